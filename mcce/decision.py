@@ -1,0 +1,538 @@
+"""The desired decision: which answers of a model are wanted (the paper's c, with y' = 1{f(x) in c}).
+
+1. Resolve the decision once: a pair of numbers or an `Interval`, a class label, or a predicate on the rows.
+2. Choose whom to ask. For an interval: `predict_proba`, else `decision_function`, else `predict`, else the
+   model as a function. For a class label: `predict`, else the function. For a predicate: the predicate.
+3. Ask about the rows and read the reply by position. Exceptions, wrong lengths, missing values are errors.
+4. Find the score's column by its class label. The class is never guessed: without `of` it is class 1, and
+   classes other than {0, 1}, {False, True} or {-1, 1} need `of`.
+5. Compare with the interval or the label.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, ClassVar, NoReturn, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from mcce.exceptions import InputError, ModelError
+
+__all__ = ["Answer", "Decision", "Interval", "compare_answers", "resolve_decision"]
+
+Rows: TypeAlias = "pd.DataFrame | npt.NDArray[Any]"
+
+_BRACKETS = {"both": ("[", "]"), "left": ("[", ")"), "right": ("(", "]"), "neither": ("(", ")")}
+_BY_CLASS = ("predict_proba", "decision_function")
+_WAY_OUT = "Give a function that returns the score you mean as the model, or a callable decision."
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An interval of scores.
+
+    Parameters
+    ----------
+    low, high : float
+        The ends; may be infinite.
+    closed : {"both", "left", "right", "neither"}
+        Which ends belong to the interval.
+    of : hashable, optional
+        The class that the score is of, as the model's `classes_` spells it; the column, for a `predict` that
+        returns several. Needed unless the classes are {0, 1}, {False, True} or {-1, 1}.
+
+    Examples
+    --------
+    >>> print(Interval(0.5, 1))
+    [0.5, 1]
+    >>> print(Interval(0, 0.1, closed="left", of="default"))
+    score of class 'default' in [0, 0.1)
+    """
+
+    low: float
+    high: float
+    closed: str = "both"
+    of: Hashable = None
+
+    def __post_init__(self) -> None:
+        if self.closed not in _BRACKETS:
+            raise InputError(f"closed is {self.closed!r}; it must be one of {_texts(_BRACKETS)}.")
+        for end, value in (("low", self.low), ("high", self.high)):
+            if not _is_number(value) or math.isnan(value):
+                raise InputError(
+                    f"{end} of the interval is {value!r}; it must be a number (inf is, NaN is not)."
+                )
+            object.__setattr__(self, end, float(value))
+        if self.low > self.high:
+            raise InputError(
+                f"the interval from {self.low:g} to {self.high:g} has low > high; swap the ends."
+            )
+        if self.low == self.high and self.closed != "both":
+            raise InputError(f"the interval {self.bounds()} is empty; a single score needs closed='both'.")
+
+    def contains(self, scores: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+        """Return for each score whether it lies in the interval."""
+        above = scores >= self.low if self.closed in ("both", "left") else scores > self.low
+        below = scores <= self.high if self.closed in ("both", "right") else scores < self.high
+        return np.asarray(above & below, dtype=bool)
+
+    def bounds(self) -> str:
+        """Return the interval without its class, as in "[0.5, 1)"."""
+        left, right = _BRACKETS[self.closed]
+        return f"{left}{self.low:.12g}, {self.high:.12g}{right}"
+
+    def __str__(self) -> str:
+        return self.bounds() if self.of is None else f"score of class {_text(self.of)} in {self.bounds()}"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a model said: for each row its score (number, label or boolean) and whether that is wanted."""
+
+    scores: npt.NDArray[Any]
+    wanted: npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Decision(ABC):
+    """A desired decision tied to the model that decides; made by `resolve_decision`."""
+
+    source: _Source
+    score_type: ClassVar[type] = float
+
+    def ask(self, frame: Rows, what: str) -> Answer:
+        """Ask the model about every row of `frame`.
+
+        Parameters
+        ----------
+        frame : DataFrame or array
+            The rows, in the form that the model takes.
+        what : str
+            What the rows are, for messages: "the training rows", "the candidates".
+
+        Returns
+        -------
+        Answer
+
+        Raises
+        ------
+        ModelError
+            If the model raises, or its reply has the wrong length, missing values or no usable meaning.
+        """
+        if len(frame) == 0:
+            return Answer(np.empty(0, dtype=self.score_type), np.empty(0, dtype=bool))
+        return self._read(self.source.ask(frame, what))
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Return the decision in words, as in "score of class 1 in [0.5, 1]"."""
+
+    @abstractmethod
+    def _read(self, reply: _Reply) -> Answer: ...
+
+
+def resolve_decision(decision: Any, model: Any) -> Decision:
+    """Tie a desired decision to the model that decides.
+
+    Parameters
+    ----------
+    decision : pair of numbers, Interval, callable or class label
+        A pair is a closed interval of scores. A callable takes the rows and returns one boolean for each.
+        Anything else is a class label: wanted are the rows for which the model predicts that class.
+    model : object
+        Has `predict_proba`, `decision_function` or `predict`, or is a function of the rows; may be None if
+        the decision is a callable.
+
+    Returns
+    -------
+    Decision
+
+    Raises
+    ------
+    InputError
+        If the decision is none of these, names a class unknown to the model, or leaves the class open.
+    ModelError
+        If the model cannot be asked.
+    """
+    if callable(decision):
+        return _PredicateDecision(_Source(decision, None, f"the predicate {_name_of(decision)}"))
+    if isinstance(decision, (tuple, list)):
+        if len(decision) != 2 or not all(map(_is_number, decision)):
+            raise InputError(
+                f"decision {decision!r} is not a pair of numbers. Give (low, high), inf for no bound; one "
+                "class label; or, for several classes, a callable that returns one boolean per row."
+            )
+        decision = Interval(*decision)
+    if isinstance(decision, Interval):
+        return _resolve_interval(decision, model)
+    # NaN and NA are not equal to themselves, so no prediction could be equal to them.
+    if decision is None or not isinstance(decision, Hashable) or not _same(decision, decision):
+        raise InputError(
+            f"decision is {decision!r} (a {type(decision).__name__}); give (low, high), an Interval, a class "
+            "label, or a callable that returns one boolean per row."
+        )
+    source, classes = _find_source(model, ("predict",)), _classes_of(model)
+    if classes is not None:
+        _position(decision, classes, "decision")
+    return _LabelDecision(source, decision, classes)
+
+
+def compare_answers(
+    first: Answer | npt.ArrayLike, second: Answer | npt.ArrayLike, labels: Iterable[Hashable]
+) -> list[Hashable]:
+    """Find the rows on which two answers of one model differ; for a deterministic model, none.
+
+    Parameters
+    ----------
+    first, second : Answer or array of scores
+        Two answers about the same rows.
+    labels : iterable
+        What to call each row.
+
+    Returns
+    -------
+    list
+        The labels of the rows that differ. Numbers are allowed their last bits (relative 1e-6, absolute
+        1e-8), since the size of a batch changes the order of sums; labels and booleans must be equal.
+    """
+    one, two = (np.asarray(a.scores if isinstance(a, Answer) else a) for a in (first, second))
+    if one.dtype.kind == "f" and two.dtype.kind == "f":
+        same = np.isclose(one, two, rtol=1e-6, atol=1e-8)
+    else:
+        same = np.asarray(one.astype(object) == two.astype(object), dtype=bool)
+    return [label for label, agrees in zip(labels, same, strict=True) if not agrees]
+
+
+@dataclass(frozen=True)
+class _ScoreDecision(Decision):
+    """A score lies in an interval; it is of the class at `position` of `classes`, if there are any."""
+
+    interval: Interval
+    classes: list[Any] | None = None
+    position: int = 0
+
+    def describe(self) -> str:
+        by_class, of = self.source.method in _BY_CLASS, self.interval.of
+        if self.classes is not None:
+            of = self.classes[self.position]
+        elif of is None and self.source.method == "predict_proba":
+            of = 1
+        whose = "" if of is None else f" of {'class' if by_class else 'column'} {_text(of)}"
+        return f"score{whose} in {self.interval.bounds()}"
+
+    def _read(self, reply: _Reply) -> Answer:
+        numbers = reply.numbers()
+        if numbers.shape[1] == 1:
+            scores = self._sign(reply) * numbers[:, 0]
+        else:
+            if self.source.method == "predict_proba":
+                reply.check_sums(numbers)
+            scores = numbers[:, self._column(reply)]
+        reply.check_missing(np.isnan(scores))
+        return Answer(scores, self.interval.contains(scores))
+
+    def _sign(self, reply: _Reply) -> int:
+        """Read one number per row: it is of the second class; of class 1, or of none, without classes."""
+        of, probability = self.interval.of, self.source.method == "predict_proba"
+        if self.classes is None:
+            if of is None or (probability and _same(of, 1)) or reply.columns == [of]:
+                return 1
+            reply.refuse(
+                f"returned one score per row, which is not known to be of {_text(of)}. Leave out `of`."
+            )
+        if self.position == len(self.classes) - 1 <= 1:
+            return 1
+        if len(self.classes) == 2 and not probability:
+            return -1
+        reply.refuse(
+            f"returned one score per row for the classes {_texts(self.classes)}; it can only be that of the "
+            f"last of two, and {_text(self.classes[self.position])} is not. {_WAY_OUT}"
+        )
+
+    def _column(self, reply: _Reply) -> int:
+        """Find the column of a class: by the reply's own names, else by `classes`, else by position."""
+        n_columns = reply.values.shape[1]
+        names = list(range(n_columns)) if reply.columns is None else reply.columns
+        if self.source.method not in _BY_CLASS and self.interval.of is None:
+            example = f"Interval({self.interval.low:g}, {self.interval.high:g}, of={_text(names[-1])})"
+            reply.refuse(f"returned {n_columns} columns ({_texts(names)}). Say which one, as in {example}.")
+        if self.classes is None:
+            return _wanted_class(self.interval, names)
+        if n_columns != len(self.classes):
+            reply.refuse(
+                f"returned {n_columns} columns for {len(self.classes)} classes ({_texts(self.classes)}); "
+                f"which is whose is unknown. {_WAY_OUT}"
+            )
+        if reply.columns is not None and all(any(_same(c, name) for name in names) for c in self.classes):
+            return _position(self.classes[self.position], names, "of")
+        return self.position
+
+
+@dataclass(frozen=True)
+class _LabelDecision(Decision):
+    """The model predicts one class."""
+
+    label: Hashable
+    classes: list[Any] | None
+    score_type: ClassVar[type] = object
+
+    def describe(self) -> str:
+        return f"predicted class {_text(self.label)}"
+
+    def _read(self, reply: _Reply) -> Answer:
+        labels = reply.column("one class label").astype(object)
+        for value in pd.unique(labels):
+            if not self._is_possible(value):
+                known = "" if self.classes is None else f" of {_texts(self.classes)}"
+                reply.refuse(
+                    f"returned {_text(value)}, which is no class label like {_text(self.label)}{known}. "
+                    "For a model that returns scores give an interval (low, high), else one of its labels."
+                )
+        return Answer(labels, np.asarray(labels == self.label, dtype=bool))
+
+    def _is_possible(self, value: object) -> bool:
+        """Tell labels from scores and text from codes: 0.73 is never class 1, nor is 1 ever class '1'."""
+        if self.classes is not None:
+            return any(_same(value, c) for c in self.classes)
+        if isinstance(value, float) and not value.is_integer():
+            return isinstance(self.label, float) and not self.label.is_integer()
+        return isinstance(value, str) == isinstance(self.label, str)
+
+
+@dataclass(frozen=True)
+class _PredicateDecision(Decision):
+    """A function of the rows says yes."""
+
+    score_type: ClassVar[type] = bool
+
+    def describe(self) -> str:
+        return self.source.name.removeprefix("the ")
+
+    def _read(self, reply: _Reply) -> Answer:
+        values = reply.column("one boolean")
+        if values.dtype != bool and not all(isinstance(v, (bool, np.bool_)) for v in values):
+            reply.refuse(
+                f"returned {_text(values[0])}, not booleans. Compare within it, as in `scores >= 0.5`."
+            )
+        wanted = values.astype(bool)
+        return Answer(wanted, wanted)
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Whom to ask: a method of the model, or the model (or the predicate) as a function."""
+
+    model: Any
+    method: str | None
+    name: str
+
+    def ask(self, frame: Rows, what: str) -> _Reply:
+        asked = f"{self.name}, asked about {len(frame)} rows ({what}),"
+        try:
+            function = self.model if self.method is None else getattr(self.model, self.method)
+            result = function(self._handed(frame))
+        except Exception as err:
+            first_line = (str(err).strip().splitlines() or ["no message"])[0]
+            raise ModelError(
+                f"{asked} raised {type(err).__name__}: {first_line.rstrip('.')}. Check that it is fitted "
+                f"and takes a {type(frame).__name__} of shape {frame.shape}."
+            ) from err
+        return _Reply.read(result, frame, asked)
+
+    def _handed(self, frame: Rows) -> Any:
+        family = {(kind.__module__.partition(".")[0], kind.__name__) for kind in type(self.model).__mro__}
+        if ("xgboost", "Booster") in family:
+            return sys.modules["xgboost"].DMatrix(frame, enable_categorical=True)
+        # A function that adds a column to its argument must not add it to ours.
+        return frame.copy(deep=False) if isinstance(frame, pd.DataFrame) else frame
+
+
+@dataclass(frozen=True)
+class _Reply:
+    """What came back: a matrix with one row for each row asked about, and its column names if it has any."""
+
+    values: npt.NDArray[Any]
+    columns: list[Any] | None
+    frame: Rows
+    asked: str
+
+    @classmethod
+    def read(cls, result: Any, frame: Rows, asked: str) -> _Reply:
+        """Read frames, series, lists, nullable and masked arrays by position."""
+        try:
+            values = np.asarray(result)
+            if isinstance(result, np.ma.MaskedArray):
+                values = values.astype(object)
+                values[np.ma.getmaskarray(result)] = None
+        except Exception as err:
+            kind = type(result).__name__
+            raise ModelError(f"{asked} returned a {kind} that is no array: {err}. {_WAY_OUT}") from err
+        columns = list(result.columns) if isinstance(result, pd.DataFrame) else None
+        reply = cls(values, columns, frame, asked)
+        if values.ndim > 2:
+            reply.refuse(f"returned a table for each of {len(values)} outputs. {_WAY_OUT}")
+        if values.ndim == 0 and len(frame) > 1:
+            reply.refuse(
+                f"returned a single {type(result).__name__}, expected {len(frame)} values, one per row."
+            )
+        if values.ndim > 0 and len(values) != len(frame):
+            reply.refuse(f"returned {len(values)} values, expected {len(frame)}, one per row.")
+        return cls(values.reshape(len(frame), -1), columns, frame, asked)
+
+    def refuse(self, problem: str) -> NoReturn:
+        raise ModelError(f"{self.asked} {problem}")
+
+    def column(self, expected: str) -> npt.NDArray[Any]:
+        if self.values.shape[1] != 1:
+            self.refuse(f"returned {self.values.shape[1]} columns, expected {expected} per row. {_WAY_OUT}")
+        values = self.values[:, 0]
+        self.check_missing(np.asarray(pd.isna(values), dtype=bool))
+        return values
+
+    def numbers(self) -> npt.NDArray[np.float64]:
+        """Return the values as floats, missing ones as NaN; text is not parsed."""
+        if self.values.dtype.kind in "biuf":
+            return self.values.astype(np.float64)
+        missing = np.asarray(pd.isna(self.values), dtype=bool)
+        for value in self.values[~missing]:
+            if not _is_number(value) and not isinstance(value, (bool, np.bool_)):
+                self.refuse(
+                    f"returned {_text(value)}, which is no number that an interval could hold. For a model "
+                    "that returns class labels give the wanted label as the decision."
+                )
+        return np.where(missing, np.nan, self.values).astype(np.float64)
+
+    def check_missing(self, missing: npt.NDArray[np.bool_]) -> None:
+        rows = np.flatnonzero(missing)
+        if rows.size:
+            more = ", ..." if rows.size > 5 else ""
+            where = f"at positions {_texts(rows[:5])}{more}"
+            if isinstance(self.frame, pd.DataFrame):
+                where += f" (index {_texts(self.frame.index[rows[:5]])}{more})"
+            self.refuse(
+                f"returned missing values (NaN or None) for {rows.size} of {len(missing)} rows, {where}. "
+                "Drop or impute such rows, or give a model that can answer for them."
+            )
+
+    def check_sums(self, probabilities: npt.NDArray[np.float64]) -> None:
+        """Refuse the columns of a multi-label model. All zeros is how a model says that it knows no class."""
+        sums = probabilities.sum(axis=1)
+        off = sums[(np.abs(sums - 1) > 0.01) & (sums != 0)]
+        if off.size:
+            self.refuse(
+                f"returned {probabilities.shape[1]} columns that sum to {off[0]:.3g}, not 1, so not of "
+                f"classes that exclude each other (is it a multi-label model?). {_WAY_OUT}"
+            )
+
+
+def _resolve_interval(interval: Interval, model: Any) -> _ScoreDecision:
+    source = _find_source(model, (*_BY_CLASS, "predict"))
+    classes = _classes_of(model) if source.method in _BY_CLASS else None
+    if classes is None:
+        return _ScoreDecision(source, interval)
+    if source.method == "decision_function":
+        _check_columns_are_classes(model, classes)
+    return _ScoreDecision(source, interval, classes, _wanted_class(interval, classes))
+
+
+def _find_source(model: Any, methods: Sequence[str]) -> _Source:
+    if model is None:
+        raise InputError("model is None; only a callable decision can do without a model.")
+    if isinstance(model, type):
+        raise InputError(f"model is the class {model.__name__}; give a fitted {model.__name__} object.")
+    for method in methods:
+        if callable(getattr(model, method, None)):
+            return _Source(model, method, f"{method} of the {type(model).__name__}")
+    if callable(model):
+        return _Source(model, None, f"the model {_name_of(model)}")
+    raise ModelError(
+        f"the model (a {type(model).__name__}) cannot be asked: it has no {' or '.join(methods)} and is not "
+        "callable. Give a function of the rows that returns one score or label for each."
+    )
+
+
+def _classes_of(model: Any) -> list[Any] | None:
+    """Return the classes that a model declares, as plain Python values; None if it declares none."""
+    declared = getattr(model, "classes_", None)
+    if not isinstance(declared, Iterable):
+        return None
+    classes = [c.item() if isinstance(c, np.generic) else c for c in declared]
+    if any(np.ndim(c) for c in classes):
+        raise ModelError(
+            f"the {type(model).__name__} has several outputs, a decision is about one. {_WAY_OUT}"
+        )
+    return classes or None
+
+
+def _wanted_class(interval: Interval, classes: list[Any]) -> int:
+    """Return the position of the interval's class: `of`, or class 1 of a pair such as 0 and 1."""
+    if interval.of is not None:
+        return _position(interval.of, classes, "of")
+    if len(classes) == 2 and set(classes) in ({0, 1}, {-1, 1}):  # equality: True is 1, the text "1" is not
+        return classes.index(1)
+    example = _text(classes[-1])
+    raise InputError(
+        f"the decision {interval} does not say of which class the score is (classes: {_texts(classes)}). "
+        f"Say it, as in Interval({interval.low:g}, {interval.high:g}, of={example}), or give the wanted "
+        f"class itself, as in decision={example}."
+    )
+
+
+def _position(label: object, known: list[Any], parameter: str) -> int:
+    for i, candidate in enumerate(known):
+        if _same(label, candidate):
+            return i
+    spelled = {str(k): k for k in known}
+    close = difflib.get_close_matches(str(label), spelled, n=1)
+    hint = f"; did you mean {_text(spelled[close[0]])}?" if close else "."
+    raise InputError(f"{parameter} is {_text(label)}, but the model's classes are {_texts(known)}{hint}")
+
+
+def _check_columns_are_classes(model: Any, classes: list[Any]) -> None:
+    """Refuse the decision functions of scikit-learn whose columns are pairs of classes, or not exclusive."""
+    inner = model
+    for _ in range(10):  # through searches in pipelines in searches
+        steps = getattr(inner, "steps", None)
+        if hasattr(inner, "best_estimator_"):
+            inner = inner.best_estimator_
+        elif isinstance(steps, list):
+            inner = steps[-1][1]
+    pairs = len(classes) > 2 and getattr(inner, "decision_function_shape", None) == "ovo"
+    target = getattr(getattr(inner, "_label_binarizer", None), "y_type_", None)
+    if pairs or getattr(inner, "multilabel_", False) is True or target == "multilabel-indicator":
+        columns = "pairs of classes (decision_function_shape='ovo')" if pairs else "labels (multi-label)"
+        raise ModelError(
+            f"decision_function of the {type(inner).__name__} has columns for {columns}. {_WAY_OUT}"
+        )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _same(one: Any, two: Any) -> bool:
+    try:
+        return bool(one == two)
+    except (TypeError, ValueError):
+        return False
+
+
+def _name_of(function: object) -> str:
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def _text(value: Any) -> str:
+    return repr(value.item() if isinstance(value, np.generic) else value)
+
+
+def _texts(values: Iterable[Any], most: int = 10) -> str:
+    shown = [_text(v) for v in values]
+    return ", ".join(shown[:most]) + (f" and {len(shown) - most} more" if len(shown) > most else "")

@@ -1,0 +1,51 @@
+"""The errors and warnings of the package.
+
+Every message says what was wrong, where, what was found and what to do about it.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class MCCEError(ValueError):
+    """Base of every error that mcce raises on purpose."""
+
+
+class InputError(MCCEError):
+    """A table, a parameter or a file is not what the call needs."""
+
+
+class ModelError(MCCEError):
+    """The explained model cannot be asked, or answers in a way that cannot be used."""
+
+
+class SamplerError(MCCEError):
+    """A conditional sampler cannot do what it was asked for."""
+
+
+class NotFittedError(MCCEError):
+    """A method that needs `fit` was called before it."""
+
+
+class MCCEWarning(UserWarning):
+    """Something works, but the user should know."""
+
+
+def did_you_mean(name: object, known: Iterable[object]) -> str:
+    """End of a sentence that offers the nearest known name, or lists the known ones."""
+    names = [str(k) for k in known]
+    close = difflib.get_close_matches(str(name), names, n=1)
+    if close:
+        return f"did you mean {close[0]!r}?"
+    return f"known: {listing(names)}"
+
+
+def listing(names: Iterable[object], most: int = 10) -> str:
+    """Return the names quoted and comma-separated; a long list is cut and counted."""
+    shown = [repr(str(n)) for n in names]
+    if not shown:
+        return "none"
+    rest = len(shown) - most
+    return ", ".join(shown[:most]) + (f" and {rest} more" if rest > 0 else "")

@@ -1,0 +1,72 @@
+"""Bootstrap of one column: the conditional that ignores what is given (synthpop's `sample`).
+
+1. Keep the training values of the target, missing ones included.
+2. Draw one of them for each row, uniformly.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import numpy as np
+
+from mcce.rng import RowStreams
+from mcce.samplers.base import Bools, ConditionalSampler, Floats, Within
+from mcce.schema import Column, Table
+
+Self = TypeVar("Self", bound="MarginalSampler")
+
+
+class MarginalSampler(ConditionalSampler):
+    """Draws from the observed values of the target, whatever is given.
+
+    Examples
+    --------
+    >>> import pandas as pd, mcce
+    >>> X = pd.DataFrame({"sex": ["f", "m", "f", "m"], "job": ["clerk", "pilot", "pilot", "cook"]})
+    >>> chain = mcce.ChainModel(sampler=mcce.MarginalSampler(), fixed=["sex"]).fit(X)
+    >>> bool(chain.sample(given=X[["sex"]], n=3)["job"].isin(X["job"]).all())
+    True
+    """
+
+    handles_missing = True
+    thread_safe = True
+
+    donors_: Floats
+
+    def fit(self: Self, given: Table, target: Column) -> Self:
+        """Keep the target's values, sorted (missing ones last)."""
+        self.check_target(target.feature)
+        self.donors_ = np.sort(target.values)
+        return self
+
+    def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
+        """Draw an observed value for each row; restricted draws are exact."""
+        self.check_fitted("donors_")
+        if within is None:
+            return self.donors_[rng.integer(self.donors_.size)]
+        if within.levels is not None:
+            counts = np.bincount(self._known.astype(np.intp), minlength=within.levels.shape[1])
+            weights = within.levels * counts[None, :].astype(np.float64)
+            possible = weights.sum(axis=1) > 0
+            codes = rng.categorical(np.where(possible[:, None], weights, 1.0)).astype(np.float64)
+            return np.where(possible & within.allows(codes), codes, np.nan)
+        first = np.zeros(given.n_rows, dtype=np.intp) if within.low is None else np.searchsorted(self._known, within.low)
+        after = (
+            np.full(given.n_rows, self._known.size)
+            if within.high is None
+            else np.searchsorted(self._known, within.high, side="right")
+        )
+        possible = after > first
+        place = first + rng.integer(np.maximum(after - first, 1))
+        return np.where(possible, self._known[np.minimum(place, self._known.size - 1)], np.nan)
+
+    def supports(self, given: Table, values: Floats) -> Bools:
+        """Return whether the value was observed."""
+        self.check_fitted("donors_")
+        observed: Bools = np.isin(values, self._known)
+        return observed | (np.isnan(values) & bool(np.isnan(self.donors_).any()))
+
+    @property
+    def _known(self) -> Floats:
+        return self.donors_[~np.isnan(self.donors_)]

@@ -1,0 +1,60 @@
+"""Samplers by name: ours, the user's, and those of installed plug-ins (entry-point group `mcce.samplers`)."""
+
+from __future__ import annotations
+
+from importlib.metadata import entry_points
+
+from mcce.exceptions import InputError, SamplerError, did_you_mean
+from mcce.samplers.base import ConditionalSampler
+
+_GROUP = "mcce.samplers"
+_registered: dict[str, type[ConditionalSampler]] = {}
+
+
+def register_sampler(name: str, sampler: type[ConditionalSampler]) -> type[ConditionalSampler]:
+    """Make a sampler class available by name.
+
+    A name can be given once; registering the same class again is allowed.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> mcce.register_sampler("bootstrap", mcce.MarginalSampler).__name__
+    'MarginalSampler'
+    """
+    if not (isinstance(sampler, type) and issubclass(sampler, ConditionalSampler)):
+        raise InputError(f"register_sampler({name!r}, ...) got {sampler!r}; it needs a subclass of ConditionalSampler.")
+    known = _registered.get(name)
+    if known is not None and known is not sampler:
+        raise SamplerError(f"the sampler name {name!r} is taken by {known.__module__}.{known.__name__}; choose another name.")
+    _registered[name] = sampler
+    return sampler
+
+
+def available_samplers() -> dict[str, type[ConditionalSampler]]:
+    """Return the sampler classes by name, plug-ins included.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> sorted(mcce.available_samplers())[:2]
+    ['bootstrap', 'cart']
+    """
+    for point in entry_points(group=_GROUP):
+        if point.name not in _registered:
+            register_sampler(point.name, point.load())
+    return dict(_registered)
+
+
+def make_sampler(sampler: str | ConditionalSampler) -> ConditionalSampler:
+    """Return a fresh sampler for a name, or an unfitted copy of the given one."""
+    if isinstance(sampler, ConditionalSampler):
+        return sampler.clone()
+    if isinstance(sampler, type) and issubclass(sampler, ConditionalSampler):
+        return sampler()
+    if not isinstance(sampler, str):
+        raise InputError(f"sampler is {sampler!r}; give a name, a ConditionalSampler, or a dict of them by feature.")
+    found = _registered.get(sampler) or available_samplers().get(sampler)
+    if found is None:
+        raise SamplerError(f"there is no sampler {sampler!r}; {did_you_mean(sampler, available_samplers())}")
+    return found()

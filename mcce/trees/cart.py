@@ -1,0 +1,151 @@
+"""Classification and regression trees on ranks (Breiman, Friedman, Olshen and Stone 1984).
+
+1. Start with all rows in one node.
+2. A node with fewer than `min_split` rows, at `max_depth`, or with one single response is a leaf.
+3. Otherwise search every column for its best cut (`mcce.trees.kernels`); take the best of all, the first on ties.
+   Without a strict improvement the node is a leaf. A column that is constant in a node is not tried below it.
+4. Partition the node's rows, keeping their order, and go on with the left child, then the right one.
+5. With `cp`, cut back: collapse each subtree that lowers the impurity by less than `cp` times the root's impurity
+   for each of its splits (minimal cost-complexity, bottom up).
+
+Levels and missing values that a node has not seen in training go to its larger child.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from mcce.exceptions import InputError
+from mcce.schema import Column, Table
+from mcce.trees import kernels
+from mcce.trees.ranking import Ranking
+from mcce.trees.tree import Tree
+
+
+def grow(
+    given: Table,
+    target: Column,
+    *,
+    min_split: int = 2,
+    min_leaf: int = 5,
+    max_depth: int | None = None,
+    cp: float | None = None,
+) -> Tree:
+    """Grow a tree for `target` on the columns of `given`.
+
+    An ordered or two-level target is treated as a number (for two levels that is Gini), a target with more unordered
+    levels as classes. The target must not have missing values.
+    """
+    ranking = Ranking.of(given)
+    positions = np.array(given.positions, dtype=np.int64)
+    how, slot = ranking.how[positions], ranking.slot[positions]
+    kept_sorted = np.flatnonzero(how == kernels.SORTED)
+    packed = ranking.packed[slot[kept_sorted]]  # a copy, which growing partitions
+    slot[kept_sorted] = np.arange(kept_sorted.size)
+    columns = kernels.Columns(
+        how, slot, ranking.n_values[positions], ranking.codes, packed, ranking.values, ranking.offset[positions]
+    )
+    response = np.ascontiguousarray(target.values, dtype=np.float64)
+    if np.isnan(response).any():
+        raise InputError(f"the target {target.feature.name!r} of a tree has missing values; model them apart.")
+    n_levels = target.feature.n_levels
+    n_classes = n_levels if target.feature.kind == "categorical" and n_levels > 2 else 0
+    labels = response.astype(np.int64) if n_classes else np.empty(0, dtype=np.int64)
+    n = response.size
+    deepest = n // min_leaf + 1 if max_depth is None else min(max_depth, n // min_leaf + 1)
+    nodes = _node_arrays(columns, n, min_leaf)
+    work = _work_arrays(columns, n, n_classes, deepest)
+    n_nodes, n_masks = kernels.grow_nodes(
+        columns, nodes, work, response, labels, n_classes, min_split, min_leaf, deepest
+    )
+    trimmed = [array[: n_masks if name == "masks" else n_nodes].copy() for name, array in nodes._asdict().items()]
+    tree = Tree(*trimmed, donors=work.order)
+    return tree if cp is None else prune(tree, cp)
+
+
+def prune(tree: Tree, cp: float) -> Tree:
+    """Step 5: return the smallest subtree of least impurity + cp * root impurity * leaves."""
+    feature = tree.feature.copy()
+    kernels.collapse(feature, tree.left, tree.impurity, cp * tree.impurity[0], np.empty(feature.size))
+    keep = np.zeros(feature.size, dtype=bool)
+    keep[0] = True
+    for node in np.flatnonzero(feature >= 0):  # parents stand before their children
+        if keep[node]:
+            keep[tree.left[node]] = keep[tree.left[node] + 1] = True
+    renumbered = np.cumsum(keep) - 1
+    inner = feature[keep] >= 0
+    left = np.zeros(inner.size, dtype=np.int32)
+    left[inner] = renumbered[tree.left[keep][inner]]
+    return Tree(
+        feature=feature[keep],
+        threshold=tree.threshold[keep],
+        left=left,
+        missing_left=tree.missing_left[keep],
+        mask_at=np.where(inner, tree.mask_at[keep], np.int32(-1)),
+        masks=tree.masks,
+        start=tree.start[keep],
+        size=tree.size[keep],
+        impurity=tree.impurity[keep],
+        donors=tree.donors,
+    )
+
+
+def _node_arrays(columns: kernels.Columns, n: int, min_leaf: int) -> kernels.Nodes:
+    """Room for the largest tree there can be; pages that are never touched cost nothing."""
+    most = 2 * (n // min_leaf) + 3
+    levels = columns.n_values[columns.how == kernels.UNORDERED]
+    words = (int(levels.max()) >> 6) + 1 if levels.size else 0
+    return kernels.Nodes(
+        feature=np.empty(most, dtype=np.int32),
+        threshold=np.zeros(most),
+        left=np.zeros(most, dtype=np.int32),
+        missing_left=np.zeros(most, dtype=np.bool_),
+        mask_at=np.empty(most, dtype=np.int32),
+        masks=np.empty(words * most, dtype=np.uint64),
+        start=np.empty(most, dtype=np.int32),
+        size=np.empty(most, dtype=np.int32),
+        impurity=np.empty(most),
+    )
+
+
+def _work_arrays(columns: kernels.Columns, n: int, n_classes: int, deepest: int) -> kernels.Work:
+    coded = columns.n_values[columns.how != kernels.SORTED]
+    widest = int(coded.max(initial=1)) + 1
+    unordered = columns.n_values[columns.how == kernels.UNORDERED]
+    most_levels = min(int(unordered.max(initial=0)) + 1, n)
+    runs = max(n, widest)
+    n_columns = columns.how.size
+    active = np.empty((deepest + 2, n_columns), dtype=np.int32)
+    active[0] = np.arange(n_columns)
+    n_active = np.empty(deepest + 2, dtype=np.int64)
+    n_active[0] = n_columns
+
+    def ints(size: int) -> npt.NDArray[np.int64]:
+        return np.zeros(size, dtype=np.int64)
+
+    return kernels.Work(
+        order=np.arange(n, dtype=np.int32),
+        side=np.empty(n, dtype=np.uint8),
+        spare_rows=np.empty(n, dtype=np.int32),
+        spare_packed=np.empty(n, dtype=np.uint64),
+        active=active,
+        n_active=n_active,
+        stack=np.empty((deepest + 2, 4), dtype=np.int64),
+        count=ints(widest),
+        total=np.zeros(widest),
+        words=np.zeros((widest >> 6) + 1, dtype=np.uint64),
+        run_code=ints(runs),
+        run_n=ints(runs),
+        run_sum=np.empty(runs),
+        level_side=np.empty(widest, dtype=np.uint8),
+        centred=np.empty(n),
+        node_count=ints(n_classes),
+        left_count=ints(n_classes),
+        present=ints(n_classes),
+        position=ints(n_classes),
+        classes=ints(n if n_classes else 0),
+        table=np.empty((most_levels if n_classes else 0, n_classes)),
+        axis=np.empty(n_classes),
+        key=np.empty(widest),
+    )

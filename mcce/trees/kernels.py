@@ -1,0 +1,669 @@
+"""The growing of a tree, as numba kernels on arrays: node by node, depth first.
+
+1. The rows of a node are collected into *runs*: the distinct values of one column in order, with the number of rows
+   and the sum of the centred response in each (for classes, the responses themselves, run after run).
+2. A scan over the runs finds the cut with the largest decrease of impurity: squared error for numbers and two
+   classes, Gini for more. Each side keeps at least `min_leaf` rows; only a strictly better cut replaces the best one,
+   so the first variable and the first cut win ties. Missing values are tried on both sides.
+3. Unordered levels are runs too, put in order first: by mean response for numbers and two classes, where the best
+   of all subsets is a cut of that order (Fisher 1958; Breiman et al. 1984, theorem 4.5). For more classes all
+   subsets are tried for up to 8 levels in the node; above that the levels are ordered by the first principal
+   component of their class shares (Coppersmith, Hong and Hosking 1999).
+4. The node's rows, and every sorted column, are partitioned stably.
+
+With the node's mean taken off the response first, the decrease of squared error of a cut is
+S_left^2 n / (n_left n_right): no cancellation, and no division until a cut is better.
+
+The arrays come in three bundles made by `mcce.trees.cart`: `Columns` (read only, but for `packed`), `Nodes` (the
+result) and `Work` (scratch). All kernels stand in this one file, because numba renews its cache file by file; they use
+plain loops and no array expressions, because that is what compiles fast.
+"""
+
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Any
+
+import numpy as np
+from numba import njit, types, uint64
+from numba.extending import intrinsic
+
+HISTOGRAM, SORTED, UNORDERED, PAIR = 0, 1, 2, 3
+LEAF = -1
+MAX_SUBSET_LEVELS = 8
+_POWER_STEPS = 60
+_SMALLEST_GAIN = 1e-12  # of the node's impurity: less than that is rounding, not improvement
+_ROW = 0xFFFFFFFF
+_NO_RANK = 0xFFFFFFFFFFFFFFFF
+_ABSENT = 2
+
+Columns = namedtuple("Columns", "how slot n_values codes packed values offset")
+Nodes = namedtuple("Nodes", "feature threshold left missing_left mask_at masks start size impurity")
+Work = namedtuple(
+    "Work",
+    "order side spare_rows spare_packed active n_active stack count total words run_code run_n run_sum "
+    "level_side centred node_count left_count present position classes table axis key",
+)
+
+_inner = njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+_entry = njit(nogil=True, cache=True)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def trailing_zeros(typing_context: Any, word: Any) -> Any:
+    """Position of the lowest set bit of a uint64 (64 if there is none)."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        from llvmlite import ir
+
+        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.int64(types.uint64), codegen
+
+
+# ---------------------------------------------------------------- step 1: runs
+
+
+@_inner
+def _collect_codes(codes, slot, n_codes, order, start, end, centred, count, total, words, run_code, run_n, run_sum):
+    """Histogram over the codes of a column, numeric response; only codes that occur are visited and cleared."""
+    for i in range(start, end):
+        c = codes[order[i], slot]
+        count[c] += 1
+        total[c] += centred[i - start]
+        words[c >> 6] |= uint64(1) << uint64(c & 63)
+    runs = 0
+    for w in range((n_codes >> 6) + 1):
+        bits = words[w]
+        while bits:
+            c = (w << 6) + trailing_zeros(bits)
+            bits &= bits - uint64(1)
+            run_code[runs] = c
+            run_n[runs] = count[c]
+            run_sum[runs] = total[c]
+            runs += 1
+            count[c] = 0
+            total[c] = 0.0
+        words[w] = 0
+    return runs
+
+
+@_inner
+def _collect_two(codes, slot, order, start, end, centred, run_code, run_n, run_sum):
+    """A column of two values without missing ones needs no histogram; two sums hide the latency of adding."""
+    m = end - start
+    n_even = n_odd = 0
+    sum_even = sum_odd = 0.0
+    i = 0
+    while i + 1 < m:
+        a = np.int64(codes[order[start + i], slot])
+        b = np.int64(codes[order[start + i + 1], slot])
+        n_even += a
+        n_odd += b
+        sum_even += a * centred[i]
+        sum_odd += b * centred[i + 1]
+        i += 2
+    if i < m:
+        a = np.int64(codes[order[start + i], slot])
+        n_even += a
+        sum_even += a * centred[i]
+    ones = n_even + n_odd
+    if ones == 0 or ones == m:
+        return 1
+    run_code[0] = 0
+    run_code[1] = 1
+    run_n[0] = m - ones
+    run_n[1] = ones
+    run_sum[0] = -(sum_even + sum_odd)
+    run_sum[1] = sum_even + sum_odd
+    return 2
+
+
+@_inner
+def _collect_sorted(packed, slot, start, end, response, mean, run_code, run_n, run_sum):
+    """Walk along a sorted column, numeric response."""
+    runs = -1
+    last = uint64(_NO_RANK)
+    for i in range(start, end):
+        entry = packed[slot, i]
+        rank = entry >> uint64(32)
+        value = response[np.int64(entry & uint64(_ROW))] - mean
+        if rank == last:
+            run_n[runs] += 1
+            run_sum[runs] += value
+        else:
+            runs += 1
+            run_code[runs] = np.int64(rank)
+            run_n[runs] = 1
+            run_sum[runs] = value
+            last = rank
+    return runs + 1
+
+
+@_inner
+def _classes_by_code(codes, slot, n_codes, order, start, end, labels, count, words, run_code, run_n, classes):
+    """Counting sort of the node's classes by the codes of a column."""
+    for i in range(start, end):
+        c = codes[order[i], slot]
+        count[c] += 1
+        words[c >> 6] |= uint64(1) << uint64(c & 63)
+    runs = 0
+    place = 0
+    for w in range((n_codes >> 6) + 1):
+        bits = words[w]
+        while bits:
+            c = (w << 6) + trailing_zeros(bits)
+            bits &= bits - uint64(1)
+            run_code[runs] = c
+            run_n[runs] = count[c]
+            place += count[c]
+            count[c] = place - count[c]
+            runs += 1
+        words[w] = 0
+    for i in range(start, end):
+        row = order[i]
+        c = codes[row, slot]
+        classes[count[c]] = labels[row]
+        count[c] += 1
+    for r in range(runs):
+        count[run_code[r]] = 0
+    return runs
+
+
+@_inner
+def _classes_by_order(packed, slot, start, end, labels, run_code, run_n, classes):
+    """Walk along a sorted column, classes."""
+    runs = -1
+    last = uint64(_NO_RANK)
+    for i in range(start, end):
+        entry = packed[slot, i]
+        rank = entry >> uint64(32)
+        classes[i - start] = labels[np.int64(entry & uint64(_ROW))]
+        if rank == last:
+            run_n[runs] += 1
+        else:
+            runs += 1
+            run_code[runs] = np.int64(rank)
+            run_n[runs] = 1
+            last = rank
+    return runs + 1
+
+
+# ------------------------------------------------- step 2: cuts of ordered runs
+
+
+@_inner
+def _scan_runs(run_n, run_sum, last_cut, m, n_left, s_left, min_leaf, best):
+    """Cut after which run? `n_left`, `s_left`: missing rows that start on the left. Return (score, run)."""
+    at = -2
+    if n_left >= min_leaf and m - n_left >= min_leaf and s_left * s_left > best * (n_left * (m - n_left)):
+        best = s_left * s_left / (n_left * (m - n_left))
+        at = -1
+    for r in range(last_cut):
+        n_left += run_n[r]
+        s_left += run_sum[r]
+        if n_left < min_leaf:
+            continue
+        n_right = m - n_left
+        if n_right < min_leaf:
+            break
+        weight = float(n_left * n_right)
+        square = s_left * s_left
+        if square > best * weight:
+            best = square / weight
+            at = r
+    return best, at
+
+
+@_inner
+def _scan_classes(run_n, last_cut, classes, in_node, in_left, m, missing_from, min_leaf, base, best):
+    """Cut after which run? The node's rows from `missing_from` on start on the left. Return (score, run).
+
+    The decrease of Gini is proportional to sum L_k^2 / n_left + sum R_k^2 / n_right - base; moving one row of class k
+    changes the two sums of squares by 2 L_k + 1 and 1 - 2 R_k, so a scan costs one step a row for any number of classes.
+    """
+    square_left = 0.0
+    square_right = base * m
+    n_left = 0
+    at = -2
+    row = missing_from
+    for r in range(-1, last_cut):
+        length = run_n[r] if r >= 0 else m - missing_from
+        for _ in range(length):
+            k = classes[row]
+            square_left += 2 * in_left[k] + 1
+            square_right += 1 - 2 * (in_node[k] - in_left[k])
+            in_left[k] += 1
+            row += 1
+        if r < 0:
+            row = 0
+        n_left += length
+        n_right = m - n_left
+        if n_left < min_leaf:
+            continue
+        if n_right < min_leaf:
+            break
+        weight = float(n_left * n_right)
+        score = square_left * n_right + square_right * n_left - base * weight
+        if score > best * weight:
+            best = score / weight
+            at = r
+    for i in range(m):
+        in_left[classes[i]] = 0
+    return best, at
+
+
+# --------------------------------------------- step 3: subsets of unordered runs
+
+
+@_inner
+def _order_runs(key, runs, run_code, run_n, run_sum):
+    """Sort the runs by `key`, stably (insertion: levels in a node are few)."""
+    for i in range(1, runs):
+        k, code, n, total = key[i], run_code[i], run_n[i], run_sum[i]
+        j = i - 1
+        while j >= 0 and key[j] > k:
+            key[j + 1] = key[j]
+            run_code[j + 1] = run_code[j]
+            run_n[j + 1] = run_n[j]
+            run_sum[j + 1] = run_sum[j]
+            j -= 1
+        key[j + 1] = k
+        run_code[j + 1] = code
+        run_n[j + 1] = n
+        run_sum[j + 1] = total
+
+
+@_inner
+def _count_table(run_n, runs, classes, present, n_present, position, table):
+    """Count the classes in each run: table[run, class among those present in the node]."""
+    for j in range(n_present):
+        position[present[j]] = j
+    row = 0
+    for r in range(runs):
+        for j in range(n_present):
+            table[r, j] = 0.0
+        for _ in range(run_n[r]):
+            table[r, position[classes[row]]] += 1.0
+            row += 1
+
+
+@_inner
+def _move_run(table, r, sign, left, in_node, present, n_present):
+    """Move a run's classes to the left (sign 1) or back; return the sums of squared counts of both sides."""
+    square_left = 0.0
+    square_right = 0.0
+    for j in range(n_present):
+        left[j] += sign * table[r, j]
+        right = in_node[present[j]] - left[j]
+        square_left += left[j] * left[j]
+        square_right += right * right
+    return square_left, square_right
+
+
+@_inner
+def _scan_subsets(run_n, runs, table, left, in_node, present, n_present, m, min_leaf, base, best):
+    """All two-way partitions of up to 8 runs, in Gray-code order. Return (score, bits of the left runs)."""
+    for j in range(n_present):
+        left[j] = 0.0
+    n_left = 0
+    bits = 0
+    chosen = 0
+    for step in range(1, 1 << (runs - 1)):
+        r = trailing_zeros(uint64(step))
+        sign = -1 if bits >> r & 1 else 1
+        bits ^= 1 << r
+        n_left += sign * run_n[r]
+        square_left, square_right = _move_run(table, r, sign, left, in_node, present, n_present)
+        n_right = m - n_left
+        if n_left < min_leaf or n_right < min_leaf:
+            continue
+        weight = float(n_left * n_right)
+        score = square_left * n_right + square_right * n_left - base * weight
+        if score > best * weight:
+            best = score / weight
+            chosen = bits
+    return best, chosen
+
+
+@_inner
+def _principal_scores(run_n, runs, table, in_node, present, n_present, m, axis, score):
+    """Score the class shares of each run on their first principal component, by power iteration.
+
+    Shares are centred by the node's and weighted by the size of the run; the start is the longest of them.
+    """
+    length = -1.0
+    for r in range(runs):
+        norm = 0.0
+        for j in range(n_present):
+            d = table[r, j] / run_n[r] - in_node[present[j]] / m
+            norm += d * d
+        if norm * run_n[r] > length:
+            length = norm * run_n[r]
+            for j in range(n_present):
+                axis[j] = table[r, j] / run_n[r] - in_node[present[j]] / m
+    for _ in range(_POWER_STEPS):
+        middle = 0.0
+        for j in range(n_present):
+            middle += axis[j] * in_node[present[j]] / m
+        for r in range(runs):
+            score[r] = -middle
+            for j in range(n_present):
+                score[r] += axis[j] * table[r, j] / run_n[r]
+        norm = 0.0
+        for j in range(n_present):
+            axis[j] = 0.0
+            for r in range(runs):
+                axis[j] += score[r] * table[r, j]
+            norm += axis[j] * axis[j]
+        if norm == 0.0:
+            break
+        norm = np.sqrt(norm)
+        for j in range(n_present):
+            axis[j] /= norm
+
+
+@_inner
+def _scan_principal(run_code, run_n, runs, table, left, key, in_node, present, n_present, m, min_leaf, base, best, place):
+    """Cuts of the runs in principal order; leaves the runs in that order. Return (score, last run on the left)."""
+    _principal_scores(run_n, runs, table, in_node, present, n_present, m, left, key)
+    for r in range(runs):
+        place[r] = r
+    _order_runs(key, runs, run_code, run_n, place)
+    for j in range(n_present):
+        left[j] = 0.0
+    n_left = 0
+    at = -1
+    for r in range(runs - 1):
+        n_left += run_n[r]
+        square_left, square_right = _move_run(table, np.int64(place[r]), 1, left, in_node, present, n_present)
+        n_right = m - n_left
+        if n_left < min_leaf or n_right < min_leaf:
+            continue
+        weight = float(n_left * n_right)
+        score = square_left * n_right + square_right * n_left - base * weight
+        if score > best * weight:
+            best = score / weight
+            at = r
+    return best, at
+
+
+@_inner
+def _note_levels(level_side, n_levels, run_code, runs, last_left, bits):
+    """Note which levels go left (1), right (0) or are absent from the node: runs up to `last_left`, or those in `bits`."""
+    for c in range(n_levels + 1):
+        level_side[c] = _ABSENT
+    for r in range(runs):
+        level_side[run_code[r]] = (bits >> r & 1) if bits else r <= last_left
+
+
+# ------------------------------------------------------------- step 4: partition
+
+
+@_inner
+def _mark_sides(codes, packed, how, slot, n_values, order, start, end, cut, missing_left, level_side, side):
+    """side[row] = 1 for the node's rows that go left, 0 for the others."""
+    for i in range(start, end):
+        if how == SORTED:
+            entry = packed[slot, i]
+            row = np.int64(entry & uint64(_ROW))
+            code = np.int64(entry >> uint64(32))
+        else:
+            row = np.int64(order[i])
+            code = np.int64(codes[row, slot])
+        if how == UNORDERED:
+            side[row] = level_side[code]
+        else:
+            side[row] = missing_left if code == n_values else code <= cut
+
+
+@_inner
+def _partition_rows(order, start, end, side, spare):
+    """Put the rows of side 1 first, keeping their order; return where the others begin."""
+    at = start
+    kept = 0
+    for i in range(start, end):
+        row = order[i]
+        goes_left = side[row]
+        order[at] = row
+        spare[kept] = row
+        at += goes_left
+        kept += 1 - goes_left
+    for i in range(kept):
+        order[at + i] = spare[i]
+    return at
+
+
+@_inner
+def _partition_sorted(packed, slot, start, end, side, spare):
+    at = start
+    kept = 0
+    for i in range(start, end):
+        entry = packed[slot, i]
+        goes_left = side[np.int64(entry & uint64(_ROW))]
+        packed[slot, at] = entry
+        spare[kept] = entry
+        at += goes_left
+        kept += 1 - goes_left
+    for i in range(kept):
+        packed[slot, at + i] = spare[i]
+
+
+@_inner
+def _write_mask(masks, n_masks, n_levels, level_side, larger_left):
+    """Write the levels that go left as bits; absent ones go with the larger child. Return the words used so far."""
+    n_words = (n_levels >> 6) + 1
+    for w in range(n_words):
+        masks[n_masks + w] = 0
+    for c in range(n_levels):
+        if level_side[c] == 1 or (level_side[c] == _ABSENT and larger_left):
+            masks[n_masks + (c >> 6)] |= uint64(1) << uint64(c & 63)
+    return n_masks + n_words
+
+
+@_inner
+def _threshold(values, offset, cut, after):
+    """Midpoint between the last value on the left and the first on the right, above the former even if they touch."""
+    if cut < 0:
+        return -np.inf
+    if after < 0:
+        return np.inf
+    low, high = values[offset + cut], values[offset + after]
+    middle = low + (high - low) / 2
+    return middle if middle > low else high
+
+
+# ---------------------------------------------------------------- the whole tree
+
+
+@_inner
+def _summarise_numbers(order, start, end, response, centred):
+    """Centre the node's responses; return (mean, sum of squares around it)."""
+    m = end - start
+    mean = 0.0
+    for i in range(m):
+        centred[i] = response[order[start + i]]
+        mean += centred[i]
+    mean /= m
+    spread = 0.0
+    for i in range(m):
+        centred[i] -= mean
+        spread += centred[i] * centred[i]
+    rounding = 4e-16 * abs(mean)
+    return mean, spread if spread > m * rounding * rounding else 0.0
+
+
+@_inner
+def _summarise_classes(order, start, end, labels, n_classes, in_node, present):
+    """Count the node's classes; return (sum of squared counts / size, number of classes present)."""
+    for k in range(n_classes):
+        in_node[k] = 0
+    for i in range(start, end):
+        in_node[labels[order[i]]] += 1
+    base = 0.0
+    n_present = 0
+    for k in range(n_classes):
+        if in_node[k]:
+            base += float(in_node[k]) * in_node[k]
+            present[n_present] = k
+            n_present += 1
+    return base / (end - start), n_present
+
+
+@_entry
+def grow_nodes(columns, nodes, work, response, labels, n_classes, min_split, min_leaf, max_depth):
+    """Grow the whole tree; return the number of nodes and of mask words."""
+    codes, packed = columns.codes, columns.packed
+    order, stack, active, n_active, level_side = work.order, work.stack, work.active, work.n_active, work.level_side
+    run_code, run_n, run_sum, classes, centred = work.run_code, work.run_n, work.run_sum, work.classes, work.centred
+    in_node, in_left, present, table, key = work.node_count, work.left_count, work.present, work.table, work.key
+    stack[0, 0] = stack[0, 1] = stack[0, 3] = 0
+    stack[0, 2] = order.size
+    waiting = 1
+    n_nodes = 1
+    n_masks = np.int64(0)
+    while waiting:
+        waiting -= 1
+        node, start, end, depth = stack[waiting, 0], stack[waiting, 1], stack[waiting, 2], stack[waiting, 3]
+        m = end - start
+        mean = base = 0.0
+        n_present = 0
+        if n_classes:
+            base, n_present = _summarise_classes(order, start, end, labels, n_classes, in_node, present)
+            impurity = m - base if n_present > 1 else 0.0
+        else:
+            mean, impurity = _summarise_numbers(order, start, end, response, centred)
+        nodes.feature[node] = LEAF
+        nodes.mask_at[node] = -1
+        nodes.start[node] = start
+        nodes.size[node] = m
+        nodes.impurity[node] = impurity
+        if m < min_split or m < 2 * min_leaf or depth >= max_depth or impurity <= 0.0:
+            continue
+
+        best = _SMALLEST_GAIN * (impurity if n_classes else impurity / m)
+        split = cut = after = missing_side = np.int64(-1)
+        below = 0
+        for a in range(n_active[depth]):
+            f = np.int64(active[depth, a])
+            how, slot, levels = columns.how[f], columns.slot[f], columns.n_values[f]
+            if n_classes:
+                if how == SORTED:
+                    runs = _classes_by_order(packed, slot, start, end, labels, run_code, run_n, classes)
+                else:
+                    runs = _classes_by_code(
+                        codes, slot, levels, order, start, end, labels, work.count, work.words, run_code, run_n, classes
+                    )
+            elif how == SORTED:
+                runs = _collect_sorted(packed, slot, start, end, response, mean, run_code, run_n, run_sum)
+            elif how == PAIR:
+                runs = _collect_two(codes, slot, order, start, end, centred, run_code, run_n, run_sum)
+            else:
+                runs = _collect_codes(
+                    codes, slot, levels, order, start, end, centred, work.count, work.total, work.words,
+                    run_code, run_n, run_sum,
+                )  # fmt: skip
+            if runs == 1:
+                continue
+            active[depth + 1, below] = f
+            below += 1
+
+            if how == UNORDERED:
+                bits = 0
+                at = -1
+                if not n_classes:
+                    for r in range(runs):
+                        key[r] = run_sum[r] / run_n[r]
+                    _order_runs(key, runs, run_code, run_n, run_sum)
+                    score, at = _scan_runs(run_n, run_sum, runs - 1, m, np.int64(0), 0.0, min_leaf, best)
+                else:
+                    _count_table(run_n, runs, classes, present, n_present, work.position, table)
+                    if runs <= MAX_SUBSET_LEVELS:
+                        score, bits = _scan_subsets(
+                            run_n, runs, table, work.axis, in_node, present, n_present, m, min_leaf, base, best
+                        )
+                    else:
+                        score, at = _scan_principal(
+                            run_code, run_n, runs, table, work.axis, key, in_node, present, n_present, m, min_leaf,
+                            base, best, run_sum,
+                        )  # fmt: skip
+                if score > best:
+                    best = score
+                    split = f
+                    _note_levels(level_side, levels, run_code, runs, at, bits)
+                continue
+
+            n_missing = np.int64(0)
+            if run_code[runs - 1] == levels:
+                runs -= 1
+                n_missing = run_n[runs]
+            last_cut = runs if n_missing else runs - 1
+            goes_left = -1 if n_missing == 0 else 0
+            score = best
+            at = -2
+            for missing_first in range(2 if n_missing else 1):
+                if n_classes:
+                    tried, tried_at = _scan_classes(
+                        run_n, last_cut - missing_first, classes, in_node, in_left, m, m - missing_first * n_missing,
+                        min_leaf, base, score,
+                    )  # fmt: skip
+                else:
+                    tried, tried_at = _scan_runs(
+                        run_n, run_sum, last_cut - missing_first, m, missing_first * n_missing,
+                        run_sum[runs] if missing_first else 0.0, min_leaf, score,
+                    )  # fmt: skip
+                if tried > score:
+                    score = tried
+                    at = tried_at
+                    goes_left = missing_first if n_missing else -1
+            if score > best:
+                best = score
+                split = f
+                cut = run_code[at] if at >= 0 else -1
+                after = run_code[at + 1] if at + 1 < runs else -1
+                missing_side = goes_left
+        n_active[depth + 1] = below
+        if split < 0:
+            continue
+
+        how, slot, levels = columns.how[split], columns.slot[split], columns.n_values[split]
+        _mark_sides(
+            codes, packed, how, slot, levels, order, start, end, cut, missing_side == 1, level_side, work.side
+        )
+        middle = _partition_rows(order, start, end, work.side, work.spare_rows)
+        for a in range(below):
+            g = active[depth + 1, a]
+            if columns.how[g] == SORTED:
+                _partition_sorted(packed, columns.slot[g], start, end, work.side, work.spare_packed)
+        larger_left = middle - start >= end - middle
+        nodes.feature[node] = split
+        nodes.left[node] = n_nodes
+        if how == UNORDERED:
+            nodes.mask_at[node] = n_masks
+            n_masks = _write_mask(nodes.masks, n_masks, levels, level_side, larger_left)
+            missing_side = -1 if level_side[levels] == _ABSENT else np.int64(level_side[levels])
+        else:
+            nodes.threshold[node] = _threshold(columns.values, columns.offset[split], cut, after)
+        nodes.missing_left[node] = larger_left if missing_side < 0 else missing_side == 1
+        for right in range(1, -1, -1):
+            stack[waiting, 0] = n_nodes + right
+            stack[waiting, 1] = middle if right else start
+            stack[waiting, 2] = end if right else middle
+            stack[waiting, 3] = depth + 1
+            waiting += 1
+        n_nodes += 2
+    return n_nodes, n_masks
+
+
+@_entry
+def collapse(feature, left, impurity, penalty, cost):
+    """Make a leaf of each node whose subtree does not lower the impurity by more than `penalty` a split."""
+    for node in range(feature.size - 1, -1, -1):
+        cost[node] = impurity[node] + penalty
+        if feature[node] >= 0:
+            below = cost[left[node]] + cost[left[node] + 1]
+            if below < cost[node]:
+                cost[node] = below
+            else:
+                feature[node] = LEAF
