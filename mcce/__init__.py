@@ -2,5 +2,41 @@
 
 from mcce import datasets
 from mcce.chain import ChainModel
-from mcce.samplers import CartSampler, ConditionalSampler, MarginalSampler, available_samplers, register_sampler
+from mcce.counterfactuals import Counterfactuals
+from mcce.decision import Interval
+from mcce.exceptions import InputError, MCCEError, MCCEWarning, ModelError, NotFittedError, SamplerError
+from mcce.explainer import MCCE
+from mcce.measures import gower_distance
+from mcce.samplers import (
+    CartSampler,
+    ConditionalSampler,
+    MarginalSampler,
+    Within,
+    available_samplers,
+    register_sampler,
+)
 from mcce.schema import Schema
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "MCCE",
+    "CartSampler",
+    "ChainModel",
+    "ConditionalSampler",
+    "Counterfactuals",
+    "InputError",
+    "Interval",
+    "MCCEError",
+    "MCCEWarning",
+    "MarginalSampler",
+    "ModelError",
+    "NotFittedError",
+    "SamplerError",
+    "Schema",
+    "Within",
+    "available_samplers",
+    "datasets",
+    "gower_distance",
+    "register_sampler",
+]

@@ -124,7 +124,7 @@ class ChainModel:
         threads = count_jobs(self.n_jobs) if all(s.thread_safe for s in samplers) else 1
         fitted = list(run_in_threads(fit_one, list(latest_first), threads, "fitting", progress))[::-1]
         self.samplers_ = dict(zip(self.visit_sequence_, fitted))
-        self._training_givens = np.asfortranarray(self._ordered.matrix[:, :first])
+        self.training_givens_ = np.asfortranarray(self._ordered.matrix[:, :first])
         del self._ordered
         return self
 
@@ -281,7 +281,7 @@ class ChainModel:
         return start, given.index
 
     def _bootstrap_givens(self, n: int, decision: bool | None, seed: int) -> tuple[Floats, UInts, pd.Index[Any]]:
-        pool = self._training_givens
+        pool = self.training_givens_
         if self.conditions_on_decision_ and decision is not None:
             pool = pool[pool[:, -1] == float(decision)]
             if not len(pool):

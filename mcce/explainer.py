@@ -1,0 +1,450 @@
+"""MCCE: Monte Carlo sampling of valid and realistic counterfactual explanations (Redelmeier, Jullum, Aas, Løland).
+
+1. Model (`fit`). Learn p(mutable | fixed, y') as a chain of conditionals; y' says whether the model gives a training
+   row the wanted decision (paper, section 2.1).
+2. Generate. For each factual draw K rows from the chain, given its own fixed values and y' = 1 (section 2.2). Factuals
+   that agree in their fixed values share one pool of draws.
+3. Select. Keep the valid rows; take the fewest changes, then the smallest Gower distance, then the earlier draw
+   (section 2.3, `mcce.selection`).
+
+Pools stream through steps 2 and 3 in blocks and only the winners are kept, so memory does not grow with the number of
+factuals.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from tqdm.auto import tqdm
+
+from mcce.chain import ChainModel, Samplers, check_fixed
+from mcce.counterfactuals import Counterfactuals
+from mcce.decision import Answer, Interval, compare_answers, resolve_decision
+from mcce.exceptions import InputError, MCCEWarning, NotFittedError, listing
+from mcce.measures import MEASURES, measure_table
+from mcce.rng import UInts, derive_key, hash_rows, mix
+from mcce.schema import Data, Floats, Kind, Schema, as_frame
+from mcce.selection import Chosen, Pools, Selector
+from mcce.visit import VisitSequence
+
+POOL_BYTES = 48 * 2**20  # candidates held at a time
+BLOCK_FACTUALS = 4096
+ASK_ROWS = 200_000  # rows per question to the model
+SPOT_ROWS = 16  # training rows asked again, to see whether the model answers alike
+
+ALREADY = "already has the wanted decision"
+
+
+class MCCE:
+    """Counterfactual explanations for any model on tabular data.
+
+    Parameters
+    ----------
+    model : object or callable
+        Anything with predict_proba, decision_function or predict, or a function of a table. It is asked with frames (or
+        arrays, if trained so) that have exactly the columns, order and dtypes of the training data.
+    decision : (low, high), Interval, class label or callable
+        The wanted decision: a closed interval for the score, an `Interval` (open ends, and of which class the
+        probability is), the label that `predict` should return, or a function of a table that returns booleans.
+    fixed : list of column names
+        Features that must not change.
+    sampler, visit_sequence, kinds, n_jobs : see `ChainModel`
+    condition_on_decision : bool
+        Whether the chain conditions on the wanted decision, which makes most draws valid.
+    random_state : int or None
+        One seed, one answer: for any number of threads, order and batching of the factuals. None takes a fresh seed.
+
+    Attributes
+    ----------
+    chain_ : fitted ChainModel
+    decision_ : the wanted decision, bound to the model
+    fit_seconds_ : seconds that `fit` took
+
+    Examples
+    --------
+    >>> import mcce
+    >>> from sklearn.ensemble import HistGradientBoostingClassifier
+    >>> loans = mcce.datasets.load_loans()
+    >>> model = HistGradientBoostingClassifier(random_state=0, categorical_features="from_dtype").fit(loans.X, loans.y)
+    >>> granted = mcce.Interval(0, 0.1, closed="left", of=True)     # probability of default below 10 per cent
+    >>> explainer = mcce.MCCE(model, decision=granted, fixed=["age", "sex"], random_state=1).fit(loans.X)
+    >>> found = explainer.explain(loans.X.iloc[[0]])
+    >>> len(found), list(found.measures.columns)
+    (1, ['prediction', 'L0', 'gower', 'gower_sum'])
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        decision: Any = (0.5, 1.0),
+        fixed: Sequence[Hashable] = (),
+        sampler: Samplers = "cart",
+        visit_sequence: VisitSequence = "data",
+        condition_on_decision: bool = True,
+        kinds: Mapping[Any, Kind] | None = None,
+        random_state: int | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.model = model
+        self.decision = decision
+        self.fixed = fixed
+        self.sampler = sampler
+        self.visit_sequence = visit_sequence
+        self.condition_on_decision = condition_on_decision
+        self.kinds = kinds
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Data, *, progress: bool | None = None) -> MCCE:
+        """Step 1: ask the model about the training rows, and fit the chain.
+
+        Parameters
+        ----------
+        X : DataFrame or two-dimensional array
+            Training rows: the model's features, without the response.
+        progress : bool or None
+            Whether to show a progress bar; None shows one in a terminal or notebook after a second.
+        """
+        begun = time.perf_counter()
+        self.decision_ = resolve_decision(self.decision, self.model)
+        frame, _ = as_frame(X)
+        check_fixed(self.fixed, Schema.from_data(frame.iloc[:1], where="X")) if len(frame) else None
+        spots = np.unique(np.linspace(0, max(len(frame) - 1, 0), SPOT_ROWS).astype(np.intp))
+        if self.condition_on_decision:
+            answer = self._ask_in_parts(X)
+            self._check_wanted(answer)
+            self._spot_answer = Answer(answer.scores[spots], answer.wanted[spots])
+        else:
+            answer = None
+            self._spot_answer = self.decision_.ask(_rows_of(X, spots), "training rows")
+        self.chain_ = ChainModel(
+            sampler=self.sampler,
+            fixed=self.fixed,
+            visit_sequence=self.visit_sequence,
+            kinds=self.kinds,
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+        ).fit(X, None if answer is None else answer.wanted, progress=progress)
+        self._spots = self.chain_.schema_.encode(_rows_of(X, spots)).matrix
+        names = self.chain_.schema_.names
+        self._mutable = np.array([j for j, name in enumerate(names) if name not in self.chain_.fixed_], dtype=np.int64)
+        self.fit_seconds_ = time.perf_counter() - begun
+        return self
+
+    def explain(
+        self,
+        X: Data,
+        *,
+        n_samples: int = 1000,
+        n_counterfactuals: int = 1,
+        independent: bool = False,
+        exhaustive: bool = False,
+        progress: bool | None = None,
+    ) -> Counterfactuals:
+        """Steps 2 and 3: find counterfactuals for the rows of `X`.
+
+        Parameters
+        ----------
+        X : DataFrame or array
+            Rows to explain; the index of a DataFrame names them in the result and must be unique.
+        n_samples : int
+            K, rows drawn for each factual.
+        n_counterfactuals : int
+            How many distinct counterfactuals to return for each factual, best first.
+        independent : bool
+            Whether each factual gets draws of its own, even if it shares its fixed values with others.
+        exhaustive : bool
+            Ask the model about every candidate, as the paper does, instead of best-first. The answer is the same.
+        progress : bool or None
+            Whether to show a progress bar; None shows one in a terminal or notebook after a second.
+        """
+        self._check_fitted()
+        _check_positive(n_samples, "n_samples")
+        _check_positive(n_counterfactuals, "n_counterfactuals")
+        factuals = self._read_factuals(X)
+        order = np.flatnonzero(~factuals.wanted)
+        keys = self._pool_keys(factuals.matrix, independent)
+        selector = Selector(self.chain_.schema_.features, self._mutable, self._ask_encoded)
+        clock = {"generate": 0.0, "select": 0.0}
+        parts: list[tuple[npt.NDArray[np.int64], Chosen, Floats]] = []
+        bar = tqdm(total=order.size, desc="explaining", delay=1.0, leave=False, disable=None if progress is None else not progress)
+        with bar:
+            for members in self._blocks(order, keys, n_samples):
+                begun = time.perf_counter()
+                pools = self._draw_pools(factuals.matrix[members], keys[members], n_samples)
+                drawn = time.perf_counter()
+                chosen = selector.select(pools, factuals.matrix[members], n_counterfactuals, exhaustive=exhaustive)
+                parts.append((members[chosen.factual], chosen, pools.rows[chosen.row]))
+                clock["generate"] += drawn - begun
+                clock["select"] += time.perf_counter() - drawn
+                bar.update(members.size)
+        settings = {
+            "n_samples": n_samples,
+            "n_counterfactuals": n_counterfactuals,
+            "independent": independent,
+            "exhaustive": exhaustive,
+            "pools": int(np.unique(keys[order]).size),
+        }
+        return self._assemble(factuals, parts, clock, settings)
+
+    def generate(
+        self, X: Data, *, n_samples: int = 1000, independent: bool = False, progress: bool | None = None
+    ) -> pd.DataFrame:
+        """Step 2 alone: the candidates of every row of `X`, indexed by (id, draw).
+
+        They are the rows that `explain` chooses from with the same `n_samples` and `independent`.
+        """
+        self._check_fitted()
+        _check_positive(n_samples, "n_samples")
+        index, matrix = self._encode_factuals(X)
+        keys = self._pool_keys(matrix, independent)
+        pools = self._draw_pools(matrix, keys, n_samples, progress)
+        within = np.arange(n_samples)
+        rows = pools.rows[(pools.begin[:, None] + within).ravel()]
+        codes = [np.repeat(np.arange(len(index)), n_samples), np.tile(within, len(index))]
+        pairs = pd.MultiIndex(levels=[index, pd.RangeIndex(n_samples)], codes=codes, names=["id", "draw"])
+        return self.chain_.schema_.decode(rows, pairs)
+
+    def select(
+        self, candidates: pd.DataFrame, X: Data, *, n_counterfactuals: int = 1, exhaustive: bool = False
+    ) -> Counterfactuals:
+        """Step 3 alone: choose among candidates, as `generate` returns them, for the rows of `X`.
+
+        Parameters
+        ----------
+        candidates : DataFrame
+            Rows with the training columns; the first level of the index is the id of the factual in `X`. Their order
+            within an id breaks ties.
+        X, n_counterfactuals, exhaustive : as in `explain`
+        """
+        self._check_fitted()
+        _check_positive(n_counterfactuals, "n_counterfactuals")
+        factuals = self._read_factuals(X)
+        begun = time.perf_counter()
+        ids = candidates.index.get_level_values(0)
+        owner = factuals.index.get_indexer(ids)
+        if (owner < 0).any():
+            raise InputError(f"candidates has rows for {ids[owner < 0][0]!r}, which is not in the index of X.")
+        matrix = self.chain_.schema_.encode(candidates, "candidates").matrix
+        fixed = [j for j in range(matrix.shape[1]) if j not in self._mutable]
+        meddled = (matrix[:, fixed] != factuals.matrix[owner][:, fixed]) & ~np.isnan(matrix[:, fixed])
+        if meddled.any():
+            row, column = np.argwhere(meddled)[0]
+            name = self.chain_.schema_.names[fixed[column]]
+            raise InputError(f"candidates changes the fixed feature {name!r} of {ids[row]!r}; fixed features must stay as in X.")
+        by_owner = np.argsort(owner, kind="stable")
+        members = np.flatnonzero(~factuals.wanted)
+        begin = np.searchsorted(owner[by_owner], members)
+        end = np.searchsorted(owner[by_owner], members, side="right")
+        pools = Pools(np.asfortranarray(matrix[by_owner]), begin, end)
+        selector = Selector(self.chain_.schema_.features, self._mutable, self._ask_encoded)
+        chosen = selector.select(pools, factuals.matrix[members], n_counterfactuals, exhaustive=exhaustive)
+        parts = [(members[chosen.factual], chosen, pools.rows[chosen.row])]
+        clock = {"generate": 0.0, "select": time.perf_counter() - begun}
+        settings = {"n_candidates": len(candidates), "n_counterfactuals": n_counterfactuals, "exhaustive": exhaustive}
+        return self._assemble(factuals, parts, clock, settings)
+
+    def __repr__(self) -> str:
+        decision = self.decision if not isinstance(self.decision, Interval) else str(self.decision)
+        return f"MCCE({type(self.model).__name__}, decision={decision!r}, fixed={list(self.fixed)!r}, sampler={self.sampler!r})"
+
+    # ---------------------------------------------------------------- the model
+
+    def _ask_in_parts(self, X: Data) -> Answer:
+        """Ask about the user's own training table, in parts of bounded size."""
+        n = len(X)
+        if n <= ASK_ROWS:
+            return self.decision_.ask(X, "the training rows")
+        parts = [self.decision_.ask(_rows_of(X, slice(i, i + ASK_ROWS)), "the training rows") for i in range(0, n, ASK_ROWS)]
+        return Answer(np.concatenate([p.scores for p in parts]), np.concatenate([p.wanted for p in parts]))
+
+    def _ask_encoded(self, rows: Floats) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+        scores, wanted = [], []
+        for i in range(0, rows.shape[0], ASK_ROWS):
+            answer = self.decision_.ask(self.chain_.schema_.decode_for_model(rows[i : i + ASK_ROWS]), "candidates")
+            scores.append(answer.scores)
+            wanted.append(answer.wanted)
+        return np.concatenate(scores), np.concatenate(wanted)
+
+    def _check_wanted(self, answer: Answer) -> None:
+        if answer.wanted.any():
+            return
+        seen = ""
+        if answer.scores.size and answer.scores.dtype.kind == "f":
+            seen = f" (the scores go from {answer.scores.min():.4g} to {answer.scores.max():.4g})"
+        elif answer.scores.size:
+            seen = f" (the answers are {listing(sorted({str(s) for s in answer.scores}))})"
+        raise InputError(
+            f"no training row has the wanted decision, {self.decision_.describe()}{seen}: there is nothing to learn it from. "
+            "Check the decision, or set condition_on_decision=False."
+        )
+
+    def _check_spots(self, answer: Answer) -> None:
+        labels = list(range(len(self._spots)))
+        if compare_answers(self._spot_answer, answer, labels):
+            differing = compare_answers(self._spot_answer, answer, labels)
+            warnings.warn(
+                f"the model answered differently when {len(differing)} of {len(labels)} training rows were asked again: it is "
+                "not deterministic, or it depends on the other rows of the table. The method needs a deterministic model; "
+                "counterfactuals may not hold when asked again.",
+                MCCEWarning,
+                stacklevel=3,
+            )
+
+    # ---------------------------------------------------------------- factuals
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "fit_seconds_"):
+            raise NotFittedError("this MCCE is not fitted; call fit(X) with the training rows first.")
+
+    def _encode_factuals(self, X: Data) -> tuple[pd.Index[Any], Floats]:
+        frame, _ = as_frame(X, "X")
+        if not frame.index.is_unique:
+            twice = frame.index[frame.index.duplicated()].unique()
+            raise InputError(f"the index of X holds {listing(twice)} more than once; it names the factuals. Use X.reset_index(drop=True).")
+        if isinstance(frame.index, pd.MultiIndex):
+            raise InputError("the index of X has several levels; it names the factuals. Use X.reset_index(drop=True).")
+        return frame.index, self.chain_.schema_.encode(X, "X").matrix
+
+    def _read_factuals(self, X: Data) -> _Factuals:
+        """Encode the factuals and ask the model about them, and about some training rows once more."""
+        index, matrix = self._encode_factuals(X)
+        n = matrix.shape[0]
+        schema = self.chain_.schema_
+        if n == 0:
+            return _Factuals(index, matrix, np.empty(0), np.empty(0, dtype=bool))
+        asked = self.decision_.ask(schema.decode_for_model(np.concatenate([matrix, self._spots])), "the factuals")
+        self._check_spots(Answer(asked.scores[n:], asked.wanted[n:]))
+        return _Factuals(index, matrix, asked.scores[:n], asked.wanted[:n])
+
+    # ---------------------------------------------------------------- pools
+
+    def _pool_keys(self, matrix: Floats, independent: bool) -> UInts:
+        """What identifies a factual's draws: its fixed values, or with `independent` all its values."""
+        keys = hash_rows(self.chain_.encode_fixed(matrix))
+        return mix(keys ^ hash_rows(matrix)) if independent else keys
+
+    def _blocks(self, order: npt.NDArray[np.int64], keys: UInts, n_samples: int) -> Iterator[npt.NDArray[np.int64]]:
+        """Split the factuals into blocks whose pools fit in memory; factuals of one pool stay side by side."""
+        n_pools = max(1, POOL_BYTES // (8 * n_samples * len(self.chain_.schema_)))
+        pool, _ = pd.factorize(keys[order])
+        by_pool = np.argsort(pool, kind="stable")
+        ordered = pool[by_pool]
+        begin = 0
+        while begin < order.size:
+            end = int(np.searchsorted(ordered, ordered[begin] + n_pools))
+            end = min(end, begin + BLOCK_FACTUALS)
+            yield order[by_pool[begin:end]]
+            begin = end
+
+    def _draw_pools(self, matrix: Floats, keys: UInts, n_samples: int, progress: bool | None = False) -> Pools:
+        """Step 2: draw one pool for each distinct key."""
+        pool, distinct = pd.factorize(keys)
+        first = np.zeros(len(distinct), dtype=np.intp)
+        first[pool[::-1]] = np.arange(keys.size)[::-1]
+        start = self.chain_.encode_fixed(matrix[first])
+        rows = self.chain_.draw(
+            np.repeat(start, n_samples, axis=0),
+            np.repeat(np.asarray(distinct, dtype=np.uint64), n_samples),
+            np.tile(np.arange(n_samples, dtype=np.uint64), len(distinct)),
+            derive_key(self.chain_.seed_, "pool"),
+            progress=progress,
+        )
+        begin = pool.astype(np.int64) * n_samples
+        return Pools(rows, begin, begin + n_samples)
+
+    # ---------------------------------------------------------------- the result
+
+    def _assemble(
+        self,
+        factuals: _Factuals,
+        parts: list[tuple[npt.NDArray[np.int64], Chosen, Floats]],
+        clock: dict[str, float],
+        settings: dict[str, object],
+    ) -> Counterfactuals:
+        schema = self.chain_.schema_
+        owner = np.concatenate([np.empty(0, dtype=np.int64), *(members for members, _, _ in parts)])
+        rows = np.concatenate([np.empty((0, len(schema))), *(values for _, _, values in parts)])
+        scores = np.concatenate([factuals.scores[:0], *(chosen.scores for _, chosen, _ in parts if chosen.row.size)])
+        by_factual = np.argsort(owner, kind="stable")
+        owner, rows, scores = owner[by_factual], np.asfortranarray(rows[by_factual]), scores[by_factual]
+        rank = np.arange(owner.size) - np.searchsorted(owner, owner) + 1
+        index = pd.MultiIndex.from_arrays([factuals.index[owner], rank], names=["id", "rank"])
+        measures = measure_table(rows, factuals.matrix[owner], schema.features, ["L0", "gower", "gower_sum"])
+        measures.insert(0, "prediction", scores)
+        measures.index = index
+        settings |= {
+            "random_state": self.chain_.seed_,
+            "sampler": self.sampler,
+            "visit_sequence": list(self.chain_.visit_sequence_),
+            "condition_on_decision": self.condition_on_decision,
+            "rows_asked": sum(chosen.n_asked for _, chosen, _ in parts),
+        }
+        numeric = [f for f in schema.features if f.is_numeric and not np.isnan(f.low)]
+        ranges = {f.name: tuple(pd.Series(f.decode(np.array([f.low, f.high])))) for f in numeric}
+        return Counterfactuals(
+            frame=schema.decode(rows, index),
+            measures=measures,
+            factuals=schema.decode(factuals.matrix, factuals.index),
+            unexplained=self._unexplained(factuals, owner, settings),
+            factual_predictions=pd.Series(factuals.scores, index=factuals.index, name="prediction"),
+            decision=self.decision_.describe(),
+            fixed=tuple(self.chain_.fixed_),
+            kinds=dict(schema.kinds),
+            ranges=ranges,
+            timings={"fit": self.fit_seconds_, **clock},
+            settings=settings,
+        )
+
+    def _unexplained(
+        self, factuals: _Factuals, owner: npt.NDArray[np.int64], settings: Mapping[str, object]
+    ) -> pd.DataFrame:
+        """List the factuals without a counterfactual, each with its reason."""
+        without = np.setdiff1d(np.arange(len(factuals.index)), owner)
+        reasons = [
+            ALREADY if factuals.wanted[i] else self._why_none(factuals.matrix[[i]], settings.get("n_samples")) for i in without
+        ]
+        table = {"reason": pd.Series(reasons, dtype=object), "prediction": pd.Series(factuals.scores[without])}
+        frame = pd.DataFrame(table)
+        frame.index = factuals.index[without].rename("id")
+        return frame
+
+    def _why_none(self, matrix: Floats, n_samples: object) -> str:
+        tried = f"none of the {n_samples} candidates has the wanted decision" if n_samples else "no candidate has the wanted decision"
+        if not (self.condition_on_decision and self.chain_.fixed_):
+            return f"{tried}; draw more"
+        start = self.chain_.encode_fixed(matrix)[:, :-1]
+        training = self.chain_.training_givens_
+        alike = ((training[:, :-1] == start) | (np.isnan(training[:, :-1]) & np.isnan(start))).all(axis=1)
+        values = self.chain_.schema_.decode(matrix)[self.chain_.fixed_].iloc[0]
+        words = ", ".join(f"{name} = {value}" for name, value in values.items())
+        if not alike.any():
+            return f"{tried}, and no training row has its fixed values ({words})"
+        if not training[alike, -1].any():
+            return f"{tried}, and no training row with its fixed values ({words}) has it"
+        return f"{tried}, though training rows with its fixed values do; draw more"
+
+
+@dataclass(frozen=True)
+class _Factuals:
+    index: pd.Index[Any]
+    matrix: Floats
+    scores: npt.NDArray[Any]
+    wanted: npt.NDArray[np.bool_]
+
+
+def _rows_of(X: Data, rows: Any) -> Data:
+    return X.iloc[rows] if isinstance(X, pd.DataFrame) else X[rows]
+
+
+def _check_positive(value: object, name: str) -> None:
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
+        raise InputError(f"{name} is {value!r}; it must be a whole number of at least 1.")

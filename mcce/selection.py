@@ -1,0 +1,258 @@
+"""Choosing among the candidates of each factual: fewest changes, then the smallest Gower distance, then the earlier draw.
+
+The paper (section 2.3) removes the invalid rows first and ranks the rest. Validity is a filter and the order is total,
+so the same rows win if the candidates are ranked first and the model is asked best-first:
+
+1. Find the few best distinct candidates of every factual that still lacks counterfactuals.
+2. Ask the model about those not asked before, for all factuals at once. Factuals that share a pool share its answers.
+3. A factual is done when k of its candidates, in order, are valid; go back to 1 with more candidates for the others.
+4. What is not done after 256 candidates is ranked in full, and asked in growing batches to the end.
+
+`exhaustive` is the paper's plain way, kept to check the other: all candidates are asked, then ranked.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from mcce.measures import scales
+from mcce.schema import Feature, Floats
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+Ask = Callable[[Floats], tuple[npt.NDArray[np.generic], Bools]]
+
+ROUNDS = (6, 24, 96, 256)  # candidates known of a factual after each round
+_CHUNK = 512
+
+
+@dataclass(frozen=True)
+class Pools:
+    """Candidates: factual i may choose among rows[begin[i] : end[i]] of one encoded matrix, in the order drawn."""
+
+    rows: Floats
+    begin: Ints
+    end: Ints
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Winners: for factual i in order of rank, its rows `row` of the pools, and the model's score of each."""
+
+    factual: Ints
+    row: Ints
+    scores: npt.NDArray[np.generic]
+    n_asked: int
+
+
+@njit(cache=True, nogil=True)
+def _distances(rows, first, n, factual, columns, scale, plain, changed, distance):
+    """L0 and summed Gower distance of n rows; `plain` columns have no missing values and a positive scale."""
+    for i in range(n):
+        changed[i] = 0.0
+        distance[i] = 0.0
+    for c in range(columns.size):
+        j = columns[c]
+        x = factual[j]
+        if plain[j] == 2:
+            for i in range(n):
+                d = abs(rows[first + i, j] - x)
+                changed[i] += 1.0 if d != 0.0 else 0.0
+                distance[i] += d * scale[j]
+        elif plain[j] == 1:
+            for i in range(n):
+                d = 1.0 if rows[first + i, j] != x else 0.0
+                changed[i] += d
+                distance[i] += d
+        else:
+            for i in range(n):
+                value = rows[first + i, j]
+                if value == x or (np.isnan(value) and np.isnan(x)):
+                    continue
+                changed[i] += 1.0
+                step = abs(value - x) * scale[j]
+                distance[i] += 1.0 if scale[j] == 0.0 or np.isnan(step) else step
+
+
+@njit(cache=True, nogil=True)
+def _same_row(rows, a, b, columns):
+    for c in range(columns.size):
+        j = columns[c]
+        if rows[a, j] != rows[b, j] and not (np.isnan(rows[a, j]) and np.isnan(rows[b, j])):
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _best_candidates(rows, begin, end, which, factuals, columns, scale, plain, most, found, n_found):
+    """Step 1: the best `most` distinct candidates of each factual in `which`, in order."""
+    changed = np.empty(_CHUNK)
+    distance = np.empty(_CHUNK)
+    top_changed = np.empty(most)
+    top_distance = np.empty(most)
+    for w in range(which.size):
+        f = which[w]
+        top = found[w]
+        held = 0
+        for first in range(begin[f], end[f], _CHUNK):
+            n = min(_CHUNK, end[f] - first)
+            _distances(rows, first, n, factuals[f], columns, scale, plain, changed, distance)
+            for i in range(n):
+                if held == most and (
+                    changed[i] > top_changed[most - 1]
+                    or (changed[i] == top_changed[most - 1] and distance[i] >= top_distance[most - 1])
+                ):
+                    continue
+                place = held
+                while place > 0 and (
+                    changed[i] < top_changed[place - 1]
+                    or (changed[i] == top_changed[place - 1] and distance[i] < top_distance[place - 1])
+                ):
+                    place -= 1
+                again = False
+                twin = place - 1
+                while twin >= 0 and top_changed[twin] == changed[i] and top_distance[twin] == distance[i]:
+                    if _same_row(rows, top[twin], first + i, columns):
+                        again = True
+                        break
+                    twin -= 1
+                if again:
+                    continue
+                last = min(held, most - 1)
+                for move in range(last, place, -1):
+                    top[move] = top[move - 1]
+                    top_changed[move] = top_changed[move - 1]
+                    top_distance[move] = top_distance[move - 1]
+                top[place] = first + i
+                top_changed[place] = changed[i]
+                top_distance[place] = distance[i]
+                held = min(held + 1, most)
+        n_found[w] = held
+
+
+class Selector:
+    """Chooses the best `k` valid candidates of each factual.
+
+    Parameters
+    ----------
+    features : the columns of factuals and pools.
+    mutable : positions of the columns that candidates may change.
+    ask : function that returns (scores, wanted) for encoded rows.
+    """
+
+    def __init__(self, features: tuple[Feature, ...], mutable: Ints, ask: Ask) -> None:
+        self.features = features
+        self.mutable = mutable
+        self.ask = ask
+        self.scale = scales(features)
+
+    def select(self, pools: Pools, factuals: Floats, k: int, *, exhaustive: bool = False) -> Chosen:
+        """Return the best `k` valid distinct candidates of each factual (fewer where there are fewer)."""
+        answers = _Answers(pools.rows, self.ask)
+        if exhaustive:
+            answers.of(np.arange(pools.rows.shape[0]))
+            taken = [self._walk(self._full_order(pools, factuals, f), answers, k) for f in range(factuals.shape[0])]
+        else:
+            taken = self._best_first(pools, factuals, k, answers)
+        factual = np.repeat(np.arange(len(taken)), [len(rows) for rows in taken])
+        row = np.concatenate([*taken, np.empty(0, dtype=np.int64)]).astype(np.int64)
+        return Chosen(factual, row, answers.scores_of(row), answers.n_asked)
+
+    def _best_first(self, pools: Pools, factuals: Floats, k: int, answers: _Answers) -> list[Ints]:
+        taken: list[Ints] = [np.empty(0, dtype=np.int64)] * factuals.shape[0]
+        waiting = np.arange(factuals.shape[0])
+        plain = self._plain(pools.rows, factuals)
+        row_major = np.ascontiguousarray(factuals)
+        for most in ROUNDS:
+            most += k - 1
+            found = np.zeros((waiting.size, most), dtype=np.int64)
+            n_found = np.zeros(waiting.size, dtype=np.int64)
+            _best_candidates(
+                pools.rows, pools.begin, pools.end, waiting, row_major, self.mutable, self.scale, plain, most, found, n_found
+            )
+            known = np.arange(most) < n_found[:, None]
+            wanted = np.zeros(found.shape, dtype=bool)
+            wanted[known] = answers.of(found[known])
+            complete = n_found < most
+            done = complete | (wanted.sum(axis=1) >= k)
+            for w in np.flatnonzero(done):
+                taken[waiting[w]] = found[w][wanted[w]][:k]
+            waiting = waiting[~done]
+            if waiting.size == 0:
+                return taken
+        return self._to_the_end(pools, factuals, k, answers, taken, waiting)
+
+    def _to_the_end(
+        self, pools: Pools, factuals: Floats, k: int, answers: _Answers, taken: list[Ints], waiting: Ints
+    ) -> list[Ints]:
+        """Step 4: rank everything for the factuals that are left, and ask in batches that double."""
+        orders = {int(f): self._full_order(pools, factuals, int(f)) for f in waiting}
+        depth = 2 * (ROUNDS[-1] + k)
+        while orders:
+            answers.of(np.concatenate([order[:depth] for order in orders.values()]))
+            for f, order in list(orders.items()):
+                rows = self._walk(order[:depth], answers, k)
+                if len(rows) == k or depth >= len(order):
+                    taken[f] = rows
+                    del orders[f]
+            depth *= 2
+        return taken
+
+    @staticmethod
+    def _walk(order: Ints, answers: _Answers, k: int) -> Ints:
+        return order[answers.of(order)][:k]
+
+    def _full_order(self, pools: Pools, factuals: Floats, f: int) -> Ints:
+        """All distinct candidates of one factual in order: (L0, Gower, draw)."""
+        rows = pools.rows[pools.begin[f] : pools.end[f]]
+        changed = np.zeros(rows.shape[0])
+        distance = np.zeros(rows.shape[0])
+        for j in self.mutable:
+            value, x, scale = rows[:, j], factuals[f, j], self.scale[j]
+            differs = (value != x) & ~(np.isnan(value) & np.isnan(x))
+            step = np.abs(value - x) * scale
+            changed += differs
+            distance += np.where(differs, np.where((scale == 0) | np.isnan(step), 1.0, step), 0.0)
+        order = np.lexsort((distance, changed))
+        _, first = np.unique(rows[order][:, self.mutable], axis=0, return_index=True)
+        return order[np.sort(first)] + pools.begin[f]
+
+    def _plain(self, rows: Floats, factuals: Floats) -> Ints:
+        """Say for each column: 2 numbers, 1 levels, 0 may be missing (checked value by value)."""
+        plain = np.where(self.scale > 0, 2, 1)
+        for j in self.mutable:
+            if np.isnan(rows[:, j].sum()) or np.isnan(factuals[:, j].sum()):
+                plain[j] = 0
+        return plain.astype(np.int64)
+
+
+class _Answers:
+    """The model's answers about the rows of a pool, each asked once."""
+
+    def __init__(self, rows: Floats, ask: Ask) -> None:
+        self.rows = rows
+        self.ask = ask
+        self.state = np.full(rows.shape[0], -1, dtype=np.int8)  # -1 not asked, 0 not wanted, 1 wanted
+        self.scores: dict[int, np.generic] = {}
+        self.n_asked = 0
+
+    def of(self, which: Ints) -> Bools:
+        """Return whether each of these rows has the wanted decision."""
+        new = np.unique(which[self.state[which] < 0])
+        if new.size:
+            scores, wanted = self.ask(self.rows[new])
+            self.n_asked += new.size
+            self.state[new] = wanted
+            self.scores.update(zip(new[wanted].tolist(), scores[wanted]))
+        return np.asarray(self.state[which] == 1)
+
+    def scores_of(self, which: Ints) -> npt.NDArray[np.generic]:
+        """Return the scores of rows that have the wanted decision."""
+        scores = [self.scores[row] for row in which.tolist()]
+        return np.array(scores, dtype=type(scores[0]) if scores and isinstance(scores[0], np.generic) else object)
