@@ -189,10 +189,12 @@ class ChainModel:
             block = slice(begin, min(begin + BLOCK_ROWS, out.shape[0]))
             matrix = np.empty((block.stop - begin, self._n_given + len(samplers)), order="F")
             matrix[:, : self._n_given] = start[block]
-            table = Table(self._features, matrix)
+            complete = not np.isnan(matrix[:, : self._n_given].sum())
             for k, sampler in enumerate(samplers, self._n_given):
                 streams = RowStreams(keys[k - self._n_given], rows[block], draws[block])
-                matrix[:, k] = sampler.sample(table.first(k), streams)
+                drawn = sampler.sample(Table(self._features[:k], matrix[:, :k], complete=complete), streams)
+                complete = complete and not np.isnan(drawn.sum())
+                matrix[:, k] = drawn
             for j, k in enumerate(self._place_in_chain):
                 out[block, j] = matrix[:, k]
 

@@ -34,7 +34,7 @@ from mcce.schema import Data, Floats, Kind, Schema, as_frame
 from mcce.selection import Chosen, Pools, Selector
 from mcce.visit import VisitSequence
 
-POOL_BYTES = 48 * 2**20  # candidates held at a time
+POOL_BYTES = 32 * 2**20  # candidates held at a time
 BLOCK_FACTUALS = 4096
 ASK_ROWS = 200_000  # rows per question to the model
 SPOT_ROWS = 16  # training rows asked again, to see whether the model answers alike
@@ -116,7 +116,7 @@ class MCCE:
         begun = time.perf_counter()
         self.decision_ = resolve_decision(self.decision, self.model)
         frame, _ = as_frame(X)
-        check_fixed(self.fixed, Schema.from_data(frame.iloc[:1], where="X")) if len(frame) else None
+        check_fixed(self.fixed, Schema.from_data(frame.iloc[:1], self.kinds))
         spots = np.unique(np.linspace(0, max(len(frame) - 1, 0), SPOT_ROWS).astype(np.intp))
         if self.condition_on_decision:
             answer = self._ask_in_parts(X)
@@ -229,13 +229,16 @@ class MCCE:
         _check_positive(n_counterfactuals, "n_counterfactuals")
         factuals = self._read_factuals(X)
         begun = time.perf_counter()
+        if not isinstance(candidates, pd.DataFrame):
+            raise InputError(f"candidates is a {type(candidates).__name__}; give a DataFrame, as `generate` returns it.")
         ids = candidates.index.get_level_values(0)
         owner = factuals.index.get_indexer(ids)
         if (owner < 0).any():
             raise InputError(f"candidates has rows for {ids[owner < 0][0]!r}, which is not in the index of X.")
         matrix = self.chain_.schema_.encode(candidates, "candidates").matrix
         fixed = [j for j in range(matrix.shape[1]) if j not in self._mutable]
-        meddled = (matrix[:, fixed] != factuals.matrix[owner][:, fixed]) & ~np.isnan(matrix[:, fixed])
+        before, after = factuals.matrix[owner][:, fixed], matrix[:, fixed]
+        meddled = (after != before) & ~(np.isnan(after) & np.isnan(before))
         if meddled.any():
             row, column = np.argwhere(meddled)[0]
             name = self.chain_.schema_.names[fixed[column]]
@@ -261,6 +264,8 @@ class MCCE:
     def _ask_in_parts(self, X: Data) -> Answer:
         """Ask about the user's own training table, in parts of bounded size."""
         n = len(X)
+        if isinstance(X, np.ndarray):
+            X = X.copy()  # a model that works in place must not change the user's table
         if n <= ASK_ROWS:
             return self.decision_.ask(X, "the training rows")
         parts = [self.decision_.ask(_rows_of(X, slice(i, i + ASK_ROWS)), "the training rows") for i in range(0, n, ASK_ROWS)]
@@ -296,7 +301,7 @@ class MCCE:
                 "not deterministic, or it depends on the other rows of the table. The method needs a deterministic model; "
                 "counterfactuals may not hold when asked again.",
                 MCCEWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     # ---------------------------------------------------------------- factuals

@@ -19,7 +19,6 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit, types, uint64
 from numba.extending import intrinsic
-from scipy import special
 
 from mcce.exceptions import InputError
 
@@ -61,13 +60,13 @@ def philox(key: np.uint64, draw: np.uint64, row: np.uint64) -> tuple[np.uint64, 
     return c0, c1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _words(key: np.uint64, draws: UInts, rows: UInts, out: UInts) -> None:
     for i in range(out.size):
         out[i] = philox(key, draws[i], rows[i])[0]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _integers(words: UInts, highs: UInts, out: npt.NDArray[np.int64]) -> None:
     """Scale each word to 0..high-1: the upper half of word times high (bias below high / 2**64)."""
     for i in range(out.size):
@@ -176,8 +175,10 @@ class RowStreams:
 
     def normal(self) -> Floats:
         """Standard normal numbers, by inversion."""
+        from scipy.special import ndtri  # scipy takes long to import, and most samplers need no normals
+
         scaled = ((self.words() >> np.uint64(11)).astype(np.float64) + 0.5) * _TO_UNIT
-        return np.asarray(special.ndtri(scaled), dtype=np.float64)
+        return np.asarray(ndtri(scaled), dtype=np.float64)
 
     def integer(self, high: int | npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         """Integers in 0..high-1; `high` is one number or one per row."""

@@ -30,7 +30,8 @@ Data = pd.DataFrame | npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 Result = TypeVar("Result")
 
-_EXACT = 2.0**53  # integers up to here are exact in float64
+_EXACT = 2.0**53  # integers below are exact in float64
+_MOST_TICKS = 2.0**63
 
 
 @dataclass(frozen=True)
@@ -86,45 +87,61 @@ class Feature:
     def _encode_numbers(self, column: pd.Series[Any], missing: npt.NDArray[np.bool_], where: str) -> Floats:
         if _is_dated(self.dtype):
             return self._encode_ticks(column, missing, where)
-        if not _is_number(column.dtype):
-            numbers = pd.to_numeric(column, errors="coerce") if not _is_dated(column.dtype) else None
-            if numbers is None or (numbers.isna().to_numpy() & ~missing).any():
-                raise InputError(
-                    f"column {self.name!r} of {where} is numeric in the training data but has dtype {column.dtype} here; "
-                    "convert it to numbers."
-                )
-            column = numbers
+        if not _holds_numbers(column):
+            raise InputError(
+                f"column {self.name!r} of {where} is numeric in the training data but has dtype {column.dtype} here; "
+                "convert it to numbers."
+            )
         values = column.to_numpy(dtype=np.float64, na_value=np.nan)
         _check_finite(values, self.name, where)
-        if ptypes.is_integer_dtype(self.dtype):
-            off = np.flatnonzero(~missing & (values != np.floor(values)))
-            if off.size:
-                raise InputError(
-                    f"column {self.name!r} of {where} holds {values[off[0]]} in row {column.index[off[0]]!r}, but it holds "
-                    f"whole numbers ({self.dtype}) in the training data; round it, or train on a float column."
-                )
+        _check_exact(values, column, where)
+        with np.errstate(over="ignore", invalid="ignore"):
+            held = values.astype(_numpy_dtype(self.dtype)).astype(np.float64)
+        self._refuse(column, ~missing & (held != values), where)
         return values
 
     def _encode_ticks(self, column: pd.Series[Any], missing: npt.NDArray[np.bool_], where: str) -> Floats:
-        if column.dtype != self.dtype:
-            try:
-                column = column.astype(self.dtype)
-            except (TypeError, ValueError, OverflowError) as error:
-                raise InputError(
-                    f"column {self.name!r} of {where} has dtype {column.dtype}, which does not convert to the training "
-                    f"data's {self.dtype}: {error}"
-                ) from error
-        ticks = _ticks(column)
-        encoded = (ticks - self.origin) / self.unit
+        cast = column if column.dtype == self.dtype else self._cast_dates(column, missing, where)
+        ticks = _ticks(cast)
+        whole, rest = np.divmod(ticks - self.origin, self.unit)
+        encoded = whole + rest / self.unit
         encoded[missing] = np.nan
+        too_far = np.abs(ticks.astype(np.float64) - self.origin) >= _MOST_TICKS  # the difference above has wrapped
+        self._refuse(column, ~missing & (too_far | (self._decode_ticks(encoded) != ticks)), where)
         return encoded
+
+    def _cast_dates(self, column: pd.Series[Any], missing: npt.NDArray[np.bool_], where: str) -> pd.Series[Any]:
+        """Write dates or durations in the training data's dtype; what that would change is an error."""
+        inferred = column.infer_objects()
+        try:
+            if not _is_dated(inferred.dtype) or _date_family(inferred.dtype) != _date_family(self.dtype):
+                raise TypeError("these are not the same sort of dates, durations or periods")
+            cast = inferred.astype(self.dtype)
+            back = cast.astype(inferred.dtype)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InputError(
+                f"column {self.name!r} of {where} has dtype {column.dtype}, which does not convert to the training "
+                f"data's {self.dtype}: {error}"
+            ) from error
+        self._refuse(column, ~missing & (_ticks(back) != _ticks(inferred)), where)
+        return cast
+
+    def _refuse(self, column: pd.Series[Any], unheld: npt.NDArray[np.bool_], where: str) -> None:
+        """Raise an error if any value is marked as one that the training data's dtype cannot hold."""
+        if unheld.any():
+            first = int(np.argmax(unheld))
+            raise InputError(
+                f"column {self.name!r} of {where} holds {column.iloc[first]!s} in row {column.index[first]!r}, which the "
+                f"training data's {self.dtype} cannot hold exactly; convert it, or train on a wider dtype."
+            )
 
     def _encode_levels(self, column: pd.Series[Any], missing: npt.NDArray[np.bool_], where: str) -> Floats:
         assert self.levels is not None
         if isinstance(column.dtype, pd.CategoricalDtype) and column.cat.categories.equals(self.levels):
             codes = column.cat.codes.to_numpy()
         else:
-            codes = self.levels.get_indexer(pd.Index(column.astype(object), dtype=object))
+            known = self.levels.astype(object)  # an index of dates or intervals would match more than equal values
+            codes = known.get_indexer(pd.Index(column.astype(object), dtype=object))
             unknown = (codes < 0) & ~missing
             if unknown.any():
                 first = column[unknown].iloc[0]
@@ -151,7 +168,8 @@ class Feature:
         if isinstance(self.dtype, pd.CategoricalDtype):
             return pd.Categorical.from_codes(codes, dtype=self.dtype)  # type: ignore[arg-type]
         if isinstance(self.dtype, np.dtype):
-            values = self.levels.to_numpy(dtype=self.dtype)[codes]
+            values = np.empty(codes.size, dtype=self.dtype)
+            values[~missing] = self.levels.to_numpy(dtype=self.dtype)[codes[~missing]]
             if missing.any():
                 values[missing] = self.missing
             return values
@@ -159,8 +177,7 @@ class Feature:
 
     def _decode_numbers(self, encoded: Floats, missing: npt.NDArray[np.bool_]) -> Any:
         if _is_dated(self.dtype):
-            ticks = np.rint(np.where(missing, 0.0, encoded) * self.unit).astype(np.int64) + self.origin
-            return _from_ticks(ticks, missing, self.dtype)
+            return _from_ticks(self._decode_ticks(encoded), missing, self.dtype)
         if isinstance(self.dtype, np.dtype):
             return encoded.astype(self.dtype)
         if ptypes.is_integer_dtype(self.dtype):
@@ -168,6 +185,12 @@ class Feature:
             whole[missing] = pd.NA
             return whole.astype(self.dtype)
         return pd.Series(encoded).astype(self.dtype).array
+
+    def _decode_ticks(self, encoded: Floats) -> npt.NDArray[np.int64]:
+        """Whole units and rests apart, since float64 cannot count every tick of a long span; missing is the origin."""
+        whole = np.floor(np.where(np.isnan(encoded), 0.0, encoded))
+        rest = np.where(np.isnan(encoded), 0.0, encoded - whole)
+        return whole.astype(np.int64) * self.unit + np.rint(rest * self.unit).astype(np.int64) + self.origin
 
 
 class Schema:
@@ -248,9 +271,13 @@ class Schema:
 
     def decode(self, matrix: Floats, index: pd.Index[Any] | None = None) -> pd.DataFrame:
         """Return the frame that `matrix` (columns in this schema's order) encodes, with the training dtypes."""
-        columns = {j: feature.decode(matrix[:, j]) for j, feature in enumerate(self.features)}
-        frame = pd.DataFrame(columns, index=index if index is not None else pd.RangeIndex(matrix.shape[0]), copy=False)
-        frame.columns = pd.Index(self.names)
+        index = index if index is not None else pd.RangeIndex(matrix.shape[0])
+        columns = {
+            j: pd.Series(feature.decode(matrix[:, j]), index=index, dtype=feature.dtype, copy=False)
+            for j, feature in enumerate(self.features)
+        }
+        frame = pd.DataFrame(columns, index=index, copy=False)
+        frame.columns = pd.Index(self.names, tupleize_cols=False)
         return frame
 
     def decode_for_model(self, matrix: Floats) -> Data:
@@ -272,13 +299,15 @@ class Table:
     """Encoded rows: one feature per column of a Fortran-ordered float64 matrix.
 
     A table made by `select` or `first` keeps `root` and `positions`, so that work done once on the columns of the
-    whole table (ranking them for the trees) is shared by all tables cut from it.
+    whole table (ranking them for the trees) is shared by all tables cut from it. `complete` promises that no value is
+    missing, which spares samplers the search for missing values.
     """
 
     features: tuple[Feature, ...]
     matrix: Floats
     root: Table | None = field(default=None, repr=False)
     positions: tuple[int, ...] = ()
+    complete: bool = False
     _shared: dict[str, Any] = field(default_factory=dict, repr=False)
     _lock: Lock = field(default_factory=Lock, repr=False)
 
@@ -356,7 +385,6 @@ def _read_feature(column: pd.Series[Any], override: Kind | None, where: str) -> 
         origin, unit = _origin_and_unit(column, missing, where) if _is_dated(dtype) else (0, 1)
         plain = Feature(column.name, "numeric", dtype, origin=origin, unit=unit)
         encoded = plain.encode(column, where)
-        _check_exact(encoded, column, where)
         seen = encoded[~missing]
         low, high = (float(seen.min()), float(seen.max())) if seen.size else (math.nan, math.nan)
         return Feature(
@@ -400,11 +428,26 @@ def _levels(column: pd.Series[Any], missing: npt.NDArray[np.bool_], where: str) 
     except TypeError as error:
         raise InputError(f"column {column.name!r} of {where} holds values that cannot be levels: {error}") from error
     levels: list[Any] = list(seen)
+    if ptypes.is_object_dtype(dtype):
+        _check_one_type_each(column[~missing], levels, where)
     try:
         levels = sorted(levels)
     except TypeError:  # levels of several types have no common order: they keep the order of appearance
         pass
     return pd.Index(levels, dtype=object)
+
+
+def _check_one_type_each(values: pd.Series[Any], levels: list[Any], where: str) -> None:
+    """Python takes True, 1 and 1.0 for the same key; a level that stands for several of them could not be written back."""
+    if not ptypes.infer_dtype(values, skipna=True).startswith("mixed"):
+        return
+    kept = {level: level for level in levels}
+    for value in values:
+        if type(value) is not type(kept[value]):
+            raise InputError(
+                f"column {values.name!r} of {where} holds both {kept[value]!r} and {value!r}, which are equal and so one "
+                "level; write them alike."
+            )
 
 
 def _is_number(dtype: Any) -> bool:
@@ -413,7 +456,25 @@ def _is_number(dtype: Any) -> bool:
         and not ptypes.is_bool_dtype(dtype)
         and not ptypes.is_complex_dtype(dtype)
         and not str(dtype).startswith("decimal")
+        and getattr(dtype, "itemsize", 8) <= 8  # a long double does not fit in float64
     )
+
+
+def _holds_numbers(column: pd.Series[Any]) -> bool:
+    """Whether the values are numbers (or booleans, 0 and 1), in a column of any dtype."""
+    if ptypes.is_object_dtype(column.dtype):
+        inferred = ptypes.infer_dtype(column, skipna=True)
+        return inferred in ("integer", "floating", "mixed-integer-float", "boolean", "empty")
+    return _is_number(column.dtype) or (
+        ptypes.is_bool_dtype(column.dtype) and not isinstance(column.dtype, pd.CategoricalDtype)
+    )
+
+
+def _numpy_dtype(dtype: Any) -> np.dtype[Any]:
+    """Return the dtype in which numpy, pandas, Arrow or sparse columns hold their numbers."""
+    if isinstance(dtype, np.dtype):
+        return dtype
+    return np.dtype(dtype.subtype if isinstance(dtype, pd.SparseDtype) else dtype.numpy_dtype)
 
 
 def _is_ordered(dtype: Any) -> bool:
@@ -426,6 +487,14 @@ def _is_dated(dtype: Any) -> bool:
     return bool(
         ptypes.is_datetime64_any_dtype(dtype) or ptypes.is_timedelta64_dtype(dtype) or isinstance(dtype, pd.PeriodDtype)
     )
+
+
+def _date_family(dtype: Any) -> object:
+    """What dates must agree in to be written as each other: points, durations or periods, with or without time zone."""
+    if isinstance(dtype, pd.PeriodDtype):
+        return dtype
+    zoned = dtype.pyarrow_dtype if isinstance(dtype, pd.ArrowDtype) else dtype
+    return dtype.kind, getattr(zoned, "tz", None) is not None
 
 
 def _holds_missing(dtype: Any) -> bool:
@@ -470,10 +539,11 @@ def _origin_and_unit(column: pd.Series[Any], missing: npt.NDArray[np.bool_], whe
         return 0, 1
     origin = int(ticks.min())
     unit = int(np.gcd.reduce(ticks - origin)) or 1
-    if (int(ticks.max()) - origin) // unit >= _EXACT:
+    span = int(ticks.max()) - origin
+    if span >= _MOST_TICKS or span // unit >= _EXACT:
         raise InputError(
             f"column {column.name!r} of {where} spans more time than a float can count in its finest unit; "
-            "round it, for example to microseconds."
+            "round it, for example to microseconds, or use a coarser dtype."
         )
     return origin, unit
 
@@ -488,8 +558,8 @@ def _check_finite(values: Floats, name: Hashable, where: str) -> None:
 
 
 def _check_exact(values: Floats, column: pd.Series[Any], where: str) -> None:
-    if ptypes.is_integer_dtype(column.dtype) and np.nanmax(np.abs(values), initial=0.0) > _EXACT:
+    if not ptypes.is_float_dtype(column.dtype) and np.nanmax(np.abs(values), initial=0.0) >= _EXACT:
         raise InputError(
-            f"column {column.name!r} of {where} holds integers beyond 2**53, which cannot be compared exactly; "
+            f"column {column.name!r} of {where} holds integers of 2**53 or beyond, which cannot be compared exactly; "
             "drop it if it is an identifier, rescale it, or say kinds={" + f"{column.name!r}: 'categorical'" + "}."
         )

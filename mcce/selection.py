@@ -51,7 +51,7 @@ class Chosen:
     n_asked: int
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _distances(rows, first, n, factual, columns, scale, plain, changed, distance):
     """L0 and summed Gower distance of n rows; `plain` columns have no missing values and a positive scale."""
     for i in range(n):
@@ -80,7 +80,7 @@ def _distances(rows, first, n, factual, columns, scale, plain, changed, distance
                 distance[i] += 1.0 if scale[j] == 0.0 or np.isnan(step) else step
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _same_row(rows, a, b, columns):
     for c in range(columns.size):
         j = columns[c]
@@ -89,19 +89,18 @@ def _same_row(rows, a, b, columns):
     return True
 
 
-@njit(cache=True, nogil=True)
-def _best_candidates(rows, begin, end, which, factuals, columns, scale, plain, most, found, n_found):
-    """Step 1: the best `most` distinct candidates of each factual in `which`, in order."""
-    changed = np.empty(_CHUNK)
-    distance = np.empty(_CHUNK)
-    top_changed = np.empty(most)
-    top_distance = np.empty(most)
+@njit(cache=True, nogil=True, error_model="numpy")
+def _best_candidates(rows, begin, end, which, factuals, columns, scale, plain, scratch, top_changed, top_distance, found, n_found):
+    """Step 1: the best distinct candidates of each factual in `which`, in order, as many as `found` has columns."""
+    changed, distance = scratch[0], scratch[1]
+    chunk = scratch.shape[1]
+    most = found.shape[1]
     for w in range(which.size):
         f = which[w]
         top = found[w]
         held = 0
-        for first in range(begin[f], end[f], _CHUNK):
-            n = min(_CHUNK, end[f] - first)
+        for first in range(begin[f], end[f], chunk):
+            n = min(chunk, end[f] - first)
             _distances(rows, first, n, factuals[f], columns, scale, plain, changed, distance)
             for i in range(n):
                 if held == most and (
@@ -174,8 +173,9 @@ class Selector:
             found = np.zeros((waiting.size, most), dtype=np.int64)
             n_found = np.zeros(waiting.size, dtype=np.int64)
             _best_candidates(
-                pools.rows, pools.begin, pools.end, waiting, row_major, self.mutable, self.scale, plain, most, found, n_found
-            )
+                pools.rows, pools.begin, pools.end, waiting, row_major, self.mutable, self.scale, plain,
+                np.empty((2, _CHUNK)), np.empty(most), np.empty(most), found, n_found,
+            )  # fmt: skip
             known = np.arange(most) < n_found[:, None]
             wanted = np.zeros(found.shape, dtype=bool)
             wanted[known] = answers.of(found[known])
@@ -220,7 +220,9 @@ class Selector:
             changed += differs
             distance += np.where(differs, np.where((scale == 0) | np.isnan(step), 1.0, step), 0.0)
         order = np.lexsort((distance, changed))
-        _, first = np.unique(rows[order][:, self.mutable], axis=0, return_index=True)
+        values = rows[order][:, self.mutable]
+        # np.unique tells missing values apart; infinity is no value of a table, so it can stand for them
+        _, first = np.unique(np.where(np.isnan(values), np.inf, values), axis=0, return_index=True)
         return order[np.sort(first)] + pools.begin[f]
 
     def _plain(self, rows: Floats, factuals: Floats) -> Ints:

@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy import stats
 
 from mcce.exceptions import InputError, did_you_mean, listing
 from mcce.schema import Table
@@ -87,10 +86,15 @@ def _association(x: Floats, x_codes: Any, y: Floats, y_codes: Any) -> float:
     known = ~(np.isnan(x) | np.isnan(y))
     if known.sum() < 2:
         return 0.0
-    a, b = stats.rankdata(x[known]), stats.rankdata(y[known])
+    a, b = _ranks(x[known]), _ranks(y[known])
     a, b = a - a.mean(), b - b.mean()
     scale = np.sqrt((a @ a) * (b @ b))
     return min(1.0, abs(float(a @ b / scale))) if scale > 0 else 0.0
+
+
+def _ranks(values: Floats) -> Floats:
+    """Average ranks."""
+    return pd.Series(values).rank().to_numpy()
 
 
 def _cramers_v(a: npt.NDArray[np.intp], b: npt.NDArray[np.intp]) -> float:
@@ -107,7 +111,7 @@ def _correlation_ratio(codes: npt.NDArray[np.intp], y: Floats) -> float:
     known = ~np.isnan(y)
     if known.sum() < 2:
         return 0.0
-    ranks = stats.rankdata(y[known])
+    ranks = _ranks(y[known])
     ranks -= ranks.mean()
     total = ranks @ ranks
     if total == 0:

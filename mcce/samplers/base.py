@@ -82,6 +82,8 @@ class ConditionalSampler(ABC):
         Whether missing values may stand in the givens and in the target.
     thread_safe : bool
         Whether `fit` and `sample` of different objects, and `sample` of one, may run in several threads.
+    ignores_given : bool
+        Whether the draws do not depend on the givens, on purpose; `mcce.testing` then does not expect them to.
 
     Optional methods
     ----------------
@@ -102,20 +104,25 @@ class ConditionalSampler(ABC):
     >>> class RoundedNormal(ConditionalSampler):
     ...     '''A normal distribution that ignores the givens, rounded.'''
     ...     handles = {"numeric"}
+    ...     ignores_given = True
     ...     def fit(self, given, target):
     ...         self.mean_, self.sd_ = float(np.mean(target.values)), float(np.std(target.values))
     ...         return self
     ...     def sample(self, given, rng, within=None):
+    ...         self.check_fitted("mean_")
     ...         if within is not None:
     ...             return self.sample_by_rejection(given, rng, within)
     ...         return np.round(self.mean_ + self.sd_ * rng.normal())
     >>> RoundedNormal()
     RoundedNormal()
+
+    `mcce.testing.check_sampler` tells whether a sampler keeps this contract.
     """
 
     handles: ClassVar[frozenset[str] | set[str]] = frozenset(KINDS)
     handles_missing: ClassVar[bool] = False
     thread_safe: ClassVar[bool] = False
+    ignores_given: ClassVar[bool] = False
 
     @abstractmethod
     def fit(self: Self, given: Table, target: Column) -> Self:
@@ -192,7 +199,8 @@ class ConditionalSampler(ABC):
         defaults = {
             p.name: p.default for p in inspect.signature(type(self).__init__).parameters.values() if p.default is not p.empty
         }
-        changed = {k: v for k, v in self.get_params().items() if k not in defaults or defaults[k] is not v and defaults[k] != v}
+        # compared as written: arrays and estimators need not have a truth value
+        changed = {k: v for k, v in self.get_params().items() if k not in defaults or repr(defaults[k]) != repr(v)}
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in changed.items())})"
 
 

@@ -95,13 +95,16 @@ class CartSampler(ConditionalSampler):
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
         """Draw a donor of each row's leaf (steps 2 and 3); restricted draws choose among the allowed donors."""
         self.check_fitted("tree_")
-        leaf = self.tree_.route(given.matrix)
+        leaf = self.tree_.route(given.matrix, complete=given.complete)
         if within is not None:
             n = given.n_rows
             low = np.full(n, -np.inf) if within.low is None else np.ascontiguousarray(within.low, dtype=np.float64)
             high = np.full(n, np.inf) if within.high is None else np.ascontiguousarray(within.high, dtype=np.float64)
             levels = np.empty((n, 0), dtype=bool) if within.levels is None else np.ascontiguousarray(within.levels)
-            return self.tree_.draw_within(leaf, self.donor_values_, rng, low, high, levels)
+            drawn = self.tree_.draw_within(leaf, self.donor_values_, rng, low, high, levels)
+            if self.missing_tree_ is not None:
+                drawn[self._missing_share(given, leaf) == 1.0] = np.nan
+            return drawn
         drawn = self.tree_.draw(leaf, self.donor_values_, rng)
         if self.missing_tree_ is not None and self.missing_values_ is not None:
             missing_leaf = self.missing_tree_.route(given.matrix)
@@ -112,8 +115,8 @@ class CartSampler(ConditionalSampler):
     def supports(self, given: Table, values: Floats) -> Bools:
         """Return whether a donor of the row's leaf equals the value or, for a number, lies close to it.
 
-        Close means no farther than the median gap between neighbouring donors of that leaf, and inside their range: a
-        value between two far-away clusters of donors is not supported.
+        Close means no farther than the median gap between neighbouring donors of that leaf (the lower one of two), and
+        inside their range: a value between two far-away clusters of donors is not supported.
         """
         self.check_fitted("tree_")
         leaf = self.tree_.route(given.matrix)
@@ -130,8 +133,10 @@ class CartSampler(ConditionalSampler):
             distance = np.minimum(np.abs(above - values[rows]), np.abs(values[rows] - below))
             inside = (values[rows] >= donors[0]) & (values[rows] <= donors[-1])
             by_gap = self.target_is_number_ and donors.size > 2
-            supported[rows] = inside & (distance <= (np.median(np.diff(donors)) if by_gap else 0.0))
-        return supported | (np.isnan(values) & self._could_be_missing(given, leaf))
+            close = np.quantile(np.diff(donors), 0.5, method="lower") if by_gap else 0.0
+            supported[rows] = inside & (distance <= close)
+        missing_share = self._missing_share(given, leaf)
+        return np.where(np.isnan(values), missing_share > 0.0, supported & (missing_share < 1.0))
 
     def get_state(self) -> dict[str, Any]:
         """Return the arrays of the tree, or of both trees, and the donors' values."""
@@ -152,13 +157,15 @@ class CartSampler(ConditionalSampler):
         self.missing_tree_ = None if self.missing_values_ is None else _tree_from(state, "missing_tree.")
         return self
 
-    def _could_be_missing(self, given: Table, leaf: npt.NDArray[np.int32]) -> Bools:
+    def _missing_share(self, given: Table, leaf: npt.NDArray[np.int32]) -> Floats:
+        """Return the probability that each row's draw is missing."""
         tree, missing = self.tree_, np.isnan(self.donor_values_)
         if self.missing_tree_ is not None and self.missing_values_ is not None:
             tree, missing = self.missing_tree_, self.missing_values_ > 0
             leaf = tree.route(given.matrix)
         before = np.concatenate([[0], np.cumsum(missing)])
-        return np.asarray((before[tree.start + tree.size] - before[tree.start])[leaf] > 0)
+        share: Floats = (before[tree.start + tree.size] - before[tree.start]) / tree.size
+        return share[leaf]
 
     def _grow(self, given: Table, target: Column) -> Tree:
         return cart.grow(
@@ -170,7 +177,7 @@ class CartSampler(ConditionalSampler):
         check_count(self.min_leaf, "min_leaf", self, 1)
         if self.max_depth is not None:
             check_count(self.max_depth, "max_depth", self, 0)
-        if self.cp is not None and not (isinstance(self.cp, (int, float)) and self.cp >= 0):
+        if self.cp is not None and not (isinstance(self.cp, (int, float)) and 0 <= self.cp < np.inf):
             raise InputError(f"cp of CartSampler is {self.cp!r}; it must be None or a number of at least 0.")
 
 

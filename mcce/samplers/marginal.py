@@ -31,6 +31,7 @@ class MarginalSampler(ConditionalSampler):
 
     handles_missing = True
     thread_safe = True
+    ignores_given = True
 
     donors_: Floats
 
@@ -45,21 +46,20 @@ class MarginalSampler(ConditionalSampler):
         self.check_fitted("donors_")
         if within is None:
             return self.donors_[rng.integer(self.donors_.size)]
+        known = self._known
+        low = np.full(given.n_rows, -np.inf) if within.low is None else within.low
+        high = np.full(given.n_rows, np.inf) if within.high is None else within.high
         if within.levels is not None:
-            counts = np.bincount(self._known.astype(np.intp), minlength=within.levels.shape[1])
-            weights = within.levels * counts[None, :].astype(np.float64)
+            codes = np.arange(within.levels.shape[1])
+            allowed = within.levels & (codes >= low[:, None]) & (codes <= high[:, None])
+            weights = allowed * np.bincount(known.astype(np.intp), minlength=codes.size)
             possible = weights.sum(axis=1) > 0
-            codes = rng.categorical(np.where(possible[:, None], weights, 1.0)).astype(np.float64)
-            return np.where(possible & within.allows(codes), codes, np.nan)
-        first = np.zeros(given.n_rows, dtype=np.intp) if within.low is None else np.searchsorted(self._known, within.low)
-        after = (
-            np.full(given.n_rows, self._known.size)
-            if within.high is None
-            else np.searchsorted(self._known, within.high, side="right")
-        )
-        possible = after > first
-        place = first + rng.integer(np.maximum(after - first, 1))
-        return np.where(possible, self._known[np.minimum(place, self._known.size - 1)], np.nan)
+            drawn = rng.categorical(np.where(possible[:, None], weights, 1.0))
+            return np.where(possible, drawn, np.nan)
+        first, after = np.searchsorted(known, low), np.searchsorted(known, high, side="right")
+        drawn = first + rng.integer(np.maximum(after - first, 1))
+        # a row that allows nothing reads the NaN after the last known value
+        return np.append(known, np.nan)[np.where(after > first, drawn, known.size)]
 
     def supports(self, given: Table, values: Floats) -> Bools:
         """Return whether the value was observed."""

@@ -41,8 +41,11 @@ def available_samplers() -> dict[str, type[ConditionalSampler]]:
     ['bootstrap', 'cart']
     """
     for point in entry_points(group=_GROUP):
-        if point.name not in _registered:
-            register_sampler(point.name, point.load())
+        try:
+            plug_in = point.load()
+        except Exception as error:
+            raise SamplerError(f"the sampler {point.name!r} of a plug-in, {point.value}, cannot be loaded: {error}") from error
+        register_sampler(point.name, plug_in)
     return dict(_registered)
 
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from mcce.exceptions import InputError
 from mcce.schema import Column, Table
-from mcce.trees import kernels
+from mcce.trees import announce_compiling, kernels
 from mcce.trees.ranking import Ranking
 from mcce.trees.tree import Tree
 
@@ -37,6 +37,7 @@ def grow(
     An ordered or two-level target is treated as a number (for two levels that is Gini), a target with more unordered
     levels as classes. The target must not have missing values.
     """
+    announce_compiling()
     ranking = Ranking.of(given)
     positions = np.array(given.positions, dtype=np.int64)
     how, slot = ranking.how[positions], ranking.slot[positions]

@@ -46,8 +46,8 @@ Work = namedtuple(
     "level_side centred node_count left_count present position classes table axis key",
 )
 
-_inner = njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-_entry = njit(nogil=True, cache=True)
+_inner = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+_entry = njit(nogil=True, error_model="numpy", cache=True)
 
 
 @intrinsic  # type: ignore[untyped-decorator]
@@ -290,112 +290,77 @@ def _count_table(run_n, runs, classes, present, n_present, position, table):
 
 
 @_inner
-def _move_run(table, r, sign, left, in_node, present, n_present):
-    """Move a run's classes to the left (sign 1) or back; return the sums of squared counts of both sides."""
-    square_left = 0.0
-    square_right = 0.0
-    for j in range(n_present):
-        left[j] += sign * table[r, j]
-        right = in_node[present[j]] - left[j]
-        square_left += left[j] * left[j]
-        square_right += right * right
-    return square_left, square_right
-
-
-@_inner
-def _scan_subsets(run_n, runs, table, left, in_node, present, n_present, m, min_leaf, base, best):
-    """All two-way partitions of up to 8 runs, in Gray-code order. Return (score, bits of the left runs)."""
-    for j in range(n_present):
-        left[j] = 0.0
-    n_left = 0
-    bits = 0
-    chosen = 0
-    for step in range(1, 1 << (runs - 1)):
-        r = trailing_zeros(uint64(step))
-        sign = -1 if bits >> r & 1 else 1
-        bits ^= 1 << r
-        n_left += sign * run_n[r]
-        square_left, square_right = _move_run(table, r, sign, left, in_node, present, n_present)
-        n_right = m - n_left
-        if n_left < min_leaf or n_right < min_leaf:
-            continue
-        weight = float(n_left * n_right)
-        score = square_left * n_right + square_right * n_left - base * weight
-        if score > best * weight:
-            best = score / weight
-            chosen = bits
-    return best, chosen
-
-
-@_inner
 def _principal_scores(run_n, runs, table, in_node, present, n_present, m, axis, score):
     """Score the class shares of each run on their first principal component, by power iteration.
 
     Shares are centred by the node's and weighted by the size of the run; the start is the longest of them.
     """
+    longest = 0
     length = -1.0
-    for r in range(runs):
-        norm = 0.0
-        for j in range(n_present):
-            d = table[r, j] / run_n[r] - in_node[present[j]] / m
-            norm += d * d
-        if norm * run_n[r] > length:
-            length = norm * run_n[r]
-            for j in range(n_present):
-                axis[j] = table[r, j] / run_n[r] - in_node[present[j]] / m
-    for _ in range(_POWER_STEPS):
-        middle = 0.0
-        for j in range(n_present):
-            middle += axis[j] * in_node[present[j]] / m
+    for step in range(-1, _POWER_STEPS):
         for r in range(runs):
-            score[r] = -middle
+            score[r] = 0.0
             for j in range(n_present):
-                score[r] += axis[j] * table[r, j] / run_n[r]
+                centred = table[r, j] / run_n[r] - in_node[present[j]] / m
+                score[r] += centred * (centred if step < 0 else axis[j])
+            if step < 0 and score[r] * run_n[r] > length:
+                length = score[r] * run_n[r]
+                longest = r
         norm = 0.0
         for j in range(n_present):
             axis[j] = 0.0
             for r in range(runs):
-                axis[j] += score[r] * table[r, j]
+                weight = score[r] if step >= 0 else (1.0 if r == longest else 0.0)
+                axis[j] += weight * (table[r, j] - run_n[r] * in_node[present[j]] / m)
             norm += axis[j] * axis[j]
-        if norm == 0.0:
-            break
         norm = np.sqrt(norm)
         for j in range(n_present):
-            axis[j] /= norm
+            axis[j] = axis[j] / norm if norm > 0.0 else 0.0
 
 
 @_inner
-def _scan_principal(run_code, run_n, runs, table, left, key, in_node, present, n_present, m, min_leaf, base, best, place):
-    """Cuts of the runs in principal order; leaves the runs in that order. Return (score, last run on the left)."""
-    _principal_scores(run_n, runs, table, in_node, present, n_present, m, left, key)
-    for r in range(runs):
-        place[r] = r
-    _order_runs(key, runs, run_code, run_n, place)
+def _scan_partitions(run_n, runs, table, place, all_subsets, left, in_node, present, n_present, m, min_leaf, base, best):
+    """Best of all two-way partitions of the runs, in Gray-code order, or of the cuts of the runs in their order.
+
+    Row place[r] of `table` has the class counts of run r. Return (score, bits of the left runs or last run on the left).
+    """
     for j in range(n_present):
         left[j] = 0.0
     n_left = 0
-    at = -1
-    for r in range(runs - 1):
-        n_left += run_n[r]
-        square_left, square_right = _move_run(table, np.int64(place[r]), 1, left, in_node, present, n_present)
+    bits = 0
+    chosen = -1
+    for step in range(1, 1 << (runs - 1) if all_subsets else runs):
+        r = trailing_zeros(uint64(step)) if all_subsets else step - 1
+        sign = 1 if bits >> r & 1 == 0 or not all_subsets else -1
+        if all_subsets:
+            bits ^= 1 << r
+        n_left += sign * run_n[r]
         n_right = m - n_left
+        square_left = 0.0
+        square_right = 0.0
+        counts = np.int64(place[r])
+        for j in range(n_present):
+            left[j] += sign * table[counts, j]
+            right = in_node[present[j]] - left[j]
+            square_left += left[j] * left[j]
+            square_right += right * right
         if n_left < min_leaf or n_right < min_leaf:
             continue
         weight = float(n_left * n_right)
         score = square_left * n_right + square_right * n_left - base * weight
         if score > best * weight:
             best = score / weight
-            at = r
-    return best, at
+            chosen = bits if all_subsets else r
+    return best, chosen
 
 
 @_inner
-def _note_levels(level_side, n_levels, run_code, runs, last_left, bits):
-    """Note which levels go left (1), right (0) or are absent from the node: runs up to `last_left`, or those in `bits`."""
+def _note_levels(level_side, n_levels, run_code, runs, chosen, as_bits):
+    """Note which levels go left (1), right (0) or are absent from the node: the runs in `chosen`, or up to it."""
     for c in range(n_levels + 1):
         level_side[c] = _ABSENT
     for r in range(runs):
-        level_side[run_code[r]] = (bits >> r & 1) if bits else r <= last_left
+        level_side[run_code[r]] = (chosen >> r & 1) if as_bits else r <= chosen
 
 
 # ------------------------------------------------------------- step 4: partition
@@ -570,28 +535,27 @@ def grow_nodes(columns, nodes, work, response, labels, n_classes, min_split, min
             below += 1
 
             if how == UNORDERED:
-                bits = 0
-                at = -1
-                if not n_classes:
-                    for r in range(runs):
-                        key[r] = run_sum[r] / run_n[r]
-                    _order_runs(key, runs, run_code, run_n, run_sum)
-                    score, at = _scan_runs(run_n, run_sum, runs - 1, m, np.int64(0), 0.0, min_leaf, best)
-                else:
+                subsets = n_classes > 0 and runs <= MAX_SUBSET_LEVELS
+                if n_classes:
                     _count_table(run_n, runs, classes, present, n_present, work.position, table)
-                    if runs <= MAX_SUBSET_LEVELS:
-                        score, bits = _scan_subsets(
-                            run_n, runs, table, work.axis, in_node, present, n_present, m, min_leaf, base, best
-                        )
-                    else:
-                        score, at = _scan_principal(
-                            run_code, run_n, runs, table, work.axis, key, in_node, present, n_present, m, min_leaf,
-                            base, best, run_sum,
-                        )  # fmt: skip
+                for r in range(runs):
+                    key[r] = 0.0 if n_classes else run_sum[r] / run_n[r]
+                    if n_classes:
+                        run_sum[r] = r
+                if n_classes and not subsets:
+                    _principal_scores(run_n, runs, table, in_node, present, n_present, m, work.axis, key)
+                _order_runs(key, runs, run_code, run_n, run_sum)
+                if n_classes:
+                    score, chosen = _scan_partitions(
+                        run_n, runs, table, run_sum, subsets, work.axis, in_node, present, n_present, m, min_leaf,
+                        base, best,
+                    )  # fmt: skip
+                else:
+                    score, chosen = _scan_runs(run_n, run_sum, runs - 1, m, np.int64(0), 0.0, min_leaf, best)
                 if score > best:
                     best = score
                     split = f
-                    _note_levels(level_side, levels, run_code, runs, at, bits)
+                    _note_levels(level_side, levels, run_code, runs, chosen, subsets)
                 continue
 
             n_missing = np.int64(0)
@@ -667,3 +631,11 @@ def collapse(feature, left, impurity, penalty, cost):
                 cost[node] = below
             else:
                 feature[node] = LEAF
+
+
+def compiled() -> bool:
+    """Return whether numba's cache on disk has the kernels of this version; True if that cannot be told."""
+    try:
+        return bool(grow_nodes.signatures or grow_nodes._cache._cache_file._load_index())
+    except (AttributeError, OSError):
+        return True

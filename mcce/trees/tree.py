@@ -22,36 +22,41 @@ from mcce.trees.kernels import LEAF
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 
-_CHUNK = 512
+_CHUNK = 256
+_STRIDE = 4
+_LOW = 0xFFFFFFFF
 
 
-@njit(cache=True, nogil=True)
-def route_numbers(matrix, feature, threshold, left, leaf):
-    """Walk rows without missing values through a tree that splits on numbers only."""
-    n = leaf.size
-    active = np.empty(_CHUNK, dtype=np.int64)
-    for begin in range(0, n, _CHUNK):
-        end = min(begin + _CHUNK, n)
-        count = 0
-        if feature[0] >= 0:
-            for i in range(begin, end):
-                active[count] = i
-                count += 1
-        for i in range(begin, end):
-            leaf[i] = 0
-        while count:
+@njit(cache=True, nogil=True, error_model="numpy")
+def route_numbers(values, steps, threshold, rows, leaf):
+    """Walk rows without missing values through a tree that splits on numbers only.
+
+    `values` holds the columns one after the other; a step is left child << 32 | start of the column. A leaf leads to
+    itself, so several steps are taken without looking, and rows at a leaf are sorted out between such strides. Steps of
+    different rows do not wait for each other; indices are unsigned, which spares the test for negative ones. `rows` is
+    scratch for one chunk.
+    """
+    for begin in range(0, leaf.size, rows.size):
+        walking = min(rows.size, leaf.size - begin)
+        for a in range(walking):
+            rows[a] = begin + a
+            leaf[begin + a] = 0
+        while walking:
             kept = 0
-            for a in range(count):
-                i = active[a]
-                node = leaf[i]
-                node = left[node] + (not (matrix[i, feature[node]] < threshold[node]))
-                leaf[i] = node
-                active[kept] = i
-                kept += feature[node] >= 0
-            count = kept
+            for a in range(walking):
+                row = rows[a]
+                node = uint64(leaf[row])
+                for _ in range(_STRIDE):
+                    step = steps[node]
+                    goes_right = values[row + (step & uint64(_LOW))] >= threshold[node]
+                    node = (step >> uint64(32)) + uint64(goes_right)
+                leaf[row] = node
+                rows[kept] = row
+                kept += steps[node] >> uint64(32) != node
+            walking = kept
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def route_any(matrix, feature, threshold, left, missing_left, mask_at, masks, leaf):
     """Walk rows through any tree: numbers, levels, missing values."""
     for i in range(leaf.size):
@@ -70,7 +75,7 @@ def route_any(matrix, feature, threshold, left, missing_left, mask_at, masks, le
         leaf[i] = node
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def pick_donor(key, draws, rows, leaf, start, size, donor_values, out):
     """Draw one donor of each row's leaf."""
     for i in range(leaf.size):
@@ -79,7 +84,7 @@ def pick_donor(key, draws, rows, leaf, start, size, donor_values, out):
         out[i] = donor_values[start[node] + multiply_high(word, uint64(size[node]))]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def pick_allowed_donor(key, draws, rows, leaf, start, size, donor_values, low, high, levels, out):
     """Draw one donor of each row's leaf among those in [low, high] and, if given, of an allowed level; else NaN."""
     for i in range(leaf.size):
@@ -148,11 +153,24 @@ class Tree:
         """Whether no split is on unordered levels."""
         return bool((self.mask_at < 0).all())
 
-    def route(self, matrix: Floats) -> Ints:
-        """Return the leaf of every row of an encoded matrix."""
-        leaf = np.empty(matrix.shape[0], dtype=np.int32)
-        if self.numbers_only and not np.isnan(matrix.sum()):
-            route_numbers(matrix, self.feature, self.threshold, self.left, leaf)
+    @cached_property
+    def _packed(self) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64], Floats]:
+        """Left child << 32, column and threshold of each node, for `route_numbers`: a leaf leads left, to itself."""
+        is_leaf = self.feature == LEAF
+        left = np.where(is_leaf, np.arange(self.n_nodes), self.left).astype(np.uint64)
+        column = np.where(is_leaf, 0, self.feature).astype(np.uint64)
+        return left << np.uint64(32), column, np.where(is_leaf, np.inf, self.threshold)
+
+    def route(self, matrix: Floats, *, complete: bool = False) -> Ints:
+        """Return the leaf of every row of an encoded matrix; `complete`: it is known to have no missing values."""
+        leaf = np.zeros(matrix.shape[0], dtype=np.int32)
+        if self.n_nodes == 1 or matrix.shape[0] == 0:
+            return leaf
+        matrix = np.asfortranarray(matrix)
+        if self.numbers_only and matrix.size <= _LOW and (complete or not np.isnan(matrix.sum())):
+            left, column, threshold = self._packed
+            steps = left | column * np.uint64(matrix.shape[0])
+            route_numbers(matrix.ravel(order="F"), steps, threshold, np.empty(_CHUNK, dtype=np.uint64), leaf)
         else:
             route_any(
                 matrix, self.feature, self.threshold, self.left, self.missing_left, self.mask_at, self.masks, leaf
