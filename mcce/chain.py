@@ -14,7 +14,7 @@ A row's random numbers are a function of the seed, the feature, the row's fixed 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -92,7 +92,9 @@ class ChainModel:
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Data, decision: npt.NDArray[np.bool_] | None = None, *, progress: bool | None = None) -> ChainModel:
+    def fit(
+        self, X: Data, decision: npt.NDArray[np.bool_] | None = None, *, progress: bool | None = None
+    ) -> ChainModel:
         """Fit the conditionals.
 
         Parameters
@@ -104,6 +106,7 @@ class ChainModel:
         progress : bool or None
             Whether to show a progress bar; None shows one in a terminal or notebook after a second.
         """
+        vars(self).pop("samplers_", None)  # a fit that fails leaves no half-fitted chain
         self.seed_ = resolve_seed(self.random_state)
         self.schema_ = Schema.from_data(X, self.kinds)
         table = self.schema_.encode(X)
@@ -157,8 +160,14 @@ class ChainModel:
         0, 1, ... without `given`.
         """
         self.check_fitted()
-        if not isinstance(n, (int, np.integer)) or n < 1:
+        if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:
             raise InputError(f"n is {n!r}; draw at least one row.")
+        if decision is not None and not (self.conditions_on_decision_ and isinstance(decision, (bool, np.bool_))):
+            raise InputError(
+                f"decision is {decision!r}; it must be True, False or None."
+                if self.conditions_on_decision_
+                else "this chain was fitted without a decision; there is none to condition on."
+            )
         seed = self.seed_ if random_state is None else resolve_seed(random_state)
         if given is None:
             start, keys, index = self._bootstrap_givens(int(n), decision, seed)
@@ -169,12 +178,17 @@ class ChainModel:
         occurrence = pd.Series(keys).groupby(keys, sort=False).cumcount().to_numpy().astype(np.uint64)
         draws = (occurrence[:, None] * np.uint64(n) + np.arange(n, dtype=np.uint64)).ravel()
         drawn = self.draw(np.repeat(start, n, axis=0), np.repeat(keys, n), draws, seed, progress=progress)
-        pairs = [np.repeat(np.arange(len(index)), n), np.tile(np.arange(n), len(index))]
-        levels = [index, pd.RangeIndex(n)]
-        return self.schema_.decode(drawn, pd.MultiIndex(levels=levels, codes=pairs, names=["id", "draw"]))
+        return self.schema_.decode(drawn, draw_index(index, n))
 
     def draw(
-        self, start: Floats, rows: UInts, draws: UInts, seed: int, *, progress: bool | None = None, n_jobs: int | None = None
+        self,
+        start: Floats,
+        rows: UInts,
+        draws: UInts,
+        seed: int,
+        *,
+        progress: bool | None = None,
+        n_jobs: int | None = None,
     ) -> Floats:
         """Draw one row for each row of `start` (encoded givens: fixed features, then the decision).
 
@@ -193,6 +207,11 @@ class ChainModel:
             for k, sampler in enumerate(samplers, self._n_given):
                 streams = RowStreams(keys[k - self._n_given], rows[block], draws[block])
                 drawn = sampler.sample(Table(self._features[:k], matrix[:, :k], complete=complete), streams)
+                if drawn.shape != (matrix.shape[0],):
+                    raise SamplerError(
+                        f"{sampler!r} drew an array of shape {drawn.shape} for {self._features[k].name!r} and {matrix.shape[0]} "
+                        "rows; sample() returns one value a row."
+                    )
                 complete = complete and not np.isnan(drawn.sum())
                 matrix[:, k] = drawn
             for j, k in enumerate(self._place_in_chain):
@@ -235,8 +254,11 @@ class ChainModel:
         columns = [table.matrix[:, j] for j in in_chain]
         self._n_given = len(fixed)
         if decision is not None:
-            if np.shape(decision) != (table.n_rows,):
-                raise InputError(f"decision has shape {np.shape(decision)} for {table.n_rows} rows of X; give one value a row.")
+            if np.shape(decision) != (table.n_rows,) or np.asarray(decision).dtype != bool:
+                raise InputError(
+                    f"decision has shape {np.shape(decision)} and dtype {np.asarray(decision).dtype} for {table.n_rows} rows of X; "
+                    "give one boolean a row."
+                )
             features.insert(self._n_given, _decision_feature(names))
             columns.insert(self._n_given, np.asarray(decision, dtype=np.float64))
             self._n_given += 1
@@ -271,11 +293,26 @@ class ChainModel:
     def _encode_givens(self, given: Data, decision: bool) -> tuple[Floats, pd.Index[Any]]:
         fixed = self.fixed_
         if not isinstance(given, pd.DataFrame):
-            raise InputError(f"given is a {type(given).__name__}; give a DataFrame with the fixed features {listing(fixed)}.")
+            raise InputError(
+                f"given is a {type(given).__name__}; give a DataFrame with the fixed features {listing(fixed)}."
+            )
         extra = [name for name in given.columns if name not in fixed]
         if extra:
-            raise InputError(f"given has the column(s) {listing(extra)}, which are not fixed in this chain; leave them out.")
+            raise InputError(
+                f"given has the column(s) {listing(extra)}, which are not fixed in this chain; leave them out."
+            )
+        if isinstance(given.index, pd.MultiIndex):
+            raise InputError(
+                "the index of given has several levels; it names the rows. Use given.reset_index(drop=True)."
+            )
         table = self.schema_.subset(fixed).encode(given, "given") if fixed else Table((), np.empty((len(given), 0)))
+        incomplete = [name for j, name in enumerate(fixed) if np.isnan(table.matrix[:, j]).any()]
+        refusing = [repr(s) for s in self.samplers_.values() if not s.handles_missing]
+        if incomplete and refusing:
+            raise InputError(
+                f"given has missing values in {listing(incomplete)}, which {refusing[0]} does not handle; fill them, or use a "
+                "sampler that does (cart)."
+            )
         start = np.empty((len(given), self._n_given), order="F")
         start[:, : len(fixed)] = table.matrix
         if self.conditions_on_decision_:
@@ -287,15 +324,24 @@ class ChainModel:
         if self.conditions_on_decision_ and decision is not None:
             pool = pool[pool[:, -1] == float(decision)]
             if not len(pool):
-                raise InputError(f"no training row has the decision {decision}; there is nothing to draw the fixed features from.")
+                raise InputError(
+                    f"no training row has the decision {decision}; there is nothing to draw the fixed features from."
+                )
         streams = RowStreams(derive_key(seed, "bootstrap"), np.zeros(n, dtype=np.uint64), np.arange(n, dtype=np.uint64))
         return pool[streams.integer(len(pool))], np.zeros(n, dtype=np.uint64), pd.RangeIndex(n)
 
 
+def draw_index(ids: pd.Index[Any], n: int) -> pd.MultiIndex:
+    """Return the index (id, draw) of `n` draws for each id."""
+    codes, distinct = pd.factorize(ids)
+    pairs = [np.repeat(codes, n), np.tile(np.arange(n), len(ids))]
+    return pd.MultiIndex(levels=[distinct, pd.RangeIndex(n)], codes=pairs, names=["id", "draw"])
+
+
 def check_fixed(fixed: Sequence[Hashable], schema: Schema) -> list[Any]:
     """Return the fixed features in data order; unknown and repeated names are errors."""
-    if isinstance(fixed, str):
-        raise InputError(f"fixed is the string {fixed!r}; give a list of column names: [{fixed!r}].")
+    if isinstance(fixed, str) or not isinstance(fixed, Iterable):
+        raise InputError(f"fixed is {fixed!r}; give a list of column names, for example ['age', 'sex'].")
     names = list(fixed)
     for name in names:
         schema.position(name, "fixed feature")
@@ -317,7 +363,7 @@ def count_jobs(n_jobs: int | None) -> int:
     """Return the number of threads for `n_jobs`."""
     if n_jobs is None or n_jobs == -1:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if not isinstance(n_jobs, (int, np.integer)) or n_jobs < 1:
+    if not isinstance(n_jobs, (int, np.integer)) or isinstance(n_jobs, bool) or n_jobs < 1:
         raise InputError(f"n_jobs is {n_jobs!r}; give a number of threads, or None for all cores.")
     return int(n_jobs)
 
@@ -327,7 +373,11 @@ def run_in_threads(
 ) -> Iterator[Outcome]:
     """Yield work(item) in order, computed by several threads; a bar appears after a second."""
     bar = tqdm(
-        total=len(items), desc=label, delay=1.0, leave=False, disable=None if progress is None else not progress
+        total=len(items),
+        desc=label,
+        delay=1.0,
+        leave=False,
+        disable=None if progress is None else not progress,
     )
     with bar:
         if threads == 1 or len(items) < 2:

@@ -42,6 +42,7 @@ DONE, BAD_INPUT, SOME_UNEXPLAINED = 0, 2, 3
 UNNAMED = "Unnamed: 0"  # what pandas calls a row index that was saved along
 POOR = {"AUC": 0.7, "R2": 0.3}
 REASONS_SHOWN = 10
+DRAWS = 10_000  # for each customer of the demonstration
 MOST_LEVELS = 255  # of scikit-learn's HistGradientBoosting
 
 
@@ -55,9 +56,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     with warnings.catch_warnings():
         warnings.showwarning = lambda message, *_, **__: _say(f"warning: {message}")
-        warnings.filterwarnings(
-            "ignore", "X has feature names, but"
-        )  # a model trained on an array takes frames too
+        # A model trained on an array takes frames too.
+        warnings.filterwarnings("ignore", "X has feature names, but")
         arguments = make_parser().parse_args(argv)
         try:
             return int(arguments.run(arguments))
@@ -65,9 +65,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return DONE
         except OSError as error:
-            _say(
-                f"error: {error.filename}: {error.strerror}. Check the name, the folder and its permissions."
-            )
+            problem = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+            _say(f"error: {problem}. Check the name, the folder and its permissions.")
         except MCCEError as error:
             _say(f"error: {error}")
         return BAD_INPUT
@@ -129,9 +128,9 @@ def run_demo(arguments: argparse.Namespace) -> int:
     granted = Interval(0, 0.1, closed="left", of=True)
     explainer = MCCE(model, decision=granted, fixed=loans.fixed, random_state=arguments.seed).fit(customers)
     clock.stop("mcce learns what customers look like")
-    one = _in_words(explainer.explain(customers.iloc[[0]], n_samples=10_000, n_counterfactuals=3))
+    one = _in_words(explainer.explain(customers.iloc[[0]], n_samples=DRAWS, n_counterfactuals=3))
     clock.stop("three ways for one customer")
-    many = _in_words(explainer.explain(refused.head(arguments.factuals)))
+    many = _in_words(explainer.explain(refused.head(arguments.factuals), n_samples=DRAWS))
     clock.stop(f"one way for each of {len(many.factuals)} customers")
 
     story = _loan_story(one, risk[0], len(customers))
@@ -164,17 +163,17 @@ def _logistic() -> Any:
 
 
 def _in_words(found: Counterfactuals) -> Counterfactuals:
-    return replace(found, decision="probability of default below 10 %")
+    return replace(found, decision="probability of default below 10%")
 
 
 def _loan_story(one: Counterfactuals, risk: float, n_customers: int) -> str:
     her = one.factuals.iloc[0]
     return (
         f"A woman of {her['age']} asks her bank for a loan of {her['loan amount']:,} dollars. She earns "
-        f"{her['salary']:,} dollars a year, has {her['savings']:,} dollars in savings and defaulted last year. "
-        f"The bank's model, learned from {n_customers:,} customers, says: the probability that she will default "
-        f"on this loan is {_percent(risk)}. The bank grants loans below 10 % only, so she is refused. What would "
-        "have had to be different for a yes? Her age and sex stay as they are."
+        f"{her['salary']:,} dollars a year, has {her['savings']:,} dollars in savings and defaulted last "
+        f"year. The bank's model, learned from {n_customers:,} customers, says: the probability that she "
+        f"will default on this loan is {risk:.1%}. The bank grants loans below 10% only, so she is refused. "
+        "What would have had to be different for a yes? Her age and sex stay as they are."
     )
 
 
@@ -190,26 +189,20 @@ def _print_demo(story: str, ways: list[str], one: Counterfactuals, many: Counter
             [f"{feature} (fixed)" if feature in one.fixed else str(feature), value_text(now), *cells]
         )
     risks = [*one.factual_predictions, *one.measures["prediction"]]
-    table.append(["probability of default", *map(_percent, risks)])
+    table.append(["probability of default", *(f"{risk:.1%}" for risk in risks)])
     features = many.changed_features().query("not fixed")
     note = (
-        "Each way is a customer as the bank knows them, taken as a whole: some of the differences help, others "
-        "come along with them, as a new job does with a higher salary."
+        "Each way is a plausible customer, taken as a whole: some of the differences help, others merely "
+        "come along, as a new job does with a higher salary."
     )
     summary = (
-        f"mcce found an example that gets the loan for {len(many)} of {len(many.factuals)} refused customers. On "
-        f"average it differs in {many.measures['L0'].mean():.1f} of the {len(features)} features that may change. "
-        "How often each of them differs:"
+        f"mcce found an example that gets the loan for {len(many)} of {len(many.factuals)} refused "
+        f"customers. On average it differs in {many.measures['L0'].mean():.1f} of the {len(features)} "
+        "features that may change. How often each of them differs:"
     )
-    bars = [
-        [str(f), f"{100 * share:.0f} %", "#" * round(30 * share)] for f, share in features["share"].items()
-    ]
+    bars = [[str(f), f"{share:.0%}", "#" * round(30 * share)] for f, share in features["share"].items()]
     print(f"\n{_aligned(table)}\n\n{_wrap(note)}\n\nMANY REFUSALS\n\n{_wrap(summary)}\n")
     print(_aligned(bars, left=(0, 2)))
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
 
 
 class _Clock:
@@ -245,8 +238,8 @@ def _add_explain(commands: Any) -> None:
         "explain",
         help="explain the decisions for the rows of a file",
         description="For each row of a file find what would have to change for the wanted decision.",
-        epilog="Exit codes: 0 done (rows that already have the wanted decision need nothing); 2 bad arguments, "
-        "files or models; 3 done, but nothing was found for some rows.",
+        epilog="Exit codes: 0 done (rows that already have the wanted decision need nothing); 2 bad "
+        "arguments, files or models; 3 done, but nothing was found for some rows.",
     )
     add = explain.add_argument
     add("--train", required=True, metavar="FILE", help="training rows: .csv, .csv.gz or .parquet")
@@ -429,14 +422,21 @@ def _train(X: pd.DataFrame, y: pd.Series[Any], arguments: argparse.Namespace) ->
     else:
         model = HistGradientBoostingRegressor(**settings)
         measure, scoring, folds = "R2", "r2", KFold(min(5, len(y)), shuffle=True, random_state=0)
-    quality = cross_val_score(model, X, y, cv=folds, scoring=scoring).mean()
+    try:
+        quality = cross_val_score(model, X, y, cv=folds, scoring=scoring, error_score="raise").mean()
+        model.fit(X, y)
+    except (TypeError, ValueError) as error:
+        problem = str(error).strip().splitlines()[0].rstrip(".")
+        raise InputError(
+            f"no model can be trained on {arguments.train}: {problem}. Give a --model."
+        ) from error
     kind = "class" if is_class else "number"
     _say(
         f"trained a {type(model).__name__} for the {kind} {y.name!r}; cross-validated {measure} {quality:.2f}"
     )
     if not quality >= POOR[measure]:
         _say(f"warning: that is poor: the model says little about {y.name!r}, and so will its explanations")
-    return model.fit(X, y), X
+    return model, X
 
 
 def _check_trainable(
@@ -448,9 +448,11 @@ def _check_trainable(
         raise InputError(f"--response {y.name} needs --wanted: {choice}.")
     if not is_class and _read_interval(wanted, None) is None:
         raise InputError(
-            f"--wanted is {wanted!r}, but --response {y.name} is a number ({len(counts)} different values): give "
-            f"an interval, as in 10,20; if its values are classes, add --categorical {y.name}."
+            f"--wanted is {wanted!r}, but --response {y.name} is a number ({len(counts)} different values): "
+            f"give an interval, as in 10,20; if its values are classes, add --categorical {y.name}."
         )
+    if is_class:
+        _read_wanted(wanted, arguments.of, counts.index)
     if len(counts) < 2 or (is_class and counts.min() < 2):
         rare = "no value" if not len(counts) else f"{counts.index[-1]!r} in {counts.iloc[-1]} rows only"
         raise InputError(
@@ -460,7 +462,7 @@ def _check_trainable(
         if X[name].nunique() > MOST_LEVELS:
             raise InputError(
                 f"column {name!r} of {arguments.train} has {X[name].nunique()} different values, more than "
-                f"the {MOST_LEVELS} that the model can take. Remove it if it is a name, or bring your own --model."
+                f"the {MOST_LEVELS} that the model can take. Remove it if it is a name, or give a --model."
             )
 
 
@@ -501,9 +503,7 @@ def _read_class(role: str, text: str | None, classes: Any) -> Any:
             isinstance(label, float) and f"{label:g}" == text.strip()
         ):
             return label
-    raise InputError(
-        f"{role} is {text!r}, but the model's classes are {listing(known)}; {did_you_mean(text, known)}"
-    )
+    raise InputError(f"{role} is {text!r}, which is no class of the model; {did_you_mean(text, known)}")
 
 
 def _visit_sequence(text: str) -> str | list[str]:
@@ -571,16 +571,17 @@ def _picture(found: Counterfactuals) -> bytes:
     from matplotlib.figure import Figure
 
     height = 1.7 + 0.45 * max(found.measures["L0"].iloc[0], 1)
-    figure = Figure(figsize=(8, height), layout="constrained")
+    figure = Figure(figsize=(7, height), layout="constrained")
     found.plot(ax=figure.subplots())
     stream = io.BytesIO()
     figure.savefig(stream, format="png", dpi=150)
     return stream.getvalue()
 
 
+LEGEND = "In the table: L0 counts the changes; gower is the distance, from 0 (alike) to 1 (far apart)."
 STYLE = """
 :root{--jp-layout-color0:#fff;color:#1d2330;background:#fff;font:16px/1.5 system-ui,sans-serif}
-body{max-width:68rem;margin:2rem auto;padding:0 1rem}
+body{max-width:82rem;margin:2rem auto;padding:0 1rem}
 h1{font-size:1.6rem;line-height:1.2}
 p,li{max-width:46rem}
 li{margin:.4rem 0}
@@ -599,7 +600,7 @@ def _page(title: str, intro: str, sentences: list[str], picture: bytes | None, f
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(title)}</title><style>{STYLE}</style></head>\n<body><h1>{escape(title)}</h1>"
-        f"<p>{escape(intro)}</p><ol>{said}</ol>\n{image}\n{found._repr_html_()}</body></html>\n"
+        f"<p>{escape(intro)}</p><ol>{said}</ol>\n{image}\n<p>{LEGEND}</p>\n{found._repr_html_()}</body></html>\n"
     )
 
 

@@ -24,7 +24,7 @@ import numpy.typing as npt
 import pandas as pd
 from tqdm.auto import tqdm
 
-from mcce.chain import ChainModel, Samplers, check_fixed
+from mcce.chain import ChainModel, Samplers, check_fixed, draw_index
 from mcce.counterfactuals import Counterfactuals
 from mcce.decision import Answer, Interval, compare_answers, resolve_decision
 from mcce.exceptions import InputError, MCCEWarning, NotFittedError, listing
@@ -175,7 +175,13 @@ class MCCE:
         selector = Selector(self.chain_.schema_.features, self._mutable, self._ask_encoded)
         clock = {"generate": 0.0, "select": 0.0}
         parts: list[tuple[npt.NDArray[np.int64], Chosen, Floats]] = []
-        bar = tqdm(total=order.size, desc="explaining", delay=1.0, leave=False, disable=None if progress is None else not progress)
+        bar = tqdm(
+            total=order.size,
+            desc="explaining",
+            delay=1.0,
+            leave=False,
+            disable=None if progress is None else not progress,
+        )
         with bar:
             for members in self._blocks(order, keys, n_samples):
                 begun = time.perf_counter()
@@ -209,9 +215,7 @@ class MCCE:
         pools = self._draw_pools(matrix, keys, n_samples, progress)
         within = np.arange(n_samples)
         rows = pools.rows[(pools.begin[:, None] + within).ravel()]
-        codes = [np.repeat(np.arange(len(index)), n_samples), np.tile(within, len(index))]
-        pairs = pd.MultiIndex(levels=[index, pd.RangeIndex(n_samples)], codes=codes, names=["id", "draw"])
-        return self.chain_.schema_.decode(rows, pairs)
+        return self.chain_.schema_.decode(rows, draw_index(index, n_samples))
 
     def select(
         self, candidates: pd.DataFrame, X: Data, *, n_counterfactuals: int = 1, exhaustive: bool = False
@@ -230,7 +234,9 @@ class MCCE:
         factuals = self._read_factuals(X)
         begun = time.perf_counter()
         if not isinstance(candidates, pd.DataFrame):
-            raise InputError(f"candidates is a {type(candidates).__name__}; give a DataFrame, as `generate` returns it.")
+            raise InputError(
+                f"candidates is a {type(candidates).__name__}; give a DataFrame, as `generate` returns it."
+            )
         ids = candidates.index.get_level_values(0)
         owner = factuals.index.get_indexer(ids)
         if (owner < 0).any():
@@ -242,7 +248,9 @@ class MCCE:
         if meddled.any():
             row, column = np.argwhere(meddled)[0]
             name = self.chain_.schema_.names[fixed[column]]
-            raise InputError(f"candidates changes the fixed feature {name!r} of {ids[row]!r}; fixed features must stay as in X.")
+            raise InputError(
+                f"candidates changes the fixed feature {name!r} of {ids[row]!r}; fixed features must stay as in X."
+            )
         by_owner = np.argsort(owner, kind="stable")
         members = np.flatnonzero(~factuals.wanted)
         begin = np.searchsorted(owner[by_owner], members)
@@ -252,7 +260,11 @@ class MCCE:
         chosen = selector.select(pools, factuals.matrix[members], n_counterfactuals, exhaustive=exhaustive)
         parts = [(members[chosen.factual], chosen, pools.rows[chosen.row])]
         clock = {"generate": 0.0, "select": time.perf_counter() - begun}
-        settings = {"n_candidates": len(candidates), "n_counterfactuals": n_counterfactuals, "exhaustive": exhaustive}
+        settings = {
+            "n_candidates": len(candidates),
+            "n_counterfactuals": n_counterfactuals,
+            "exhaustive": exhaustive,
+        }
         return self._assemble(factuals, parts, clock, settings)
 
     def __repr__(self) -> str:
@@ -268,7 +280,9 @@ class MCCE:
             X = X.copy()  # a model that works in place must not change the user's table
         if n <= ASK_ROWS:
             return self.decision_.ask(X, "the training rows")
-        parts = [self.decision_.ask(_rows_of(X, slice(i, i + ASK_ROWS)), "the training rows") for i in range(0, n, ASK_ROWS)]
+        parts = [
+            self.decision_.ask(_rows_of(X, slice(i, i + ASK_ROWS)), "the training rows") for i in range(0, n, ASK_ROWS)
+        ]
         return Answer(np.concatenate([p.scores for p in parts]), np.concatenate([p.wanted for p in parts]))
 
     def _ask_encoded(self, rows: Floats) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
@@ -314,7 +328,9 @@ class MCCE:
         frame, _ = as_frame(X, "X")
         if not frame.index.is_unique:
             twice = frame.index[frame.index.duplicated()].unique()
-            raise InputError(f"the index of X holds {listing(twice)} more than once; it names the factuals. Use X.reset_index(drop=True).")
+            raise InputError(
+                f"the index of X holds {listing(twice)} more than once; it names the factuals. Use X.reset_index(drop=True)."
+            )
         if isinstance(frame.index, pd.MultiIndex):
             raise InputError("the index of X has several levels; it names the factuals. Use X.reset_index(drop=True).")
         return frame.index, self.chain_.schema_.encode(X, "X").matrix
@@ -415,15 +431,23 @@ class MCCE:
         """List the factuals without a counterfactual, each with its reason."""
         without = np.setdiff1d(np.arange(len(factuals.index)), owner)
         reasons = [
-            ALREADY if factuals.wanted[i] else self._why_none(factuals.matrix[[i]], settings.get("n_samples")) for i in without
+            ALREADY if factuals.wanted[i] else self._why_none(factuals.matrix[[i]], settings.get("n_samples"))
+            for i in without
         ]
-        table = {"reason": pd.Series(reasons, dtype=object), "prediction": pd.Series(factuals.scores[without])}
+        table = {
+            "reason": pd.Series(reasons, dtype=object),
+            "prediction": pd.Series(factuals.scores[without]),
+        }
         frame = pd.DataFrame(table)
         frame.index = factuals.index[without].rename("id")
         return frame
 
     def _why_none(self, matrix: Floats, n_samples: object) -> str:
-        tried = f"none of the {n_samples} candidates has the wanted decision" if n_samples else "no candidate has the wanted decision"
+        tried = (
+            f"none of the {n_samples} candidates has the wanted decision"
+            if n_samples
+            else "no candidate has the wanted decision"
+        )
         if not (self.condition_on_decision and self.chain_.fixed_):
             return f"{tried}; draw more"
         start = self.chain_.encode_fixed(matrix)[:, :-1]

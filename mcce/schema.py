@@ -106,11 +106,14 @@ class Feature:
         whole, rest = np.divmod(ticks - self.origin, self.unit)
         encoded = whole + rest / self.unit
         encoded[missing] = np.nan
-        too_far = np.abs(ticks.astype(np.float64) - self.origin) >= _MOST_TICKS  # the difference above has wrapped
+        # where the exact difference has wrapped, the approximate one tells
+        too_far = np.abs(ticks.astype(np.float64) - self.origin) >= _MOST_TICKS
         self._refuse(column, ~missing & (too_far | (self._decode_ticks(encoded) != ticks)), where)
         return encoded
 
-    def _cast_dates(self, column: pd.Series[Any], missing: npt.NDArray[np.bool_], where: str) -> pd.Series[Any]:
+    def _cast_dates(
+        self, column: pd.Series[Any], missing: npt.NDArray[np.bool_], where: str
+    ) -> pd.Series[Any]:
         """Write dates or durations in the training data's dtype; what that would change is an error."""
         inferred = column.infer_objects()
         try:
@@ -120,8 +123,8 @@ class Feature:
             back = cast.astype(inferred.dtype)
         except (TypeError, ValueError, OverflowError) as error:
             raise InputError(
-                f"column {self.name!r} of {where} has dtype {column.dtype}, which does not convert to the training "
-                f"data's {self.dtype}: {error}"
+                f"column {self.name!r} of {where} has dtype {column.dtype}, which does not convert to the "
+                f"training data's {self.dtype}: {error}"
             ) from error
         self._refuse(column, ~missing & (_ticks(back) != _ticks(inferred)), where)
         return cast
@@ -131,8 +134,8 @@ class Feature:
         if unheld.any():
             first = int(np.argmax(unheld))
             raise InputError(
-                f"column {self.name!r} of {where} holds {column.iloc[first]!s} in row {column.index[first]!r}, which the "
-                f"training data's {self.dtype} cannot hold exactly; convert it, or train on a wider dtype."
+                f"column {self.name!r} of {where} holds {column.iloc[first]!s} in row {column.index[first]!r}, "
+                f"which the training data's {self.dtype} cannot hold exactly; convert it, or train on a wider dtype."
             )
 
     def _encode_levels(self, column: pd.Series[Any], missing: npt.NDArray[np.bool_], where: str) -> Floats:
@@ -140,7 +143,9 @@ class Feature:
         if isinstance(column.dtype, pd.CategoricalDtype) and column.cat.categories.equals(self.levels):
             codes = column.cat.codes.to_numpy()
         else:
-            known = self.levels.astype(object)  # an index of dates or intervals would match more than equal values
+            known = self.levels.astype(
+                object
+            )  # an index of dates or intervals matches more than equal values
             codes = known.get_indexer(pd.Index(column.astype(object), dtype=object))
             unknown = (codes < 0) & ~missing
             if unknown.any():
@@ -167,7 +172,7 @@ class Feature:
         codes = np.where(missing, -1, encoded).astype(np.intp)
         if isinstance(self.dtype, pd.CategoricalDtype):
             return pd.Categorical.from_codes(codes, dtype=self.dtype)  # type: ignore[arg-type]
-        if isinstance(self.dtype, np.dtype):
+        if isinstance(self.dtype, np.dtype) and not _is_dated(self.dtype):
             values = np.empty(codes.size, dtype=self.dtype)
             values[~missing] = self.levels.to_numpy(dtype=self.dtype)[codes[~missing]]
             if missing.any():
@@ -187,10 +192,13 @@ class Feature:
         return pd.Series(encoded).astype(self.dtype).array
 
     def _decode_ticks(self, encoded: Floats) -> npt.NDArray[np.int64]:
-        """Whole units and rests apart, since float64 cannot count every tick of a long span; missing is the origin."""
+        """Whole units and rests apart: float64 cannot count every tick of a long span. Missing is the origin."""
         whole = np.floor(np.where(np.isnan(encoded), 0.0, encoded))
         rest = np.where(np.isnan(encoded), 0.0, encoded - whole)
-        return whole.astype(np.int64) * self.unit + np.rint(rest * self.unit).astype(np.int64) + self.origin
+        ticks: npt.NDArray[np.int64] = whole.astype(np.int64) * self.unit + np.rint(rest * self.unit).astype(
+            np.int64
+        )
+        return ticks + self.origin
 
 
 class Schema:
@@ -217,14 +225,20 @@ class Schema:
         """Read the schema of `X`; `kinds` overrides the kind of some columns."""
         frame, array_dtype = as_frame(X, where)
         if frame.shape[0] == 0 or frame.shape[1] == 0:
-            raise InputError(f"{where} has {frame.shape[0]} rows and {frame.shape[1]} columns; it needs at least one of each.")
+            raise InputError(
+                f"{where} has {frame.shape[0]} rows and {frame.shape[1]} columns; it needs at least one of each."
+            )
         overrides = dict(kinds or {})
         for name, kind in overrides.items():
             if name not in frame.columns:
-                raise InputError(f"kinds names {name!r}, which is not a column of {where}; {did_you_mean(name, frame.columns)}")
+                raise InputError(
+                    f"kinds names {name!r}, which is not a column of {where}; {did_you_mean(name, frame.columns)}"
+                )
             if kind not in KINDS:
                 raise InputError(f"kinds[{name!r}] is {kind!r}; allowed: {listing(KINDS)}.")
-        return cls([_read_feature(frame[name], overrides.get(name), where) for name in frame.columns], array_dtype)
+        return cls(
+            [_read_feature(frame[name], overrides.get(name), where) for name in frame.columns], array_dtype
+        )
 
     @property
     def names(self) -> list[Any]:
@@ -240,7 +254,10 @@ class Schema:
         return len(self.features)
 
     def __repr__(self) -> str:
-        rows = (f"  {f.name!s}: {f.kind}" + (f" ({f.n_levels} levels)" if f.levels is not None else "") for f in self.features)
+        rows = (
+            f"  {f.name!s}: {f.kind}" + (f" ({f.n_levels} levels)" if f.levels is not None else "")
+            for f in self.features
+        )
         return "Schema(\n" + "\n".join(rows) + "\n)"
 
     def position(self, name: Hashable, role: str = "feature", where: str = "X") -> int:
@@ -248,7 +265,9 @@ class Schema:
         try:
             return self.names.index(name)
         except ValueError:
-            raise InputError(f"{role} {name!r} is not a column of {where}; {did_you_mean(name, self.names)}") from None
+            raise InputError(
+                f"{role} {name!r} is not a column of {where}; {did_you_mean(name, self.names)}"
+            ) from None
 
     def subset(self, names: Sequence[Hashable]) -> Schema:
         """Return the schema of some columns, in the order given."""
@@ -260,10 +279,14 @@ class Schema:
         names = self.names
         absent = [name for name in names if name not in frame.columns]
         if absent:
-            raise InputError(f"{where} lacks the column(s) {listing(absent)} of the training data; it has {listing(frame.columns)}.")
+            raise InputError(
+                f"{where} lacks the column(s) {listing(absent)} of the training data; it has {listing(frame.columns)}."
+            )
         extra = [name for name in frame.columns if name not in names]
         if extra:
-            raise InputError(f"{where} has the column(s) {listing(extra)}, unknown to the training data; drop them, or refit with them.")
+            raise InputError(
+                f"{where} has the column(s) {listing(extra)}, unknown to the training data; drop them, or refit with them."
+            )
         matrix = np.empty(frame.shape, dtype=np.float64, order="F")
         for j, feature in enumerate(self.features):
             matrix[:, j] = feature.encode(frame[feature.name], where)
@@ -366,10 +389,14 @@ def as_frame(X: Data, where: str = "X") -> tuple[pd.DataFrame, Any]:
         return X, None
     if isinstance(X, np.ndarray):
         if X.ndim != 2:
-            raise InputError(f"{where} is an array with {X.ndim} dimension(s); a table has two: rows and columns.")
+            raise InputError(
+                f"{where} is an array with {X.ndim} dimension(s); a table has two: rows and columns."
+            )
         frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
         return (frame.infer_objects() if X.dtype == object else frame), X.dtype
-    raise InputError(f"{where} is a {type(X).__name__}; give a pandas DataFrame or a two-dimensional numpy array.")
+    raise InputError(
+        f"{where} is a {type(X).__name__}; give a pandas DataFrame or a two-dimensional numpy array."
+    )
 
 
 def _read_feature(column: pd.Series[Any], override: Kind | None, where: str) -> Feature:
@@ -388,7 +415,14 @@ def _read_feature(column: pd.Series[Any], override: Kind | None, where: str) -> 
         seen = encoded[~missing]
         low, high = (float(seen.min()), float(seen.max())) if seen.size else (math.nan, math.nan)
         return Feature(
-            column.name, "numeric", dtype, low=low, high=high, origin=origin, unit=unit, has_missing=bool(missing.any())
+            column.name,
+            "numeric",
+            dtype,
+            low=low,
+            high=high,
+            origin=origin,
+            unit=unit,
+            has_missing=bool(missing.any()),
         )
     if kind == "ordered" and override and not (_is_number(dtype) or _is_ordered(dtype)):
         raise InputError(
@@ -397,7 +431,14 @@ def _read_feature(column: pd.Series[Any], override: Kind | None, where: str) -> 
     levels = _levels(column, missing, where)
     sentinel = column[missing].iloc[0] if missing.any() else np.nan
     return Feature(
-        column.name, kind, dtype, levels, 0.0, float(max(len(levels) - 1, 0)), has_missing=bool(missing.any()), missing=sentinel
+        column.name,
+        kind,
+        dtype,
+        levels,
+        0.0,
+        float(max(len(levels) - 1, 0)),
+        has_missing=bool(missing.any()),
+        missing=sentinel,
     )
 
 
@@ -426,7 +467,9 @@ def _levels(column: pd.Series[Any], missing: npt.NDArray[np.bool_], where: str) 
     try:
         seen = column[~missing].unique()
     except TypeError as error:
-        raise InputError(f"column {column.name!r} of {where} holds values that cannot be levels: {error}") from error
+        raise InputError(
+            f"column {column.name!r} of {where} holds values that cannot be levels: {error}"
+        ) from error
     levels: list[Any] = list(seen)
     if ptypes.is_object_dtype(dtype):
         _check_one_type_each(column[~missing], levels, where)
@@ -438,15 +481,15 @@ def _levels(column: pd.Series[Any], missing: npt.NDArray[np.bool_], where: str) 
 
 
 def _check_one_type_each(values: pd.Series[Any], levels: list[Any], where: str) -> None:
-    """Python takes True, 1 and 1.0 for the same key; a level that stands for several of them could not be written back."""
+    """Refuse True beside 1, or 1 beside 1.0: they are one key, and a level could not be written back as both."""
     if not ptypes.infer_dtype(values, skipna=True).startswith("mixed"):
         return
     kept = {level: level for level in levels}
     for value in values:
         if type(value) is not type(kept[value]):
             raise InputError(
-                f"column {values.name!r} of {where} holds both {kept[value]!r} and {value!r}, which are equal and so one "
-                "level; write them alike."
+                f"column {values.name!r} of {where} holds both {kept[value]!r} and {value!r}, which are equal and "
+                "so one level; write them alike."
             )
 
 
@@ -485,12 +528,14 @@ def _is_dated(dtype: Any) -> bool:
     if isinstance(dtype, pd.ArrowDtype):
         return dtype.kind in "mM"
     return bool(
-        ptypes.is_datetime64_any_dtype(dtype) or ptypes.is_timedelta64_dtype(dtype) or isinstance(dtype, pd.PeriodDtype)
+        ptypes.is_datetime64_any_dtype(dtype)
+        or ptypes.is_timedelta64_dtype(dtype)
+        or isinstance(dtype, pd.PeriodDtype)
     )
 
 
 def _date_family(dtype: Any) -> object:
-    """What dates must agree in to be written as each other: points, durations or periods, with or without time zone."""
+    """Return what dates must agree in to be written as each other: points (zoned or not), durations, periods."""
     if isinstance(dtype, pd.PeriodDtype):
         return dtype
     zoned = dtype.pyarrow_dtype if isinstance(dtype, pd.ArrowDtype) else dtype
@@ -509,7 +554,9 @@ def _ticks(column: pd.Series[Any]) -> npt.NDArray[np.int64]:
         arrow = pa.array(column.array)
         if pa.types.is_date32(arrow.type):
             arrow = arrow.cast(pa.int32())
-        return cast("npt.NDArray[np.int64]", arrow.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False))
+        return cast(
+            "npt.NDArray[np.int64]", arrow.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+        )
     return np.asarray(column.array.asi8, dtype=np.int64)  # type: ignore[attr-defined]
 
 
@@ -561,5 +608,7 @@ def _check_exact(values: Floats, column: pd.Series[Any], where: str) -> None:
     if not ptypes.is_float_dtype(column.dtype) and np.nanmax(np.abs(values), initial=0.0) >= _EXACT:
         raise InputError(
             f"column {column.name!r} of {where} holds integers of 2**53 or beyond, which cannot be compared exactly; "
-            "drop it if it is an identifier, rescale it, or say kinds={" + f"{column.name!r}: 'categorical'" + "}."
+            "drop it if it is an identifier, rescale it, or say kinds={"
+            + f"{column.name!r}: 'categorical'"
+            + "}."
         )

@@ -90,7 +90,21 @@ def _same_row(rows, a, b, columns):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _best_candidates(rows, begin, end, which, factuals, columns, scale, plain, scratch, top_changed, top_distance, found, n_found):
+def _best_candidates(
+    rows,
+    begin,
+    end,
+    which,
+    factuals,
+    columns,
+    scale,
+    plain,
+    scratch,
+    top_changed,
+    top_distance,
+    found,
+    n_found,
+):
     """Step 1: the best distinct candidates of each factual in `which`, in order, as many as `found` has columns."""
     changed, distance = scratch[0], scratch[1]
     chunk = scratch.shape[1]

@@ -14,7 +14,7 @@ as a level of its own; rows with a missing number are left out of that number's 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,12 +42,18 @@ def make_visit_sequence(
         raise InputError(
             f"visit_sequence is {visit_sequence!r}; allowed: 'data', 'correlation', or a list of the mutable features."
         )
+    if not isinstance(visit_sequence, Iterable):
+        raise InputError(
+            f"visit_sequence is {visit_sequence!r}; allowed: 'data', 'correlation', or a list of the mutable features."
+        )
     order = list(visit_sequence)
     for name in order:
         if name in fixed:
             raise InputError(f"visit_sequence names {name!r}, which is fixed; it lists mutable features only.")
         if name not in mutable:
-            raise InputError(f"visit_sequence names {name!r}, which is not a column of X; {did_you_mean(name, mutable)}")
+            raise InputError(
+                f"visit_sequence names {name!r}, which is not a column of X; {did_you_mean(name, mutable)}"
+            )
     twice = [name for name in dict.fromkeys(order) if order.count(name) > 1]
     absent = [name for name in mutable if name not in order]
     if twice or absent:
@@ -94,7 +100,7 @@ def _association(x: Floats, x_codes: Any, y: Floats, y_codes: Any) -> float:
 
 def _ranks(values: Floats) -> Floats:
     """Average ranks."""
-    return pd.Series(values).rank().to_numpy()
+    return np.asarray(pd.Series(values).rank(), dtype=np.float64)
 
 
 def _cramers_v(a: npt.NDArray[np.intp], b: npt.NDArray[np.intp]) -> float:
@@ -112,7 +118,7 @@ def _correlation_ratio(codes: npt.NDArray[np.intp], y: Floats) -> float:
     if known.sum() < 2:
         return 0.0
     ranks = _ranks(y[known])
-    ranks -= ranks.mean()
+    ranks = ranks - ranks.mean()
     total = ranks @ ranks
     if total == 0:
         return 0.0

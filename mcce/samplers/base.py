@@ -134,7 +134,9 @@ class ConditionalSampler(ABC):
 
     def supports(self, given: Table, values: Floats) -> Bools:
         """Return whether the conditional could have produced each value."""
-        raise SamplerError(f"{self!r} cannot tell which values its conditional supports; use a sampler that implements supports().")
+        raise SamplerError(
+            f"{self!r} cannot tell which values its conditional supports; use a sampler that implements supports()."
+        )
 
     def log_density(self, given: Table, values: Floats) -> Floats:
         """Return the log density or log probability of each value."""
@@ -175,7 +177,11 @@ class ConditionalSampler(ABC):
     def get_params(self) -> dict[str, Any]:
         """Return the constructor parameters by name."""
         signature = inspect.signature(type(self).__init__)
-        names = [p.name for p in signature.parameters.values() if p.name != "self" and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
+        names = [
+            p.name
+            for p in signature.parameters.values()
+            if p.name != "self" and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
+        ]
         return {name: getattr(self, name) for name in names}
 
     def clone(self: Self) -> Self:
@@ -197,7 +203,9 @@ class ConditionalSampler(ABC):
 
     def __repr__(self) -> str:
         defaults = {
-            p.name: p.default for p in inspect.signature(type(self).__init__).parameters.values() if p.default is not p.empty
+            p.name: p.default
+            for p in inspect.signature(type(self).__init__).parameters.values()
+            if p.default is not p.empty
         }
         # compared as written: arrays and estimators need not have a truth value
         changed = {k: v for k, v in self.get_params().items() if k not in defaults or repr(defaults[k]) != repr(v)}
@@ -207,4 +215,6 @@ class ConditionalSampler(ABC):
 def check_count(value: object, name: str, owner: object, least: int) -> None:
     """Check that a parameter is a whole number of at least `least`."""
     if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
-        raise InputError(f"{name} of {type(owner).__name__} is {value!r}; it must be a whole number of at least {least}.")
+        raise InputError(
+            f"{name} of {type(owner).__name__} is {value!r}; it must be a whole number of at least {least}."
+        )

@@ -169,7 +169,12 @@ class CartSampler(ConditionalSampler):
 
     def _grow(self, given: Table, target: Column) -> Tree:
         return cart.grow(
-            given, target, min_split=self.min_split, min_leaf=self.min_leaf, max_depth=self.max_depth, cp=self.cp
+            given,
+            target,
+            min_split=self.min_split,
+            min_leaf=self.min_leaf,
+            max_depth=self.max_depth,
+            cp=self.cp,
         )
 
     def _check_parameters(self) -> None:

@@ -45,7 +45,13 @@ def grow(
     packed = ranking.packed[slot[kept_sorted]]  # a copy, which growing partitions
     slot[kept_sorted] = np.arange(kept_sorted.size)
     columns = kernels.Columns(
-        how, slot, ranking.n_values[positions], ranking.codes, packed, ranking.values, ranking.offset[positions]
+        how,
+        slot,
+        ranking.n_values[positions],
+        ranking.codes,
+        packed,
+        ranking.values,
+        ranking.offset[positions],
     )
     response = np.ascontiguousarray(target.values, dtype=np.float64)
     if np.isnan(response).any():

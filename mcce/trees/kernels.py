@@ -319,7 +319,9 @@ def _principal_scores(run_n, runs, table, in_node, present, n_present, m, axis, 
 
 
 @_inner
-def _scan_partitions(run_n, runs, table, place, all_subsets, left, in_node, present, n_present, m, min_leaf, base, best):
+def _scan_partitions(
+    run_n, runs, table, place, all_subsets, left, in_node, present, n_present, m, min_leaf, base, best
+):
     """Best of all two-way partitions of the runs, in Gray-code order, or of the cuts of the runs in their order.
 
     Row place[r] of `table` has the class counts of run r. Return (score, bits of the left runs or last run on the left).
@@ -480,9 +482,27 @@ def _summarise_classes(order, start, end, labels, n_classes, in_node, present):
 def grow_nodes(columns, nodes, work, response, labels, n_classes, min_split, min_leaf, max_depth):
     """Grow the whole tree; return the number of nodes and of mask words."""
     codes, packed = columns.codes, columns.packed
-    order, stack, active, n_active, level_side = work.order, work.stack, work.active, work.n_active, work.level_side
-    run_code, run_n, run_sum, classes, centred = work.run_code, work.run_n, work.run_sum, work.classes, work.centred
-    in_node, in_left, present, table, key = work.node_count, work.left_count, work.present, work.table, work.key
+    order, stack, active, n_active, level_side = (
+        work.order,
+        work.stack,
+        work.active,
+        work.n_active,
+        work.level_side,
+    )
+    run_code, run_n, run_sum, classes, centred = (
+        work.run_code,
+        work.run_n,
+        work.run_sum,
+        work.classes,
+        work.centred,
+    )
+    in_node, in_left, present, table, key = (
+        work.node_count,
+        work.left_count,
+        work.present,
+        work.table,
+        work.key,
+    )
     stack[0, 0] = stack[0, 1] = stack[0, 3] = 0
     stack[0, 2] = order.size
     waiting = 1
@@ -518,7 +538,18 @@ def grow_nodes(columns, nodes, work, response, labels, n_classes, min_split, min
                     runs = _classes_by_order(packed, slot, start, end, labels, run_code, run_n, classes)
                 else:
                     runs = _classes_by_code(
-                        codes, slot, levels, order, start, end, labels, work.count, work.words, run_code, run_n, classes
+                        codes,
+                        slot,
+                        levels,
+                        order,
+                        start,
+                        end,
+                        labels,
+                        work.count,
+                        work.words,
+                        run_code,
+                        run_n,
+                        classes,
                     )
             elif how == SORTED:
                 runs = _collect_sorted(packed, slot, start, end, response, mean, run_code, run_n, run_sum)
@@ -592,9 +623,7 @@ def grow_nodes(columns, nodes, work, response, labels, n_classes, min_split, min
             continue
 
         how, slot, levels = columns.how[split], columns.slot[split], columns.n_values[split]
-        _mark_sides(
-            codes, packed, how, slot, levels, order, start, end, cut, missing_side == 1, level_side, work.side
-        )
+        _mark_sides(codes, packed, how, slot, levels, order, start, end, cut, missing_side == 1, level_side, work.side)
         middle = _partition_rows(order, start, end, work.side, work.spare_rows)
         for a in range(below):
             g = active[depth + 1, a]

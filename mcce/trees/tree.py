@@ -173,7 +173,14 @@ class Tree:
             route_numbers(matrix.ravel(order="F"), steps, threshold, np.empty(_CHUNK, dtype=np.uint64), leaf)
         else:
             route_any(
-                matrix, self.feature, self.threshold, self.left, self.missing_left, self.mask_at, self.masks, leaf
+                matrix,
+                self.feature,
+                self.threshold,
+                self.left,
+                self.missing_left,
+                self.mask_at,
+                self.masks,
+                leaf,
             )
         return leaf
 
@@ -184,12 +191,28 @@ class Tree:
         return out
 
     def draw_within(
-        self, leaf: Ints, donor_values: Floats, rng: RowStreams, low: Floats, high: Floats, levels: npt.NDArray[np.bool_]
+        self,
+        leaf: Ints,
+        donor_values: Floats,
+        rng: RowStreams,
+        low: Floats,
+        high: Floats,
+        levels: npt.NDArray[np.bool_],
     ) -> Floats:
         """Draw one allowed donor from each leaf, uniformly; NaN where the leaf has none. No columns: all levels."""
         out = np.empty(leaf.size)
         pick_allowed_donor(
-            rng.next_key(), rng.draws, rng.rows, leaf, self.start, self.size, donor_values, low, high, levels, out
+            rng.next_key(),
+            rng.draws,
+            rng.rows,
+            leaf,
+            self.start,
+            self.size,
+            donor_values,
+            low,
+            high,
+            levels,
+            out,
         )
         return out
 

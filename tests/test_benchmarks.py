@@ -1,0 +1,146 @@
+"""The plain method is a fair yardstick, and the benchmark runs."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import mcce
+from benchmarks import plain, settings, speed, standins
+
+FIXED = ["age"]
+CATEGORICAL = ["home"]
+
+
+def simulated(n=1000, seed=0):
+    rng = np.random.default_rng(seed)
+    age = rng.integers(20, 60, n)
+    home = (rng.random(n) < 0.3 + 0.005 * (age - 20)).astype(int)
+    salary = np.round(20 + 0.5 * age + 10 * home + 8 * rng.standard_normal(n))
+    savings = np.round(np.exp(1 + 0.03 * salary + 0.5 * rng.standard_normal(n)))
+    return pd.DataFrame({"age": age, "home": home, "salary": salary, "savings": savings})
+
+
+def score(rows):
+    return rows["salary"].to_numpy() + rows["savings"].to_numpy() + 5 * rows["home"].to_numpy()
+
+
+DECISION = mcce.Interval(70, np.inf)
+
+
+def wanted(rows):
+    return DECISION.contains(score(rows))
+
+
+@pytest.fixture(scope="module")
+def found_by_plain():
+    X = simulated().astype(float)
+    factuals = X[~wanted(X)].iloc[:300]
+    rows, seconds = plain.explain(
+        X, factuals, wanted=wanted, fixed=FIXED, categorical=CATEGORICAL, n_samples=50, seed=1
+    )
+    return X, factuals, rows, seconds
+
+
+def test_plain_returns_valid_rows(found_by_plain):
+    X, factuals, rows, seconds = found_by_plain
+    assert list(rows.columns) == list(X.columns)
+    assert rows.index.is_unique
+    assert rows.index.isin(factuals.index).all()
+    assert len(rows) > 0.9 * len(factuals)
+    assert wanted(rows).all()
+    assert (rows[FIXED] == factuals.loc[rows.index, FIXED]).all(axis=None)
+    for column in X.columns:
+        assert rows[column].isin(X[column]).all()
+    assert list(seconds) == ["fit", "generate", "select"]
+
+
+def test_plain_selects_fewest_changes_then_nearest():
+    # every training row with the wanted decision has a = 1, so the trees can draw b = 0, 1 or 2 beside it
+    X = pd.DataFrame({"a": [0.0] * 30 + [1.0] * 30, "b": [0.0, 1.0, 2.0] * 20})
+    factuals = pd.DataFrame({"a": [0.0], "b": [1.0]}, index=["ann"])
+    rows, _ = plain.explain(
+        X, factuals, wanted=lambda d: d["a"].to_numpy() > 0, fixed=[], categorical=[], n_samples=200
+    )
+    assert rows.loc["ann"].tolist() == [1.0, 1.0]
+
+
+def test_plain_and_mcce_agree_in_distribution(found_by_plain):
+    """Paired over factuals with their own draws; two-sided z tests at the level 0.001 each, seeds fixed."""
+    X, factuals, rows, _ = found_by_plain
+    explainer = mcce.MCCE(
+        score, decision=DECISION, fixed=FIXED, kinds=dict.fromkeys(CATEGORICAL, "categorical"), random_state=1
+    ).fit(X)
+    found = explainer.explain(factuals, n_samples=50, independent=True).frame.droplevel("rank")
+    both = rows.index.intersection(found.index)
+    assert len(both) > 0.9 * len(factuals)
+    for measure in (sparsity, gower_sum):
+        difference = measure(found.loc[both], factuals, X) - measure(rows.loc[both], factuals, X)
+        z = difference.mean() / (difference.std() / np.sqrt(len(both)))
+        assert abs(z) < 3.29, (measure.__name__, z)
+
+
+def sparsity(rows, factuals, X):
+    return (rows != factuals.loc[rows.index]).sum(axis=1)
+
+
+def gower_sum(rows, factuals, X):
+    return ((rows - factuals.loc[rows.index]).abs() / (X.max() - X.min())).sum(axis=1)
+
+
+@pytest.mark.parametrize("name", ["german", "fico"])
+def test_standin_has_the_shape_it_documents(name):
+    n, share, fixed, columns = standins.SHAPES[name]
+    data = standins.load_standin(name)
+    assert data.X.shape == (n, len(columns.split()))
+    assert data.wanted.mean() == pytest.approx(share, abs=0.005)
+    assert len(data.fixed) == len(fixed)
+    for column, shape in zip(data.X.columns, columns.split()):
+        distinct, most_frequent = shape[1:].split(":")
+        assert data.X[column].nunique() <= int(distinct)
+        share = data.X[column].value_counts(normalize=True).iloc[0]
+        assert share >= float(most_frequent) - 0.06
+        assert (data.X[column].dtype == "category") == (shape[0] == "c")
+
+
+def test_codes_and_frames_go_back_and_forth():
+    problem = settings.make_problem(
+        settings.Setting("t", "t", "german", "onehot-mlp", 5, 10, binarised=False, n_train=200), None
+    )
+    assert problem.standin
+    pd.testing.assert_frame_equal(problem.decode(problem.encode(problem.X)), problem.X)
+
+
+def test_quick_run_on_a_standin(tmp_path, capsys):
+    out = tmp_path / "speed.md"
+    assert speed.main(["--quick", "--only", "german", "--data", str(tmp_path), "--out", str(out)]) == 0
+    printed = capsys.readouterr().out
+    assert "STAND-IN" in printed
+    assert max(map(len, printed.splitlines())) <= 120
+    assert "| mcce |" in out.read_text()
+    (result,) = json.loads(out.with_suffix(".json").read_text())["settings"]
+    assert result["standin"]
+    for method in ("plain", "mcce"):
+        one = result[method]
+        assert (one["violations"], one["success"]) == (0, 1.0)
+        assert 0 < one["explained"] <= result["n_factuals"]
+        assert one["peak_mb"] > 50
+    assert result["plain"]["asked_per_factual"] == result["n_samples"]
+    assert result["ratio"] == pytest.approx(
+        result["plain"]["seconds"]["total"] / result["mcce"]["seconds"]["total"]
+    )
+
+
+def test_unknown_names_are_refused(capsys):
+    with pytest.raises(SystemExit):
+        speed.main(["--only", "adlut"])
+    assert "there are adult" in capsys.readouterr().err
+
+
+def test_a_failed_worker_is_told(tmp_path):
+    workers = speed.Workers(quick=True, folder=None, cache=tmp_path / "absent")
+    result = workers.setting("german")
+    assert "exit code 1" in result["failed"]
