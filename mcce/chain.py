@@ -26,7 +26,7 @@ from tqdm.auto import tqdm
 from mcce.exceptions import InputError, NotFittedError, SamplerError, did_you_mean, listing
 from mcce.rng import RowStreams, UInts, derive_key, hash_rows, resolve_seed
 from mcce.samplers import ConditionalSampler, make_sampler
-from mcce.schema import Column, Data, Feature, Floats, Kind, Schema, Table
+from mcce.schema import Data, Feature, Floats, Kind, Schema, Table
 from mcce.visit import VisitSequence, make_visit_sequence
 
 Samplers = str | ConditionalSampler | Mapping[Any, str | ConditionalSampler]
@@ -149,8 +149,8 @@ class ChainModel:
         given : DataFrame or None
             Fixed features to condition on. None draws them too, jointly, by a bootstrap of the training rows.
         decision : bool or None
-            For a chain fitted with a decision, the decision to condition on. None means True with `given`, and as in the
-            bootstrapped row without.
+            For a chain fitted with a decision, the decision to condition on. None means True with `given`, and as in
+            the bootstrapped row without.
         random_state : int or None
             Seed of these draws; None uses the chain's `seed_`. The same seed gives the same rows.
 
@@ -176,7 +176,9 @@ class ChainModel:
         start, index = self._encode_givens(given, True if decision is None else decision)
         keys = hash_rows(start)
         occurrence = pd.Series(keys).groupby(keys, sort=False).cumcount().to_numpy().astype(np.uint64)
-        draws = (occurrence[:, None] * np.uint64(n) + np.arange(n, dtype=np.uint64)).ravel()
+        draws: UInts = np.asarray(
+            occurrence[:, None] * np.uint64(n) + np.arange(n, dtype=np.uint64), dtype=np.uint64
+        ).ravel()
         drawn = self.draw(np.repeat(start, n, axis=0), np.repeat(keys, n), draws, seed, progress=progress)
         return self.schema_.decode(drawn, draw_index(index, n))
 
@@ -209,8 +211,8 @@ class ChainModel:
                 drawn = sampler.sample(Table(self._features[:k], matrix[:, :k], complete=complete), streams)
                 if drawn.shape != (matrix.shape[0],):
                     raise SamplerError(
-                        f"{sampler!r} drew an array of shape {drawn.shape} for {self._features[k].name!r} and {matrix.shape[0]} "
-                        "rows; sample() returns one value a row."
+                        f"{sampler!r} drew an array of shape {drawn.shape} for {self._features[k].name!r} and "
+                        f"{matrix.shape[0]} rows; sample() returns one value a row."
                     )
                 complete = complete and not np.isnan(drawn.sum())
                 matrix[:, k] = drawn
@@ -256,8 +258,8 @@ class ChainModel:
         if decision is not None:
             if np.shape(decision) != (table.n_rows,) or np.asarray(decision).dtype != bool:
                 raise InputError(
-                    f"decision has shape {np.shape(decision)} and dtype {np.asarray(decision).dtype} for {table.n_rows} rows of X; "
-                    "give one boolean a row."
+                    f"decision has shape {np.shape(decision)} and dtype {np.asarray(decision).dtype} for {table.n_rows} "
+                    "rows of X; give one boolean a row."
                 )
             features.insert(self._n_given, _decision_feature(names))
             columns.insert(self._n_given, np.asarray(decision, dtype=np.float64))
@@ -285,8 +287,8 @@ class ChainModel:
                 seen_missing.append(feature.name)
             if seen_missing and not sampler.handles_missing:
                 raise SamplerError(
-                    f"{sampler!r} for {feature.name!r} does not handle missing values, and {listing(seen_missing)} has some; "
-                    "fill them, or use a sampler that does (cart)."
+                    f"{sampler!r} for {feature.name!r} does not handle missing values, and {listing(seen_missing)} has "
+                    "some; fill them, or use a sampler that does (cart)."
                 )
         return samplers
 
@@ -310,8 +312,8 @@ class ChainModel:
         refusing = [repr(s) for s in self.samplers_.values() if not s.handles_missing]
         if incomplete and refusing:
             raise InputError(
-                f"given has missing values in {listing(incomplete)}, which {refusing[0]} does not handle; fill them, or use a "
-                "sampler that does (cart)."
+                f"given has missing values in {listing(incomplete)}, which {refusing[0]} does not handle; fill them, or "
+                "use a sampler that does (cart)."
             )
         start = np.empty((len(given), self._n_given), order="F")
         start[:, : len(fixed)] = table.matrix
@@ -334,8 +336,9 @@ class ChainModel:
 def draw_index(ids: pd.Index[Any], n: int) -> pd.MultiIndex:
     """Return the index (id, draw) of `n` draws for each id."""
     codes, distinct = pd.factorize(ids)
-    pairs = [np.repeat(codes, n), np.tile(np.arange(n), len(ids))]
-    return pd.MultiIndex(levels=[distinct, pd.RangeIndex(n)], codes=pairs, names=["id", "draw"])
+    levels: Any = [distinct, pd.RangeIndex(n)]
+    pairs: Any = [np.repeat(codes, n), np.tile(np.arange(n), len(ids))]
+    return pd.MultiIndex(levels=levels, codes=pairs, names=["id", "draw"])
 
 
 def check_fixed(fixed: Sequence[Hashable], schema: Schema) -> list[Any]:

@@ -102,12 +102,8 @@ def _say(text: str) -> None:
 
 def _add_demo(commands: Any) -> None:
     about = "Explain refused loans: the example of the paper's introduction."
-    demo = commands.add_parser(
-        "demo", help="explain refused loans, an example in a few seconds", description=about
-    )
-    demo.add_argument(
-        "--out", type=Path, default=Path(), metavar="DIR", help="where to write picture and page (here)"
-    )
+    demo = commands.add_parser("demo", help="explain refused loans, an example in a few seconds", description=about)
+    demo.add_argument("--out", type=Path, default=Path(), metavar="DIR", help="where to write picture and page (here)")
     demo.add_argument("--seed", type=int, default=1, help="seed of the random draws (%(default)s)")
     demo.add_argument(
         "--factuals", type=_count, default=500, metavar="N", help="how many refusals to explain (%(default)s)"
@@ -157,9 +153,7 @@ def _logistic() -> Any:
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
     levels = (OneHotEncoder(), make_column_selector(dtype_include="category"))
-    return make_pipeline(
-        make_column_transformer(levels, remainder=StandardScaler()), LogisticRegression(max_iter=1000)
-    )
+    return make_pipeline(make_column_transformer(levels, remainder=StandardScaler()), LogisticRegression(max_iter=1000))
 
 
 def _in_words(found: Counterfactuals) -> Counterfactuals:
@@ -185,9 +179,7 @@ def _print_demo(story: str, ways: list[str], one: Counterfactuals, many: Counter
     table = [["", "now", *(f"way {rank}" for rank in range(1, len(found) + 1))]]
     for feature, now in one.factuals.astype(object).iloc[0].items():
         cells = ["same" if new == now else value_text(new) for new in found[str(feature)]]
-        table.append(
-            [f"{feature} (fixed)" if feature in one.fixed else str(feature), value_text(now), *cells]
-        )
+        table.append([f"{feature} (fixed)" if feature in one.fixed else str(feature), value_text(now), *cells])
     risks = [*one.factual_predictions, *one.measures["prediction"]]
     table.append(["probability of default", *(f"{risk:.1%}" for risk in risks)])
     features = many.changed_features().query("not fixed")
@@ -224,9 +216,7 @@ def _wrap(text: str, mark: str = "  ") -> str:
 
 def _aligned(rows: list[list[str]], left: Iterable[int] = (0,)) -> str:
     widths = [max(map(len, column)) for column in zip(*rows)]
-    cells = [
-        [c.ljust(w) if k in left else c.rjust(w) for k, (c, w) in enumerate(zip(row, widths))] for row in rows
-    ]
+    cells = [[c.ljust(w) if k in left else c.rjust(w) for k, (c, w) in enumerate(zip(row, widths))] for row in rows]
     return "\n".join(f"  {'  '.join(row)}".rstrip() for row in cells)
 
 
@@ -250,19 +240,13 @@ def _add_explain(commands: Any) -> None:
         help="a fitted model, saved by joblib; opening it runs code: only open your own",
     )
     add("--response", metavar="COLUMN", help="without --model: train one for this column; with: leave it out")
-    add(
-        "--wanted", metavar="WHAT", help='a class, or an interval: 0.5,1 or "[0,0.1)" or "[20,inf)" ([0.5,1])'
-    )
+    add("--wanted", metavar="WHAT", help='a class, or an interval: 0.5,1 or "[0,0.1)" or "[20,inf)" ([0.5,1])')
     add("--of", metavar="CLASS", help="the class whose probability the interval is about")
     add("--fixed", type=_names, default=[], metavar="A,B", help="features that must not change")
-    add(
-        "--categorical", type=_names, default=[], metavar="A,B", help="numbers that are codes; text always is"
-    )
+    add("--categorical", type=_names, default=[], metavar="A,B", help="numbers that are codes; text always is")
     add("--id", metavar="COLUMN", help="column of --explain that names the rows (row number, from 1)")
     add("--n-samples", type=_count, default=1000, metavar="K", help="rows drawn for each row (%(default)s)")
-    add(
-        "--n-counterfactuals", type=_count, default=1, metavar="N", help="how many for each row (%(default)s)"
-    )
+    add("--n-counterfactuals", type=_count, default=1, metavar="N", help="how many for each row (%(default)s)")
     add("--sampler", default="cart", metavar="NAME", help="how features are drawn (%(default)s)")
     add(
         "--visit-sequence",
@@ -272,9 +256,7 @@ def _add_explain(commands: Any) -> None:
     )
     add("--seed", type=int, default=1, metavar="N", help="seed of the random draws (%(default)s)")
     add("--jobs", type=int, metavar="N", help="threads; the result does not depend on it")
-    add(
-        "--sep", type=_separator, default=",", metavar="CHAR", help=r"separator of CSV files (,); \t is a tab"
-    )
+    add("--sep", type=_separator, default=",", metavar="CHAR", help=r"separator of CSV files (,); \t is a tab")
     add(
         "--out",
         metavar="FILE",
@@ -333,16 +315,12 @@ def _read_table(role: str, path: str, sep: str, text: Sequence[str] = ()) -> pd.
     except pd.errors.EmptyDataError:
         raise InputError(f"{where} is empty; it needs a header and rows.") from None
     except ImportError:
-        raise InputError(
-            f"{where}: parquet files need the package pyarrow; install it, or write a CSV."
-        ) from None
+        raise InputError(f"{where}: parquet files need the package pyarrow; install it, or write a CSV.") from None
     except (ValueError, EOFError, OSError) as error:
         problem = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
         raise InputError(f"{where} cannot be read as a table: {problem}. Check the file and --sep.") from None
     if table.shape[1] == 1 and (other := re.search(r"[;\t|,]", str(table.columns[0]))):
-        raise InputError(
-            f"{where} has one column, {table.columns[0]!r}; is it separated by --sep {other[0]!r}?"
-        )
+        raise InputError(f"{where} has one column, {table.columns[0]!r}; is it separated by --sep {other[0]!r}?")
     return table
 
 
@@ -358,9 +336,7 @@ def _named(rows: pd.DataFrame, arguments: argparse.Namespace) -> pd.DataFrame:
     bad = ids[ids.isna() | ids.duplicated()]
     if len(bad):
         what = "missing" if pd.isna(bad.iloc[0]) else f"{bad.iloc[0]!r} more than once"
-        raise InputError(
-            f"--id {arguments.id}: {arguments.explain} has a name that is {what}; names must differ."
-        )
+        raise InputError(f"--id {arguments.id}: {arguments.explain} has a name that is {what}; names must differ.")
     return rows.set_axis(pd.Index(ids))
 
 
@@ -396,9 +372,7 @@ def _features(
     X = train[list(names)]
     codes = [c for c in X if c in arguments.categorical or (model is None and c in text)]
     as_levels = [c for c in codes if model is None or c in text]  # a given model saw numbers as numbers
-    return X.astype(dict.fromkeys(as_levels, "category")), {
-        c: "categorical" for c in codes if c not in as_levels
-    }
+    return X.astype(dict.fromkeys(as_levels, "category")), {c: "categorical" for c in codes if c not in as_levels}
 
 
 def _train(X: pd.DataFrame, y: pd.Series[Any], arguments: argparse.Namespace) -> tuple[Any, pd.DataFrame]:
@@ -427,13 +401,9 @@ def _train(X: pd.DataFrame, y: pd.Series[Any], arguments: argparse.Namespace) ->
         model.fit(X, y)
     except (TypeError, ValueError) as error:
         problem = str(error).strip().splitlines()[0].rstrip(".")
-        raise InputError(
-            f"no model can be trained on {arguments.train}: {problem}. Give a --model."
-        ) from error
+        raise InputError(f"no model can be trained on {arguments.train}: {problem}. Give a --model.") from error
     kind = "class" if is_class else "number"
-    _say(
-        f"trained a {type(model).__name__} for the {kind} {y.name!r}; cross-validated {measure} {quality:.2f}"
-    )
+    _say(f"trained a {type(model).__name__} for the {kind} {y.name!r}; cross-validated {measure} {quality:.2f}")
     if not quality >= POOR[measure]:
         _say(f"warning: that is poor: the model says little about {y.name!r}, and so will its explanations")
     return model, X
@@ -455,9 +425,7 @@ def _check_trainable(
         _read_wanted(wanted, arguments.of, counts.index)
     if len(counts) < 2 or (is_class and counts.min() < 2):
         rare = "no value" if not len(counts) else f"{counts.index[-1]!r} in {counts.iloc[-1]} rows only"
-        raise InputError(
-            f"--response {y.name} has {rare}; training needs two values or more, each at least twice."
-        )
+        raise InputError(f"--response {y.name} has {rare}; training needs two values or more, each at least twice.")
     for name in X.select_dtypes("category"):
         if X[name].nunique() > MOST_LEVELS:
             raise InputError(
@@ -499,9 +467,7 @@ def _read_class(role: str, text: str | None, classes: Any) -> Any:
         )
     known = [c.item() if isinstance(c, np.generic) else c for c in classes]
     for label in known:
-        if str(label).lower() == text.strip().lower() or (
-            isinstance(label, float) and f"{label:g}" == text.strip()
-        ):
+        if str(label).lower() == text.strip().lower() or (isinstance(label, float) and f"{label:g}" == text.strip()):
             return label
     raise InputError(f"{role} is {text!r}, which is no class of the model; {did_you_mean(text, known)}")
 
@@ -551,7 +517,7 @@ def _write(found: Counterfactuals, arguments: argparse.Namespace) -> int:
         _say(f"and {len(reasons) - REASONS_SHOWN} more reasons")
     if arguments.html is not None:
         ids = found.frame.index.get_level_values("id").unique()[:3]
-        sentences = [f"{i}: {found.sentence(i)}" for i in ids]
+        sentences = [f"Row {i}: {found.sentence(i)}" for i in ids]
         intro = "What would have led to the wanted decision: the first rows in words, the first as a picture."
         picture = _picture(found) if len(found) else None
         arguments.html.write_text(_page("Counterfactuals", intro, sentences, picture, found), "utf-8")

@@ -28,7 +28,7 @@ from mcce.chain import ChainModel, Samplers, check_fixed, draw_index
 from mcce.counterfactuals import Counterfactuals
 from mcce.decision import Answer, Interval, compare_answers, resolve_decision
 from mcce.exceptions import InputError, MCCEWarning, NotFittedError, listing
-from mcce.measures import MEASURES, measure_table
+from mcce.measures import measure_table
 from mcce.rng import UInts, derive_key, hash_rows, mix
 from mcce.schema import Data, Floats, Kind, Schema, as_frame
 from mcce.selection import Chosen, Pools, Selector
@@ -149,7 +149,7 @@ class MCCE:
         exhaustive: bool = False,
         progress: bool | None = None,
     ) -> Counterfactuals:
-        """Steps 2 and 3: find counterfactuals for the rows of `X`.
+        """Find counterfactuals for the rows of `X` (steps 2 and 3).
 
         Parameters
         ----------
@@ -192,7 +192,7 @@ class MCCE:
                 clock["generate"] += drawn - begun
                 clock["select"] += time.perf_counter() - drawn
                 bar.update(members.size)
-        settings = {
+        settings: dict[str, object] = {
             "n_samples": n_samples,
             "n_counterfactuals": n_counterfactuals,
             "independent": independent,
@@ -260,7 +260,7 @@ class MCCE:
         chosen = selector.select(pools, factuals.matrix[members], n_counterfactuals, exhaustive=exhaustive)
         parts = [(members[chosen.factual], chosen, pools.rows[chosen.row])]
         clock = {"generate": 0.0, "select": time.perf_counter() - begun}
-        settings = {
+        settings: dict[str, object] = {
             "n_candidates": len(candidates),
             "n_counterfactuals": n_counterfactuals,
             "exhaustive": exhaustive,
@@ -269,7 +269,8 @@ class MCCE:
 
     def __repr__(self) -> str:
         decision = self.decision if not isinstance(self.decision, Interval) else str(self.decision)
-        return f"MCCE({type(self.model).__name__}, decision={decision!r}, fixed={list(self.fixed)!r}, sampler={self.sampler!r})"
+        model = type(self.model).__name__
+        return f"MCCE({model}, decision={decision!r}, fixed={list(self.fixed)!r}, sampler={self.sampler!r})"
 
     # ---------------------------------------------------------------- the model
 
@@ -302,8 +303,8 @@ class MCCE:
         elif answer.scores.size:
             seen = f" (the answers are {listing(sorted({str(s) for s in answer.scores}))})"
         raise InputError(
-            f"no training row has the wanted decision, {self.decision_.describe()}{seen}: there is nothing to learn it from. "
-            "Check the decision, or set condition_on_decision=False."
+            f"no training row has the wanted decision, {self.decision_.describe()}{seen}: there is nothing to learn it "
+            "from. Check the decision, or set condition_on_decision=False."
         )
 
     def _check_spots(self, answer: Answer) -> None:
@@ -311,9 +312,9 @@ class MCCE:
         if compare_answers(self._spot_answer, answer, labels):
             differing = compare_answers(self._spot_answer, answer, labels)
             warnings.warn(
-                f"the model answered differently when {len(differing)} of {len(labels)} training rows were asked again: it is "
-                "not deterministic, or it depends on the other rows of the table. The method needs a deterministic model; "
-                "counterfactuals may not hold when asked again.",
+                f"the model answered differently when {len(differing)} of {len(labels)} training rows were asked "
+                "again: it is not deterministic, or it depends on the other rows of the table. The method needs a "
+                "deterministic model; counterfactuals may not hold when asked again.",
                 MCCEWarning,
                 stacklevel=4,
             )
@@ -329,7 +330,8 @@ class MCCE:
         if not frame.index.is_unique:
             twice = frame.index[frame.index.duplicated()].unique()
             raise InputError(
-                f"the index of X holds {listing(twice)} more than once; it names the factuals. Use X.reset_index(drop=True)."
+                f"the index of X holds {listing(twice)} more than once; it names the factuals. "
+                "Use X.reset_index(drop=True)."
             )
         if isinstance(frame.index, pd.MultiIndex):
             raise InputError("the index of X has several levels; it names the factuals. Use X.reset_index(drop=True).")
@@ -349,7 +351,7 @@ class MCCE:
     # ---------------------------------------------------------------- pools
 
     def _pool_keys(self, matrix: Floats, independent: bool) -> UInts:
-        """What identifies a factual's draws: its fixed values, or with `independent` all its values."""
+        """Return what identifies a factual's draws: its fixed values, or with `independent` all its values."""
         keys = hash_rows(self.chain_.encode_fixed(matrix))
         return mix(keys ^ hash_rows(matrix)) if independent else keys
 
@@ -410,7 +412,8 @@ class MCCE:
             "rows_asked": sum(chosen.n_asked for _, chosen, _ in parts),
         }
         numeric = [f for f in schema.features if f.is_numeric and not np.isnan(f.low)]
-        ranges = {f.name: tuple(pd.Series(f.decode(np.array([f.low, f.high])))) for f in numeric}
+        ends = {f.name: pd.Series(f.decode(np.array([f.low, f.high]))) for f in numeric}
+        ranges: dict[Any, tuple[Any, Any]] = {name: (pair.iloc[0], pair.iloc[1]) for name, pair in ends.items()}
         return Counterfactuals(
             frame=schema.decode(rows, index),
             measures=measures,
@@ -471,7 +474,7 @@ class _Factuals:
 
 
 def _rows_of(X: Data, rows: Any) -> Data:
-    return X.iloc[rows] if isinstance(X, pd.DataFrame) else X[rows]
+    return X.iloc[rows] if isinstance(X, pd.DataFrame) else np.asarray(X[rows])
 
 
 def _check_positive(value: object, name: str) -> None:

@@ -29,7 +29,8 @@ Measure = Callable[[Floats, Floats, Sequence[Feature]], Floats]
 
 def scales(features: Sequence[Feature]) -> Floats:
     """Return 1 / range for numeric and ordered columns; 0 where any change counts 1."""
-    return np.array([1.0 / f.span if f.kind != "categorical" and f.span > 0 else 0.0 for f in features])
+    smallest = np.finfo(np.float64).tiny  # of a range below, the inverse is infinite
+    return np.array([1.0 / f.span if f.kind != "categorical" and f.span >= smallest else 0.0 for f in features])
 
 
 def _differs(rows: Floats, factuals: Floats) -> npt.NDArray[np.bool_]:
@@ -44,7 +45,7 @@ def _steps(rows: Floats, factuals: Floats, scale: Floats) -> Floats:
 
 
 def _count_changes(rows: Floats, factuals: Floats, features: Sequence[Feature]) -> Floats:
-    return _differs(rows, factuals).sum(axis=1)
+    return np.asarray(_differs(rows, factuals).sum(axis=1))
 
 
 def _gower_sum(rows: Floats, factuals: Floats, features: Sequence[Feature]) -> Floats:

@@ -31,7 +31,7 @@ _ROUNDS = 10
 _TO_UNIT = 2.0**-53
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def multiply_high(typing_context: Any, a: Any, b: Any) -> Any:
     """Upper 64 bits of the 128-bit product of two uint64."""
 
@@ -170,11 +170,10 @@ class RowStreams:
 
     def uniform(self) -> Floats:
         """Uniform numbers in [0, 1), multiples of 2**-53."""
-        scaled: Floats = (self.words() >> np.uint64(11)) * _TO_UNIT
-        return scaled
+        return (self.words() >> np.uint64(11)).astype(np.float64) * _TO_UNIT
 
     def normal(self) -> Floats:
-        """Standard normal numbers, by inversion."""
+        """Return standard normal numbers, by inversion."""
         from scipy.special import ndtri  # scipy takes long to import, and most samplers need no normals
 
         scaled = ((self.words() >> np.uint64(11)).astype(np.float64) + 0.5) * _TO_UNIT
@@ -209,4 +208,4 @@ class RowStreams:
             drawn = np.searchsorted(cumulative[0], target, side="right")
         else:
             drawn = (cumulative <= target[:, None]).sum(axis=1)
-        return np.minimum(drawn, last_possible).astype(np.int64)
+        return np.asarray(np.minimum(drawn, last_possible), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Choosing among the candidates of each factual: fewest changes, then the smallest Gower distance, then the earlier draw.
+"""Choosing among candidates: fewest changes, then the smallest Gower distance, then the earlier draw.
 
 The paper (section 2.3) removes the invalid rows first and ranks the rest. Validity is a filter and the order is total,
 so the same rows win if the candidates are ranked first and the model is asked best-first:
@@ -237,7 +237,7 @@ class Selector:
         values = rows[order][:, self.mutable]
         # np.unique tells missing values apart; infinity is no value of a table, so it can stand for them
         _, first = np.unique(np.where(np.isnan(values), np.inf, values), axis=0, return_index=True)
-        return order[np.sort(first)] + pools.begin[f]
+        return np.asarray(order[np.sort(first)] + pools.begin[f])
 
     def _plain(self, rows: Floats, factuals: Floats) -> Ints:
         """Say for each column: 2 numbers, 1 levels, 0 may be missing (checked value by value)."""

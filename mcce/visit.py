@@ -58,7 +58,8 @@ def make_visit_sequence(
     absent = [name for name in mutable if name not in order]
     if twice or absent:
         raise InputError(
-            f"visit_sequence must name each mutable feature once; more than once: {listing(twice)}; left out: {listing(absent)}."
+            f"visit_sequence must name each mutable feature once; more than once: {listing(twice)}; "
+            f"left out: {listing(absent)}."
         )
     return order, None
 

@@ -40,9 +40,7 @@ def rows(**columns) -> pd.DataFrame:
 
 
 def is_missing(value) -> bool:
-    return (
-        value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and math.isnan(value))
-    )
+    return value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and math.isnan(value))
 
 
 def cell_by_cell(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
@@ -136,6 +134,13 @@ def test_L0_is_exact_equality():
 def test_scales_are_zero_where_any_change_counts_one():
     expected = [1 / 20, 1 / 3, 0, 0, 0, 1 / 10]
     np.testing.assert_allclose(scales(SCHEMA.features), expected)
+
+
+def test_a_range_too_small_to_divide_by_counts_as_constant():
+    training = pd.DataFrame({"x": [0.0, 1e-310], "y": [0.0, 4.0]})
+    other = training.assign(y=[1.0, 1.0])
+    assert scales(Schema.from_data(training).features).tolist() == [0, 0.25]
+    assert gower_distance(other, training.iloc[[0]], training=training).tolist() == [0.125, 0.625]
 
 
 def test_single_level_and_all_missing_columns():

@@ -89,9 +89,7 @@ def test_the_counterfactual_of_a_logit_is_on_the_right_side_of_its_coefficients(
 @pytest.mark.parametrize("label", ["good", "bad"])
 @pytest.mark.parametrize("kind", ["interval", "label"])
 def test_text_labels(label, kind):
-    model = make_pipeline(encoder(), RandomForestClassifier(20, random_state=0)).fit(
-        X, np.where(Y == 1, "good", "bad")
-    )
+    model = make_pipeline(encoder(), RandomForestClassifier(20, random_state=0)).fit(X, np.where(Y == 1, "good", "bad"))
     if kind == "label":
         found = check(model, label, lambda f: model.predict(f) == label)
         assert set(found.measures["prediction"]) == {label}
@@ -103,9 +101,7 @@ def test_text_labels(label, kind):
 
 def test_text_labels_need_to_be_named():
     model = make_pipeline(encoder(), LogisticRegression()).fit(X, np.where(Y == 1, "good", "bad"))
-    with pytest.raises(
-        InputError, match=r"does not say of which class the score is \(classes: 'bad', 'good'\)"
-    ):
+    with pytest.raises(InputError, match=r"does not say of which class the score is \(classes: 'bad', 'good'\)"):
         MCCE(model, decision=(0.5, 1)).fit(X)
     with pytest.raises(
         InputError, match="of is 'goood', but the model's classes are 'bad', 'good'; did you mean 'good'"
@@ -142,9 +138,7 @@ def test_decision_function():
 @pytest.mark.parametrize("interval", [(0.5, np.inf), (-0.2, 0.2), (-np.inf, -0.5)])
 def test_regressors(regressor, interval):
     model = make_pipeline(encoder(), regressor).fit(X, LATENT)
-    found = check(
-        model, interval, lambda f: (model.predict(f) >= interval[0]) & (model.predict(f) <= interval[1])
-    )
+    found = check(model, interval, lambda f: (model.predict(f) >= interval[0]) & (model.predict(f) <= interval[1]))
     assert found.measures["prediction"].between(*interval).all()
 
 
@@ -164,9 +158,7 @@ def test_missing_values_and_categories_of_boosted_trees():
         job=pd.Categorical(X["job"].where(rng.random(len(X)) > 0.1)),
         home=pd.Categorical(X["home"]),
     )
-    model = HistGradientBoostingClassifier(max_iter=8, categorical_features="from_dtype", random_state=0).fit(
-        table, Y
-    )
+    model = HistGradientBoostingClassifier(max_iter=8, categorical_features="from_dtype", random_state=0).fit(table, Y)
     check(model, (0.5, 1), lambda f: model.predict_proba(f)[:, 1] >= 0.5, table)
 
 
@@ -224,9 +216,7 @@ def test_lightgbm_on_categories():
 def test_xgboost_on_categories():
     xgboost = pytest.importorskip("xgboost")
     table = categories()
-    model = xgboost.XGBClassifier(n_estimators=20, enable_categorical=True, n_jobs=1, random_state=0).fit(
-        table, Y
-    )
+    model = xgboost.XGBClassifier(n_estimators=20, enable_categorical=True, n_jobs=1, random_state=0).fit(table, Y)
     check(model, (0.5, 1), lambda f: model.predict_proba(f)[:, 1] >= 0.5, table)
 
     def probability(frame):

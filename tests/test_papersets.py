@@ -82,20 +82,15 @@ def test_german():
 def test_german_with_all_its_levels():
     """No factual is left out and no level lost when the categorical features are not coded as 0 and 1."""
     data = load_german(paper_folder("german"))
-    model = HistGradientBoostingClassifier(
-        max_iter=12, random_state=0, categorical_features="from_dtype"
-    ).fit(data.X, data.y)
-    bad = data.X[model.predict(data.X) == "bad"].iloc[:200]
-    found = (
-        MCCE(model, decision="good", fixed=["age", "personal_status_sex"], random_state=1)
-        .fit(data.X)
-        .explain(bad)
+    model = HistGradientBoostingClassifier(max_iter=12, random_state=0, categorical_features="from_dtype").fit(
+        data.X, data.y
     )
+    bad = data.X[model.predict(data.X) == "bad"].iloc[:200]
+    found = MCCE(model, decision="good", fixed=["age", "personal_status_sex"], random_state=1).fit(data.X).explain(bad)
     assert len(found) == len(bad) > 100
     assert (model.predict(found.frame) == "good").all()
     assert (
-        found.frame[["age", "personal_status_sex"]].to_numpy()
-        == bad[["age", "personal_status_sex"]].to_numpy()
+        found.frame[["age", "personal_status_sex"]].to_numpy() == bad[["age", "personal_status_sex"]].to_numpy()
     ).all()
     assert found.measures["L0"].mean() < 8
 
@@ -121,18 +116,16 @@ def test_fico_rows_without_a_record_are_told():
     data = load_fico(paper_folder("fico"))
     no_record = (data.X["ExternalRiskEstimate"] == -9).to_numpy()
     assert no_record.sum() > 500
-    model = HistGradientBoostingClassifier(
-        max_iter=12, random_state=0, categorical_features="from_dtype"
-    ).fit(data.X, data.wanted)
+    model = HistGradientBoostingClassifier(max_iter=12, random_state=0, categorical_features="from_dtype").fit(
+        data.X, data.wanted
+    )
 
     def wanted_of(frame):
         return (model.predict_proba(frame)[:, 1] >= 0.5) & (frame["ExternalRiskEstimate"] != -9).to_numpy()
 
     factuals = pd.concat([data.X[no_record].iloc[:5], data.X[~no_record & ~wanted_of(data.X)].iloc[:40]])
     found = (
-        MCCE(None, decision=wanted_of, fixed=data.fixed, random_state=1)
-        .fit(data.X)
-        .explain(factuals, n_samples=DRAWS)
+        MCCE(None, decision=wanted_of, fixed=data.fixed, random_state=1).fit(data.X).explain(factuals, n_samples=DRAWS)
     )
     unexplained = found.unexplained.loc[factuals.index[:5], "reason"]
     assert set(unexplained) == {

@@ -154,9 +154,7 @@ def test_rare_validity_is_searched_to_the_end(share_valid, k, shared, monkeypatc
 
 
 @settings(max_examples=40, deadline=None)
-@given(
-    seed=st.integers(0, 2**32 - 1), k=st.integers(1, 5), share_valid=st.sampled_from([0.0, 0.01, 0.3, 1.0])
-)
+@given(seed=st.integers(0, 2**32 - 1), k=st.integers(1, 5), share_valid=st.sampled_from([0.0, 0.01, 0.3, 1.0]))
 def test_no_place_is_asked_twice(seed, k, share_valid):
     pools, factuals = random_pools(np.random.default_rng(seed), 4, 400, True, 4)
     pools.rows[:, 4] = np.arange(400)  # a fixed column that names the place
@@ -199,9 +197,7 @@ class TestOrder:
 
     def rows(self, pool, k, exhaustive, factual=FACTUAL) -> list[int]:
         return (
-            Selector(FEATURES, MUTABLE, always)
-            .select(one_pool(pool), factual, k, exhaustive=exhaustive)
-            .row.tolist()
+            Selector(FEATURES, MUTABLE, always).select(one_pool(pool), factual, k, exhaustive=exhaustive).row.tolist()
         )
 
     def test_fewer_changes_win_over_a_smaller_distance(self, exhaustive):

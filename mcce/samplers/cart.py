@@ -197,5 +197,5 @@ def _with_missing_level(feature: Feature) -> Feature:
 
 
 def _indicator(feature: Feature) -> Feature:
-    """Return a two-level feature: is this one missing?"""
+    """Return a two-level feature that says whether this one is missing."""
     return Feature(feature.name, "categorical", np.dtype(bool), pd.Index([False, True], dtype=object), 0.0, 1.0)

@@ -66,8 +66,8 @@ def grow(
     n_nodes, n_masks = kernels.grow_nodes(
         columns, nodes, work, response, labels, n_classes, min_split, min_leaf, deepest
     )
-    trimmed = [array[: n_masks if name == "masks" else n_nodes].copy() for name, array in nodes._asdict().items()]
-    tree = Tree(*trimmed, donors=work.order)
+    used = {name: array[: n_masks if name == "masks" else n_nodes].copy() for name, array in nodes._asdict().items()}
+    tree = Tree(**used, donors=work.order)
     return tree if cp is None else prune(tree, cp)
 
 

@@ -19,7 +19,6 @@ result) and `Work` (scratch). All kernels stand in this one file, because numba 
 plain loops and no array expressions, because that is what compiles fast.
 """
 
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
 from __future__ import annotations
 
 from collections import namedtuple
@@ -50,7 +49,7 @@ _inner = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc
 _entry = njit(nogil=True, error_model="numpy", cache=True)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def trailing_zeros(typing_context: Any, word: Any) -> Any:
     """Position of the lowest set bit of a uint64 (64 if there is none)."""
 
@@ -91,7 +90,7 @@ def _collect_codes(codes, slot, n_codes, order, start, end, centred, count, tota
 
 @_inner
 def _collect_two(codes, slot, order, start, end, centred, run_code, run_n, run_sum):
-    """A column of two values without missing ones needs no histogram; two sums hide the latency of adding."""
+    """Count a column of two values without missing ones: no histogram, and two sums that hide the latency of adding."""
     m = end - start
     n_even = n_odd = 0
     sum_even = sum_odd = 0.0
@@ -143,7 +142,7 @@ def _collect_sorted(packed, slot, start, end, response, mean, run_code, run_n, r
 
 @_inner
 def _classes_by_code(codes, slot, n_codes, order, start, end, labels, count, words, run_code, run_n, classes):
-    """Counting sort of the node's classes by the codes of a column."""
+    """Sort the node's classes by the codes of a column, by counting."""
     for i in range(start, end):
         c = codes[order[i], slot]
         count[c] += 1
@@ -221,7 +220,7 @@ def _scan_classes(run_n, last_cut, classes, in_node, in_left, m, missing_from, m
     """Cut after which run? The node's rows from `missing_from` on start on the left. Return (score, run).
 
     The decrease of Gini is proportional to sum L_k^2 / n_left + sum R_k^2 / n_right - base; moving one row of class k
-    changes the two sums of squares by 2 L_k + 1 and 1 - 2 R_k, so a scan costs one step a row for any number of classes.
+    changes the sums of squares by 2 L_k + 1 and 1 - 2 R_k, so a scan costs one step a row for any number of classes.
     """
     square_left = 0.0
     square_right = base * m
@@ -324,7 +323,7 @@ def _scan_partitions(
 ):
     """Best of all two-way partitions of the runs, in Gray-code order, or of the cuts of the runs in their order.
 
-    Row place[r] of `table` has the class counts of run r. Return (score, bits of the left runs or last run on the left).
+    Row place[r] of `table` has the class counts of run r. Return (score, bits of the left runs, or the last of them).
     """
     for j in range(n_present):
         left[j] = 0.0

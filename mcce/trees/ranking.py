@@ -79,7 +79,8 @@ def _how(feature: Feature, values: npt.NDArray[np.float64], codes: npt.NDArray[A
     if feature.kind == "categorical" and n_values > 2:
         if n_values > MAX_LEVELS:
             raise InputError(
-                f"column {feature.name!r} has {n_values} levels; a tree handles up to {MAX_LEVELS}. Group rare levels, or drop it."
+                f"column {feature.name!r} has {n_values} levels; a tree handles up to {MAX_LEVELS}. Group rare levels, "
+                "or drop it."
             )
         return UNORDERED
     if n_values == 2 and codes.max() < n_values:

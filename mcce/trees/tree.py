@@ -121,7 +121,7 @@ class Tree:
     threshold : x < threshold goes left (numbers, ordered and two-level columns).
     left : left child; the right one is the next node.
     missing_left : whether missing values go left.
-    mask_at, masks : for a split on unordered levels, where its bits begin in `masks` (-1 otherwise); a set bit goes left.
+    mask_at, masks : for a split on unordered levels, where its bits begin in `masks` (else -1); a set bit goes left.
     start, size : the training rows of a node are donors[start : start + size].
     impurity : sum of squares around the mean, or size times the Gini index, of a node.
     donors : training rows, those of a leaf side by side.

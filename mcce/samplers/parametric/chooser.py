@@ -1,0 +1,110 @@
+"""The parametric sampler by the target's kind."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from mcce.rng import RowStreams
+from mcce.samplers.base import Bools, ConditionalSampler, Floats, Within
+from mcce.samplers.parametric.logistic import LogregSampler, PolrSampler, PolyregSampler
+from mcce.samplers.parametric.norm import NormRankSampler
+from mcce.samplers.parametric.regression import RegressionSampler
+from mcce.samplers.smoothing import Smoothing, check_smoothing
+from mcce.schema import Column, Feature, Table
+
+Chooser = TypeVar("Chooser", bound="ParametricSampler")
+
+
+class ParametricSampler(ConditionalSampler):
+    """The parametric sampler that synthpop takes for the target's kind.
+
+    1. Numeric: `NormRankSampler`. Two levels: `LogregSampler`. More: `PolyregSampler`. Ordered: `PolrSampler`.
+    2. All methods are those of the chosen sampler, which is the attribute `sampler_`.
+
+    Parameters
+    ----------
+    smoothing : "density" or None
+        Smoothing of a numeric target.
+    proper : bool
+        Draw the parameters, or bootstrap the rows, once at `fit`.
+    random_state : int or None
+        Seed of that.
+
+    References
+    ----------
+    Nowok, Raab and Dibben (2016), "synthpop: Bespoke Creation of Synthetic Data in R", Journal of Statistical
+    Software 74 (11), section 3.1.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> loans = mcce.datasets.load_loans()
+    >>> chain = mcce.ChainModel(sampler="parametric", fixed=["age", "sex"], random_state=1).fit(loans.X)
+    >>> chain.samplers_["salary"].sampler_
+    NormRankSampler()
+    """
+
+    handles_missing = True
+    thread_safe = True
+
+    sampler_: RegressionSampler
+
+    def __init__(self, *, smoothing: Smoothing = None, proper: bool = False, random_state: int | None = 0) -> None:
+        self.smoothing = smoothing
+        self.proper = proper
+        self.random_state = random_state
+
+    def fit(self: Chooser, given: Table, target: Column) -> Chooser:
+        """Choose the sampler (step 1) and fit it."""
+        self.check_target(target.feature)
+        check_smoothing(self.smoothing, self)
+        self.sampler_ = self._make(_method(target.feature)).fit(given, target)
+        return self
+
+    def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
+        """Draw one value for each row."""
+        self.check_fitted("sampler_")
+        return self.sampler_.sample(given, rng, within)
+
+    def supports(self, given: Table, values: Floats) -> Bools:
+        """Return whether the conditional could have produced each value."""
+        self.check_fitted("sampler_")
+        return self.sampler_.supports(given, values)
+
+    def log_density(self, given: Table, values: Floats) -> Floats:
+        """Return the log density or log probability of each value."""
+        self.check_fitted("sampler_")
+        return self.sampler_.log_density(given, values)
+
+    def get_state(self) -> dict[str, Any]:
+        """Return the chosen method's name and the state of its sampler."""
+        self.check_fitted("sampler_")
+        method = next(name for name, made in _METHODS.items() if type(self.sampler_) is made)
+        return {"method": method, **self.sampler_.get_state()}
+
+    def set_state(self: Chooser, state: dict[str, Any]) -> Chooser:
+        """Take over a state made by `get_state`."""
+        rest = {name: value for name, value in state.items() if name != "method"}
+        self.sampler_ = self._make(state["method"]).set_state(rest)
+        return self
+
+    def _make(self, method: str) -> RegressionSampler:
+        if method == "normrank":
+            return NormRankSampler(smoothing=self.smoothing, proper=self.proper, random_state=self.random_state)
+        return _METHODS[method](proper=self.proper, random_state=self.random_state)
+
+
+_METHODS: dict[str, type[Any]] = {
+    "normrank": NormRankSampler,
+    "logreg": LogregSampler,
+    "polyreg": PolyregSampler,
+    "polr": PolrSampler,
+}
+
+
+def _method(feature: Feature) -> str:
+    if feature.is_numeric:
+        return "normrank"
+    if feature.kind == "ordered":
+        return "polr"
+    return "logreg" if feature.n_levels <= 2 else "polyreg"

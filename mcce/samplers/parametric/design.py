@@ -1,0 +1,166 @@
+"""The design matrix of the parametric samplers, and the rows that keep their likelihoods away from infinity.
+
+1. Design columns, in synthpop's order: the numeric givens as they stand in the data, then for each factor
+   (categorical or ordered given) one treatment dummy for every level but the first.
+2. Missing values, as synthpop codes them: a numeric given that is missing counts 0 and has an indicator among the
+   factors; a missing level is one more level.
+3. Augmentation (White, Daniel and Royston 2010, "Avoiding bias due to perfect prediction in multiple imputation of
+   incomplete categorical variables", section 4): for every design column and every class two light rows at
+   mean ± sd / 2, so that every class occurs on both sides of every column. They also break collinearity.
+
+What the training rows do not show has no column: a factor with one level, a level that never occurs (it counts as
+the base level when it comes up later), a missing value of a column that was complete (the mean, the base level).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mcce.samplers.base import Floats
+from mcce.schema import Table
+
+Ints = npt.NDArray[np.int64]
+
+NUMBER = -1  # `code` of a column that is a number; a dummy has its level's code there
+IS_MISSING = -2  # `code` of the indicator of a missing number
+
+
+@dataclass(frozen=True)
+class Design:
+    """Which design columns the training rows gave.
+
+    Attributes
+    ----------
+    source : column of the givens that each design column comes from.
+    code : level of each dummy, or `NUMBER`, or `IS_MISSING`; a missing level has the code `n_levels`.
+    fill : what stands for a missing number: 0 beside an indicator, else the training mean.
+    constant : value of a number that was constant, which it keeps whatever comes later; else NaN.
+    """
+
+    source: Ints
+    code: Ints
+    fill: Floats
+    constant: Floats
+
+    @classmethod
+    def read(cls, given: Table, *, keep_constants: bool) -> Design:
+        """Read the design columns off training rows.
+
+        Constant numbers are kept on demand, for the ridge of synthpop's `norm` counts them among the columns.
+        """
+        numbers: list[tuple[int, int, float, float]] = []
+        factors: list[tuple[int, int, float, float]] = []
+        for j, feature in enumerate(given.features):
+            column = given.matrix[:, j]
+            missing = np.isnan(column)
+            seen = np.unique(column[~missing])
+            if not feature.is_numeric:
+                codes = [int(code) for code in seen] + [feature.n_levels] * bool(missing.any())
+                factors += [(j, code, np.nan, np.nan) for code in codes[1:]]
+                continue
+            if seen.size and missing.any():
+                factors.append((j, IS_MISSING, np.nan, np.nan))
+                seen = np.union1d(seen, [0.0])
+            if seen.size > 1:
+                fill = 0.0 if missing.any() else float(column.mean())
+                numbers.append((j, NUMBER, fill, np.nan))
+            elif seen.size and seen[0] != 0.0 and keep_constants:
+                numbers.append((j, NUMBER, float(seen[0]), float(seen[0])))
+        columns = numbers + factors
+        source, code, fill, constant = zip(*columns) if columns else ((), (), (), ())
+        return cls(
+            np.array(source, dtype=np.int64),
+            np.array(code, dtype=np.int64),
+            np.array(fill, dtype=np.float64),
+            np.array(constant, dtype=np.float64),
+        )
+
+    @property
+    def n_columns(self) -> int:
+        """Number of design columns, the intercept not counted."""
+        return self.source.size
+
+    def matrix(self, given: Table) -> Floats:
+        """Return the design matrix of some rows, without intercept."""
+        out = np.empty((given.n_rows, self.n_columns), order="F")
+        for k, (j, code) in enumerate(zip(self.source, self.code)):
+            column = given.matrix[:, j]
+            if code == NUMBER:
+                out[:, k] = self._number(k, column)
+            elif code == IS_MISSING:
+                out[:, k] = np.isnan(column)
+            else:
+                out[:, k] = np.where(np.isnan(column), given.features[j].n_levels, column) == code
+        return out
+
+    def predict(self, given: Table, intercept: Floats, coef: Floats) -> Floats:
+        """Return linear predictors, one column for each of the `intercept.size` rows of `coef`.
+
+        They are added up column by column, never by a matrix product: a row's predictor is the same to the last
+        bit whatever rows stand beside it.
+        """
+        out = np.tile(intercept, (given.n_rows, 1))
+        k = 0
+        while k < self.n_columns:
+            j, code = self.source[k], self.code[k]
+            column = given.matrix[:, j]
+            if code == NUMBER:
+                out += self._number(k, column)[:, None] * coef[:, k]
+                k += 1
+            elif code == IS_MISSING:
+                out += np.isnan(column)[:, None] * coef[:, k]
+                k += 1
+            else:
+                n_dummies = int((self.source[k:] == j).sum())
+                n_levels = given.features[j].n_levels
+                effect = np.zeros((n_levels + 1, intercept.size))
+                effect[self.code[k : k + n_dummies]] = coef[:, k : k + n_dummies].T
+                out += effect[np.where(np.isnan(column), n_levels, column).astype(np.intp)]
+                k += n_dummies
+        return out
+
+    def _number(self, k: int, column: Floats) -> Floats:
+        if not np.isnan(self.constant[k]):
+            return np.full(column.size, self.constant[k])
+        return np.where(np.isnan(column), self.fill[k], column)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Training rows of a likelihood: design without intercept, class 0, 1, ... and weight of each."""
+
+    x: Floats
+    y: Ints
+    weight: Floats
+
+
+def augmentation(x: Floats, n_classes: int) -> Rows:
+    """Return the rows that step 3 adds to the design `x`.
+
+    2 p K rows, in blocks by column, then class, then (+, -): the column means, with one column moved by half its
+    standard deviation, but not beyond its range. Each weighs (p + 1) / (2 p K), together as much as the intercept
+    and the p columns have coefficients.
+    """
+    p = x.shape[1]
+    mean, half = x.mean(axis=0), x.std(axis=0, ddof=1) / 2.0
+    low, high = x.min(axis=0), x.max(axis=0)
+    rows = np.tile(mean, (2 * p * n_classes, 1))
+    column = np.repeat(np.arange(p), 2 * n_classes)
+    up = np.tile([True, False], p * n_classes)
+    moved = mean[column] + np.where(up, half[column], -half[column])
+    rows[np.arange(column.size), column] = np.clip(moved, low[column], high[column])
+    classes = np.tile(np.repeat(np.arange(n_classes), 2), p)
+    return Rows(rows, classes, np.full(column.size, (p + 1) / max(2 * p * n_classes, 1)))
+
+
+def augmented(x: Floats, y: Ints, n_classes: int) -> Rows:
+    """Return the training rows, each of weight 1, followed by their augmentation (none without columns)."""
+    if x.shape[1] == 0 or n_classes < 2:
+        return Rows(x, y, np.ones(y.size))
+    extra = augmentation(x, n_classes)
+    return Rows(
+        np.vstack([x, extra.x]), np.concatenate([y, extra.y]), np.concatenate([np.ones(y.size), extra.weight])
+    )

@@ -1,0 +1,233 @@
+"""Weighted maximum likelihood for the multinomial and the cumulative logit, to machine accuracy.
+
+1. Centre and scale the design columns, so that only the shape of the problem is left; coefficients are carried back.
+2. Newton's method with step halving. Both log-likelihoods are concave (the cumulative one in slopes and thresholds
+   together: Pratt 1981, "Concavity of the log likelihood"), and with augmented rows (`mcce.samplers.parametric.design`) they
+   have exactly one maximum, so the answer does not depend on the way there.
+3. Stop after the Newton decrement falls below 1e-12, in units of the log-likelihood, and one more step.
+
+Many classes on many columns make the Hessian large: beyond `DENSE` coefficients the Newton step of the multinomial
+comes from conjugate gradients, preconditioned by the diagonal blocks of the classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, log_expit
+
+from mcce.exceptions import MCCEError
+from mcce.samplers.base import Floats
+from mcce.samplers.parametric.design import Ints, Rows
+
+DENSE = 400
+_MOST_STEPS = 200
+_DECREMENT = 1e-12
+
+Step = Callable[[Floats], tuple[Floats, float]]
+
+
+class NoMaximumError(MCCEError):
+    """A likelihood that could not be maximised."""
+
+
+@dataclass(frozen=True)
+class Multinomial:
+    """A multinomial logit: log p(class k) - log p(class 0) = intercept + coef x.
+
+    `intercept` has an entry and `coef` a row for every class but the first; `covariance` is the inverse information
+    in the order of ``np.column_stack([intercept, coef]).ravel()``, or None if it was not asked for.
+    """
+
+    intercept: Floats
+    coef: Floats
+    covariance: Floats | None = None
+
+
+def log_softmax(eta: Floats) -> Floats:
+    """Return log probabilities of all classes, given the linear predictors of all but the first."""
+    full = np.column_stack([np.zeros(eta.shape[0]), eta])
+    full -= full.max(axis=1, keepdims=True)
+    full -= np.log(np.exp(full).sum(axis=1, keepdims=True))
+    return full
+
+
+def fit_multinomial(rows: Rows, n_classes: int, *, covariance: bool = False) -> Multinomial:
+    """Fit a multinomial logit to rows in which each of `n_classes` occurs."""
+    x, back = _standardised(rows)
+    q, m = x.shape[1], n_classes - 1
+    w = rows.weight
+    is_class = (rows.y[:, None] == np.arange(1, n_classes)).astype(np.float64)
+
+    def log_p(theta: Floats) -> Floats:
+        return log_softmax(x @ theta.reshape(m, q).T)
+
+    def value(theta: Floats) -> float:
+        return float(w @ log_p(theta)[np.arange(rows.y.size), rows.y])
+
+    def step(theta: Floats) -> tuple[Floats, float]:
+        p = np.exp(log_p(theta)[:, 1:])
+        gradient = ((is_class - p) * w[:, None]).T @ x
+        if m * q <= DENSE or covariance:
+            move = _solve(_information(x, w, p), gradient.ravel())
+        else:
+            move = _solve_by_conjugate_gradients(x, w, p, gradient).ravel()
+        return move, float(gradient.ravel() @ move)
+
+    shares = np.bincount(rows.y, w, n_classes)
+    start = np.zeros((m, q))
+    start[:, 0] = np.log(shares[1:] / shares[0])
+    theta = _maximise(value, step, start.ravel())
+    coef = theta.reshape(m, q) @ back.T
+    if not covariance:
+        return Multinomial(coef[:, 0], coef[:, 1:])
+    spread = np.kron(np.eye(m), back)
+    inverse = _solve(_information(x, w, np.exp(log_p(theta)[:, 1:])), np.eye(m * q))
+    return Multinomial(coef[:, 0], coef[:, 1:], spread @ inverse @ spread.T)
+
+
+def _information(x: Floats, w: Floats, p: Floats) -> Floats:
+    q, m = x.shape[1], p.shape[1]
+    out = np.empty((m, q, m, q))
+    for k in range(m):
+        for j in range(k + 1):
+            block = (x * (w * p[:, k] * ((j == k) - p[:, j]))[:, None]).T @ x
+            out[k, :, j, :], out[j, :, k, :] = block, block
+    return out.reshape(m * q, m * q)
+
+
+def _solve_by_conjugate_gradients(x: Floats, w: Floats, p: Floats, gradient: Floats) -> Floats:
+    inverses = np.stack([np.linalg.pinv((x * (w * pk * (1.0 - pk))[:, None]).T @ x, hermitian=True) for pk in p.T])
+
+    def times_information(move: Floats) -> Floats:
+        eta = x @ move.T
+        return np.asarray((w[:, None] * p * (eta - (p * eta).sum(axis=1, keepdims=True))).T @ x)
+
+    move, residual = np.zeros_like(gradient), gradient.copy()
+    ahead = np.einsum("kij,kj->ki", inverses, residual)
+    direction, size = ahead, float((residual * ahead).sum())
+    enough = 1e-10 * size
+    for _ in range(gradient.size):
+        if size <= enough:
+            break
+        product = times_information(direction)
+        length = size / float((direction * product).sum())
+        move, residual = move + length * direction, residual - length * product
+        ahead = np.einsum("kij,kj->ki", inverses, residual)
+        size, before = float((residual * ahead).sum()), size
+        direction = ahead + (size / before) * direction
+    return move
+
+
+@dataclass(frozen=True)
+class Cumulative:
+    """A cumulative logit: P(class <= k) = logistic(thresholds[k] - coef x)."""
+
+    thresholds: Floats
+    coef: Floats
+
+    def log_probabilities(self, eta: Floats) -> Floats:
+        """Return log probabilities of all classes, given the linear predictors ``coef x``."""
+        upper = np.append(self.thresholds, np.inf) - eta[:, None]
+        lower = np.append(-np.inf, self.thresholds) - eta[:, None]
+        return _log_between(upper, lower)
+
+
+def _log_between(upper: Floats, lower: Floats) -> Floats:
+    """Return log(F(upper) - F(lower)), F the logistic distribution function, without cancellation."""
+    return np.asarray(log_expit(upper) + log_expit(-lower) + np.log(-np.expm1(lower - upper)))
+
+
+def fit_cumulative(rows: Rows, n_classes: int) -> Cumulative:
+    """Fit a cumulative logit to rows in which each of `n_classes` occurs.
+
+    Raises
+    ------
+    NoMaximumError
+        If Newton's method does not arrive, or not at finite numbers.
+    """
+    x, back = _standardised(rows)
+    x, p = x[:, 1:], x.shape[1] - 1
+    w, m = rows.weight, n_classes - 1
+    # each row's class lies between two thresholds; the outer ones are infinite and not estimated
+    at = np.concatenate([np.eye(m), np.zeros((1, m))])
+    above = np.column_stack([-x, at[rows.y]])
+    below = np.column_stack([-x, at[rows.y - 1]])
+
+    def bounds(theta: Floats) -> tuple[Floats, Floats]:
+        zeta = np.concatenate([[-np.inf], theta[p:], [np.inf]])
+        eta = x @ theta[:p]
+        return zeta[rows.y + 1] - eta, zeta[rows.y] - eta
+
+    def value(theta: Floats) -> float:
+        if (np.diff(theta[p:]) <= 0).any():
+            return -np.inf
+        return float(w @ _log_between(*bounds(theta)))
+
+    def step(theta: Floats) -> tuple[Floats, float]:
+        up, low = bounds(theta)
+        gap = -np.expm1(low - up)
+        # densities at the two bounds over the probability between them
+        at_up = np.exp(log_expit(-up) - log_expit(-low)) / gap
+        at_low = np.exp(log_expit(low) - log_expit(up)) / gap
+        gradient = above.T @ (w * at_up) - below.T @ (w * at_low)
+        curve_up = w * (at_up**2 - at_up * (1.0 - 2.0 * expit(up)))
+        curve_low = w * (at_low**2 + at_low * (1.0 - 2.0 * expit(low)))
+        cross = (above * (w * at_up * at_low)[:, None]).T @ below
+        information = (above * curve_up[:, None]).T @ above + (below * curve_low[:, None]).T @ below
+        move = _solve(information - cross - cross.T, gradient)
+        return move, float(gradient @ move)
+
+    shares = np.cumsum(np.bincount(rows.y, w, n_classes))
+    start = np.concatenate([np.zeros(p), np.log(shares[:-1] / (shares[-1] - shares[:-1]))])
+    theta = _maximise(value, step, start)
+    coef = theta[:p] * np.diag(back)[1:]
+    return Cumulative(theta[p:] - back[0, 1:] @ theta[:p], coef)
+
+
+def _standardised(rows: Rows) -> tuple[Floats, Floats]:
+    """Return the design with intercept, centred and scaled, and the matrix that carries coefficients back."""
+    centre = np.average(rows.x, axis=0, weights=rows.weight)
+    scale = np.abs(rows.x - centre).max(axis=0, initial=0.0)
+    scale[scale == 0.0] = 1.0
+    # scaled before squaring, which could overflow
+    scale = scale * np.sqrt(np.average(((rows.x - centre) / scale) ** 2, axis=0, weights=rows.weight))
+    scale[scale == 0.0] = 1.0
+    back = np.diag(np.concatenate([[1.0], 1.0 / scale]))
+    back[0, 1:] = -centre / scale
+    return np.column_stack([np.ones(rows.y.size), (rows.x - centre) / scale]), back
+
+
+def _maximise(value: Callable[[Floats], float], step: Step, theta: Floats) -> Floats:
+    now = value(theta)
+    for _ in range(_MOST_STEPS):
+        move, decrement = step(theta)
+        if not np.isfinite(decrement):
+            break
+        if decrement <= _DECREMENT:
+            return theta + move
+        for _ in range(60):
+            reached = value(theta + move)
+            if reached >= now - 1e-12 * (1.0 + abs(now)):
+                break
+            move = move / 2.0
+        theta, now = theta + move, reached
+    raise NoMaximumError("Newton's method did not reach the maximum of the likelihood.")
+
+
+def _solve(information: Floats, right: Floats) -> Floats:
+    """Solve a positive definite system; what is singular to rounding gets the smallest ridge that helps."""
+    scale = np.sqrt(np.maximum(np.diag(information), np.finfo(float).tiny))
+    scaled = information / np.outer(scale, scale)
+    if not np.isfinite(scaled).all():
+        raise NoMaximumError("the information matrix of the likelihood is not finite.")
+    for ridge in (0.0, *10.0 ** np.arange(-14.0, 1.0)):
+        try:
+            root = np.linalg.cholesky(scaled + ridge * np.eye(scale.size))
+        except np.linalg.LinAlgError:
+            continue
+        right_scaled = (right.T / scale).T
+        return np.asarray((np.linalg.solve(root.T, np.linalg.solve(root, right_scaled)).T / scale).T)
+    raise NoMaximumError("the information matrix of the likelihood is not positive definite.")

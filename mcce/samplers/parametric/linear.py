@@ -1,0 +1,101 @@
+"""Bayesian linear regression with synthpop's ridge: what `norm`, `normrank` and `pmm` share.
+
+With X = (1, design), n rows and k columns:
+
+1. V = (X'X + 1e-5 diag(X'X))^-1, beta = V X'y, rss = |y - X beta|^2. The ridge makes exact collinearity harmless.
+2. sigma = sqrt(rss / (n - k - 1)).
+3. `proper`: sigma* = sqrt(rss / chi2), chi2 with n - k degrees of freedom, and beta* ~ N(beta, sigma*^2 V)
+   (Rubin 1987, "Multiple Imputation for Nonresponse in Surveys", p. 167).
+
+With as many columns as rows the degrees of freedom in 2 and 3 would not be positive; they are at least 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.special import chdtri
+
+from mcce.rng import RowStreams
+from mcce.samplers.base import Floats, Within
+from mcce.samplers.parametric.regression import RegressionSampler
+from mcce.schema import Column, Table
+
+RIDGE = 1e-5
+
+
+@dataclass(frozen=True)
+class LinearFit:
+    """Estimates of the regression, intercept first; `covariance` is V, to be multiplied by sigma squared."""
+
+    beta: Floats
+    sigma: float
+    covariance: Floats
+    rss: float
+    root: Floats
+    n_rows: int
+
+    def draw(self, streams: RowStreams) -> tuple[Floats, float]:
+        """Return parameters drawn from their posterior (step 3); takes one stream for each coefficient."""
+        uniform = float(streams.uniform()[0])
+        chi2 = float(chdtri(max(self.n_rows - self.beta.size, 1), 1.0 - uniform))
+        sigma = float(np.sqrt(self.rss / chi2)) if self.rss > 0.0 else 0.0
+        return self.beta + sigma * self.root @ streams.normal(), sigma
+
+
+def fit_linear(x: Floats, y: Floats) -> LinearFit:
+    """Fit the regression of `y` on the design `x` (without intercept); no column of `x` is zero throughout."""
+    n, k = x.shape[0], x.shape[1] + 1
+    design = np.column_stack([np.ones(n), x])
+    # the ridge as k more rows: a QR decomposition then never squares the condition number
+    length = np.sqrt((design**2).sum(axis=0))
+    q, r = np.linalg.qr(np.vstack([design / length, np.sqrt(RIDGE) * np.eye(k)]))
+    root = np.asarray(solve_triangular(r, np.eye(k))) / length[:, None]
+    beta = root @ (q[:n].T @ y)
+    if np.ptp(y) == 0.0:
+        # a constant needs no regression, and the ridge would pull it towards zero
+        beta = np.concatenate([y[:1], np.zeros(k - 1)])
+    rss = float(((y - design @ beta) ** 2).sum()) if np.ptp(y) > 0.0 else 0.0
+    return LinearFit(beta, float(np.sqrt(rss / max(n - k - 1, 1))), root @ root.T, rss, root, n)
+
+
+class LinearSampler(RegressionSampler):
+    """A regression with normal errors; subclasses say what its draws become."""
+
+    handles = frozenset({"numeric"})
+    keeps_constants = True
+
+    coef_: Floats
+    sigma_: float
+    estimate_: Floats
+    covariance_: Floats
+
+    def fit_linear(self, x: Floats, y: Floats, target: Column) -> LinearFit:
+        """Estimate the regression, and draw its parameters if they are to be `proper`."""
+        fit = fit_linear(x, y)
+        self.estimate_, self.covariance_ = fit.beta, fit.covariance
+        self.coef_, self.sigma_ = fit.beta, fit.sigma
+        if self.proper:
+            self.coef_, self.sigma_ = fit.draw(self.proper_streams(target, fit.beta.size))
+        return fit
+
+    def predict(self, given: Table) -> Floats:
+        """Return the linear predictor of each row."""
+        self.check_fitted("design_")
+        return self.predict_with(self.coef_, given)
+
+    def predict_with(self, coef: Floats, given: Table) -> Floats:
+        """Return the linear predictor of each row with these coefficients, intercept first."""
+        return self.design_.predict(given, coef[:1], coef[None, 1:])[:, 0]
+
+
+def bounds_of(within: Within | None, n_rows: int) -> tuple[Floats, Floats]:
+    """Return the bounds of each row's draw, infinite where there are none."""
+    low = None if within is None else within.low
+    high = None if within is None else within.high
+    return (
+        np.full(n_rows, -np.inf) if low is None else np.asarray(low, dtype=np.float64),
+        np.full(n_rows, np.inf) if high is None else np.asarray(high, dtype=np.float64),
+    )

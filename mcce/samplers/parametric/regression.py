@@ -1,0 +1,168 @@
+"""What all parametric samplers share: the design, missing targets, `proper` synthesis, the stored state.
+
+A target with missing values is modelled in two parts, as synthpop does for numbers: a logistic regression says
+whether the draw is missing, and the model proper, fitted on the complete rows, gives the value.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import fields, is_dataclass
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+
+from mcce.exceptions import InputError
+from mcce.rng import RowStreams, resolve_seed
+from mcce.samplers.base import Bools, ConditionalSampler, Floats, Within
+from mcce.samplers.parametric.design import Design, augmented
+from mcce.samplers.parametric.glm import Cumulative, Multinomial, fit_multinomial, log_softmax
+from mcce.samplers.smoothing import Smoother
+from mcce.schema import Column, Table
+
+Self = TypeVar("Self", bound="RegressionSampler")
+
+
+class RegressionSampler(ConditionalSampler):
+    """A sampler whose conditional is a regression on the design of the givens; a base class, not a sampler.
+
+    A subclass implements `fit_complete`, `sample_complete`, `supports_complete` and `log_density_complete` for targets
+    without missing values; this class adds the missing ones.
+    """
+
+    handles_missing = True
+    thread_safe = True
+
+    keeps_constants: ClassVar[bool] = False
+    parts: ClassVar[dict[str, type[Any]]] = {
+        "design_": Design,
+        "missing_design_": Design,
+        "missing_model_": Multinomial,
+        "model_": Multinomial,
+        "cumulative_": Cumulative,
+        "smoother_": Smoother,
+    }
+
+    proper: bool
+    random_state: int | None
+    design_: Design
+    always_missing_: bool
+    missing_design_: Design | None
+    missing_model_: Multinomial | None
+
+    @abstractmethod
+    def fit_complete(self, given: Table, x: Floats, target: Column) -> None:
+        """Learn from complete rows, whose design matrix (without intercept) is `x`."""
+
+    @abstractmethod
+    def sample_complete(self, given: Table, rng: RowStreams, within: Within | None) -> Floats:
+        """Draw one value, not missing, for each row."""
+
+    @abstractmethod
+    def supports_complete(self, given: Table, values: Floats) -> Bools:
+        """Return whether the conditional could have produced each value; none is missing."""
+
+    @abstractmethod
+    def log_density_complete(self, given: Table, values: Floats) -> Floats:
+        """Return the log density of each value; none is missing."""
+
+    def check_parameters(self) -> None:
+        """Refuse parameters that make no sense."""
+        if not isinstance(self.proper, bool):
+            raise InputError(f"proper of {type(self).__name__} is {self.proper!r}; it must be True or False.")
+        resolve_seed(self.random_state)
+
+    def fit(self: Self, given: Table, target: Column) -> Self:
+        """Fit the regression, and the one for missing targets if there are some."""
+        self.check_parameters()
+        self.check_target(target.feature)
+        if not target.values.size:
+            raise InputError(f"{self!r} got no rows to learn {target.feature.name!r} from.")
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)  # nothing of an earlier fit may stay behind
+        missing = np.isnan(target.values)
+        self.always_missing_ = bool(missing.all())
+        self.missing_design_ = self.missing_model_ = None
+        if self.always_missing_:
+            self.design_ = Design.read(given, keep_constants=False)
+            return self
+        if missing.any():
+            self.missing_design_ = Design.read(given, keep_constants=False)
+            rows = augmented(self.missing_design_.matrix(given), missing.astype(np.int64), 2)
+            self.missing_model_ = fit_multinomial(rows, 2)
+            known = np.flatnonzero(~missing)
+            given, target = given.take(known), Column(target.feature, target.values[known])
+        self.design_ = Design.read(given, keep_constants=self.keeps_constants)
+        self.fit_complete(given, self.design_.matrix(given), target)
+        return self
+
+    def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
+        """Draw one value for each row, missing where the first part says so; restricted draws are never missing."""
+        self.check_fitted("design_")
+        if self.always_missing_:
+            return np.full(given.n_rows, np.nan)
+        drawn = self.sample_complete(given, rng, within)
+        if within is None and self.missing_model_ is not None:
+            drawn = np.where(np.log(rng.uniform() + 2.0**-54) < self._log_missing(given)[:, 1], np.nan, drawn)
+        return drawn
+
+    def supports(self, given: Table, values: Floats) -> Bools:
+        """Return whether the conditional could have produced each value."""
+        self.check_fitted("design_")
+        missing = np.isnan(values)
+        if self.always_missing_:
+            return missing
+        supported = np.full(values.size, self.missing_model_ is not None)
+        known = np.flatnonzero(~missing)
+        supported[known] = self.supports_complete(given.take(known), values[known])
+        return supported
+
+    def log_density(self, given: Table, values: Floats) -> Floats:
+        """Return the log density of each value; of a missing one, the log probability to be missing."""
+        self.check_fitted("design_")
+        known = np.flatnonzero(~np.isnan(values))
+        out = np.full(values.size, 0.0 if self.always_missing_ else -np.inf)
+        if self.always_missing_:
+            out[known] = -np.inf
+            return out
+        out[known] = self.log_density_complete(given.take(known), values[known])
+        if self.missing_model_ is not None:
+            log_missing = self._log_missing(given)
+            out = np.where(np.isnan(values), log_missing[:, 1], out + log_missing[:, 0])
+        return out
+
+    def get_state(self) -> dict[str, Any]:
+        """Return the fitted state: numpy arrays and JSON values by name."""
+        self.check_fitted("design_")
+        state: dict[str, Any] = {}
+        for name, value in vars(self).items():
+            if name.endswith("_") and is_dataclass(value):
+                state |= {f"{name}.{part.name}": getattr(value, part.name) for part in fields(value)}
+            elif name.endswith("_"):
+                state[name] = value
+        return state
+
+    def set_state(self: Self, state: dict[str, Any]) -> Self:
+        """Take over a state made by `get_state`."""
+        grouped: dict[str, dict[str, Any]] = {}
+        for name, value in state.items():
+            owner, dot, part = name.partition(".")
+            if dot:
+                grouped.setdefault(owner, {})[part] = value
+            else:
+                setattr(self, name, value)
+        for owner, values in grouped.items():
+            setattr(self, owner, self.parts[owner](**values))
+        return self
+
+    def proper_streams(self, target: Column, n: int) -> RowStreams:
+        """Return `n` streams for parameter draws or a bootstrap: a function of `random_state` and the target's name."""
+        return RowStreams.from_seed(resolve_seed(self.random_state), n).child("proper", target.feature.name)
+
+    def _log_missing(self, given: Table) -> Floats:
+        """Return the log probabilities that each draw is not missing, and that it is."""
+        assert self.missing_design_ is not None
+        assert self.missing_model_ is not None
+        return log_softmax(
+            self.missing_design_.predict(given, self.missing_model_.intercept, self.missing_model_.coef)
+        )

@@ -1,0 +1,149 @@
+"""Numbers around donors: kernel smoothing, decimals, and normal draws inside an interval.
+
+Smoothing hides donors (synthpop's `syn.smooth`, method "density"):
+
+1. Bandwidth h: Sheather and Jones (1991), "A reliable data-based bandwidth selection method for kernel density
+   estimation", the solution of their equation (12); R's `bw.SJ`. Where it has none, Silverman's rule of thumb
+   (R's `bw.nrd0`).
+2. A drawn donor y becomes a draw of the normal distribution with mean y and standard deviation h, restricted to the
+   observed range (by inversion, so nothing piles up at the ends).
+3. The result is rounded to the decimals of the data.
+
+A value that more than 5 % of the training rows share (no gain, a top code) is a point mass and is drawn as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import log_ndtr, ndtri_exp
+
+from mcce.exceptions import InputError
+from mcce.rng import RowStreams
+from mcce.samplers.base import Floats
+
+Smoothing = Literal["density"] | None
+
+POINT_MASS = 0.05
+_MOST_DECIMALS = 12
+_BINS = 1000
+_LEAST_UNIFORM = 2.0**-54
+
+
+@dataclass(frozen=True)
+class Smoother:
+    """Kernel smoothing of drawn donors; see the module's docstring."""
+
+    bandwidth: float
+    low: float
+    high: float
+    decimals: int
+    atoms: Floats
+
+    @classmethod
+    def read(cls, observed: Floats) -> Smoother:
+        """Choose bandwidth, range, decimals and point masses by the observed values (step 1)."""
+        values, counts = np.unique(observed, return_counts=True)
+        atoms = values[counts > POINT_MASS * observed.size]
+        spread = observed[~np.isin(observed, atoms)]
+        width = bandwidth(spread) if spread.size > 1 else 0.0
+        places = decimals_of(observed)
+        return cls(width, float(values[0]), float(values[-1]), _MOST_DECIMALS if places is None else places, atoms)
+
+    def smooth(self, donors: Floats, rng: RowStreams) -> Floats:
+        """Return a draw around each donor (steps 2 and 3); a missing donor stays missing."""
+        if self.bandwidth == 0.0:
+            return donors
+        low, high = np.full(donors.size, self.low), np.full(donors.size, self.high)
+        around = truncated_normal(donors, self.bandwidth, low, high, rng.uniform())
+        around = np.clip(np.round(around, self.decimals), self.low, self.high)
+        return np.where(np.isin(donors, self.atoms), donors, around)
+
+
+def check_smoothing(smoothing: object, owner: object) -> None:
+    """Check the parameter of a sampler that smooths."""
+    if smoothing is not None and smoothing != "density":
+        raise InputError(f'smoothing of {type(owner).__name__} is {smoothing!r}; it must be None or "density".')
+
+
+def bandwidth(values: Floats) -> float:
+    """Return the bandwidth of step 1; 0 if all values are equal."""
+    n = values.size
+    sd = float(np.std(values, ddof=1))
+    quartiles = np.quantile(values, [0.25, 0.75])
+    iqr = float(quartiles[1] - quartiles[0]) / 1.349
+    scale = min(sd, iqr) if iqr > 0.0 else sd
+    if scale == 0.0:
+        return 0.0
+    gaps, pairs = _binned_gaps(values)
+
+    def s(a: float) -> float:
+        """Estimate the integral of the squared second derivative of the density."""
+        t = (gaps / a) ** 2
+        kernel = np.exp(-t / 2.0) * (t**2 - 6.0 * t + 3.0)
+        return float(2.0 * pairs @ kernel + 3.0 * n) / (n * (n - 1) * a**5 * np.sqrt(2.0 * np.pi))
+
+    def t(b: float) -> float:
+        """Estimate the integral of the squared third derivative of the density."""
+        u = (gaps / b) ** 2
+        kernel = np.exp(-u / 2.0) * (u**3 - 15.0 * u**2 + 45.0 * u - 15.0)
+        return -float(2.0 * pairs @ kernel - 15.0 * n) / (n * (n - 1) * b**7 * np.sqrt(2.0 * np.pi))
+
+    rule_of_thumb = 0.9 * scale * n**-0.2
+    curvature, slope = s(0.920 * 1.349 * scale * n ** (-1 / 7)), t(0.912 * 1.349 * scale * n ** (-1 / 9))
+    if not (curvature > 0.0 and slope > 0.0):
+        return rule_of_thumb
+    ratio = 1.357 * (curvature / slope) ** (1 / 7)
+
+    def equation(h: float) -> float:
+        inner = s(ratio * h ** (5 / 7))
+        return (2.0 * np.sqrt(np.pi) * n * inner) ** -0.2 - h if inner > 0.0 else np.inf
+
+    low, high = 0.05 * rule_of_thumb, 2.0 * rule_of_thumb
+    if not equation(low) > 0.0 > equation(high):
+        return rule_of_thumb
+    if np.isinf(equation(low)):
+        return rule_of_thumb
+    return float(brentq(equation, low, high, xtol=1e-10 * rule_of_thumb))
+
+
+def _binned_gaps(values: Floats) -> tuple[Floats, Floats]:
+    """Return the distances between bins and how many pairs of values lie that far apart."""
+    width = (values.max() - values.min()) * 1.01 / _BINS
+    bins = np.floor((values - values.min()) / width)
+    counts = np.bincount(bins.astype(np.intp), minlength=_BINS).astype(np.float64)
+    pairs = np.correlate(counts, counts, "full")[counts.size - 1 :]
+    pairs[0] = (counts * (counts - 1.0)).sum() / 2.0
+    return np.arange(pairs.size) * width, pairs
+
+
+def decimals_of(values: Floats) -> int | None:
+    """Return the fewest decimals that write all values exactly; None if that takes more than 12."""
+    for places in range(_MOST_DECIMALS + 1):
+        if (np.round(values, places) == values).all():
+            return places
+    return None
+
+
+def truncated_normal(mean: Floats, sd: float, low: Floats, high: Floats, uniform: Floats) -> Floats:
+    """Return normal draws restricted to [low, high], by inversion, exact far out in the tails too."""
+    a, b = (low - mean) / sd, (high - mean) / sd
+    mirrored = a > -b  # work in the lower tail, where logarithms of probabilities lose nothing
+    a, b = np.where(mirrored, -b, a), np.where(mirrored, -a, b)
+    u = np.maximum(uniform, _LEAST_UNIFORM)
+    log_p = np.logaddexp(log_ndtr(a) + np.log1p(-u), log_ndtr(b) + np.log(u))
+    z = np.clip(ndtri_exp(np.minimum(log_p, 0.0)), a, b)
+    return np.asarray(mean + sd * np.where(mirrored, -z, z))
+
+
+def log_normal_mass(a: Floats, b: Floats) -> Floats:
+    """Return the log of the standard normal probability between a and b, without cancellation."""
+    mirrored = a > -b
+    a, b = np.where(mirrored, -b, a), np.where(mirrored, -a, b)
+    upper = log_ndtr(b)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mass = upper + np.log(-np.expm1(np.where(np.isneginf(upper), 0.0, log_ndtr(a) - upper)))
+    return np.asarray(mass)
