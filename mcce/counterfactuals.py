@@ -7,15 +7,15 @@ cell exactly or both are missing, as in the measure L0.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from mcce.exceptions import InputError
+from mcce.exceptions import InputError, spell_all
+from mcce.html import Shown, html_table
 from mcce.plots import change_plot, fold, value_pair, value_text
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FACTUALS_SHOWN, RANKS_SHOWN, ROWS_PRINTED, CHANGES_PRINTED = 10, 5, 6, 3
-WIDE = 15  # beyond this many features the HTML table shows the changing ones first
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -70,13 +69,9 @@ class Counterfactuals:
 
     def __post_init__(self) -> None:
         if not self.measures.index.equals(self.frame.index):
-            raise InputError(
-                "measures and frame must have the same (id, rank) index; build both in one order."
-            )
+            raise InputError("measures and frame must have the same (id, rank) index; build both in one order.")
         if not self.factual_predictions.index.equals(self.factuals.index):
-            raise InputError(
-                "factual_predictions and factuals must have the same index; build both in one order."
-            )
+            raise InputError("factual_predictions and factuals must have the same index; build both in one order.")
         if not self.factuals.index.is_unique or (self._row_of_factual() < 0).any():
             raise InputError("every id of frame must occur exactly once in the index of factuals.")
 
@@ -122,9 +117,7 @@ class Counterfactuals:
         """Return how often the counterfactuals of rank 1 change each feature, the most changed first."""
         _, changed = self._compare(np.flatnonzero(self._is_best()))
         times = changed.sum(axis=0)
-        table = pd.DataFrame(
-            {"times": times, "share": times / max(len(changed), 1)}, index=self.frame.columns
-        )
+        table = pd.DataFrame({"times": times, "share": times / max(len(changed), 1)}, index=self.frame.columns)
         table["fixed"] = table.index.isin(self.fixed)
         return table.rename_axis("feature").sort_values("times", ascending=False, kind="stable")
 
@@ -153,9 +146,7 @@ class Counterfactuals:
         factual, row = self._find(id, rank)
         if row is None:
             return self._why_unexplained(id)
-        old, new = value_pair(
-            self.factual_predictions.iloc[factual], self.measures["prediction"].iloc[row], 3
-        )
+        old, new = value_pair(self.factual_predictions.iloc[factual], self.measures["prediction"].iloc[row], 3)
         changes = [f"{name} {after} instead of {before}" for name, before, after in self._changes_of(row)]
         if not changes:
             return f"Nothing has to change: the decision is the wanted one ({self.decision}: {new})."
@@ -199,14 +190,10 @@ class Counterfactuals:
         shown = self.measures.iloc[:ROWS_PRINTED]
         table = []
         for row, (id, rank) in enumerate(shown.index):
-            changes = [
-                f"{name}: {fold(f'{old} -> {new}', 48, 1)}" for name, old, new in self._changes_of(row)
-            ]
+            changes = [f"{name}: {fold(f'{old} -> {new}', 48, 1)}" for name, old, new in self._changes_of(row)]
             more = [f"and {len(changes) - CHANGES_PRINTED} more"] if len(changes) > CHANGES_PRINTED else []
             figures = [value_text(shown[m].iloc[row], 3) for m in ("prediction", "L0", "gower")]
-            table.append(
-                [str(id), str(rank), *figures, "; ".join(changes[:CHANGES_PRINTED] + more) or "nothing"]
-            )
+            table.append([str(id), str(rank), *figures, "; ".join(changes[:CHANGES_PRINTED] + more) or "nothing"])
         if table:
             table.insert(0, ["id", "rank", "prediction", "L0", "gower", "changes"])
             widths = [max(len(line[k]) for line in table) for k in range(5)]
@@ -216,7 +203,27 @@ class Counterfactuals:
         return "\n".join(lines + self._reasons())
 
     def _repr_html_(self) -> str:
-        return _html(self)
+        factual_of_row = self._row_of_factual()
+        explained = list(dict.fromkeys(factual_of_row.tolist()))
+        chosen = [np.flatnonzero(factual_of_row == f)[:RANKS_SHOWN] for f in explained[:FACTUALS_SHOWN]]
+        rows = np.concatenate([np.array([], dtype=np.intp), *chosen])
+        before, changed = self._compare(rows)
+        return html_table(
+            Shown(
+                before=before,
+                after=self.frame.iloc[rows],
+                changed=changed,
+                measures=self.measures.iloc[rows],
+                factual_of_row=factual_of_row[rows],
+                factual_predictions=self.factual_predictions.iloc[factual_of_row[rows]],
+                kinds=self.kinds,
+                fixed=self.fixed,
+                headline=self._headline().splitlines(),
+                reasons=self._reasons(),
+                n_more_rows=len(self) - len(rows),
+                n_more_factuals=max(len(explained) - FACTUALS_SHOWN, 0),
+            )
+        )
 
     def _row_of_factual(self) -> NDArray[np.intp]:
         """For each row of `frame`, the place of its factual in `factuals`."""
@@ -246,15 +253,13 @@ class Counterfactuals:
         except (TypeError, ValueError):
             factual = -1
         if factual < 0:
-            known = _some(self.factuals.index)
-            raise InputError(
-                f"no factual has the id {id!r}; the ids are the index of the explained table: {known}."
-            )
+            known = spell_all(self.factuals.index)
+            raise InputError(f"no factual has the id {id!r}; the ids are the index of the explained table: {known}.")
         rows = np.flatnonzero(self._row_of_factual() == factual)
         ranks = self.frame.index.get_level_values("rank")[rows]
         if len(rows) and rank not in ranks:
             raise InputError(
-                f"factual {id!r} has no counterfactual of rank {rank!r}, only {_some(ranks)}; "
+                f"factual {id!r} has no counterfactual of rank {rank!r}, only {spell_all(ranks)}; "
                 "ask for one of these, or explain with a larger n_counterfactuals."
             )
         return factual, int(rows[ranks == rank][0]) if len(rows) else None
@@ -277,13 +282,7 @@ class Counterfactuals:
     def _reasons(self) -> list[str]:
         """One line for each reason why factuals stayed unexplained."""
         groups = self.unexplained.groupby("reason", sort=False).groups.items()
-        return [f"not explained, {reason}: {_some(ids)}" for reason, ids in groups]
-
-
-def _some(ids: Iterable[object], most: int = 10) -> str:
-    known = [repr(i) for i in (ids.tolist() if isinstance(ids, pd.Index) else ids)]
-    rest = f" and {len(known) - most} more" if len(known) > most else ""
-    return (", ".join(known[:most]) or "none") + rest
+        return [f"not explained, {reason}: {spell_all(ids)}" for reason, ids in groups]
 
 
 def _differs(before: pd.Series[Any], after: pd.Series[Any]) -> NDArray[np.bool_]:
@@ -294,100 +293,3 @@ def _differs(before: pd.Series[Any], after: pd.Series[Any]) -> NDArray[np.bool_]
     present = ~(old_missing | new_missing)
     differs[present] = (old[present] != new[present]).to_numpy(dtype=bool)
     return differs
-
-
-# Colours are the notebook's own: text is inherited, marks are translucent. Only the column that stays put
-# needs a ground: the theme's (Jupyter, VS Code, Sphinx), or else a blur.
-STYLE = """<style>
-.mcce-cf{font-size:13px;line-height:1.35;max-width:100%}
-.mcce-cf .scroll{overflow-x:auto;max-width:100%;scrollbar-color:rgba(128,128,128,.6) transparent}
-.mcce-cf.mcce-cf table{border-collapse:separate;border-spacing:0;width:max-content;margin:.4em 0;border:0}
-.mcce-cf.mcce-cf table tr{background:none}
-.mcce-cf.mcce-cf table :is(th,td){padding:.25em .65em;border:0;text-align:left;vertical-align:top;
- max-width:14em;overflow-wrap:anywhere;white-space:normal}
-.mcce-cf.mcce-cf table .n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
-.mcce-cf.mcce-cf table thead th{vertical-align:bottom;border-bottom:1px solid;font-weight:600;max-width:9em}
-.mcce-cf.mcce-cf table th:first-child{position:sticky;left:0;z-index:1;white-space:nowrap;
- backdrop-filter:blur(9px);background:var(--jp-layout-color0,var(--vscode-editor-background,
- var(--pst-color-background,var(--color-background-primary,transparent))))}
-.mcce-cf.mcce-cf table tr.factual :is(th,td){border-top:1px solid rgba(128,128,128,.5)}
-.mcce-cf.mcce-cf table tr.found th{font-weight:400;padding-left:1.4em}
-.mcce-cf.mcce-cf table td.same{opacity:.6}
-.mcce-cf.mcce-cf table td.changed{background:rgba(255,165,0,.3);font-weight:700}
-.mcce-cf small{display:block;font-weight:400;opacity:.75}
-.mcce-cf p{margin:.2em 0}
-</style>"""
-
-
-def _html(found: Counterfactuals) -> str:
-    """Return the result as a self-contained table: each factual, and below it its counterfactuals."""
-    factual_of_row = found._row_of_factual()
-    explained = list(dict.fromkeys(factual_of_row.tolist()))
-    shown = [np.flatnonzero(factual_of_row == f)[:RANKS_SHOWN] for f in explained[:FACTUALS_SHOWN]]
-    rows = np.concatenate([np.array([], dtype=np.intp), *shown])
-    before, changed = found._compare(rows)
-    order = np.arange(found.frame.shape[1])
-    if len(order) > WIDE:
-        order = np.argsort(~changed.any(axis=0), kind="stable")
-    names = [str(name) for name in found.frame.columns[order]]
-    numeric = [found.kinds.get(name) == "numeric" for name in names]
-    figures = [name for name in ("prediction", "L0", "gower") if name in found.measures]
-    old, new = (table.astype(object).to_numpy()[:, order] for table in (before, found.frame.iloc[rows]))
-    body = []
-    for k, row in enumerate(rows):
-        id, rank = found.frame.index[row]
-        if k == 0 or factual_of_row[row] != factual_of_row[rows[k - 1]]:
-            prediction = value_text(found.factual_predictions.iloc[factual_of_row[row]], 3)
-            cells = _cells(old[k], old[k], np.zeros(len(order), dtype=bool), numeric, plain="")
-            body.append(_tr("factual", id, [prediction] + [""] * (len(figures) - 1), cells))
-        cells = _cells(old[k], new[k], changed[k, order], numeric, plain="same")
-        texts = [value_text(found.measures[name].iloc[row], 3) for name in figures]
-        body.append(_tr("found", f"→ {rank}", texts, cells))
-    heads = [f'<th scope="col" class="n">{escape(name)}</th>' for name in figures]
-    for name, is_number in zip(names, numeric):
-        lock = "<small>fixed</small>" if name in found.fixed else ""
-        heads.append(
-            f'<th scope="col"{_class("n" * is_number)}>{escape(name).replace("_", "_<wbr>")}{lock}</th>'
-        )
-    table = (
-        f'<div class="scroll"><table><thead><tr><th scope="col">id, → rank</th>{"".join(heads)}</tr></thead>'
-        f"<tbody>{''.join(body)}</tbody></table></div>"
-    )
-    notes = _notes(found, len(explained), len(rows), len(order))
-    return f'{STYLE}<div class="mcce-cf">{_paragraphs(found._headline().splitlines())}{table}{notes}</div>'
-
-
-def _class(names: str) -> str:
-    return f' class="{names.strip()}"' if names.strip() else ""
-
-
-def _cells(
-    old: NDArray[Any], new: NDArray[Any], changed: NDArray[np.bool_], numeric: list[bool], plain: str
-) -> str:
-    """Return the cells of one row; a changed one is bold, has a ground and says what it was."""
-    cells = []
-    for before, after, is_changed, is_number in zip(old, new, changed, numeric):
-        kind = "n " * is_number + ("changed" if is_changed else plain)
-        was, text = (escape(fold(t, 120, 1)) for t in value_pair(before, after))
-        content = f' title="was {was}"><b>{text}</b>' if is_changed else f">{text}"
-        cells.append(f"<td{_class(kind)}{content}</td>")
-    return "".join(cells)
-
-
-def _tr(kind: str, label: object, figures: list[str], cells: str) -> str:
-    numbers = "".join(f'<td class="n">{escape(text)}</td>' for text in figures)
-    return f'<tr class="{kind}"><th scope="row">{escape(fold(str(label), 30, 1))}</th>{numbers}{cells}</tr>'
-
-
-def _notes(found: Counterfactuals, n_explained: int, n_rows: int, n_features: int) -> str:
-    lines = ["Bold on a coloured ground: changed; point at it to see what it was."] if n_rows else []
-    if n_features > WIDE and n_rows:
-        lines[0] += " Features that change in these rows stand first."
-    if len(found) > n_rows:
-        more = max(n_explained - FACTUALS_SHOWN, 0)
-        lines.append(f"Not shown: {len(found) - n_rows} more rows, {more} more explained factuals.")
-    return _paragraphs(lines + found._reasons())
-
-
-def _paragraphs(lines: list[str]) -> str:
-    return "".join(f"<p>{escape(line)}</p>" for line in lines)

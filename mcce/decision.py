@@ -11,28 +11,35 @@
 
 from __future__ import annotations
 
-import difflib
 import math
-import sys
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from numbers import Real
-from typing import Any, ClassVar, NoReturn, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce.exceptions import InputError, ModelError
+from mcce.exceptions import InputError, spell, spell_all
+from mcce.models import (
+    BY_CLASS,
+    WAY_OUT,
+    Reply,
+    Rows,
+    Source,
+    check_columns_are_classes,
+    classes_of,
+    equals,
+    find_source,
+    is_number,
+    name_of,
+    position_of,
+)
 
 __all__ = ["Answer", "Decision", "Interval", "compare_answers", "resolve_decision"]
 
-Rows: TypeAlias = "pd.DataFrame | npt.NDArray[Any]"
-
 _BRACKETS = {"both": ("[", "]"), "left": ("[", ")"), "right": ("(", "]"), "neither": ("(", ")")}
-_BY_CLASS = ("predict_proba", "decision_function")
-_WAY_OUT = "Give a function that returns the score you mean as the model, or a callable decision."
 
 
 @dataclass(frozen=True)
@@ -64,17 +71,13 @@ class Interval:
 
     def __post_init__(self) -> None:
         if self.closed not in _BRACKETS:
-            raise InputError(f"closed is {self.closed!r}; it must be one of {_texts(_BRACKETS)}.")
+            raise InputError(f"closed is {self.closed!r}; it must be one of {spell_all(_BRACKETS)}.")
         for end, value in (("low", self.low), ("high", self.high)):
-            if not _is_number(value) or math.isnan(value):
-                raise InputError(
-                    f"{end} of the interval is {value!r}; it must be a number (inf is, NaN is not)."
-                )
+            if not is_number(value) or math.isnan(value):
+                raise InputError(f"{end} of the interval is {value!r}; it must be a number (inf is, NaN is not).")
             object.__setattr__(self, end, float(value))
         if self.low > self.high:
-            raise InputError(
-                f"the interval from {self.low:g} to {self.high:g} has low > high; swap the ends."
-            )
+            raise InputError(f"the interval from {self.low:g} to {self.high:g} has low > high; swap the ends.")
         if self.low == self.high and self.closed != "both":
             raise InputError(f"the interval {self.bounds()} is empty; a single score needs closed='both'.")
 
@@ -90,7 +93,7 @@ class Interval:
         return f"{left}{self.low:.12g}, {self.high:.12g}{right}"
 
     def __str__(self) -> str:
-        return self.bounds() if self.of is None else f"score of class {_text(self.of)} in {self.bounds()}"
+        return self.bounds() if self.of is None else f"score of class {spell(self.of)} in {self.bounds()}"
 
 
 @dataclass(frozen=True)
@@ -105,7 +108,7 @@ class Answer:
 class Decision(ABC):
     """A desired decision tied to the model that decides; made by `resolve_decision`."""
 
-    source: _Source
+    source: Source
     score_type: ClassVar[type] = float
 
     def ask(self, frame: Rows, what: str) -> Answer:
@@ -136,7 +139,7 @@ class Decision(ABC):
         """Return the decision in words, as in "score of class 1 in [0.5, 1]"."""
 
     @abstractmethod
-    def _read(self, reply: _Reply) -> Answer: ...
+    def _read(self, reply: Reply) -> Answer: ...
 
 
 def resolve_decision(decision: Any, model: Any) -> Decision:
@@ -163,9 +166,9 @@ def resolve_decision(decision: Any, model: Any) -> Decision:
         If the model cannot be asked.
     """
     if callable(decision):
-        return _PredicateDecision(_Source(decision, None, f"the predicate {_name_of(decision)}"))
+        return _PredicateDecision(Source(decision, None, f"the predicate {name_of(decision)}"))
     if isinstance(decision, (tuple, list)):
-        if len(decision) != 2 or not all(map(_is_number, decision)):
+        if len(decision) != 2 or not all(map(is_number, decision)):
             raise InputError(
                 f"decision {decision!r} is not a pair of numbers. Give (low, high), inf for no bound; one "
                 "class label; or, for several classes, a callable that returns one boolean per row."
@@ -174,14 +177,14 @@ def resolve_decision(decision: Any, model: Any) -> Decision:
     if isinstance(decision, Interval):
         return _resolve_interval(decision, model)
     # NaN and NA are not equal to themselves, so no prediction could be equal to them.
-    if decision is None or not isinstance(decision, Hashable) or not _same(decision, decision):
+    if decision is None or not isinstance(decision, Hashable) or not equals(decision, decision):
         raise InputError(
             f"decision is {decision!r} (a {type(decision).__name__}); give (low, high), an Interval, a class "
             "label, or a callable that returns one boolean per row."
         )
-    source, classes = _find_source(model, ("predict",)), _classes_of(model)
+    source, classes = find_source(model, ("predict",)), classes_of(model)
     if classes is not None:
-        _position(decision, classes, "decision")
+        position_of(decision, classes, "decision")
     return _LabelDecision(source, decision, classes)
 
 
@@ -220,15 +223,15 @@ class _ScoreDecision(Decision):
     position: int = 0
 
     def describe(self) -> str:
-        by_class, of = self.source.method in _BY_CLASS, self.interval.of
+        by_class, of = self.source.method in BY_CLASS, self.interval.of
         if self.classes is not None:
             of = self.classes[self.position]
         elif of is None and self.source.method == "predict_proba":
             of = 1
-        whose = "" if of is None else f" of {'class' if by_class else 'column'} {_text(of)}"
+        whose = "" if of is None else f" of {'class' if by_class else 'column'} {spell(of)}"
         return f"score{whose} in {self.interval.bounds()}"
 
-    def _read(self, reply: _Reply) -> Answer:
+    def _read(self, reply: Reply) -> Answer:
         numbers = reply.numbers()
         if numbers.shape[1] == 1:
             scores = self._sign(reply) * numbers[:, 0]
@@ -239,40 +242,38 @@ class _ScoreDecision(Decision):
         reply.check_missing(np.isnan(scores))
         return Answer(scores, self.interval.contains(scores))
 
-    def _sign(self, reply: _Reply) -> int:
+    def _sign(self, reply: Reply) -> int:
         """Read one number per row: it is of the second class; of class 1, or of none, without classes."""
         of, probability = self.interval.of, self.source.method == "predict_proba"
         if self.classes is None:
-            if of is None or (probability and _same(of, 1)) or reply.columns == [of]:
+            if of is None or (probability and equals(of, 1)) or reply.columns == [of]:
                 return 1
-            reply.refuse(
-                f"returned one score per row, which is not known to be of {_text(of)}. Leave out `of`."
-            )
+            reply.refuse(f"returned one score per row, which is not known to be of {spell(of)}. Leave out `of`.")
         if self.position == len(self.classes) - 1 <= 1:
             return 1
         if len(self.classes) == 2 and not probability:
             return -1
         reply.refuse(
-            f"returned one score per row for the classes {_texts(self.classes)}; it can only be that of the "
-            f"last of two, and {_text(self.classes[self.position])} is not. {_WAY_OUT}"
+            f"returned one score per row for the classes {spell_all(self.classes)}; it can only be that of the "
+            f"last of two, and {spell(self.classes[self.position])} is not. {WAY_OUT}"
         )
 
-    def _column(self, reply: _Reply) -> int:
+    def _column(self, reply: Reply) -> int:
         """Find the column of a class: by the reply's own names, else by `classes`, else by position."""
         n_columns = reply.values.shape[1]
         names = list(range(n_columns)) if reply.columns is None else reply.columns
-        if self.source.method not in _BY_CLASS and self.interval.of is None:
-            example = f"Interval({self.interval.low:g}, {self.interval.high:g}, of={_text(names[-1])})"
-            reply.refuse(f"returned {n_columns} columns ({_texts(names)}). Say which one, as in {example}.")
+        if self.source.method not in BY_CLASS and self.interval.of is None:
+            example = f"Interval({self.interval.low:g}, {self.interval.high:g}, of={spell(names[-1])})"
+            reply.refuse(f"returned {n_columns} columns ({spell_all(names)}). Say which one, as in {example}.")
         if self.classes is None:
             return _wanted_class(self.interval, names)
         if n_columns != len(self.classes):
             reply.refuse(
-                f"returned {n_columns} columns for {len(self.classes)} classes ({_texts(self.classes)}); "
-                f"which is whose is unknown. {_WAY_OUT}"
+                f"returned {n_columns} columns for {len(self.classes)} classes ({spell_all(self.classes)}); "
+                f"which is whose is unknown. {WAY_OUT}"
             )
-        if reply.columns is not None and all(any(_same(c, name) for name in names) for c in self.classes):
-            return _position(self.classes[self.position], names, "of")
+        if reply.columns is not None and all(any(equals(c, name) for name in names) for c in self.classes):
+            return position_of(self.classes[self.position], names, "of")
         return self.position
 
 
@@ -285,15 +286,15 @@ class _LabelDecision(Decision):
     score_type: ClassVar[type] = object
 
     def describe(self) -> str:
-        return f"predicted class {_text(self.label)}"
+        return f"predicted class {spell(self.label)}"
 
-    def _read(self, reply: _Reply) -> Answer:
+    def _read(self, reply: Reply) -> Answer:
         labels = reply.column("one class label").astype(object)
         for value in pd.unique(labels):
             if not self._is_possible(value):
-                known = "" if self.classes is None else f" of {_texts(self.classes)}"
+                known = "" if self.classes is None else f" of {spell_all(self.classes)}"
                 reply.refuse(
-                    f"returned {_text(value)}, which is no class label like {_text(self.label)}{known}. "
+                    f"returned {spell(value)}, which is no class label like {spell(self.label)}{known}. "
                     "For a model that returns scores give an interval (low, high), else one of its labels."
                 )
         return Answer(labels, np.asarray(labels == self.label, dtype=bool))
@@ -301,7 +302,7 @@ class _LabelDecision(Decision):
     def _is_possible(self, value: object) -> bool:
         """Tell labels from scores and text from codes: 0.73 is never class 1, nor is 1 ever class '1'."""
         if self.classes is not None:
-            return any(_same(value, c) for c in self.classes)
+            return any(equals(value, c) for c in self.classes)
         if isinstance(value, float) and not value.is_integer():
             return isinstance(self.label, float) and not self.label.is_integer()
         return isinstance(value, str) == isinstance(self.label, str)
@@ -316,223 +317,33 @@ class _PredicateDecision(Decision):
     def describe(self) -> str:
         return self.source.name.removeprefix("the ")
 
-    def _read(self, reply: _Reply) -> Answer:
+    def _read(self, reply: Reply) -> Answer:
         values = reply.column("one boolean")
         if values.dtype != bool and not all(isinstance(v, (bool, np.bool_)) for v in values):
-            reply.refuse(
-                f"returned {_text(values[0])}, not booleans. Compare within it, as in `scores >= 0.5`."
-            )
+            reply.refuse(f"returned {spell(values[0])}, not booleans. Compare within it, as in `scores >= 0.5`.")
         wanted = values.astype(bool)
         return Answer(wanted, wanted)
 
 
-@dataclass(frozen=True)
-class _Source:
-    """Whom to ask: a method of the model, or the model (or the predicate) as a function."""
-
-    model: Any
-    method: str | None
-    name: str
-
-    def ask(self, frame: Rows, what: str) -> _Reply:
-        asked = f"{self.name}, asked about {len(frame)} rows ({what}),"
-        try:
-            function = self.model if self.method is None else getattr(self.model, self.method)
-            result = function(self._handed(frame))
-        except Exception as err:
-            first_line = (str(err).strip().splitlines() or ["no message"])[0]
-            raise ModelError(
-                f"{asked} raised {type(err).__name__}: {first_line.rstrip('.')}. Check that it is fitted "
-                f"and takes a {type(frame).__name__} of shape {frame.shape}."
-            ) from err
-        return _Reply.read(result, frame, asked)
-
-    def _handed(self, frame: Rows) -> Any:
-        family = {(kind.__module__.partition(".")[0], kind.__name__) for kind in type(self.model).__mro__}
-        if ("xgboost", "Booster") in family:
-            return sys.modules["xgboost"].DMatrix(frame, enable_categorical=True)
-        # A function that adds a column to its argument must not add it to ours.
-        return frame.copy(deep=False) if isinstance(frame, pd.DataFrame) else frame
-
-
-@dataclass(frozen=True)
-class _Reply:
-    """What came back: a matrix with one row for each row asked about, and its column names if it has any."""
-
-    values: npt.NDArray[Any]
-    columns: list[Any] | None
-    frame: Rows
-    asked: str
-
-    @classmethod
-    def read(cls, result: Any, frame: Rows, asked: str) -> _Reply:
-        """Read frames, series, lists, nullable and masked arrays by position."""
-        try:
-            values = np.asarray(result)
-            if isinstance(result, np.ma.MaskedArray):
-                values = values.astype(object)
-                values[np.ma.getmaskarray(result)] = None
-        except Exception as err:
-            kind = type(result).__name__
-            raise ModelError(f"{asked} returned a {kind} that is no array: {err}. {_WAY_OUT}") from err
-        columns = list(result.columns) if isinstance(result, pd.DataFrame) else None
-        reply = cls(values, columns, frame, asked)
-        if values.ndim > 2:
-            reply.refuse(f"returned a table for each of {len(values)} outputs. {_WAY_OUT}")
-        if values.ndim == 0 and len(frame) > 1:
-            reply.refuse(
-                f"returned a single {type(result).__name__}, expected {len(frame)} values, one per row."
-            )
-        if values.ndim > 0 and len(values) != len(frame):
-            reply.refuse(f"returned {len(values)} values, expected {len(frame)}, one per row.")
-        return cls(values.reshape(len(frame), -1), columns, frame, asked)
-
-    def refuse(self, problem: str) -> NoReturn:
-        raise ModelError(f"{self.asked} {problem}")
-
-    def column(self, expected: str) -> npt.NDArray[Any]:
-        if self.values.shape[1] != 1:
-            self.refuse(f"returned {self.values.shape[1]} columns, expected {expected} per row. {_WAY_OUT}")
-        values = self.values[:, 0]
-        self.check_missing(np.asarray(pd.isna(values), dtype=bool))
-        return values
-
-    def numbers(self) -> npt.NDArray[np.float64]:
-        """Return the values as floats, missing ones as NaN; text is not parsed."""
-        if self.values.dtype.kind in "biuf":
-            return self.values.astype(np.float64)
-        missing = np.asarray(pd.isna(self.values), dtype=bool)
-        for value in self.values[~missing]:
-            if not _is_number(value) and not isinstance(value, (bool, np.bool_)):
-                self.refuse(
-                    f"returned {_text(value)}, which is no number that an interval could hold. For a model "
-                    "that returns class labels give the wanted label as the decision."
-                )
-        return np.where(missing, np.nan, self.values).astype(np.float64)
-
-    def check_missing(self, missing: npt.NDArray[np.bool_]) -> None:
-        rows = np.flatnonzero(missing)
-        if rows.size:
-            more = ", ..." if rows.size > 5 else ""
-            where = f"at positions {_texts(rows[:5])}{more}"
-            if isinstance(self.frame, pd.DataFrame):
-                where += f" (index {_texts(self.frame.index[rows[:5]])}{more})"
-            self.refuse(
-                f"returned missing values (NaN or None) for {rows.size} of {len(missing)} rows, {where}. "
-                "Drop or impute such rows, or give a model that can answer for them."
-            )
-
-    def check_sums(self, probabilities: npt.NDArray[np.float64]) -> None:
-        """Refuse the columns of a multi-label model. All zeros is how a model says that it knows no class."""
-        sums = probabilities.sum(axis=1)
-        off = sums[(np.abs(sums - 1) > 0.01) & (sums != 0)]
-        if off.size:
-            self.refuse(
-                f"returned {probabilities.shape[1]} columns that sum to {off[0]:.3g}, not 1, so not of "
-                f"classes that exclude each other (is it a multi-label model?). {_WAY_OUT}"
-            )
-
-
 def _resolve_interval(interval: Interval, model: Any) -> _ScoreDecision:
-    source = _find_source(model, (*_BY_CLASS, "predict"))
-    classes = _classes_of(model) if source.method in _BY_CLASS else None
+    source = find_source(model, (*BY_CLASS, "predict"))
+    classes = classes_of(model) if source.method in BY_CLASS else None
     if classes is None:
         return _ScoreDecision(source, interval)
     if source.method == "decision_function":
-        _check_columns_are_classes(model, classes)
+        check_columns_are_classes(model, classes)
     return _ScoreDecision(source, interval, classes, _wanted_class(interval, classes))
-
-
-def _find_source(model: Any, methods: Sequence[str]) -> _Source:
-    if model is None:
-        raise InputError("model is None; only a callable decision can do without a model.")
-    if isinstance(model, type):
-        raise InputError(f"model is the class {model.__name__}; give a fitted {model.__name__} object.")
-    for method in methods:
-        if callable(getattr(model, method, None)):
-            return _Source(model, method, f"{method} of the {type(model).__name__}")
-    if callable(model):
-        return _Source(model, None, f"the model {_name_of(model)}")
-    raise ModelError(
-        f"the model (a {type(model).__name__}) cannot be asked: it has no {' or '.join(methods)} and is not "
-        "callable. Give a function of the rows that returns one score or label for each."
-    )
-
-
-def _classes_of(model: Any) -> list[Any] | None:
-    """Return the classes that a model declares, as plain Python values; None if it declares none."""
-    declared = getattr(model, "classes_", None)
-    if not isinstance(declared, Iterable):
-        return None
-    classes = [c.item() if isinstance(c, np.generic) else c for c in declared]
-    if any(np.ndim(c) for c in classes):
-        raise ModelError(
-            f"the {type(model).__name__} has several outputs, a decision is about one. {_WAY_OUT}"
-        )
-    return classes or None
 
 
 def _wanted_class(interval: Interval, classes: list[Any]) -> int:
     """Return the position of the interval's class: `of`, or class 1 of a pair such as 0 and 1."""
     if interval.of is not None:
-        return _position(interval.of, classes, "of")
+        return position_of(interval.of, classes, "of")
     if len(classes) == 2 and set(classes) in ({0, 1}, {-1, 1}):  # equality: True is 1, the text "1" is not
         return classes.index(1)
-    example = _text(classes[-1])
+    example = spell(classes[-1])
     raise InputError(
-        f"the decision {interval} does not say of which class the score is (classes: {_texts(classes)}). "
+        f"the decision {interval} does not say of which class the score is (classes: {spell_all(classes)}). "
         f"Say it, as in Interval({interval.low:g}, {interval.high:g}, of={example}), or give the wanted "
         f"class itself, as in decision={example}."
     )
-
-
-def _position(label: object, known: list[Any], parameter: str) -> int:
-    for i, candidate in enumerate(known):
-        if _same(label, candidate):
-            return i
-    spelled = {str(k): k for k in known}
-    close = difflib.get_close_matches(str(label), spelled, n=1)
-    hint = f"; did you mean {_text(spelled[close[0]])}?" if close else "."
-    raise InputError(f"{parameter} is {_text(label)}, but the model's classes are {_texts(known)}{hint}")
-
-
-def _check_columns_are_classes(model: Any, classes: list[Any]) -> None:
-    """Refuse the decision functions of scikit-learn whose columns are pairs of classes, or not exclusive."""
-    inner = model
-    for _ in range(10):  # through searches in pipelines in searches
-        steps = getattr(inner, "steps", None)
-        if hasattr(inner, "best_estimator_"):
-            inner = inner.best_estimator_
-        elif isinstance(steps, list):
-            inner = steps[-1][1]
-    pairs = len(classes) > 2 and getattr(inner, "decision_function_shape", None) == "ovo"
-    target = getattr(getattr(inner, "_label_binarizer", None), "y_type_", None)
-    if pairs or getattr(inner, "multilabel_", False) is True or target == "multilabel-indicator":
-        columns = "pairs of classes (decision_function_shape='ovo')" if pairs else "labels (multi-label)"
-        raise ModelError(
-            f"decision_function of the {type(inner).__name__} has columns for {columns}. {_WAY_OUT}"
-        )
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
-
-
-def _same(one: Any, two: Any) -> bool:
-    try:
-        return bool(one == two)
-    except (TypeError, ValueError):
-        return False
-
-
-def _name_of(function: object) -> str:
-    return str(getattr(function, "__name__", type(function).__name__))
-
-
-def _text(value: Any) -> str:
-    return repr(value.item() if isinstance(value, np.generic) else value)
-
-
-def _texts(values: Iterable[Any], most: int = 10) -> str:
-    shown = [_text(v) for v in values]
-    return ", ".join(shown[:most]) + (f" and {len(shown) - most} more" if len(shown) > most else "")

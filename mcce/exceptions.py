@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
 
 
 class MCCEError(ValueError):
@@ -44,7 +47,17 @@ def did_you_mean(name: object, known: Iterable[object]) -> str:
 
 def listing(names: Iterable[object], most: int = 10) -> str:
     """Return the names quoted and comma-separated; a long list is cut and counted."""
-    shown = [repr(str(n)) for n in names]
+    return spell_all(map(str, names), most)
+
+
+def spell(value: Any) -> str:
+    """Return a value as Python writes it, a scalar of numpy as the plain one."""
+    return repr(value.item() if isinstance(value, np.generic) else value)
+
+
+def spell_all(values: Iterable[Any], most: int = 10) -> str:
+    """Return the values as Python writes them, comma-separated; a long list is cut and counted."""
+    shown = [spell(v) for v in values]
     if not shown:
         return "none"
     rest = len(shown) - most

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,13 +29,11 @@ from mcce.counterfactuals import Counterfactuals
 from mcce.decision import Answer, Interval, compare_answers, resolve_decision
 from mcce.exceptions import InputError, MCCEWarning, NotFittedError, listing
 from mcce.measures import measure_table
-from mcce.rng import UInts, derive_key, hash_rows, mix
+from mcce.pools import Pools, draw_pools, pool_blocks, pool_keys, why_none
 from mcce.schema import Data, Floats, Kind, Schema, as_frame
-from mcce.selection import Chosen, Pools, Selector
+from mcce.selection import Chosen, Selector
 from mcce.visit import VisitSequence
 
-POOL_BYTES = 32 * 2**20  # candidates held at a time
-BLOCK_FACTUALS = 4096
 ASK_ROWS = 200_000  # rows per question to the model
 SPOT_ROWS = 16  # training rows asked again, to see whether the model answers alike
 
@@ -114,6 +112,7 @@ class MCCE:
             Whether to show a progress bar; None shows one in a terminal or notebook after a second.
         """
         begun = time.perf_counter()
+        vars(self).pop("fit_seconds_", None)  # a fit that fails leaves no half-fitted explainer
         self.decision_ = resolve_decision(self.decision, self.model)
         frame, _ = as_frame(X)
         check_fixed(self.fixed, Schema.from_data(frame.iloc[:1], self.kinds))
@@ -171,7 +170,7 @@ class MCCE:
         _check_positive(n_counterfactuals, "n_counterfactuals")
         factuals = self._read_factuals(X)
         order = np.flatnonzero(~factuals.wanted)
-        keys = self._pool_keys(factuals.matrix, independent)
+        keys = pool_keys(self.chain_, factuals.matrix, independent)
         selector = Selector(self.chain_.schema_.features, self._mutable, self._ask_encoded)
         clock = {"generate": 0.0, "select": 0.0}
         parts: list[tuple[npt.NDArray[np.int64], Chosen, Floats]] = []
@@ -183,9 +182,9 @@ class MCCE:
             disable=None if progress is None else not progress,
         )
         with bar:
-            for members in self._blocks(order, keys, n_samples):
+            for members in pool_blocks(order, keys, 8 * n_samples * len(self.chain_.schema_)):
                 begun = time.perf_counter()
-                pools = self._draw_pools(factuals.matrix[members], keys[members], n_samples)
+                pools = draw_pools(self.chain_, factuals.matrix[members], keys[members], n_samples)
                 drawn = time.perf_counter()
                 chosen = selector.select(pools, factuals.matrix[members], n_counterfactuals, exhaustive=exhaustive)
                 parts.append((members[chosen.factual], chosen, pools.rows[chosen.row]))
@@ -211,8 +210,8 @@ class MCCE:
         self._check_fitted()
         _check_positive(n_samples, "n_samples")
         index, matrix = self._encode_factuals(X)
-        keys = self._pool_keys(matrix, independent)
-        pools = self._draw_pools(matrix, keys, n_samples, progress)
+        keys = pool_keys(self.chain_, matrix, independent)
+        pools = draw_pools(self.chain_, matrix, keys, n_samples, progress)
         within = np.arange(n_samples)
         rows = pools.rows[(pools.begin[:, None] + within).ravel()]
         return self.chain_.schema_.decode(rows, draw_index(index, n_samples))
@@ -344,45 +343,12 @@ class MCCE:
         schema = self.chain_.schema_
         if n == 0:
             return _Factuals(index, matrix, np.empty(0), np.empty(0, dtype=bool))
-        asked = self.decision_.ask(schema.decode_for_model(np.concatenate([matrix, self._spots])), "the factuals")
+        rows = schema.decode_for_model(np.concatenate([matrix, self._spots]))
+        if isinstance(rows, pd.DataFrame):  # so that an error names the user's rows
+            rows.index = pd.Index([*index, *(f"training row {i}" for i in range(len(self._spots)))], dtype=object)
+        asked = self.decision_.ask(rows, f"the {n} factuals, and {len(self._spots)} training rows again")
         self._check_spots(Answer(asked.scores[n:], asked.wanted[n:]))
         return _Factuals(index, matrix, asked.scores[:n], asked.wanted[:n])
-
-    # ---------------------------------------------------------------- pools
-
-    def _pool_keys(self, matrix: Floats, independent: bool) -> UInts:
-        """Return what identifies a factual's draws: its fixed values, or with `independent` all its values."""
-        keys = hash_rows(self.chain_.encode_fixed(matrix))
-        return mix(keys ^ hash_rows(matrix)) if independent else keys
-
-    def _blocks(self, order: npt.NDArray[np.int64], keys: UInts, n_samples: int) -> Iterator[npt.NDArray[np.int64]]:
-        """Split the factuals into blocks whose pools fit in memory; factuals of one pool stay side by side."""
-        n_pools = max(1, POOL_BYTES // (8 * n_samples * len(self.chain_.schema_)))
-        pool, _ = pd.factorize(keys[order])
-        by_pool = np.argsort(pool, kind="stable")
-        ordered = pool[by_pool]
-        begin = 0
-        while begin < order.size:
-            end = int(np.searchsorted(ordered, ordered[begin] + n_pools))
-            end = min(end, begin + BLOCK_FACTUALS)
-            yield order[by_pool[begin:end]]
-            begin = end
-
-    def _draw_pools(self, matrix: Floats, keys: UInts, n_samples: int, progress: bool | None = False) -> Pools:
-        """Step 2: draw one pool for each distinct key."""
-        pool, distinct = pd.factorize(keys)
-        first = np.zeros(len(distinct), dtype=np.intp)
-        first[pool[::-1]] = np.arange(keys.size)[::-1]
-        start = self.chain_.encode_fixed(matrix[first])
-        rows = self.chain_.draw(
-            np.repeat(start, n_samples, axis=0),
-            np.repeat(np.asarray(distinct, dtype=np.uint64), n_samples),
-            np.tile(np.arange(n_samples, dtype=np.uint64), len(distinct)),
-            derive_key(self.chain_.seed_, "pool"),
-            progress=progress,
-        )
-        begin = pool.astype(np.int64) * n_samples
-        return Pools(rows, begin, begin + n_samples)
 
     # ---------------------------------------------------------------- the result
 
@@ -418,7 +384,7 @@ class MCCE:
             frame=schema.decode(rows, index),
             measures=measures,
             factuals=schema.decode(factuals.matrix, factuals.index),
-            unexplained=self._unexplained(factuals, owner, settings),
+            unexplained=self._unexplained(factuals, owner, settings.get("n_samples")),
             factual_predictions=pd.Series(factuals.scores, index=factuals.index, name="prediction"),
             decision=self.decision_.describe(),
             fixed=tuple(self.chain_.fixed_),
@@ -428,41 +394,18 @@ class MCCE:
             settings=settings,
         )
 
-    def _unexplained(
-        self, factuals: _Factuals, owner: npt.NDArray[np.int64], settings: Mapping[str, object]
-    ) -> pd.DataFrame:
+    def _unexplained(self, factuals: _Factuals, owner: npt.NDArray[np.int64], n_samples: object) -> pd.DataFrame:
         """List the factuals without a counterfactual, each with its reason."""
         without = np.setdiff1d(np.arange(len(factuals.index)), owner)
-        reasons = [
-            ALREADY if factuals.wanted[i] else self._why_none(factuals.matrix[[i]], settings.get("n_samples"))
-            for i in without
-        ]
-        table = {
-            "reason": pd.Series(reasons, dtype=object),
-            "prediction": pd.Series(factuals.scores[without]),
-        }
-        frame = pd.DataFrame(table)
+        keys = pool_keys(self.chain_, factuals.matrix, independent=False)
+        reasons: dict[Any, str] = {}  # depends on the fixed values alone
+        for i in without[~factuals.wanted[without]]:
+            if keys[i] not in reasons:
+                reasons[keys[i]] = why_none(self.chain_, factuals.matrix[[i]], n_samples)
+        words = [ALREADY if factuals.wanted[i] else reasons[keys[i]] for i in without]
+        frame = pd.DataFrame({"reason": pd.Series(words, dtype=object), "prediction": factuals.scores[without]})
         frame.index = factuals.index[without].rename("id")
         return frame
-
-    def _why_none(self, matrix: Floats, n_samples: object) -> str:
-        tried = (
-            f"none of the {n_samples} candidates has the wanted decision"
-            if n_samples
-            else "no candidate has the wanted decision"
-        )
-        if not (self.condition_on_decision and self.chain_.fixed_):
-            return f"{tried}; draw more"
-        start = self.chain_.encode_fixed(matrix)[:, :-1]
-        training = self.chain_.training_givens_
-        alike = ((training[:, :-1] == start) | (np.isnan(training[:, :-1]) & np.isnan(start))).all(axis=1)
-        values = self.chain_.schema_.decode(matrix)[self.chain_.fixed_].iloc[0]
-        words = ", ".join(f"{name} = {value}" for name, value in values.items())
-        if not alike.any():
-            return f"{tried}, and no training row has its fixed values ({words})"
-        if not training[alike, -1].any():
-            return f"{tried}, and no training row with its fixed values ({words}) has it"
-        return f"{tried}, though training rows with its fixed values do; draw more"
 
 
 @dataclass(frozen=True)

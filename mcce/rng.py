@@ -176,7 +176,8 @@ class RowStreams:
         """Return standard normal numbers, by inversion."""
         from scipy.special import ndtri  # scipy takes long to import, and most samplers need no normals
 
-        scaled = ((self.words() >> np.uint64(11)).astype(np.float64) + 0.5) * _TO_UNIT
+        # the middle of one of 2**52 cells: with 2**53 the last one would round to 1, whose quantile is infinite
+        scaled = ((self.words() >> np.uint64(12)).astype(np.float64) + 0.5) * (2 * _TO_UNIT)
         return np.asarray(ndtri(scaled), dtype=np.float64)
 
     def integer(self, high: int | npt.NDArray[Any]) -> npt.NDArray[np.int64]:

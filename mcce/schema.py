@@ -11,6 +11,7 @@ Encoding is lossless or an error: nothing is dropped, rounded or recoded in sile
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -111,9 +112,7 @@ class Feature:
         self._refuse(column, ~missing & (too_far | (self._decode_ticks(encoded) != ticks)), where)
         return encoded
 
-    def _cast_dates(
-        self, column: pd.Series[Any], missing: npt.NDArray[np.bool_], where: str
-    ) -> pd.Series[Any]:
+    def _cast_dates(self, column: pd.Series[Any], missing: npt.NDArray[np.bool_], where: str) -> pd.Series[Any]:
         """Write dates or durations in the training data's dtype; what that would change is an error."""
         inferred = column.infer_objects()
         try:
@@ -143,16 +142,14 @@ class Feature:
         if isinstance(column.dtype, pd.CategoricalDtype) and column.cat.categories.equals(self.levels):
             codes = column.cat.codes.to_numpy()
         else:
-            known = self.levels.astype(
-                object
-            )  # an index of dates or intervals matches more than equal values
+            known = self.levels.astype(object)  # an index of dates or intervals matches more than equal values
             codes = known.get_indexer(pd.Index(column.astype(object), dtype=object))
             unknown = (codes < 0) & ~missing
             if unknown.any():
                 first = column[unknown].iloc[0]
                 raise InputError(
-                    f"column {self.name!r} of {where} holds the level {first!r} (row {column.index[unknown][0]!r}), unknown "
-                    f"to the training data (known: {listing(self.levels)}). Refit with it, or drop the row."
+                    f"column {self.name!r} of {where} holds the level {first!r} (row {column.index[unknown][0]!r}), "
+                    f"unknown to the training data (known: {listing(self.levels)}). Refit with it, or drop the row."
                 )
         encoded = codes.astype(np.float64)
         encoded[missing] = np.nan
@@ -195,9 +192,7 @@ class Feature:
         """Whole units and rests apart: float64 cannot count every tick of a long span. Missing is the origin."""
         whole = np.floor(np.where(np.isnan(encoded), 0.0, encoded))
         rest = np.where(np.isnan(encoded), 0.0, encoded - whole)
-        ticks: npt.NDArray[np.int64] = whole.astype(np.int64) * self.unit + np.rint(rest * self.unit).astype(
-            np.int64
-        )
+        ticks: npt.NDArray[np.int64] = whole.astype(np.int64) * self.unit + np.rint(rest * self.unit).astype(np.int64)
         return ticks + self.origin
 
 
@@ -236,9 +231,7 @@ class Schema:
                 )
             if kind not in KINDS:
                 raise InputError(f"kinds[{name!r}] is {kind!r}; allowed: {listing(KINDS)}.")
-        return cls(
-            [_read_feature(frame[name], overrides.get(name), where) for name in frame.columns], array_dtype
-        )
+        return cls([_read_feature(frame[name], overrides.get(name), where) for name in frame.columns], array_dtype)
 
     @property
     def names(self) -> list[Any]:
@@ -265,9 +258,7 @@ class Schema:
         try:
             return self.names.index(name)
         except ValueError:
-            raise InputError(
-                f"{role} {name!r} is not a column of {where}; {did_you_mean(name, self.names)}"
-            ) from None
+            raise InputError(f"{role} {name!r} is not a column of {where}; {did_you_mean(name, self.names)}") from None
 
     def subset(self, names: Sequence[Hashable]) -> Schema:
         """Return the schema of some columns, in the order given."""
@@ -285,7 +276,8 @@ class Schema:
         extra = [name for name in frame.columns if name not in names]
         if extra:
             raise InputError(
-                f"{where} has the column(s) {listing(extra)}, unknown to the training data; drop them, or refit with them."
+                f"{where} has the column(s) {listing(extra)}, unknown to the training data; drop them, "
+                "or refit with them."
             )
         matrix = np.empty(frame.shape, dtype=np.float64, order="F")
         for j, feature in enumerate(self.features):
@@ -389,14 +381,10 @@ def as_frame(X: Data, where: str = "X") -> tuple[pd.DataFrame, Any]:
         return X, None
     if isinstance(X, np.ndarray):
         if X.ndim != 2:
-            raise InputError(
-                f"{where} is an array with {X.ndim} dimension(s); a table has two: rows and columns."
-            )
+            raise InputError(f"{where} is an array with {X.ndim} dimension(s); a table has two: rows and columns.")
         frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
         return (frame.infer_objects() if X.dtype == object else frame), X.dtype
-    raise InputError(
-        f"{where} is a {type(X).__name__}; give a pandas DataFrame or a two-dimensional numpy array."
-    )
+    raise InputError(f"{where} is a {type(X).__name__}; give a pandas DataFrame or a two-dimensional numpy array.")
 
 
 def _read_feature(column: pd.Series[Any], override: Kind | None, where: str) -> Feature:
@@ -467,16 +455,12 @@ def _levels(column: pd.Series[Any], missing: npt.NDArray[np.bool_], where: str) 
     try:
         seen = column[~missing].unique()
     except TypeError as error:
-        raise InputError(
-            f"column {column.name!r} of {where} holds values that cannot be levels: {error}"
-        ) from error
+        raise InputError(f"column {column.name!r} of {where} holds values that cannot be levels: {error}") from error
     levels: list[Any] = list(seen)
     if ptypes.is_object_dtype(dtype):
         _check_one_type_each(column[~missing], levels, where)
-    try:
+    with contextlib.suppress(TypeError):  # levels of several types have no order: they stay as they appeared
         levels = sorted(levels)
-    except TypeError:  # levels of several types have no common order: they keep the order of appearance
-        pass
     return pd.Index(levels, dtype=object)
 
 
@@ -528,9 +512,7 @@ def _is_dated(dtype: Any) -> bool:
     if isinstance(dtype, pd.ArrowDtype):
         return dtype.kind in "mM"
     return bool(
-        ptypes.is_datetime64_any_dtype(dtype)
-        or ptypes.is_timedelta64_dtype(dtype)
-        or isinstance(dtype, pd.PeriodDtype)
+        ptypes.is_datetime64_any_dtype(dtype) or ptypes.is_timedelta64_dtype(dtype) or isinstance(dtype, pd.PeriodDtype)
     )
 
 
@@ -554,9 +536,7 @@ def _ticks(column: pd.Series[Any]) -> npt.NDArray[np.int64]:
         arrow = pa.array(column.array)
         if pa.types.is_date32(arrow.type):
             arrow = arrow.cast(pa.int32())
-        return cast(
-            "npt.NDArray[np.int64]", arrow.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
-        )
+        return cast("npt.NDArray[np.int64]", arrow.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False))
     return np.asarray(column.array.asi8, dtype=np.int64)  # type: ignore[attr-defined]
 
 
@@ -608,7 +588,5 @@ def _check_exact(values: Floats, column: pd.Series[Any], where: str) -> None:
     if not ptypes.is_float_dtype(column.dtype) and np.nanmax(np.abs(values), initial=0.0) >= _EXACT:
         raise InputError(
             f"column {column.name!r} of {where} holds integers of 2**53 or beyond, which cannot be compared exactly; "
-            "drop it if it is an identifier, rescale it, or say kinds={"
-            + f"{column.name!r}: 'categorical'"
-            + "}."
+            "drop it if it is an identifier, rescale it, or say kinds={" + f"{column.name!r}: 'categorical'" + "}."
         )

@@ -22,6 +22,7 @@ import numpy.typing as npt
 from numba import njit
 
 from mcce.measures import scales
+from mcce.pools import Pools
 from mcce.schema import Feature, Floats
 
 Ints = npt.NDArray[np.int64]
@@ -30,15 +31,6 @@ Ask = Callable[[Floats], tuple[npt.NDArray[np.generic], Bools]]
 
 ROUNDS = (6, 24, 96, 256)  # candidates known of a factual after each round
 _CHUNK = 512
-
-
-@dataclass(frozen=True)
-class Pools:
-    """Candidates: factual i may choose among rows[begin[i] : end[i]] of one encoded matrix, in the order drawn."""
-
-    rows: Floats
-    begin: Ints
-    end: Ints
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from threadpoolctl import threadpool_limits
 
 import mcce
-from mcce.cli import _read_class, _read_interval, main
+from mcce.cli import main
+from mcce.cli.wanted import read_class, read_interval
 from mcce.datasets import load_airquality, load_loans
 
 MODEL = "model.joblib"
@@ -78,6 +79,7 @@ def test_help_names_the_commands_and_the_danger_of_model_files(capsys):
     assert "demo" in text
     assert "opening it runs code: only open your own" in text
     assert "3 done, but nothing was found for some rows" in text
+    assert 'a negative one is written --wanted=-5,3 or "[-5,3]"' in text
 
 
 @pytest.mark.parametrize(
@@ -409,13 +411,13 @@ def test_too_many_levels_for_our_own_model(tmp_path, capsys):
     ],
 )
 def test_intervals_are_told_from_labels(text, expected):
-    interval = _read_interval(text, None)
+    interval = read_interval(text, None)
     assert (None if interval is None else interval.bounds()) == expected
 
 
 def test_a_class_is_found_by_its_spelling_and_keeps_its_type():
-    assert _read_class("--wanted", "true", np.array([False, True])) is True
-    assert _read_class("--wanted", "1", np.array([0.0, 1.0])) == 1.0
-    assert _read_class("--wanted", "1", np.array(["0", "1"])) == "1"
+    assert read_class("--wanted", "true", np.array([False, True])) is True
+    assert read_class("--wanted", "1", np.array([0.0, 1.0])) == 1.0
+    assert read_class("--wanted", "1", np.array(["0", "1"])) == "1"
     with pytest.raises(mcce.InputError, match="declares no classes; give --wanted an interval"):
-        _read_class("--wanted", "1", None)
+        read_class("--wanted", "1", None)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import doctest
+import importlib
 import json
 import math
 import os
+import pkgutil
 from pathlib import Path
 from urllib.error import URLError
 
@@ -15,7 +17,7 @@ import pytest
 from pandas.testing import assert_frame_equal
 from scipy import stats
 
-import mcce.datasets as datasets
+from mcce import datasets
 from mcce.datasets import (
     Dataset,
     load_adult,
@@ -24,8 +26,10 @@ from mcce.datasets import (
     load_german,
     load_gmc,
     load_loans,
+    openml,
     true_default_probability,
 )
+from mcce.datasets.base import read_paperset
 from mcce.exceptions import InputError
 
 LEVEL = 0.001  # of every statistical test below, all at fixed seeds
@@ -50,7 +54,7 @@ def no_data(monkeypatch):
         raise URLError("no route to host")
 
     monkeypatch.delenv("MCCE_DATA", raising=False)
-    monkeypatch.setattr(datasets, "_fetch_openml", offline)
+    monkeypatch.setattr(openml, "fetch", offline)
 
 
 @pytest.fixture(scope="module")
@@ -71,16 +75,16 @@ def p_of_frequencies(happened, probability, bins=20) -> float:
     """P-value of a chi-square test that `happened` has the given probabilities, in bins of equal size."""
     order = np.array_split(np.argsort(probability, kind="stable"), bins)
     statistic = sum(
-        (happened[b].sum() - probability[b].sum()) ** 2 / (probability[b] * (1 - probability[b])).sum()
-        for b in order
+        (happened[b].sum() - probability[b].sum()) ** 2 / (probability[b] * (1 - probability[b])).sum() for b in order
     )
     return stats.chi2.sf(statistic, bins)
 
 
 def test_docstring_examples_run():
-    outcome = doctest.testmod(datasets)
-    assert outcome.attempted > 10
-    assert outcome.failed == 0
+    modules = pkgutil.iter_modules(datasets.__path__, "mcce.datasets.")
+    outcomes = [doctest.testmod(importlib.import_module(module.name)) for module in modules]
+    assert sum(outcome.attempted for outcome in outcomes) > 10
+    assert not any(outcome.failed for outcome in outcomes)
 
 
 # the loan example
@@ -216,9 +220,7 @@ def test_default_follows_its_probability(many):
 
 
 def test_default_probability_of_the_customer_by_hand(loans):
-    logit = (
-        -1.7 - 2.6 * math.log(1.36) + 1.1 + 0.6 * math.log(14 / 15) - 0.12 * math.log(13) - 0.36 + 0.04 + 0.2
-    )
+    logit = -1.7 - 2.6 * math.log(1.36) + 1.1 + 0.6 * math.log(14 / 15) - 0.12 * math.log(13) - 0.36 + 0.04 + 0.2
     assert true_default_probability(loans.X.iloc[[0]])[0] == pytest.approx(sigmoid(logit), rel=1e-12)
 
 
@@ -296,9 +298,7 @@ def test_airquality_has_the_facts_of_r():
     assert (air.y.isna().sum(), air.X["Solar.R"].isna().sum(), air.X.isna().sum().sum()) == (37, 7, 7)
     # R: colMeans(airquality, na.rm = TRUE)
     assert air.y.mean() == pytest.approx(42.12931034)
-    assert air.X.mean().tolist() == pytest.approx(
-        [185.93150685, 9.95751634, 77.88235294, 6.99346405, 15.80392157]
-    )
+    assert air.X.mean().tolist() == pytest.approx([185.93150685, 9.95751634, 77.88235294, 6.99346405, 15.80392157])
     assert air.X.iloc[0].tolist() == [190, 7.4, 67, 5, 1]
 
 
@@ -312,16 +312,12 @@ def test_airquality_without_missing_values():
 
 
 def test_airquality_has_no_wanted_value():
-    with pytest.raises(
-        InputError, match=r"'airquality' has no desired value: its response 'Ozone' is numeric"
-    ):
+    with pytest.raises(InputError, match=r"'airquality' has no desired value: its response 'Ozone' is numeric"):
         load_airquality().wanted  # noqa: B018
 
 
 def test_repr():
-    assert repr(load_airquality()).startswith(
-        "Dataset 'airquality': 153 rows, 5 features (5 numeric, 0 categorical)"
-    )
+    assert repr(load_airquality()).startswith("Dataset 'airquality': 153 rows, 5 features (5 numeric, 0 categorical)")
     text = repr(load_loans(100))
     assert "100 rows, 10 features (5 numeric, 5 categorical)" in text
     assert "response 'default', wanted False (" in text
@@ -384,9 +380,7 @@ def test_binarised_data_are_those_of_the_paper(name):
         frame = frame[(frame[features] != -9).any(axis=1)]
     frame = frame.reset_index(drop=True)
     expected = frame[features].copy()
-    categorical = [
-        c for c in features if not pd.api.types.is_numeric_dtype(frame[c]) or c.startswith("MaxDelq")
-    ]
+    categorical = [c for c in features if not pd.api.types.is_numeric_dtype(frame[c]) or c.startswith("MaxDelq")]
     for column in categorical:
         expected[column] = (frame[column] == frame[column].mode()[0]).astype(int)
     assert_frame_equal(data.X, expected)
@@ -419,7 +413,7 @@ def test_environment_variable_names_the_folder(monkeypatch):
 
 
 def write_fico(folder: Path, name: str = "fico.csv", **changes) -> pd.DataFrame:
-    rows = pd.DataFrame({c: [1, -9, 2, -9] for c in datasets._FICO.features})
+    rows = pd.DataFrame({c: [1, -9, 2, -9] for c in read_paperset("fico").features})
     rows["ExternalRiskEstimate"] = [60, -9, 70, 55]
     rows["MaxDelq2PublicRecLast12M"] = [7, -9, 0, 7]
     rows["MaxDelqEver"] = [8, -9, 2, -9]
@@ -431,7 +425,7 @@ def write_fico(folder: Path, name: str = "fico.csv", **changes) -> pd.DataFrame:
 def test_fico_from_a_small_file(tmp_path):
     write_fico(tmp_path)
     data = load_fico(tmp_path)
-    assert list(data.X) == datasets._FICO.features
+    assert list(data.X) == read_paperset("fico").features
     assert data.X["MaxDelqEver"].tolist() == [8, -9, 2, -9]
     assert data.X["MaxDelqEver"].cat.categories.tolist() == [-9, 2, 3, 4, 5, 6, 7, 8]
     kept = load_fico(str(tmp_path), drop_special=True)
@@ -483,9 +477,7 @@ def test_a_file_with_the_wrong_columns_is_refused(tmp_path):
 
 @pytest.mark.parametrize("name", PAPER)
 def test_a_folder_without_the_file_is_named(name, tmp_path, no_data):
-    with pytest.raises(
-        InputError, match=rf"no {name}.csv.gz or {name}.csv \(folder is .*without such a file\)"
-    ):
+    with pytest.raises(InputError, match=rf"no {name}.csv.gz or {name}.csv \(folder is .*without such a file\)"):
         PAPER[name](tmp_path)
 
 
@@ -513,8 +505,7 @@ def openml_adult() -> pd.DataFrame:
         "capital-gain capital-loss hours-per-week native-country class"
     )
     lines = [
-        "25 Private 226802 11th 7 Never-married Machine-op-inspct Own-child Black Male 0 0 40 "
-        "United-States <=50K",
+        "25 Private 226802 11th 7 Never-married Machine-op-inspct Own-child Black Male 0 0 40 United-States <=50K",
         "28 Local-gov 336951 Assoc-acdm 12 Married-civ-spouse Protective-serv Husband White Male 0 0 40 "
         "United-States >50K",
         "18 ? 103497 Some-college 10 Never-married ? Own-child White Female 0 0 30 United-States <=50K",
@@ -525,9 +516,9 @@ def openml_adult() -> pd.DataFrame:
 
 
 def test_adult_from_openml(no_data, monkeypatch):
-    monkeypatch.setattr(datasets, "_fetch_openml", {1590: openml_adult()}.get)
+    monkeypatch.setattr(openml, "fetch", {1590: openml_adult()}.get)
     data = load_adult()
-    assert list(data.X) == datasets._ADULT.features
+    assert list(data.X) == read_paperset("adult").features
     assert data.X["workclass"].tolist() == ["Private", "Local-gov", "?"]
     assert data.X["occupation"].tolist() == ["Machine-op-inspct", "Protective-serv", "?"]
     assert len(data.X["native-country"].cat.categories) == 42
@@ -540,7 +531,7 @@ def test_adult_from_openml_is_the_local_file():
     theirs = pd.concat([raw.iloc[32561:], raw.iloc[:32561]], ignore_index=True)  # UCI's test part comes first
     theirs = theirs.replace("?", np.nan).rename(columns={"income": "class"}).assign(education="HS-grad")
     theirs = theirs.astype({c: "category" for c in theirs if not pd.api.types.is_numeric_dtype(theirs[c])})
-    assert_frame_equal(datasets._from_openml_adult(theirs)[list(raw)], raw, check_dtype=False)
+    assert_frame_equal(openml.adapt(theirs, read_paperset("adult"))[list(raw)], raw, check_dtype=False)
 
 
 def openml_german(quote: str = "") -> pd.DataFrame:
@@ -568,7 +559,7 @@ def openml_german(quote: str = "") -> pd.DataFrame:
 
 @pytest.mark.parametrize("quote", ["", "'"])
 def test_german_from_openml(quote, no_data, monkeypatch):
-    monkeypatch.setattr(datasets, "_fetch_openml", {31: openml_german(quote)}.get)
+    monkeypatch.setattr(openml, "fetch", {31: openml_german(quote)}.get)
     data = load_german()
     assert data.X.iloc[0].tolist() == [
         *(
@@ -598,18 +589,16 @@ def test_german_from_openml(quote, no_data, monkeypatch):
 
 def test_german_from_openml_is_the_local_file():
     local = load_german(paper_folder("german"))
-    theirs = datasets._from_openml_german(openml_german())
+    theirs = openml.adapt(openml_german(), read_paperset("german"))
     for column in local.X:
         assert theirs[column].tolist() == local.X[column].iloc[:3].tolist()
 
 
 def test_an_openml_table_of_another_layout_is_refused(no_data, monkeypatch):
     other = {31: openml_german().astype({"housing": object}).assign(housing="castle")}
-    monkeypatch.setattr(datasets, "_fetch_openml", other.get)
-    with pytest.raises(
-        InputError, match="column 'housing' of OpenML data set 31 holds 'castle'; known: 'rent'"
-    ):
+    monkeypatch.setattr(openml, "fetch", other.get)
+    with pytest.raises(InputError, match="column 'housing' of OpenML data set 31 holds 'castle'; known: 'rent'"):
         load_german()
-    monkeypatch.setattr(datasets, "_fetch_openml", {31: openml_german().drop(columns="job")}.get)
+    monkeypatch.setattr(openml, "fetch", {31: openml_german().drop(columns="job")}.get)
     with pytest.raises(InputError, match="OpenML data set 31 has 20 columns, not 21"):
         load_german()

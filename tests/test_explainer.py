@@ -19,6 +19,7 @@ from threadpoolctl import threadpool_limits
 
 import mcce.chain
 import mcce.explainer
+import mcce.pools
 from mcce import (
     MCCE,
     CartSampler,
@@ -279,10 +280,10 @@ def test_threads_do_not_matter(found, n_jobs, monkeypatch):
 @pytest.mark.parametrize(
     ("module", "name", "value"),
     [
-        (mcce.explainer, "POOL_BYTES", 1),
-        (mcce.explainer, "POOL_BYTES", 40_000),
-        (mcce.explainer, "BLOCK_FACTUALS", 1),
-        (mcce.explainer, "BLOCK_FACTUALS", 7),
+        (mcce.pools, "POOL_BYTES", 1),
+        (mcce.pools, "POOL_BYTES", 40_000),
+        (mcce.pools, "BLOCK_FACTUALS", 1),
+        (mcce.pools, "BLOCK_FACTUALS", 7),
         (mcce.explainer, "ASK_ROWS", 5),
         (mcce.chain, "BLOCK_ROWS", 1),
         (mcce.chain, "BLOCK_ROWS", 33),
@@ -841,7 +842,8 @@ def test_not_fitted(call):
     [
         ({"fixed": ["sexx"]}, "fixed feature 'sexx' is not a column of X; did you mean 'sex'?"),
         ({"fixed": ["qqqqq"]}, "fixed feature 'qqqqq' is not a column of X; known: 'age', 'sex'"),
-        ({"fixed": "age"}, "fixed is .*'age'.*; give a list of column names"),
+        ({"fixed": "age"}, "fixed is 'age'; give a list of column names"),
+        ({"fixed": None}, "fixed is None; give a list of column names"),
         ({"fixed": ["age", "age"]}, "fixed names 'age' more than once"),
         ({"fixed": list(TABLE)}, "all 10 columns of X are fixed"),
         ({"random_state": 1.5}, "random_state is 1.5"),

@@ -103,8 +103,8 @@ def test_integer_and_uniform_are_scaled_words():
 
 def test_normal_is_the_quantile_of_the_cell_s_middle():
     n = 500
-    cells = streams(n).words() >> np.uint64(11)
-    np.testing.assert_allclose(streams(n).normal(), stats.norm.ppf((cells + 0.5) / 2**53), rtol=1e-12)
+    cells = streams(n).words() >> np.uint64(12)
+    np.testing.assert_allclose(streams(n).normal(), stats.norm.ppf((cells + 0.5) / 2**52), rtol=1e-12)
 
 
 def test_mix_is_splitmix64():
@@ -196,6 +196,20 @@ def test_low_bits_of_words_are_uniform_too():
     for shift in (0, 8, 24, 40, 56):
         low = (words >> np.uint64(shift) & np.uint64(0xFF)).astype(np.int64)
         assert stats.chisquare(np.bincount(low, minlength=256)).pvalue > ALPHA
+
+
+@pytest.mark.parametrize("word", [0, MASK])
+def test_the_extreme_words_stay_inside_every_range(word):
+    class Extreme(RowStreams):
+        def words(self):
+            return np.array([word], dtype=np.uint64)
+
+    extreme = Extreme(1, np.zeros(1, dtype=np.uint64), np.zeros(1, dtype=np.uint64))
+    assert 0 <= extreme.uniform()[0] < 1
+    assert 8 < abs(extreme.normal()[0]) < 9
+    assert extreme.integer(7)[0] == (6 if word else 0)
+    for weights in ([0.0, 0.1, 0.2, 0.7, 0.0], np.array([[0.0, 0.1, 0.2, 0.7, 0.0]])):
+        assert extreme.categorical(np.array(weights))[0] == (3 if word else 1)
 
 
 # ------------------------------------------------------------------ independence
@@ -405,9 +419,7 @@ def test_seeds():
     assert resolve_seed(None) != resolve_seed(None)
 
 
-@pytest.mark.parametrize(
-    "seed", [1.0, "1", True, np.random.default_rng(1)], ids=["float", "str", "bool", "generator"]
-)
+@pytest.mark.parametrize("seed", [1.0, "1", True, np.random.default_rng(1)], ids=["float", "str", "bool", "generator"])
 def test_a_seed_is_an_integer(seed):
     with pytest.raises(InputError, match=r"random_state is .*a seed is an integer"):
         resolve_seed(seed)

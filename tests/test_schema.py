@@ -62,9 +62,7 @@ INTEGERS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
 COMPLETE = (
     {name: pd.Series(limits(name), dtype=name) for name in INTEGERS}
     | {
-        name.title().replace("Uint", "UInt"): pd.Series(
-            limits(name), dtype=name.title().replace("Uint", "UInt")
-        )
+        name.title().replace("Uint", "UInt"): pd.Series(limits(name), dtype=name.title().replace("Uint", "UInt"))
         for name in INTEGERS
     }
     | {f"{name}[pyarrow]": pd.Series(limits(name), dtype=f"{name}[pyarrow]") for name in INTEGERS}
@@ -78,22 +76,16 @@ COMPLETE = (
     }
     | {f"datetime64[{u}]": pd.Series(np.array(TIMES, dtype=f"M8[{u}]")) for u in UNITS}
     | {
-        f"datetime64[{u}, Oslo]": pd.Series(
-            pd.DatetimeIndex(np.array(TIMES, dtype=f"M8[{u}]"), tz="Europe/Oslo")
-        )
+        f"datetime64[{u}, Oslo]": pd.Series(pd.DatetimeIndex(np.array(TIMES, dtype=f"M8[{u}]"), tz="Europe/Oslo"))
         for u in UNITS
     }
     | {f"timedelta64[{u}]": pd.Series(np.array([1, -500, 86_400], dtype=f"m8[{u}]")) for u in UNITS}
     | {
-        f"arrow timestamp {u}": pd.Series(np.array(TIMES, dtype=f"M8[{u}]")).astype(
-            pd.ArrowDtype(pa.timestamp(u))
-        )
+        f"arrow timestamp {u}": pd.Series(np.array(TIMES, dtype=f"M8[{u}]")).astype(pd.ArrowDtype(pa.timestamp(u)))
         for u in UNITS
     }
     | {
-        f"arrow duration {u}": pd.Series(np.array([1, -500], dtype=f"m8[{u}]")).astype(
-            pd.ArrowDtype(pa.duration(u))
-        )
+        f"arrow duration {u}": pd.Series(np.array([1, -500], dtype=f"m8[{u}]")).astype(pd.ArrowDtype(pa.duration(u)))
         for u in UNITS
     }
     | {f"period {f}": pd.Series(pd.PeriodIndex(TIMES, freq=f)) for f in ("Y", "Q", "M", "W", "D", "h", "s")}
@@ -124,7 +116,7 @@ COMPLETE = (
         "odd nanoseconds over years": pd.Series(
             np.array(["2001-01-01T00:00:00.000000001", "2021-01-01"], dtype="M8[ns]")
         ),
-        "seven hours in nanoseconds": pd.Series(np.arange(3) * np.timedelta64(25_200_000_000_007, "ns")),
+        "multiples of an odd month": pd.Series(np.arange(700) * np.timedelta64(2_600_000_000_000_003, "ns")),
     }
 )
 
@@ -146,7 +138,7 @@ def test_every_dtype_comes_back_exactly(name):
 @pytest.mark.parametrize("name", MISSING)
 def test_every_dtype_comes_back_exactly_with_missing_values(name):
     full = MISSING[name]
-    some = full.reindex([0, 99, *full.index[1:], 100]).reset_index(drop=True)
+    some = full.reindex([0, -1, *full.index[1:], -2]).reset_index(drop=True)
     assert some.dtype == full.dtype
     assert some.isna().sum() == 2
     assert_same(round_trip(one(some)), one(some))
@@ -155,11 +147,9 @@ def test_every_dtype_comes_back_exactly_with_missing_values(name):
     assert np.isnan(schema.encode(one(some)).matrix[:, 0]).sum() == 2
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in MISSING if not name.startswith("object")] + ["object dates"]
-)
+@pytest.mark.parametrize("name", [name for name in MISSING if not name.startswith("object")] + ["object dates"])
 def test_a_column_without_any_value_comes_back(name):
-    empty = MISSING[name].reindex([98, 99]).reset_index(drop=True)
+    empty = MISSING[name].reindex([-1, -2]).reset_index(drop=True)
     back = round_trip(one(empty))
     assert_same(back, one(empty))
 
@@ -177,7 +167,7 @@ def test_any_column_can_be_made_categorical(name):
     frame = one(COMPLETE[name])
     assert_same(round_trip(frame, {"c": "categorical"}), frame)
     if name in MISSING:
-        frame = one(COMPLETE[name].reindex([0, 1, 99]).reset_index(drop=True))
+        frame = one(COMPLETE[name].reindex([0, 1, -1]).reset_index(drop=True))
         assert_same(round_trip(frame, {"c": "categorical"}), frame)
 
 
@@ -198,10 +188,7 @@ COLUMNS = {
     "bool": st.booleans(),
     "boolean": st.none() | st.booleans(),
     "str": st.none() | st.text(st.characters(codec="utf-8"), max_size=3),
-    "object": st.none()
-    | st.text(st.characters(codec="utf-8"), max_size=3)
-    | st.integers(2, 5)
-    | st.booleans(),
+    "object": st.none() | st.text(st.characters(codec="utf-8"), max_size=3) | st.integers(2, 5) | st.booleans(),
     "category": st.none() | st.sampled_from(["lo", "mid", "hi"]),
     "datetime64[s]": st.none() | st.datetimes(datetime.datetime(1500, 1, 1), datetime.datetime(2500, 1, 1)),
     "datetime64[us]": st.none() | st.datetimes(datetime.datetime(1900, 1, 1), datetime.datetime(2100, 1, 1)),
@@ -411,9 +398,7 @@ def test_tables_that_do_not_fit_the_schema():
     schema = Schema.from_data(frame)
     with pytest.raises(InputError, match=r"X lacks the column\(s\) 'b' of the training data; it has 'a'"):
         schema.encode(frame[["a"]])
-    with pytest.raises(
-        InputError, match=r"new has the column\(s\) 'c', unknown to the training data; drop them"
-    ):
+    with pytest.raises(InputError, match=r"new has the column\(s\) 'c', unknown to the training data; drop them"):
         schema.encode(frame.assign(c=1), "new")
     with pytest.raises(InputError, match=r"X has the column label\(s\) 'b' more than once"):
         schema.encode(frame[["a", "b", "b"]])
@@ -508,9 +493,7 @@ def test_dates_that_would_change(train, new, match):
 
 @pytest.mark.parametrize("values", [[True, 1], [1, 1.0], ["a", 0, False], [decimal.Decimal(1), 1]])
 def test_equal_values_of_different_types_are_not_merged(values):
-    with pytest.raises(
-        InputError, match=r"column 'c' of X holds both .* and .*, which are equal and so one level"
-    ):
+    with pytest.raises(InputError, match=r"column 'c' of X holds both .* and .*, which are equal and so one level"):
         Schema.from_data(one(values, object))
 
 
@@ -518,9 +501,7 @@ def test_a_missing_value_needs_a_dtype_that_can_hold_it():
     for train, new in (([1, 2], [1, None]), ([True, False], pd.Series([True, None], dtype=object))):
         schema = Schema.from_data(one(train))
         matrix = schema.encode(one(new)).matrix
-        with pytest.raises(
-            InputError, match="column 'c' has a missing value, which the training data's dtype"
-        ):
+        with pytest.raises(InputError, match="column 'c' has a missing value, which the training data's dtype"):
             schema.decode(matrix)
 
 

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcce.schema import Schema
-from mcce.selection import ROUNDS, Chosen, Pools, Selector
+from mcce.pools import Pools
+from mcce.selection import ROUNDS, Chosen, Selector
 
 NAN = np.nan
 TRAINING = pd.DataFrame(

@@ -2,16 +2,42 @@
 
 from mcce.samplers.base import ConditionalSampler, Within
 from mcce.samplers.cart import CartSampler
+from mcce.samplers.copula import GaussianCopulaSampler
 from mcce.samplers.marginal import MarginalSampler
+from mcce.samplers.parametric import (
+    LogregSampler,
+    NormRankSampler,
+    NormSampler,
+    ParametricSampler,
+    PmmSampler,
+    PolrSampler,
+    PolyregSampler,
+)
 from mcce.samplers.registry import available_samplers, make_sampler, register_sampler
 
 register_sampler("cart", CartSampler)
+register_sampler("copula", GaussianCopulaSampler)
 register_sampler("marginal", MarginalSampler)
+register_sampler("norm", NormSampler)
+register_sampler("normrank", NormRankSampler)
+register_sampler("pmm", PmmSampler)
+register_sampler("logreg", LogregSampler)
+register_sampler("polyreg", PolyregSampler)
+register_sampler("polr", PolrSampler)
+register_sampler("parametric", ParametricSampler)
 
 __all__ = [
     "CartSampler",
     "ConditionalSampler",
+    "GaussianCopulaSampler",
+    "LogregSampler",
     "MarginalSampler",
+    "NormRankSampler",
+    "NormSampler",
+    "ParametricSampler",
+    "PmmSampler",
+    "PolrSampler",
+    "PolyregSampler",
     "Within",
     "available_samplers",
     "make_sampler",

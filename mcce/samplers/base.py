@@ -16,6 +16,7 @@ from mcce.schema import KINDS, Column, Feature, Table
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.int64]
 Self = TypeVar("Self", bound="ConditionalSampler")
 
 _REJECTION_ROUNDS = 200
@@ -82,6 +83,9 @@ class ConditionalSampler(ABC):
         Whether missing values may stand in the givens and in the target.
     thread_safe : bool
         Whether `fit` and `sample` of different objects, and `sample` of one, may run in several threads.
+    leaves_one_out : bool
+        Whether `log_density` takes `training_rows`, the positions of the rows among the training rows, and leaves
+        each row itself out.
     ignores_given : bool
         Whether the draws do not depend on the givens, on purpose; `mcce.testing` then does not expect them to.
 
@@ -122,6 +126,7 @@ class ConditionalSampler(ABC):
     handles: ClassVar[frozenset[str] | set[str]] = frozenset(KINDS)
     handles_missing: ClassVar[bool] = False
     thread_safe: ClassVar[bool] = False
+    leaves_one_out: ClassVar[bool] = False
     ignores_given: ClassVar[bool] = False
 
     @abstractmethod
@@ -138,7 +143,7 @@ class ConditionalSampler(ABC):
             f"{self!r} cannot tell which values its conditional supports; use a sampler that implements supports()."
         )
 
-    def log_density(self, given: Table, values: Floats) -> Floats:
+    def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
         """Return the log density or log probability of each value."""
         raise SamplerError(f"{self!r} has no density; use a sampler that implements log_density().")
 

@@ -77,12 +77,12 @@ class CartSampler(ConditionalSampler):
         self.missing_tree_ = self.missing_values_ = None
         if missing.any() and target.feature.kind == "categorical":
             widened = np.where(missing, target.feature.n_levels, target.values)
-            self.tree_ = self._grow(given, Column(_with_missing_level(target.feature), widened))
+            self.tree_ = self._grow(given, Column(with_missing_level(target.feature), widened))
         elif missing.all():
             self.tree_ = self._grow(given.first(0), Column(target.feature, np.zeros(missing.size)))
         elif missing.any():
             indicator = missing.astype(np.float64)
-            self.missing_tree_ = self._grow(given, Column(_indicator(target.feature), indicator))
+            self.missing_tree_ = self._grow(given, Column(missing_indicator(target.feature), indicator))
             self.missing_values_ = indicator[self.missing_tree_.donors]
             known = np.flatnonzero(~missing)
             target = Column(target.feature, target.values[known])
@@ -150,11 +150,11 @@ class CartSampler(ConditionalSampler):
 
     def set_state(self: Self, state: dict[str, Any]) -> Self:
         """Take over a state made by `get_state`."""
-        self.tree_ = _tree_from(state, "tree.")
+        self.tree_ = tree_from_state(state, "tree.")
         self.donor_values_ = state["donor_values"]
         self.target_is_number_ = bool(state["target_is_number"])
         self.missing_values_ = state.get("missing_values")
-        self.missing_tree_ = None if self.missing_values_ is None else _tree_from(state, "missing_tree.")
+        self.missing_tree_ = None if self.missing_values_ is None else tree_from_state(state, "missing_tree.")
         return self
 
     def _missing_share(self, given: Table, leaf: npt.NDArray[np.int32]) -> Floats:
@@ -186,16 +186,16 @@ class CartSampler(ConditionalSampler):
             raise InputError(f"cp of CartSampler is {self.cp!r}; it must be None or a number of at least 0.")
 
 
-def _tree_from(state: dict[str, Any], prefix: str) -> Tree:
+def tree_from_state(state: dict[str, Any], prefix: str) -> Tree:
     return Tree(**{name.removeprefix(prefix): array for name, array in state.items() if name.startswith(prefix)})
 
 
-def _with_missing_level(feature: Feature) -> Feature:
+def with_missing_level(feature: Feature) -> Feature:
     """Return the feature with "missing" as one more level."""
     levels = pd.Index([*range(feature.n_levels + 1)])
     return Feature(feature.name, "categorical", levels.dtype, levels, 0.0, float(feature.n_levels))
 
 
-def _indicator(feature: Feature) -> Feature:
+def missing_indicator(feature: Feature) -> Feature:
     """Return a two-level feature that says whether this one is missing."""
     return Feature(feature.name, "categorical", np.dtype(bool), pd.Index([False, True], dtype=object), 0.0, 1.0)

@@ -26,9 +26,16 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy
-import scipy.optimize
 
-from mcce.samplers.latent_margins import Floats, Ints, Margin, Utilities, choice_probabilities, read_margin, winning_noise
+from mcce.samplers.latent_margins import (
+    Floats,
+    Ints,
+    Margin,
+    Utilities,
+    choice_probabilities,
+    read_margin,
+    winning_noise,
+)
 from mcce.schema import Table
 
 SMALLEST_EIGENVALUE = 1e-4
@@ -71,7 +78,8 @@ def fit_latent(table: Table) -> LatentModel:
     sizes = [0 if margin is None else margin.n_latents for margin in margins]
     first = np.concatenate([[0], np.cumsum(sizes)]).astype(int)
     seen = [
-        _see(margin, table.matrix[:, j]) if margin is not None and sizes[j] else None for j, margin in enumerate(margins)
+        _see(margin, table.matrix[:, j]) if margin is not None and margin.n_latents else None
+        for j, margin in enumerate(margins)
     ]
     correlation = np.eye(first[-1])
     for i, a in enumerate(seen):
@@ -167,7 +175,7 @@ def _see(margin: Margin | Utilities, values: Floats) -> _Seen:
 
 
 def _coarsen(masses: Floats) -> Ints:
-    """Return the cell of each value: neighbours are joined until 16 cells are left, of as equal a mass as they allow."""
+    """Return the cell of each value: neighbours joined, at most 16, of as equal a mass as possible."""
     if masses.size <= _CELLS:
         return np.arange(masses.size)
     middle = np.cumsum(masses) - masses / 2

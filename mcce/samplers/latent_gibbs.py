@@ -1,11 +1,12 @@
 """Draws of latent normal variables inside what was observed, row by row, as numba kernels.
 
-1. `start_rows` draws a first state. Variables with bounds come one after the other, each from its conditional given
-   the ones before, inside its bounds (the proposal of Geweke, Hajivassiliou and Keane). Utilities come from their margin
-   given which one is largest.
+1. `start_rows` draws a first state, one of a number of particles. A particle's variables come one after the other, each
+   from its conditional given the ones before, inside its bounds, and its weight is the product of the masses inside the
+   bounds (Geweke, Hajivassiliou and Keane; Hajivassiliou, McFadden and Ruud 1996). One particle is kept, by weight.
 2. `sweep_rows` makes Gibbs sweeps: each variable in turn from its conditional given all others, a normal cut to its
-   bounds (Geweke 1991; for utilities McCulloch and Rossi 1994). The last variable comes first, so that a target put
-   last needs no start.
+   bounds (Geweke 1991; for utilities McCulloch and Rossi 1994). Then all of them move along the main axes of their
+   conditional covariance, by a normal step cut to where all bounds hold: strongly correlated variables, which hold
+   each other fast, travel together.
 
 What is allowed: `low <= z <= high` (a point where they are equal), a set of cells for the last variable, and for the
 utilities of a group that the largest one is among the `allowed`. A row's random numbers are Philox words keyed by the
@@ -70,19 +71,19 @@ def _normal_quantile(p):
 
 @_inner
 def _cut_normal(mean, sd, low, high, u):
-    """A normal number between low and high, by inversion in the lower tail; the nearer end if there is no mass."""
+    """Draw a normal number between low and high, and give their mass; without any, the end nearer to the mean."""
     a = (low - mean) / sd
     b = (high - mean) / sd
     upper = a + b > 0.0
     if upper:
         a, b = -b, -a
-    below = _normal_cdf(a)
+    below = _normal_cdf(a) if a > -np.inf else 0.0
     mass = _normal_cdf(b) - below
     x = b
     if mass > _NO_MASS:
         x = min(max(_normal_quantile(below + u * mass), a), b)
     found = mean - sd * x if upper else mean + sd * x
-    return min(max(found, low), high)
+    return min(max(found, low), high), mass
 
 
 @_inner
@@ -92,7 +93,7 @@ def _uniform(key, step, row):
 
 @_inner
 def _in_cells(mean, sd, cuts, cells, u):
-    """A normal number in one of the allowed cells between the cuts."""
+    """Draw a normal number in one of the allowed cells between the cuts."""
     total = 0.0
     for c in range(cells.size):
         if cells[c]:
@@ -104,55 +105,124 @@ def _in_cells(mean, sd, cuts, cells, u):
             last = c
             mass = _normal_cdf((cuts[c + 1] - mean) / sd) - _normal_cdf((cuts[c] - mean) / sd)
             if rest < mass:
-                return _cut_normal(mean, sd, cuts[c], cuts[c + 1], rest / mass)
+                return _cut_normal(mean, sd, cuts[c], cuts[c + 1], rest / mass)[0]
             rest -= mass
-    return _cut_normal(mean, sd, cuts[last], cuts[last + 1], 0.5)
+    return _cut_normal(mean, sd, cuts[last], cuts[last + 1], 0.5)[0]
+
+
+@_inner
+def _propose(z, low, high, winner, slope, sd, group_start, offset, word, step, row):
+    """Draw one particle in place; return its log weight."""
+    weight = 0.0
+    product = 1.0
+    for j in range(z.size):
+        mean = 0.0
+        for k in range(j):
+            mean += slope[j, k] * z[k]
+        floor, ceiling = low[j], high[j]
+        if winner[j] >= 0:
+            if j == winner[j]:
+                for k in range(group_start[j], j):
+                    floor = max(floor, z[k] + offset[k] - offset[j])
+            elif j > winner[j]:
+                ceiling = z[winner[j]] + offset[winner[j]] - offset[j]
+        if floor == ceiling:
+            z[j] = floor
+            weight -= 0.5 * ((floor - mean) / sd[j]) ** 2
+        elif floor == -np.inf and ceiling == np.inf:
+            z[j] = mean + sd[j] * _normal_quantile(_uniform(word, step + j, row))
+        else:
+            z[j], mass = _cut_normal(mean, sd[j], floor, ceiling, _uniform(word, step + j, row))
+            product *= max(mass, _NO_MASS)
+            if product < 1e-10:
+                weight += math.log(product)
+                product = 1.0
+    return weight + math.log(product)
 
 
 @_entry
-def start_rows(z, low, high, allowed, slope, sd, group_end, offset, quantiles, key, draws, rows):
+def start_rows(z, low, high, allowed, slope, sd, group_start, group_end, offset, particles, key, draws, rows):
     """Step 1. `slope` (lower triangle) and `sd` regress each variable on those before it.
 
     group_end[j] is 0 for a variable with bounds, else the end of its group of utilities.
     """
     d = z.shape[1]
+    tried = np.empty(d)
+    winner = np.empty(d, dtype=np.int64)  # of each utility's group; -1 if it is not known
     for i in range(z.shape[0]):
-        word, row = philox(key, draws[i], rows[i])
-        j = 0
-        while j < d:
-            if group_end[j] == 0:
-                z[i, j] = low[i, j]
-                if low[i, j] < high[i, j]:
-                    mean = 0.0
-                    for k in range(j):
-                        mean += slope[j, k] * z[i, k]
-                    z[i, j] = _cut_normal(mean, sd[j], low[i, j], high[i, j], _uniform(word, j, row))
-                j += 1
-                continue
-            winner = -1
+        open_variables = 0
+        for j in range(d):
+            winner[j] = -1
+            if low[i, j] < high[i, j]:
+                open_variables += 1
             n_allowed = 0
-            for k in range(j, group_end[j]):
+            for k in range(group_start[j], group_end[j]):
                 if allowed[i, k]:
-                    winner = k
+                    winner[j] = k
                     n_allowed += 1
-            limit = np.inf
-            if n_allowed == 1:
-                at = _uniform(word, winner, row) * (quantiles.shape[1] - 1)
-                whole = int(at)
-                left = quantiles[winner, whole]
-                z[i, winner] = left + (at - whole) * (quantiles[winner, whole + 1] - left)
-                limit = z[i, winner] + offset[winner]
+            if n_allowed != 1:
+                winner[j] = -1
+        word, row = philox(key, draws[i], rows[i])
+        total = _propose(z[i], low[i], high[i], winner, slope, sd, group_start, offset, word, 0, row)
+        if open_variables == 0:
+            continue
+        for particle in range(1, particles):
+            step = particle * (d + 1)
+            weight = _propose(tried, low[i], high[i], winner, slope, sd, group_start, offset, word, step, row)
+            high_weight = max(total, weight)
+            total = high_weight + math.log(math.exp(total - high_weight) + math.exp(weight - high_weight))
+            if _uniform(word, step + d, row) < math.exp(weight - total):
+                for j in range(d):
+                    z[i, j] = tried[j]
+
+
+@_inner
+def _move(z, axis, pull, low, high, group_start, group_end, offset, cuts, cells, u):
+    """Move along an axis as far as the bounds, the cell and the utilities' present winners allow."""
+    d = z.size
+    first, last = -np.inf, np.inf
+    drift = spread = 0.0
+    for j in range(d):
+        drift -= pull[j] * z[j]
+        spread += pull[j] * axis[j]
+        if group_end[j] == 0:
+            if axis[j] != 0.0:
+                floor, ceiling = low[j], high[j]
+                if j == d - 1 and cells.size > 0:
+                    cell = 0
+                    while cell < cells.size - 1 and cuts[cell + 1] <= z[j]:
+                        cell += 1
+                    floor, ceiling = cuts[cell], cuts[cell + 1]
+                a, b = (floor - z[j]) / axis[j], (ceiling - z[j]) / axis[j]
+                first, last = max(first, min(a, b)), min(last, max(a, b))
+        elif j == group_start[j]:
+            winner = j
             for k in range(j, group_end[j]):
-                if n_allowed != 1 or k != winner:
-                    z[i, k] = _cut_normal(0.0, 1.0, -np.inf, limit - offset[k], _uniform(word, k, row))
-            j = group_end[j]
+                if z[k] + offset[k] > z[winner] + offset[winner]:
+                    winner = k
+            for k in range(j, group_end[j]):
+                closing = axis[k] - axis[winner]
+                if closing != 0.0:
+                    t = (z[winner] + offset[winner] - z[k] - offset[k]) / closing
+                    if closing > 0.0:
+                        last = min(last, t)
+                    else:
+                        first = max(first, t)
+    if first < last:
+        t = _cut_normal(drift / spread, 1.0 / math.sqrt(spread), first, last, u)[0]
+        for j in range(d):
+            moved = z[j] + t * axis[j]
+            z[j] = min(max(moved, low[j]), high[j]) if group_end[j] == 0 else moved
 
 
 @_entry
 def sweep_rows(
-    z, low, high, allowed, precision, group_start, group_end, offset, cuts, cells, sweeps, key, draws, rows
+    z, low, high, allowed, precision, axes, pulls, group_start, group_end, offset, cuts, cells, sweeps, key, draws, rows
 ):
-    """Step 2, in place. `cells` (rows, cells) restricts the last variable; it may have no columns."""
+    """Step 2, in place. `cells` (rows, cells) restricts the last variable; it may have no columns.
+
+    `axes` (any number, variables) are the directions of joint moves, `pulls` the precision matrix times them.
+    """
     d = z.shape[1]
     for i in range(z.shape[0]):
         word, row = philox(key, draws[i], rows[i])
@@ -183,8 +253,14 @@ def sweep_rows(
                         ceiling = best - offset[j]
                     elif best <= best_other:
                         floor = best_other - offset[j]
-                    z[i, j] = _cut_normal(mean, sd, floor, ceiling, u)
+                    z[i, j] = _cut_normal(mean, sd, floor, ceiling, u)[0]
                 elif j == d - 1 and cells.shape[1] > 0:
                     z[i, j] = _in_cells(mean, sd, cuts, cells[i], u)
                 else:
-                    z[i, j] = _cut_normal(mean, sd, low[i, j], high[i, j], u)
+                    z[i, j] = _cut_normal(mean, sd, low[i, j], high[i, j], u)[0]
+            for a in range(axes.shape[0]):
+                u = _uniform(word, step, row)
+                step += 1
+                _move(
+                    z[i], axes[a], pulls[a], low[i], high[i], group_start, group_end, offset, cuts, cells[i], u
+                )

@@ -33,7 +33,6 @@ Ints = npt.NDArray[np.int64]
 ATOM_SHARE = 0.005
 _GRID = np.arange(-6.0, 7.01, 0.5)
 _FINE_GRID = np.arange(-8.0, 8.01, 0.125)
-_QUANTILES = 65
 _KNOTS, _KERNELS = 256, 2048
 
 
@@ -94,11 +93,13 @@ class Margin:
         A number or an ordered level that was not in the training data stands for the threshold at its place, an
         unordered one for the whole line.
         """
-        at = self.position(values)
         if self.ordered:
-            below = self.shares[np.searchsorted(self.values, values)]
-            upto = self.shares[np.searchsorted(self.values, values, side="right")]
+            after = np.searchsorted(self.values, values)
+            found = self.values[np.minimum(after, self.values.size - 1)] == values
+            at = np.where(found, after, -1)
+            below, upto = self.shares[after], self.shares[after + found]
         else:
+            at = self.position(values)
             below = np.where(at < 0, 0.0, self.shares[at])
             upto = np.where(at < 0, 1.0, self.shares[at + 1])
         margin = 0.5 / self.n_rows
@@ -126,14 +127,12 @@ class Utilities:
     shares : their shares of the rows
     offsets : a, solving P(argmax(a + e) = k) = shares[k]
     jacobian : J, derivatives of these probabilities
-    quantiles : (levels, 65) quantiles of e_k given that level k is the argmax
     """
 
     values: Floats
     shares: Floats
     offsets: Floats
     jacobian: Floats
-    quantiles: Floats
 
     @classmethod
     def from_column(cls, column: Column) -> Utilities:
@@ -148,7 +147,7 @@ class Utilities:
             if np.abs(step).max() < 1e-10:
                 break
         offsets -= offsets.mean()
-        return cls(values, shares, offsets, _choices(offsets)[1], _winning_quantiles(offsets))
+        return cls(values, shares, offsets, _choices(offsets)[1])
 
     @property
     def n_latents(self) -> int:
@@ -251,13 +250,3 @@ def _winning_cdf(offsets: Floats, k: int) -> tuple[Floats, Floats]:
         log_density += scipy.special.log_ndtr(noise + offsets[k] - other)
     mass = np.cumsum(np.exp(log_density - log_density.max()))
     return noise + 0.01, mass / mass[-1]
-
-
-def _winning_quantiles(offsets: Floats) -> Floats:
-    """Return quantiles of each level's noise given that it is the argmax."""
-    ranks = np.clip(np.linspace(0.0, 1.0, _QUANTILES), 1e-4, 1 - 1e-4)
-    found = np.empty((offsets.size, _QUANTILES))
-    for k in range(offsets.size):
-        noise, below = _winning_cdf(offsets, k)
-        found[k] = np.interp(ranks, below, noise)
-    return found

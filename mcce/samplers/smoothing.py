@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import log_ndtr, ndtri_exp
+import scipy  # its modules are loaded at their first use, which spares those who need none the wait
 
 from mcce.exceptions import InputError
 from mcce.rng import RowStreams
@@ -30,6 +29,7 @@ Smoothing = Literal["density"] | None
 POINT_MASS = 0.05
 _MOST_DECIMALS = 12
 _BINS = 1000
+_WIDENINGS = 10
 _LEAST_UNIFORM = 2.0**-54
 
 
@@ -84,37 +84,38 @@ def bandwidth(values: Floats) -> float:
         """Estimate the integral of the squared second derivative of the density."""
         t = (gaps / a) ** 2
         kernel = np.exp(-t / 2.0) * (t**2 - 6.0 * t + 3.0)
-        return float(2.0 * pairs @ kernel + 3.0 * n) / (n * (n - 1) * a**5 * np.sqrt(2.0 * np.pi))
+        return float((2.0 * pairs @ kernel + 3.0 * n) / (n * (n - 1) * a**5 * np.sqrt(2.0 * np.pi)))
 
     def t(b: float) -> float:
         """Estimate the integral of the squared third derivative of the density."""
         u = (gaps / b) ** 2
         kernel = np.exp(-u / 2.0) * (u**3 - 15.0 * u**2 + 45.0 * u - 15.0)
-        return -float(2.0 * pairs @ kernel - 15.0 * n) / (n * (n - 1) * b**7 * np.sqrt(2.0 * np.pi))
+        return float((15.0 * n - 2.0 * pairs @ kernel) / (n * (n - 1) * b**7 * np.sqrt(2.0 * np.pi)))
 
-    rule_of_thumb = 0.9 * scale * n**-0.2
-    curvature, slope = s(0.920 * 1.349 * scale * n ** (-1 / 7)), t(0.912 * 1.349 * scale * n ** (-1 / 9))
+    rule_of_thumb: float = 0.9 * scale * float(n) ** -0.2
+    curvature, slope = s(1.24 * scale * n ** (-1 / 7)), t(1.23 * scale * n ** (-1 / 9))
     if not (curvature > 0.0 and slope > 0.0):
         return rule_of_thumb
     ratio = 1.357 * (curvature / slope) ** (1 / 7)
 
     def equation(h: float) -> float:
         inner = s(ratio * h ** (5 / 7))
-        return (2.0 * np.sqrt(np.pi) * n * inner) ** -0.2 - h if inner > 0.0 else np.inf
+        return float((2.0 * np.sqrt(np.pi) * n * inner) ** -0.2 - h) if inner > 0.0 else np.inf
 
-    low, high = 0.05 * rule_of_thumb, 2.0 * rule_of_thumb
-    if not equation(low) > 0.0 > equation(high):
+    high = 1.144 * scale * float(n) ** -0.2  # the best for a normal density of which `scale` is the spread
+    low = 0.1 * high
+    for _ in range(_WIDENINGS):
+        low, high = (low if equation(low) > 0.0 else low / 2.0), (high if equation(high) < 0.0 else high * 2.0)
+    if not np.inf > equation(low) > 0.0 > equation(high):
         return rule_of_thumb
-    if np.isinf(equation(low)):
-        return rule_of_thumb
-    return float(brentq(equation, low, high, xtol=1e-10 * rule_of_thumb))
+    return float(scipy.optimize.brentq(equation, low, high, xtol=1e-10 * rule_of_thumb))
 
 
 def _binned_gaps(values: Floats) -> tuple[Floats, Floats]:
     """Return the distances between bins and how many pairs of values lie that far apart."""
     width = (values.max() - values.min()) * 1.01 / _BINS
-    bins = np.floor((values - values.min()) / width)
-    counts = np.bincount(bins.astype(np.intp), minlength=_BINS).astype(np.float64)
+    bins = np.trunc(values / width)
+    counts = np.bincount((bins - bins.min()).astype(np.intp), minlength=_BINS).astype(np.float64)
     pairs = np.correlate(counts, counts, "full")[counts.size - 1 :]
     pairs[0] = (counts * (counts - 1.0)).sum() / 2.0
     return np.arange(pairs.size) * width, pairs
@@ -134,8 +135,8 @@ def truncated_normal(mean: Floats, sd: float, low: Floats, high: Floats, uniform
     mirrored = a > -b  # work in the lower tail, where logarithms of probabilities lose nothing
     a, b = np.where(mirrored, -b, a), np.where(mirrored, -a, b)
     u = np.maximum(uniform, _LEAST_UNIFORM)
-    log_p = np.logaddexp(log_ndtr(a) + np.log1p(-u), log_ndtr(b) + np.log(u))
-    z = np.clip(ndtri_exp(np.minimum(log_p, 0.0)), a, b)
+    log_p = np.logaddexp(scipy.special.log_ndtr(a) + np.log1p(-u), scipy.special.log_ndtr(b) + np.log(u))
+    z = np.clip(scipy.special.ndtri_exp(np.minimum(log_p, 0.0)), a, b)
     return np.asarray(mean + sd * np.where(mirrored, -z, z))
 
 
@@ -143,7 +144,7 @@ def log_normal_mass(a: Floats, b: Floats) -> Floats:
     """Return the log of the standard normal probability between a and b, without cancellation."""
     mirrored = a > -b
     a, b = np.where(mirrored, -b, a), np.where(mirrored, -a, b)
-    upper = log_ndtr(b)
+    lower, upper = scipy.special.log_ndtr(a), scipy.special.log_ndtr(b)
     with np.errstate(divide="ignore", invalid="ignore"):
-        mass = upper + np.log(-np.expm1(np.where(np.isneginf(upper), 0.0, log_ndtr(a) - upper)))
+        mass = upper + np.log(-np.expm1(np.where(np.isneginf(upper), 0.0, lower - upper)))
     return np.asarray(mass)

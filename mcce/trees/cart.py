@@ -31,11 +31,15 @@ def grow(
     min_leaf: int = 5,
     max_depth: int | None = None,
     cp: float | None = None,
+    rows: npt.NDArray[np.int64] | None = None,
+    max_features: int | None = None,
+    random_key: int = 0,
 ) -> Tree:
     """Grow a tree for `target` on the columns of `given`.
 
     An ordered or two-level target is treated as a number (for two levels that is Gini), a target with more unordered
-    levels as classes. The target must not have missing values.
+    levels as classes. The target must not have missing values. `rows`, ascending and possibly repeated, grows the tree on
+    a bootstrap sample; with `max_features` each node tries so many columns, drawn with `random_key`.
     """
     announce_compiling()
     ranking = Ranking.of(given)
@@ -43,6 +47,10 @@ def grow(
     how, slot = ranking.how[positions], ranking.slot[positions]
     kept_sorted = np.flatnonzero(how == kernels.SORTED)
     packed = ranking.packed[slot[kept_sorted]]  # a copy, which growing partitions
+    if rows is not None:
+        repeats = np.bincount(rows, minlength=given.n_rows)
+        parts = [np.repeat(column, repeats[column & np.uint64(kernels.ROW)]) for column in packed]
+        packed = np.array(parts, dtype=np.uint64).reshape(kept_sorted.size, rows.size)
     slot[kept_sorted] = np.arange(kept_sorted.size)
     columns = kernels.Columns(
         how,
@@ -53,18 +61,30 @@ def grow(
         ranking.values,
         ranking.offset[positions],
     )
-    response = np.ascontiguousarray(target.values, dtype=np.float64)
+    response = target.values - np.clip(0.0, np.min(target.values), np.max(target.values))  # no digits lost to an offset
     if np.isnan(response).any():
         raise InputError(f"the target {target.feature.name!r} of a tree has missing values; model them apart.")
     n_levels = target.feature.n_levels
     n_classes = n_levels if target.feature.kind == "categorical" and n_levels > 2 else 0
-    labels = response.astype(np.int64) if n_classes else np.empty(0, dtype=np.int64)
-    n = response.size
+    labels = target.values.astype(np.int64) if n_classes else np.empty(0, dtype=np.int64)
+    n = response.size if rows is None else rows.size
     deepest = n // min_leaf + 1 if max_depth is None else min(max_depth, n // min_leaf + 1)
     nodes = _node_arrays(columns, n, min_leaf)
     work = _work_arrays(columns, n, n_classes, deepest)
+    if rows is not None:
+        work = work._replace(order=rows.astype(np.int32), side=np.empty(response.size, dtype=np.uint8))
     n_nodes, n_masks = kernels.grow_nodes(
-        columns, nodes, work, response, labels, n_classes, min_split, min_leaf, deepest
+        columns,
+        nodes,
+        work,
+        response,
+        labels,
+        n_classes,
+        min_split,
+        min_leaf,
+        deepest,
+        how.size if max_features is None else max_features,
+        np.uint64(random_key),
     )
     used = {name: array[: n_masks if name == "masks" else n_nodes].copy() for name, array in nodes._asdict().items()}
     tree = Tree(**used, donors=work.order)

@@ -6,7 +6,8 @@
    classes, Gini for more. Each side keeps at least `min_leaf` rows; only a strictly better cut replaces the best one,
    so the first variable and the first cut win ties. Missing values are tried on both sides.
 3. Unordered levels are runs too, put in order first: by mean response for numbers and two classes, where the best
-   of all subsets is a cut of that order (Fisher 1958; Breiman et al. 1984, theorem 4.5). For more classes all
+   of all subsets is a cut of that order (Fisher 1958; Breiman et al. 1984, theorem 4.5; with `min_leaf` > 1 the best
+   admissible cut of that order is taken, though another subset may be better). For more classes all
    subsets are tried for up to 8 levels in the node; above that the levels are ordered by the first principal
    component of their class shares (Coppersmith, Hong and Hosking 1999).
 4. The node's rows, and every sorted column, are partitioned stably.
@@ -28,12 +29,14 @@ import numpy as np
 from numba import njit, types, uint64
 from numba.extending import intrinsic
 
+from mcce.rng import multiply_high, philox
+
 HISTOGRAM, SORTED, UNORDERED, PAIR = 0, 1, 2, 3
 LEAF = -1
 MAX_SUBSET_LEVELS = 8
 _POWER_STEPS = 60
 _SMALLEST_GAIN = 1e-12  # of the node's impurity: less than that is rounding, not improvement
-_ROW = 0xFFFFFFFF
+ROW = 0xFFFFFFFF  # the row in a sorted entry, rank << 32 | row
 _NO_RANK = 0xFFFFFFFFFFFFFFFF
 _ABSENT = 2
 
@@ -127,7 +130,7 @@ def _collect_sorted(packed, slot, start, end, response, mean, run_code, run_n, r
     for i in range(start, end):
         entry = packed[slot, i]
         rank = entry >> uint64(32)
-        value = response[np.int64(entry & uint64(_ROW))] - mean
+        value = response[np.int64(entry & uint64(ROW))] - mean
         if rank == last:
             run_n[runs] += 1
             run_sum[runs] += value
@@ -178,7 +181,7 @@ def _classes_by_order(packed, slot, start, end, labels, run_code, run_n, classes
     for i in range(start, end):
         entry = packed[slot, i]
         rank = entry >> uint64(32)
-        classes[i - start] = labels[np.int64(entry & uint64(_ROW))]
+        classes[i - start] = labels[np.int64(entry & uint64(ROW))]
         if rank == last:
             run_n[runs] += 1
         else:
@@ -373,7 +376,7 @@ def _mark_sides(codes, packed, how, slot, n_values, order, start, end, cut, miss
     for i in range(start, end):
         if how == SORTED:
             entry = packed[slot, i]
-            row = np.int64(entry & uint64(_ROW))
+            row = np.int64(entry & uint64(ROW))
             code = np.int64(entry >> uint64(32))
         else:
             row = np.int64(order[i])
@@ -407,7 +410,7 @@ def _partition_sorted(packed, slot, start, end, side, spare):
     kept = 0
     for i in range(start, end):
         entry = packed[slot, i]
-        goes_left = side[np.int64(entry & uint64(_ROW))]
+        goes_left = side[np.int64(entry & uint64(ROW))]
         packed[slot, at] = entry
         spare[kept] = entry
         at += goes_left
@@ -436,7 +439,9 @@ def _threshold(values, offset, cut, after):
     if after < 0:
         return np.inf
     low, high = values[offset + cut], values[offset + after]
-    middle = low + (high - low) / 2
+    middle = low / 2 + high / 2  # the sum of both could overflow
+    if not low < middle < high:
+        middle = low + (high - low) / 2
     return middle if middle > low else high
 
 
@@ -444,20 +449,34 @@ def _threshold(values, offset, cut, after):
 
 
 @_inner
+def _shuffle(active, depth, n_here, n_looked, key, node):
+    """Bring `n_looked` of the columns in a row of `active`, drawn at random, to its front."""
+    for a in range(n_looked):
+        left = uint64(n_here - a)
+        chosen = a + np.int64(multiply_high(philox(key, uint64(node), uint64(a))[0], left))
+        f = active[depth, chosen]
+        active[depth, chosen] = active[depth, a]
+        active[depth, a] = f
+
+
+@_inner
 def _summarise_numbers(order, start, end, response, centred):
-    """Centre the node's responses; return (mean, sum of squares around it)."""
+    """Centre the node's responses; return (mean, sum of squares around it).
+
+    The first one is taken off before averaging, so that equal responses are centred to exact zeros.
+    """
     m = end - start
+    first = response[order[start]]
     mean = 0.0
     for i in range(m):
-        centred[i] = response[order[start + i]]
+        centred[i] = response[order[start + i]] - first
         mean += centred[i]
     mean /= m
     spread = 0.0
     for i in range(m):
         centred[i] -= mean
         spread += centred[i] * centred[i]
-    rounding = 4e-16 * abs(mean)
-    return mean, spread if spread > m * rounding * rounding else 0.0
+    return first + mean, spread
 
 
 @_inner
@@ -478,8 +497,11 @@ def _summarise_classes(order, start, end, labels, n_classes, in_node, present):
 
 
 @_entry
-def grow_nodes(columns, nodes, work, response, labels, n_classes, min_split, min_leaf, max_depth):
-    """Grow the whole tree; return the number of nodes and of mask words."""
+def grow_nodes(columns, nodes, work, response, labels, n_classes, min_split, min_leaf, max_depth, n_tried, random_key):
+    """Grow the whole tree; return the number of nodes and of mask words.
+
+    Each node tries `n_tried` of its columns, drawn by the generator at `random_key`, or all of them if it has no more.
+    """
     codes, packed = columns.codes, columns.packed
     order, stack, active, n_active, level_side = (
         work.order,
@@ -529,7 +551,11 @@ def grow_nodes(columns, nodes, work, response, labels, n_classes, min_split, min
         best = _SMALLEST_GAIN * (impurity if n_classes else impurity / m)
         split = cut = after = missing_side = np.int64(-1)
         below = 0
-        for a in range(n_active[depth]):
+        n_here = n_active[depth]
+        n_looked = min(n_tried, n_here)
+        if n_looked < n_here:
+            _shuffle(active, depth, n_here, n_looked, random_key, node)
+        for a in range(n_looked):
             f = np.int64(active[depth, a])
             how, slot, levels = columns.how[f], columns.slot[f], columns.n_values[f]
             if n_classes:
@@ -617,6 +643,9 @@ def grow_nodes(columns, nodes, work, response, labels, n_classes, min_split, min
                 cut = run_code[at] if at >= 0 else -1
                 after = run_code[at + 1] if at + 1 < runs else -1
                 missing_side = goes_left
+        for a in range(n_looked, n_here):
+            active[depth + 1, below] = active[depth, a]
+            below += 1
         n_active[depth + 1] = below
         if split < 0:
             continue

@@ -21,7 +21,6 @@ from mcce.trees.kernels import HISTOGRAM, PAIR, SORTED, UNORDERED
 
 MAX_BINS = 1024  # a numeric column with more distinct values is kept sorted
 MAX_LEVELS = 65_535
-ROW_BITS = 32  # a sorted entry packs rank and row: rank << 32 | row
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ def _rank(table: Table) -> Ranking:
     packed = np.empty((by_order.size, n), dtype=np.uint64)
     rows = np.arange(n, dtype=np.uint64)
     for j in by_order:
-        packed[slot[j]] = np.sort(ranked[j][1].astype(np.uint64) << np.uint64(ROW_BITS) | rows)
+        packed[slot[j]] = np.sort(ranked[j][1].astype(np.uint64) << np.uint64(32) | rows)
     sizes = np.array([len(values) for values, _ in ranked], dtype=np.int64)
     values = np.concatenate([values for values, _ in ranked]) if ranked else np.empty(0)
     return Ranking(how, slot, sizes, codes, packed, values, np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64))
@@ -108,9 +107,9 @@ def _distinct(column: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64],
     if column.size == 0:
         return np.empty(0), np.empty(0, dtype=np.int64)
     low, high = column.min(), column.max()
-    if high - low <= 4 * column.size + 1024:
+    if high <= low + (4 * column.size + 1024):
         shifted = (column - low).astype(np.int64)
-        if (shifted == column - low).all():  # whole numbers in a short range are counted, not sorted
+        if (low + shifted == column).all():  # whole numbers in a short range are counted, not sorted
             present = np.zeros(int(high - low) + 1, dtype=bool)
             present[shifted] = True
             return low + np.flatnonzero(present), (np.cumsum(present) - 1)[shifted]

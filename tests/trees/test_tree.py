@@ -62,9 +62,7 @@ def own_leaf(tree):
 
 def fitted(n, seed, *, factors, missing, target="number", **limits):
     rng = np.random.default_rng(seed)
-    frame = pd.DataFrame(
-        {"x": rng.normal(size=n), "k": rng.integers(0, 9, n), "z": rng.normal(size=n).round(2)}
-    )
+    frame = pd.DataFrame({"x": rng.normal(size=n), "k": rng.integers(0, 9, n), "z": rng.normal(size=n).round(2)})
     if factors:
         frame["job"] = LETTERS[rng.integers(0, 7, n)]
         frame["grade"] = pd.Categorical.from_codes(rng.integers(0, 4, n), LETTERS[:4], ordered=True)
@@ -178,9 +176,7 @@ def test_a_row_s_draw_depends_on_its_own_stream_and_leaf_alone(three_leaves):
     values = table.matrix[tree.donors, 1]
     whole = tree.draw(leaf, values, RowStreams.from_seed(2, 500))
     order = np.random.default_rng(2).permutation(500)[:200]
-    assert np.array_equal(
-        tree.draw(leaf[order], values, RowStreams.from_seed(2, 500).take(order)), whole[order]
-    )
+    assert np.array_equal(tree.draw(leaf[order], values, RowStreams.from_seed(2, 500).take(order)), whole[order])
 
 
 def test_two_draws_are_independent(three_leaves):
@@ -196,9 +192,7 @@ def within(tree, table, x, low, high, levels=None, seed=4):
     n = len(x)
     leaf = tree.route(np.asarray(x, dtype=float)[:, None])
     levels = np.empty((n, 0), dtype=bool) if levels is None else levels
-    return tree.draw_within(
-        leaf, table.matrix[tree.donors, 1], RowStreams.from_seed(seed, n), low, high, levels
-    )
+    return tree.draw_within(leaf, table.matrix[tree.donors, 1], RowStreams.from_seed(seed, n), low, high, levels)
 
 
 def test_draws_within_bounds_are_uniform_over_the_allowed_donors(three_leaves):
@@ -220,9 +214,7 @@ def test_each_row_has_its_own_bounds_and_no_donor_gives_nan(three_leaves):
     high = low + rng.uniform(0, 60, n)
     drawn = within(tree, table, x, low, high)
     y = table.matrix[:, 1]
-    possible = np.array(
-        [((table.matrix[:, 0] == g) & (y >= a) & (y <= b)).any() for g, a, b in zip(x, low, high)]
-    )
+    possible = np.array([((table.matrix[:, 0] == g) & (y >= a) & (y <= b)).any() for g, a, b in zip(x, low, high)])
     assert possible.any()
     assert (~possible).any()
     assert np.array_equal(np.isnan(drawn), ~possible)

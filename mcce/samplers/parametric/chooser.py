@@ -94,7 +94,7 @@ class ParametricSampler(ConditionalSampler):
         return _METHODS[method](proper=self.proper, random_state=self.random_state)
 
 
-_METHODS: dict[str, type[Any]] = {
+_METHODS: dict[str, type[NormRankSampler | LogregSampler | PolyregSampler | PolrSampler]] = {
     "normrank": NormRankSampler,
     "logreg": LogregSampler,
     "polyreg": PolyregSampler,

@@ -70,12 +70,11 @@ class Design:
             elif seen.size and seen[0] != 0.0 and keep_constants:
                 numbers.append((j, NUMBER, float(seen[0]), float(seen[0])))
         columns = numbers + factors
-        source, code, fill, constant = zip(*columns) if columns else ((), (), (), ())
         return cls(
-            np.array(source, dtype=np.int64),
-            np.array(code, dtype=np.int64),
-            np.array(fill, dtype=np.float64),
-            np.array(constant, dtype=np.float64),
+            np.array([column[0] for column in columns], dtype=np.int64),
+            np.array([column[1] for column in columns], dtype=np.int64),
+            np.array([column[2] for column in columns], dtype=np.float64),
+            np.array([column[3] for column in columns], dtype=np.float64),
         )
 
     @property
@@ -161,6 +160,4 @@ def augmented(x: Floats, y: Ints, n_classes: int) -> Rows:
     if x.shape[1] == 0 or n_classes < 2:
         return Rows(x, y, np.ones(y.size))
     extra = augmentation(x, n_classes)
-    return Rows(
-        np.vstack([x, extra.x]), np.concatenate([y, extra.y]), np.concatenate([np.ones(y.size), extra.weight])
-    )
+    return Rows(np.vstack([x, extra.x]), np.concatenate([y, extra.y]), np.concatenate([np.ones(y.size), extra.weight]))

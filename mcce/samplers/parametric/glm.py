@@ -2,8 +2,8 @@
 
 1. Centre and scale the design columns, so that only the shape of the problem is left; coefficients are carried back.
 2. Newton's method with step halving. Both log-likelihoods are concave (the cumulative one in slopes and thresholds
-   together: Pratt 1981, "Concavity of the log likelihood"), and with augmented rows (`mcce.samplers.parametric.design`) they
-   have exactly one maximum, so the answer does not depend on the way there.
+   together: Pratt 1981, "Concavity of the log likelihood"), and with augmented rows (design.py) they have exactly one
+   maximum, so the answer does not depend on the way there.
 3. Stop after the Newton decrement falls below 1e-12, in units of the log-likelihood, and one more step.
 
 Many classes on many columns make the Hessian large: beyond `DENSE` coefficients the Newton step of the multinomial
@@ -16,14 +16,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, log_expit
+import scipy
 
 from mcce.exceptions import MCCEError
 from mcce.samplers.base import Floats
-from mcce.samplers.parametric.design import Ints, Rows
+from mcce.samplers.parametric.design import Rows
 
 DENSE = 400
 _MOST_STEPS = 200
+_MOST_HALVINGS = 60
 _DECREMENT = 1e-12
 
 Step = Callable[[Floats], tuple[Floats, float]]
@@ -39,11 +40,13 @@ class Multinomial:
 
     `intercept` has an entry and `coef` a row for every class but the first; `covariance` is the inverse information
     in the order of ``np.column_stack([intercept, coef]).ravel()``, or None if it was not asked for.
+    `converged` is False if Newton's method stopped short of the maximum.
     """
 
     intercept: Floats
     coef: Floats
     covariance: Floats | None = None
+    converged: bool = True
 
 
 def log_softmax(eta: Floats) -> Floats:
@@ -79,13 +82,13 @@ def fit_multinomial(rows: Rows, n_classes: int, *, covariance: bool = False) -> 
     shares = np.bincount(rows.y, w, n_classes)
     start = np.zeros((m, q))
     start[:, 0] = np.log(shares[1:] / shares[0])
-    theta = _maximise(value, step, start.ravel())
+    theta, converged = _maximise(value, step, start.ravel())
     coef = theta.reshape(m, q) @ back.T
     if not covariance:
-        return Multinomial(coef[:, 0], coef[:, 1:])
+        return Multinomial(coef[:, 0], coef[:, 1:], converged=converged)
     spread = np.kron(np.eye(m), back)
     inverse = _solve(_information(x, w, np.exp(log_p(theta)[:, 1:])), np.eye(m * q))
-    return Multinomial(coef[:, 0], coef[:, 1:], spread @ inverse @ spread.T)
+    return Multinomial(coef[:, 0], coef[:, 1:], spread @ inverse @ spread.T, converged)
 
 
 def _information(x: Floats, w: Floats, p: Floats) -> Floats:
@@ -108,7 +111,8 @@ def _solve_by_conjugate_gradients(x: Floats, w: Floats, p: Floats, gradient: Flo
     move, residual = np.zeros_like(gradient), gradient.copy()
     ahead = np.einsum("kij,kj->ki", inverses, residual)
     direction, size = ahead, float((residual * ahead).sum())
-    enough = 1e-10 * size
+    # in units of the log-likelihood, like the decrement; the nearer the maximum, the more exact a step pays
+    enough = max(size * min(1e-3, size), 1e-4 * _DECREMENT)
     for _ in range(gradient.size):
         if size <= enough:
             break
@@ -137,7 +141,8 @@ class Cumulative:
 
 def _log_between(upper: Floats, lower: Floats) -> Floats:
     """Return log(F(upper) - F(lower)), F the logistic distribution function, without cancellation."""
-    return np.asarray(log_expit(upper) + log_expit(-lower) + np.log(-np.expm1(lower - upper)))
+    outer = scipy.special.log_expit(upper) + scipy.special.log_expit(-lower)
+    return np.asarray(outer + np.log(-np.expm1(lower - upper)))
 
 
 def fit_cumulative(rows: Rows, n_classes: int) -> Cumulative:
@@ -170,11 +175,11 @@ def fit_cumulative(rows: Rows, n_classes: int) -> Cumulative:
         up, low = bounds(theta)
         gap = -np.expm1(low - up)
         # densities at the two bounds over the probability between them
-        at_up = np.exp(log_expit(-up) - log_expit(-low)) / gap
-        at_low = np.exp(log_expit(low) - log_expit(up)) / gap
+        at_up = np.exp(scipy.special.log_expit(-up) - scipy.special.log_expit(-low)) / gap
+        at_low = np.exp(scipy.special.log_expit(low) - scipy.special.log_expit(up)) / gap
         gradient = above.T @ (w * at_up) - below.T @ (w * at_low)
-        curve_up = w * (at_up**2 - at_up * (1.0 - 2.0 * expit(up)))
-        curve_low = w * (at_low**2 + at_low * (1.0 - 2.0 * expit(low)))
+        curve_up = w * (at_up**2 - at_up * (1.0 - 2.0 * scipy.special.expit(up)))
+        curve_low = w * (at_low**2 + at_low * (1.0 - 2.0 * scipy.special.expit(low)))
         cross = (above * (w * at_up * at_low)[:, None]).T @ below
         information = (above * curve_up[:, None]).T @ above + (below * curve_low[:, None]).T @ below
         move = _solve(information - cross - cross.T, gradient)
@@ -182,7 +187,9 @@ def fit_cumulative(rows: Rows, n_classes: int) -> Cumulative:
 
     shares = np.cumsum(np.bincount(rows.y, w, n_classes))
     start = np.concatenate([np.zeros(p), np.log(shares[:-1] / (shares[-1] - shares[:-1]))])
-    theta = _maximise(value, step, start)
+    theta, converged = _maximise(value, step, start)
+    if not converged:
+        raise NoMaximumError("Newton's method did not reach the maximum of the likelihood.")
     coef = theta[:p] * np.diag(back)[1:]
     return Cumulative(theta[p:] - back[0, 1:] @ theta[:p], coef)
 
@@ -200,34 +207,38 @@ def _standardised(rows: Rows) -> tuple[Floats, Floats]:
     return np.column_stack([np.ones(rows.y.size), (rows.x - centre) / scale]), back
 
 
-def _maximise(value: Callable[[Floats], float], step: Step, theta: Floats) -> Floats:
+def _maximise(value: Callable[[Floats], float], step: Step, theta: Floats) -> tuple[Floats, bool]:
+    """Return the best parameters found (steps 2 and 3), and whether they are the maximum."""
     now = value(theta)
     for _ in range(_MOST_STEPS):
         move, decrement = step(theta)
-        if not np.isfinite(decrement):
-            break
         if decrement <= _DECREMENT:
-            return theta + move
-        for _ in range(60):
-            reached = value(theta + move)
+            return theta + move, True
+        reached = value(theta + move)
+        for _ in range(_MOST_HALVINGS):
             if reached >= now - 1e-12 * (1.0 + abs(now)):
                 break
             move = move / 2.0
+            reached = value(theta + move)
+        else:
+            break
         theta, now = theta + move, reached
-    raise NoMaximumError("Newton's method did not reach the maximum of the likelihood.")
+    return theta, False
+
+
+def cholesky(matrix: Floats) -> Floats:
+    """Return the Cholesky factor; what is singular to rounding gets the smallest ridge that helps."""
+    scale = np.sqrt(np.maximum(np.diag(matrix), np.finfo(float).tiny))
+    scaled = matrix / np.outer(scale, scale)
+    if np.isfinite(scaled).all():
+        for ridge in (0.0, *10.0 ** np.arange(-14.0, 1.0)):
+            try:
+                return np.linalg.cholesky(scaled + ridge * np.eye(scale.size)) * scale[:, None]
+            except np.linalg.LinAlgError:
+                continue
+    raise NoMaximumError("the information matrix of the likelihood is not finite and positive definite.")
 
 
 def _solve(information: Floats, right: Floats) -> Floats:
-    """Solve a positive definite system; what is singular to rounding gets the smallest ridge that helps."""
-    scale = np.sqrt(np.maximum(np.diag(information), np.finfo(float).tiny))
-    scaled = information / np.outer(scale, scale)
-    if not np.isfinite(scaled).all():
-        raise NoMaximumError("the information matrix of the likelihood is not finite.")
-    for ridge in (0.0, *10.0 ** np.arange(-14.0, 1.0)):
-        try:
-            root = np.linalg.cholesky(scaled + ridge * np.eye(scale.size))
-        except np.linalg.LinAlgError:
-            continue
-        right_scaled = (right.T / scale).T
-        return np.asarray((np.linalg.solve(root.T, np.linalg.solve(root, right_scaled)).T / scale).T)
-    raise NoMaximumError("the information matrix of the likelihood is not positive definite.")
+    root = cholesky(information)
+    return np.asarray(np.linalg.solve(root.T, np.linalg.solve(root, right)))

@@ -15,8 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import solve_triangular
-from scipy.special import chdtri
+import scipy
 
 from mcce.rng import RowStreams
 from mcce.samplers.base import Floats, Within
@@ -40,7 +39,7 @@ class LinearFit:
     def draw(self, streams: RowStreams) -> tuple[Floats, float]:
         """Return parameters drawn from their posterior (step 3); takes one stream for each coefficient."""
         uniform = float(streams.uniform()[0])
-        chi2 = float(chdtri(max(self.n_rows - self.beta.size, 1), 1.0 - uniform))
+        chi2 = float(scipy.special.chdtri(max(self.n_rows - self.beta.size, 1), 1.0 - uniform))
         sigma = float(np.sqrt(self.rss / chi2)) if self.rss > 0.0 else 0.0
         return self.beta + sigma * self.root @ streams.normal(), sigma
 
@@ -52,7 +51,7 @@ def fit_linear(x: Floats, y: Floats) -> LinearFit:
     # the ridge as k more rows: a QR decomposition then never squares the condition number
     length = np.sqrt((design**2).sum(axis=0))
     q, r = np.linalg.qr(np.vstack([design / length, np.sqrt(RIDGE) * np.eye(k)]))
-    root = np.asarray(solve_triangular(r, np.eye(k))) / length[:, None]
+    root = np.linalg.solve(r, np.eye(k)) / length[:, None]
     beta = root @ (q[:n].T @ y)
     if np.ptp(y) == 0.0:
         # a constant needs no regression, and the ridge would pull it towards zero

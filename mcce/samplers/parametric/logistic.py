@@ -9,6 +9,10 @@ Only levels that occur in the training rows have a probability.
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from dataclasses import replace
+from typing import ClassVar
+
 import numpy as np
 
 from mcce.rng import RowStreams
@@ -18,6 +22,7 @@ from mcce.samplers.parametric.glm import (
     Cumulative,
     Multinomial,
     NoMaximumError,
+    cholesky,
     fit_cumulative,
     fit_multinomial,
     log_softmax,
@@ -34,6 +39,7 @@ class _LevelSampler(RegressionSampler):
     """
 
     handles = frozenset({"categorical", "ordered"})
+    bootstraps: ClassVar[bool] = True
 
     n_levels_: int
     classes_: Ints
@@ -62,11 +68,9 @@ class _LevelSampler(RegressionSampler):
         if classes.size > 1:
             self.fit_classes(x, codes.astype(np.int64), varies, target)
 
-    bootstraps = True
-
+    @abstractmethod
     def fit_classes(self, x: Floats, codes: Ints, varies: Bools, target: Column) -> None:
         """Fit the levels that occur, by their number among these; columns that do not vary get the coefficient 0."""
-        raise NotImplementedError
 
     def fit_multinomial(self, x: Floats, codes: Ints, varies: Bools, *, covariance: bool = False) -> Multinomial:
         """Fit a multinomial logit to the augmented rows, after shifting and scaling the columns."""
@@ -75,7 +79,15 @@ class _LevelSampler(RegressionSampler):
         fitted = fit_multinomial(rows, n_classes, covariance=covariance)
         coef = np.zeros((n_classes - 1, x.shape[1]))
         coef[:, varies] = fitted.coef
-        return Multinomial(fitted.intercept, coef, fitted.covariance)
+        return Multinomial(fitted.intercept, coef, fitted.covariance, fitted.converged)
+
+    def fit_rescaled(self, x: Floats, codes: Ints, varies: Bools) -> None:
+        """Fit a multinomial logit, with each column that has values outside [0, 1] mapped to [0, 1]."""
+        # augmented rows stay inside the range of the columns, so the map can be read off the training rows
+        rescaled = ((x.min(axis=0) < 0.0) | (x.max(axis=0) > 1.0)) & varies
+        self.shift_ = np.where(rescaled, x.min(axis=0), 0.0)
+        self.scale_ = np.where(rescaled, np.ptp(x, axis=0), 1.0)
+        self.model_ = self.fit_multinomial(x, codes, varies)
 
     def log_probabilities(self, given: Table) -> Floats:
         """Return the log probability of every level, for each row; the target is taken not to be missing."""
@@ -97,7 +109,8 @@ class _LevelSampler(RegressionSampler):
 
     def supports_complete(self, given: Table, values: Floats) -> Bools:
         """Return whether each level occurs in the training rows and its probability does not vanish."""
-        return self.log_density_complete(given, values) > np.log(np.finfo(float).tiny)
+        likely: Bools = self.log_density_complete(given, values) > np.log(np.finfo(float).tiny)
+        return likely
 
     def log_density_complete(self, given: Table, values: Floats) -> Floats:
         """Return the log probability of each level; -inf for what is no level."""
@@ -142,7 +155,8 @@ class LogregSampler(_LevelSampler):
 
     Attributes
     ----------
-    model_ : intercept, coefficients (of the centred columns) and covariance; None for a target with one level.
+    model_ : intercept, coefficients of the centred columns, and their covariance (with two levels, or `proper`);
+        None for a target with one level.
     shift_ : the column means.
     classes_ : codes of the levels that occur; the first is the base.
 
@@ -161,9 +175,9 @@ class LogregSampler(_LevelSampler):
     --------
     >>> import mcce
     >>> loans = mcce.datasets.load_loans()
-    >>> sampler = {"defaulted": "logreg", "*": "cart"}
+    >>> sampler = {"defaulted_last_year": "logreg", "*": "cart"}
     >>> chain = mcce.ChainModel(sampler=sampler, fixed=["age", "sex"], random_state=1).fit(loans.X)
-    >>> chain.samplers_["defaulted"].classes_
+    >>> chain.samplers_["defaulted_last_year"].classes_
     array([0, 1])
     """
 
@@ -172,13 +186,13 @@ class LogregSampler(_LevelSampler):
     def fit_classes(self, x: Floats, codes: Ints, varies: Bools, target: Column) -> None:
         """Centre, augment and fit; draw the coefficients if they are to be `proper`."""
         self.shift_ = x.mean(axis=0)
-        fitted = self.fit_multinomial(x, codes, varies, covariance=True)
+        fitted = self.fit_multinomial(x, codes, varies, covariance=self.proper or self.classes_.size == 2)
         if self.proper:
             assert fitted.covariance is not None
             streams = self.proper_streams(target, fitted.covariance.shape[0])
-            moved = np.linalg.cholesky(fitted.covariance) @ streams.normal()
+            moved = cholesky(fitted.covariance) @ streams.normal()
             moved = moved.reshape(fitted.intercept.size, -1)
-            fitted = Multinomial(fitted.intercept + moved[:, 0], fitted.coef + moved[:, 1:], fitted.covariance)
+            fitted = replace(fitted, intercept=fitted.intercept + moved[:, 0], coef=fitted.coef + moved[:, 1:])
         self.model_ = fitted
 
 
@@ -216,19 +230,15 @@ class PolyregSampler(_LevelSampler):
     --------
     >>> import mcce
     >>> loans = mcce.datasets.load_loans()
-    >>> chain = mcce.ChainModel(sampler={"job": "polyreg", "*": "cart"}, fixed=["age"], random_state=1).fit(loans.X)
-    >>> set(chain.sample(n=50)["job"]) <= set(loans.X["job"])
+    >>> sampler = {"employment": "polyreg", "*": "cart"}
+    >>> chain = mcce.ChainModel(sampler=sampler, fixed=["age"], random_state=1).fit(loans.X)
+    >>> set(chain.sample(n=50)["employment"]) <= set(loans.X["employment"])
     True
     """
 
     def fit_classes(self, x: Floats, codes: Ints, varies: Bools, target: Column) -> None:
         """Rescale, augment and fit."""
-        # augmented rows stay inside the range of the columns, so the map can be read off the training rows
-        low, high = x.min(axis=0, initial=0.0), x.max(axis=0, initial=1.0)
-        rescaled = ((low < 0.0) | (high > 1.0)) & varies
-        self.shift_ = np.where(rescaled, x.min(axis=0), 0.0)
-        self.scale_ = np.where(rescaled, np.ptp(x, axis=0), 1.0)
-        self.model_ = self.fit_multinomial(x, codes, varies)
+        self.fit_rescaled(x, codes, varies)
 
 
 class PolrSampler(_LevelSampler):
@@ -283,7 +293,7 @@ class PolrSampler(_LevelSampler):
             fitted = fit_cumulative(augmented(x[:, varies], codes, self.classes_.size), self.classes_.size)
         except NoMaximumError:
             self.fell_back_ = True
-            PolyregSampler.fit_classes(self, x, codes, varies, target)  # type: ignore[arg-type]
+            self.fit_rescaled(x, codes, varies)
             return
         coef = np.zeros(x.shape[1])
         coef[varies] = fitted.coef

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr, ndtri
-from scipy.stats import rankdata
+import scipy
 
 from mcce.exceptions import SamplerError
 from mcce.rng import RowStreams
@@ -90,7 +89,7 @@ class NormSampler(LinearSampler):
             return self._rounded(mean + self.sigma_ * rng.normal())
         low, high = bounds_of(within, given.n_rows)
         low, high = self._inwards(np.maximum(low, self.low_), np.minimum(high, self.high_))
-        possible = low <= high
+        possible = (low <= high) & (low < np.inf) & (high > -np.inf)
         low, high = np.where(possible, low, -np.inf), np.where(possible, high, np.inf)
         if self.sigma_ == 0.0:
             drawn = self._rounded(mean)
@@ -213,8 +212,10 @@ class NormRankSampler(LinearSampler):
     def supports_complete(self, given: Table, values: Floats) -> Bools:
         """Return whether each value was observed and has a positive probability; smoothed, whether it is in range."""
         if self.smoother_ is not None:
-            return (values >= self.sorted_[0]) & (values <= self.sorted_[-1])
-        return np.isfinite(self.log_density_complete(given, values))
+            supported: Bools = (values >= self.sorted_[0]) & (values <= self.sorted_[-1])
+        else:
+            supported = np.isfinite(self.log_density_complete(given, values))
+        return supported
 
     def log_density_complete(self, given: Table, values: Floats) -> Floats:
         """Return the log probability of each training value; -inf for other values."""
@@ -232,7 +233,7 @@ class NormRankSampler(LinearSampler):
     def _position(self, scores: Floats) -> Ints:
         """Return the position of each score among the sorted values, from 0."""
         n = self.sorted_.size
-        return (np.clip(np.rint(ndtr(scores) * (n + 1)), 1, n) - 1).astype(np.int64)
+        return (np.clip(np.rint(scipy.special.ndtr(scores) * (n + 1)), 1, n) - 1).astype(np.int64)
 
     def _at(self, scores: Floats) -> Floats:
         return self.sorted_[self._position(scores)]
@@ -240,13 +241,15 @@ class NormRankSampler(LinearSampler):
     def _edges(self) -> Floats:
         """Return the scores at which the position changes: entry j is the lower end of position j."""
         n = self.sorted_.size
-        inner = ndtri((np.arange(1, n) + 0.5) / (n + 1))
+        inner = scipy.special.ndtri((np.arange(1, n) + 0.5) / (n + 1))
         return np.concatenate([[-np.inf], inner, [np.inf]])
 
 
 def normal_scores(values: Floats) -> Floats:
     """Return qnorm(rank / (n + 1)), ties sharing their average rank."""
-    return np.asarray(ndtri(rankdata(values) / (values.size + 1.0)))
+    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    rank = (np.cumsum(count) - (count - 1) / 2.0)[place]
+    return np.asarray(scipy.special.ndtri(rank / (values.size + 1.0)))
 
 
 def _dtype_range(feature: Feature) -> tuple[float, float]:

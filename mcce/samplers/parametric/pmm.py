@@ -107,8 +107,10 @@ class PmmSampler(LinearSampler):
     def supports_complete(self, given: Table, values: Floats) -> Bools:
         """Return whether each value is one of the row's donors; smoothed, whether it is in the observed range."""
         if self.smoother_ is not None:
-            return (values >= self.donors_.min()) & (values <= self.donors_.max())
-        return np.isfinite(self.log_density_complete(given, values))
+            supported: Bools = (values >= self.donors_.min()) & (values <= self.donors_.max())
+        else:
+            supported = np.isfinite(self.log_density_complete(given, values))
+        return supported
 
     def log_density_complete(self, given: Table, values: Floats) -> Floats:
         """Return the log of the donors' share that has each value."""

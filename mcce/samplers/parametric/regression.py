@@ -163,6 +163,4 @@ class RegressionSampler(ConditionalSampler):
         """Return the log probabilities that each draw is not missing, and that it is."""
         assert self.missing_design_ is not None
         assert self.missing_model_ is not None
-        return log_softmax(
-            self.missing_design_.predict(given, self.missing_model_.intercept, self.missing_model_.coef)
-        )
+        return log_softmax(self.missing_design_.predict(given, self.missing_model_.intercept, self.missing_model_.coef))

@@ -1,0 +1,74 @@
+"""The command line: `mcce demo`, `mcce explain`, and the commands of other packages.
+
+1. `demo` explains refused loans, in words, tables, a picture and a page.
+2. `explain` reads tables from files, loads or trains a model, and writes counterfactuals to a file.
+3. An entry point of the group `mcce.commands` adds a command: a function that takes argparse's subparsers,
+   adds its parser and sets `run` on it (`set_defaults(run=...)`): arguments in, exit code out.
+
+Exit codes: 0 done; 2 bad arguments, files or models; 3 done, but some rows that need a counterfactual have
+none. Results go to standard output, everything else to standard error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from importlib import metadata
+
+from mcce import __version__
+from mcce.cli.console import BAD_INPUT, DONE, SOME_UNEXPLAINED, say
+from mcce.cli.demo import add_demo, run_demo
+from mcce.cli.explain import add_explain, run_explain
+from mcce.exceptions import MCCEError
+
+__all__ = ["BAD_INPUT", "DONE", "SOME_UNEXPLAINED", "main", "make_parser", "run_demo", "run_explain"]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        The arguments, without the name of the program; by default those of the process.
+    """
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_, **__: say(f"warning: {message}")
+        # A model trained on an array takes frames too.
+        warnings.filterwarnings("ignore", "X has feature names, but")
+        arguments = make_parser().parse_args(argv)
+        try:
+            return int(arguments.run(arguments))
+        except BrokenPipeError:  # the reader of our output, as in `| head`, has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return DONE
+        except OSError as error:
+            problem = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+            say(f"error: {problem}. Check the name, the folder and its permissions.")
+        except MCCEError as error:
+            say(f"error: {error}")
+        return BAD_INPUT
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser with our commands and those of installed packages."""
+    parser = argparse.ArgumentParser(
+        prog="mcce",
+        description="Explain a model's decision by similar cases that it would have decided as wanted.",
+        epilog="`mcce demo` shows what it does; `mcce explain --help` tells how to use it on your own files.",
+    )
+    parser.add_argument("--version", action="version", version=f"mcce {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    add_demo(commands)
+    add_explain(commands)
+    for point in metadata.entry_points(group="mcce.commands"):
+        try:
+            if point.name in commands.choices:
+                raise ValueError("the name is taken")
+            point.load()(commands)
+        except Exception as error:  # a broken plug-in must not take the other commands along
+            say(f"warning: the command {point.name!r} ({point.value}) cannot be added: {error}")
+    return parser

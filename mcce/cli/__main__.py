@@ -1,0 +1,8 @@
+"""`python -m mcce.cli`."""
+
+import sys
+
+from mcce.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,135 @@
+"""`mcce demo`: the example of the paper's introduction.
+
+1. A bank's model learns from its customers who will default; loans are granted below 10%.
+2. One refused customer gets three ways to a yes, in words and in a table; many get one each, in figures.
+3. A picture and a page are written; the seconds of each step are told.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from mcce.cli.console import DONE, aligned, positive_integer, wrap
+from mcce.cli.report import draw_picture, make_page
+from mcce.counterfactuals import Counterfactuals
+from mcce.datasets import load_loans
+from mcce.decision import Interval
+from mcce.explainer import MCCE
+from mcce.plots import value_text
+
+DRAWS = 10_000  # for each customer
+
+
+def add_demo(commands: Any) -> None:
+    """Add the command to argparse's subparsers."""
+    about = "Explain refused loans: the example of the paper's introduction."
+    demo = commands.add_parser("demo", help="explain refused loans, an example in a few seconds", description=about)
+    demo.add_argument("--out", type=Path, default=Path(), metavar="DIR", help="where to write picture and page (here)")
+    demo.add_argument("--seed", type=int, default=1, help="seed of the random draws (%(default)s)")
+    demo.add_argument(
+        "--factuals", type=positive_integer, default=500, metavar="N", help="how many refusals to explain (%(default)s)"
+    )
+    demo.set_defaults(run=run_demo)
+
+
+def run_demo(arguments: argparse.Namespace) -> int:
+    """Explain one refused loan in words, then many in figures; write a picture and a page."""
+    clock = _Clock()
+    loans = load_loans()
+    names = [f"customer {i + 1}" for i in range(len(loans.X))]
+    customers = loans.X.rename(columns=lambda name: name.replace("_", " ")).set_axis(names)
+    model = _logistic().fit(customers, loans.y)
+    risk = model.predict_proba(customers)[:, 1]
+    refused = customers[risk >= 0.1]
+    clock.stop("the bank's model learns from its customers")
+    granted = Interval(0, 0.1, closed="left", of=True)
+    explainer = MCCE(model, decision=granted, fixed=loans.fixed, random_state=arguments.seed).fit(customers)
+    clock.stop("mcce learns what customers look like")
+    one = _in_words(explainer.explain(customers.iloc[[0]], n_samples=DRAWS, n_counterfactuals=3))
+    clock.stop("three ways for one customer")
+    many = _in_words(explainer.explain(refused.head(arguments.factuals), n_samples=DRAWS))
+    clock.stop(f"one way for each of {len(many.factuals)} customers")
+
+    story = _loan_story(one, risk[0], len(customers))
+    ways = [one.sentence("customer 1", rank) for rank in one.frame.index.get_level_values("rank")]
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    picture, page = arguments.out / "mcce-demo.png", arguments.out / "mcce-demo.html"
+    picture.write_bytes(draw_picture(one))
+    page.write_text(make_page("Why was the loan refused?", story, ways, picture.read_bytes(), many), "utf-8")
+    clock.stop("picture and page")
+    _print_demo(story, ways, one, many)
+    written = [
+        [str(picture), "what would have to change, as a picture"],
+        [str(page), "all of it, for a browser"],
+    ]
+    print(f"\nHOW LONG IT TOOK\n\n{aligned(clock.steps)}\n\nWRITTEN\n\n{aligned(written, left=(0, 1))}\n")
+    print("Now with your own files: mcce explain --help")
+    return DONE
+
+
+def _logistic() -> Any:
+    from sklearn.compose import make_column_selector, make_column_transformer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    levels = (OneHotEncoder(), make_column_selector(dtype_include="category"))
+    return make_pipeline(make_column_transformer(levels, remainder=StandardScaler()), LogisticRegression(max_iter=1000))
+
+
+def _in_words(found: Counterfactuals) -> Counterfactuals:
+    return replace(found, decision="probability of default below 10%")
+
+
+def _loan_story(one: Counterfactuals, risk: float, n_customers: int) -> str:
+    her = one.factuals.iloc[0]
+    return (
+        f"A woman of {her['age']} asks her bank for a loan of {her['loan amount']:,} dollars. She earns "
+        f"{her['salary']:,} dollars a year, has {her['savings']:,} dollars in savings and defaulted last "
+        f"year. The bank's model, learned from {n_customers:,} customers, says: the probability that she "
+        f"will default on this loan is {risk:.1%}. The bank grants loans below 10% only, so she is refused. "
+        "What would have had to be different for a yes? Her age and sex stay as they are."
+    )
+
+
+def _print_demo(story: str, ways: list[str], one: Counterfactuals, many: Counterfactuals) -> None:
+    print(f"THE REFUSAL\n\n{wrap(story)}\n\nWHAT WOULD HAVE LED TO A YES\n")
+    for rank, way in enumerate(ways, 1):
+        print(wrap(way, f"  {rank}. "))
+    found = one.frame.astype(object)
+    table = [["", "now", *(f"way {rank}" for rank in range(1, len(found) + 1))]]
+    for feature, now in one.factuals.astype(object).iloc[0].items():
+        cells = ["same" if new == now else value_text(new) for new in found[str(feature)]]
+        table.append([f"{feature} (fixed)" if feature in one.fixed else str(feature), value_text(now), *cells])
+    risks = [*one.factual_predictions, *one.measures["prediction"]]
+    table.append(["probability of default", *(f"{risk:.1%}" for risk in risks)])
+    features = many.changed_features().query("not fixed")
+    note = (
+        "Each way is a plausible customer, taken as a whole: some of the differences help, others merely "
+        "come along, as a new job does with a higher salary."
+    )
+    summary = (
+        f"mcce found an example that gets the loan for {len(many)} of {len(many.factuals)} refused "
+        f"customers. On average it differs in {many.measures['L0'].mean():.1f} of the {len(features)} "
+        "features that may change. How often each of them differs:"
+    )
+    bars = [[str(f), f"{share:.0%}", "#" * round(30 * share)] for f, share in features["share"].items()]
+    print(f"\n{aligned(table)}\n\n{wrap(note)}\n\nMANY REFUSALS\n\n{wrap(summary)}\n")
+    print(aligned(bars, left=(0, 2)))
+
+
+class _Clock:
+    """Seconds of each step, in order."""
+
+    def __init__(self) -> None:
+        self.steps: list[list[str]] = []
+        self.begun = time.perf_counter()
+
+    def stop(self, step: str) -> None:
+        now = time.perf_counter()
+        self.steps.append([step, f"{now - self.begun:.2f} s"])
+        self.begun = now

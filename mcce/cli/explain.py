@@ -1,0 +1,130 @@
+"""`mcce explain`: counterfactuals for the rows of a file.
+
+1. Read the training rows and the rows to explain; text stays text in both.
+2. Load the model and take its features, or train one for the response.
+3. Find counterfactuals, write them, and say which rows have none, and why.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from mcce.cli.console import name_list, positive_integer, say, separator
+from mcce.cli.inputs import UNNAMED, check_column, load_model, name_rows, read_table
+from mcce.cli.report import write
+from mcce.cli.training import train_model
+from mcce.cli.wanted import read_wanted
+from mcce.exceptions import InputError, listing
+from mcce.explainer import MCCE
+
+
+def add_explain(commands: Any) -> None:
+    """Add the command to argparse's subparsers."""
+    explain = commands.add_parser(
+        "explain",
+        help="explain the decisions for the rows of a file",
+        description="For each row of a file find what would have to change for the wanted decision.",
+        epilog="Exit codes: 0 done (rows that already have the wanted decision need nothing); 2 bad "
+        "arguments, files or models; 3 done, but nothing was found for some rows.",
+    )
+    add = explain.add_argument
+    add("--train", required=True, metavar="FILE", help="training rows: .csv, .csv.gz or .parquet")
+    add("--explain", required=True, metavar="FILE", help="rows to explain, with the same features")
+    add(
+        "--model",
+        metavar="FILE",
+        help="a fitted model, saved by joblib; opening it runs code: only open your own",
+    )
+    add("--response", metavar="COLUMN", help="without --model: train one for this column; with: leave it out")
+    add(
+        "--wanted",
+        metavar="WHAT",
+        help='a class, or an interval: 0.5,1 or "[0,0.1)" or "[20,inf)" ([0.5,1]); '
+        'a negative one is written --wanted=-5,3 or "[-5,3]"',
+    )
+    add("--of", metavar="CLASS", help="the class whose probability the interval is about")
+    add("--fixed", type=name_list, default=[], metavar="A,B", help="features that must not change")
+    add("--categorical", type=name_list, default=[], metavar="A,B", help="numbers that are codes; text always is")
+    add("--id", metavar="COLUMN", help="column of --explain that names the rows (row number, from 1)")
+    add("--n-samples", type=positive_integer, default=1000, metavar="K", help="rows drawn for each row (%(default)s)")
+    add(
+        "--n-counterfactuals", type=positive_integer, default=1, metavar="N", help="how many for each row (%(default)s)"
+    )
+    add("--sampler", default="cart", metavar="NAME", help="how features are drawn (%(default)s)")
+    add(
+        "--visit-sequence",
+        default="data",
+        metavar="ORDER",
+        help="data, correlation, or A,B,... (%(default)s)",
+    )
+    add("--seed", type=int, default=1, metavar="N", help="seed of the random draws (%(default)s)")
+    add("--jobs", type=int, metavar="N", help="threads; the result does not depend on it")
+    add("--sep", type=separator, default=",", metavar="CHAR", help=r"separator of CSV files (,); \t is a tab")
+    add(
+        "--out",
+        metavar="FILE",
+        help="write all rows as .csv, .csv.gz or .parquet; - is CSV on standard output",
+    )
+    add("--html", type=Path, metavar="FILE", help="write a page for a browser")
+    explain.set_defaults(run=run_explain)
+
+
+def run_explain(arguments: argparse.Namespace) -> int:
+    """Read the files, find counterfactuals, write them; return 3 if some row that needs one has none."""
+    if arguments.model is None and arguments.response is None:
+        raise InputError("there is no model: give --model FILE, or --response COLUMN to train one.")
+    train = read_table("--train", arguments.train, arguments.sep)
+    if not len(train):
+        raise InputError(f"--train {arguments.train} has a header but no rows; give the rows to learn from.")
+    text = [str(name) for name in train if pd.api.types.infer_dtype(train[name], skipna=True) == "string"]
+    rows = read_table("--explain", arguments.explain, arguments.sep, text)
+    rows = name_rows(rows, arguments)
+    for name in arguments.categorical:
+        check_column("--categorical", name, train, arguments.train)
+    if arguments.response is not None:
+        check_column("--response", arguments.response, train, arguments.train)
+    model = None if arguments.model is None else load_model(arguments.model)
+    X, kinds = _features(train, model, text, arguments)
+    for name in X:
+        check_column("the feature", name, rows, arguments.explain)
+    unused = [c for c in rows if c not in X and c not in (arguments.response, arguments.id)]
+    if unused:
+        say(f"columns of {arguments.explain} that are not used: {listing(unused)}")
+    if model is None:
+        model, X = train_model(X, train[arguments.response], arguments)
+    explainer = MCCE(
+        model,
+        decision=read_wanted(arguments.wanted, arguments.of, getattr(model, "classes_", None)),
+        fixed=arguments.fixed,
+        sampler=arguments.sampler,
+        visit_sequence=_visit_sequence(arguments.visit_sequence),
+        kinds=kinds,
+        random_state=arguments.seed,
+        n_jobs=arguments.jobs,
+    ).fit(X)
+    sizes = {"n_samples": arguments.n_samples, "n_counterfactuals": arguments.n_counterfactuals}
+    return write(explainer.explain(rows[list(X)], **sizes), arguments)
+
+
+def _features(
+    train: pd.DataFrame, model: Any, text: Sequence[str], arguments: argparse.Namespace
+) -> tuple[pd.DataFrame, dict[Any, Any]]:
+    """Return the model's features, as it wants them, and the columns of codes that stay numbers."""
+    names = getattr(model, "feature_names_in_", None)
+    if names is None:
+        names = [c for c in train if c not in (arguments.response, arguments.id, UNNAMED)]
+    for name in names:
+        check_column(f"the feature of --model {arguments.model}", name, train, arguments.train)
+    X = train[list(names)]
+    codes = [c for c in X if c in arguments.categorical or (model is None and c in text)]
+    as_levels = [c for c in codes if model is None or c in text]  # a given model saw numbers as numbers
+    return X.astype(dict.fromkeys(as_levels, "category")), {c: "categorical" for c in codes if c not in as_levels}
+
+
+def _visit_sequence(text: str) -> str | list[str]:
+    return text if text in ("data", "correlation") else name_list(text)

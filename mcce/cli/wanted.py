@@ -1,0 +1,50 @@
+"""The wanted decision as `mcce explain` is told it: an interval, or a class by its spelling."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from mcce.decision import Interval
+from mcce.exceptions import InputError, did_you_mean
+from mcce.models import plain_values
+
+
+def read_wanted(wanted: str | None, of: str | None, classes: Any) -> Any:
+    """Return the wanted decision: an interval, or the model's class that is spelled like `wanted`."""
+    interval = read_interval("0.5,1" if wanted is None else wanted, read_class("--of", of, classes))
+    if interval is not None:
+        return interval
+    if of is not None:
+        raise InputError(f"--of {of} goes with an interval, but --wanted is {wanted!r}; leave --of out.")
+    return read_class("--wanted", wanted, classes)
+
+
+def read_interval(text: str, of: Any) -> Interval | None:
+    """Read an interval such as 0,1 or [0,1) or (0,inf); None if the text is none."""
+    parts = re.fullmatch(r"\s*([\[(]?)([^,]+),([^,\])]+)([\])]?)\s*", text)
+    if parts is None:
+        return None
+    try:
+        low, high = float(parts[2]), float(parts[3])
+    except ValueError:
+        return None
+    if bool(parts[1]) != bool(parts[4]):
+        raise InputError(f"--wanted is {text!r}; write an interval as 0,1 or [0,1] or [0,1) or (0,inf).")
+    closed = {"[]": "both", "[)": "left", "(]": "right", "()": "neither", "": "both"}[parts[1] + parts[4]]
+    return Interval(low, high, closed=closed, of=of)
+
+
+def read_class(role: str, text: str | None, classes: Any) -> Any:
+    """Return the one of the classes that is spelled like the text, None without a text; `role` is its option."""
+    if text is None:
+        return None
+    if classes is None:
+        raise InputError(
+            f"{role} is {text!r}, but the model declares no classes; give --wanted an interval, as in 10,20."
+        )
+    known = plain_values(classes)
+    for label in known:
+        if str(label).lower() == text.strip().lower() or (isinstance(label, float) and f"{label:g}" == text.strip()):
+            return label
+    raise InputError(f"{role} is {text!r}, which is no class of the model; {did_you_mean(text, known)}")

@@ -1,0 +1,276 @@
+"""The conditional of a target's latent variables given what was observed of the other columns.
+
+1. The givens' latents z are points where the value is continuous; the others are drawn inside their intervals and cones
+   by Gibbs sweeps (`mcce.samplers.latent_gibbs`), never set to a midpoint.
+2. The target's latents are z_t | z ~ N(B'z, C), with B = R_gg^-1 R_gt and C = R_tt - R_tg B.
+3. A restricted target joins the Gibbs variables, because z must follow the restriction as well.
+4. A probability or density of the target is the mean, over Gibbs states z, of its value given z (Rao-Blackwell).
+   With utilities, C = delta I + E, delta its smallest eigenvalue: a draw of N(0, E) leaves independent utilities of
+   equal variance, whose argmax has its probabilities by an integral over one variable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+
+from mcce.rng import RowStreams, derive_key, hash_rows
+from mcce.samplers.base import Bools, Floats
+from mcce.samplers.latent_gibbs import start_rows, sweep_rows
+from mcce.samplers.latent_margins import Ints, Margin, Utilities, choice_probabilities
+
+CHAINS = 10  # that a probability is averaged over
+_LARGE_AXIS = 1.3  # variance along an axis, the variables' own being 1
+
+
+@dataclass
+class GibbsState:
+    """Latents of some rows, what they are restricted to, and how they depend on each other."""
+
+    z: Floats
+    low: Floats
+    high: Floats
+    allowed: Bools
+    group_start: Ints
+    group_end: Ints
+    offset: Floats
+    precision: Floats
+    axes: Floats
+
+    def sweep(self, sweeps: int, rng: RowStreams, cuts: Floats | None = None, cells: Bools | None = None) -> None:
+        """Make Gibbs sweeps; `cells` between the `cuts` restrict the last variable."""
+        sweep_rows(
+            self.z,
+            self.low,
+            self.high,
+            self.allowed,
+            self.precision,
+            self.axes,
+            self.axes @ self.precision,
+            self.group_start,
+            self.group_end,
+            self.offset,
+            np.empty(0) if cuts is None else cuts,
+            np.empty((len(self.z), 0), dtype=bool) if cells is None else cells,
+            sweeps,
+            rng.next_key(),
+            rng.draws,
+            rng.rows,
+        )
+
+    @property
+    def is_known(self) -> bool:
+        """Whether all latents are points, so that there is nothing to draw."""
+        return bool((self.group_end == 0).all() and (self.low == self.high).all())
+
+
+class LatentConditional:
+    """Steps 1 to 4 for given margins, a target margin, and the correlations of their latents, the target's last."""
+
+    def __init__(
+        self, givens: Sequence[Margin | Utilities], target: Margin | Utilities, correlation: Floats, particles: int
+    ) -> None:
+        self.givens, self.target, self.particles = givens, target, particles
+        # points first, utilities last: a first state conditions on what comes before
+        order = sorted(range(len(givens)), key=lambda j: _freedom(givens[j]))
+        self.columns = [j for j in order if givens[j].n_latents]
+        first = np.cumsum([0, *(margin.n_latents for margin in givens)])
+        d = int(first[-1])
+        moved = [first[j] + k for j in self.columns for k in range(givens[j].n_latents)]
+        moved += range(d, d + target.n_latents)
+        R = correlation[np.ix_(moved, moved)] if moved else np.empty((0, 0))
+        self.joint_precision, self.precision = np.linalg.inv(R), np.linalg.inv(R[:d, :d])
+        free = np.repeat([_freedom(givens[j]) > 0 for j in self.columns], [givens[j].n_latents for j in self.columns])
+        self.axes = main_axes(self.precision, free.astype(bool))
+        with_target = np.append(free, np.ones(target.n_latents)).astype(bool)
+        self.joint_axes = main_axes(self.joint_precision, with_target)
+        self.slopes = self.precision @ R[:d, d:]
+        self.rest = R[d:, d:] - R[d:, :d] @ self.slopes
+        self.rest_root = np.linalg.cholesky(self.rest)
+        inverse_root = np.linalg.inv(np.linalg.cholesky(R))
+        self.start_sd = 1.0 / np.diag(inverse_root)
+        self.start_slopes = -np.tril(inverse_root, -1) * self.start_sd[:, None]
+        self._read_groups([*(givens[j] for j in self.columns), target])
+
+    def _read_groups(self, margins: list[Margin | Utilities]) -> None:
+        """Note which latents are utilities of one column, with their offsets."""
+        sizes = [margin.n_latents for margin in margins]
+        ends = np.cumsum(sizes)
+        is_utility = np.array([isinstance(margin, Utilities) for margin in margins])
+        self.group_start = np.repeat(ends - sizes, sizes)
+        self.group_end = np.repeat(np.where(is_utility, ends, 0), sizes)
+        self.offset = np.zeros(int(ends[-1]))
+        for end, margin in zip(ends, margins):
+            if isinstance(margin, Utilities):
+                self.offset[end - margin.n_latents : end] = margin.offsets
+
+    def start(self, given: Floats, rng: RowStreams) -> GibbsState:
+        """Step 1: read what the givens say of their latents, and draw a first state."""
+        return self._start(*self._read(given), rng)
+
+    def draw_given(self, given: Floats, sweeps: int, rng: RowStreams) -> GibbsState:
+        """Draw the givens' latents (step 1)."""
+        state = self.start(given, rng)
+        if not state.is_known:
+            state.sweep(sweeps, rng)
+        return state
+
+    def draw_target(self, state: GibbsState, rng: RowStreams) -> Floats:
+        """Draw the target's latents given the others (step 2)."""
+        noise = np.column_stack([rng.normal() for _ in range(len(self.rest))])
+        return times(state.z, self.slopes) + times(noise, self.rest_root.T)
+
+    def draw_number_within(
+        self, given: Floats, low: Floats, high: Floats, cells: Bools | None, sweeps: int, rng: RowStreams
+    ) -> Floats:
+        """Draw a single target latent between bounds and, if given, in allowed cells of its margin (step 3)."""
+        assert isinstance(self.target, Margin)
+        lows, highs, allowed = self._read(given)
+        always = np.ones((len(low), 1), dtype=bool)
+        columns = np.column_stack([lows, low]), np.column_stack([highs, high]), np.hstack([allowed, always])
+        joint = self._start(*columns, rng)
+        joint.sweep(sweeps, rng, self.target.cuts, cells)
+        return joint.z[:, -1]
+
+    def draw_utilities_within(self, given: Floats, levels: Bools, sweeps: int, rng: RowStreams) -> Floats:
+        """Draw the target's utilities such that the largest one is among the allowed levels (step 3)."""
+        assert isinstance(self.target, Utilities)
+        lows, highs, allowed = self._read(given)
+        wide = np.full(levels.shape, np.inf)
+        joint = self._start(np.hstack([lows, -wide]), np.hstack([highs, wide]), np.hstack([allowed, levels]), rng)
+        offsets, drawn = self.target.offsets, joint.z[:, -levels.shape[1] :]
+        best = np.where(levels, drawn + offsets, -np.inf).max(axis=1, keepdims=True)
+        drawn[:] = np.where(levels, drawn, np.minimum(drawn, best - offsets))
+        joint.sweep(sweeps, rng)
+        return drawn + offsets
+
+    def _read(self, given: Floats) -> tuple[Floats, Floats, Bools]:
+        """Return bounds of the givens' latents, and which of their utilities may be largest."""
+        n, d = given.shape[0], len(self.precision)
+        low, high = np.full((n, d), -np.inf), np.full((n, d), np.inf)
+        allowed = np.ones((n, d), dtype=bool)
+        j = 0
+        for column in self.columns:
+            margin = self.givens[column]
+            if isinstance(margin, Margin):
+                low[:, j], high[:, j] = margin.bounds(given[:, column])
+            else:
+                at = margin.position(given[:, column])[:, None]
+                allowed[:, j : j + margin.n_latents] = (at == np.arange(margin.n_latents)) | (at < 0)
+            j += margin.n_latents
+        return low, high, allowed
+
+    def _start(self, low: Floats, high: Floats, allowed: Bools, rng: RowStreams) -> GibbsState:
+        """Draw a first state of the givens' latents, or of these and the target's."""
+        d = low.shape[1]
+        z = np.empty_like(low)
+        groups = self.group_start[:d], self.group_end[:d], self.offset[:d]
+        start_rows(
+            z,
+            low,
+            high,
+            allowed,
+            np.ascontiguousarray(self.start_slopes[:d, :d]),
+            self.start_sd[:d],
+            *groups,
+            self.particles,
+            rng.next_key(),
+            rng.draws,
+            rng.rows,
+        )
+        joint = d > len(self.precision)
+        moves = (self.joint_precision, self.joint_axes) if joint else (self.precision, self.axes)
+        return GibbsState(z, low, high, allowed, *groups, *moves)
+
+    # ---- step 4
+
+    def interval_probability(self, given: Floats, low: Floats, high: Floats, states: int) -> Floats:
+        """Return the probability that the target's single latent lies between low and high."""
+        sd = float(np.sqrt(self.rest[0, 0]))
+
+        def mass(means: Floats, rng: RowStreams) -> Floats:
+            a, b = (low - means[:, 0]) / sd, (high - means[:, 0]) / sd
+            upper = a > 0.0  # a difference of small numbers, not of numbers near 1
+            a, b = np.where(upper, -b, a), np.where(upper, -a, b)
+            return np.asarray(scipy.special.ndtr(b) - scipy.special.ndtr(a))
+
+        return self._average(mass, given, states)
+
+    def point_density(self, given: Floats, at: Floats, states: int) -> Floats:
+        """Return the density of the target's single latent, relative to the standard normal one."""
+        sd = float(np.sqrt(self.rest[0, 0]))
+
+        def density(means: Floats, rng: RowStreams) -> Floats:
+            return np.asarray(np.exp(0.5 * at**2 - 0.5 * ((at - means[:, 0]) / sd) ** 2) / sd)
+
+        return self._average(density, given, states)
+
+    def level_probabilities(self, given: Floats, states: int) -> Floats:
+        """Return the probability of each level of the target's utilities."""
+        assert isinstance(self.target, Utilities)
+        offsets = self.target.offsets
+        values, vectors = np.linalg.eigh(self.rest)
+        common = vectors * np.sqrt(np.maximum(values - values[0], 0.0)) @ vectors.T
+        has_common = bool(np.abs(common).max() > 1e-9)
+
+        def chosen(means: Floats, rng: RowStreams) -> Floats:
+            if has_common:
+                means = means + times(np.column_stack([rng.normal() for _ in values]), common)
+            return choice_probabilities(means + offsets, float(np.sqrt(values[0])))
+
+        return self._average(chosen, given, states, always=has_common)
+
+    def _average(
+        self,
+        function: Callable[[Floats, RowStreams], Floats],
+        given: Floats,
+        states: int,
+        always: bool = False,
+    ) -> Floats:
+        """Return the mean of a function of the target's conditional means, over Gibbs states.
+
+        One state is enough if the givens' latents are known, unless the function draws numbers itself. A row's
+        random numbers are a function of its givens: the answer is the same at every call.
+        """
+        rng = RowStreams(derive_key("copula", "density"), hash_rows(given), np.zeros(len(given), dtype=np.uint64))
+        state = self.start(given, rng)
+        if state.is_known and not always:
+            return function(times(state.z, self.slopes), rng)
+        total = 0.0
+        per_chain = -(-states // CHAINS)
+        for s in range(states):
+            if s and s % per_chain == 0:
+                state = self.start(given, rng)
+            if not state.is_known:
+                state.sweep(1, rng)
+            total = total + function(times(state.z, self.slopes), rng)
+        return np.asarray(total / states)
+
+
+def times(rows: Floats, matrix: Floats) -> Floats:
+    """Matrix product whose rows do not depend on each other to the last bit, as those of a BLAS may."""
+    product = np.zeros((len(rows), matrix.shape[1]))
+    for k in range(matrix.shape[0]):
+        product += rows[:, k : k + 1] * matrix[k]
+    return product
+
+
+def main_axes(precision: Floats, free: Bools) -> Floats:
+    """Return the directions in which the free variables, given the others, vary clearly more than one by one."""
+    if free.sum() < 2:
+        return np.empty((0, free.size))
+    covariance = np.linalg.inv(precision[np.ix_(free, free)])
+    sd = np.sqrt(np.diag(covariance))
+    values, vectors = np.linalg.eigh(covariance / np.outer(sd, sd))
+    chosen = values >= _LARGE_AXIS
+    axes = np.zeros((int(chosen.sum()), free.size))
+    axes[:, free] = (vectors[:, chosen] * sd[:, None]).T
+    return axes
+
+
+def _freedom(margin: Margin | Utilities) -> int:
+    """0 for a margin of points, 1 with intervals, 2 for utilities."""
+    return 2 if isinstance(margin, Utilities) else int(margin.atoms.any())

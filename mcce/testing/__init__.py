@@ -1,0 +1,99 @@
+"""The conformance suite that every sampler runs, ours or a plug-in's.
+
+1. Build small tables with known properties: numeric, ordered, categorical and two-level givens, one target
+   of each kind that the sampler declares to handle (`tables`).
+2. Run the checks of `CHECKS` one after the other; each takes the sampler and a seed and works on clones. They say
+   what a sampler is (`contract`), what it draws (`draws`), and what its optional methods promise (`optional`).
+3. The first one that fails raises a `ConformanceError` that says which check failed, on what, and why
+   (`requirements`).
+
+Statistical checks compare distributions by chi-square (levels) or Kolmogorov-Smirnov (numbers) at level
+1e-4. The data and the draws are functions of the seed, so a sampler passes always or never.
+"""
+
+from __future__ import annotations
+
+from mcce.exceptions import InputError
+from mcce.samplers import ConditionalSampler
+from mcce.testing.contract import (
+    check_declarations,
+    check_fit_returns_self,
+    check_not_fitted,
+    check_parameters,
+    check_refit,
+)
+from mcce.testing.draws import (
+    check_conditional,
+    check_global_state,
+    check_inputs_unchanged,
+    check_marginal,
+    check_missing,
+    check_no_givens,
+    check_one_row,
+    check_rows_independent,
+    check_seeds,
+    check_shape,
+    check_values,
+)
+from mcce.testing.optional import (
+    check_log_density,
+    check_state,
+    check_supports,
+    check_threads,
+    check_within,
+)
+from mcce.testing.requirements import Check, ConformanceError
+
+__all__ = ["CHECKS", "ConformanceError", "check_sampler"]
+
+CHECKS: tuple[Check, ...] = (
+    check_declarations,
+    check_parameters,
+    check_fit_returns_self,
+    check_not_fitted,
+    check_refit,
+    check_shape,
+    check_values,
+    check_no_givens,
+    check_one_row,
+    check_seeds,
+    check_rows_independent,
+    check_global_state,
+    check_inputs_unchanged,
+    check_missing,
+    check_marginal,
+    check_conditional,
+    check_within,
+    check_supports,
+    check_log_density,
+    check_state,
+    check_threads,
+)
+
+
+def check_sampler(sampler: ConditionalSampler, *, seed: int = 0) -> None:
+    """Check that a sampler keeps the contract of `ConditionalSampler`.
+
+    Parameters
+    ----------
+    sampler : ConditionalSampler
+        The sampler with the parameters to check; it is cloned, never fitted itself.
+    seed : int
+        Seed of the data and of the draws.
+
+    Raises
+    ------
+    ConformanceError
+        With the name of the first check that failed, and the reason. The checks can be run one by one, for
+        example by ``@pytest.mark.parametrize("check", mcce.testing.CHECKS)``.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> from mcce.testing import check_sampler
+    >>> check_sampler(mcce.CartSampler(min_leaf=10))
+    """
+    if not isinstance(sampler, ConditionalSampler):
+        raise InputError(f"check_sampler got {sampler!r}; give an object of a subclass of ConditionalSampler.")
+    for check in CHECKS:
+        check(sampler, seed)

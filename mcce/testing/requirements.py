@@ -1,0 +1,84 @@
+"""What the checks require, and the error that says which requirement a sampler breaks."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+from mcce.samplers import ConditionalSampler
+from mcce.schema import Column, Kind
+
+Floats = npt.NDArray[np.float64]
+Check = Callable[[ConditionalSampler, int], None]
+
+LEVEL = 1e-4
+
+
+class ConformanceError(AssertionError):
+    """A sampler breaks the contract of `ConditionalSampler`; the message says where and how."""
+
+
+def check(function: Check) -> Check:
+    """Let every failure and every unforeseen exception of a check name the check and the sampler."""
+
+    @functools.wraps(function)
+    def named(sampler: ConditionalSampler, seed: int = 0) -> None:
+        place = f"{function.__name__}, {type(sampler).__name__}"
+        try:
+            function(sampler, seed)
+        except ConformanceError as failure:
+            raise ConformanceError(f"{place}: {failure}") from None
+        except Exception as error:
+            raise ConformanceError(f"{place}: raised {type(error).__name__}: {error}") from error
+
+    return named
+
+
+def require(condition: object, message: str) -> None:
+    """Fail with the message unless the condition holds."""
+    if not condition:
+        raise ConformanceError(message)
+
+
+def require_array(found: object, dtype: type[np.generic], n: int, what: str) -> None:
+    """Require a vector of `n` values of the dtype."""
+    require(isinstance(found, np.ndarray), f"{what} returns a {type(found).__name__}; return an array.")
+    assert isinstance(found, np.ndarray)
+    require(found.shape == (n,), f"{what} returns shape {found.shape} for {n} rows; return ({n},).")
+    require(found.dtype == dtype, f"{what} returns dtype {found.dtype}; return {np.dtype(dtype)}.")
+
+
+def require_valid(drawn: Floats, target: Column, where: str) -> None:
+    """Missing values apart, every draw is a finite number or an observed level."""
+    known = drawn[~np.isnan(drawn)]
+    require(np.isfinite(known).all(), f"{where}: {np.isinf(known).sum()} draws are infinite.")
+    if target.feature.levels is not None:
+        invented = np.setdiff1d(known, target.values)
+        codes = f"the codes are 0 to {target.feature.n_levels - 1}"
+        require(
+            invented.size == 0,
+            f"{where}: draws {invented.tolist()} are no levels of the training target ({codes}).",
+        )
+
+
+def require_agreement(kind: Kind, a: Floats, b: Floats, message: str, hint: str = "") -> None:
+    """Require that two samples may have the same distribution; the evidence goes into the message."""
+    if kind == "numeric":
+        p = float(stats.ks_2samp(a, b).pvalue)
+        evidence = f"Kolmogorov-Smirnov p = {p:.2g}, medians {np.median(a):.4g} and {np.median(b):.4g}"
+    else:
+        seen = np.union1d(a, b)
+        counts = np.array([[(part == level).sum() for level in seen] for part in (a, b)])
+        p = float(stats.chi2_contingency(counts).pvalue) if seen.size > 1 else 1.0
+        shares = " and ".join(str(np.round(row / row.sum(), 3).tolist()) for row in counts)
+        evidence = f"chi-square p = {p:.2g}, shares of the levels {shares}"
+    require(p > LEVEL, f"{message} ({evidence}).{hint}")
+
+
+def equal(a: Floats, b: Floats) -> bool:
+    """Say whether two arrays hold the same values, missing ones alike."""
+    return bool(np.array_equal(a, b, equal_nan=True))

@@ -1,0 +1,126 @@
+"""Small tables with known properties, and samplers fitted to them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from mcce.rng import RowStreams
+from mcce.samplers import ConditionalSampler, Within
+from mcce.schema import KINDS, Column, Kind, Schema, Table
+
+Floats = npt.NDArray[np.float64]
+
+TRAINING_ROWS = 600
+DRAWS_PER_ROW = 4
+
+_GIVENS = ("height", "grade", "job", "sex")
+_CUTS = (-1.0, 0.5, 2.0)  # of a logistic variable: four levels, none rare
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Training data of one conditional."""
+
+    given: Table
+    target: Column
+
+    @property
+    def kind(self) -> Kind:
+        """Kind of the target."""
+        return self.target.feature.kind
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether values of the target are missing."""
+        return bool(np.isnan(self.target.values).any())
+
+    def copies(self, times: int = DRAWS_PER_ROW) -> npt.NDArray[np.intp]:
+        """Training row of each row to draw, so that draws and training data have the same givens."""
+        return np.tile(np.arange(self.given.n_rows), times)
+
+
+def make_problem(kind: Kind, seed: int, *, givens: tuple[str, ...] = _GIVENS, **options: bool) -> Problem:
+    """Return a training problem of its own, which a sampler may spoil."""
+    table = _make_table(kind, seed, givens, **options)
+    table = Table(table.features, table.matrix.copy(order="F"))
+    return Problem(table.first(len(givens)), table.column(len(givens)))
+
+
+@functools.lru_cache(maxsize=64)
+def _make_table(
+    kind: Kind,
+    seed: int,
+    givens: tuple[str, ...],
+    *,
+    by_sex: bool = False,
+    missing_givens: bool = False,
+    missing_target: bool = False,
+    unobserved: bool = False,
+) -> Table:
+    """Return givens and target; the target depends on nothing or, `by_sex`, on the two-level given alone."""
+    rng = np.random.default_rng(seed)
+    n = TRAINING_ROWS
+    sex = rng.integers(0, 2, n)
+    frame = pd.DataFrame(
+        {
+            "height": rng.normal(170.0, 10.0, n),
+            "grade": _levels(rng.integers(0, 3, n), ["low", "mid", "high"], ordered=True),
+            "job": _levels(rng.choice(3, n, p=[0.6, 0.3, 0.1]), ["clerk", "cook", "pilot"]),
+            "sex": _levels(sex, ["f", "m"]),
+        }
+    )
+    if missing_givens:
+        frame["height"] = frame["height"].mask(rng.random(n) < 0.2)
+        frame["job"] = frame["job"].mask(rng.random(n) < 0.2)
+    target: pd.Series[Any]
+    if kind == "numeric":
+        target = pd.Series(rng.normal(50.0, 20.0, n) + 80.0 * sex * by_sex)
+    else:
+        codes = np.digitize(rng.logistic(size=n) + 3.0 * sex * by_sex, _CUTS)
+        levels = ["a", "b", "c", "d"] if kind == "ordered" else ["d", "b", "a", "c"]
+        if unobserved:
+            levels.insert(2, "never")
+            codes = np.where(codes < 2, codes, codes + 1)
+        target = _levels(codes, levels, ordered=kind == "ordered")
+    frame = frame[list(givens)]
+    frame["target"] = target.mask(rng.random(n) < 0.3) if missing_target else target
+    return Schema.from_data(frame).encode(frame)
+
+
+def _levels(codes: npt.NDArray[Any], levels: list[str], *, ordered: bool = False) -> pd.Series[Any]:
+    return pd.Series(pd.Categorical(np.array(levels)[codes], categories=levels, ordered=ordered))
+
+
+def kinds_of(sampler: ConditionalSampler) -> list[Kind]:
+    """Return the kinds that a sampler handles, in the order of `KINDS`."""
+    return [kind for kind in KINDS if kind in sampler.handles]
+
+
+def fit(sampler: ConditionalSampler, problem: Problem) -> ConditionalSampler:
+    """Return a clone of the sampler, fitted to the problem."""
+    fitted = sampler.clone()
+    fitted.fit(problem.given, problem.target)
+    return fitted
+
+
+def draw(fitted: ConditionalSampler, given: Table, seed: int, within: Within | None = None) -> Floats:
+    """Draw one value for each row, from the streams of the seed."""
+    streams = RowStreams.from_seed(seed, given.n_rows)
+    return fitted.sample(given, streams) if within is None else fitted.sample(given, streams, within=within)
+
+
+def trained(
+    sampler: ConditionalSampler, seed: int, *, or_missing: bool = False, **options: Any
+) -> Iterator[tuple[Kind, Problem, ConditionalSampler]]:
+    """Fit a clone to a target of each kind that the sampler handles; with `or_missing`, to one with gaps as well."""
+    for kind in kinds_of(sampler):
+        for missing in (False, True)[: 1 + (or_missing and sampler.handles_missing)]:
+            problem = make_problem(kind, seed, missing_target=missing, **options)
+            yield kind, problem, fit(sampler, problem)
