@@ -10,6 +10,8 @@ from mcce.measures import gower_distance
 from mcce.samplers import (
     CartSampler,
     ConditionalSampler,
+    EstimatorSampler,
+    ForestSampler,
     GaussianCopulaSampler,
     LogregSampler,
     MarginalSampler,
@@ -33,6 +35,8 @@ __all__ = [
     "ChainModel",
     "ConditionalSampler",
     "Counterfactuals",
+    "EstimatorSampler",
+    "ForestSampler",
     "GaussianCopulaSampler",
     "InputError",
     "Interval",

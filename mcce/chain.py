@@ -26,10 +26,11 @@ from tqdm.auto import tqdm
 from mcce.exceptions import InputError, NotFittedError, SamplerError, did_you_mean, listing
 from mcce.rng import RowStreams, UInts, derive_key, hash_rows, resolve_seed
 from mcce.samplers import ConditionalSampler, make_sampler
-from mcce.schema import Data, Feature, Floats, Kind, Schema, Table
+from mcce.schema import Data, Feature, Floats, Kind, Schema, Table, as_frame
 from mcce.visit import VisitSequence, make_visit_sequence
 
 Samplers = str | ConditionalSampler | Mapping[Any, str | ConditionalSampler]
+Predictors = Mapping[Any, Sequence[Hashable]]
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
 
@@ -48,6 +49,9 @@ class ChainModel:
         Features that are conditioned on and never drawn.
     visit_sequence : "data", "correlation" or list
         Order of the mutable features, see `mcce.visit`.
+    predictors : dict or None
+        ``{feature: [columns]}``: the columns that a feature is modelled on, fixed ones or features visited before it.
+        The decision always comes on top. A feature that is not named is modelled on all of them.
     kinds : dict or None
         Overrides of column kinds, ``{column: "numeric" | "categorical" | "ordered"}``.
     random_state : int or None
@@ -81,6 +85,7 @@ class ChainModel:
         sampler: Samplers = "cart",
         fixed: Sequence[Hashable] = (),
         visit_sequence: VisitSequence = "data",
+        predictors: Predictors | None = None,
         kinds: Mapping[Any, Kind] | None = None,
         random_state: int | None = None,
         n_jobs: int | None = None,
@@ -88,6 +93,7 @@ class ChainModel:
         self.sampler = sampler
         self.fixed = fixed
         self.visit_sequence = visit_sequence
+        self.predictors = predictors
         self.kinds = kinds
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -116,11 +122,12 @@ class ChainModel:
             raise InputError(f"all {len(fixed)} columns of X are fixed; leave at least one mutable.")
         self.conditions_on_decision_ = decision is not None
         self._arrange(table, fixed, decision)
+        self._given_columns = self._choose_predictors()
         samplers = self._make_samplers()
         first = self._n_given
 
         def fit_one(k: int) -> ConditionalSampler:
-            return samplers[k].fit(self._ordered.first(first + k), self._ordered.column(first + k))
+            return samplers[k].fit(self._given(self._ordered, first + k), self._ordered.column(first + k))
 
         # later conditionals have more givens: the longest fits first keeps the threads busy to the end
         latest_first = range(len(samplers) - 1, -1, -1)
@@ -208,7 +215,7 @@ class ChainModel:
             complete = not np.isnan(matrix[:, : self._n_given].sum())
             for k, sampler in enumerate(samplers, self._n_given):
                 streams = RowStreams(keys[k - self._n_given], rows[block], draws[block])
-                drawn = sampler.sample(Table(self._features[:k], matrix[:, :k], complete=complete), streams)
+                drawn = sampler.sample(self._given(Table(self._features, matrix, complete=complete), k), streams)
                 if drawn.shape != (matrix.shape[0],):
                     raise SamplerError(
                         f"{sampler!r} drew an array of shape {drawn.shape} for {self._features[k].name!r} and "
@@ -224,6 +231,57 @@ class ChainModel:
         for _ in run_in_threads(draw_block, begins, threads, "drawing", progress):
             pass
         return out
+
+    def log_density(
+        self,
+        X: Data,
+        *,
+        decision: bool | npt.NDArray[np.bool_] = True,
+        training: bool = False,
+        per_feature: bool = False,
+    ) -> pd.Series[float] | pd.DataFrame:
+        """Return the log density of the mutable features of each row, given its fixed ones: log p(x^m | x^f, y').
+
+        Criterion 1 of the paper asks that it be above some log(epsilon).
+
+        Parameters
+        ----------
+        X : DataFrame or array
+            Rows with the training columns.
+        decision : bool or bool array
+            For a chain fitted with a decision, the decision to condition on.
+        training : bool
+            Whether `X` are the training rows, in their order: samplers that draw donors then leave each row itself
+            out, so that it does not vouch for itself.
+        per_feature : bool
+            Whether to return one column for each mutable feature instead of their sum.
+
+        Notes
+        -----
+        Densities are with respect to the counting measure for levels and for numbers with point mass, and to the
+        Lebesgue measure for other numbers (dates: in their encoded unit). Each sampler's docstring says what its
+        density is; donor samplers have a smoothed surrogate, see `mcce.samplers.density`.
+        """
+        self.check_fitted()
+        frame, _ = as_frame(X)
+        table = self.schema_.encode(X)
+        if training and table.n_rows != self.training_givens_.shape[0]:
+            raise InputError(
+                f"X has {table.n_rows} rows, but the chain was trained on {self.training_givens_.shape[0]}; "
+                "training=True needs the training rows in their order."
+            )
+        matrix = np.empty((table.n_rows, len(self._features)), order="F")
+        matrix[:, self._place_in_chain] = table.matrix
+        if self.conditions_on_decision_:
+            matrix[:, self._n_given - 1] = np.asarray(decision, dtype=np.float64)
+        ordered = Table(self._features, matrix)
+        rows = np.arange(table.n_rows, dtype=np.int64)
+        columns: dict[Any, Floats] = {}
+        for k, (name, sampler) in enumerate(self.samplers_.items(), self._n_given):
+            own: dict[str, Any] = {"training_rows": rows} if training and sampler.leaves_one_out else {}
+            columns[name] = sampler.log_density(self._given(ordered, k), matrix[:, k], **own)
+        each = pd.DataFrame(columns, index=frame.index)
+        return each if per_feature else each.sum(axis=1).rename("log_density")
 
     def check_fitted(self) -> None:
         """Refuse a call that needs `fit` first."""
@@ -258,8 +316,8 @@ class ChainModel:
         if decision is not None:
             if np.shape(decision) != (table.n_rows,) or np.asarray(decision).dtype != bool:
                 raise InputError(
-                    f"decision has shape {np.shape(decision)} and dtype {np.asarray(decision).dtype} for {table.n_rows} "
-                    "rows of X; give one boolean a row."
+                    f"decision has shape {np.shape(decision)} and dtype {np.asarray(decision).dtype} for "
+                    f"{table.n_rows} rows of X; give one boolean a row."
                 )
             features.insert(self._n_given, _decision_feature(names))
             columns.insert(self._n_given, np.asarray(decision, dtype=np.float64))
@@ -269,6 +327,38 @@ class ChainModel:
         place = {j: k for k, j in enumerate(in_chain)}
         shift = int(decision is not None)
         self._place_in_chain = [place[j] + (shift if place[j] >= len(fixed) else 0) for j in range(len(names))]
+
+    def _choose_predictors(self) -> dict[int, list[int]]:
+        """Return, for the features with predictors of their own, the chain columns that they are modelled on."""
+        names = [f.name for f in self._features]
+        chosen: dict[int, list[int]] = {}
+        for target, columns in (self.predictors or {}).items():
+            if target not in self.visit_sequence_:
+                what = "is fixed" if target in self.fixed_ else "is not a column of X"
+                raise InputError(
+                    f"predictors names {target!r}, which {what}; {did_you_mean(target, self.visit_sequence_)}"
+                )
+            place = names.index(target)
+            for name in columns:
+                if name not in names:
+                    raise InputError(
+                        f"predictors[{target!r}] names {name!r}, which is not a column of X; "
+                        f"{did_you_mean(name, names)}"
+                    )
+                if names.index(name) >= place:
+                    raise InputError(
+                        f"predictors[{target!r}] names {name!r}, which is not drawn before it; change visit_sequence, "
+                        "or leave it out."
+                    )
+            decision = [self._n_given - 1] if self.conditions_on_decision_ else []
+            chosen[place] = sorted({*(names.index(name) for name in columns), *decision})
+        return chosen
+
+    def _given(self, table: Table, k: int) -> Table:
+        """Return the columns that chain column `k` is modelled on."""
+        if k in self._given_columns:
+            return table.select(self._given_columns[k])
+        return table.first(k)
 
     def _make_samplers(self) -> list[ConditionalSampler]:
         chosen = dict(self.sampler) if isinstance(self.sampler, Mapping) else {REST: self.sampler}
@@ -312,8 +402,8 @@ class ChainModel:
         refusing = [repr(s) for s in self.samplers_.values() if not s.handles_missing]
         if incomplete and refusing:
             raise InputError(
-                f"given has missing values in {listing(incomplete)}, which {refusing[0]} does not handle; fill them, or "
-                "use a sampler that does (cart)."
+                f"given has missing values in {listing(incomplete)}, which {refusing[0]} does not handle; fill them, "
+                "or use a sampler that does (cart)."
             )
         start = np.empty((len(given), self._n_given), order="F")
         start[:, : len(fixed)] = table.matrix

@@ -24,7 +24,7 @@ import numpy.typing as npt
 import pandas as pd
 from tqdm.auto import tqdm
 
-from mcce.chain import ChainModel, Samplers, check_fixed, draw_index
+from mcce.chain import ChainModel, Predictors, Samplers, check_fixed, draw_index
 from mcce.counterfactuals import Counterfactuals
 from mcce.decision import Answer, Interval, compare_answers, resolve_decision
 from mcce.exceptions import InputError, MCCEWarning, NotFittedError, listing
@@ -53,7 +53,7 @@ class MCCE:
         probability is), the label that `predict` should return, or a function of a table that returns booleans.
     fixed : list of column names
         Features that must not change.
-    sampler, visit_sequence, kinds, n_jobs : see `ChainModel`
+    sampler, visit_sequence, predictors, kinds, n_jobs : see `ChainModel`
     condition_on_decision : bool
         Whether the chain conditions on the wanted decision, which makes most draws valid.
     random_state : int or None
@@ -86,6 +86,7 @@ class MCCE:
         fixed: Sequence[Hashable] = (),
         sampler: Samplers = "cart",
         visit_sequence: VisitSequence = "data",
+        predictors: Predictors | None = None,
         condition_on_decision: bool = True,
         kinds: Mapping[Any, Kind] | None = None,
         random_state: int | None = None,
@@ -96,6 +97,7 @@ class MCCE:
         self.fixed = fixed
         self.sampler = sampler
         self.visit_sequence = visit_sequence
+        self.predictors = predictors
         self.condition_on_decision = condition_on_decision
         self.kinds = kinds
         self.random_state = random_state
@@ -128,6 +130,7 @@ class MCCE:
             sampler=self.sampler,
             fixed=self.fixed,
             visit_sequence=self.visit_sequence,
+            predictors=self.predictors,
             kinds=self.kinds,
             random_state=self.random_state,
             n_jobs=self.n_jobs,

@@ -175,9 +175,7 @@ def change_plot(
     return ax
 
 
-def _has_position(
-    feature: str, kinds: Mapping[str, str], ranges: Mapping[str, tuple[Any, Any]], *values: Any
-) -> bool:
+def _has_position(feature: str, kinds: Mapping[str, str], ranges: Mapping[str, tuple[Any, Any]], *values: Any) -> bool:
     known = kinds.get(feature) == "numeric" and feature in ranges
     return known and not any(pd.isna(v) for v in (*values, *ranges[feature]))
 

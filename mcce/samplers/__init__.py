@@ -3,6 +3,8 @@
 from mcce.samplers.base import ConditionalSampler, Within
 from mcce.samplers.cart import CartSampler
 from mcce.samplers.copula import GaussianCopulaSampler
+from mcce.samplers.estimator import EstimatorSampler
+from mcce.samplers.forest import ForestSampler
 from mcce.samplers.marginal import MarginalSampler
 from mcce.samplers.parametric import (
     LogregSampler,
@@ -17,6 +19,7 @@ from mcce.samplers.registry import available_samplers, make_sampler, register_sa
 
 register_sampler("cart", CartSampler)
 register_sampler("copula", GaussianCopulaSampler)
+register_sampler("forest", ForestSampler)
 register_sampler("marginal", MarginalSampler)
 register_sampler("norm", NormSampler)
 register_sampler("normrank", NormRankSampler)
@@ -29,6 +32,8 @@ register_sampler("parametric", ParametricSampler)
 __all__ = [
     "CartSampler",
     "ConditionalSampler",
+    "EstimatorSampler",
+    "ForestSampler",
     "GaussianCopulaSampler",
     "LogregSampler",
     "MarginalSampler",

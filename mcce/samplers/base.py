@@ -143,7 +143,7 @@ class ConditionalSampler(ABC):
             f"{self!r} cannot tell which values its conditional supports; use a sampler that implements supports()."
         )
 
-    def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
+    def log_density(self, given: Table, values: Floats) -> Floats:
         """Return the log density or log probability of each value."""
         raise SamplerError(f"{self!r} has no density; use a sampler that implements log_density().")
 

@@ -11,6 +11,7 @@ missing, and a second one, grown on the complete rows, gives the value.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,7 +20,8 @@ import pandas as pd
 
 from mcce.exceptions import InputError
 from mcce.rng import RowStreams
-from mcce.samplers.base import Bools, ConditionalSampler, Floats, Within, check_count
+from mcce.samplers.base import Bools, ConditionalSampler, Floats, Ints, Within, check_count
+from mcce.samplers.density import DonorForest, Margin, donor_log_density
 from mcce.schema import Column, Feature, Table
 from mcce.trees import cart
 from mcce.trees.tree import Tree
@@ -53,12 +55,14 @@ class CartSampler(ConditionalSampler):
 
     handles_missing = True
     thread_safe = True
+    leaves_one_out = True
 
     tree_: Tree
     donor_values_: Floats
     missing_tree_: Tree | None
     missing_values_: Floats | None
     target_is_number_: bool
+    margin_: Margin
 
     def __init__(
         self, *, min_split: int = 2, min_leaf: int = 5, max_depth: int | None = None, cp: float | None = None
@@ -74,6 +78,7 @@ class CartSampler(ConditionalSampler):
         self.check_target(target.feature)
         self.target_is_number_ = target.feature.is_numeric
         missing = np.isnan(target.values)
+        self.margin_ = Margin.of(target.values, target.feature.n_levels)
         self.missing_tree_ = self.missing_values_ = None
         if missing.any() and target.feature.kind == "categorical":
             widened = np.where(missing, target.feature.n_levels, target.values)
@@ -87,6 +92,9 @@ class CartSampler(ConditionalSampler):
             known = np.flatnonzero(~missing)
             target = Column(target.feature, target.values[known])
             self.tree_ = self._grow(given.take(known), target)
+            self.donor_values_ = target.values[self.tree_.donors]
+            self.tree_ = replace(self.tree_, donors=known[self.tree_.donors].astype(np.int32))
+            return self
         else:
             self.tree_ = self._grow(given, target)
         self.donor_values_ = target.values[self.tree_.donors]
@@ -138,11 +146,21 @@ class CartSampler(ConditionalSampler):
         missing_share = self._missing_share(given, leaf)
         return np.where(np.isnan(values), missing_share > 0.0, supported & (missing_share < 1.0))
 
+    def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
+        """Return a smoothed log density of each value among the donors of its leaf, see `mcce.samplers.density`."""
+        self.check_fitted("tree_")
+        forest = DonorForest([self.tree_], [self.donor_values_])
+        missing = DonorForest([self.tree_], [np.isnan(self.donor_values_).astype(np.float64)])
+        if self.missing_tree_ is not None and self.missing_values_ is not None:
+            missing = DonorForest([self.missing_tree_], [self.missing_values_])
+        return donor_log_density(self.margin_, forest, missing, given, values, training_rows)
+
     def get_state(self) -> dict[str, Any]:
         """Return the arrays of the tree, or of both trees, and the donors' values."""
         self.check_fitted("tree_")
         state = {f"tree.{name}": array for name, array in self.tree_.get_state().items()}
         state |= {"donor_values": self.donor_values_, "target_is_number": self.target_is_number_}
+        state |= self.margin_.get_state()
         if self.missing_tree_ is not None:
             state |= {f"missing_tree.{name}": array for name, array in self.missing_tree_.get_state().items()}
             state["missing_values"] = self.missing_values_
@@ -153,6 +171,7 @@ class CartSampler(ConditionalSampler):
         self.tree_ = tree_from_state(state, "tree.")
         self.donor_values_ = state["donor_values"]
         self.target_is_number_ = bool(state["target_is_number"])
+        self.margin_ = Margin.from_state(state)
         self.missing_values_ = state.get("missing_values")
         self.missing_tree_ = None if self.missing_values_ is None else tree_from_state(state, "missing_tree.")
         return self
@@ -187,6 +206,7 @@ class CartSampler(ConditionalSampler):
 
 
 def tree_from_state(state: dict[str, Any], prefix: str) -> Tree:
+    """Return the tree in a state whose names begin with `prefix`."""
     return Tree(**{name.removeprefix(prefix): array for name, array in state.items() if name.startswith(prefix)})
 
 

@@ -75,7 +75,7 @@ class GaussianCopulaSampler(ConditionalSampler):
     correlation_: Floats  # latents of the givens column by column, then of the target
     is_number_: bool
 
-    def __init__(self, *, particles: int = 16, sweeps: int = 10, density_states: int = 100) -> None:
+    def __init__(self, *, particles: int = 10, sweeps: int = 6, density_states: int = 100) -> None:
         self.particles = particles
         self.sweeps = sweeps
         self.density_states = density_states

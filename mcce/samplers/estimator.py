@@ -57,9 +57,7 @@ class EstimatorSampler(ConditionalSampler):
     (3, 5)
     """
 
-    def __init__(
-        self, estimator: Any, *, method: str = "residuals", n_donors: int = 5, n_quantiles: int = 19
-    ) -> None:
+    def __init__(self, estimator: Any, *, method: str = "residuals", n_donors: int = 5, n_quantiles: int = 19) -> None:
         self.estimator = estimator
         self.method = method
         self.n_donors = n_donors

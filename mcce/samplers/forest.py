@@ -12,6 +12,7 @@ ordered levels a first forest decides whether the draw is missing.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,8 +20,9 @@ import numpy.typing as npt
 
 from mcce.exceptions import InputError
 from mcce.rng import RowStreams, derive_key
-from mcce.samplers.base import Bools, ConditionalSampler, Floats, Within, check_count
+from mcce.samplers.base import Bools, ConditionalSampler, Floats, Ints, Within, check_count
 from mcce.samplers.cart import missing_indicator, tree_from_state, with_missing_level
+from mcce.samplers.density import DonorForest, Margin, donor_log_density
 from mcce.schema import Column, Table
 from mcce.trees import cart
 from mcce.trees.tree import Tree
@@ -53,11 +55,13 @@ class ForestSampler(ConditionalSampler):
 
     handles_missing = True
     thread_safe = True
+    leaves_one_out = True
 
     trees_: list[Tree]
     donor_values_: list[Floats]
     missing_trees_: list[Tree]
     missing_values_: list[Floats]
+    margin_: Margin
 
     def __init__(
         self,
@@ -81,6 +85,7 @@ class ForestSampler(ConditionalSampler):
         self._check_parameters()
         self.check_target(target.feature)
         missing = np.isnan(target.values)
+        self.margin_ = Margin.of(target.values, target.feature.n_levels)
         self.missing_trees_, self.missing_values_ = [], []
         if missing.any() and target.feature.kind == "categorical":
             grown = Column(
@@ -94,6 +99,9 @@ class ForestSampler(ConditionalSampler):
             known = np.flatnonzero(~missing)
             target = Column(target.feature, target.values[known])
             self.trees_ = self._grow(given.take(known), target, "value")
+            self.donor_values_ = [target.values[tree.donors] for tree in self.trees_]
+            self.trees_ = [replace(tree, donors=known[tree.donors].astype(np.int32)) for tree in self.trees_]
+            return self
         else:
             grown = Column(target.feature, np.where(missing, 0.0, target.values))
             self.trees_ = self._grow(given, grown, "value")
@@ -129,10 +137,20 @@ class ForestSampler(ConditionalSampler):
             return np.where(np.isnan(values), share > 0, supported & (share < 1))
         return supported
 
+    def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
+        """Return a smoothed log density of each value among its pooled donors, see `mcce.samplers.density`."""
+        self.check_fitted("trees_")
+        forest = DonorForest(self.trees_, self.donor_values_)
+        missing = DonorForest(self.trees_, [np.isnan(donors).astype(np.float64) for donors in self.donor_values_])
+        if self.missing_trees_:
+            missing = DonorForest(self.missing_trees_, self.missing_values_)
+        return donor_log_density(self.margin_, forest, missing, given, values, training_rows)
+
     def get_state(self) -> dict[str, Any]:
         """Return the arrays of all trees and the donors' values."""
         self.check_fitted("trees_")
         state: dict[str, Any] = {"n_trees": len(self.trees_), "n_missing_trees": len(self.missing_trees_)}
+        state |= self.margin_.get_state()
         for kind, trees, values in (
             ("tree", self.trees_, self.donor_values_),
             ("missing_tree", self.missing_trees_, self.missing_values_),
@@ -145,6 +163,7 @@ class ForestSampler(ConditionalSampler):
     def set_state(self: Self, state: dict[str, Any]) -> Self:
         """Take over a state made by `get_state`."""
         n, n_missing = int(state["n_trees"]), int(state["n_missing_trees"])
+        self.margin_ = Margin.from_state(state)
         self.trees_ = [tree_from_state(state, f"tree{t}.") for t in range(n)]
         self.donor_values_ = [state[f"tree{t}/values"] for t in range(n)]
         self.missing_trees_ = [tree_from_state(state, f"missing_tree{t}.") for t in range(n_missing)]
@@ -211,8 +230,8 @@ class ForestSampler(ConditionalSampler):
         number = isinstance(features, (int, np.integer)) and not isinstance(features, bool) and features >= 1
         if not (features in ("third", "sqrt", None) or share or number):
             raise InputError(
-                f"max_features of ForestSampler is {features!r}; allowed: 'third', 'sqrt', a share in (0, 1], a number of "
-                "columns, or None for all."
+                f"max_features of ForestSampler is {features!r}; allowed: 'third', 'sqrt', a share in (0, 1], a number "
+                "of columns, or None for all."
             )
 
 

@@ -43,7 +43,7 @@ _DISCRETE_SHARE = 0.05  # of the rows in atoms: from there on a column is discre
 _CELLS, _SCORES = 16, 256
 _LARGEST = 0.999  # of a polychoric or polyserial correlation: tables without a contradiction have none
 _LARGEST_NORM = 0.98
-_POINTS = 4096
+_POINTS = 32_768  # of the utilities' noise; a few times fewer where each one needs an integral
 _ALMOST_ZERO = 1e-15
 
 
@@ -246,7 +246,7 @@ def _match_moments(a: _Seen, b: _Seen, n: int) -> Floats:
             found, residual, loss, damping = tried, tried_residual, tried_loss, min(1.0, 2 * damping)
         else:
             damping /= 4
-        if np.abs(change).max() < 1e-4:
+        if np.abs(change).max() < 5e-4:
             break
     return found
 
@@ -271,7 +271,7 @@ def _levels_by_cells(a: Utilities, scores: Floats, cuts: Floats) -> Callable[[Fl
 
 def _levels_by_levels(a: Utilities, b: Utilities) -> Callable[[Floats], Floats]:
     """Return the model's P(k, m) - p_k q_m, a function of the correlations between two columns' utilities."""
-    points = max(_POINTS // (2 * a.n_latents), 64)
+    points = max(_POINTS // (8 * a.n_latents), 64)
     uniforms = _latin_hypercube(points, a.n_latents + b.n_latents)
     noise = winning_noise(a, uniforms[:, : a.n_latents])
     rest = scipy.special.ndtri(uniforms[:, a.n_latents :])

@@ -261,6 +261,4 @@ def sweep_rows(
             for a in range(axes.shape[0]):
                 u = _uniform(word, step, row)
                 step += 1
-                _move(
-                    z[i], axes[a], pulls[a], low[i], high[i], group_start, group_end, offset, cuts, cells[i], u
-                )
+                _move(z[i], axes[a], pulls[a], low[i], high[i], group_start, group_end, offset, cuts, cells[i], u)

@@ -11,7 +11,8 @@ from typing import TypeVar
 import numpy as np
 
 from mcce.rng import RowStreams
-from mcce.samplers.base import Bools, ConditionalSampler, Floats, Within
+from mcce.samplers.base import Bools, ConditionalSampler, Floats, Ints, Within
+from mcce.samplers.density import Margin
 from mcce.schema import Column, Table
 
 Self = TypeVar("Self", bound="MarginalSampler")
@@ -32,13 +33,16 @@ class MarginalSampler(ConditionalSampler):
     handles_missing = True
     thread_safe = True
     ignores_given = True
+    leaves_one_out = True
 
     donors_: Floats
+    n_levels_: int
 
     def fit(self: Self, given: Table, target: Column) -> Self:
         """Keep the target's values, sorted (missing ones last)."""
         self.check_target(target.feature)
         self.donors_ = np.sort(target.values)
+        self.n_levels_ = target.feature.n_levels
         return self
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
@@ -66,6 +70,16 @@ class MarginalSampler(ConditionalSampler):
         self.check_fitted("donors_")
         observed: Bools = np.isin(values, self._known)
         return observed | (np.isnan(values) & bool(np.isnan(self.donors_).any()))
+
+    def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
+        """Return the log share of each value, or a kernel density at it, see `mcce.samplers.density`."""
+        self.check_fitted("donors_")
+        margin = Margin.of(self.donors_, self.n_levels_)
+        own = np.full(values.size, float(training_rows is not None))
+        is_missing = np.isnan(values)
+        with np.errstate(divide="ignore"):
+            known = np.log(margin.share(np.where(is_missing, 0.0, values), own)) + np.log1p(-margin.missing_share)
+            return np.asarray(np.where(is_missing, np.log(margin.missing_share), known))
 
     @property
     def _known(self) -> Floats:

@@ -38,8 +38,8 @@ def grow(
     """Grow a tree for `target` on the columns of `given`.
 
     An ordered or two-level target is treated as a number (for two levels that is Gini), a target with more unordered
-    levels as classes. The target must not have missing values. `rows`, ascending and possibly repeated, grows the tree on
-    a bootstrap sample; with `max_features` each node tries so many columns, drawn with `random_key`.
+    levels as classes. The target must not have missing values. `rows`, ascending and possibly repeated, grows the tree
+    on a bootstrap sample; with `max_features` each node tries so many columns, drawn with `random_key`.
     """
     announce_compiling()
     ranking = Ranking.of(given)

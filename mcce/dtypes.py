@@ -1,0 +1,115 @@
+"""What pandas dtypes hold: numbers, dates, missing values; and dates as integers."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from pandas.api import types as ptypes
+
+from mcce.exceptions import InputError
+
+EXACT = 2.0**53  # integers below are exact in float64
+MOST_TICKS = 2.0**63
+
+
+def is_number(dtype: Any) -> bool:
+    return bool(
+        ptypes.is_numeric_dtype(dtype)
+        and not ptypes.is_bool_dtype(dtype)
+        and not ptypes.is_complex_dtype(dtype)
+        and not str(dtype).startswith("decimal")
+        and getattr(dtype, "itemsize", 8) <= 8  # a long double does not fit in float64
+    )
+
+
+def holds_numbers(column: pd.Series[Any]) -> bool:
+    """Whether the values are numbers (or booleans, 0 and 1), in a column of any dtype."""
+    if ptypes.is_object_dtype(column.dtype):
+        inferred = ptypes.infer_dtype(column, skipna=True)
+        return inferred in ("integer", "floating", "mixed-integer-float", "boolean", "empty")
+    return is_number(column.dtype) or (
+        ptypes.is_bool_dtype(column.dtype) and not isinstance(column.dtype, pd.CategoricalDtype)
+    )
+
+
+def numpy_dtype(dtype: Any) -> np.dtype[Any]:
+    """Return the dtype in which numpy, pandas, Arrow or sparse columns hold their numbers."""
+    if isinstance(dtype, np.dtype):
+        return dtype
+    return np.dtype(dtype.subtype if isinstance(dtype, pd.SparseDtype) else dtype.numpy_dtype)
+
+
+def is_ordered(dtype: Any) -> bool:
+    return isinstance(dtype, pd.CategoricalDtype) and bool(dtype.ordered)
+
+
+def is_dated(dtype: Any) -> bool:
+    if isinstance(dtype, pd.ArrowDtype):
+        return dtype.kind in "mM"
+    return bool(
+        ptypes.is_datetime64_any_dtype(dtype) or ptypes.is_timedelta64_dtype(dtype) or isinstance(dtype, pd.PeriodDtype)
+    )
+
+
+def date_family(dtype: Any) -> object:
+    """Return what dates must agree in to be written as each other: points (zoned or not), durations, periods."""
+    if isinstance(dtype, pd.PeriodDtype):
+        return dtype
+    zoned = dtype.pyarrow_dtype if isinstance(dtype, pd.ArrowDtype) else dtype
+    return dtype.kind, getattr(zoned, "tz", None) is not None
+
+
+def holds_missing(dtype: Any) -> bool:
+    return not (isinstance(dtype, np.dtype) and dtype.kind in "iub")
+
+
+def to_ticks(column: pd.Series[Any]) -> npt.NDArray[np.int64]:
+    """Return dates and durations as integers in their own unit; missing ones are arbitrary."""
+    if isinstance(column.dtype, pd.ArrowDtype):
+        import pyarrow as pa
+
+        arrow = pa.array(column.array)
+        if pa.types.is_date32(arrow.type):
+            arrow = arrow.cast(pa.int32())
+        return cast("npt.NDArray[np.int64]", arrow.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False))
+    dates: Any = column.array
+    return np.asarray(dates.asi8, dtype=np.int64)
+
+
+def from_ticks(ticks: npt.NDArray[np.int64], missing: npt.NDArray[np.bool_], dtype: Any) -> Any:
+    if isinstance(dtype, pd.ArrowDtype):
+        import pyarrow as pa
+
+        whole = pa.array(ticks, mask=missing)
+        if pa.types.is_date32(dtype.pyarrow_dtype):
+            whole = whole.cast(pa.int32())
+        return pd.array(whole.cast(dtype.pyarrow_dtype), dtype=dtype)
+    if isinstance(dtype, pd.PeriodDtype):
+        ordinals = np.where(missing, pd.NaT._value if hasattr(pd.NaT, "_value") else pd.NaT.value, ticks)
+        periods: Any = pd.PeriodIndex
+        return periods.from_ordinals(ordinals, freq=dtype.freq).array
+    if isinstance(dtype, pd.DatetimeTZDtype):
+        stamps: Any = pd.Series(np.where(missing, np.datetime64("NaT"), ticks.view(f"M8[{dtype.unit}]")))
+        return stamps.dt.tz_localize("UTC").dt.tz_convert(dtype.tz).array
+    values = ticks.view(dtype)
+    values[missing] = np.array("NaT", dtype=dtype)
+    return values
+
+
+def origin_and_unit(column: pd.Series[Any], missing: npt.NDArray[np.bool_], where: str) -> tuple[int, int]:
+    """Earliest tick, and the greatest common divisor of all distances to it: keeps dates exact in float64."""
+    ticks = to_ticks(column)[~missing]
+    if ticks.size == 0:
+        return 0, 1
+    origin = int(ticks.min())
+    unit = int(np.gcd.reduce(ticks - origin)) or 1
+    span = int(ticks.max()) - origin
+    if span >= MOST_TICKS or span // unit >= EXACT:
+        raise InputError(
+            f"column {column.name!r} of {where} spans more time than a float can count in its finest unit; "
+            "round it, for example to microseconds, or use a coarser dtype."
+        )
+    return origin, unit
