@@ -1,9 +1,12 @@
-"""The results of `benchmarks.speed` as text of at most 120 columns, and as Markdown."""
+"""The results of `benchmarks.speed` and `benchmarks.samplers` as text of at most 120 columns, and as Markdown."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+
+import numpy as np
+from scipy.stats import t
 
 Result = dict[str, Any]
 
@@ -24,6 +27,7 @@ COLUMNS = [
 WIDTHS = [8, 9, 8, 9, 7, 7, 7, 6, 8, 10, 9, 8]
 LABEL = 21
 STANDIN = "SIMULATED STAND-IN of the same shape: the data file is absent"
+QUICK = "Tiny sizes (--quick): the numbers say nothing about speed."
 NOTES = """\
 Seconds: mcce is the faster of two warm runs, the plain method one run, in the same process; total is the
 wall clock from frame to frame. ratio: total of plain over total of mcce. L1: sum of range-scaled differences
@@ -144,7 +148,7 @@ def markdown(results: Result) -> str:
     if results["about"]["sources_changed"]:
         parts.append("mcce was edited during the run: the numbers mix two versions.")
     if results["quick"]:
-        parts.append("Tiny sizes (--quick): the numbers say nothing about speed.")
+        parts.append(QUICK)
     if results["settings"]:
         lines = [f"| | {' | '.join(COLUMNS)} |", "|---|" + "---:|" * len(COLUMNS)]
         for one in results["settings"]:
@@ -157,3 +161,115 @@ def markdown(results: Result) -> str:
         parts += ["\n".join(lines), NOTES]
     parts += [f"```\n{EXTRAS[name](results[name]).strip()}\n```" for name in EXTRAS if name in results]
     return "\n\n".join(parts) + "\n"
+
+
+# ---------------------------------------------------------------- benchmarks.samplers
+
+SAMPLER_COLUMNS = ["fit", "draw 1000", "new", "(sd)", "seen", "(sd)", "L0", "L1", "success", "explained"]
+SAMPLER_WIDTHS = [9, 11, 8, 8, 8, 8, 8, 8, 9, 11]
+SAMPLER_NOTES = """
+fit: seconds for the chain. draw 1000: seconds to draw 1000 rows. new, seen: accuracy of the discriminator, a
+random forest of 100 trees that tells generated from real rows, mean (sd) over its seeds; 0.5: it cannot. new: the
+chain was fitted on half of the rows and is compared with the other half. seen: compared with the rows it was
+fitted on; below 0.5 it shows near-copies of these. L0, L1 (gower_sum), success (valid when asked again) and
+explained are those of the counterfactuals. norm and pmm model the numbers, parametric the other features."""
+
+
+def samplers_head() -> str:
+    """Return the head of the table of samplers."""
+    return "\n" + " " * LABEL + "".join(n.rjust(width) for n, width in zip(SAMPLER_COLUMNS, SAMPLER_WIDTHS))
+
+
+def data_set(result: Result) -> str:
+    """Return the line about a data set, above those of its samplers."""
+    if "failed" in result:
+        return f"{result['name']}: FAILED, {result['failed']}"
+    sizes = f"n = {result['n_rows']:,}, p = {result['n_features']}, {result['n_factuals']:,} factuals"
+    real = f"two halves of the real rows: {result['real']['accuracy']:.3f} ({result['real']['sd']:.3f})"
+    return f"{result['name']} ({sizes}; {real})" + (f"\n  {STANDIN}" if result["standin"] else "")
+
+
+def sampler(result: Result) -> str:
+    """Return the line of one sampler; a failure below it, and what the sampler warned of."""
+    cells = "".join(c.rjust(width) for c, width in zip(_sampler_cells(result), SAMPLER_WIDTHS))
+    return "\n".join([f"  {result['sampler']}".ljust(LABEL) + cells, *(f"    {r}" for r in _remarks(result))])
+
+
+def _sampler_cells(result: Result) -> list[str]:
+    def told(name: str) -> list[str]:
+        return [f"{result[name]['accuracy']:.3f}", f"({result[name]['sd']:.3f})"] if name in result else ["-", ""]
+
+    def number(name: str) -> str:
+        return "-" if result.get(name) is None else f"{result[name]:.3f}"
+
+    return [
+        number("fit"),
+        number("draw"),
+        *told("new"),
+        *told("seen"),
+        *(number(name) for name in ("L0", "gower_sum", "success")),
+        str(result.get("explained", "-")),
+    ]
+
+
+def _remarks(result: Result) -> list[str]:
+    failed = [f"FAILED: {result['failed']}"] if "failed" in result else []
+    return [*failed, *(f"warned: {text}" for text in result.get("warnings", []))]
+
+
+def visit(result: Result) -> str:
+    """Return the accuracies of the two visit sequences on one data set, and their difference."""
+    if "failed" in result:
+        return f"  FAILED: {result['failed']}"
+    lines = []
+    for name in ("data", "correlation"):
+        one = result[name]["accuracies"]
+        each = "  ".join(f"{accuracy:.3f}" for accuracy in one)
+        lines.append(f"  {name:<12} {np.mean(one):.3f}   by seed  {each}")
+    mean, error = _difference(result)
+    lines.append(f"  correlation minus data: {mean:+.4f} +- {error:.4f} (95 per cent over the seeds)")
+    return "\n".join(lines)
+
+
+def _difference(result: Result) -> tuple[float, float]:
+    """Return the mean difference of accuracies, paired by seed, and half of its 95 per cent interval."""
+    steps = np.subtract(result["correlation"]["accuracies"], result["data"]["accuracies"])
+    half = t.ppf(0.975, len(steps) - 1) * steps.std(ddof=1) / np.sqrt(len(steps))
+    return float(steps.mean()), float(half)
+
+
+def visit_finding(results: Result) -> str:
+    """Return in words whether correlation order makes the sample more realistic than data order."""
+    found = {one["name"]: _difference(one["visit"][0]) for one in results["data"] if _has_visit(one)}
+    by_verdict: dict[str, list[str]] = {"more realistic": [], "less realistic": [], "no clear difference": []}
+    for name, (mean, error) in found.items():
+        verdict = "no clear difference" if abs(mean) <= error else f"{'more' if mean < 0 else 'less'} realistic"
+        by_verdict[verdict].append(f"{name} ({100 * mean:+.1f} points)")
+    said = "; ".join(f"{verdict} on {', '.join(names)}" for verdict, names in by_verdict.items() if names)
+    return (
+        f"\nTrees in correlation order beside trees in data order: {said or 'nothing was measured'}."
+        "\nPoints: difference in the discriminator's accuracy (new rows), per cent; below 0 is more realistic. The"
+        "\ninterval is that of the draws, splits and forests; the rows are the same for all seeds."
+    )
+
+
+def _has_visit(one: Result) -> bool:
+    return bool(one.get("visit")) and "failed" not in one["visit"][0]
+
+
+def samplers_markdown(results: Result) -> str:
+    """Return the samplers, or the visit sequences, as one Markdown page."""
+    is_visit = any("visit" in one for one in results["data"])
+    title = "Order of the features: data or correlation" if is_visit else "The samplers beside each other"
+    parts = [f"# {title}", about(results["about"])]
+    parts += [QUICK] if results["quick"] else []
+    if is_visit:
+        each = ["\n".join([data_set(one), *map(visit, one["visit"])]) for one in results["data"]]
+        return "\n\n".join([*parts, "```\n" + "\n".join(each) + "\n```", visit_finding(results).strip()]) + "\n"
+    lines = [f"| | {' | '.join(SAMPLER_COLUMNS)} |", "|---|" + "---:|" * len(SAMPLER_COLUMNS)]
+    for one in results["data"]:
+        lines.append(f"| **{data_set(one)}** |".replace("\n", " ") + " |" * len(SAMPLER_COLUMNS))
+        for each in one["samplers"]:
+            lines.append(f"| {each['sampler']} | {' | '.join(_sampler_cells(each))} |")
+            lines += [f"| {r.replace('|', '/')} |" + " |" * len(SAMPLER_COLUMNS) for r in _remarks(each)]
+    return "\n\n".join([*parts, "\n".join(lines), SAMPLER_NOTES.strip()]) + "\n"

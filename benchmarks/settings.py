@@ -1,4 +1,4 @@
-"""What the speed benchmark measures: data, models, factuals and numbers of samples.
+"""What the benchmarks measure: data, models, factuals and numbers of samples.
 
 1. A `Setting` names a data set, a model and sizes; `SETTINGS` lists them.
 2. `make_problem` loads the data (the loaders of `mcce.datasets`, or a stand-in of `benchmarks.standins` where
@@ -217,6 +217,8 @@ def _train(setting: Setting, X: pd.DataFrame, y: np.ndarray, categorical: list[s
     if setting.model == "forest":
         trees = 200 if setting.n_train is None else 20
         return RandomForestClassifier(trees, random_state=0, n_jobs=-1).fit(X, y)
+    if setting.model == "boosting":
+        return HistGradientBoostingClassifier(random_state=0, categorical_features="from_dtype").fit(X, y)
     layers, batch_size, rate = NETWORKS[setting.data]
     network = MLPClassifier(
         layers, batch_size=batch_size, learning_rate_init=rate, max_iter=20, random_state=0

@@ -1,6 +1,6 @@
 """Counterfactual explanations for any model on tabular data, by Monte Carlo sampling from a chain of conditionals."""
 
-from mcce import datasets
+from mcce import datasets, diagnostics
 from mcce.chain import ChainModel
 from mcce.counterfactuals import Counterfactuals
 from mcce.decision import Interval
@@ -57,6 +57,7 @@ __all__ = [
     "Within",
     "available_samplers",
     "datasets",
+    "diagnostics",
     "gower_distance",
     "register_sampler",
 ]

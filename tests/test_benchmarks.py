@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import mcce
-from benchmarks import plain, settings, speed, standins
+from benchmarks import plain, report, samplers, settings, speed, standins
 
 FIXED = ["age"]
 CATEGORICAL = ["home"]
@@ -144,3 +144,70 @@ def test_a_failed_worker_is_told(tmp_path):
     workers = speed.Workers(quick=True, folder=None, cache=tmp_path / "absent")
     result = workers.setting("german")
     assert "exit code 1" in result["failed"]
+
+
+def test_quick_run_of_samplers_on_a_standin(tmp_path, capsys):
+    out = tmp_path / "results" / "samplers.md"
+    arguments = ["--quick", "--only", "german", "--samplers", "cart,marginal", "--data", str(tmp_path)]
+    assert samplers.main([*arguments, "--out", str(out)]) == 0
+    printed = capsys.readouterr().out
+    assert "STAND-IN" in printed
+    assert max(map(len, printed.splitlines())) <= 120
+    assert "| cart |" in out.read_text()
+    (result,) = json.loads(out.with_suffix(".json").read_text())["data"]
+    assert result["standin"]
+    assert [one["sampler"] for one in result["samplers"]] == ["cart", "marginal"]
+    for one in result["samplers"]:
+        assert one["success"] == 1.0
+        assert 0 < one["explained"] <= result["n_factuals"]
+        assert min(one["fit"], one["draw"], one["L0"], one["gower_sum"]) > 0
+        assert len(one["new"]["accuracies"]) == len(one["seen"]["accuracies"]) == 2
+
+
+def test_quick_run_of_visit_sequences(tmp_path, capsys):
+    out = tmp_path / "visit"
+    assert samplers.main(["--visit", "--quick", "--only", "german", "--data", str(tmp_path), "--out", str(out)]) == 0
+    assert "Trees in correlation order beside trees in data order" in capsys.readouterr().out
+    (result,) = json.loads(out.with_suffix(".json").read_text())["data"]
+    (found,) = result["visit"]
+    assert sorted(found["data"]["order"]) == sorted(found["correlation"]["order"])
+    assert found["data"]["order"] != found["correlation"]["order"]
+    assert "correlation minus data" in out.with_suffix(".md").read_text()
+
+
+def test_the_finding_on_visit_sequences_says_which_way_it_went():
+    def one(name, differences):
+        return {
+            "name": name,
+            "visit": [
+                {"data": {"accuracies": [0.6] * 5}, "correlation": {"accuracies": [0.6 + d for d in differences]}}
+            ],
+        }
+
+    better, worse, neither = [-0.02, -0.021, -0.019, -0.02, -0.02], [0.03, 0.031, 0.029, 0.03, 0.03], [-0.1, 0.1, 0, 0, 0]
+    said = report.visit_finding({"data": [one("adult", better), one("gmc", worse), one("fico", neither)]})
+    assert "more realistic on adult (-2.0 points); less realistic on gmc (+3.0 points)" in said
+    assert "no clear difference on fico (+0.0 points)" in said
+
+
+def test_a_sampler_that_fails_or_takes_too_long_is_reported(tmp_path):
+    sizes = {"rows": 100, "quick": True, "folder": None, "cache": tmp_path}
+    broken = samplers.Workers(limit=60, **sizes).run("german", "cart")  # nothing was prepared
+    assert "exit code 1: FileNotFoundError" in broken["failed"]
+    slow = samplers.Workers(limit=0.05, **sizes).run("german", "prepare")
+    assert slow["failed"] == "took longer than 0.05 s (step: start)"
+    line = report.sampler({"sampler": "cart", "fit": 1.25, "failed": "took longer than 9 s (step: draw)"})
+    assert "1.250" in line
+    assert "FAILED: took longer than 9 s (step: draw)" in line
+
+
+def test_samplers_of_numbers_leave_the_rest_to_parametric():
+    X = pd.DataFrame({"n": [1.0, 2.0], "level": ["a", "b"]})
+    assert samplers.chain_samplers("pmm", X) == {"n": "pmm", "*": "parametric"}
+    assert samplers.chain_samplers("cart", X) == "cart"
+
+
+def test_unknown_samplers_are_refused(capsys):
+    with pytest.raises(SystemExit):
+        samplers.main(["--samplers", "crat"])
+    assert "--samplers names crat; there are cart" in capsys.readouterr().err

@@ -126,6 +126,7 @@ class RefusesItsOwn(MarginalSampler):
 
     def fit(self, given, target):
         self.donors_ = np.sort(target.values)
+        self.n_levels_ = target.feature.n_levels
         return self
 
 

@@ -9,9 +9,9 @@
        z_t | z ~ N(B'z, C),    B = R_gg^-1 R_gt,    C = R_tt - R_tg B,
 
    and the target is the training value at share Phi(z_t) of its margin, or the argmax of its utilities.
-4. Restricted draws put the target's latent among the Gibbs variables, inside what is allowed: then z follows
-   the restriction too, as it must.
-5. The density is the mean over Gibbs states z, after a burn-in, of the density given z (Rao-Blackwell).
+4. Restricted numbers put the target's latent among the Gibbs variables, inside what is allowed: then z follows the
+   restriction too, as it must. Of restricted levels one is drawn by its probability, as in 5.
+5. The density is the mean of the density given z over weighted points of a lattice: rectangle probabilities.
 
 References: Song (2000), "Multivariate dispersion models generated from Gaussian copula"; Hoff (2007), "Extending the
 rank likelihood for semiparametric copula estimation"; in explanations: Aas, Jullum and Loland (2021).
@@ -47,14 +47,15 @@ class GaussianCopulaSampler(ConditionalSampler):
         First states of the latents of discrete givens, of which one is taken, by weight.
     sweeps : int
         Gibbs sweeps that follow, before a draw.
-    density_states : int
-        Gibbs states, of ten chains, that `log_density` averages over.
+    density_points : int
+        Weighted points of a lattice that `log_density` averages over.
 
     Notes
     -----
     Margins and correlations of all columns of a chain are estimated together, once. The values drawn are observed
-    values. Given continuous columns only, draws and densities are exact; discrete givens make `log_density` a Monte
-    Carlo mean with fixed random numbers, the same at every call. Its error falls like ``density_states ** -0.5``.
+    values. Given continuous columns only, draws and densities are exact; discrete givens make `log_density` a mean over
+    weighted lattice points, the same at every call; its error is about 0.01 (of the logarithm) with four mixed givens
+    and correlations of 0.5, and 0.1 to 0.2 where the correlation matrix is nearly singular.
 
     The model has no interactions and no tails beyond the normal's: what two columns say together is what their
     latents say. Use trees where that is too little.
@@ -75,16 +76,16 @@ class GaussianCopulaSampler(ConditionalSampler):
     correlation_: Floats  # latents of the givens column by column, then of the target
     is_number_: bool
 
-    def __init__(self, *, particles: int = 10, sweeps: int = 6, density_states: int = 100) -> None:
+    def __init__(self, *, particles: int = 10, sweeps: int = 6, density_points: int = 256) -> None:
         self.particles = particles
         self.sweeps = sweeps
-        self.density_states = density_states
+        self.density_points = density_points
 
     def fit(self: Self, given: Table, target: Column) -> Self:
         """Estimate, or look up, margins and latent correlations (steps 1 and 2)."""
         check_count(self.particles, "particles", self, 1)
         check_count(self.sweeps, "sweeps", self, 1)
-        check_count(self.density_states, "density_states", self, 1)
+        check_count(self.density_points, "density_points", self, 1)
         self.check_target(target.feature)
         self._check_complete(given)
         if np.isnan(target.values).any():
@@ -162,7 +163,7 @@ class GaussianCopulaSampler(ConditionalSampler):
         if margin.n_latents == 0:
             return np.where(at >= 0, 0.0, -np.inf)
         if isinstance(margin, Utilities):
-            each = self._conditional.level_probabilities(given.matrix, self.density_states)
+            each = self._conditional.level_probabilities(given.matrix, self.density_points)
             density = each[np.arange(at.size), at]
         elif self.is_number_:
             density, at = self._number_density(given, values, margin, at)
@@ -200,7 +201,7 @@ class GaussianCopulaSampler(ConditionalSampler):
             self._kernel = kernel_margin(self.target_margin_)
 
     def _probability(self, given: Table, low: Floats, high: Floats) -> Floats:
-        return self._conditional.interval_probability(given.matrix, low, high, self.density_states)
+        return self._conditional.interval_probability(given.matrix, low, high, self.density_points)
 
     def _number_density(self, given: Table, values: Floats, margin: Margin, at: Ints) -> tuple[Floats, Ints]:
         """Return probabilities of atoms and densities elsewhere, and -1 where there is neither."""
@@ -223,7 +224,7 @@ class GaussianCopulaSampler(ConditionalSampler):
             density[is_atom] = self._probability(given, low, high)[is_atom]
         if not is_atom.all():
             place = scipy.special.ndtri(np.clip(below, 1e-12, 1 - 1e-12))
-            ratio = self._conditional.point_density(given.matrix, place, self.density_states)
+            ratio = self._conditional.point_density(given.matrix, place, self.density_points)
             density = np.where(is_atom, density, density * ratio)
         return density, np.where(is_atom | (slope > 0.0), 0, -1)
 
@@ -243,22 +244,18 @@ class GaussianCopulaSampler(ConditionalSampler):
             possible = np.asarray(cells.any(axis=1))
         if margin.n_latents == 0:
             return np.where(possible, margin.values[0], np.nan)
-        if isinstance(margin, Utilities):
-            assert cells is not None
+        if cells is not None:
             free = cells | ~possible[:, None]
-            utilities = self._conditional.draw_utilities_within(given.matrix, free, self.sweeps, rng)
-            chosen = np.where(free, utilities, -np.inf).argmax(axis=1)
+            chosen = self._conditional.draw_level_within(given.matrix, free, rng)
         else:
-            if cells is not None:
-                first, last = cells.argmax(axis=1), margin.values.size - 1 - cells[:, ::-1].argmax(axis=1)
+            assert isinstance(margin, Margin)
             low, high = (np.where(possible, margin.cuts[end], 0.0) for end in (first * possible, last * possible + 1))
-            latent = self._conditional.draw_number_within(given.matrix, low, high, cells, self.sweeps, rng)
-            chosen = margin.positions_of(latent)
-            if cells is None:  # a latent at the very end of its interval may be rounded out of it
-                chosen = np.clip(chosen, np.where(possible, first, 0), np.where(possible, last, 0))
-            else:
-                distance = np.abs(np.arange(margin.values.size) - chosen[:, None])
-                chosen = np.where(cells, distance, margin.values.size).argmin(axis=1)
+            latent = self._conditional.draw_number_within(given.matrix, low, high, self.sweeps, rng)
+            # a latent at the very end of its interval may be rounded out of it
+            chosen = np.clip(
+                margin.positions_of(latent), first * possible, np.where(possible, last, margin.values.size)
+            )
+            chosen = np.where(possible, chosen, 0)
         return np.where(possible, margin.values[chosen], np.nan)
 
     def _check_complete(self, given: Table) -> None:

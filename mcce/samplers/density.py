@@ -7,11 +7,11 @@ density. This is a declared surrogate, for a pool of m donors and one pseudo-don
    counting measure.
 2. Any other number: (sum of normal kernels at the donors without point mass + margin density) / (m + 1), with respect
    to the Lebesgue measure, in encoded units. The bandwidth is Silverman's, 0.9 min(sd, IQR / 1.34) k^(-1/5) over the k
-   such donors in the pool, or the margin's where these do not differ.
+   such donors in the leaf, or the margin's where these do not differ.
 3. A number has point mass if at least one per cent of the training rows hold it; all numbers do if the column has so
    many repeated values that nine rows in ten share theirs with another.
 4. For training rows, a row's own copies are taken out of its pool and out of the margin first, so that it does not
-   vouch for itself.
+   vouch for itself. Bandwidths stay as they are.
 """
 
 from __future__ import annotations
@@ -94,11 +94,13 @@ class Margin:
         mass = np.zeros(values.size)
         if self.atoms.size:
             mass = (self.counts[place] - own + pseudo / self.atoms.size) / np.maximum(self.n - own + pseudo, 1.0)
+            mass = np.maximum(mass, 0.0)  # a value that the left-out row did not have
         if self.grid.size == 0:
             return np.where(known, mass, 0.0)
         density = np.interp(values, self.grid, self.density, left=0.0, right=0.0)
         if self.bandwidth > 0:
             density = np.maximum(density - own / (self.n * self.bandwidth * _ROOT_TAU), 0.0)
+            density *= self.n / np.maximum(self.n - own, 1.0)
         return np.where(known, mass, density)
 
 
@@ -203,7 +205,7 @@ def _smooth(values: Floats, n: int) -> tuple[Floats, Floats, float]:
     step = grid[1] - grid[0]
     counts = np.histogram(values, bins=np.append(grid - step / 2, grid[-1] + step / 2))[0].astype(np.float64)
     width = max(bandwidth, step)
-    reach = min(int(4 * width / step) + 1, _GRID - 1)
+    reach = min(int(4 * width / step) + 1, _GRID // 2 - 1)  # a longer kernel would lengthen the convolution
     kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) * step / width) ** 2)
     density = np.convolve(counts, kernel / (kernel.sum() * step), mode="same") / n
-    return grid, density, bandwidth
+    return grid, density, width

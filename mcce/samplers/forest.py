@@ -172,9 +172,10 @@ class ForestSampler(ConditionalSampler):
 
     def _grow(self, given: Table, target: Column, what: str) -> list[Tree]:
         n = given.n_rows
+        seed = int(self.random_state)  # the type enters the key
         trees = []
         for t in range(self.n_trees):
-            streams = RowStreams.from_seed(derive_key(self.random_state, target.feature.name, what, t), n)
+            streams = RowStreams.from_seed(derive_key(seed, target.feature.name, what, t), n)
             rows = np.sort(streams.integer(n))
             trees.append(
                 cart.grow(
@@ -185,7 +186,7 @@ class ForestSampler(ConditionalSampler):
                     max_depth=self.max_depth,
                     rows=rows,
                     max_features=self._n_features(len(given.features)),
-                    random_key=derive_key(self.random_state, target.feature.name, what, t, "columns"),
+                    random_key=derive_key(seed, target.feature.name, what, t, "columns"),
                 )
             )
         return trees

@@ -73,7 +73,7 @@ class _Seen:
 
 def fit_latent(table: Table) -> LatentModel:
     """Estimate margins and latent correlations of all complete columns of a table."""
-    complete = ~np.isnan(table.matrix).any(axis=0)
+    complete = ~np.asarray(np.isnan(table.matrix).any(axis=0))
     margins = tuple(read_margin(table.column(j)) if complete[j] else None for j in range(len(table.features)))
     sizes = [0 if margin is None else margin.n_latents for margin in margins]
     first = np.concatenate([[0], np.cumsum(sizes)]).astype(int)
@@ -141,7 +141,7 @@ def nearest_correlation(matrix: Floats, groups: Ints) -> Floats:
     smallest = np.linalg.eigvalsh(projected)[0]
     # what the iteration left is taken by the identity, which keeps the unit blocks
     weight = max(0.0, (SMALLEST_EIGENVALUE - smallest) / (1.0 - smallest))
-    return (1.0 - weight) * projected + weight * np.eye(len(matrix))
+    return np.asarray((1.0 - weight) * projected + weight * np.eye(len(matrix)))
 
 
 def _maximise(minus_log_likelihood: Callable[[float], float]) -> float:
@@ -185,7 +185,8 @@ def _coarsen(masses: Floats) -> Ints:
 def _correlate(a: _Seen, b: _Seen, n: int) -> Floats:
     """Step 2: the block of correlations between the latents of two columns."""
     if isinstance(a.margin, Utilities) or isinstance(b.margin, Utilities):
-        if not isinstance(a.margin, Utilities):
+        # the column of more levels gives the strata; the other one's levels need an integral at every point
+        if not isinstance(a.margin, Utilities) or (isinstance(b.margin, Utilities) and len(a.scores) < len(b.scores)):
             return _correlate(b, a, n).T
         return _match_moments(a, b, n)
     if a.is_continuous and b.is_continuous:

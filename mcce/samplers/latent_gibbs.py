@@ -8,9 +8,9 @@
    conditional covariance, by a normal step cut to where all bounds hold: strongly correlated variables, which hold
    each other fast, travel together.
 
-What is allowed: `low <= z <= high` (a point where they are equal), a set of cells for the last variable, and for the
-utilities of a group that the largest one is among the `allowed`. A row's random numbers are Philox words keyed by the
-stream and the row; so a draw does not depend on the rows beside it.
+What is allowed: `low <= z <= high` (a point where they are equal), and for the utilities of a group that the largest
+one is among the `allowed`. `weigh_rows` makes the particles of step 1 from given points, for integrals. A row's random
+numbers are Philox words keyed by the stream and the row; so a draw does not depend on the rows beside it.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
@@ -92,27 +92,8 @@ def _uniform(key, step, row):
 
 
 @_inner
-def _in_cells(mean, sd, cuts, cells, u):
-    """Draw a normal number in one of the allowed cells between the cuts."""
-    total = 0.0
-    for c in range(cells.size):
-        if cells[c]:
-            total += _normal_cdf((cuts[c + 1] - mean) / sd) - _normal_cdf((cuts[c] - mean) / sd)
-    rest = u * total
-    last = -1
-    for c in range(cells.size):
-        if cells[c]:
-            last = c
-            mass = _normal_cdf((cuts[c + 1] - mean) / sd) - _normal_cdf((cuts[c] - mean) / sd)
-            if rest < mass:
-                return _cut_normal(mean, sd, cuts[c], cuts[c + 1], rest / mass)[0]
-            rest -= mass
-    return _cut_normal(mean, sd, cuts[last], cuts[last + 1], 0.5)[0]
-
-
-@_inner
-def _propose(z, low, high, winner, slope, sd, group_start, offset, word, step, row):
-    """Draw one particle in place; return its log weight."""
+def _propose(z, low, high, winner, slope, sd, group_start, offset, uniforms):
+    """Turn uniform numbers into one particle, in place; return its log weight."""
     weight = 0.0
     product = 1.0
     for j in range(z.size):
@@ -130,14 +111,42 @@ def _propose(z, low, high, winner, slope, sd, group_start, offset, word, step, r
             z[j] = floor
             weight -= 0.5 * ((floor - mean) / sd[j]) ** 2
         elif floor == -np.inf and ceiling == np.inf:
-            z[j] = mean + sd[j] * _normal_quantile(_uniform(word, step + j, row))
+            z[j] = mean + sd[j] * _normal_quantile(uniforms[j])
         else:
-            z[j], mass = _cut_normal(mean, sd[j], floor, ceiling, _uniform(word, step + j, row))
+            z[j], mass = _cut_normal(mean, sd[j], floor, ceiling, uniforms[j])
             product *= max(mass, _NO_MASS)
             if product < 1e-10:
                 weight += math.log(product)
                 product = 1.0
     return weight + math.log(product)
+
+
+@_inner
+def _find_winners(allowed, group_start, group_end, winner):
+    """Note for each utility which one of its group is the largest; -1 if that is not known, and for the others."""
+    for j in range(allowed.size):
+        winner[j] = -1
+        n_allowed = 0
+        for k in range(group_start[j], group_end[j]):
+            if allowed[k]:
+                winner[j] = k
+                n_allowed += 1
+        if n_allowed != 1:
+            winner[j] = -1
+
+
+@_entry
+def weigh_rows(z, weight, low, high, allowed, slope, sd, group_start, group_end, offset, point, shift):
+    """Make one particle of each row, with its log weight, from a point of (0, 1)^d, shifted (rows, d) and folded."""
+    d = z.shape[1]
+    uniforms = np.empty(d)
+    winner = np.empty(d, dtype=np.int64)
+    for i in range(z.shape[0]):
+        _find_winners(allowed[i], group_start, group_end, winner)
+        for j in range(d):
+            at = point[j] + shift[i, j]
+            uniforms[j] = min(max(abs(2.0 * (at - math.floor(at)) - 1.0), 1e-12), 1.0 - 1e-12)
+        weight[i] = _propose(z[i], low[i], high[i], winner, slope, sd, group_start, offset, uniforms)
 
 
 @_entry
@@ -147,38 +156,30 @@ def start_rows(z, low, high, allowed, slope, sd, group_start, group_end, offset,
     group_end[j] is 0 for a variable with bounds, else the end of its group of utilities.
     """
     d = z.shape[1]
-    tried = np.empty(d)
-    winner = np.empty(d, dtype=np.int64)  # of each utility's group; -1 if it is not known
+    tried, uniforms = np.empty(d), np.empty(d)
+    winner = np.empty(d, dtype=np.int64)
     for i in range(z.shape[0]):
-        open_variables = 0
-        for j in range(d):
-            winner[j] = -1
-            if low[i, j] < high[i, j]:
-                open_variables += 1
-            n_allowed = 0
-            for k in range(group_start[j], group_end[j]):
-                if allowed[i, k]:
-                    winner[j] = k
-                    n_allowed += 1
-            if n_allowed != 1:
-                winner[j] = -1
+        _find_winners(allowed[i], group_start, group_end, winner)
         word, row = philox(key, draws[i], rows[i])
-        total = _propose(z[i], low[i], high[i], winner, slope, sd, group_start, offset, word, 0, row)
-        if open_variables == 0:
-            continue
-        for particle in range(1, particles):
+        is_known = True
+        for j in range(d):
+            is_known &= low[i, j] >= high[i, j]
+        total = -np.inf
+        for particle in range(1 if is_known else particles):
             step = particle * (d + 1)
-            weight = _propose(tried, low[i], high[i], winner, slope, sd, group_start, offset, word, step, row)
+            for j in range(d):
+                uniforms[j] = _uniform(word, step + j, row)
+            weight = _propose(tried, low[i], high[i], winner, slope, sd, group_start, offset, uniforms)
             high_weight = max(total, weight)
             total = high_weight + math.log(math.exp(total - high_weight) + math.exp(weight - high_weight))
-            if _uniform(word, step + d, row) < math.exp(weight - total):
+            if particle == 0 or _uniform(word, step + d, row) < math.exp(weight - total):
                 for j in range(d):
                     z[i, j] = tried[j]
 
 
 @_inner
-def _move(z, axis, pull, low, high, group_start, group_end, offset, cuts, cells, u):
-    """Move along an axis as far as the bounds, the cell and the utilities' present winners allow."""
+def _move(z, axis, pull, low, high, group_start, group_end, offset, u):
+    """Move along an axis as far as the bounds and the utilities' present winners allow."""
     d = z.size
     first, last = -np.inf, np.inf
     drift = spread = 0.0
@@ -187,13 +188,7 @@ def _move(z, axis, pull, low, high, group_start, group_end, offset, cuts, cells,
         spread += pull[j] * axis[j]
         if group_end[j] == 0:
             if axis[j] != 0.0:
-                floor, ceiling = low[j], high[j]
-                if j == d - 1 and cells.size > 0:
-                    cell = 0
-                    while cell < cells.size - 1 and cuts[cell + 1] <= z[j]:
-                        cell += 1
-                    floor, ceiling = cuts[cell], cuts[cell + 1]
-                a, b = (floor - z[j]) / axis[j], (ceiling - z[j]) / axis[j]
+                a, b = (low[j] - z[j]) / axis[j], (high[j] - z[j]) / axis[j]
                 first, last = max(first, min(a, b)), min(last, max(a, b))
         elif j == group_start[j]:
             winner = j
@@ -216,13 +211,8 @@ def _move(z, axis, pull, low, high, group_start, group_end, offset, cuts, cells,
 
 
 @_entry
-def sweep_rows(
-    z, low, high, allowed, precision, axes, pulls, group_start, group_end, offset, cuts, cells, sweeps, key, draws, rows
-):
-    """Step 2, in place. `cells` (rows, cells) restricts the last variable; it may have no columns.
-
-    `axes` (any number, variables) are the directions of joint moves, `pulls` the precision matrix times them.
-    """
+def sweep_rows(z, low, high, allowed, precision, axes, pulls, group_start, group_end, offset, sweeps, key, draws, rows):
+    """Step 2, in place. `axes` (any number, d) are the directions of joint moves, `pulls` the precision times them."""
     d = z.shape[1]
     for i in range(z.shape[0]):
         word, row = philox(key, draws[i], rows[i])
@@ -254,11 +244,9 @@ def sweep_rows(
                     elif best <= best_other:
                         floor = best_other - offset[j]
                     z[i, j] = _cut_normal(mean, sd, floor, ceiling, u)[0]
-                elif j == d - 1 and cells.shape[1] > 0:
-                    z[i, j] = _in_cells(mean, sd, cuts, cells[i], u)
                 else:
                     z[i, j] = _cut_normal(mean, sd, low[i, j], high[i, j], u)[0]
             for a in range(axes.shape[0]):
                 u = _uniform(word, step, row)
                 step += 1
-                _move(z[i], axes[a], pulls[a], low[i], high[i], group_start, group_end, offset, cuts, cells[i], u)
+                _move(z[i], axes[a], pulls[a], low[i], high[i], group_start, group_end, offset, u)

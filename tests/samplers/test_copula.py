@@ -83,10 +83,7 @@ def test_bivariate_normal_cdf(rho):
     points = np.array([-np.inf, -3.0, -0.7, 0.0, 0.4, 2.5, np.inf])
     h, k = np.meshgrid(points, points)
     truth = stats.multivariate_normal([0, 0], [[1, rho], [rho, 1]])
-    exact = [
-        0.0 if -np.inf in pair else truth.cdf(np.minimum(pair, 40.0), abseps=1e-12, releps=1e-12)
-        for pair in zip(h.ravel(), k.ravel())
-    ]
+    exact = [0.0 if -np.inf in pair else truth.cdf(np.minimum(pair, 40.0)) for pair in zip(h.ravel(), k.ravel())]
     np.testing.assert_allclose(bivariate_normal_cdf(h, k, rho).ravel(), exact, atol=1e-7)
 
 
@@ -159,7 +156,7 @@ def test_projection():
     projected = nearest_correlation(matrix, np.arange(3))
     assert np.linalg.eigvalsh(projected)[0] >= 1e-4 - 1e-9
     np.testing.assert_allclose(np.diag(projected), 1.0)
-    # the nearest one keeps the symmetry of the problem: Higham's 2/3 pattern does not apply, equal sizes do
+    # by symmetry the three stay equal in size, and 1/2 is where the smallest eigenvalue reaches 0
     np.testing.assert_allclose(np.abs(projected[np.triu_indices(3, 1)]), 0.5, atol=1e-3)
     fine = np.array([[1.0, 0.3], [0.3, 1.0]])
     assert nearest_correlation(fine, np.arange(2)) is fine
@@ -197,7 +194,7 @@ def test_draws_follow_the_conditional(training, joint, target):
 
 @pytest.mark.parametrize("target", ["grade", "smoker", "drink"])
 def test_probabilities_follow_the_conditional(training, joint, target):
-    """The stated accuracy: 0.03 with 100 states, fit included."""
+    """Within 0.02, the errors of the fit and of the joint sample included."""
     givens = [name for name in ("grade", "smoker", "drink") if name != target]
     sampler, given = fit(training[[*givens, target]], target)
     codes = encode(joint[[*givens, target]]).matrix
@@ -206,11 +203,10 @@ def test_probabilities_follow_the_conditional(training, joint, target):
         truth = codes[(codes[:, :-1] == given.matrix[row]).all(axis=1), -1]
         for level in np.unique(truth):
             found = np.exp(sampler.log_density(some, np.full(5, level)))[row]
-            assert found == pytest.approx((truth == level).mean(), abs=0.03)
+            assert found == pytest.approx((truth == level).mean(), abs=0.02)
 
 
 def test_given_numbers_the_conditional_is_normal():
-    sampler, given = fit(simulate(60_000, 3)[["income", "height", "grade"]], "income")
     sampler, given = fit(simulate(60_000, 3)[["income", "height"]], "height")
     row = 7
     z = np.log(given.matrix[row, 0])
@@ -227,11 +223,11 @@ def test_nearly_equal_discrete_givens():
     rng = np.random.default_rng(4)
     correlation = np.full((4, 4), 0.95) + 0.05 * np.eye(4)
     z = rng.standard_normal((2_000_000, 4)) @ np.linalg.cholesky(correlation).T
-    frame = pd.DataFrame({"a": z[:, 0] > 0.0, "b": z[:, 1] > 1.2, "c": z[:, 2] > 0.5, "y": np.digitize(z[:, 3], [0.3, 0.9])})
-    frame["y"] = pd.Categorical(frame["y"], ordered=True)
+    frame = pd.DataFrame({"a": z[:, 0] > 0.0, "b": z[:, 1] > 1.2, "c": z[:, 2] > 0.5})
+    frame["y"] = pd.Categorical(np.digitize(z[:, 3], [0.3, 0.9]), ordered=True)
     sampler, given = fit(frame[:100_000], "y")
     for values in ((True, False, True), (True, False, False), (False, False, False)):
-        truth = frame["y"][(frame[["a", "b", "c"]] == values).all(axis=1)].to_numpy(dtype=float)
+        truth = frame["y"][(frame[["a", "b", "c"]] == list(values)).all(axis=1)].cat.codes.to_numpy()
         row = int(np.flatnonzero((given.matrix == values).all(axis=1))[0])
         shares = [np.bincount(x.astype(int), minlength=3) / x.size for x in (draw(sampler, given, row, 20_000), truth)]
         np.testing.assert_allclose(*shares, atol=0.02)
@@ -276,7 +272,7 @@ def test_relabelling_unordered_levels_changes_nothing(target):
         sampler, given = fit(version, target)
         values = sampler.sample(given, RowStreams.from_seed(1, 2000))
         column = pd.Series(schema.features[schema.position(target)].decode(values)).astype(str)
-        drawn.append((column, sampler.log_density(given, values)))
+        drawn.append((column, sampler.log_density(given.take(np.arange(200)), values[:200])))
     mapped = drawn[0][0].replace({**names, "yes": "a no", "no": "b yes"})
     assert mapped.equals(drawn[1][0])
     np.testing.assert_array_equal(drawn[0][1], drawn[1][1])
@@ -296,8 +292,8 @@ def test_probabilities_sum_to_one(training, target):
 
 def test_density_of_numbers_integrates_to_one(training):
     sampler, given = fit(training[["smoker", "drink", "height"]][:3000], "height")
-    row = given.take(np.zeros(20_001, dtype=int))
-    at = np.linspace(110.0, 230.0, 20_001)
+    row = given.take(np.zeros(4001, dtype=int))
+    at = np.linspace(110.0, 230.0, 4001)
     density = np.exp(sampler.log_density(row, at))
     assert integrate.trapezoid(density, at) == pytest.approx(1.0, abs=1e-3)
 
@@ -306,7 +302,7 @@ def test_density_with_atoms_integrates_to_one():
     rng = np.random.default_rng(7)
     z = rng.multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], 5000)
     sampler, given = fit(pd.DataFrame({"x": z[:, 0], "gain": np.maximum(z[:, 1], 0.0)}), "gain")
-    at = np.linspace(-1.0, 6.0, 20_001)
+    at = np.linspace(-1.0, 6.0, 4001)
     at = at[np.abs(at) > 1e-9]
     for row in range(3):
         density = np.exp(sampler.log_density(given.take(np.full(at.size, row)), at))
@@ -439,7 +435,8 @@ def test_a_row_depends_on_its_own_streams_only():
     sampler, given = fit(simulate(400, 14), "drink")
     drawn = sampler.sample(given, RowStreams.from_seed(2, 400))
     rows = np.arange(3, 400, 17)
-    np.testing.assert_array_equal(sampler.sample(given.take(rows), RowStreams.from_seed(2, 400).take(rows)), drawn[rows])
+    some = sampler.sample(given.take(rows), RowStreams.from_seed(2, 400).take(rows))
+    np.testing.assert_array_equal(some, drawn[rows])
     density = sampler.log_density(given, drawn)
     np.testing.assert_array_equal(sampler.log_density(given.take(rows), drawn[rows]), density[rows])
 
@@ -483,7 +480,7 @@ def test_columns_with_missing_values_elsewhere_in_the_chain():
     assert chain.sample(given=frame[["income"]][:3], n=10)["late"].isna().any()
 
 
-@pytest.mark.parametrize("name", ["particles", "sweeps", "density_states"])
+@pytest.mark.parametrize("name", ["particles", "sweeps", "density_points"])
 def test_bad_parameters(name):
     with pytest.raises(InputError, match=rf"{name} of GaussianCopulaSampler is 0; it must be a whole number"):
         fit(simulate(50, 18), "height", GaussianCopulaSampler(**{name: 0}))

@@ -1,0 +1,255 @@
+"""Whether what a chain generates is realistic.
+
+`discriminator`: can a classifier tell generated rows from real ones? (paper, Experiment 3; Borisov et al. 2023,
+"Language models are realistic tabular data generators")
+
+1. Take equally many real and generated rows, and write both as ranks (see `discriminator`).
+2. Set aside a share of both for the test.
+3. Train a random forest on the rest to tell real (1) from generated (0).
+4. Accuracy: the share of test rows that are told right, real where the forest's probability is at least 0.5.
+5. Repeat 1 to 4 with other seeds and take the mean.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from mcce.chain import count_jobs, run_in_threads
+from mcce.exceptions import InputError, listing
+from mcce.rng import derive_key, resolve_seed
+from mcce.schema import Data, Feature, Kind, Schema, as_frame
+
+Ranks = npt.NDArray[np.float32]
+
+FEWEST_ROWS = 10
+
+
+@dataclass(frozen=True, repr=False)
+class Discriminator:
+    """How well real and generated rows are told apart: 0.5 not at all, 1 always.
+
+    Attributes
+    ----------
+    accuracy : float
+        Mean over the seeds; ``float(d)`` is the same.
+    sd : float
+        Standard deviation over the seeds (NaN for one seed). The seeds share the data, so this is the error of the
+        splits and forests, not that of the rows.
+    accuracies : tuple of float
+        One for each seed.
+    settings : mapping
+        What was measured, and how: n_rows (of each table), n_test (of each table), n_seeds, test_size, n_trees,
+        min_leaf, max_rows, paired, random_state.
+    """
+
+    accuracy: float
+    sd: float
+    accuracies: tuple[float, ...]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __float__(self) -> float:
+        return self.accuracy
+
+    def __repr__(self) -> str:
+        n_seeds = len(self.accuracies)
+        spread = f", sd {self.sd:.3f} over {n_seeds} seeds" if n_seeds > 1 else ", one seed"
+        n_rows, n_test = self.settings["n_rows"], self.settings["n_test"]
+        return (
+            f"Discriminator(accuracy {self.accuracy:.3f}{spread}; {n_rows:,} real and {n_rows:,} generated rows, "
+            f"{n_test:,} of each for the test; 0.5: cannot be told apart)"
+        )
+
+
+def discriminator(
+    real: Data,
+    generated: Data,
+    *,
+    n_seeds: int = 5,
+    test_size: float = 0.3,
+    n_trees: int = 100,
+    min_leaf: int = 1,
+    max_rows: int | None = None,
+    paired: bool = False,
+    kinds: Mapping[Any, Kind] | None = None,
+    random_state: int | None = 0,
+    n_jobs: int | None = None,
+) -> Discriminator:
+    """Measure how well a random forest tells generated rows from real ones, out of sample.
+
+    Parameters
+    ----------
+    real, generated : DataFrame or two-dimensional array
+        Tables with the same columns, in any order; features only. Give real rows that the generator was **not** fitted
+        on, see Notes.
+    n_seeds : int
+        Repetitions; each draws rows, split and forest anew.
+    test_size : float
+        Share of the rows that is set aside for the test.
+    n_trees, min_leaf : int
+        Trees of the forest and rows in a leaf. The rest is as scikit-learn has it: trees on bootstrap samples, the
+        square root of the number of columns tried in a node, no limit of depth. The paper does not publish its own.
+    max_rows : int or None
+        Rows to use of each table at most; None uses as many as the smaller table has.
+    paired : bool
+        Whether row i of `generated` was drawn given the fixed values of row i of `real`. The two then go to the same
+        side of the split. Apart, they would give each other away: the forest has seen the fixed values under the
+        other label.
+    kinds : dict or None
+        Overrides of column kinds, as for `ChainModel`.
+    random_state : int or None
+        Seed; None takes a fresh one.
+    n_jobs : int or None
+        Threads, one for each seed; None for all cores. The result does not depend on it.
+
+    Returns
+    -------
+    Discriminator
+
+    Notes
+    -----
+    A forest sees only the order of a column, so columns are written as ranks in both tables together: numbers, dates
+    and ordered levels by their order; unordered levels by how frequent they are (so that their names and order do not
+    matter, but for ties); a missing value below all others. A level or number that only one table holds is allowed: it
+    tells.
+
+    Under 0.5, by more than chance, means that the generator was fitted on `real` and its rows lie nearer to single real
+    rows than real rows lie to each other, as copies do: a forest that has seen the original calls the copy real. A
+    bootstrap of `real` is the extreme case. So it is not better than 0.5, and it hides other faults; compare with rows
+    the generator has not seen.
+
+    Accuracy grows with the number of rows, since the forest learns more: compare generators at the same sizes.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> X = mcce.datasets.load_loans(2000).X
+    >>> seen, new = X.iloc[:1000], X.iloc[1000:]
+    >>> def judge(sampler):
+    ...     chain = mcce.ChainModel(sampler=sampler, fixed=["age", "sex"], random_state=1).fit(seen)
+    ...     generated = chain.sample(given=new[["age", "sex"]])
+    ...     return mcce.diagnostics.discriminator(new, generated, paired=True, n_trees=50)
+    >>> judge("cart").accuracy < judge("marginal").accuracy
+    True
+    """
+    left, right = _as_ranks(real, generated, kinds)
+    n_rows = _count_rows(len(left), len(right), max_rows, paired)
+    n_test = _count_test_rows(n_rows, test_size)
+    for name, value in (("n_seeds", n_seeds), ("n_trees", n_trees), ("min_leaf", min_leaf)):
+        _check_count(name, value)
+    seed = resolve_seed(random_state)
+
+    def tell(k: int) -> float:
+        return _tell_apart(left, right, n_rows, n_test, paired, n_trees, min_leaf, derive_key(seed, "discriminator", k))
+
+    threads = count_jobs(n_jobs)
+    accuracies = tuple(run_in_threads(tell, list(range(n_seeds)), threads, "discriminating", None))
+    settings = {
+        "n_rows": n_rows,
+        "n_test": n_test,
+        "n_seeds": n_seeds,
+        "test_size": test_size,
+        "n_trees": n_trees,
+        "min_leaf": min_leaf,
+        "max_rows": max_rows,
+        "paired": paired,
+        "random_state": seed,
+    }
+    sd = float(np.std(accuracies, ddof=1)) if n_seeds > 1 else math.nan
+    return Discriminator(float(np.mean(accuracies)), sd, accuracies, settings)
+
+
+def _tell_apart(
+    real: Ranks, generated: Ranks, n_rows: int, n_test: int, paired: bool, n_trees: int, min_leaf: int, key: int
+) -> float:
+    """Split, train and test once (steps 1 to 4)."""
+    from sklearn.ensemble import RandomForestClassifier
+
+    rng = np.random.default_rng(key)
+    of_real = rng.permutation(len(real))[:n_rows]
+    of_generated = of_real if paired else rng.permutation(len(generated))[:n_rows]
+    train = np.concatenate([real[of_real[n_test:]], generated[of_generated[n_test:]]])
+    test = np.concatenate([real[of_real[:n_test]], generated[of_generated[:n_test]]])
+    forest = RandomForestClassifier(
+        n_trees, min_samples_leaf=min_leaf, random_state=int(rng.integers(2**31)), n_jobs=1
+    ).fit(train, np.repeat([1, 0], n_rows - n_test))
+    told = forest.predict_proba(test)[:, 1] >= 0.5
+    return float(np.mean(told == np.repeat([True, False], n_test)))
+
+
+def _as_ranks(real: Data, generated: Data, kinds: Mapping[Any, Kind] | None) -> tuple[Ranks, Ranks]:
+    """Write both tables as ranks of the values in both together; missing is 0."""
+    left, _ = as_frame(real, "real")
+    right, _ = as_frame(generated, "generated")
+    for frame, name, other, other_name in ((left, "real", right, "generated"), (right, "generated", left, "real")):
+        absent = [column for column in other.columns if column not in frame.columns]
+        if absent:
+            raise InputError(
+                f"{name} lacks the column(s) {listing(absent)} of {other_name}; compare tables with the same columns."
+            )
+        if len(frame) < FEWEST_ROWS:
+            raise InputError(f"{name} has {len(frame)} row(s); telling apart needs at least {FEWEST_ROWS} of each.")
+    if not len(left.columns):
+        raise InputError("real and generated have no columns; give the features to tell them apart by.")
+    schema = Schema.from_data(left, kinds)
+    ranks = np.empty((len(left) + len(right), len(schema)), dtype=np.float32, order="F")
+    for j, feature in enumerate(schema.features):
+        feature = _widen(feature, right[feature.name])
+        both = [feature.encode(frame[feature.name], name) for frame, name in ((left, "real"), (right, "generated"))]
+        ranks[:, j] = _rank(np.concatenate(both), by_frequency=feature.kind == "categorical")
+    return ranks[: len(left)], ranks[len(left) :]
+
+
+def _widen(feature: Feature, generated: pd.Series[Any]) -> Feature:
+    """Let a feature hold what only the generated table has: fractions in a column of integers, further levels."""
+    if feature.levels is None:
+        holds_numbers = pd.api.types.is_numeric_dtype(feature.dtype)  # not dates or durations
+        return replace(feature, dtype=np.dtype(np.float64)) if holds_numbers else feature
+    known = set(feature.levels)
+    further = [level for level in generated.dropna().unique() if level not in known]
+    levels: pd.Index[Any] = pd.Index([*feature.levels, *further], dtype=object)
+    return replace(feature, levels=levels) if further else feature
+
+
+def _rank(values: npt.NDArray[np.float64], *, by_frequency: bool) -> npt.NDArray[np.float64]:
+    distinct, place, counts = np.unique(values, return_inverse=True, return_counts=True, equal_nan=True)
+    order = np.argsort(counts, kind="stable") if by_frequency else np.arange(distinct.size)
+    rank = np.empty(distinct.size)
+    rank[order] = np.arange(1, distinct.size + 1)
+    rank[np.isnan(distinct)] = 0
+    return rank[place]
+
+
+def _count_rows(n_real: int, n_generated: int, max_rows: int | None, paired: bool) -> int:
+    if paired and n_real != n_generated:
+        raise InputError(
+            f"paired=True, but real has {n_real} rows and generated {n_generated}; it needs one generated row for each "
+            "real one, in the same order."
+        )
+    if max_rows is None:
+        return min(n_real, n_generated)
+    if not _is_whole(max_rows) or max_rows < FEWEST_ROWS:
+        raise InputError(f"max_rows is {max_rows!r}; give a whole number of at least {FEWEST_ROWS}, or None for all.")
+    return min(n_real, n_generated, int(max_rows))
+
+
+def _count_test_rows(n_rows: int, test_size: float) -> int:
+    """Return the test rows of each table: at least one, and one is left to learn from."""
+    if not isinstance(test_size, (float, np.floating)) or not 0 < test_size < 1:
+        raise InputError(f"test_size is {test_size!r}; give the share of the rows to test on, between 0 and 1.")
+    return min(max(round(test_size * n_rows), 1), n_rows - 1)
+
+
+def _check_count(name: str, value: object) -> None:
+    if not _is_whole(value) or value < 1:  # type: ignore[operator]
+        raise InputError(f"{name} is {value!r}; it must be a whole number of at least 1.")
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
