@@ -218,7 +218,11 @@ def _train(setting: Setting, X: pd.DataFrame, y: np.ndarray, categorical: list[s
         trees = 200 if setting.n_train is None else 20
         return RandomForestClassifier(trees, random_state=0, n_jobs=-1).fit(X, y)
     if setting.model == "boosting":
-        return HistGradientBoostingClassifier(random_state=0, categorical_features="from_dtype").fit(X, y)
+        rounds = 100 if len(X) > 500 else 10  # few rows: the command is only tried
+        boosting = HistGradientBoostingClassifier(
+            max_iter=rounds, random_state=0, categorical_features="from_dtype"
+        )
+        return boosting.fit(X, y)
     layers, batch_size, rate = NETWORKS[setting.data]
     network = MLPClassifier(
         layers, batch_size=batch_size, learning_rate_init=rate, max_iter=20, random_state=0

@@ -273,7 +273,9 @@ class ChainModel:
         matrix = np.empty((table.n_rows, len(self._features)), order="F")
         matrix[:, self._place_in_chain] = table.matrix
         if self.conditions_on_decision_:
-            matrix[:, self._n_given - 1] = np.asarray(decision, dtype=np.float64)
+            if np.asarray(decision).dtype != bool or np.shape(decision) not in ((), (table.n_rows,)):
+                raise InputError("decision must be True or False, for all rows or one a row.")
+            matrix[:, self._n_given - 1] = decision
         ordered = Table(self._features, matrix)
         rows = np.arange(table.n_rows, dtype=np.int64)
         columns: dict[Any, Floats] = {}
@@ -332,7 +334,13 @@ class ChainModel:
         """Return, for the features with predictors of their own, the chain columns that they are modelled on."""
         names = [f.name for f in self._features]
         chosen: dict[int, list[int]] = {}
+        if self.predictors is not None and not isinstance(self.predictors, Mapping):
+            raise InputError(
+                f"predictors is {self.predictors!r}; give a dict of lists, for example {{'salary': ['age']}}."
+            )
         for target, columns in (self.predictors or {}).items():
+            if isinstance(columns, str):
+                raise InputError(f"predictors[{target!r}] is {columns!r}; give a list of columns: [{columns!r}].")
             if target not in self.visit_sequence_:
                 what = "is fixed" if target in self.fixed_ else "is not a column of X"
                 raise InputError(
@@ -370,11 +378,11 @@ class ChainModel:
         if without and REST not in chosen:
             raise InputError(f'sampler says nothing of {listing(without)}; add "*": ... for the rest.')
         samplers = [make_sampler(chosen.get(name, chosen.get(REST, "cart"))) for name in self.visit_sequence_]
-        seen_missing = [f.name for f in self._features[: self._n_given] if f.has_missing]
-        for feature, sampler in zip(self._features[self._n_given :], samplers):
+        for k, sampler in enumerate(samplers, self._n_given):
+            feature = self._features[k]
             sampler.check_target(feature)
-            if feature.has_missing:
-                seen_missing.append(feature.name)
+            involved = [*(self._features[j] for j in self._given_columns.get(k, range(k))), feature]
+            seen_missing = [f.name for f in involved if f.has_missing]
             if seen_missing and not sampler.handles_missing:
                 raise SamplerError(
                     f"{sampler!r} for {feature.name!r} does not handle missing values, and {listing(seen_missing)} has "

@@ -129,9 +129,7 @@ def test_quick_run_on_a_standin(tmp_path, capsys):
         assert 0 < one["explained"] <= result["n_factuals"]
         assert one["peak_mb"] > 50
     assert result["plain"]["asked_per_factual"] == result["n_samples"]
-    assert result["ratio"] == pytest.approx(
-        result["plain"]["seconds"]["total"] / result["mcce"]["seconds"]["total"]
-    )
+    assert result["ratio"] == pytest.approx(result["plain"]["seconds"]["total"] / result["mcce"]["seconds"]["total"])
 
 
 def test_unknown_names_are_refused(capsys):
@@ -184,7 +182,8 @@ def test_the_finding_on_visit_sequences_says_which_way_it_went():
             ],
         }
 
-    better, worse, neither = [-0.02, -0.021, -0.019, -0.02, -0.02], [0.03, 0.031, 0.029, 0.03, 0.03], [-0.1, 0.1, 0, 0, 0]
+    better, worse = [-0.02, -0.021, -0.019, -0.02, -0.02], [0.03, 0.031, 0.029, 0.03, 0.03]
+    neither = [-0.1, 0.1, 0, 0, 0]
     said = report.visit_finding({"data": [one("adult", better), one("gmc", worse), one("fico", neither)]})
     assert "more realistic on adult (-2.0 points); less realistic on gmc (+3.0 points)" in said
     assert "no clear difference on fico (+0.0 points)" in said

@@ -55,12 +55,8 @@ def people():
             "age": age,
             "sex": pd.Categorical(rng.choice(["f", "m"], n)),
             "born": pd.Timestamp("2000-01-01") - pd.to_timedelta(age.astype(int) * 365, unit="D"),
-            "pay": np.where(rng.random(n) < 0.1, np.nan, 1000.0 * age + rng.normal(0, 5000, n)).astype(
-                np.float32
-            ),
-            "grade": pd.Categorical(
-                rng.choice(["low", "mid", "high"], n), ["low", "mid", "high"], ordered=True
-            ),
+            "pay": np.where(rng.random(n) < 0.1, np.nan, 1000.0 * age + rng.normal(0, 5000, n)).astype(np.float32),
+            "grade": pd.Categorical(rng.choice(["low", "mid", "high"], n), ["low", "mid", "high"], ordered=True),
             "job": rng.choice(["clerk", "cook", None], n),
             "owner": rng.random(n) < 0.5,
             "kids": pd.array(rng.integers(0, 4, n), dtype="Int64"),
@@ -143,9 +139,7 @@ def test_the_decision_is_conditioned_on(truth):
             p = JOINT[a, :, int(wanted)] / JOINT[a, :, int(wanted)].sum()
             n_true = int(drawn.loc[k, "b"].sum())
             assert stats.binomtest(n_true, 4000, p[1]).pvalue > 1e-4
-    pd.testing.assert_frame_equal(
-        chain.sample(given=people, n=10), chain.sample(given=people, n=10, decision=True)
-    )
+    pd.testing.assert_frame_equal(chain.sample(given=people, n=10), chain.sample(given=people, n=10, decision=True))
 
 
 def test_without_fixed_features_the_decision_alone_is_conditioned_on(truth):
@@ -193,9 +187,7 @@ def test_rows_keep_columns_dtypes_and_fixed_values(people, chain):
 
 def test_the_columns_of_given_may_stand_in_any_order(people, chain):
     some = people.iloc[:3]
-    pd.testing.assert_frame_equal(
-        chain.sample(given=some[["sex", "age"]]), chain.sample(given=some[["age", "sex"]])
-    )
+    pd.testing.assert_frame_equal(chain.sample(given=some[["sex", "age"]]), chain.sample(given=some[["age", "sex"]]))
 
 
 def test_draws_without_givens_are_numbered(people, chain):
@@ -298,9 +290,7 @@ def test_the_number_of_threads_changes_nothing(people, n_jobs, monkeypatch):
     more = ChainModel(fixed=["age"], random_state=1, n_jobs=n_jobs).fit(people)
     pd.testing.assert_frame_equal(one.sample(500), more.sample(500), check_exact=True)
     rows = people[["age"]].iloc[:20]
-    pd.testing.assert_frame_equal(
-        one.sample(given=rows, n=30), more.sample(given=rows, n=30), check_exact=True
-    )
+    pd.testing.assert_frame_equal(one.sample(given=rows, n=30), more.sample(given=rows, n=30), check_exact=True)
 
 
 def test_the_size_of_blocks_changes_nothing(people, chain, monkeypatch):
@@ -315,9 +305,7 @@ def test_order_and_company_of_the_given_rows_change_nothing(people, chain):
     rows = people[["age", "sex"]].drop_duplicates()
     drawn = chain.sample(given=rows, n=5)
     shuffled = rows.sample(frac=0.5, random_state=0)
-    pd.testing.assert_frame_equal(
-        chain.sample(given=shuffled, n=5), drawn.loc[shuffled.index], check_exact=True
-    )
+    pd.testing.assert_frame_equal(chain.sample(given=shuffled, n=5), drawn.loc[shuffled.index], check_exact=True)
 
 
 def test_fewer_draws_are_the_first_of_more(people, chain):
@@ -419,14 +407,10 @@ def test_a_sampler_that_does_not_handle_missing_values_is_refused():
     message = r"Plain\(\) for 'z' does not handle missing values, and 'y' has some; fill them"
     with pytest.raises(SamplerError, match=message):
         ChainModel(fixed=["y"], visit_sequence=["z", "x"], sampler=Plain()).fit(frame)
-    with pytest.raises(
-        SamplerError, match=r"Plain\(\) for 'y' does not handle missing values, and 'y' has some"
-    ):
+    with pytest.raises(SamplerError, match=r"Plain\(\) for 'y' does not handle missing values, and 'y' has some"):
         ChainModel(sampler=Plain()).fit(frame)
     ChainModel(sampler={"x": Plain(), "*": "cart"}).fit(frame)
-    with pytest.raises(
-        SamplerError, match=r"Plain\(\) for 'x' does not handle missing values, and 'y' has some"
-    ):
+    with pytest.raises(SamplerError, match=r"Plain\(\) for 'x' does not handle missing values, and 'y' has some"):
         ChainModel(sampler={"x": Plain(), "*": "cart"}, visit_sequence=["y", "z", "x"]).fit(frame)
 
 

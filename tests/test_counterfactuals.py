@@ -35,9 +35,7 @@ def found() -> Counterfactuals:
         pd.Index(["ann", "bob", "cis"], name="person"),
     )
     pairs = pd.MultiIndex.from_tuples([("ann", 1), ("ann", 2), ("bob", 1)], names=["id", "rank"])
-    frame = indexed(
-        [(30, 72_000, False, "rent"), (30, 90_000, True, "<script>"), (40, 20_000, False, "own")], pairs
-    )
+    frame = indexed([(30, 72_000, False, "rent"), (30, 90_000, True, "<script>"), (40, 20_000, False, "own")], pairs)
     measures = pd.DataFrame(
         {
             "prediction": [0.62, 0.7, 0.55],
@@ -151,9 +149,7 @@ COLUMN_KINDS = {
     "object": lambda codes: pd.Series(np.array(["a", 1, pd.NA, None], dtype=object)[codes], dtype=object),
     "category": lambda codes: pd.Series(pd.Categorical.from_codes(codes - 1, ["z", "y", "x"])),
     "ordered": lambda codes: pd.Series(pd.Categorical.from_codes(codes - 1, [3, 1, 2], ordered=True)),
-    "date": lambda codes: pd.Series(pd.Timestamp("2024-01-01") + pd.to_timedelta(codes, "D")).mask(
-        codes == 0
-    ),
+    "date": lambda codes: pd.Series(pd.Timestamp("2024-01-01") + pd.to_timedelta(codes, "D")).mask(codes == 0),
     "zoned": lambda codes: pd.Series(pd.Timestamp("2024-01-01", tz="UTC") + pd.to_timedelta(codes, "h")),
 }
 
@@ -201,9 +197,7 @@ def test_changes_of_many_rows_are_quick():
         levels = pd.Categorical.from_codes(rng.integers(0, 3, n), ["a", "b", "c"])
         strings = pd.Series(np.array(["a", "b", "c"])[rng.integers(0, 3, n)], dtype="str")
         dates = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 3, n), "D")
-        return pd.DataFrame(
-            {**numbers, "l": levels, "s": strings, "d": dates, "b": rng.random(n) < 0.5, "f": 0.5}
-        )
+        return pd.DataFrame({**numbers, "l": levels, "s": strings, "d": dates, "b": rng.random(n) < 0.5, "f": 0.5})
 
     found = around(table(), table())
     start = time.perf_counter()
@@ -241,9 +235,7 @@ def test_sentence(found):
     )
     assert found.sentence("bob").startswith("With home own instead of missing, the decision")
     assert found.sentence("ann", rank=2).startswith("With salary 90,000 instead of 68,000 and home <script>")
-    assert (
-        found.sentence("cis") == "No counterfactual was found for 'cis': no valid row among 1000 <samples>."
-    )
+    assert found.sentence("cis") == "No counterfactual was found for 'cis': no valid row among 1000 <samples>."
 
 
 def test_sentence_of_three_changes_and_of_none():
@@ -261,9 +253,7 @@ def test_an_unknown_id_is_named_with_the_known_ones(found, id):
 
 
 def test_an_unknown_rank_says_which_there_are(found):
-    with pytest.raises(
-        InputError, match=r"'ann' has no counterfactual of rank 3, only 1, 2; .*n_counterfactuals"
-    ):
+    with pytest.raises(InputError, match=r"'ann' has no counterfactual of rank 3, only 1, 2; .*n_counterfactuals"):
         found.sentence("ann", rank=3)
 
 

@@ -155,9 +155,7 @@ class TestWhichClass:
         assert answer.wanted.tolist() == [True, True, False, False]
 
     def test_unknown_class(self):
-        model = Says(
-            np.array(["bad", "good"]), predict_proba=two_columns, predict=lambda f: ["good"] * len(f)
-        )
+        model = Says(np.array(["bad", "good"]), predict_proba=two_columns, predict=lambda f: ["good"] * len(f))
         with pytest.raises(InputError, match=r"of is 'goood'.*'bad', 'good'; did you mean 'good'"):
             resolve_decision(Interval(0.5, 1, of="goood"), model)
         with pytest.raises(InputError, match=r"decision is 'goood'.*'bad', 'good'; did you mean 'good'"):
@@ -275,9 +273,7 @@ class TestDecisionFunction:
         model = SVC().fit(X, y)
         np.testing.assert_array_equal(ask((0, np.inf), model, X).scores, model.decision_function(X))
         model = SVC().fit(X, y3)
-        np.testing.assert_array_equal(
-            ask(Interval(0, np.inf, of=0), model, X).scores, model.decision_function(X)[:, 0]
-        )
+        np.testing.assert_array_equal(ask(Interval(0, np.inf, of=0), model, X).scores, model.decision_function(X)[:, 0])
 
     def test_pairs_of_classes_are_not_classes(self, X, y3):
         svc = SVC(decision_function_shape="ovo")
@@ -360,12 +356,8 @@ class TestOtherLibraries:
         smf = pytest.importorskip("statsmodels.formula.api")
         logit = smf.logit("y ~ a + b", X.assign(y=y)).fit(disp=0)
         shuffled = X.sample(frac=1, random_state=1)
-        linear = (
-            logit.params["Intercept"] + shuffled["a"] * logit.params["a"] + shuffled["b"] * logit.params["b"]
-        )
-        np.testing.assert_allclose(
-            ask((0.5, 1), logit, shuffled).scores, 1 / (1 + np.exp(-linear.to_numpy()))
-        )
+        linear = logit.params["Intercept"] + shuffled["a"] * logit.params["a"] + shuffled["b"] * logit.params["b"]
+        np.testing.assert_allclose(ask((0.5, 1), logit, shuffled).scores, 1 / (1 + np.exp(-linear.to_numpy())))
         ols = smf.ols("z ~ a", X.assign(z=3 * X["a"] + 2)).fit()
         np.testing.assert_allclose(ask((2, np.inf), ols, X).scores, 3 * X["a"] + 2)
         with pytest.raises(ModelError, match="Leave out `of`"):
@@ -381,9 +373,7 @@ class TestOtherLibraries:
         odds = np.exp(np.column_stack([np.zeros(80), X.to_numpy() @ multinomial.params]))
         shares = odds / odds.sum(axis=1, keepdims=True)
         for k in range(3):
-            np.testing.assert_allclose(
-                ask(Interval(0, 1, of=k), multinomial, X.to_numpy()).scores, shares[:, k]
-            )
+            np.testing.assert_allclose(ask(Interval(0, 1, of=k), multinomial, X.to_numpy()).scores, shares[:, k])
         with pytest.raises(ModelError, match=r"3 columns \(0, 1, 2\).*Interval\(0.5, 1, of=2\)"):
             ask((0.5, 1), multinomial, X.to_numpy())
         with pytest.raises(InputError, match="of is 3"):
@@ -396,12 +386,8 @@ class TestOtherLibraries:
         booster = lgb.train({"objective": "binary", **quiet}, lgb.Dataset(raw, y), 3)
         np.testing.assert_array_equal(ask((0.5, 1), booster, raw).scores, booster.predict(raw))
         booster = lgb.train({"objective": "multiclass", "num_class": 3, **quiet}, lgb.Dataset(raw, y3), 3)
-        np.testing.assert_array_equal(
-            ask(Interval(0, 1, of=2), booster, raw).scores, booster.predict(raw)[:, 2]
-        )
-        model = lgb.LGBMClassifier(n_estimators=3, verbose=-1, n_jobs=1).fit(
-            raw, np.where(y == 1, "good", "bad")
-        )
+        np.testing.assert_array_equal(ask(Interval(0, 1, of=2), booster, raw).scores, booster.predict(raw)[:, 2])
+        model = lgb.LGBMClassifier(n_estimators=3, verbose=-1, n_jobs=1).fit(raw, np.where(y == 1, "good", "bad"))
         bad = ask(Interval(0, 1, of="bad"), model, raw).scores
         np.testing.assert_array_equal(bad, model.predict_proba(raw)[:, 0])
         np.testing.assert_array_equal(ask("bad", model, raw).wanted, bad > 0.5)
@@ -533,9 +519,7 @@ class TestBadAnswers:
         def model(frame):
             raise KeyError("no column 'age'\nsecond line")
 
-        with pytest.raises(
-            ModelError, match=r"the model model, asked about 4 rows \(the test rows\), raised"
-        ) as e:
+        with pytest.raises(ModelError, match=r"the model model, asked about 4 rows \(the test rows\), raised") as e:
             ask((0, 1), model)
         assert isinstance(e.value.__cause__, KeyError)
 
@@ -615,9 +599,7 @@ class TestBadAnswers:
         assert ask(0.5, lambda f: [0.5, 1.0, 0.5, 1.0]).wanted.tolist() == [True, False, True, False]
 
     def test_predictions_outside_the_declared_classes(self):
-        with pytest.raises(
-            ModelError, match="returned 0, which is no class label like 'good' of 'bad', 'good'"
-        ):
+        with pytest.raises(ModelError, match="returned 0, which is no class label like 'good' of 'bad', 'good'"):
             ask("good", Says(["bad", "good"], predict=[0, 1, 0, 1]))
 
 
@@ -650,9 +632,7 @@ class TestResolve:
             resolve_decision(decision, None)
         with pytest.raises(InputError, match="model is the class LogisticRegression; give a fitted"):
             resolve_decision(decision, LogisticRegression)
-        with pytest.raises(
-            ModelError, match=r"the model .a dict. cannot be asked: it has no .*predict and is not"
-        ):
+        with pytest.raises(ModelError, match=r"the model .a dict. cannot be asked: it has no .*predict and is not"):
             resolve_decision(decision, {})
 
     def test_the_order_of_methods(self):

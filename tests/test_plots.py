@@ -63,9 +63,7 @@ def assert_texts_fit(ax: Axes) -> None:
 )
 def test_no_text_overlaps_or_leaves_the_figure(n_features, n_changes, long_names):
     before, after, kinds, ranges = rows(n_features, n_changes, long_names)
-    ax = change_plot(
-        before, after, kinds=kinds, ranges=ranges, predictions=(0.31, 0.62), decision="score in [0.5, 1]"
-    )
+    ax = change_plot(before, after, kinds=kinds, ranges=ranges, predictions=(0.31, 0.62), decision="score in [0.5, 1]")
     assert isinstance(ax, Axes)
     assert_texts_fit(ax)
 
@@ -77,9 +75,7 @@ def test_wide_letters_and_a_long_title_fit():
     after.iloc[0] = "high"
     decision = "score of the class 'would be granted a loan by the branch of first resort' in [0.5, 1] " * 2
     kinds = dict.fromkeys(names, "ordered")
-    ax = change_plot(
-        before, after, kinds=kinds, ranges={}, predictions=(0.1, 0.9), decision=decision, name="W" * 150
-    )
+    ax = change_plot(before, after, kinds=kinds, ranges={}, predictions=(0.1, 0.9), decision=decision, name="W" * 150)
     assert_texts_fit(ax)
 
 
@@ -109,9 +105,7 @@ def test_dates_missing_numbers_and_numbers_without_a_range():
     after = pd.Series({"opened": pd.Timestamp("2021-01-01 12:30"), "debt": 5.0, "x": 2.0}, dtype=object)
     ranges = {"opened": (pd.Timestamp("2019-01-01"), pd.Timestamp("2022-01-01")), "debt": (0.0, 10.0)}
     ax = change_plot(before, after, kinds=dict.fromkeys(before.index, "numeric"), ranges=ranges)
-    assert {"2020-01-01", "2021-01-01\n12:30:00", "missing", "5", "1", "2"} <= {
-        t.get_text() for t in ax.texts
-    }
+    assert {"2020-01-01", "2021-01-01\n12:30:00", "missing", "5", "1", "2"} <= {t.get_text() for t in ax.texts}
     assert_texts_fit(ax)
 
 

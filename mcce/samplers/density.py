@@ -1,15 +1,15 @@
 """A smoothed density for samplers that draw donors.
 
 How likely is a value among the donors of a row? Donor samplers draw observed values, so their own distribution has no
-density. This is a declared surrogate, for a pool of m donors and one pseudo-donor, spread like the target's margin:
+density. This is a declared surrogate, for a pool of m donors and c = 5 pseudo-donors, spread like the target's margin:
 
-1. A level, or a number with point mass: (donors equal to it + its share in the margin) / (m + 1), with respect to the
-   counting measure.
-2. Any other number: (sum of normal kernels at the donors without point mass + margin density) / (m + 1), with respect
+1. A level, or a number with point mass: (donors equal to it + c times its share in the margin) / (m + c), with respect
+   to the counting measure.
+2. Any other number: (sum of normal kernels at the donors without point mass + c margin density) / (m + c), with respect
    to the Lebesgue measure, in encoded units. The bandwidth is Silverman's, 0.9 min(sd, IQR / 1.34) k^(-1/5) over the k
    such donors in the leaf, or the margin's where these do not differ.
-3. A number has point mass if at least one per cent of the training rows hold it; all numbers do if the column has so
-   many repeated values that nine rows in ten share theirs with another.
+3. A number has point mass if at least one per cent of the training rows hold it; all numbers do if the column has no
+   more than 100 distinct values, and nine rows in ten share theirs with another.
 4. For training rows, a row's own copies are taken out of its pool and out of the margin first, so that it does not
    vouch for itself. Bandwidths stay as they are.
 """
@@ -30,6 +30,8 @@ Ints = npt.NDArray[np.int64]
 
 ATOM_SHARE = 0.01
 DISCRETE_SHARE = 0.9
+DISCRETE_VALUES = 100
+PSEUDO_DONORS = 5.0  # as many as the paper's smallest leaf; fewer describe new rows worse
 _GRID = 2048
 _ROOT_TAU = float(np.sqrt(2.0 * np.pi))
 
@@ -66,8 +68,9 @@ class Margin:
             counts = np.bincount(known.astype(np.intp), minlength=n_levels).astype(np.float64)
             return cls(known.size, levels, counts, nothing, nothing, 0.0, missing_share)
         distinct, times = np.unique(known, return_counts=True)
-        shared = times[times > 1].sum() >= DISCRETE_SHARE * known.size
-        is_atom = np.full(distinct.size, True) if shared else times >= max(2.0, ATOM_SHARE * known.size)
+        repeated = times[times > 1].sum() >= DISCRETE_SHARE * known.size
+        discrete = repeated and distinct.size <= DISCRETE_VALUES
+        is_atom = np.full(distinct.size, True) if discrete else times >= max(2.0, ATOM_SHARE * known.size)
         rest = np.repeat(distinct[~is_atom], times[~is_atom])
         grid, density, bandwidth = _smooth(rest, known.size)
         masses = times[is_atom].astype(np.float64)
@@ -130,12 +133,12 @@ def donor_log_density(
     certain = np.where(is_missing, 0.0, values)
     matching, size = _pool(margin, forest, given, certain, training_rows)
     with np.errstate(divide="ignore"):
-        density = np.log((matching + margin.share(certain, own)) / (size + 1.0))
+        density = np.log((matching + PSEUDO_DONORS * margin.share(certain, own)) / (size + PSEUDO_DONORS))
         if margin.missing_share == 0.0:
             return np.where(is_missing, -np.inf, density)
         flags = Margin(margin.n, np.array([0.0, 1.0]), np.zeros(2), np.empty(0), np.empty(0), 0.0)
         ones, size = _pool(flags, missing, given, np.ones(values.size), training_rows)
-        share = (ones + margin.missing_share) / (size + 1.0)
+        share = (ones + PSEUDO_DONORS * margin.missing_share) / (size + PSEUDO_DONORS)
         return np.where(is_missing, np.log(share), np.log1p(-np.minimum(share, 1.0)) + density)
 
 

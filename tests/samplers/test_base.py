@@ -104,13 +104,9 @@ def test_what_is_not_implemented_is_refused():
     sampler = Uniform(width=3.0)
     with pytest.raises(SamplerError, match=r"Uniform\(width=3.0\) cannot tell .*implements supports\(\)"):
         sampler.supports(empty(1), np.zeros(1))
-    with pytest.raises(
-        SamplerError, match=r"Uniform\(width=3.0\) has no density.*implements log_density\(\)"
-    ):
+    with pytest.raises(SamplerError, match=r"Uniform\(width=3.0\) has no density.*implements log_density\(\)"):
         sampler.log_density(empty(1), np.zeros(1))
-    with pytest.raises(
-        NotFittedError, match=r"Uniform\(width=3.0\) is not fitted; call fit\(given, target\)"
-    ):
+    with pytest.raises(NotFittedError, match=r"Uniform\(width=3.0\) is not fitted; call fit\(given, target\)"):
         sampler.sample(empty(1), RowStreams.from_seed(0, 1))
 
 
@@ -137,9 +133,7 @@ def test_the_default_state_is_what_ends_in_an_underscore():
 def test_the_default_state_refuses_objects():
     sampler = Uniform().fit(empty(1), None)
     sampler.model_ = {"a": object()}
-    with pytest.raises(
-        SamplerError, match=r"Uniform.model_ is a dict; .*implements get_state\(\) and set_state"
-    ):
+    with pytest.raises(SamplerError, match=r"Uniform.model_ is a dict; .*implements get_state\(\) and set_state"):
         sampler.get_state()
 
 

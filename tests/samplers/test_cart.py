@@ -89,9 +89,7 @@ def test_an_ordered_target_is_recovered():
     grades = pd.Categorical.from_codes(y, ["d", "c", "b", "a"], ordered=True)
     sampler, given = fit(pd.DataFrame({"g": g, "y": grades}))
     for level in (0, 1):
-        counts = np.bincount(
-            draw(sampler, given, np.flatnonzero(g == level)[0], 5000).astype(int), minlength=4
-        )
+        counts = np.bincount(draw(sampler, given, np.flatnonzero(g == level)[0], 5000).astype(int), minlength=4)
         possible = p[level] > 0
         assert counts[~possible].sum() == 0
         assert stats.chisquare(counts[possible], 5000 * p[level][possible]).pvalue > 1e-4
@@ -114,9 +112,7 @@ def test_levels_are_missing_at_the_rate_of_their_group(ordered):
     g = rng.integers(0, 2, N)
     p = np.array([[0.1, 0.2, 0.7], [0.5, 0.4, 0.1]])  # a, b, missing
     codes = (rng.random(N)[:, None] > p[g].cumsum(axis=1)).sum(axis=1)
-    y = pd.Categorical(
-        np.array(["a", "b", None], dtype=object)[codes], categories=["a", "b"], ordered=ordered
-    )
+    y = pd.Categorical(np.array(["a", "b", None], dtype=object)[codes], categories=["a", "b"], ordered=ordered)
     sampler, given = fit(pd.DataFrame({"g": g, "y": y}))
     for level in (0, 1):
         drawn = draw(sampler, given, np.flatnonzero(g == level)[0], 5000)
@@ -161,9 +157,7 @@ def test_a_number_between_far_donors_is_not_supported():
     ]
 
 
-@pytest.mark.parametrize(
-    "donors", [[0.0, 15_000.0], [0.0, 15_000.0, 15_001.0], [0.0, 1.0, 15_000.0, 15_001.0]]
-)
+@pytest.mark.parametrize("donors", [[0.0, 15_000.0], [0.0, 15_000.0, 15_001.0], [0.0, 1.0, 15_000.0, 15_001.0]])
 def test_few_far_donors_do_not_support_what_lies_between(donors):
     sampler, given = fit(pd.DataFrame({"x": 0.0, "y": donors}))
     assert not sampler.supports(given.take(np.zeros(1, dtype=int)), np.array([5000.0]))[0]
@@ -228,9 +222,7 @@ def test_restricted_levels_follow_their_frequencies():
 
 def test_rows_that_allow_nothing_are_missing():
     sampler, given = fit(pd.DataFrame({"x": np.zeros(10), "y": np.arange(10.0)}))
-    drawn = draw(
-        sampler, given, 0, 3, Within(low=np.array([0.0, 20.0, 5.0]), high=np.array([9.0, 30.0, 4.0]))
-    )
+    drawn = draw(sampler, given, 0, 3, Within(low=np.array([0.0, 20.0, 5.0]), high=np.array([9.0, 30.0, 4.0])))
     assert np.isnan(drawn).tolist() == [False, True, True]
 
 
@@ -321,9 +313,7 @@ def test_the_state_draws_supports_and_restricts_the_same(noisy, kind, missing):
     np.testing.assert_array_equal(restored.sample(given, streams.child(0)), drawn)
     np.testing.assert_array_equal(restored.supports(given, drawn[::-1]), sampler.supports(given, drawn[::-1]))
     within = (
-        Within(low=np.ones(1000))
-        if kind != "categorical"
-        else Within(levels=np.tile([True, False] * 2, (1000, 1)))
+        Within(low=np.ones(1000)) if kind != "categorical" else Within(levels=np.tile([True, False] * 2, (1000, 1)))
     )
     np.testing.assert_array_equal(
         restored.sample(given, streams.child(1), within), sampler.sample(given, streams.child(1), within)

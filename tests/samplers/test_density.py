@@ -180,8 +180,8 @@ def test_numbers_by_hand(two_leaves):
         leaf = np.flatnonzero(two_leaves["g"] == two_leaves["g"][i])
         near = stats.norm(values[leaf], silverman(values[leaf])).pdf(values[i])
         margin = stats.norm(values, overall).pdf(values[i])
-        expected[i] = (near.sum() + margin.mean()) / 31
-        left_out[i] = (near[leaf != i].sum() + np.delete(margin, i).mean()) / 30
+        expected[i] = (near.sum() + 5 * margin.mean()) / 35
+        left_out[i] = (near[leaf != i].sum() + 5 * np.delete(margin, i).mean()) / 34
     # the margin is read from a grid
     np.testing.assert_allclose(np.exp(fitted.log_density(given, values)), expected, rtol=1e-3)
     loo = np.exp(fitted.log_density(given, values, training_rows=np.arange(60)))
@@ -202,7 +202,7 @@ def test_levels_by_hand(ordered):
             leaf = np.flatnonzero(g == g[i])
             equal = (codes[leaf] == codes[i]).sum() - own
             margin = ((codes == codes[i]).sum() - own + 1 / 3) / (80 - own + 1)
-            expected.append((equal + margin) / (40 - own + 1))
+            expected.append((equal + 5 * margin) / (40 - own + 5))
         rows = {"training_rows": np.arange(80)} if own else {}
         np.testing.assert_allclose(np.exp(fitted.log_density(given, values, **rows)), expected, rtol=1e-12)
 
@@ -223,7 +223,8 @@ def test_a_forest_leaves_all_copies_of_a_row_out():
         others = np.array([row for row in pool if row != i])
         margin = ((codes == codes[i]).sum() - 1 + 1 / 3) / n
         assert len(others) < len(pool) or i not in pool
-        assert left_out[i] == pytest.approx(((codes[others] == codes[i]).sum() + margin) / (others.size + 1), rel=1e-12)
+        expected = ((codes[others] == codes[i]).sum() + 5 * margin) / (others.size + 5)
+        assert left_out[i] == pytest.approx(expected, rel=1e-12)
 
 
 def test_rows_in_any_order_are_left_out(two_leaves):

@@ -43,9 +43,7 @@ def test_restricted_numbers_are_exact():
     values, counts = np.unique(drawn, return_counts=True)
     assert values.tolist() == [2.0, 3.0]
     assert stats.chisquare(counts, [6000, 3000]).pvalue > 1e-4
-    drawn = draw(
-        sampler, given, 4, Within(low=np.array([8.0, 9.0, 9.5, 4.0]), high=np.array([9.0, 9.0, 12.0, 3.0]))
-    )
+    drawn = draw(sampler, given, 4, Within(low=np.array([8.0, 9.0, 9.5, 4.0]), high=np.array([9.0, 9.0, 12.0, 3.0])))
     assert drawn[:2].tolist() == [9.0, 9.0]
     assert np.isnan(drawn[2:]).all()
 

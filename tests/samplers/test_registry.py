@@ -60,9 +60,7 @@ def test_a_name_is_given_once():
     class Mine(MarginalSampler):
         pass
 
-    with pytest.raises(
-        SamplerError, match=r"'cart' is taken by mcce.samplers.cart.CartSampler; choose another name"
-    ):
+    with pytest.raises(SamplerError, match=r"'cart' is taken by mcce.samplers.cart.CartSampler; choose another name"):
         register_sampler("cart", Mine)
     assert available_samplers()["cart"] is CartSampler
 
@@ -119,9 +117,7 @@ def test_two_plug_ins_cannot_share_a_name(install):
 
 
 def test_a_plug_in_that_cannot_be_loaded_is_named(install):
-    install(
-        "mcce-broken", "broken = mcce_broken_plugin:Shuffled", "mcce_broken_plugin", "import nowhere_found\n"
-    )
+    install("mcce-broken", "broken = mcce_broken_plugin:Shuffled", "mcce_broken_plugin", "import nowhere_found\n")
     with pytest.raises(
         SamplerError, match="'broken' of a plug-in, mcce_broken_plugin:Shuffled, cannot be loaded: No module"
     ):
