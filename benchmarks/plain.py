@@ -48,9 +48,7 @@ def explain(
         columns, target = train[given].to_numpy(), train[name].to_numpy()
         trees[name] = kind(min_samples_leaf=min_leaf, random_state=seed).fit(columns, target)
         leaves = trees[name].apply(columns)
-        donors[name] = {
-            leaf: target[rows] for leaf, rows in pd.Series(leaves).groupby(leaves).indices.items()
-        }
+        donors[name] = {leaf: target[rows] for leaf, rows in pd.Series(leaves).groupby(leaves).indices.items()}
         givens[name] = list(given)
         given.append(name)
     clock.append(time.perf_counter())
@@ -70,9 +68,7 @@ def explain(
     sparsity = (steps > 0).sum(axis=1)
     for name, span in (X.max() - X.min()).items():
         steps[name] = (steps[name] > 0) if name in categorical or span == 0 else steps[name] / span
-    ranked = valid.assign(L0=sparsity, gower_sum=steps.sum(axis=1)).sort_values(
-        ["L0", "gower_sum"], kind="stable"
-    )
+    ranked = valid.assign(L0=sparsity, gower_sum=steps.sum(axis=1)).sort_values(["L0", "gower_sum"], kind="stable")
     best = ranked[~ranked.index.duplicated()]
     best = best.loc[factuals.index.intersection(best.index), X.columns]
     clock.append(time.perf_counter())

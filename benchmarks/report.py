@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.stats import t
 
 Result = dict[str, Any]
 
@@ -109,9 +108,7 @@ def scaling(result: Result) -> str:
     ]
     for curve in result["curves"]:
         formula = f"{curve['step']} ~ {curve['by']}^{curve['exponent']:.2f}"
-        points = ", ".join(
-            f"{size:,}: {seconds:.3f} s" for size, seconds in zip(curve["sizes"], curve["seconds"])
-        )
+        points = ", ".join(f"{size:,}: {seconds:.3f} s" for size, seconds in zip(curve["sizes"], curve["seconds"]))
         lines.append(f"  {formula:<24} {points}")
     return "\n".join(lines)
 
@@ -152,9 +149,7 @@ def markdown(results: Result) -> str:
     if results["settings"]:
         lines = [f"| | {' | '.join(COLUMNS)} |", "|---|" + "---:|" * len(COLUMNS)]
         for one in results["settings"]:
-            lines.append(
-                f"| **{_title(one) if 'failed' not in one else setting(one)}** |" + " |" * len(COLUMNS)
-            )
+            lines.append(f"| **{_title(one) if 'failed' not in one else setting(one)}** |" + " |" * len(COLUMNS))
             if "failed" not in one:
                 lines += [f"| {STANDIN} |" + " |" * len(COLUMNS)] if one["standin"] else []
                 lines += [f"| {method} | {' | '.join(_cells(one, method))} |" for method in ("plain", "mcce")]
@@ -233,6 +228,8 @@ def visit(result: Result) -> str:
 
 def _difference(result: Result) -> tuple[float, float]:
     """Return the mean difference of accuracies, paired by seed, and half of its 95 per cent interval."""
+    from scipy.stats import t  # the workers need not wait for it
+
     steps = np.subtract(result["correlation"]["accuracies"], result["data"]["accuracies"])
     half = t.ppf(0.975, len(steps) - 1) * steps.std(ddof=1) / np.sqrt(len(steps))
     return float(steps.mean()), float(half)

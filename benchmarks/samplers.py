@@ -196,14 +196,17 @@ class Workers:
         self.quick = quick
 
     def run(self, name: str, what: str) -> Result:
-        """Return what the worker printed, with "failed" if it did not come to its end."""
+        """Return what the worker printed, with "failed" if it did not come to its end in time."""
+        return self._run(name, what, self.limit)
+
+    def _run(self, name: str, what: str, limit: float | None) -> Result:
         command = [sys.executable, "-m", "benchmarks.samplers", "--worker", name, what, *self.arguments]
         failed = error = None
         with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as told:
             try:
-                code = subprocess.run(command, cwd=ROOT, stdout=out, stderr=told, timeout=self.limit).returncode
+                code = subprocess.run(command, cwd=ROOT, stdout=out, stderr=told, timeout=limit).returncode
             except subprocess.TimeoutExpired:
-                code, failed = 0, f"took longer than {self.limit:g} s"
+                code, failed = 0, f"took longer than {limit:g} s"
             out.seek(0)
             told.seek(0)
             lines, error = out.read().splitlines(), told.read().strip()
@@ -218,7 +221,7 @@ class Workers:
 
     def data_set(self, name: str, whats: list[str]) -> Iterator[Result]:
         """Prepare a data set; then yield it, and what each worker found on it."""
-        prepared = {"name": name, **self.run(name, "prepare")}
+        prepared = {"name": name, **self._run(name, "prepare", None)}
         yield prepared
         if "failed" in prepared:
             return

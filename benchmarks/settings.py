@@ -123,9 +123,7 @@ SETTINGS = [
     ),
     Setting("adult-forest", "Adult, random forest of 200 trees", "adult", "forest", 1000, 1000),
     Setting("adult-10k", "Adult, MLP, K = 10,000", "adult", "mlp", 1000, 10_000),
-    Setting(
-        "adult-native", "Adult, categories not binarised", "adult", "onehot-mlp", 1000, 1000, binarised=False
-    ),
+    Setting("adult-native", "Adult, categories not binarised", "adult", "onehot-mlp", 1000, 1000, binarised=False),
     Setting("gmc", "GMC, MLP", "gmc", "mlp", 1000, 1000),
     Setting("fico", "FICO, MLP", "fico", "mlp", 1000, 1000),
     Setting("german", "German, MLP", "german", "mlp", 200, 1000),
@@ -141,9 +139,7 @@ SETTINGS = [
     ),
 ]
 MANY = [
-    Setting(
-        f"many-{kind}-{n}", f"loans, {n:,} factuals", "loans", "boosting", n, 100, False, kind == "own", 3000
-    )
+    Setting(f"many-{kind}-{n}", f"loans, {n:,} factuals", "loans", "boosting", n, 100, False, kind == "own", 3000)
     for kind in ("shared", "own")
     for n in (10_000, 100_000)
 ]
@@ -180,9 +176,7 @@ def make_problem(setting: Setting, folder: Path | None) -> Problem:
     data, standin = _load(setting.data, folder)
     if setting.n_train is not None and setting.n_train < len(data.X):
         some = np.random.default_rng(0).permutation(len(data.X))[: setting.n_train]
-        data = replace(
-            data, X=data.X.iloc[some].reset_index(drop=True), y=data.y.iloc[some].reset_index(drop=True)
-        )
+        data = replace(data, X=data.X.iloc[some].reset_index(drop=True), y=data.y.iloc[some].reset_index(drop=True))
     X = data.X.copy()
     categorical = [c for c in X.columns if isinstance(X[c].dtype, pd.CategoricalDtype)]
     if setting.binarised:
@@ -219,14 +213,10 @@ def _train(setting: Setting, X: pd.DataFrame, y: np.ndarray, categorical: list[s
         return RandomForestClassifier(trees, random_state=0, n_jobs=-1).fit(X, y)
     if setting.model == "boosting":
         rounds = 100 if len(X) > 500 else 10  # few rows: the command is only tried
-        boosting = HistGradientBoostingClassifier(
-            max_iter=rounds, random_state=0, categorical_features="from_dtype"
-        )
+        boosting = HistGradientBoostingClassifier(max_iter=rounds, random_state=0, categorical_features="from_dtype")
         return boosting.fit(X, y)
     layers, batch_size, rate = NETWORKS[setting.data]
-    network = MLPClassifier(
-        layers, batch_size=batch_size, learning_rate_init=rate, max_iter=20, random_state=0
-    )
+    network = MLPClassifier(layers, batch_size=batch_size, learning_rate_init=rate, max_iter=20, random_state=0)
     scaler = StandardScaler()
     if setting.model == "onehot-mlp":
         onehot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)

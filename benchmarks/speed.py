@@ -201,12 +201,9 @@ def measure_scaling(quick: bool) -> dict[str, Any]:
     few = largest.factuals.iloc[:n_factuals]
     fitted.explain(few, n_samples=10, independent=True)
     curves = {
-        ("fit", "n_train"): {
-            n_train * f: lambda f=f: explainer_of(simulate(n_train * f, 10, 1)) for f in factors
-        },
+        ("fit", "n_train"): {n_train * f: lambda f=f: explainer_of(simulate(n_train * f, 10, 1)) for f in factors},
         ("explain", "K"): {
-            n_samples * f: lambda f=f: fitted.explain(few, n_samples=n_samples * f, independent=True)
-            for f in factors
+            n_samples * f: lambda f=f: fitted.explain(few, n_samples=n_samples * f, independent=True) for f in factors
         },
         ("explain", "factuals"): {
             n_factuals * f: lambda f=f: fitted.explain(
@@ -313,9 +310,7 @@ class Workers:
 
 def _last_line(command: list[str], environment: dict[str, str]) -> Any:
     """Run a command and read the JSON on its last line; {"failed": why} if it failed."""
-    done = subprocess.run(
-        command, cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True
-    )
+    done = subprocess.run(command, cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True)
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]
         return {"failed": f"exit code {done.returncode}: {last}"}
@@ -349,8 +344,7 @@ def run_benchmark(names: list[str], workers: Workers, say: Callable[[str], None]
     with ThreadPoolExecutor(os.cpu_count() if workers.quick else 1) as pool:
         chosen = [s.name for s in SETTINGS if s.name in names]
         settings = [
-            pool.submit(workers.setting, name, memory=not workers.quick or name == chosen[0])
-            for name in chosen
+            pool.submit(workers.setting, name, memory=not workers.quick or name == chosen[0]) for name in chosen
         ]
         further = {name: pool.submit(extras[name]) for name in EXTRAS if name in names}
         say(report.head() if settings else "")

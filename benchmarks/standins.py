@@ -26,8 +26,7 @@ SHAPES: dict[str, tuple[int, float, list[int], str]] = {
         48842,
         0.239,
         [0, 8],
-        "n74:.03 c9:.69 n28523:0 n16:.32 c7:.46 c15:.13 c6:.40 c5:.86 c2:.67 n123:.92 n99:.95 n96:.47 "
-        "c42:.90",
+        "n74:.03 c9:.69 n28523:0 n16:.32 c7:.46 c15:.13 c6:.40 c5:.86 c2:.67 n123:.92 n99:.95 n96:.47 c42:.90",
     ),
     "gmc": (
         115527,
@@ -62,9 +61,7 @@ def load_standin(name: str, *, seed: int = 7) -> Dataset:
         n_values, share = int(column[1:].split(":")[0]), float(column.split(":")[1])
         z = np.sqrt(0.3) * row_effect + np.sqrt(0.7) * rng.standard_normal(n)
         total += z
-        beyond = np.clip(
-            (norm.cdf(z) - share) / (1 - share), 0, 1 - 1e-12
-        )  # uniform above the most frequent value
+        beyond = np.clip((norm.cdf(z) - share) / (1 - share), 0, 1 - 1e-12)  # uniform above the most frequent value
         code = np.where(norm.cdf(z) < share, 0, 1 + np.floor(beyond * (n_values - 1))).astype(np.int64)
         levels = [f"level {k}" for k in range(n_values)]
         table[f"x{j}"] = code**2 if column[0] == "n" else pd.Categorical.from_codes(code, levels)

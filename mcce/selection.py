@@ -43,101 +43,69 @@ class Chosen:
     n_asked: int
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _distances(rows, first, n, factual, columns, scale, plain, changed, distance):
-    """L0 and summed Gower distance of n rows; `plain` columns have no missing values and a positive scale."""
+@njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _distances(rows, first, n, factuals, f, columns, scale, plain, changed, distance):
+    """L0 and summed Gower distance of n rows; a `plain` column holds numbers with a range, none of them missing."""
     for i in range(n):
         changed[i] = 0.0
         distance[i] = 0.0
-    for c in range(columns.size):
-        j = columns[c]
-        x = factual[j]
-        if plain[j] == 2:
+    for j in columns:
+        x = factuals[f, j]
+        if plain[j]:
             for i in range(n):
                 d = abs(rows[first + i, j] - x)
                 changed[i] += 1.0 if d != 0.0 else 0.0
                 distance[i] += d * scale[j]
-        elif plain[j] == 1:
-            for i in range(n):
-                d = 1.0 if rows[first + i, j] != x else 0.0
-                changed[i] += d
-                distance[i] += d
         else:
             for i in range(n):
                 value = rows[first + i, j]
-                if value == x or (np.isnan(value) and np.isnan(x)):
+                if value == x or (value != value and x != x):
                     continue
-                changed[i] += 1.0
                 step = abs(value - x) * scale[j]
-                distance[i] += 1.0 if scale[j] == 0.0 or np.isnan(step) else step
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _same_row(rows, a, b, columns):
-    for c in range(columns.size):
-        j = columns[c]
-        if rows[a, j] != rows[b, j] and not (np.isnan(rows[a, j]) and np.isnan(rows[b, j])):
-            return False
-    return True
+                changed[i] += 1.0
+                distance[i] += 1.0 if scale[j] == 0.0 or step != step else step
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _best_candidates(
-    rows,
-    begin,
-    end,
-    which,
-    factuals,
-    columns,
-    scale,
-    plain,
-    scratch,
-    top_changed,
-    top_distance,
-    found,
-    n_found,
-):
+    rows, begin, end, which, factuals, columns, scale, plain, changed, distance, top_changed, top_distance, found, n_found
+):  # fmt: skip
     """Step 1: the best distinct candidates of each factual in `which`, in order, as many as `found` has columns."""
-    changed, distance = scratch[0], scratch[1]
-    chunk = scratch.shape[1]
     most = found.shape[1]
     for w in range(which.size):
         f = which[w]
-        top = found[w]
         held = 0
-        for first in range(begin[f], end[f], chunk):
-            n = min(chunk, end[f] - first)
-            _distances(rows, first, n, factuals[f], columns, scale, plain, changed, distance)
+        for first in range(begin[f], end[f], changed.size):
+            n = min(changed.size, end[f] - first)
+            _distances(rows, first, n, factuals, f, columns, scale, plain, changed, distance)
             for i in range(n):
-                if held == most and (
-                    changed[i] > top_changed[most - 1]
-                    or (changed[i] == top_changed[most - 1] and distance[i] >= top_distance[most - 1])
-                ):
-                    continue
+                c, d = changed[i], distance[i]
                 place = held
-                while place > 0 and (
-                    changed[i] < top_changed[place - 1]
-                    or (changed[i] == top_changed[place - 1] and distance[i] < top_distance[place - 1])
+                while place and (
+                    c < top_changed[place - 1] or (c == top_changed[place - 1] and d < top_distance[place - 1])
                 ):
                     place -= 1
-                again = False
-                twin = place - 1
-                while twin >= 0 and top_changed[twin] == changed[i] and top_distance[twin] == distance[i]:
-                    if _same_row(rows, top[twin], first + i, columns):
-                        again = True
-                        break
-                    twin -= 1
-                if again:
+                if place == most:
                     continue
-                last = min(held, most - 1)
-                for move in range(last, place, -1):
-                    top[move] = top[move - 1]
+                # a row like this one has the same distances, and stands just before
+                twin = place
+                same = False
+                while twin and not same and c == top_changed[twin - 1] and d == top_distance[twin - 1]:
+                    twin -= 1
+                    same = True
+                    for j in columns:
+                        a, b = rows[found[w, twin], j], rows[first + i, j]
+                        same &= a == b or (a != a and b != b)
+                if same:
+                    continue
+                held = min(held + 1, most)
+                for move in range(held - 1, place, -1):
+                    found[w, move] = found[w, move - 1]
                     top_changed[move] = top_changed[move - 1]
                     top_distance[move] = top_distance[move - 1]
-                top[place] = first + i
-                top_changed[place] = changed[i]
-                top_distance[place] = distance[i]
-                held = min(held + 1, most)
+                found[w, place] = first + i
+                top_changed[place] = c
+                top_distance[place] = d
         n_found[w] = held
 
 
@@ -180,7 +148,7 @@ class Selector:
             n_found = np.zeros(waiting.size, dtype=np.int64)
             _best_candidates(
                 pools.rows, pools.begin, pools.end, waiting, row_major, self.mutable, self.scale, plain,
-                np.empty((2, _CHUNK)), np.empty(most), np.empty(most), found, n_found,
+                np.empty(_CHUNK), np.empty(_CHUNK), np.empty(most), np.empty(most), found, n_found,
             )  # fmt: skip
             known = np.arange(most) < n_found[:, None]
             wanted = np.zeros(found.shape, dtype=bool)
@@ -231,13 +199,12 @@ class Selector:
         _, first = np.unique(np.where(np.isnan(values), np.inf, values), axis=0, return_index=True)
         return np.asarray(order[np.sort(first)] + pools.begin[f])
 
-    def _plain(self, rows: Floats, factuals: Floats) -> Ints:
-        """Say for each column: 2 numbers, 1 levels, 0 may be missing (checked value by value)."""
-        plain = np.where(self.scale > 0, 2, 1)
+    def _plain(self, rows: Floats, factuals: Floats) -> Bools:
+        """Say which columns hold numbers with a range, none of them missing."""
+        plain = self.scale > 0
         for j in self.mutable:
-            if np.isnan(rows[:, j].sum()) or np.isnan(factuals[:, j].sum()):
-                plain[j] = 0
-        return plain.astype(np.int64)
+            plain[j] &= not (np.isnan(rows[:, j].sum()) or np.isnan(factuals[:, j].sum()))
+        return plain
 
 
 class _Answers:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcce.schema import Schema
 from mcce.pools import Pools
+from mcce.schema import Schema
 from mcce.selection import ROUNDS, Chosen, Selector
 
 NAN = np.nan

@@ -55,7 +55,7 @@ class GaussianCopulaSampler(ConditionalSampler):
     Margins and correlations of all columns of a chain are estimated together, once. The values drawn are observed
     values. Given continuous columns only, draws and densities are exact; discrete givens make `log_density` a mean over
     weighted lattice points, the same at every call; its error is about 0.01 (of the logarithm) with four mixed givens
-    and correlations of 0.5, and 0.1 to 0.2 where the correlation matrix is nearly singular.
+    and correlations of 0.5, and 0.1 to 0.3 where the correlation matrix is nearly singular.
 
     The model has no interactions and no tails beyond the normal's: what two columns say together is what their
     latents say. Use trees where that is too little.

@@ -13,10 +13,13 @@ Levels and missing values that a node has not seen in training go to its larger 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
 from mcce.exceptions import InputError
+from mcce.rng import RowStreams
 from mcce.schema import Column, Table
 from mcce.trees import announce_compiling, kernels
 from mcce.trees.ranking import Ranking
@@ -73,21 +76,17 @@ def grow(
     work = _work_arrays(columns, n, n_classes, deepest)
     if rows is not None:
         work = work._replace(order=rows.astype(np.int32), side=np.empty(response.size, dtype=np.uint8))
+    n_tried = 0 if max_features is None or max_features >= how.size else max_features
+    words = np.empty((1, 0), dtype=np.uint64)
+    if n_tried:
+        n_words = nodes.feature.size * n_tried
+        words = RowStreams.from_seed(random_key, n_words).words().reshape(-1, n_tried)
     n_nodes, n_masks = kernels.grow_nodes(
-        columns,
-        nodes,
-        work,
-        response,
-        labels,
-        n_classes,
-        min_split,
-        min_leaf,
-        deepest,
-        how.size if max_features is None else max_features,
-        np.uint64(random_key),
+        columns, nodes, work, response, labels, n_classes, min_split, min_leaf, deepest, words
     )
     used = {name: array[: n_masks if name == "masks" else n_nodes].copy() for name, array in nodes._asdict().items()}
-    tree = Tree(**used, donors=work.order)
+    threshold = _thresholds(columns, used["feature"], used["mask_at"], used.pop("cut"), used.pop("after"))
+    tree = Tree(**used, threshold=threshold, donors=work.order)
     return tree if cp is None else prune(tree, cp)
 
 
@@ -118,18 +117,39 @@ def prune(tree: Tree, cp: float) -> Tree:
     )
 
 
+def _thresholds(columns: Any, feature: Any, mask_at: Any, cut: Any, after: Any) -> npt.NDArray[np.float64]:
+    """Return the midpoint between the last value on the left and the first on the right of each numeric split.
+
+    It lies above the former even if the two are neighbouring floats. A split that parts the missing values from all
+    others has no such pair: everything else goes to one side.
+    """
+    threshold = np.zeros(feature.size)
+    numeric = (feature >= 0) & (mask_at < 0)
+    threshold[numeric & (cut < 0)] = -np.inf
+    threshold[numeric & (cut >= 0) & (after < 0)] = np.inf
+    between = np.flatnonzero(numeric & (cut >= 0) & (after >= 0))
+    offset = columns.offset[feature[between]]
+    low, high = columns.values[offset + cut[between]], columns.values[offset + after[between]]
+    middle = low / 2 + high / 2  # the sum of both could overflow
+    close = ~((low < middle) & (middle < high))
+    middle[close] = low[close] + (high[close] - low[close]) / 2
+    threshold[between] = np.where(middle > low, middle, high)
+    return threshold
+
+
 def _node_arrays(columns: kernels.Columns, n: int, min_leaf: int) -> kernels.Nodes:
     """Room for the largest tree there can be; pages that are never touched cost nothing."""
     most = 2 * (n // min_leaf) + 3
     levels = columns.n_values[columns.how == kernels.UNORDERED]
-    words = (int(levels.max()) >> 6) + 1 if levels.size else 0
+    most_levels = int(levels.max(initial=0))
     return kernels.Nodes(
         feature=np.empty(most, dtype=np.int32),
-        threshold=np.zeros(most),
+        cut=np.empty(most, dtype=np.int32),
+        after=np.empty(most, dtype=np.int32),
         left=np.zeros(most, dtype=np.int32),
         missing_left=np.zeros(most, dtype=np.bool_),
         mask_at=np.empty(most, dtype=np.int32),
-        masks=np.empty(words * most, dtype=np.uint64),
+        masks=np.empty(most_levels * (n // min_leaf + 1), dtype=np.bool_),
         start=np.empty(most, dtype=np.int32),
         size=np.empty(most, dtype=np.int32),
         impurity=np.empty(most),

@@ -29,8 +29,6 @@ import numpy as np
 from numba import njit, types, uint64
 from numba.extending import intrinsic
 
-from mcce.rng import multiply_high, philox
-
 HISTOGRAM, SORTED, UNORDERED, PAIR = 0, 1, 2, 3
 LEAF = -1
 MAX_SUBSET_LEVELS = 8
@@ -41,7 +39,7 @@ _NO_RANK = 0xFFFFFFFFFFFFFFFF
 _ABSENT = 2
 
 Columns = namedtuple("Columns", "how slot n_values codes packed values offset")
-Nodes = namedtuple("Nodes", "feature threshold left missing_left mask_at masks start size impurity")
+Nodes = namedtuple("Nodes", "feature cut after left missing_left mask_at masks start size impurity")
 Work = namedtuple(
     "Work",
     "order side spare_rows spare_packed active n_active stack count total words run_code run_n run_sum "
@@ -93,33 +91,26 @@ def _collect_codes(codes, slot, n_codes, order, start, end, centred, count, tota
 
 @_inner
 def _collect_two(codes, slot, order, start, end, centred, run_code, run_n, run_sum):
-    """Count a column of two values without missing ones: no histogram, and two sums that hide the latency of adding."""
-    m = end - start
-    n_even = n_odd = 0
-    sum_even = sum_odd = 0.0
-    i = 0
-    while i + 1 < m:
-        a = np.int64(codes[order[start + i], slot])
-        b = np.int64(codes[order[start + i + 1], slot])
-        n_even += a
-        n_odd += b
-        sum_even += a * centred[i]
-        sum_odd += b * centred[i + 1]
-        i += 2
-    if i < m:
-        a = np.int64(codes[order[start + i], slot])
-        n_even += a
-        sum_even += a * centred[i]
-    ones = n_even + n_odd
-    if ones == 0 or ones == m:
-        return 1
+    """Count a column of two values without missing ones: no histogram, no branches, two sums to hide their latency."""
+    ones = np.int64(0)
+    even = odd = 0.0
+    for i in range(start, end - 1, 2):
+        a, b = codes[order[i], slot], codes[order[i + 1], slot]
+        ones += a + b
+        even += a * centred[i - start]
+        odd += b * centred[i + 1 - start]
+    if (end - start) & 1:
+        a = codes[order[end - 1], slot]
+        ones += a
+        even += a * centred[end - 1 - start]
+    zeros = end - start - ones
     run_code[0] = 0
     run_code[1] = 1
-    run_n[0] = m - ones
+    run_n[0] = zeros
     run_n[1] = ones
-    run_sum[0] = -(sum_even + sum_odd)
-    run_sum[1] = sum_even + sum_odd
-    return 2
+    run_sum[0] = -(even + odd)
+    run_sum[1] = even + odd
+    return 2 if ones and zeros else 1
 
 
 @_inner
@@ -419,41 +410,14 @@ def _partition_sorted(packed, slot, start, end, side, spare):
         packed[slot, at + i] = spare[i]
 
 
-@_inner
-def _write_mask(masks, n_masks, n_levels, level_side, larger_left):
-    """Write the levels that go left as bits; absent ones go with the larger child. Return the words used so far."""
-    n_words = (n_levels >> 6) + 1
-    for w in range(n_words):
-        masks[n_masks + w] = 0
-    for c in range(n_levels):
-        if level_side[c] == 1 or (level_side[c] == _ABSENT and larger_left):
-            masks[n_masks + (c >> 6)] |= uint64(1) << uint64(c & 63)
-    return n_masks + n_words
-
-
-@_inner
-def _threshold(values, offset, cut, after):
-    """Midpoint between the last value on the left and the first on the right, above the former even if they touch."""
-    if cut < 0:
-        return -np.inf
-    if after < 0:
-        return np.inf
-    low, high = values[offset + cut], values[offset + after]
-    middle = low / 2 + high / 2  # the sum of both could overflow
-    if not low < middle < high:
-        middle = low + (high - low) / 2
-    return middle if middle > low else high
-
-
 # ---------------------------------------------------------------- the whole tree
 
 
 @_inner
-def _shuffle(active, depth, n_here, n_looked, key, node):
-    """Bring `n_looked` of the columns in a row of `active`, drawn at random, to its front."""
-    for a in range(n_looked):
-        left = uint64(n_here - a)
-        chosen = a + np.int64(multiply_high(philox(key, uint64(node), uint64(a))[0], left))
+def _shuffle(active, depth, n_here, words, node):
+    """Bring some of the columns in a row of `active`, drawn by the random words of the node, to its front."""
+    for a in range(words.shape[1]):
+        chosen = a + np.int64(words[node, a] % uint64(n_here - a))
         f = active[depth, chosen]
         active[depth, chosen] = active[depth, a]
         active[depth, a] = f
@@ -497,10 +461,10 @@ def _summarise_classes(order, start, end, labels, n_classes, in_node, present):
 
 
 @_entry
-def grow_nodes(columns, nodes, work, response, labels, n_classes, min_split, min_leaf, max_depth, n_tried, random_key):
-    """Grow the whole tree; return the number of nodes and of mask words.
+def grow_nodes(columns, nodes, work, response, labels, n_classes, min_split, min_leaf, max_depth, words):
+    """Grow the whole tree; return the number of nodes and of mask entries.
 
-    Each node tries `n_tried` of its columns, drawn by the generator at `random_key`, or all of them if it has no more.
+    With random `words`, one row a node, a node tries as many of its columns as there are words in a row, drawn by them.
     """
     codes, packed = columns.codes, columns.packed
     order, stack, active, n_active, level_side = (
@@ -552,9 +516,10 @@ def grow_nodes(columns, nodes, work, response, labels, n_classes, min_split, min
         split = cut = after = missing_side = np.int64(-1)
         below = 0
         n_here = n_active[depth]
-        n_looked = min(n_tried, n_here)
-        if n_looked < n_here:
-            _shuffle(active, depth, n_here, n_looked, random_key, node)
+        n_looked = n_here
+        if 0 < words.shape[1] < n_here:
+            n_looked = np.int64(words.shape[1])
+            _shuffle(active, depth, n_here, words, node)
         for a in range(n_looked):
             f = np.int64(active[depth, a])
             how, slot, levels = columns.how[f], columns.slot[f], columns.n_values[f]
@@ -660,12 +625,15 @@ def grow_nodes(columns, nodes, work, response, labels, n_classes, min_split, min
         larger_left = middle - start >= end - middle
         nodes.feature[node] = split
         nodes.left[node] = n_nodes
+        nodes.cut[node] = cut
+        nodes.after[node] = after
         if how == UNORDERED:
             nodes.mask_at[node] = n_masks
-            n_masks = _write_mask(nodes.masks, n_masks, levels, level_side, larger_left)
+            for c in range(levels):
+                side = level_side[c]
+                nodes.masks[n_masks] = larger_left if side == _ABSENT else side == 1
+                n_masks += 1
             missing_side = -1 if level_side[levels] == _ABSENT else np.int64(level_side[levels])
-        else:
-            nodes.threshold[node] = _threshold(columns.values, columns.offset[split], cut, after)
         nodes.missing_left[node] = larger_left if missing_side < 0 else missing_side == 1
         for right in range(1, -1, -1):
             stack[waiting, 0] = n_nodes + right

@@ -1,8 +1,8 @@
 # mypy: disable-error-code="no-untyped-def"
 """A fitted tree: route rows to leaves, and draw donors from them.
 
-1. `route` walks every row from the root: left if x < threshold, or if the bit of its level is set; missing values go
-   where the node says. Rows are walked level by level in chunks, so that many loads are under way at once.
+1. `route` walks every row from the root: left if x < threshold, or if its level is marked so; missing values go where
+   the node says. Rows are walked level by level in chunks, so that many loads are under way at once.
 2. `draw` picks one training row of the leaf, uniformly, by the row's own random number.
 """
 
@@ -66,9 +66,7 @@ def route_any(matrix, feature, threshold, left, missing_left, mask_at, masks, le
             if np.isnan(x):
                 goes_left = missing_left[node]
             elif mask_at[node] >= 0:
-                level = np.int64(x)
-                word = masks[mask_at[node] + (level >> 6)]
-                goes_left = (word >> uint64(level & 63)) & uint64(1) != 0
+                goes_left = masks[mask_at[node] + np.int64(x)]
             else:
                 goes_left = x < threshold[node]
             node = left[node] + (0 if goes_left else 1)
@@ -121,7 +119,7 @@ class Tree:
     threshold : x < threshold goes left (numbers, ordered and two-level columns).
     left : left child; the right one is the next node.
     missing_left : whether missing values go left.
-    mask_at, masks : for a split on unordered levels, where its bits begin in `masks` (else -1); a set bit goes left.
+    mask_at, masks : for a split on unordered levels, where its levels begin in `masks` (else -1); True goes left.
     start, size : the training rows of a node are donors[start : start + size].
     impurity : sum of squares around the mean, or size times the Gini index, of a node.
     donors : training rows, those of a leaf side by side.
@@ -132,7 +130,7 @@ class Tree:
     left: Ints
     missing_left: npt.NDArray[np.bool_]
     mask_at: Ints
-    masks: npt.NDArray[np.uint64]
+    masks: npt.NDArray[np.bool_]
     start: Ints
     size: Ints
     impurity: Floats

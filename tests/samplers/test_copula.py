@@ -343,6 +343,20 @@ def test_restricted_draws_follow_the_conditional(training, target):
     assert np.isnan(draw(sampler, given, 1, 3, Within(levels=np.zeros((3, n_levels), dtype=bool)))).all()
 
 
+@pytest.mark.parametrize(("target", "allowed"), [("employment", [0, 1, 1, 1, 1]), ("band", [1, 0, 1, 0, 1])])
+def test_restricted_levels_where_the_givens_say_much(target, allowed):
+    """Loans have near-deterministic columns: what the restriction says of the givens' latents matters there."""
+    X = load_loans().X
+    bands = np.digitize(X["salary"], [30_000, 50_000, 70_000, 90_000])
+    frame = X.drop(columns="salary").assign(band=pd.Categorical(bands, ordered=True))
+    sampler, given = fit(frame, target)
+    n, allowed = 5000, np.array(allowed, dtype=bool)
+    free = draw(sampler, given, 25, 5 * n).astype(int)
+    drawn = draw(sampler, given, 25, n, Within(levels=np.tile(allowed, (n, 1))), seed=1).astype(int)
+    shares = [np.bincount(x, minlength=5) / x.size for x in (drawn, free[allowed[free]])]
+    assert 0.5 * np.abs(shares[0] - shares[1]).sum() < 0.03
+
+
 def test_bounds_that_allow_nothing(training):
     sampler, given = fit(training[:500], "height")
     within = Within(low=np.array([180.0, 1e6, 150.0]), high=np.array([170.0, np.inf, 190.0]))

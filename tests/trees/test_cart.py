@@ -57,8 +57,7 @@ def goes_left(tree, node, column):
     missing = np.isnan(column)
     if tree.mask_at[node] >= 0:
         level = np.where(missing, 0, column).astype(int)
-        words = tree.masks[tree.mask_at[node] + level // 64]
-        left = (words >> (level % 64).astype(np.uint64) & np.uint64(1)) == 1
+        left = tree.masks[tree.mask_at[node] + level]
     else:
         left = column < tree.threshold[node]
     return np.where(missing, tree.missing_left[node], left)

@@ -24,7 +24,7 @@ def walk(tree, row):
         if np.isnan(x):
             left = bool(tree.missing_left[node])
         elif tree.mask_at[node] >= 0:
-            left = bool(int(tree.masks[tree.mask_at[node] + int(x) // 64]) >> int(x) % 64 & 1)
+            left = bool(tree.masks[tree.mask_at[node] + int(x)])
         else:
             left = x < tree.threshold[node]
         node = tree.left[node] + (0 if left else 1)
@@ -138,8 +138,7 @@ def test_levels_absent_from_a_node_go_to_the_larger_child(target):
         rows = tree.donors[tree.start[node] : tree.start[node] + tree.size[node]]
         larger_left = tree.size[tree.left[node]] >= tree.size[tree.left[node] + 1]
         for level in set(range(given.features[feature].n_levels)) - set(given.matrix[rows, feature]):
-            word = int(tree.masks[tree.mask_at[node] + level // 64])
-            assert (word >> level % 64 & 1) == larger_left
+            assert tree.masks[tree.mask_at[node] + int(level)] == larger_left
             checked += 1
         if not np.isnan(given.matrix[rows, feature]).any():
             assert tree.missing_left[node] == larger_left
