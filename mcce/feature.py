@@ -146,8 +146,10 @@ class Feature:
         if isinstance(column.dtype, pd.CategoricalDtype) and column.cat.categories.equals(self.levels):
             codes = column.cat.codes.to_numpy()
         else:
+            place, distinct = pd.factorize(column)
             known = self.levels.astype(object)  # an index of dates or intervals matches more than equal values
-            codes = known.get_indexer(pd.Index(column.astype(object), dtype=object))
+            code_of_distinct = known.get_indexer(pd.Index(distinct.astype(object), dtype=object))
+            codes = np.append(code_of_distinct, -1)[place]
             unknown = (codes < 0) & ~missing
             if unknown.any():
                 first = column[unknown].iloc[0]

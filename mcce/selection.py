@@ -68,7 +68,8 @@ def _distances(rows, first, n, factuals, f, columns, scale, plain, changed, dist
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _best_candidates(
-    rows, begin, end, which, factuals, columns, scale, plain, changed, distance, top_changed, top_distance, found, n_found
+    rows, begin, end, which, factuals, columns, scale, plain, changed, distance, top_changed, top_distance, found,
+    n_found,
 ):  # fmt: skip
     """Step 1: the best distinct candidates of each factual in `which`, in order, as many as `found` has columns."""
     most = found.shape[1]

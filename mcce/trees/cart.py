@@ -76,11 +76,10 @@ def grow(
     work = _work_arrays(columns, n, n_classes, deepest)
     if rows is not None:
         work = work._replace(order=rows.astype(np.int32), side=np.empty(response.size, dtype=np.uint8))
-    n_tried = 0 if max_features is None or max_features >= how.size else max_features
-    words = np.empty((1, 0), dtype=np.uint64)
-    if n_tried:
-        n_words = nodes.feature.size * n_tried
-        words = RowStreams.from_seed(random_key, n_words).words().reshape(-1, n_tried)
+    words = None
+    if max_features is not None and max_features < how.size:
+        n_words = nodes.feature.size * max_features
+        words = RowStreams.from_seed(random_key, n_words).words().reshape(-1, max_features)
     n_nodes, n_masks = kernels.grow_nodes(
         columns, nodes, work, response, labels, n_classes, min_split, min_leaf, deepest, words
     )

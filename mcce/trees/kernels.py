@@ -460,42 +460,92 @@ def _summarise_classes(order, start, end, labels, n_classes, in_node, present):
     return base / (end - start), n_present
 
 
+@_inner
+def _search_ordered(
+    levels, runs, run_code, run_n, run_sum, classes, in_node, in_left, n_classes, m, min_leaf, base, best
+):  # fmt: skip
+    """Step 2, with missing values tried on both sides. Return (score, last code left, first right, missing side)."""
+    n_missing = np.int64(0)
+    if run_code[runs - 1] == levels:
+        runs -= 1
+        n_missing = run_n[runs]
+    cut = after = missing_side = np.int64(-1)
+    for missing_first in range(2 if n_missing else 1):
+        last_cut = runs - 1 + (n_missing > 0) - missing_first
+        moved = missing_first * n_missing
+        if n_classes:
+            score, at = _scan_classes(run_n, last_cut, classes, in_node, in_left, m, m - moved, min_leaf, base, best)
+        else:
+            start_sum = run_sum[runs] if missing_first else 0.0
+            score, at = _scan_runs(run_n, run_sum, last_cut, m, moved, start_sum, min_leaf, best)
+        if score > best:
+            best = score
+            cut = run_code[at] if at >= 0 else np.int64(-1)
+            after = run_code[at + 1] if at + 1 < runs else np.int64(-1)
+            missing_side = np.int64(missing_first) if n_missing else np.int64(-1)
+    return best, cut, after, missing_side
+
+
+@_inner
+def _search_unordered(
+    runs, run_code, run_n, run_sum, classes, in_node, present, n_present, position, table, axis, key, n_classes, m,
+    min_leaf, base, best,
+):  # fmt: skip
+    """Step 3. Return (score, bits of the left runs or the last of them, whether they are bits)."""
+    subsets = n_classes > 0 and runs <= MAX_SUBSET_LEVELS
+    if not n_classes:
+        for r in range(runs):
+            key[r] = run_sum[r] / run_n[r]
+        _order_runs(key, runs, run_code, run_n, run_sum)
+        score, chosen = _scan_runs(run_n, run_sum, runs - 1, m, np.int64(0), 0.0, min_leaf, best)
+        return score, chosen, subsets
+    _count_table(run_n, runs, classes, present, n_present, position, table)
+    for r in range(runs):
+        run_sum[r] = r  # where the run's counts stand in the table, once it has been moved
+        key[r] = 0.0
+    if not subsets:
+        _principal_scores(run_n, runs, table, in_node, present, n_present, m, axis, key)
+        _order_runs(key, runs, run_code, run_n, run_sum)
+    score, chosen = _scan_partitions(
+        run_n, runs, table, run_sum, subsets, axis, in_node, present, n_present, m, min_leaf, base, best
+    )
+    return score, chosen, subsets
+
+
+@_inner
+def _write_levels(masks, n_masks, n_levels, level_side, larger_left):
+    """Write which levels go left; absent ones go with the larger child. Return the entries used so far."""
+    for c in range(n_levels):
+        side = level_side[c]
+        masks[n_masks + c] = larger_left if side == _ABSENT else side == 1
+    return n_masks + n_levels
+
+
+@_inner
+def _push(stack, waiting, node, start, end, depth):
+    stack[waiting, 0] = node
+    stack[waiting, 1] = start
+    stack[waiting, 2] = end
+    stack[waiting, 3] = depth
+    return waiting + 1
+
+
 @_entry
 def grow_nodes(columns, nodes, work, response, labels, n_classes, min_split, min_leaf, max_depth, words):
     """Grow the whole tree; return the number of nodes and of mask entries.
 
-    With random `words`, one row a node, a node tries as many of its columns as there are words in a row, drawn by them.
+    With random `words` (or None), one row a node, a node tries as many of its columns as a row has words, drawn by them.
     """
-    codes, packed = columns.codes, columns.packed
-    order, stack, active, n_active, level_side = (
-        work.order,
-        work.stack,
-        work.active,
-        work.n_active,
-        work.level_side,
-    )
-    run_code, run_n, run_sum, classes, centred = (
-        work.run_code,
-        work.run_n,
-        work.run_sum,
-        work.classes,
-        work.centred,
-    )
-    in_node, in_left, present, table, key = (
-        work.node_count,
-        work.left_count,
-        work.present,
-        work.table,
-        work.key,
-    )
-    stack[0, 0] = stack[0, 1] = stack[0, 3] = 0
-    stack[0, 2] = order.size
-    waiting = 1
-    n_nodes = 1
+    codes, packed, order, active, n_active = columns.codes, columns.packed, work.order, work.active, work.n_active
+    run_code, run_n, run_sum, classes, centred = work.run_code, work.run_n, work.run_sum, work.classes, work.centred
+    in_node, present, level_side = work.node_count, work.present, work.level_side
+    waiting = _push(work.stack, np.int64(0), np.int64(0), np.int64(0), np.int64(order.size), np.int64(0))
+    n_nodes = np.int64(1)
     n_masks = np.int64(0)
     while waiting:
         waiting -= 1
-        node, start, end, depth = stack[waiting, 0], stack[waiting, 1], stack[waiting, 2], stack[waiting, 3]
+        node, start, end = work.stack[waiting, 0], work.stack[waiting, 1], work.stack[waiting, 2]
+        depth = work.stack[waiting, 3]
         m = end - start
         mean = base = 0.0
         n_present = 0
@@ -515,11 +565,10 @@ def grow_nodes(columns, nodes, work, response, labels, n_classes, min_split, min
         best = _SMALLEST_GAIN * (impurity if n_classes else impurity / m)
         split = cut = after = missing_side = np.int64(-1)
         below = 0
-        n_here = n_active[depth]
-        n_looked = n_here
-        if 0 < words.shape[1] < n_here:
+        n_looked = n_active[depth]
+        if words is not None and words.shape[1] < n_looked:
+            _shuffle(active, depth, n_looked, words, node)
             n_looked = np.int64(words.shape[1])
-            _shuffle(active, depth, n_here, words, node)
         for a in range(n_looked):
             f = np.int64(active[depth, a])
             how, slot, levels = columns.how[f], columns.slot[f], columns.n_values[f]
@@ -528,19 +577,8 @@ def grow_nodes(columns, nodes, work, response, labels, n_classes, min_split, min
                     runs = _classes_by_order(packed, slot, start, end, labels, run_code, run_n, classes)
                 else:
                     runs = _classes_by_code(
-                        codes,
-                        slot,
-                        levels,
-                        order,
-                        start,
-                        end,
-                        labels,
-                        work.count,
-                        work.words,
-                        run_code,
-                        run_n,
-                        classes,
-                    )
+                        codes, slot, levels, order, start, end, labels, work.count, work.words, run_code, run_n, classes
+                    )  # fmt: skip
             elif how == SORTED:
                 runs = _collect_sorted(packed, slot, start, end, response, mean, run_code, run_n, run_sum)
             elif how == PAIR:
@@ -554,61 +592,24 @@ def grow_nodes(columns, nodes, work, response, labels, n_classes, min_split, min
                 continue
             active[depth + 1, below] = f
             below += 1
-
             if how == UNORDERED:
-                subsets = n_classes > 0 and runs <= MAX_SUBSET_LEVELS
-                if n_classes:
-                    _count_table(run_n, runs, classes, present, n_present, work.position, table)
-                for r in range(runs):
-                    key[r] = 0.0 if n_classes else run_sum[r] / run_n[r]
-                    if n_classes:
-                        run_sum[r] = r
-                if n_classes and not subsets:
-                    _principal_scores(run_n, runs, table, in_node, present, n_present, m, work.axis, key)
-                _order_runs(key, runs, run_code, run_n, run_sum)
-                if n_classes:
-                    score, chosen = _scan_partitions(
-                        run_n, runs, table, run_sum, subsets, work.axis, in_node, present, n_present, m, min_leaf,
-                        base, best,
-                    )  # fmt: skip
-                else:
-                    score, chosen = _scan_runs(run_n, run_sum, runs - 1, m, np.int64(0), 0.0, min_leaf, best)
+                score, chosen, as_bits = _search_unordered(
+                    runs, run_code, run_n, run_sum, classes, in_node, present, n_present, work.position, work.table,
+                    work.axis, work.key, n_classes, m, min_leaf, base, best,
+                )  # fmt: skip
                 if score > best:
                     best = score
                     split = f
-                    _note_levels(level_side, levels, run_code, runs, chosen, subsets)
-                continue
-
-            n_missing = np.int64(0)
-            if run_code[runs - 1] == levels:
-                runs -= 1
-                n_missing = run_n[runs]
-            last_cut = runs if n_missing else runs - 1
-            goes_left = -1 if n_missing == 0 else 0
-            score = best
-            at = -2
-            for missing_first in range(2 if n_missing else 1):
-                if n_classes:
-                    tried, tried_at = _scan_classes(
-                        run_n, last_cut - missing_first, classes, in_node, in_left, m, m - missing_first * n_missing,
-                        min_leaf, base, score,
-                    )  # fmt: skip
-                else:
-                    tried, tried_at = _scan_runs(
-                        run_n, run_sum, last_cut - missing_first, m, missing_first * n_missing,
-                        run_sum[runs] if missing_first else 0.0, min_leaf, score,
-                    )  # fmt: skip
-                if tried > score:
-                    score = tried
-                    at = tried_at
-                    goes_left = missing_first if n_missing else -1
-            if score > best:
-                best = score
-                split = f
-                cut = run_code[at] if at >= 0 else -1
-                after = run_code[at + 1] if at + 1 < runs else -1
-                missing_side = goes_left
-        for a in range(n_looked, n_here):
+                    _note_levels(level_side, levels, run_code, runs, chosen, as_bits)
+            else:
+                score, low, high, side = _search_ordered(
+                    levels, runs, run_code, run_n, run_sum, classes, in_node, work.left_count, n_classes, m, min_leaf,
+                    base, best,
+                )  # fmt: skip
+                if score > best:
+                    best = score
+                    split, cut, after, missing_side = f, low, high, side
+        for a in range(n_looked, n_active[depth]):
             active[depth + 1, below] = active[depth, a]
             below += 1
         n_active[depth + 1] = below
@@ -629,18 +630,11 @@ def grow_nodes(columns, nodes, work, response, labels, n_classes, min_split, min
         nodes.after[node] = after
         if how == UNORDERED:
             nodes.mask_at[node] = n_masks
-            for c in range(levels):
-                side = level_side[c]
-                nodes.masks[n_masks] = larger_left if side == _ABSENT else side == 1
-                n_masks += 1
+            n_masks = _write_levels(nodes.masks, n_masks, levels, level_side, larger_left)
             missing_side = -1 if level_side[levels] == _ABSENT else np.int64(level_side[levels])
         nodes.missing_left[node] = larger_left if missing_side < 0 else missing_side == 1
-        for right in range(1, -1, -1):
-            stack[waiting, 0] = n_nodes + right
-            stack[waiting, 1] = middle if right else start
-            stack[waiting, 2] = end if right else middle
-            stack[waiting, 3] = depth + 1
-            waiting += 1
+        waiting = _push(work.stack, waiting, n_nodes + 1, middle, end, depth + 1)
+        waiting = _push(work.stack, waiting, n_nodes, start, middle, depth + 1)
         n_nodes += 2
     return n_nodes, n_masks
 
