@@ -13,6 +13,7 @@ A row's random numbers are a function of the seed, the feature, the row's fixed 
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +22,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from threadpoolctl import threadpool_limits
 from tqdm.auto import tqdm
 
 from mcce.exceptions import InputError, NotFittedError, SamplerError, did_you_mean, listing
@@ -132,7 +134,9 @@ class ChainModel:
         # later conditionals have more givens: the longest fits first keeps the threads busy to the end
         latest_first = range(len(samplers) - 1, -1, -1)
         threads = count_jobs(self.n_jobs) if all(s.thread_safe for s in samplers) else 1
-        fitted = list(run_in_threads(fit_one, list(latest_first), threads, "fitting", progress))[::-1]
+        limit = threadpool_limits(1, "blas") if any(s.uses_blas for s in samplers) else contextlib.nullcontext()
+        with limit:
+            fitted = list(run_in_threads(fit_one, list(latest_first), threads, "fitting", progress))[::-1]
         self.samplers_ = dict(zip(self.visit_sequence_, fitted))
         self.training_givens_ = np.asfortranarray(self._ordered.matrix[:, :first])
         del self._ordered

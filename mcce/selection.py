@@ -29,7 +29,7 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Ask = Callable[[Floats], tuple[npt.NDArray[np.generic], Bools]]
 
-ROUNDS = (6, 24, 96, 256)  # candidates known of a factual after each round
+ROUNDS = (8, 32, 256)  # candidates known of a factual after each round
 _CHUNK = 512
 
 

@@ -83,6 +83,9 @@ class ConditionalSampler(ABC):
         Whether missing values may stand in the givens and in the target.
     thread_safe : bool
         Whether `fit` and `sample` of different objects, and `sample` of one, may run in several threads.
+    uses_blas : bool
+        Whether `fit` spends its time in linear algebra; the chain then gives each of its threads one BLAS thread,
+        because small problems wait longer for several than they gain.
     leaves_one_out : bool
         Whether `log_density` takes `training_rows`, the positions of the rows among the training rows, and leaves
         each row itself out.
@@ -126,6 +129,7 @@ class ConditionalSampler(ABC):
     handles: ClassVar[frozenset[str] | set[str]] = frozenset(KINDS)
     handles_missing: ClassVar[bool] = False
     thread_safe: ClassVar[bool] = False
+    uses_blas: ClassVar[bool] = False
     leaves_one_out: ClassVar[bool] = False
     ignores_given: ClassVar[bool] = False
 

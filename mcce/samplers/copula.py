@@ -70,6 +70,7 @@ class GaussianCopulaSampler(ConditionalSampler):
     """
 
     thread_safe = True
+    uses_blas = True
 
     given_margins_: tuple[Margin | Utilities, ...]
     target_margin_: Margin | Utilities

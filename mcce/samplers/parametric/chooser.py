@@ -46,6 +46,7 @@ class ParametricSampler(ConditionalSampler):
 
     handles_missing = True
     thread_safe = True
+    uses_blas = True
 
     sampler_: RegressionSampler
 

@@ -32,6 +32,7 @@ class RegressionSampler(ConditionalSampler):
 
     handles_missing = True
     thread_safe = True
+    uses_blas = True
 
     keeps_constants: ClassVar[bool] = False
     parts: ClassVar[dict[str, type[Any]]] = {
