@@ -37,6 +37,7 @@ Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
 
 REST = "*"
+SPOT_ROWS = 16  # encoded training rows that a chain keeps, to ask a model about them again
 BLOCK_ROWS = 8192  # a block's columns stay in the cache while its features are drawn
 
 
@@ -68,6 +69,7 @@ class ChainModel:
     associations_ : DataFrame behind a correlation order, or None
     samplers_ : dict of fitted samplers by feature
     seed_ : int
+    spot_rows_ : a few encoded training rows, spread over the table
 
     Examples
     --------
@@ -118,11 +120,12 @@ class ChainModel:
         self.seed_ = resolve_seed(self.random_state)
         self.schema_ = Schema.from_data(X, self.kinds)
         table = self.schema_.encode(X)
-        fixed = check_fixed(self.fixed, self.schema_)
+        fixed = check_fixed(self.fixed, self.schema_.names)
         self.visit_sequence_, self.associations_ = make_visit_sequence(self.visit_sequence, table, fixed)
         if not self.visit_sequence_:
             raise InputError(f"all {len(fixed)} columns of X are fixed; leave at least one mutable.")
         self.conditions_on_decision_ = decision is not None
+        self.spot_rows_ = table.matrix[spot_positions(table.n_rows)]
         self._arrange(table, fixed, decision)
         self._given_columns = self._choose_predictors()
         samplers = self._make_samplers()
@@ -435,6 +438,11 @@ class ChainModel:
         return pool[streams.integer(len(pool))], np.zeros(n, dtype=np.uint64), pd.RangeIndex(n)
 
 
+def spot_positions(n: int) -> npt.NDArray[np.intp]:
+    """Return the positions of a few rows spread over a table."""
+    return np.unique(np.linspace(0, max(n - 1, 0), SPOT_ROWS).astype(np.intp))
+
+
 def draw_index(ids: pd.Index[Any], n: int) -> pd.MultiIndex:
     """Return the index (id, draw) of `n` draws for each id."""
     codes, distinct = pd.factorize(ids)
@@ -443,17 +451,18 @@ def draw_index(ids: pd.Index[Any], n: int) -> pd.MultiIndex:
     return pd.MultiIndex(levels=levels, codes=pairs, names=["id", "draw"])
 
 
-def check_fixed(fixed: Sequence[Hashable], schema: Schema) -> list[Any]:
+def check_fixed(fixed: Sequence[Hashable], columns: list[Any]) -> list[Any]:
     """Return the fixed features in data order; unknown and repeated names are errors."""
     if isinstance(fixed, str) or not isinstance(fixed, Iterable):
         raise InputError(f"fixed is {fixed!r}; give a list of column names, for example ['age', 'sex'].")
     names = list(fixed)
     for name in names:
-        schema.position(name, "fixed feature")
+        if name not in columns:
+            raise InputError(f"fixed feature {name!r} is not a column of X; {did_you_mean(name, columns)}")
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if twice:
         raise InputError(f"fixed names {listing(twice)} more than once.")
-    return [name for name in schema.names if name in names]
+    return [name for name in columns if name in names]
 
 
 def _decision_feature(names: list[Any]) -> Feature:

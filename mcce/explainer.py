@@ -24,18 +24,17 @@ import numpy.typing as npt
 import pandas as pd
 from tqdm.auto import tqdm
 
-from mcce.chain import ChainModel, Predictors, Samplers, check_fixed, draw_index
+from mcce.chain import ChainModel, Predictors, Samplers, check_fixed, draw_index, spot_positions
 from mcce.counterfactuals import Counterfactuals
 from mcce.decision import Answer, Interval, compare_answers, resolve_decision
 from mcce.exceptions import InputError, MCCEWarning, NotFittedError, listing
 from mcce.measures import measure_table
 from mcce.pools import Pools, draw_pools, pool_blocks, pool_keys, why_none
-from mcce.schema import Data, Floats, Kind, Schema, as_frame
+from mcce.schema import Data, Floats, Kind, as_frame
 from mcce.selection import Chosen, Selector
 from mcce.visit import VisitSequence
 
 ASK_ROWS = 200_000  # rows per question to the model
-SPOT_ROWS = 16  # training rows asked again, to see whether the model answers alike
 
 ALREADY = "already has the wanted decision"
 
@@ -117,8 +116,12 @@ class MCCE:
         vars(self).pop("fit_seconds_", None)  # a fit that fails leaves no half-fitted explainer
         self.decision_ = resolve_decision(self.decision, self.model)
         frame, _ = as_frame(X)
-        check_fixed(self.fixed, Schema.from_data(frame.iloc[:1], self.kinds))
-        spots = np.unique(np.linspace(0, max(len(frame) - 1, 0), SPOT_ROWS).astype(np.intp))
+        if frame.empty:
+            raise InputError(
+                f"X has {frame.shape[0]} rows and {frame.shape[1]} columns; it needs at least one of each."
+            )
+        check_fixed(self.fixed, list(frame.columns))
+        spots = spot_positions(len(frame))
         if self.condition_on_decision:
             answer = self._ask_in_parts(X)
             self._check_wanted(answer)
@@ -135,7 +138,6 @@ class MCCE:
             random_state=self.random_state,
             n_jobs=self.n_jobs,
         ).fit(X, None if answer is None else answer.wanted, progress=progress)
-        self._spots = self.chain_.schema_.encode(_rows_of(X, spots)).matrix
         names = self.chain_.schema_.names
         self._mutable = np.array([j for j, name in enumerate(names) if name not in self.chain_.fixed_], dtype=np.int64)
         self.fit_seconds_ = time.perf_counter() - begun
@@ -310,7 +312,7 @@ class MCCE:
         )
 
     def _check_spots(self, answer: Answer) -> None:
-        labels = list(range(len(self._spots)))
+        labels = list(range(len(self.chain_.spot_rows_)))
         if compare_answers(self._spot_answer, answer, labels):
             differing = compare_answers(self._spot_answer, answer, labels)
             warnings.warn(
@@ -346,10 +348,12 @@ class MCCE:
         schema = self.chain_.schema_
         if n == 0:
             return _Factuals(index, matrix, np.empty(0), np.empty(0, dtype=bool))
-        rows = schema.decode_for_model(np.concatenate([matrix, self._spots]))
+        rows = schema.decode_for_model(np.concatenate([matrix, self.chain_.spot_rows_]))
         if isinstance(rows, pd.DataFrame):  # so that an error names the user's rows
-            rows.index = pd.Index([*index, *(f"training row {i}" for i in range(len(self._spots)))], dtype=object)
-        asked = self.decision_.ask(rows, f"the {n} factuals, and {len(self._spots)} training rows again")
+            rows.index = pd.Index(
+                [*index, *(f"training row {i}" for i in range(len(self.chain_.spot_rows_)))], dtype=object
+            )
+        asked = self.decision_.ask(rows, f"the {n} factuals, and {len(self.chain_.spot_rows_)} training rows again")
         self._check_spots(Answer(asked.scores[n:], asked.wanted[n:]))
         return _Factuals(index, matrix, asked.scores[:n], asked.wanted[:n])
 

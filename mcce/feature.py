@@ -174,7 +174,7 @@ class Feature:
         assert self.levels is not None
         codes = np.where(missing, -1, encoded).astype(np.intp)
         if isinstance(self.dtype, pd.CategoricalDtype):
-            return pd.Categorical.from_codes(codes, dtype=self.dtype)
+            return pd.Categorical.from_codes(codes, dtype=self.dtype, validate=False)
         if isinstance(self.dtype, np.dtype) and not is_dated(self.dtype):
             values = np.empty(codes.size, dtype=self.dtype)
             values[~missing] = self.levels.to_numpy(dtype=self.dtype)[codes[~missing]]

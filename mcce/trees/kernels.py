@@ -534,7 +534,7 @@ def _push(stack, waiting, node, start, end, depth):
 def grow_nodes(columns, nodes, work, response, labels, n_classes, min_split, min_leaf, max_depth, words):
     """Grow the whole tree; return the number of nodes and of mask entries.
 
-    With random `words` (or None), one row a node, a node tries as many of its columns as a row has words, drawn by them.
+    With random `words` (or None), one row a node, a node tries as many of its columns as a row has words, drawn so.
     """
     codes, packed, order, active, n_active = columns.codes, columns.packed, work.order, work.active, work.n_active
     run_code, run_n, run_sum, classes, centred = work.run_code, work.run_n, work.run_sum, work.classes, work.centred
