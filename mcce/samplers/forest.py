@@ -21,8 +21,8 @@ import numpy.typing as npt
 from mcce.exceptions import InputError
 from mcce.rng import RowStreams, derive_key
 from mcce.samplers.base import Bools, ConditionalSampler, Floats, Ints, Within, check_count
-from mcce.samplers.cart import missing_indicator, tree_from_state, with_missing_level
 from mcce.samplers.density import DonorForest, Margin, donor_log_density
+from mcce.samplers.donors import missing_indicator, tree_from_state, with_missing_level
 from mcce.schema import Column, Table
 from mcce.trees import cart
 from mcce.trees.tree import Tree

@@ -215,5 +215,12 @@ class Tree:
         return out
 
     def get_state(self) -> dict[str, Any]:
-        """Return the arrays that define the tree."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+        """Return the arrays that define the tree, and which kind of tree it is."""
+        return {"type": type(self).__name__} | {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+    @staticmethod
+    def from_state(state: dict[str, Any]) -> Tree:
+        """Return the tree, of whichever kind, that `get_state` described."""
+        kinds: list[type[Tree]] = [Tree, *Tree.__subclasses__()]
+        kind = next(kind for kind in kinds if kind.__name__ == state["type"])
+        return kind(**{name: part for name, part in state.items() if name != "type"})
