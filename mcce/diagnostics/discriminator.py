@@ -1,7 +1,7 @@
-"""Whether what a chain generates is realistic.
+"""Whether a classifier can tell generated rows from real ones.
 
-`discriminator`: can a classifier tell generated rows from real ones? (paper, Experiment 3; Borisov et al. 2023,
-"Language models are realistic tabular data generators")
+The discriminator measure of the paper's Experiment 3 (Borisov et al. 2023, "Language models are realistic tabular data
+generators"):
 
 1. Take equally many real and generated rows, and write both as ranks (see `discriminator`).
 2. Set aside a share of both for the test.
@@ -14,17 +14,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from mcce.chain import count_jobs, run_in_threads
-from mcce.exceptions import InputError, listing
+from mcce.diagnostics.reading import read_pair
+from mcce.exceptions import InputError
 from mcce.rng import derive_key, resolve_seed
-from mcce.schema import Data, Feature, Kind, Schema, as_frame
+from mcce.schema import Data, Kind
 
 Ranks = npt.NDArray[np.float32]
 
@@ -185,36 +185,13 @@ def _tell_apart(
 
 def _as_ranks(real: Data, generated: Data, kinds: Mapping[Any, Kind] | None) -> tuple[Ranks, Ranks]:
     """Write both tables as ranks of the values in both together; missing is 0."""
-    left, _ = as_frame(real, "real")
-    right, _ = as_frame(generated, "generated")
-    for frame, name, other, other_name in ((left, "real", right, "generated"), (right, "generated", left, "real")):
-        absent = [column for column in other.columns if column not in frame.columns]
-        if absent:
-            raise InputError(
-                f"{name} lacks the column(s) {listing(absent)} of {other_name}; compare tables with the same columns."
-            )
-        if len(frame) < FEWEST_ROWS:
-            raise InputError(f"{name} has {len(frame)} row(s); telling apart needs at least {FEWEST_ROWS} of each.")
-    if not len(left.columns):
-        raise InputError("real and generated have no columns; give the features to tell them apart by.")
-    schema = Schema.from_data(left, kinds)
-    ranks = np.empty((len(left) + len(right), len(schema)), dtype=np.float32, order="F")
-    for j, feature in enumerate(schema.features):
-        feature = _widen(feature, right[feature.name])
-        both = [feature.encode(frame[feature.name], name) for frame, name in ((left, "real"), (right, "generated"))]
-        ranks[:, j] = _rank(np.concatenate(both), by_frequency=feature.kind == "categorical")
-    return ranks[: len(left)], ranks[len(left) :]
-
-
-def _widen(feature: Feature, generated: pd.Series[Any]) -> Feature:
-    """Let a feature hold what only the generated table has: fractions in a column of integers, further levels."""
-    if feature.levels is None:
-        holds_numbers = pd.api.types.is_numeric_dtype(feature.dtype)  # not dates or durations
-        return replace(feature, dtype=np.dtype(np.float64)) if holds_numbers else feature
-    known = set(feature.levels)
-    further = [level for level in generated.dropna().unique() if level not in known]
-    levels: pd.Index[Any] = pd.Index([*feature.levels, *further], dtype=object)
-    return replace(feature, levels=levels) if further else feature
+    pair = read_pair(real, generated, kinds, FEWEST_ROWS)
+    n_real = pair.real.shape[0]
+    ranks = np.empty((n_real + pair.generated.shape[0], len(pair.features)), dtype=np.float32, order="F")
+    for j, feature in enumerate(pair.features):
+        both = np.concatenate([pair.real[:, j], pair.generated[:, j]])
+        ranks[:, j] = _rank(both, by_frequency=feature.kind == "categorical")
+    return ranks[:n_real], ranks[n_real:]
 
 
 def _rank(values: npt.NDArray[np.float64], *, by_frequency: bool) -> npt.NDArray[np.float64]:

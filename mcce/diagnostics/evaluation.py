@@ -1,0 +1,301 @@
+"""How good counterfactuals are: the columns of the paper's tables, for those of any method (paper, section 3.1).
+
+For each counterfactual, over the features of the training data:
+
+1. L0: the number of features changed. L1: the summed Gower distance to the factual, as the paper's tables have it
+   (`gower_sum` of `mcce.measures`; ranges from the training data).
+2. violation: the number of fixed features changed. success: whether the model gives it the wanted decision.
+3. Distance to the manifold: Gower distance (a mean, from 0 to 1) to the nearest training row, and to the nearest one
+   with the wanted decision; the factual itself does not count (`mcce.diagnostics.neighbours`). copy: whether it
+   equals a training row.
+
+Over all of them: means and standard deviations, N_CE (factuals with a counterfactual), seconds of each step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from mcce.chain import check_fixed
+from mcce.counterfactuals import Counterfactuals
+from mcce.decision import Decision, resolve_decision
+from mcce.diagnostics.neighbours import find_equal, find_nearest
+from mcce.diagnostics.reading import encode_widely
+from mcce.exceptions import InputError, listing
+from mcce.measures import measure_table
+from mcce.schema import Data, Floats, Kind, Schema, as_frame
+
+WORDS = {
+    "L0": "features changed",
+    "L1": "Gower distance to the factual, summed over the features",
+    "violation": "fixed features changed",
+    "success": "share with the wanted decision",
+    "distance": "Gower distance to the nearest training row",
+    "distance_wanted": "the same, among rows with the wanted decision",
+    "copy": "share that copies a training row",
+}
+ASK_ROWS = 200_000
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Evaluation:
+    """What `evaluate` returns.
+
+    Attributes
+    ----------
+    rows : DataFrame
+        One row for each counterfactual, indexed by (id, rank): L0, L1, violation, success, and with training rows
+        distance, distance_wanted and copy.
+    summary : DataFrame
+        Mean and standard deviation (n - 1 in the denominator) of each column of `rows`.
+    n_factuals, n_explained : int
+        Rows to explain, and those with a counterfactual: the paper's n_test and N_CE.
+    timings : mapping
+        Seconds of each step, and `total`.
+    """
+
+    rows: pd.DataFrame
+    summary: pd.DataFrame
+    n_factuals: int
+    n_explained: int
+    timings: Mapping[str, float] = field(default_factory=dict)
+
+    def to_frame(self, name: Hashable = "MCCE") -> pd.DataFrame:
+        """Return one row with all figures, for a table of several methods put together by `pandas.concat`.
+
+        The columns are L0, L0_sd, L1, L1_sd, violation, violation_sd, success, N_CE, n_test, then distance,
+        distance_sd, distance_wanted, distance_wanted_sd and copy where there were training rows, then seconds_fit,
+        seconds_generate, seconds_select (or the steps given) and seconds_total.
+        """
+        figures: dict[str, float] = {}
+        for measure, mean, sd in self.summary.itertuples():
+            figures[measure] = mean
+            if measure not in ("success", "copy"):
+                figures[f"{measure}_sd"] = sd
+            if measure == "success":
+                figures |= {"N_CE": self.n_explained, "n_test": self.n_factuals}
+        figures |= {f"seconds_{step}": seconds for step, seconds in self.timings.items()}
+        return pd.DataFrame(figures, index=pd.Index([name], name="method"))
+
+    def _lines(self) -> list[list[str]]:
+        lines = [["", "mean", "sd", ""]]
+        for measure, mean, sd in self.summary.itertuples():
+            lines.append([measure, f"{mean:.4g}", f"{sd:.3g}", WORDS[measure]])
+        lines.append(["N_CE", str(self.n_explained), "", f"of {self.n_factuals} factuals have a counterfactual"])
+        lines += [[f"seconds {step}", f"{seconds:.3g}", "", ""] for step, seconds in self.timings.items()]
+        return lines
+
+    def __repr__(self) -> str:
+        lines = self._lines()
+        widths = [max(len(line[k]) for line in lines) for k in range(3)]
+        body = [
+            f"{a.ljust(widths[0])}  {b.rjust(widths[1])}  {c.rjust(widths[2])}  {d}".rstrip() for a, b, c, d in lines
+        ]
+        return "\n".join([f"Evaluation of {len(self.rows)} counterfactuals", *body])
+
+    def _repr_html_(self) -> str:
+        head, *body = self._lines()
+        table = pd.DataFrame(body, columns=head)
+        html: str = table.to_html(index=False, border=0)
+        return f"<p>Evaluation of {len(self.rows)} counterfactuals</p>{html}"
+
+
+def evaluate(
+    found: Counterfactuals | pd.DataFrame,
+    X: Data,
+    model: Any,
+    *,
+    training: Data | Schema | None = None,
+    decision: Any = (0.5, 1.0),
+    fixed: Sequence[Hashable] | None = None,
+    kinds: Mapping[Any, Kind] | None = None,
+    timings: Mapping[str, float] | float | None = None,
+    rank: int | None = 1,
+    n_jobs: int | None = None,
+) -> Evaluation:
+    """Measure counterfactuals of any method as the paper's tables do.
+
+    Parameters
+    ----------
+    found : Counterfactuals or DataFrame
+        The counterfactuals. In a DataFrame, of any package, the index holds the label of the factual in `X`; several
+        rows with one label are its first, second, ... counterfactual (or the index is (label, rank)). A factual
+        without a row, or with all cells missing, has none.
+    X : DataFrame or array
+        The factuals, every one that was to be explained.
+    model, decision : as for `MCCE`
+        Asked again about every counterfactual.
+    training : DataFrame, array or Schema
+        The training data: gives kinds and ranges, and the rows that `distance`, `distance_wanted` and `copy` are
+        measured against. A Schema gives kinds and ranges alone. May be None for a Counterfactuals, which brings its
+        own L0 and L1; there are then no distances to the manifold.
+    fixed : list of column names
+        The features that must not change; None takes those of a Counterfactuals.
+    kinds : dict or None
+        Overrides of column kinds, as for `MCCE`.
+    timings : mapping or number
+        Seconds of each step, or of all; None takes those of a Counterfactuals.
+    rank : int or None
+        Which counterfactual of each factual to measure, 1 the best; None measures all of them.
+    n_jobs : int or None
+        Threads for the search of nearest rows; the result does not depend on it.
+
+    Returns
+    -------
+    Evaluation
+        `rows`, `summary` (mean, sd), `n_factuals`, `n_explained`, `timings`, and `to_frame(name)`, one row for a table
+        of methods.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> from sklearn.ensemble import HistGradientBoostingClassifier
+    >>> loans = mcce.datasets.load_loans()
+    >>> model = HistGradientBoostingClassifier(random_state=0, categorical_features="from_dtype").fit(loans.X, loans.y)
+    >>> granted = mcce.Interval(0, 0.1, closed="left", of=True)
+    >>> explainer = mcce.MCCE(model, decision=granted, fixed=["age", "sex"], random_state=1).fit(loans.X)
+    >>> denied = loans.X[model.predict_proba(loans.X)[:, 1] >= 0.1].head(50)
+    >>> found = explainer.explain(denied)
+    >>> of_mcce = mcce.diagnostics.evaluate(found, denied, model, decision=granted, training=loans.X)
+    >>> of_mcce.summary.loc[["violation", "success"], "mean"].to_dict()
+    {'violation': 0.0, 'success': 1.0}
+
+    A peer that takes the nearest training row with the wanted decision changes more, and ignores what is fixed:
+
+    >>> peer = loans.X[model.predict_proba(loans.X)[:, 1] < 0.1].iloc[[0] * 50].set_axis(denied.index)
+    >>> of_peer = mcce.diagnostics.evaluate(
+    ...     peer, denied, model, decision=granted, training=loans.X, fixed=["age", "sex"], timings=0.1)
+    >>> bool(of_peer.summary.at["violation", "mean"] > 1)
+    True
+    """
+    frame, rank_of = _read_found(found)
+    factuals, array_dtype = as_frame(X, "X")
+    owner = _owners(frame, factuals)
+    if rank is not None:
+        of_rank = rank_of == rank
+        frame, owner, rank_of = frame[of_rank], owner[of_rank], rank_of[of_rank]
+    schema = _read_schema(found, training, kinds, array_dtype)
+    schema, before = encode_widely(schema, factuals, "X")
+    schema, rows = encode_widely(schema, frame, "found")
+    before = before[owner]
+    measures = measure_table(rows, before, schema.features, ["L0", "gower_sum"]).rename(columns={"gower_sum": "L1"})
+    if training is None:
+        assert isinstance(found, Counterfactuals)
+        measures["L1"] = found.measures.loc[frame.index, "gower_sum"].to_numpy()
+    measures["violation"] = _violations(rows, before, schema, found, fixed)
+    asked = resolve_decision(decision, model)
+    measures["success"] = asked.ask(schema.decode_for_model(rows), "the counterfactuals").wanted
+    if training is not None and not isinstance(training, Schema):
+        measures = pd.concat([measures, _manifold(rows, before, schema, training, asked, n_jobs)], axis=1)
+    measures.index = pd.MultiIndex.from_arrays([factuals.index[owner], rank_of], names=["id", "rank"])
+    numbers = measures.astype(float)
+    return Evaluation(
+        rows=measures,
+        summary=pd.DataFrame({"mean": numbers.mean(), "sd": numbers.std()}),
+        n_factuals=len(factuals),
+        n_explained=int(np.unique(owner).size),
+        timings=_read_timings(found, timings),
+    )
+
+
+def _manifold(
+    rows: Floats, before: Floats, schema: Schema, training: Data, asked: Decision, n_jobs: int | None
+) -> pd.DataFrame:
+    """Step 3: distances to the training rows, the factual's own left out, and copies of them."""
+    seen = schema.encode(training, "training").matrix
+    parts = range(0, len(training), ASK_ROWS)
+    wanted = np.concatenate([asked.ask(training[i : i + ASK_ROWS], "the training rows").wanted for i in parts])
+    own = find_equal(before, seen)
+    nearest, nearest_wanted = (
+        find_nearest(rows, seen, schema.features, own=own, among=among, n_jobs=n_jobs) for among in (None, wanted)
+    )
+    return pd.DataFrame(
+        {
+            "distance": nearest.distance,
+            "distance_wanted": nearest_wanted.distance,
+            "copy": find_equal(rows, seen) >= 0,
+        }
+    )
+
+
+def _read_found(found: Counterfactuals | pd.DataFrame) -> tuple[pd.DataFrame, npt.NDArray[np.int64]]:
+    """Return the rows, and the rank of each among those of its factual."""
+    if isinstance(found, Counterfactuals):
+        return found.frame, found.frame.index.get_level_values("rank").to_numpy(dtype=np.int64)
+    if not isinstance(found, pd.DataFrame):
+        raise InputError(
+            f"found is a {type(found).__name__}; give a Counterfactuals, or a DataFrame whose index holds the label "
+            "of each factual in X."
+        )
+    frame = found[found.notna().any(axis=1)]
+    if frame.index.nlevels > 2:
+        raise InputError(f"the index of found has {frame.index.nlevels} levels; give (label of the factual, rank).")
+    if frame.index.nlevels == 2:
+        ranks = frame.index.get_level_values(1)
+        if not pd.api.types.is_integer_dtype(ranks.dtype):
+            raise InputError(f"the second level of the index of found is {ranks.dtype}; give the rank: 1, 2, ...")
+        return frame, ranks.to_numpy(dtype=np.int64)
+    before = frame.groupby(frame.index, sort=False).cumcount()
+    return frame, np.asarray(before + 1, dtype=np.int64)
+
+
+def _owners(frame: pd.DataFrame, factuals: pd.DataFrame) -> npt.NDArray[np.intp]:
+    """Return for each counterfactual the place of its factual in X."""
+    if not factuals.index.is_unique:
+        raise InputError("the index of X holds a label more than once; it names the factuals. Use X.reset_index().")
+    ids = frame.index.get_level_values(0)
+    owner = factuals.index.get_indexer(ids)
+    if (owner < 0).any():
+        raise InputError(
+            f"found has rows for {listing(ids[owner < 0].unique())}, not in the index of X; give found the labels of X."
+        )
+    return owner
+
+
+def _read_schema(
+    found: Counterfactuals | pd.DataFrame,
+    training: Data | Schema | None,
+    kinds: Mapping[Any, Kind] | None,
+    array_dtype: Any,
+) -> Schema:
+    if isinstance(training, Schema):
+        return training
+    if training is not None:
+        return Schema.from_data(training, kinds, "training")
+    if not isinstance(found, Counterfactuals):
+        raise InputError("training is None; a DataFrame of counterfactuals needs the training data, for the ranges.")
+    known: Any = dict(found.kinds)
+    both = pd.concat([found.factuals[found.frame.columns], found.frame], ignore_index=True)
+    return Schema(Schema.from_data(both, kinds or known).features, array_dtype)
+
+
+def _violations(
+    rows: Floats,
+    before: Floats,
+    schema: Schema,
+    found: Counterfactuals | pd.DataFrame,
+    fixed: Sequence[Hashable] | None,
+) -> npt.NDArray[np.int64]:
+    if fixed is None:
+        fixed = found.fixed if isinstance(found, Counterfactuals) else ()
+    places = [schema.position(name) for name in check_fixed(fixed, schema.names)]
+    old, new = before[:, places], rows[:, places]
+    return np.asarray(((old != new) & ~(np.isnan(old) & np.isnan(new))).sum(axis=1), dtype=np.int64)
+
+
+def _read_timings(
+    found: Counterfactuals | pd.DataFrame, timings: Mapping[str, float] | float | None
+) -> dict[str, float]:
+    if timings is None:
+        timings = found.timings if isinstance(found, Counterfactuals) else {}
+    if not isinstance(timings, Mapping):
+        return {"total": float(timings)}
+    if not timings or "total" in timings:
+        return dict(timings)
+    return {**timings, "total": sum(timings.values())}

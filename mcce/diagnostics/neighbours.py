@@ -1,0 +1,130 @@
+"""How near counterfactuals lie to the training data: nearest neighbours by Gower distance, and copies.
+
+1. The distance is the paper's Gower distance (`mcce.measures`), with the ranges of the training data.
+2. For each row the nearest training row is searched for exhaustively. Features with the largest differences are added
+   first, and a training row is left as soon as its sum exceeds the smallest one so far; so the answer is exact, memory
+   does not grow with the product of the two sizes, and most rows cost a few features.
+3. A counterfactual is always near its own factual. If the factual is a training row, that row does not count: one
+   training row equal to the factual in every feature is left out. Further rows equal to it are other people, and stay.
+4. A copy is a row equal to a training row in every feature.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from mcce.chain import count_jobs, run_in_threads
+from mcce.measures import MEASURES, scales
+from mcce.rng import hash_rows
+from mcce.schema import Feature, Floats
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+BLOCK = 64  # rows searched for between two looks at the progress bar
+SAMPLE = 256  # rows that tell which features differ most
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """For each row its nearest training row (-1 if there is none to choose from) and the Gower distance to it."""
+
+    row: Ints
+    distance: Floats
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _search(rows, first, last, training, scale, own, nearest):
+    """Step 2: the nearest training row of rows[first:last], the earliest one on ties; own[i] does not count."""
+    for i in range(first, last):
+        best = np.inf
+        nearest[i] = -1
+        for t in range(training.shape[0]):
+            total = 0.0
+            for j in range(rows.shape[1]):
+                a, b = rows[i, j], training[t, j]
+                if a == b or (a != a and b != b):
+                    continue
+                step = abs(a - b) * scale[j]
+                total += 1.0 if scale[j] == 0.0 or step != step else step
+                if total >= best:
+                    break
+            if total < best and t != own[i]:
+                best = total
+                nearest[i] = t
+
+
+def find_nearest(
+    rows: Floats,
+    training: Floats,
+    features: Sequence[Feature],
+    *,
+    own: Ints | None = None,
+    among: Bools | None = None,
+    n_jobs: int | None = None,
+    progress: bool | None = False,
+) -> Nearest:
+    """Find the nearest training row of each row.
+
+    Parameters
+    ----------
+    rows, training : encoded matrices with the columns `features`.
+    own : positions in `training` that do not count, one for each row; -1 for none. See `find_equal`.
+    among : which training rows may be chosen; None for all.
+    n_jobs : threads; the result does not depend on it.
+    """
+    n = rows.shape[0]
+    chosen = np.arange(training.shape[0]) if among is None else np.flatnonzero(among)
+    order, scale = _most_different_first(rows, training[chosen], features)
+    place = np.full(training.shape[0] + 1, -1, dtype=np.int64)  # the last entry is that of "none", -1
+    place[chosen] = np.arange(chosen.size)
+    skipped = np.full(n, -1, dtype=np.int64) if own is None else place[own]
+    few, many = np.ascontiguousarray(rows[:, order]), np.ascontiguousarray(training[chosen][:, order])
+    found = np.empty(n, dtype=np.int64)
+
+    def search(begin: int) -> None:
+        _search(few, begin, min(begin + BLOCK, n), many, scale, skipped, found)
+
+    for _ in run_in_threads(search, list(range(0, n, BLOCK)), count_jobs(n_jobs), "nearest rows", progress):
+        pass
+    distance = np.full(n, np.nan)
+    has = found >= 0
+    row = np.where(has, chosen[np.where(has, found, 0)] if chosen.size else -1, -1)
+    distance[has] = MEASURES["gower"](rows[has], training[row[has]], features)
+    return Nearest(row, distance)
+
+
+def _most_different_first(rows: Floats, training: Floats, features: Sequence[Feature]) -> tuple[Ints, Floats]:
+    """Return the features by mean difference over some pairs of rows, the largest first, and their scales."""
+    scale = scales(features)
+    n = min(SAMPLE, rows.shape[0], training.shape[0])
+    if n == 0:
+        return np.arange(len(features)), scale
+    some = rows[np.linspace(0, rows.shape[0] - 1, n).astype(np.intp)]
+    others = training[np.linspace(0, training.shape[0] - 1, n).astype(np.intp)]
+    differs = (some != others) & ~(np.isnan(some) & np.isnan(others))
+    steps = np.abs(some - others) * scale
+    mean = np.where(differs & ((scale == 0) | np.isnan(steps)), 1.0, np.where(differs, steps, 0.0)).mean(axis=0)
+    order = np.argsort(-mean, kind="stable")
+    return order, scale[order]
+
+
+def find_equal(rows: Floats, training: Floats) -> Ints:
+    """Return for each row the position of a training row that is equal in every feature, -1 if there is none."""
+    place = np.full(rows.shape[0], -1, dtype=np.int64)
+    if not training.shape[0]:
+        return place
+    keys, training_keys = hash_rows(rows), hash_rows(training)
+    by_key = np.argsort(training_keys, kind="stable")
+    at = np.minimum(np.searchsorted(training_keys, keys, sorter=by_key), by_key.size - 1)
+    candidate = by_key[at]
+    others = training[candidate]
+    equal = ((rows == others) | (np.isnan(rows) & np.isnan(others))).all(axis=1)
+    place[equal] = candidate[equal]
+    return place
