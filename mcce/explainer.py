@@ -24,6 +24,7 @@ import numpy.typing as npt
 import pandas as pd
 from tqdm.auto import tqdm
 
+from mcce import precompile
 from mcce.chain import ChainModel, Predictors, Samplers, check_fixed, draw_index, spot_positions
 from mcce.counterfactuals import Counterfactuals
 from mcce.decision import Answer, Interval, compare_answers, resolve_decision
@@ -129,7 +130,7 @@ class MCCE:
         else:
             answer = None
             self._spot_answer = self.decision_.ask(_rows_of(X, spots), "training rows")
-        self.chain_ = ChainModel(
+        chain = ChainModel(
             sampler=self.sampler,
             fixed=self.fixed,
             visit_sequence=self.visit_sequence,
@@ -137,7 +138,9 @@ class MCCE:
             kinds=self.kinds,
             random_state=self.random_state,
             n_jobs=self.n_jobs,
-        ).fit(X, None if answer is None else answer.wanted, progress=progress)
+        )
+        with precompile.beside():
+            self.chain_ = chain.fit(X, None if answer is None else answer.wanted, progress=progress)
         names = self.chain_.schema_.names
         self._mutable = np.array([j for j, name in enumerate(names) if name not in self.chain_.fixed_], dtype=np.int64)
         self.fit_seconds_ = time.perf_counter() - begun
