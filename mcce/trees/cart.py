@@ -177,7 +177,7 @@ def _work_arrays(columns: kernels.Columns, n: int, n_classes: int, deepest: int)
         spare_packed=np.empty(n, dtype=np.uint64),
         active=active,
         n_active=n_active,
-        stack=np.empty((deepest + 2, 4), dtype=np.int64),
+        stack=np.empty((deepest + 2, 2), dtype=np.int64),
         count=ints(widest),
         total=np.zeros(widest),
         words=np.zeros((widest >> 6) + 1, dtype=np.uint64),

@@ -521,15 +521,6 @@ def _write_levels(masks, n_masks, n_levels, level_side, larger_left):
     return n_masks + n_levels
 
 
-@_inner
-def _push(stack, waiting, node, start, end, depth):
-    stack[waiting, 0] = node
-    stack[waiting, 1] = start
-    stack[waiting, 2] = end
-    stack[waiting, 3] = depth
-    return waiting + 1
-
-
 @_entry
 def grow_nodes(columns, nodes, work, response, labels, n_classes, min_split, min_leaf, max_depth, words):
     """Grow the whole tree; return the number of nodes and of mask entries.
@@ -539,14 +530,18 @@ def grow_nodes(columns, nodes, work, response, labels, n_classes, min_split, min
     codes, packed, order, active, n_active = columns.codes, columns.packed, work.order, work.active, work.n_active
     run_code, run_n, run_sum, classes, centred = work.run_code, work.run_n, work.run_sum, work.classes, work.centred
     in_node, present, level_side = work.node_count, work.present, work.level_side
-    waiting = _push(work.stack, np.int64(0), np.int64(0), np.int64(0), np.int64(order.size), np.int64(0))
+    stack = work.stack  # of nodes to look at, each with its depth
+    stack[0, 0] = stack[0, 1] = 0
+    nodes.start[0] = 0
+    nodes.size[0] = order.size
+    waiting = np.int64(1)
     n_nodes = np.int64(1)
     n_masks = np.int64(0)
     while waiting:
         waiting -= 1
-        node, start, end = work.stack[waiting, 0], work.stack[waiting, 1], work.stack[waiting, 2]
-        depth = work.stack[waiting, 3]
-        m = end - start
+        node, depth = stack[waiting, 0], stack[waiting, 1]
+        start, m = np.int64(nodes.start[node]), np.int64(nodes.size[node])
+        end = start + m
         mean = base = 0.0
         n_present = 0
         if n_classes:
@@ -556,8 +551,6 @@ def grow_nodes(columns, nodes, work, response, labels, n_classes, min_split, min
             mean, impurity = _summarise_numbers(order, start, end, response, centred)
         nodes.feature[node] = LEAF
         nodes.mask_at[node] = -1
-        nodes.start[node] = start
-        nodes.size[node] = m
         nodes.impurity[node] = impurity
         if m < min_split or m < 2 * min_leaf or depth >= max_depth or impurity <= 0.0:
             continue
@@ -633,8 +626,14 @@ def grow_nodes(columns, nodes, work, response, labels, n_classes, min_split, min
             n_masks = _write_levels(nodes.masks, n_masks, levels, level_side, larger_left)
             missing_side = -1 if level_side[levels] == _ABSENT else np.int64(level_side[levels])
         nodes.missing_left[node] = larger_left if missing_side < 0 else missing_side == 1
-        waiting = _push(work.stack, waiting, n_nodes + 1, middle, end, depth + 1)
-        waiting = _push(work.stack, waiting, n_nodes, start, middle, depth + 1)
+        nodes.start[n_nodes] = start
+        nodes.size[n_nodes] = middle - start
+        nodes.start[n_nodes + 1] = middle
+        nodes.size[n_nodes + 1] = end - middle
+        for right_first in range(2):
+            stack[waiting, 0] = n_nodes + 1 - right_first
+            stack[waiting, 1] = depth + 1
+            waiting += 1
         n_nodes += 2
     return n_nodes, n_masks
 
