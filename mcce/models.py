@@ -85,6 +85,8 @@ class Reply:
             reply.refuse(f"returned a single {type(result).__name__}, expected {len(frame)} values, one per row.")
         if values.ndim > 0 and len(values) != len(frame):
             reply.refuse(f"returned {len(values)} values, expected {len(frame)}, one per row.")
+        if values.ndim == 2 and values.shape[1] == 0:
+            reply.refuse(f"returned a table without columns. {WAY_OUT}")
         return cls(values.reshape(len(frame), -1), columns, frame, asked)
 
     def refuse(self, problem: str) -> NoReturn:

@@ -15,7 +15,8 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
-from mcce import MCCE, InputError, Interval
+from mcce import MCCE, InputError, Interval, ModelError
+from mcce.models import Reply
 
 
 @pytest.fixture(autouse=True)
@@ -223,3 +224,8 @@ def test_xgboost_on_categories():
         return model.get_booster().predict(xgboost.DMatrix(frame, enable_categorical=True))
 
     check(model.get_booster(), (0.5, 1), lambda f: probability(f) >= 0.5, table)
+
+
+def test_a_table_without_columns_is_refused():
+    with pytest.raises(ModelError, match="returned a table without columns"):
+        Reply.read(np.empty((3, 0)), pd.DataFrame({"a": [1, 2, 3]}), "the model")
