@@ -2,8 +2,11 @@
 
 import doctest
 import importlib
+import os
 import pkgutil
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -32,15 +35,16 @@ def test_readme_examples():
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "vignettes").glob("*.md")), ids=lambda path: path.stem)
-def test_vignette_runs(path):
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
-    cells = re.findall(r"```\{code-cell\} python\n(.*?)```", path.read_text(encoding="utf-8"), re.DOTALL)
+def test_vignette_runs(path, tmp_path):
+    cells = re.findall(r"```\{code-cell\} python\n(?::[^\n]*\n)*(.*?)```", path.read_text(encoding="utf-8"), re.DOTALL)
+    if path.stem in ("index", "api"):
+        assert not cells
+        return
     assert cells
-    names = {}
-    for cell in cells:
-        exec(compile(cell, path.name, "exec"), names)
-    plt.close("all")
+    program = tmp_path / f"{path.stem}.py"
+    program.write_text("\n".join(cells), encoding="utf-8")
+    environment = {**os.environ, "MPLBACKEND": "Agg"}  # a process of its own: what a page registers stays there
+    done = subprocess.run(
+        [sys.executable, "-W", "error", program], cwd=path.parent, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
