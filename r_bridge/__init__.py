@@ -1,6 +1,25 @@
 """The bridge to R: what needs rpy2 lives here and nowhere else.
 
-This package imports `mcce`; `mcce` never imports it. It will hold the samplers fitted by R's own
-rpart and party, wrappers for models fitted in R, and the parity report against mcceR. Importing it
-needs neither R nor rpy2 (`pip install 'mcce[r]'` brings the latter).
+This package imports `mcce`; `mcce` never imports it. Importing it needs neither R nor rpy2 (``pip install 'mcce[r]'``
+brings the latter); the first call that does says what is missing.
 """
+
+from r_bridge.columns import RColumn
+from r_bridge.errors import RBridgeError, RWarning
+from r_bridge.frames import from_r, to_r
+from r_bridge.models import RModel
+from r_bridge.samplers import PartyCtreeSampler, RpartSampler
+from r_bridge.session import r_is_available, versions
+
+__all__ = [
+    "PartyCtreeSampler",
+    "RBridgeError",
+    "RColumn",
+    "RModel",
+    "RWarning",
+    "RpartSampler",
+    "from_r",
+    "r_is_available",
+    "to_r",
+    "versions",
+]

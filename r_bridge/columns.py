@@ -1,0 +1,51 @@
+"""What both directions of `r_bridge.frames` share: R's types of columns, levels as text, units of time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mcce.exceptions import InputError, listing
+
+NA_INTEGER = -(2**31)
+MICROSECONDS = {"s": 10**6, "ms": 10**3, "us": 1}  # a tick of each unit; nanoseconds are divided
+DAY = 86_400
+
+
+@dataclass(frozen=True)
+class RColumn:
+    """The type that R expects a column to have, with its levels if it is a factor.
+
+    `type` is one of "numeric", "logical", "character", "factor", "ordered", "Date", "POSIXct", "difftime".
+    """
+
+    type: str
+    levels: tuple[str, ...] = ()
+
+
+def texts_of(values: pd.Index[Any], name: str) -> list[str]:
+    """Return levels as R spells them: TRUE for True, 5 for 5 and for 5.0."""
+    texts = [text_of(value) for value in values]
+    if len(set(texts)) < len(texts):
+        raise InputError(f"the levels {listing(values)} of column {name!r} are not unique as text, as R needs them.")
+    return texts
+
+
+def text_of(value: Any) -> str:
+    if isinstance(value, (bool, np.bool_)):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, (float, np.floating)):
+        return f"{value:.15g}"
+    return str(value)
+
+
+def unit_of(dtype: Any) -> str:
+    """Return the unit that a dtype counts time in: s, ms, us, ns or D."""
+    if isinstance(dtype, pd.PeriodDtype):
+        return "D"
+    if isinstance(dtype, pd.ArrowDtype):
+        return str(getattr(dtype.pyarrow_dtype, "unit", "D"))
+    return str(dtype.unit if isinstance(dtype, pd.DatetimeTZDtype) else np.datetime_data(dtype)[0])

@@ -1,0 +1,221 @@
+"""R in this process: found when it is first needed, started once, asked by one thread.
+
+1. `session` imports rpy2 and starts R on first use; what is missing is an `RBridgeError` that says how to get it.
+2. The functions of ``bridge.R`` live in an R environment of their own; R's global environment is not touched.
+3. `Session.call` runs one of them inside R's own handlers: an error of R becomes an `RBridgeError`, a warning an
+   `RWarning`, and what R prints goes to the log ``r_bridge``, not to the console.
+4. `Session.callback` hands a Python function to R; what it raises comes back out of the call that R was in.
+
+R has one thread: other threads are refused, since R would crash in them, not fail. Only rpy2's plain vectors are used,
+no conversion that others could have changed.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from importlib import resources
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mcce.exceptions import listing
+from r_bridge.errors import RBridgeError, RWarning
+
+INSTALL = "pip install 'mcce[r]'"
+PACKAGES = ("rpart", "party", "mcceR")
+WHERE_FROM = {"mcceR": 'remotes::install_github("NorskRegnesentral/mcceR")'}
+
+log = logging.getLogger("r_bridge")
+_session: Session | None = None
+
+
+def session() -> Session:
+    """Return the one R session, started if need be."""
+    global _session
+    check_thread()
+    if _session is None:
+        _session = Session(_start_r())
+    return _session
+
+
+def check_thread() -> None:
+    """Refuse every thread but the main one."""
+    if threading.current_thread() is not threading.main_thread():
+        raise RBridgeError(
+            f"R was called from the thread {threading.current_thread().name!r}, and R has a single thread: Python's "
+            "main one. Call it from there; samplers and models of r_bridge need no n_jobs."
+        )
+
+
+def r_is_available() -> bool:
+    """Say whether rpy2 and R can be used from here.
+
+    Examples
+    --------
+    >>> import r_bridge
+    >>> r_bridge.r_is_available() in (True, False)
+    True
+    """
+    try:
+        session()
+    except RBridgeError:
+        return False
+    return True
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of R, rpy2 and of R's packages rpart, party and mcceR; those missing are left out.
+
+    Examples
+    --------
+    >>> import r_bridge
+    >>> "rpart" in r_bridge.versions()  # doctest: +SKIP
+    True
+    """
+    from importlib.metadata import version
+
+    r = session()
+    found = dict(zip(("R", *PACKAGES), r.strings(r.call("versions", list(PACKAGES)))))
+    return {name: number for name, number in found.items() if number} | {"rpy2": version("rpy2")}
+
+
+def _start_r() -> Any:
+    """Import rpy2 and start R; both may warn about their surroundings, which is no concern of the caller."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            from rpy2 import rinterface
+        except ModuleNotFoundError as error:
+            raise RBridgeError(
+                f"the bridge to R needs the Python package rpy2, which is not installed ({error}): {INSTALL}, "
+                "with R 4.0 or newer on the machine."
+            ) from error
+        except Exception as error:
+            raise RBridgeError(
+                f"rpy2 is installed but finds no R it can use ({_first_line(error)}). Install R (Debian, Ubuntu: apt "
+                f"install r-base-dev; others: https://cran.r-project.org), then rpy2 again: {INSTALL}. R elsewhere "
+                "than on the PATH is found by the environment variable R_HOME."
+            ) from error
+        try:
+            rinterface.initr()
+        except Exception as error:
+            raise RBridgeError(
+                f"R was found but does not start: {_first_line(error)}. Does `R` start in a shell?"
+            ) from error
+    return rinterface
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+
+
+class Session:
+    """The R of this process; get it by `session`."""
+
+    def __init__(self, rinterface: Any) -> None:
+        self.ri = rinterface
+        self._raised: BaseException | None = None
+        code = resources.files("r_bridge").joinpath("bridge.R").read_text(encoding="utf-8")
+        load = rinterface.evalr("function(code) { e <- new.env(parent = baseenv()); eval(parse(text = code), e); e }")
+        self._functions = load(rinterface.StrSexpVector([code]))
+
+    def call(self, name: str, *values: Any, **named: Any) -> Any:
+        """Call a function of ``bridge.R`` with plain values (see `vector`) or R objects; return an R object."""
+        check_thread()
+        arguments = self.named_list([*values, *named.values()], [""] * len(values) + list(named))
+        self._raised = None
+        value, error, warned, printed = self._functions["run"](self._functions[name], arguments)
+        for line in self.strings(printed):
+            log.info("%s", line)
+        if self._raised is not None:
+            raise self._raised
+        if len(error):
+            message, where = self.strings(error)
+            raise RBridgeError(f"R refused, in {where or 'an expression'}: {message}")
+        for line in self.strings(warned):
+            warnings.warn(f"R warns: {line}", RWarning, stacklevel=3)
+        return value
+
+    def callback(self, function: Callable[..., Any]) -> Any:
+        """Return an R function that calls a Python function of R objects, which returns an R object."""
+
+        def guarded(*values: Any) -> Any:
+            # rpy2 would log the exception and answer NULL, and R would stumble somewhere else
+            try:
+                return function(*values)
+            except BaseException as error:
+                self._raised = error
+                return self.ri.NULL
+
+        return self._functions["forward"](self.ri.rternalize(guarded))
+
+    def need(self, package: str, what: str) -> None:
+        """Refuse to go on without a package of R; `what` says who needs it."""
+        if not self.has(package):
+            code = WHERE_FROM.get(package, f'install.packages("{package}")')
+            raise RBridgeError(f"{what} needs R's package {package}, which is not installed; in R: {code}")
+
+    def has(self, package: str) -> bool:
+        """Say whether a package of R is installed."""
+        return bool(self.call("has_package", package)[0])
+
+    def vector(self, value: Any) -> Any:
+        """Write a plain value as an R object: None, a scalar, a sequence or array of one type, a dict; R's stay."""
+        if isinstance(value, self.ri.Sexp):
+            return value
+        if value is None:
+            return self.ri.NULL
+        if isinstance(value, Mapping):
+            return self.named_list(list(value.values()), list(value))
+        if isinstance(value, np.ndarray):
+            return self.array(value)
+        many = list(value) if isinstance(value, (list, tuple)) else [value]
+        if all(isinstance(v, str) for v in many):
+            return self.ri.StrSexpVector(many)
+        array = np.asarray(many)
+        if array.dtype.kind not in "biuf":
+            raise RBridgeError(f"{value!r} cannot be written as a vector of R; give numbers, text, booleans or a dict.")
+        return self.array(array)
+
+    def array(self, values: npt.NDArray[Any]) -> Any:
+        """Write a one-dimensional array of booleans, integers (of 32 bits, else as doubles) or floats."""
+        if values.dtype.kind == "b":
+            return self.ri.BoolSexpVector(np.ascontiguousarray(values, dtype=np.int32))
+        if values.dtype.kind in "iu" and (not values.size or max(-int(values.min()), int(values.max())) < 2**31):
+            return self.ri.IntSexpVector(np.ascontiguousarray(values, dtype=np.int32))
+        return self.ri.FloatSexpVector(np.ascontiguousarray(values, dtype=np.float64))
+
+    def named_list(self, values: Sequence[Any], names: Sequence[str]) -> Any:
+        """Return a named list of R."""
+        made = self.ri.ListSexpVector([self.vector(v) for v in values])
+        made.do_slot_assign("names", self.ri.StrSexpVector(list(names)))
+        return made
+
+    def with_class(self, value: Any, *classes: str) -> Any:
+        """Return an R object after giving it its class; as an attribute alone R would not dispatch on it."""
+        value.rclass = self.ri.StrSexpVector(list(classes))
+        return value
+
+    def strings(self, vector: Any) -> list[str]:
+        """Read a character vector of R; NA is the empty text."""
+        return ["" if v is self.ri.NA_Character else str(v) for v in vector]
+
+    def numbers(self, vector: Any) -> npt.NDArray[Any]:
+        """Read a numeric vector of R as a copy: float64 for doubles, int32 for integers and booleans (NA: smallest)."""
+        if not len(vector):
+            return np.empty(0)
+        values = np.array(vector.memoryview())
+        if values.dtype.kind == "f":
+            values[np.isnan(values)] = np.nan  # R's NA is a signalling NaN, which casts complain about
+        return values
+
+    def parts(self, value: Any) -> dict[str, Any]:
+        """Read a named list of R."""
+        return dict(zip(self.strings(value.names), value)) if len(value) else {}
+
+    def __repr__(self) -> str:
+        return f"Session(R with {listing([p for p in PACKAGES if self.has(p)])})"

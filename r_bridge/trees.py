@@ -1,0 +1,275 @@
+"""A tree that R has grown: routed by R while its object is at hand, and kept as arrays.
+
+1. `RTree.from_r` reads nodes and splits off the R object and puts them into the order of `mcce.trees.tree.Tree`:
+   children side by side.
+2. `route` hands the rows to R and asks for their leaves. A tree that was restored from its state has no R object; it
+   walks its arrays, which hold the surrogate splits too: where the value of a split's column is missing, or is a level
+   that the node never saw, the next split of the node decides, and at last the larger child takes the row. If the
+   children are equally large, rpart leaves the row where it is; in party it goes right.
+3. Donors of a leaf are the training rows that R put there; those of a node that rpart leaves a row in, all its rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from mcce.schema import Column, Feature, Floats, Table
+from mcce.trees.tree import Ints, Tree
+from r_bridge.frames import to_r
+from r_bridge.session import session
+
+LEAF = -1
+LEFT, ABSENT, RIGHT = 1, 2, 3  # the side of a level, as rpart numbers it
+TARGET = "target"
+T = TypeVar("T", bound="RTree")
+
+
+@dataclass(frozen=True)
+class GrownByR:
+    """A tree's R object, and what it needs to be asked about rows."""
+
+    r_object: Any
+    where: str
+    features: tuple[Feature, ...]
+
+    def leaves(self, matrix: Floats) -> npt.NDArray[np.int64]:
+        """Return R's number of the leaf of each row."""
+        r = session()
+        rows = to_r(as_columns(self.features, matrix))
+        return r.numbers(r.call(self.where, self.r_object, rows)).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class RTree(Tree):
+    """A tree grown by R, see the module.
+
+    Attributes
+    ----------
+    leaf_number : R's number of each node.
+    split_start : the splits of node k are those from split_start[k] to split_start[k + 1]: the tree's own, then its
+        surrogates, in R's order.
+    split_feature, split_threshold, split_reversed : column and threshold; left if x < threshold, right if reversed.
+    split_sides : for a split on levels the side of each level (1 left, 3 right, 2 never seen); else empty of meaning.
+    split_is_levels : which splits are on levels.
+    stays : nodes that keep a row for which no split decides.
+    grown : the R object; None for a tree restored from its state.
+    """
+
+    leaf_number: Ints
+    split_start: Ints
+    split_feature: Ints
+    split_threshold: Floats
+    split_reversed: npt.NDArray[np.bool_]
+    split_is_levels: npt.NDArray[np.bool_]
+    split_sides: npt.NDArray[np.int8]
+    stays: npt.NDArray[np.bool_]
+    grown: GrownByR | None = field(default=None, compare=False, repr=False)
+
+    def route(self, matrix: Floats, *, complete: bool = False) -> Ints:
+        """Return the leaf of every row: by R, or along the arrays if there is no R object."""
+        if matrix.shape[0] == 0 or self.n_nodes == 1:
+            return np.zeros(matrix.shape[0], dtype=np.int32)
+        if self.grown is None:
+            return self.walk(matrix)
+        numbers = self.grown.leaves(matrix)
+        order = np.argsort(self.leaf_number, kind="stable")
+        return order[np.searchsorted(self.leaf_number[order], numbers)].astype(np.int32)
+
+    def walk(self, matrix: Floats) -> Ints:
+        """Return the leaf of every row along the arrays."""
+        leaf = np.zeros(matrix.shape[0], dtype=np.int32)
+        waiting = [(0, np.arange(matrix.shape[0]))]
+        while waiting:
+            node, rows = waiting.pop()
+            leaf[rows] = node
+            if self.feature[node] == LEAF or rows.size == 0:
+                continue
+            goes_left, undecided = self._goes_left(node, matrix, rows)
+            if self.stays[node]:
+                moving = np.setdiff1d(np.arange(rows.size), undecided)
+                rows, goes_left = rows[moving], goes_left[moving]
+            waiting += [(self.left[node], rows[goes_left]), (self.left[node] + 1, rows[~goes_left])]
+        return leaf
+
+    def _goes_left(
+        self, node: int, matrix: Floats, rows: npt.NDArray[np.intp]
+    ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.intp]]:
+        """Return which rows go left, and those among them for which no split decided."""
+        goes_left = np.full(rows.size, self.missing_left[node])
+        undecided = np.arange(rows.size)
+        for s in range(self.split_start[node], self.split_start[node + 1]):
+            values = matrix[rows[undecided], self.split_feature[s]]
+            known = ~np.isnan(values)
+            if self.split_is_levels[s]:
+                side = self.split_sides[s, np.where(known, values, 0.0).astype(np.intp)]
+                known &= side != ABSENT
+                left = side == LEFT
+            else:
+                left = (values < self.split_threshold[s]) != self.split_reversed[s]
+            goes_left[undecided[known]] = left[known]
+            undecided = undecided[~known]
+        return goes_left, undecided
+
+    def get_state(self) -> dict[str, Any]:
+        """Return the arrays that define the tree; the R object is left behind."""
+        return {name: part for name, part in super().get_state().items() if name != "grown"}
+
+    @classmethod
+    def from_r(cls: type[T], grown: GrownByR, nodes: NodesOfR, leaf_of_row: npt.NDArray[np.int64]) -> T:
+        """Put what R says of its nodes, and of the training rows' leaves, into arrays (step 1)."""
+        order, left = nodes.side_by_side()
+        place = np.empty(order.size, dtype=np.int32)
+        place[order] = np.arange(order.size)
+        inner = left >= 0
+        by_node = np.argsort(place[nodes.split_node], kind="stable")
+        start = np.searchsorted(place[nodes.split_node][by_node], np.arange(order.size + 1)).astype(np.int32)
+        primary = by_node[start[:-1][inner]]
+        feature, threshold = np.full(order.size, LEAF, dtype=np.int32), np.zeros(order.size)
+        feature[inner], threshold[inner] = nodes.split_feature[primary], nodes.split_threshold[primary]
+        mask_at = np.full(order.size, -1, dtype=np.int32)
+        on_levels = primary[nodes.split_is_levels[primary]]
+        mask_at[feature >= 0] = np.where(nodes.split_is_levels[primary], 0, -1)
+        mask_at[mask_at == 0] = np.arange(on_levels.size) * nodes.split_sides.shape[1]
+        donors, first, counts = _donors(left, place[leaf_of_row])
+        return cls(
+            feature=feature,
+            threshold=threshold,
+            left=np.where(inner, left, 0).astype(np.int32),
+            missing_left=nodes.larger_is_left[order],
+            mask_at=mask_at,
+            masks=(nodes.split_sides[on_levels] == LEFT).ravel(),
+            start=first,
+            size=counts,
+            impurity=nodes.impurity[order],
+            donors=donors,
+            leaf_number=nodes.number[order],
+            split_start=start,
+            split_feature=nodes.split_feature[by_node],
+            split_threshold=nodes.split_threshold[by_node],
+            split_reversed=nodes.split_reversed[by_node],
+            split_is_levels=nodes.split_is_levels[by_node],
+            split_sides=nodes.split_sides[by_node],
+            stays=nodes.stays[order],
+            grown=grown,
+        )
+
+
+@dataclass(frozen=True)
+class NodesOfR:
+    """Nodes in R's order and their splits; x < threshold, or a level of the first side, goes left.
+
+    Read from the lists that ``rpart_nodes`` and ``party_nodes`` of ``bridge.R`` return: `ncat` is -1 where x below
+    the index goes left, 1 where it goes right, else the index is a row of the table of sides.
+    """
+
+    number: Ints
+    left: Ints
+    right: Ints
+    impurity: Floats
+    larger_is_left: npt.NDArray[np.bool_]
+    stays: npt.NDArray[np.bool_]
+    split_node: Ints
+    split_feature: Ints
+    split_threshold: Floats
+    split_reversed: npt.NDArray[np.bool_]
+    split_is_levels: npt.NDArray[np.bool_]
+    split_sides: npt.NDArray[np.int8]
+
+    @classmethod
+    def read(cls, described: Any, *, by_party: bool) -> NodesOfR:
+        """Read R's list; in party's trees x <= index goes left, and no row stays behind, in rpart's x < index."""
+        r = session()
+        parts = {name: r.numbers(part) for name, part in r.parts(described).items()}
+        node = parts["split_node"].astype(np.int32) - 1
+        ncat = parts["split_ncat"].astype(np.int32)
+        is_levels = ncat > 1
+        n_sides = int(parts["n_sides"][0])
+        table = parts["sides"].astype(np.int8).reshape(-1, n_sides) if n_sides else np.empty((0, 0), dtype=np.int8)
+        sides = np.full((node.size, n_sides), ABSENT, dtype=np.int8)
+        sides[is_levels] = table[parts["split_index"][is_levels].astype(np.intp) - 1]
+        threshold = np.where(is_levels, 0.0, parts["split_index"])
+        if by_party:
+            threshold = np.where(is_levels, 0.0, np.nextafter(threshold, np.inf))
+        left, right = parts["left"].astype(np.int32) - 1, parts["right"].astype(np.int32) - 1
+        n = parts["n"]
+        larger_is_left = (left >= 0) & (n[left] > n[right])
+        # where the smaller values go right, the children change places, so that they go left everywhere
+        swapped = np.zeros(left.size, dtype=bool)
+        first_of_node = np.unique(node, return_index=True)[1]
+        swapped[node[first_of_node]] = ncat[first_of_node] == 1
+        return cls(
+            number=parts["id"].astype(np.int32),
+            left=np.where(swapped, right, left),
+            right=np.where(swapped, left, right),
+            impurity=parts["impurity"],
+            larger_is_left=larger_is_left != (swapped & (left >= 0)),
+            stays=(left >= 0) & (n[left] == n[right]) & (not by_party),
+            split_node=node,
+            split_feature=parts["split_column"].astype(np.int32) - 1,
+            split_threshold=threshold,
+            split_reversed=(ncat == 1) != swapped[node],
+            split_is_levels=is_levels,
+            split_sides=np.where(swapped[node][:, None], LEFT + RIGHT - sides, sides).astype(np.int8),
+        )
+
+    def side_by_side(self) -> tuple[npt.NDArray[np.intp], Ints]:
+        """Return the nodes in an order in which the right child follows the left, and each one's left child in it."""
+        order, left = [0], []
+        for node in order:  # grows while it is walked
+            left.append(len(order) if self.left[node] >= 0 else -1)
+            if self.left[node] >= 0:
+                order += [self.left[node], self.right[node]]
+        return np.array(order, dtype=np.intp), np.array(left, dtype=np.int32)
+
+
+def _donors(left: Ints, leaf_of_row: Ints) -> tuple[Ints, Ints, Ints]:
+    """Return the training rows, those of a node side by side, and where each node's begin and how many they are."""
+    n_nodes = left.size
+    counts = np.bincount(leaf_of_row, minlength=n_nodes)
+    first = np.zeros(n_nodes, dtype=np.int64)
+    visit, depth_first = [0], []
+    while visit:
+        node = visit.pop()
+        depth_first.append(node)
+        if left[node] >= 0:
+            visit += [left[node] + 1, left[node]]
+    rank = np.empty(n_nodes, dtype=np.int64)
+    rank[depth_first] = np.arange(n_nodes)
+    donors = np.argsort(rank[leaf_of_row], kind="stable")
+    begin = 0
+    for node in depth_first:
+        first[node] = begin
+        begin += counts[node]
+    for node in range(n_nodes - 1, -1, -1):  # children come after their parents
+        if left[node] >= 0:
+            counts[node] += counts[left[node]] + counts[left[node] + 1]
+    return donors.astype(np.int32), first.astype(np.int32), counts.astype(np.int32)
+
+
+def as_columns(features: tuple[Feature, ...], matrix: Floats) -> pd.DataFrame:
+    """Return encoded rows as a frame for R: numbers as they are, levels as factors of their codes.
+
+    The names are x1, x2, ... Without columns there is one constant, since R's trees need a predictor.
+    """
+    if not features:
+        return pd.DataFrame({"x1": np.ones(matrix.shape[0])})
+    columns = {f"x{j}": _as_column(feature, matrix[:, j - 1]) for j, feature in enumerate(features, 1)}
+    return pd.DataFrame(columns)
+
+
+def training_frame(given: Table, target: Column) -> pd.DataFrame:
+    """Return givens and target as a frame for R; the target's column is called target."""
+    return as_columns(given.features, given.matrix).assign(**{TARGET: _as_column(target.feature, target.values)})
+
+
+def _as_column(feature: Feature, values: Floats) -> Any:
+    if feature.is_numeric:
+        return values
+    codes = np.where(np.isnan(values), -1, values).astype(np.intp)
+    levels = pd.Index([str(k) for k in range(feature.n_levels)])
+    return pd.Categorical.from_codes(codes, levels, ordered=feature.kind == "ordered")
