@@ -23,9 +23,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from threadpoolctl import threadpool_limits
-from tqdm.auto import tqdm
 
 from mcce.exceptions import InputError, NotFittedError, SamplerError, did_you_mean, listing
+from mcce.progress import progress_bar
 from mcce.rng import RowStreams, UInts, derive_key, hash_rows, resolve_seed
 from mcce.samplers import ConditionalSampler, make_sampler
 from mcce.schema import Data, Feature, Floats, Kind, Schema, Table, as_frame
@@ -486,14 +486,7 @@ def run_in_threads(
     work: Callable[[Item], Outcome], items: Sequence[Item], threads: int, label: str, progress: bool | None
 ) -> Iterator[Outcome]:
     """Yield work(item) in order, computed by several threads; a bar appears after a second."""
-    bar = tqdm(
-        total=len(items),
-        desc=label,
-        delay=1.0,
-        leave=False,
-        disable=None if progress is None else not progress,
-    )
-    with bar:
+    with progress_bar(len(items), label, progress) as bar:
         if threads == 1 or len(items) < 2:
             for item in items:
                 yield work(item)

@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from tqdm.auto import tqdm
 
 from mcce import precompile
 from mcce.chain import ChainModel, Predictors, Samplers, check_fixed, draw_index, spot_positions
@@ -31,6 +30,7 @@ from mcce.decision import Answer, Interval, compare_answers, resolve_decision
 from mcce.exceptions import InputError, MCCEWarning, NotFittedError, listing
 from mcce.measures import measure_table
 from mcce.pools import Pools, draw_pools, pool_blocks, pool_keys, why_none
+from mcce.progress import progress_bar
 from mcce.schema import Data, Floats, Kind, as_frame
 from mcce.selection import Chosen, Selector
 from mcce.visit import VisitSequence
@@ -182,14 +182,7 @@ class MCCE:
         selector = Selector(self.chain_.schema_.features, self._mutable, self._ask_encoded)
         clock = {"generate": 0.0, "select": 0.0}
         parts: list[tuple[npt.NDArray[np.int64], Chosen, Floats]] = []
-        bar = tqdm(
-            total=order.size,
-            desc="explaining",
-            delay=1.0,
-            leave=False,
-            disable=None if progress is None else not progress,
-        )
-        with bar:
+        with progress_bar(order.size, "explaining", progress) as bar:
             for members in pool_blocks(order, keys, 8 * n_samples * len(self.chain_.schema_)):
                 begun = time.perf_counter()
                 pools = draw_pools(self.chain_, factuals.matrix[members], keys[members], n_samples)

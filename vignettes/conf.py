@@ -1,15 +1,20 @@
-"""Sphinx: the site of vignettes and API reference. Every cell is run when the site is built; an error fails the build."""
+"""Sphinx: the site of vignettes and API reference. Every cell is run when it is built; an error fails the build."""
+
+from docutils import nodes
+from latex2mathml.converter import convert
 
 import mcce
 
 project = "mcce"
 author = "the mcce authors"
 release = mcce.__version__
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "numpydoc"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "numpydoc"]
 exclude_patterns = ["build", "jupyter_execute"]
 html_theme = "furo"
 html_title = "mcce"
-html_static_path = []
+html_static_path = ["_static"]
+html_css_files = ["mcce.css"]
+html_math_renderer = "mathml"
 default_role = "code"
 
 myst_enable_extensions = ["dollarmath"]
@@ -22,4 +27,18 @@ nb_merge_streams = True
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
-numpydoc_xref_param_type = False
+
+
+def _write_math(translator, node, display):
+    """Write a formula as MathML, which browsers show without a script from elsewhere."""
+    translator.body.append(convert(node.astext(), display=display))
+    raise nodes.SkipNode
+
+
+def setup(app):
+    """Register the renderer of formulas."""
+    app.add_html_math_renderer(
+        "mathml",
+        (lambda translator, node: _write_math(translator, node, "inline"), None),
+        (lambda translator, node: _write_math(translator, node, "block"), None),
+    )

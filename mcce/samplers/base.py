@@ -75,8 +75,8 @@ class ConditionalSampler(ABC):
         give one number per row. So a row's draw never depends on the rows beside it. With `within`, return a draw
         from the conditional restricted to the allowed values, and NaN in the rows where none can be drawn.
 
-    Class attributes
-    ----------------
+    Attributes
+    ----------
     handles : set of str
         Kinds of target that the sampler models; the chain checks it once, before fitting.
     handles_missing : bool
@@ -92,8 +92,10 @@ class ConditionalSampler(ABC):
     ignores_given : bool
         Whether the draws do not depend on the givens, on purpose; `mcce.testing` then does not expect them to.
 
-    Optional methods
-    ----------------
+    Notes
+    -----
+    Attributes above belong to the class. These methods are optional:
+
     ``sample(given, rng, within=...)``
         The helper `sample_by_rejection` restricts any sampler by drawing again; override for something exact.
     ``supports(given, values)``
