@@ -1,6 +1,21 @@
 """Whether what a chain generates is realistic, and how good counterfactuals are."""
 
+from mcce.diagnostics.correlations import Correlations, compare_correlations, correlations
 from mcce.diagnostics.discriminator import Discriminator, discriminator
 from mcce.diagnostics.evaluation import Evaluation, evaluate
+from mcce.diagnostics.marginals import marginal_distances
+from mcce.diagnostics.neighbours import nearest_rows
+from mcce.diagnostics.tables import utility_tables
 
-__all__ = ["Discriminator", "Evaluation", "discriminator", "evaluate"]
+__all__ = [
+    "Correlations",
+    "Discriminator",
+    "Evaluation",
+    "compare_correlations",
+    "correlations",
+    "discriminator",
+    "evaluate",
+    "marginal_distances",
+    "nearest_rows",
+    "utility_tables",
+]

@@ -1,0 +1,102 @@
+"""How far the distribution of each feature in the generated rows is from that in the real ones.
+
+1. Numbers and dates: `ks`, the Kolmogorov-Smirnov distance, and `wasserstein`, how far probability has to be moved in
+   the mean (in standard deviations of the real column). Missing values are left out, and counted beside.
+2. Levels: `total_variation`, half the sum of absolute differences of the shares, and `hellinger`, the length of the
+   difference of their square roots over sqrt(2). A missing value is one more level. Ordered levels have a `ks` as well.
+3. `distance` is one of these for every kind: ks for numbers, total variation for levels. Both are a largest difference
+   in probability: of any half-line, of any set of levels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mcce.diagnostics.reading import read_pair
+from mcce.schema import Data, Feature, Floats, Kind
+
+
+def marginal_distances(real: Data, generated: Data, *, kinds: Mapping[Any, Kind] | None = None) -> pd.DataFrame:
+    """Compare two tables column by column.
+
+    Parameters
+    ----------
+    real, generated : DataFrame or array
+        Tables with the same columns, of any sizes.
+    kinds : dict or None
+        Overrides of column kinds, as for `ChainModel`.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by feature, the columns in data order: kind, distance, ks, wasserstein, total_variation, hellinger
+        (missing where they have no meaning), missing_real and missing_generated (shares of missing values). The
+        distances lie between 0 and 1, except for `wasserstein`.
+
+    Examples
+    --------
+    >>> import pandas as pd, mcce
+    >>> real = pd.DataFrame({"age": [20, 30, 40, 50], "job": ["clerk", "clerk", "pilot", "pilot"]})
+    >>> generated = pd.DataFrame({"age": [20, 30, 40, 40], "job": ["clerk", "pilot", "pilot", "pilot"]})
+    >>> mcce.diagnostics.marginal_distances(real, generated)["distance"].to_dict()
+    {'age': 0.25, 'job': 0.25}
+    """
+    pair = read_pair(real, generated, kinds)
+    rows = [_compare(f, pair.real[:, j], pair.generated[:, j]) for j, f in enumerate(pair.features)]
+    return pd.DataFrame(rows, index=pd.Index(pair.names, name="feature", tupleize_cols=False))
+
+
+def _compare(feature: Feature, real: Floats, generated: Floats) -> dict[str, Any]:
+    missing = [float(np.isnan(values).mean()) for values in (real, generated)]
+    p, q = (values[~np.isnan(values)] for values in (real, generated))
+    ks = variation = hellinger = wasserstein = np.nan
+    if feature.kind != "categorical":
+        ks = _largest_gap(p, q)
+    if feature.is_numeric:
+        wasserstein = _moved(p, q)
+    else:
+        shares = [_shares(feature, values) for values in (real, generated)]
+        variation = float(np.abs(shares[0] - shares[1]).sum() / 2)
+        hellinger = float(np.sqrt(((np.sqrt(shares[0]) - np.sqrt(shares[1])) ** 2).sum() / 2))
+    return {
+        "kind": feature.kind,
+        "distance": ks if feature.is_numeric else variation,
+        "ks": ks,
+        "wasserstein": wasserstein,
+        "total_variation": variation,
+        "hellinger": hellinger,
+        "missing_real": missing[0],
+        "missing_generated": missing[1],
+    }
+
+
+def _shares(feature: Feature, values: Floats) -> Floats:
+    codes = np.where(np.isnan(values), feature.n_levels, values).astype(np.intp)
+    return np.bincount(codes, minlength=feature.n_levels + 1) / values.size
+
+
+def _steps(p: Floats, q: Floats) -> tuple[Floats, Floats]:
+    """Return the places where one of the two distribution functions steps, and their difference from there on."""
+    at = np.unique(np.concatenate([p, q]))
+    return at, np.searchsorted(np.sort(p), at, "right") / p.size - np.searchsorted(np.sort(q), at, "right") / q.size
+
+
+def _largest_gap(p: Floats, q: Floats) -> float:
+    if not (p.size and q.size):
+        return 0.0 if p.size == q.size else 1.0
+    return float(np.abs(_steps(p, q)[1]).max())
+
+
+def _moved(p: Floats, q: Floats) -> float:
+    if not (p.size and q.size):
+        return 0.0 if p.size == q.size else np.nan
+    at, gap = _steps(p, q)
+    area = float((np.abs(gap[:-1]) * np.diff(at)).sum())
+    spread = float(p.std())
+    if spread > 0:
+        return area / spread
+    return 0.0 if area == 0 else np.inf

@@ -1,0 +1,140 @@
+"""Propensity scores: the probability that a row is generated, as a logistic regression or a tree sees it.
+
+1. Both tables are put together, generated rows first (t = 1), then real ones (t = 0).
+2. A missing number counts 0 and has an indicator of its own, at the end; a missing level is one more level.
+3. `logit`: t on all columns (treatment dummies for levels) and, with `max_order` 1, all their products two by two; by
+   iteratively reweighted least squares from fitted values of 1/4 and 3/4, until the deviance changes by less than 1e-8
+   of itself. Columns that depend linearly on those before them are left out.
+4. `cart`: a classification tree as rpart grows it (`mcce.trees.rpart`), with cp = 0.001 and at least 5 rows in a leaf;
+   a row's score is the share of generated rows in its leaf.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from threadpoolctl import threadpool_limits
+
+from mcce.diagnostics.reading import Pair
+from mcce.exceptions import InputError
+from mcce.schema import Floats
+
+Ints = npt.NDArray[np.int64]
+
+DEPENDENT = 1e-9  # of a column's length may be left beside the columns before it
+MOST_CELLS = 2e8  # of a design matrix: 1.6 GB
+MOST_ROUNDS = 200
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The score of every row, generated rows first; the coefficients beside the intercept, or the leaves."""
+
+    values: Floats
+    size: int
+    converged: bool = True
+
+
+def logit_scores(pair: Pair, max_order: int) -> Scores:
+    """Return the scores of a logistic regression (step 3)."""
+    n_generated = pair.generated.shape[0]
+    t = np.zeros(n_generated + pair.real.shape[0])
+    t[:n_generated] = 1.0
+    blocks = _blocks(np.concatenate([pair.generated, pair.real]), pair)
+    width = sum(b.shape[1] for b in blocks)
+    n_columns = 1 + width
+    if max_order:
+        n_columns += (width**2 - sum(b.shape[1] ** 2 for b in blocks)) // 2
+    if n_columns * t.size > MOST_CELLS:
+        raise InputError(
+            f"the logit model with max_order={max_order} has {n_columns} columns for {t.size} rows, too many for the "
+            "memory; use max_order=0, model='cart', or fewer rows."
+        )
+    columns = [np.ones((t.size, 1)), *blocks]
+    if max_order:
+        columns += [
+            (a[:, :, None] * b[:, None, :]).reshape(t.size, -1) for k, a in enumerate(blocks) for b in blocks[k + 1 :]
+        ]
+    with threadpool_limits(1, "blas"):  # so that sums do not depend on the number of cores
+        design = _independent(np.concatenate(columns, axis=1))
+        values, converged = _fit_logit(design, t)
+    return Scores(values, design.shape[1] - 1, converged)
+
+
+def _blocks(matrix: Floats, pair: Pair) -> list[Floats]:
+    """Step 2: the design columns of each feature, then those of the indicators; numbers standardised.
+
+    Centring and scaling change no score, since the products come with the columns themselves.
+    """
+    blocks, indicators = [], []
+    for j, feature in enumerate(pair.features):
+        column = matrix[:, j]
+        missing = np.isnan(column)
+        if feature.is_numeric:
+            blocks.append(_standardise(np.where(missing, 0.0, column))[:, None])
+            if missing.any():
+                indicators.append(missing.astype(np.float64)[:, None])
+            continue
+        levels = np.unique(np.where(missing, feature.n_levels, column))
+        blocks.append((np.where(missing, feature.n_levels, column)[:, None] == levels[1:]).astype(np.float64))
+    return blocks + indicators
+
+
+def _standardise(column: Floats) -> Floats:
+    spread = column.max() - column.min()
+    if not spread > 0:
+        return np.zeros_like(column)
+    scaled = (column - column.min()) / spread
+    centred = scaled - scaled.mean()
+    return np.asarray(centred / np.sqrt((centred**2).mean()))
+
+
+def _independent(design: Floats) -> Floats:
+    """Return the columns that do not depend linearly on those before them."""
+    basis = np.empty_like(design, order="F")
+    kept: list[int] = []
+    for j in range(design.shape[1]):
+        column = design[:, j]
+        length = np.sqrt(column @ column)
+        rest = column
+        for _ in range(2):  # twice is enough to be orthogonal to rounding
+            rest = rest - basis[:, : len(kept)] @ (basis[:, : len(kept)].T @ rest)
+        left = np.sqrt(rest @ rest)
+        if length > 0 and left > DEPENDENT * length and len(kept) < design.shape[0]:
+            basis[:, len(kept)] = rest / left
+            kept.append(j)
+    return np.asfortranarray(design[:, kept])
+
+
+def _fit_logit(design: Floats, t: Floats) -> tuple[Floats, bool]:
+    from scipy.linalg import lstsq
+
+    fitted = (t + 0.5) / 2
+    predictor = np.log(fitted / (1 - fitted))
+    deviance = _deviance(t, fitted)
+    for _ in range(MOST_ROUNDS):
+        weight = np.sqrt(fitted * (1 - fitted))
+        working = predictor + (t - fitted) / (fitted * (1 - fitted))
+        beta = lstsq(design * weight[:, None], working * weight, lapack_driver="gelsy", check_finite=False)[0]
+        predictor = np.zeros(t.size)
+        for j in range(design.shape[1]):  # a column at a time: equal rows get equal sums
+            predictor += design[:, j] * beta[j]
+        fitted = _logistic(predictor)
+        before, deviance = deviance, _deviance(t, fitted)
+        if abs(deviance - before) < 1e-8 * (abs(deviance) + 0.1):
+            return fitted, True
+    return fitted, False
+
+
+def _logistic(predictor: Floats) -> Floats:
+    """Fitted values, kept from 0 and 1 by the distance of 1 to the next float, as R's are."""
+    bounded = np.clip(predictor, -30.0, 30.0)
+    fitted = 1 / (1 + np.exp(-bounded))
+    eps = np.finfo(np.float64).eps
+    return np.where(predictor > 30, 1 / (1 + eps), np.where(predictor < -30, eps, fitted))
+
+
+def _deviance(t: Floats, fitted: Floats) -> float:
+    return float(-2 * np.log(np.where(t == 1, fitted, 1 - fitted)).sum())

@@ -1,0 +1,37 @@
+"""What R computed for pairs of tables (tests/fixtures/utility)."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+FOLDER = Path(__file__).parents[1] / "fixtures" / "utility"
+CASES = ["same_size", "smaller", "larger", "missing", "mixed", "levels"]
+
+
+@dataclass
+class Case:
+    meta: dict[str, Any]
+    real: pd.DataFrame
+    generated: pd.DataFrame
+    tables: dict[str, pd.DataFrame]
+
+
+def load(name: str) -> Any:
+    return json.loads(gzip.decompress((FOLDER / f"{name}.json.gz").read_bytes()))
+
+
+def read(name: str) -> Case:
+    stored = load(name)
+    meta = stored.pop("meta")
+    tables = {key: pd.DataFrame(columns) for key, columns in stored.items()}
+    for key in ("real", "syn"):
+        for column, levels in meta["levels"].items():
+            ordered = column in meta["ordered"]
+            tables[key][column] = pd.Categorical(tables[key][column], levels, ordered=ordered)
+    return Case(meta, tables.pop("real"), tables.pop("syn"), tables)
