@@ -76,7 +76,7 @@ def grow(
     work = _work_arrays(columns, n, n_classes, deepest)
     if rows is not None:
         work = work._replace(order=rows.astype(np.int32), side=np.empty(response.size, dtype=np.uint8))
-    words = None
+    words = np.empty((0, 0), dtype=np.uint64)
     if max_features is not None and max_features < how.size:
         n_words = nodes.feature.size * max_features
         words = RowStreams.from_seed(random_key, n_words).words().reshape(-1, max_features)

@@ -525,7 +525,7 @@ def _write_levels(masks, n_masks, n_levels, level_side, larger_left):
 def grow_nodes(columns, nodes, work, response, labels, n_classes, min_split, min_leaf, max_depth, words):
     """Grow the whole tree; return the number of nodes and of mask entries.
 
-    With random `words` (or None), one row a node, a node tries as many of its columns as a row has words, drawn so.
+    With random `words`, one row a node, a node tries as many of its columns as a row has words, drawn so; none: all.
     """
     codes, packed, order, active, n_active = columns.codes, columns.packed, work.order, work.active, work.n_active
     run_code, run_n, run_sum, classes, centred = work.run_code, work.run_n, work.run_sum, work.classes, work.centred
@@ -559,7 +559,7 @@ def grow_nodes(columns, nodes, work, response, labels, n_classes, min_split, min
         split = cut = after = missing_side = np.int64(-1)
         below = 0
         n_looked = n_active[depth]
-        if words is not None and words.shape[1] < n_looked:
+        if 0 < words.shape[1] < n_looked:
             _shuffle(active, depth, n_looked, words, node)
             n_looked = np.int64(words.shape[1])
         for a in range(n_looked):
