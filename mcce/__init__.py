@@ -10,6 +10,7 @@ from mcce.measures import gower_distance
 from mcce.samplers import (
     CartSampler,
     ConditionalSampler,
+    CtreeSampler,
     EstimatorSampler,
     ForestSampler,
     GaussianCopulaSampler,
@@ -35,6 +36,7 @@ __all__ = [
     "ChainModel",
     "ConditionalSampler",
     "Counterfactuals",
+    "CtreeSampler",
     "EstimatorSampler",
     "ForestSampler",
     "GaussianCopulaSampler",

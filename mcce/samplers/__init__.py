@@ -3,6 +3,7 @@
 from mcce.samplers.base import ConditionalSampler, Within
 from mcce.samplers.cart import CartSampler
 from mcce.samplers.copula import GaussianCopulaSampler
+from mcce.samplers.ctree import CtreeSampler
 from mcce.samplers.estimator import EstimatorSampler
 from mcce.samplers.forest import ForestSampler
 from mcce.samplers.marginal import MarginalSampler
@@ -19,6 +20,7 @@ from mcce.samplers.registry import available_samplers, make_sampler, register_sa
 
 register_sampler("cart", CartSampler)
 register_sampler("copula", GaussianCopulaSampler)
+register_sampler("ctree", CtreeSampler)
 register_sampler("forest", ForestSampler)
 register_sampler("marginal", MarginalSampler)
 register_sampler("norm", NormSampler)
@@ -32,6 +34,7 @@ register_sampler("parametric", ParametricSampler)
 __all__ = [
     "CartSampler",
     "ConditionalSampler",
+    "CtreeSampler",
     "EstimatorSampler",
     "ForestSampler",
     "GaussianCopulaSampler",
