@@ -31,14 +31,20 @@ run <- function(fun, arguments) {
   list(value, error, unique(warned), printed)
 }
 
-# a Python function answers NULL when it has raised; its exception waits on the Python side
+# A Python function answers NULL when it has raised; its exception waits on the Python side.
+# Once Python has let go of it, calling it would end the process.
 forward <- function(callback) {
   force(callback)
-  function(...) {
-    answer <- callback(...)
-    if (is.null(answer)) stop("the Python function raised an exception")
-    answer
-  }
+  alive <- TRUE
+  list(
+    function(...) {
+      if (!alive) stop("the Python function was for the call that it was handed to, which is over")
+      answer <- callback(...)
+      if (is.null(answer)) stop("the Python function raised an exception")
+      answer
+    },
+    function() alive <<- FALSE
+  )
 }
 
 has_package <- function(package) requireNamespace(package, quietly = TRUE)
@@ -109,7 +115,8 @@ fitted_columns <- function(object) {
   if (length(classes) && response > 0) classes <- classes[-response]
   # a model frame also has the transformed columns, and weights; those are no columns of the data
   classes <- classes[names(classes) %in% all.vars(terms)]
-  levels <- if (isS4(object)) NULL else if (is.null(attr(object, "xlevels"))) object$xlevels else attr(object, "xlevels")
+  levels <- attr(object, "xlevels")
+  if (is.null(levels) && is.list(object)) levels <- object$xlevels
   known <- c("numeric", "logical", "character", "factor", "ordered")
   classes <- classes[classes %in% known]
   stats::setNames(lapply(names(classes), function(name) c(classes[[name]], levels[[name]])), names(classes))

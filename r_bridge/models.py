@@ -162,6 +162,8 @@ class RModel:
         """Return R's answer: a vector of numbers or labels, or a matrix of numbers."""
         r = session()
         frame, _ = as_frame(X)
+        if len(frame) == 0:  # not every predict of R can be asked about nothing
+            return np.empty((0, len(self.classes_)) if hasattr(self, "classes_") else 0)
         self._check_levels_known(frame)
         data = to_r(frame, self.columns_)
         answer, columns = r.call(

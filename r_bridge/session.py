@@ -15,7 +15,8 @@ from __future__ import annotations
 import logging
 import threading
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib import resources
 from typing import Any
 
@@ -140,8 +141,9 @@ class Session:
             warnings.warn(f"R warns: {line}", RWarning, stacklevel=3)
         return value
 
-    def callback(self, function: Callable[..., Any]) -> Any:
-        """Return an R function that calls a Python function of R objects, which returns an R object."""
+    @contextmanager
+    def callback(self, function: Callable[..., Any]) -> Iterator[Any]:
+        """Give an R function that calls a Python function of R objects, which returns one; it works inside `with`."""
 
         def guarded(*values: Any) -> Any:
             # rpy2 would log the exception and answer NULL, and R would stumble somewhere else
@@ -151,7 +153,13 @@ class Session:
                 self._raised = error
                 return self.ri.NULL
 
-        return self._functions["forward"](self.ri.rternalize(guarded))
+        python_function = self.ri.rternalize(guarded)
+        r_function, end = self._functions["forward"](python_function)
+        try:
+            yield r_function
+        finally:
+            end()
+            del python_function  # R holds it by address alone: it lives up to here
 
     def need(self, package: str, what: str) -> None:
         """Refuse to go on without a package of R; `what` says who needs it."""

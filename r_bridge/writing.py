@@ -11,6 +11,7 @@ from pandas.api import types as ptypes
 
 from mcce.dtypes import EXACT, is_dated, is_number, to_ticks
 from mcce.exceptions import InputError, listing
+from mcce.models import is_number as is_real
 from r_bridge.columns import DAY, MICROSECONDS, NA_INTEGER, RColumn, text_of, texts_of, unit_of
 from r_bridge.session import Session
 
@@ -123,8 +124,9 @@ def _write_factor(
     texts = texts_of(pd.Index(distinct), name)
     levels = list(wanted.levels) or texts
     code = {text: k for k, text in enumerate(levels, 1)}
-    numbers = {_number(text): k for k, text in enumerate(levels, 1)}
-    codes = np.array([code.get(t, numbers.get(_number(v), 0)) for t, v in zip(texts, distinct)] + [0], dtype=np.int32)
+    numbers = {_number(text): k for k, text in enumerate(levels, 1)}  # R writes 100000 as 1e+05
+    by_number = [numbers.get(float(v), 0) if is_real(v) else 0 for v in distinct]
+    codes = np.array([code.get(t, k) for t, k in zip(texts, by_number)] + [0], dtype=np.int32)
     written = codes[np.asarray(place)]
     unknown = (written == 0) & ~missing
     if unknown.any():
@@ -139,13 +141,10 @@ def _write_factor(
     return r.with_class(factor, *(["ordered"] if wanted.type == "ordered" else []), "factor")
 
 
-def _number(value: Any) -> float | None:
-    """Return the number that a level is or spells: R writes 100000 as 1e+05."""
-    if isinstance(value, (bool, np.bool_)):
-        return None
+def _number(text: str) -> float | None:
     try:
-        return float(value)
-    except (TypeError, ValueError):
+        return float(text)
+    except ValueError:
         return None
 
 

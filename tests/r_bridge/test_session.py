@@ -1,0 +1,136 @@
+"""R in this process, and what is said where it is missing."""
+
+import logging
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import r_bridge
+from mcce import MCCEError
+from r_bridge import RBridgeError, RWarning, versions
+
+
+def run(code, **environment):
+    """Run Python code in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+        timeout=120,
+        check=False,
+    )
+
+
+def test_importing_needs_no_rpy2():
+    code = "import sys, mcce; assert 'rpy2' not in sys.modules; import r_bridge; assert 'rpy2' not in sys.modules"
+    done = run(code)
+    assert done.returncode == 0, done.stderr
+
+
+def test_without_rpy2_the_message_says_what_to_install():
+    blocked = "import sys; sys.modules['rpy2'] = None; import r_bridge; "
+    done = run(blocked + "assert not r_bridge.r_is_available(); r_bridge.versions()")
+    assert done.returncode == 1
+    assert "RBridgeError: the bridge to R needs the Python package rpy2" in done.stderr
+    assert "pip install 'mcce[r]'" in done.stderr
+
+
+def test_without_r_the_message_says_where_to_get_it(tmp_path):
+    pytest.importorskip("rpy2", reason="needs rpy2: pip install 'mcce[r]'")
+    broken = tmp_path / "rpy2" / "__init__.py"
+    broken.parent.mkdir()
+    broken.write_text("")
+    broken.with_name("rinterface.py").write_text("raise ValueError('openrlib.R_HOME cannot be None.')")
+    done = run("import r_bridge; r_bridge.versions()", PYTHONPATH=str(tmp_path) + os.pathsep + os.getcwd())
+    assert done.returncode == 1
+    assert "rpy2 is installed but finds no R it can use (openrlib.R_HOME cannot be None)" in done.stderr
+    assert "r-base-dev" in done.stderr
+
+
+def test_versions_and_packages(r):
+    found = versions()
+    assert found["R"].count(".") == 2
+    assert "rpy2" in found
+    with pytest.raises(RBridgeError, match=r"RModel needs R's package nopackage, .* install.packages\(\"nopackage\"\)"):
+        r.need("nopackage", "RModel")
+
+
+def test_an_error_of_r_is_ours(r):
+    with pytest.raises(RBridgeError, match="R refused, in f: no such thing") as caught:
+        r.call("evaluate", "f <- function() stop('no such thing'); f()", None)
+    assert isinstance(caught.value, MCCEError)
+
+
+def test_warnings_of_r_are_python_warnings(r):
+    with pytest.warns(RWarning, match="R warns: beware"):
+        value = r.call("evaluate", "warning('beware'); 7L", None)
+    assert value[0] == 7
+
+
+def test_what_r_prints_goes_to_the_log(r, capfd, caplog):
+    with caplog.at_level(logging.INFO, "r_bridge"):
+        r.call("evaluate", "print(1:3); cat('hello\\n'); message('psst'); 1", None)
+    assert caplog.messages == ["[1] 1 2 3", "hello", "psst"]
+    shown = capfd.readouterr()
+    assert shown.out == shown.err == ""
+
+
+def test_other_threads_are_refused(r):
+    caught = []
+
+    def work():
+        try:
+            r_bridge.versions()
+        except RBridgeError as error:
+            caught.append(str(error))
+
+    thread = threading.Thread(target=work, name="worker")
+    thread.start()
+    thread.join()
+    assert "from the thread 'worker', and R has a single thread" in caught[0]
+
+
+def test_global_environment_and_random_state_of_r_stay(r):
+    names = r.strings(r.call("evaluate", "ls(globalenv(), all.names = TRUE)", None))
+    air = pd.DataFrame({"x": np.arange(30.0), "y": np.arange(30.0) ** 2})
+    r_bridge.RModel.from_code("lm(y ~ x, data = data)", air).predict(air)
+    assert r.strings(r.call("evaluate", "ls(globalenv(), all.names = TRUE)", None)) == names
+
+
+def test_a_callback_gives_and_takes_r_objects(r):
+    call = r.call("evaluate", "function(f) f(c(1, 2.5))", None)
+    with r.callback(lambda v: r.vector([2.0 * x for x in v])) as double:
+        assert list(call(double)) == [2.0, 5.0]
+    kept = r.call("evaluate", "function(f, x) try(f(x), silent = TRUE)", None)
+    assert "which is over" in kept(double, r.vector(1.0))[0]
+
+
+def test_an_exception_in_a_callback_comes_back_out(r):
+    def fail(v):
+        raise KeyError("inside Python")
+
+    with r.callback(fail) as failing, pytest.raises(KeyError, match="inside Python"):
+        r.call("evaluate", "data(1); 'not reached'", failing)
+
+
+@pytest.mark.parametrize("value", [True, 3, -2.5, "text", [1, 2], ["a", "b"], [True, False], np.arange(3), np.ones(2)])
+def test_plain_values_cross(r, value):
+    expected = value.tolist() if isinstance(value, np.ndarray) else value
+    assert list(r.vector(value)) == (expected if isinstance(expected, list) else [expected])
+
+
+def test_none_dicts_and_refusals(r):
+    assert r.vector(None) is r.ri.NULL
+    assert {name: list(part) for name, part in r.parts(r.vector({"a": 1, "b": ["x"]})).items()} == {
+        "a": [1],
+        "b": ["x"],
+    }
+    assert r.numbers(r.vector([2**40])).tolist() == [2.0**40]
+    with pytest.raises(RBridgeError, match="cannot be written as a vector of R"):
+        r.vector([1, "a", None])
