@@ -16,7 +16,7 @@ import pandas as pd
 
 from mcce.exceptions import InputError, spell_all
 from mcce.html import Shown, html_table
-from mcce.plots import change_plot, fold, value_pair, value_text
+from mcce.plots import change_plot, changes_plot, fold, value_pair, value_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -114,11 +114,23 @@ class Counterfactuals:
         return pd.DataFrame({"value": pd.Series(figures, dtype=object)})
 
     def changed_features(self) -> pd.DataFrame:
-        """Return how often the counterfactuals of rank 1 change each feature, the most changed first."""
-        _, changed = self._compare(np.flatnonzero(self._is_best()))
+        """Return how often the counterfactuals of rank 1 change each feature, the most changed first.
+
+        `times` and `share` count the changes; `up`, `down` and `other` are the shares of those to a higher number, date
+        or ordered level, to a lower one, and of the rest; `note` is a typical one: the median step of a number or date,
+        the most frequent new level of the others.
+        """
+        best = np.flatnonzero(self._is_best())
+        before, changed = self._compare(best)
+        after = self.frame.iloc[best]
+        n = max(len(best), 1)
         times = changed.sum(axis=0)
-        table = pd.DataFrame({"times": times, "share": times / max(len(changed), 1)}, index=self.frame.columns)
+        table = pd.DataFrame({"times": times, "share": times / n}, index=self.frame.columns)
         table["fixed"] = table.index.isin(self.fixed)
+        steps = [_direction(before.iloc[:, j], after.iloc[:, j], changed[:, j]) for j in range(changed.shape[1])]
+        for part, sign in (("up", 1), ("down", -1), ("other", 0)):
+            table[part] = [float((step[c] == sign).sum() / n) for step, c in zip(steps, changed.T)]
+        table["note"] = [_typical(before.iloc[c, j], after.iloc[c, j]) for j, c in enumerate(changed.T)]
         return table.rename_axis("feature").sort_values("times", ascending=False, kind="stable")
 
     def to_frame(self) -> pd.DataFrame:
@@ -184,6 +196,17 @@ class Counterfactuals:
             name=id,
             ax=ax,
         )
+
+    def plot_changes(self, ax: Axes | None = None) -> Axes:
+        """Draw how often each feature changes, and in which direction, over the best of every factual.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Where to draw; by default a new figure.
+        """
+        n_explained = int(self._is_best().sum())
+        return changes_plot(self.changed_features(), n_explained, fixed=self.fixed, ax=ax)
 
     def __repr__(self) -> str:
         lines = [self._headline(), ""]
@@ -293,3 +316,42 @@ def _differs(before: pd.Series[Any], after: pd.Series[Any]) -> NDArray[np.bool_]
     present = ~(old_missing | new_missing)
     differs[present] = (old[present] != new[present]).to_numpy(dtype=bool)
     return differs
+
+
+def _direction(before: pd.Series[Any], after: pd.Series[Any], changed: NDArray[np.bool_]) -> NDArray[np.int8]:
+    """Return 1 where an ordered value rises, -1 where it falls, 0 where there is no order or a value is missing."""
+    old, new = before.reset_index(drop=True), after.reset_index(drop=True)
+    step = np.zeros(len(old), dtype=np.int8)
+    if isinstance(old.dtype, pd.CategoricalDtype):
+        if not old.dtype.ordered:
+            return step
+        codes = {level: code for code, level in enumerate(old.dtype.categories)}
+        old, new = old.astype(object).map(codes), new.astype(object).map(codes)
+    elif not _has_order(old):
+        return step
+    known = changed & ~(old.isna() | new.isna()).to_numpy(dtype=bool)
+    step[known] = np.where((new[known] > old[known]).to_numpy(dtype=bool), 1, -1)
+    return step
+
+
+def _has_order(column: pd.Series[Any]) -> bool:
+    types = pd.api.types
+    is_number = types.is_numeric_dtype(column.dtype) and not types.is_bool_dtype(column.dtype)
+    return is_number or types.is_datetime64_any_dtype(column.dtype) or types.is_timedelta64_dtype(column.dtype)
+
+
+def _typical(before: pd.Series[Any], after: pd.Series[Any]) -> str:
+    """Return the median step of numbers, the most frequent new value of anything else, in words."""
+    if not len(after):
+        return ""
+    old, new = before.reset_index(drop=True), after.reset_index(drop=True)
+    types = pd.api.types
+    if types.is_numeric_dtype(new.dtype) and not types.is_bool_dtype(new.dtype):
+        step = (new.astype("Float64") - old.astype("Float64")).dropna()
+        return f"median {'+' if step.median() > 0 else ''}{value_text(float(step.median()), 3)}" if len(step) else ""
+    if _has_order(new):
+        steps = pd.to_timedelta((new - old).dropna())
+        days = steps.dt.total_seconds().median() / 86_400
+        return "" if pd.isna(days) else f"median {'+' if days > 0 else ''}{value_text(float(days), 3)} days"
+    counts = new.astype(object).map(value_text).value_counts()
+    return f"mostly to {counts.index[0]}" if len(counts) > 1 else f"to {counts.index[0]}"

@@ -405,3 +405,40 @@ def test_is_frozen_and_can_be_pickled(found):
     with pytest.raises(AttributeError):
         found.decision = "other"
     pd.testing.assert_frame_equal(pickle.loads(pickle.dumps(found)).changes(), found.changes())
+
+
+def test_changed_features_have_directions_and_typical_steps():
+    before = pd.DataFrame(
+        {
+            "salary": [10, 20, 30, 40],
+            "size": pd.Categorical(["S", "M", "L", "S"], ["S", "M", "L"], ordered=True),
+            "home": ["rent", "rent", "own", "own"],
+            "debt": [1.0, np.nan, 3.0, 4.0],
+            "since": pd.Timestamp("2024-01-01"),
+        }
+    )
+    after = before.assign(
+        salary=[15, 40, 30, 30],
+        size=pd.Categorical(["M", "S", "L", "L"], ["S", "M", "L"], ordered=True),
+        home=["own", "own", "rent", "own"],
+        debt=[1.0, 2.0, 1.0, 4.0],
+        since=pd.Timestamp("2024-01-11"),
+    )
+    table = around(before, after).changed_features()
+    expected = {
+        "salary": (0.5, 0.25, 0.0, "median +5"),
+        "size": (0.5, 0.25, 0.0, "mostly to M"),
+        "home": (0.0, 0.0, 0.75, "mostly to own"),
+        "debt": (0.0, 0.25, 0.25, "median -2"),
+        "since": (1.0, 0.0, 0.0, "median +10 days"),
+    }
+    for name, row in expected.items():
+        assert tuple(table.loc[name, ["up", "down", "other", "note"]]) == row
+    assert (table[["up", "down", "other"]].sum(axis=1) == table["share"]).all()
+
+
+def test_plot_of_the_changes_of_many(found):
+    ax = found.plot_changes()
+    assert [t.get_text() for t in ax.get_yticklabels()] == ["salary", "defaulted", "home"]
+    assert "2 factuals" in ax.get_xlabel()
+    plt.close(ax.figure)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import itertools
 import string
 
 import matplotlib
@@ -14,6 +13,8 @@ import pytest
 from matplotlib.axes import Axes
 
 from mcce.plots import change_plot, fold, is_same, position, value_pair, value_text
+
+from .texts import assert_texts_fit
 
 
 @pytest.fixture(autouse=True)
@@ -35,26 +36,6 @@ def rows(n_features: int, n_changes: int, long_names: bool = False):
             ranges[name] = (0.0, 10_000.0 * n_features)
         before[name], after[name] = old, new if j < n_changes else old
     return pd.Series(before, dtype=object), pd.Series(after, dtype=object), kinds, ranges
-
-
-def visible_texts(ax: Axes):
-    texts = [*ax.texts, *ax.get_xticklabels(), *ax.get_yticklabels(), ax.xaxis.label, ax._left_title]
-    return [t for t in texts if t.get_text() and t.get_visible()]
-
-
-def assert_texts_fit(ax: Axes) -> None:
-    ax.figure.canvas.draw()
-    boxes = [(t.get_text(), t.get_window_extent()) for t in visible_texts(ax)]
-    figure = ax.figure.bbox
-    for text, box in boxes:
-        assert box.x0 >= figure.x0 - 1, text
-        assert box.x1 <= figure.x1 + 1, text
-        assert box.y0 >= figure.y0 - 1, text
-        assert box.y1 <= figure.y1 + 1, text
-    for (text, box), (other, other_box) in itertools.combinations(boxes, 2):
-        width = min(box.x1, other_box.x1) - max(box.x0, other_box.x0)
-        height = min(box.y1, other_box.y1) - max(box.y0, other_box.y0)
-        assert width <= 1 or height <= 1, f"{text!r} overlaps {other!r}"
 
 
 @pytest.mark.parametrize(

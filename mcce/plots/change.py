@@ -1,104 +1,28 @@
-"""Pictures of counterfactuals, and the wording of values that pictures and tables share.
-
-A change plot has one row for each feature that changes:
+"""The picture of one counterfactual: a row for each feature that changes.
 
 1. a number is placed within its training range, 0 the lowest and 1 the highest value seen, and an arrow runs
    from the old to the new position, the raw values at its ends;
 2. anything else (category, truth value, ordered level, missing value) is written out, old to new;
 3. the features that stay are named below, so that the whole explanation can be read off one picture.
-
-matplotlib is imported when a plot is asked for; no global setting is changed and nothing is shown.
 """
 
 from __future__ import annotations
 
-import math
-import numbers
-import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from mcce.plots.canvas import FONT, SMALL, letters_that_fit
+from mcce.plots.words import fold, is_same, value_pair
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 NAME_WIDTH, NUMBER_WIDTH, LEVEL_WIDTH = 24, 13, 26
-FONT, SMALL = 9.0, 8.0
+SHORTEST = 0.04
 MARGIN = 0.34  # room left and right of the training range, for the values at the arrow's ends
-
-
-def value_text(value: Any, digits: int = 4) -> str:
-    """Return a value in the words of a reader: `72,000`, `0.0431`, `2024-05-01`, `missing`.
-
-    Four-digit numbers carry no separator, since many of them are years.
-
-    Parameters
-    ----------
-    value : object
-        One cell of a table.
-    digits : int
-        Significant digits of a number with decimals.
-    """
-    if pd.isna(value):
-        return "missing"
-    if isinstance(value, bool):
-        return str(value)
-    if isinstance(value, numbers.Real):
-        return _number_text(value, digits)
-    if isinstance(value, pd.Timestamp):
-        return str(value.date() if value == value.normalize() else value.tz_localize(None))
-    return str(value) or '""'
-
-
-def _number_text(value: numbers.Real, digits: int) -> str:
-    number = float(value)
-    if isinstance(value, numbers.Integral):
-        text = f"{int(value):,d}"
-    elif not math.isfinite(number) or not 1e-4 <= abs(number) < 1e15:
-        text = f"{number:.{digits}g}"
-    else:
-        decimals = max(digits - 1 - math.floor(math.log10(abs(number))), 0)
-        text = f"{number:,.{decimals}f}"
-        text = text.rstrip("0").rstrip(".") if "." in text else text
-    return text.replace(",", "") if abs(number) < 10_000 else text
-
-
-def value_pair(before: Any, after: Any, digits: int = 4) -> tuple[str, str]:
-    """Return two values as text, with as many digits, `digits` or more, as it takes to tell them apart."""
-    old, new = value_text(before, digits), value_text(after, digits)
-    if old == new and digits < 17 and not is_same(before, after):
-        return value_pair(before, after, digits + 1)
-    return old, new
-
-
-def fold(text: str, width: int, lines: int = 2) -> str:
-    """Break a text into at most `lines` lines of `width` letters, best after a space, `_`, `/` or `-`.
-
-    What does not fit is left out of the last line's middle: names often differ in their endings.
-    """
-    folded = [""]
-    for word in re.findall(r"[^\s_/-]*[\s_/-]|[^\s_/-]+", text):
-        if len(folded[-1]) + len(word.rstrip()) > width and folded[-1]:
-            folded.append("")
-        while len(word) > width + 1:
-            folded[-1], word = word[:width], word[width:]
-            folded.append("")
-        folded[-1] += word
-    folded = [line.rstrip() for line in folded]
-    if len(folded) > lines:
-        half = width // 2
-        folded = folded[:lines]
-        folded[-1] = folded[-1][: width - half - 1] + "…" + text[-half:]
-    return "\n".join(folded)
-
-
-def is_same(before: Any, after: Any) -> bool:
-    """Say whether two cells agree: exactly equal, or both missing."""
-    if pd.isna(before) or pd.isna(after):
-        return bool(pd.isna(before) and pd.isna(after))
-    return bool(before == after)
 
 
 def position(value: Any, low: Any, high: Any) -> float:
@@ -217,7 +141,7 @@ def _draw_arrow(ax: Axes, row: int, before: Any, after: Any, ends: tuple[float, 
 def _draw_words(ax: Axes, row: int, before: Any, after: Any) -> None:
     """Write old and new value on the two sides of a short arrow in the middle."""
     texts = value_pair(before, after)
-    old, new = (fold(t, min(LEVEL_WIDTH, _letters_that_fit(ax, t, 1.12 * FONT, 0.42))) for t in texts)
+    old, new = (fold(t, min(LEVEL_WIDTH, letters_that_fit(ax, t, 1.12 * FONT, 0.42))) for t in texts)
     style: dict[str, Any] = {"va": "center", "fontsize": FONT, "parse_math": False}
     ax.text(0.45, row, old, ha="right", **style)
     ax.text(0.55, row, new, ha="left", fontweight="bold", **style)
@@ -225,6 +149,8 @@ def _draw_words(ax: Axes, row: int, before: Any, after: Any) -> None:
 
 
 def _arrow(ax: Axes, row: int, start: float, end: float) -> None:
+    if abs(end - start) < SHORTEST:  # the head of an arrow is longer than that
+        return
     from matplotlib import rcParams
 
     line = {
@@ -252,20 +178,11 @@ def _dress(ax: Axes, changed: Sequence[str], has_scale: bool) -> None:
     ax.set_axisbelow(True)
 
 
-def _letters_that_fit(ax: Axes, text: str, size: float, share: float = 0.92) -> int:
-    """Return how many letters as wide as those of the text fit into a share of the axes' width."""
-    from matplotlib.textpath import TextPath
-
-    letter = TextPath((0, 0), text.replace("$", "S"), size=size).get_extents().width / len(text)
-    points = ax.get_window_extent().width * 72 / ax.figure.dpi
-    return max(int(share * points / max(letter, 1.0)), 8)
-
-
 def _write_unchanged(ax: Axes, same: Sequence[str]) -> None:
     if same:
         short = [fold(name, 34, 1).replace(" ", "\u00a0") for name in same]
         text = "Unchanged: " + ", ".join(short)
-        lines = textwrap.wrap(text, _letters_that_fit(ax, text, SMALL), break_on_hyphens=False)
+        lines = textwrap.wrap(text, letters_that_fit(ax, text, SMALL), break_on_hyphens=False)
         ax.set_xlabel("\n".join(lines), loc="left", fontsize=SMALL, labelpad=8, alpha=0.75, parse_math=False)
         ax.xaxis.label.set_multialignment("left")
 
@@ -275,7 +192,7 @@ def _write_title(ax: Axes, name: object, predictions: tuple[Any, Any] | None, de
     if predictions is not None:
         old, new = value_pair(*predictions, digits=3)
         subtitle = f"{decision}: {new} instead of {old}"
-        subtitle = fold(subtitle, _letters_that_fit(ax, subtitle, FONT), lines=3)
+        subtitle = fold(subtitle, letters_that_fit(ax, subtitle, FONT), lines=3)
         ax.annotate(
             subtitle,
             (0, 1),
@@ -287,6 +204,6 @@ def _write_title(ax: Axes, name: object, predictions: tuple[Any, Any] | None, de
             parse_math=False,
         )
     title = "What would have changed the decision" + ("" if name is None else f" for {name}")
-    title = fold(title, _letters_that_fit(ax, title, 13), lines=2)
+    title = fold(title, letters_that_fit(ax, title, 13), lines=2)
     pad = 8 + 1.4 * FONT * (subtitle.count("\n") + 1) * bool(subtitle)
     ax.set_title(title, loc="left", fontsize=11, fontweight="bold", pad=pad, parse_math=False)

@@ -1,0 +1,90 @@
+"""What the pictures share: sizes of type, colours that differ in grey, new figures, captions.
+
+matplotlib is imported when a plot is asked for; no global setting is changed and nothing is shown.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    Panels = npt.NDArray[np.object_]
+
+FONT, SMALL = 9.0, 8.0
+DARK, LIGHT = "#2a4d7c", "#f0be78"  # as grey about 0.3 and 0.77: told apart without colour
+
+
+def new_axes(width: float, height: float) -> Axes:
+    """Return the axes of a new figure of this size in inches."""
+    import matplotlib.pyplot as plt
+
+    axes: Axes = plt.subplots(figsize=(width, height), layout="constrained")[1]
+    return axes
+
+
+def new_panels(n: int, n_columns: int, width: float, height: float, extra: float = 0.0) -> tuple[Figure, list[Axes]]:
+    """Return a new figure with `n` panels in rows of `n_columns`, each of this size in inches."""
+    import matplotlib.pyplot as plt
+
+    n_rows = math.ceil(n / n_columns)
+    figure, axes = plt.subplots(
+        n_rows, n_columns, figsize=(width * n_columns, height * n_rows + extra), layout="constrained", squeeze=False
+    )
+    panels = list(axes.ravel())
+    for unused in panels[n:]:
+        unused.remove()
+    return figure, panels[:n]
+
+
+def as_array(axes: list[Axes]) -> Panels:
+    """Return axes as the array that `plt.subplots` would have made of them."""
+    panels = np.empty(len(axes), dtype=object)
+    panels[:] = axes
+    return panels
+
+
+def ink() -> str:
+    """Return the colour of text, which a dark style sets."""
+    from matplotlib import rcParams
+
+    return str(rcParams["text.color"])
+
+
+def letters_that_fit(ax: Axes, text: str, size: float, share: float = 0.92, least: int = 8) -> int:
+    """Return how many letters as wide as those of the text fit into a share of the axes' width, but `least`."""
+    from matplotlib.textpath import TextPath
+
+    letter = TextPath((0, 0), text.replace("$", "S"), size=size).get_extents().width / max(len(text), 1)
+    points = ax.get_window_extent().width * 72 / ax.figure.dpi
+    return max(int(share * points / max(letter, 1.0)), least)
+
+
+def settle(ax: Axes) -> None:
+    """Lay the figure out as it stands, so that widths are those that the picture will have."""
+    figure = ax.figure
+    while getattr(figure, "figure", figure) is not figure:  # a part of a larger figure
+        figure = figure.figure
+    figure.draw_without_rendering()  # type: ignore[union-attr]
+
+
+def write_title(ax: Axes, title: str) -> None:
+    """Write a title at the left, in lines that fit."""
+    settle(ax)
+    lines = textwrap.wrap(title, letters_that_fit(ax, title, 12.5)) or [""]
+    ax.set_title("\n".join(lines), loc="left", fontsize=11, fontweight="bold", pad=8, parse_math=False)
+
+
+def write_caption(ax: Axes, caption: str) -> None:
+    """Write a caption below the axes, in lines that fit."""
+    settle(ax)
+    lines = textwrap.wrap(caption, letters_that_fit(ax, caption, SMALL), break_on_hyphens=False)
+    ax.set_xlabel("\n".join(lines), loc="left", fontsize=SMALL, labelpad=8, alpha=0.8, parse_math=False)
+    ax.xaxis.label.set_multialignment("left")

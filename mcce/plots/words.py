@@ -1,0 +1,82 @@
+"""Values in the words of a reader, for pictures, tables and sentences alike."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import re
+from typing import Any
+
+import pandas as pd
+
+
+def value_text(value: Any, digits: int = 4) -> str:
+    """Return a value in the words of a reader: `72,000`, `0.0431`, `2024-05-01`, `missing`.
+
+    Four-digit numbers carry no separator, since many of them are years.
+
+    Parameters
+    ----------
+    value : object
+        One cell of a table.
+    digits : int
+        Significant digits of a number with decimals.
+    """
+    if pd.isna(value):
+        return "missing"
+    if isinstance(value, bool):
+        return str(value)
+    if isinstance(value, numbers.Real):
+        return _number_text(value, digits)
+    if isinstance(value, pd.Timestamp):
+        return str(value.date() if value == value.normalize() else value.tz_localize(None))
+    return str(value) or '""'
+
+
+def _number_text(value: numbers.Real, digits: int) -> str:
+    number = float(value)
+    if isinstance(value, numbers.Integral):
+        text = f"{int(value):,d}"
+    elif not math.isfinite(number) or not 1e-4 <= abs(number) < 1e15:
+        text = f"{number:.{digits}g}"
+    else:
+        decimals = max(digits - 1 - math.floor(math.log10(abs(number))), 0)
+        text = f"{number:,.{decimals}f}"
+        text = text.rstrip("0").rstrip(".") if "." in text else text
+    return text.replace(",", "") if abs(number) < 10_000 else text
+
+
+def value_pair(before: Any, after: Any, digits: int = 4) -> tuple[str, str]:
+    """Return two values as text, with as many digits, `digits` or more, as it takes to tell them apart."""
+    old, new = value_text(before, digits), value_text(after, digits)
+    if old == new and digits < 17 and not is_same(before, after):
+        return value_pair(before, after, digits + 1)
+    return old, new
+
+
+def fold(text: str, width: int, lines: int = 2) -> str:
+    """Break a text into at most `lines` lines of `width` letters, best after a space, `_`, `/` or `-`.
+
+    What does not fit is left out of the last line's middle: names often differ in their endings.
+    """
+    folded = [""]
+    for word in re.findall(r"[^\s_/-]*[\s_/-]|[^\s_/-]+", text):
+        if len(folded[-1]) + len(word.rstrip()) > width and folded[-1]:
+            folded.append("")
+        while len(word) > width + 1:
+            folded[-1], word = word[:width], word[width:]
+            folded.append("")
+        folded[-1] += word
+    folded = [line.rstrip() for line in folded]
+    if len(folded) > lines:
+        half = width // 2
+        folded = folded[:lines]
+        folded[-1] = folded[-1][: width - half - 1] + "…" + text[-half:]
+    return "\n".join(folded)
+
+
+def is_same(before: Any, after: Any) -> bool:
+    """Say whether two cells agree: exactly equal, or both missing."""
+    if pd.isna(before) or pd.isna(after):
+        return bool(pd.isna(before) and pd.isna(after))
+    return bool(before == after)
