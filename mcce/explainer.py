@@ -27,6 +27,8 @@ from mcce import precompile
 from mcce.chain import ChainModel, Predictors, Samplers, check_fixed, draw_index, spot_positions
 from mcce.counterfactuals import Counterfactuals
 from mcce.decision import Answer, Interval, compare_answers, resolve_decision
+from mcce.diagnostics.gathering import diagnose
+from mcce.diagnostics.result import Diagnostics
 from mcce.exceptions import InputError, MCCEWarning, NotFittedError, listing
 from mcce.measures import measure_table
 from mcce.pools import Pools, draw_pools, pool_blocks, pool_keys, why_none
@@ -143,6 +145,7 @@ class MCCE:
             self.chain_ = chain.fit(X, None if answer is None else answer.wanted, progress=progress)
         names = self.chain_.schema_.names
         self._mutable = np.array([j for j, name in enumerate(names) if name not in self.chain_.fixed_], dtype=np.int64)
+        self._training: Data | None = X
         self.fit_seconds_ = time.perf_counter() - begun
         return self
 
@@ -266,6 +269,84 @@ class MCCE:
             "exhaustive": exhaustive,
         }
         return self._assemble(factuals, parts, clock, settings)
+
+    def diagnose(
+        self,
+        X: Data,
+        *,
+        training: Data | None = None,
+        n_samples: int = 1000,
+        max_factuals: int = 100,
+        max_rows: int = 5000,
+        visit_sequences: Sequence[VisitSequence] = ("data", "correlation", "reversed"),
+        random_state: int = 0,
+    ) -> Diagnostics:
+        """Find out how realistic the candidates are and how good the counterfactuals; see `mcce.diagnostics`.
+
+        Parameters
+        ----------
+        X : DataFrame or array
+            Real rows, at best ones that the explainer was not fitted on. Generated rows are compared with them, one for
+            each, drawn given its fixed values and its own decision. Those without the wanted decision are the factuals.
+        training : DataFrame, array or None
+            The training rows, for distances to them, copies of them, and other visit sequences. None takes the table
+            that was given to `fit`; an explainer that was saved does not have it.
+        n_samples : int
+            K, rows drawn for each factual.
+        max_factuals, max_rows : int
+            Factuals and real rows to use at most, spread over X.
+        visit_sequences : sequence
+            Orders to compare: "data", "correlation", "reversed", or lists of the mutable features. Each is one more
+            fit; () leaves this out.
+        random_state : int
+            Seed of the discriminator. All draws have the seed of the explainer.
+
+        Returns
+        -------
+        Diagnostics
+            Prints as a table; its attributes are the tables themselves, and `plot` draws them.
+
+        Examples
+        --------
+        >>> import mcce
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> X = mcce.datasets.load_loans(1000).X.select_dtypes("number")
+        >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
+        >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X.iloc[:500])
+        >>> d = explainer.diagnose(X.iloc[500:], n_samples=100, visit_sequences=())
+        >>> d.evaluation.summary.loc[["violation", "success"], "mean"].tolist()
+        [0.0, 1.0]
+        >>> d.discriminator.accuracy < 0.7
+        True
+        """
+        self._check_fitted()
+        return diagnose(
+            self,
+            X,
+            training=self._known_training() if training is None else training,
+            n_samples=n_samples,
+            max_factuals=max_factuals,
+            max_rows=max_rows,
+            visit_sequences=visit_sequences,
+            random_state=random_state,
+            n_jobs=self.n_jobs,
+        )
+
+    def _known_training(self) -> Data | None:
+        """Return the table given to `fit`, unless it is gone; a table that was changed since is an error."""
+        training: Data | None = getattr(self, "_training", None)
+        if training is None:
+            return None
+        spots = self.chain_.schema_.encode(
+            _rows_of(training, spot_positions(len(training))), "the training rows"
+        ).matrix
+        if not np.array_equal(spots, self.chain_.spot_rows_, equal_nan=True):
+            raise InputError("the table given to fit has been changed since; give the training rows as `training`.")
+        return training
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the training table: what is saved does not hold the rows."""
+        return {name: value for name, value in vars(self).items() if name != "_training"}
 
     def __repr__(self) -> str:
         decision = self.decision if not isinstance(self.decision, Interval) else str(self.decision)

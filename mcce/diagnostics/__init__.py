@@ -5,10 +5,15 @@ from mcce.diagnostics.discriminator import Discriminator, discriminator
 from mcce.diagnostics.evaluation import Evaluation, evaluate
 from mcce.diagnostics.marginals import marginal_distances
 from mcce.diagnostics.neighbours import nearest_rows
+from mcce.diagnostics.pmse import PMSE, pmse
+from mcce.diagnostics.result import Diagnostics
 from mcce.diagnostics.tables import utility_tables
+from mcce.diagnostics.visiting import visit_effect
 
 __all__ = [
+    "PMSE",
     "Correlations",
+    "Diagnostics",
     "Discriminator",
     "Evaluation",
     "compare_correlations",
@@ -17,5 +22,7 @@ __all__ = [
     "evaluate",
     "marginal_distances",
     "nearest_rows",
+    "pmse",
     "utility_tables",
+    "visit_effect",
 ]

@@ -35,10 +35,10 @@ WORDS = {
     "L0": "features changed",
     "L1": "Gower distance to the factual, summed over the features",
     "violation": "fixed features changed",
-    "success": "share with the wanted decision",
-    "distance": "Gower distance to the nearest training row",
-    "distance_wanted": "the same, among rows with the wanted decision",
-    "copy": "share that copies a training row",
+    "success": "have the wanted decision",
+    "distance": "Gower distance to the nearest training row, the factual's own left out",
+    "distance_wanted": "the same, among training rows with the wanted decision",
+    "copy": "are copies of a training row",
 }
 ASK_ROWS = 200_000
 

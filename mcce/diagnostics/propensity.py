@@ -42,16 +42,13 @@ def logit_scores(pair: Pair, max_order: int) -> Scores:
     n_generated = pair.generated.shape[0]
     t = np.zeros(n_generated + pair.real.shape[0])
     t[:n_generated] = 1.0
-    blocks = _blocks(np.concatenate([pair.generated, pair.real]), pair)
-    width = sum(b.shape[1] for b in blocks)
-    n_columns = 1 + width
-    if max_order:
-        n_columns += (width**2 - sum(b.shape[1] ** 2 for b in blocks)) // 2
+    n_columns = count_columns(pair, max_order)
     if n_columns * t.size > MOST_CELLS:
         raise InputError(
             f"the logit model with max_order={max_order} has {n_columns} columns for {t.size} rows, too many for the "
             "memory; use max_order=0, model='cart', or fewer rows."
         )
+    blocks = _blocks(np.concatenate([pair.generated, pair.real]), pair)
     columns = [np.ones((t.size, 1)), *blocks]
     if max_order:
         columns += [
@@ -61,6 +58,20 @@ def logit_scores(pair: Pair, max_order: int) -> Scores:
         design = _independent(np.concatenate(columns, axis=1))
         values, converged = _fit_logit(design, t)
     return Scores(values, design.shape[1] - 1, converged)
+
+
+def count_columns(pair: Pair, max_order: int) -> int:
+    """Return how many columns the design has, those that depend on others included."""
+    widths = []
+    for j, feature in enumerate(pair.features):
+        both = np.concatenate([pair.generated[:, j], pair.real[:, j]])
+        missing = bool(np.isnan(both).any())
+        if feature.is_numeric:
+            widths += [1, 1] if missing else [1]
+        else:
+            widths.append(np.unique(both[~np.isnan(both)]).size + missing - 1)
+    products = (sum(widths) ** 2 - sum(width**2 for width in widths)) // 2
+    return 1 + sum(widths) + products * max_order
 
 
 def _blocks(matrix: Floats, pair: Pair) -> list[Floats]:

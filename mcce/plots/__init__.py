@@ -9,6 +9,7 @@ from mcce.plots.correlations import correlation_plot
 from mcce.plots.curves import runtime_plot, samples_plot
 from mcce.plots.many import changes_plot
 from mcce.plots.marginals import marginal_plot
+from mcce.plots.overview import overview_plot
 from mcce.plots.words import fold, is_same, value_pair, value_text
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "fold",
     "is_same",
     "marginal_plot",
+    "overview_plot",
     "position",
     "runtime_plot",
     "samples_plot",

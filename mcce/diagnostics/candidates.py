@@ -1,0 +1,64 @@
+"""What the chain gives to choose from: rows like real ones, and the candidates of each factual.
+
+1. `draw_like`: one generated row for each real row, given its fixed values and its own decision. Compared with the real
+   rows these tell whether the chain is realistic, whatever the mix of decisions.
+2. `candidate_table`: for each factual, how many of its K candidates are distinct, how many have the wanted decision.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from mcce.chain import ChainModel
+from mcce.rng import derive_key, hash_rows
+from mcce.schema import Floats
+
+BLOCK_CELLS = 4_000_000  # of candidates held at a time
+
+
+def draw_like(chain: ChainModel, matrix: Floats, wanted: npt.NDArray[np.bool_], seed: int) -> Floats:
+    """Draw a row for each encoded row, given its fixed values and its decision (step 1)."""
+    start = chain.encode_fixed(matrix)
+    if chain.conditions_on_decision_:
+        start[:, -1] = wanted
+    keys = hash_rows(start)
+    occurrence = pd.Series(keys).groupby(keys, sort=False).cumcount().to_numpy().astype(np.uint64)
+    return chain.draw(start, keys, occurrence, derive_key(seed, "diagnose"), progress=False)
+
+
+def candidate_table(explainer: Any, factuals: pd.DataFrame, n_samples: int) -> pd.DataFrame:
+    """Return the candidates of each factual in numbers (step 2).
+
+    Parameters
+    ----------
+    explainer : fitted MCCE
+    factuals : DataFrame
+        Rows with the training columns and a unique index.
+    n_samples : int
+        K, rows drawn for each factual.
+
+    Returns
+    -------
+    DataFrame
+        Indexed as `factuals`: `candidates` (K), `distinct`, `valid` (of all K) and `distinct_valid`, counts; and
+        `validity`, the share of the K candidates with the wanted decision.
+    """
+    schema = explainer.chain_.schema_
+    at_once = max(1, BLOCK_CELLS // (n_samples * len(schema)))
+    counts = []
+    for begin in range(0, len(factuals), at_once):
+        drawn = explainer.generate(factuals.iloc[begin : begin + at_once], n_samples=n_samples, progress=False)
+        matrix = schema.encode(drawn, "candidates").matrix
+        _, first, place = np.unique(hash_rows(matrix), return_index=True, return_inverse=True)
+        wanted = explainer.decision_.ask(schema.decode_for_model(matrix[first]), "the candidates").wanted
+        for k in range(len(drawn) // n_samples):
+            rows = place[k * n_samples : (k + 1) * n_samples]
+            distinct = np.unique(rows)
+            counts.append((n_samples, distinct.size, int(wanted[rows].sum()), int(wanted[distinct].sum())))
+    names = ["candidates", "distinct", "valid", "distinct_valid"]
+    table = pd.DataFrame(counts, index=factuals.index, columns=names)
+    return table.assign(validity=table["valid"] / n_samples)

@@ -1,0 +1,150 @@
+"""The propensity score mean squared error: how well a model tells generated rows from real ones.
+
+As synthpop's `utility.gen` (Snoke, Raab, Nowok, Dibben and Slavkovic 2018, "General and specific utility measures for
+synthetic data", JRSS A 181):
+
+1. Score every row: the probability that it is generated (`mcce.diagnostics.propensity`). N rows, a share c generated.
+2. pMSE = mean of (score - c)^2: 0 if the model cannot tell.
+3. Expected if both tables came from one distribution: for the logistic regression k (1 - c)^2 c / N with k coefficients
+   beside the intercept; for the tree the mean over trees grown for t permuted. S_pMSE is pMSE over that.
+4. From the scores also SPECKS, the Kolmogorov-Smirnov distance between those of generated and real rows; PO50, the rows
+   predicted rightly (generated above 0.5) in per cent over 50; U, the Mann-Whitney count.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from mcce.diagnostics.propensity import Scores, logit_scores
+from mcce.diagnostics.reading import read_pair
+from mcce.diagnostics.tables import count_above
+from mcce.exceptions import InputError
+from mcce.schema import Data, Floats, Kind
+
+FEWEST_ROWS = 2
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class PMSE:
+    """How well a model tells generated rows from real ones by their propensity scores.
+
+    Attributes
+    ----------
+    pMSE : float
+        Mean squared distance of the scores to the share of generated rows; 0: cannot tell.
+    expected : float
+        The pMSE to expect if the generated rows were a new sample of the same distribution; NaN for a tree without
+        permutations.
+    S_pMSE : float
+        pMSE over expected; 1 at best, and synthpop's authors call less than 10 useful, less than 3 good.
+    SPECKS, PO50, U : float
+        Kolmogorov-Smirnov distance of the scores, per cent predicted rightly over 50, Mann-Whitney count.
+    size : int
+        Coefficients beside the intercept, or leaves.
+    scores : array
+        The score of every row, generated rows first.
+    settings : mapping
+        model, max_order, n_real, n_generated, converged, n_permutations, ...
+    """
+
+    pMSE: float
+    expected: float
+    S_pMSE: float
+    SPECKS: float
+    PO50: float
+    U: float
+    size: int
+    scores: Floats
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        size = f"{self.size} coefficients" if self.settings["model"] == "logit" else f"{self.size} leaves"
+        standardised = "" if math.isnan(self.S_pMSE) else f", S_pMSE {self.S_pMSE:.3g} (1: as a new sample)"
+        n_real, n_generated = self.settings["n_real"], self.settings["n_generated"]
+        return (
+            f"PMSE({self.settings['model']}, {size}: pMSE {self.pMSE:.4g}{standardised}, SPECKS {self.SPECKS:.3g}, "
+            f"PO50 {self.PO50:.3g}; {n_real:,} real and {n_generated:,} generated rows)"
+        )
+
+
+def pmse(
+    real: Data,
+    generated: Data,
+    *,
+    model: Literal["logit"] = "logit",
+    max_order: int = 1,
+    kinds: Mapping[Any, Kind] | None = None,
+) -> PMSE:
+    """Measure how well propensity scores tell generated rows from real ones.
+
+    Parameters
+    ----------
+    real, generated : DataFrame or array
+        Tables with the same columns, of any sizes; features only.
+    model : "logit" or "cart"
+        A logistic regression, or a classification tree as rpart grows it.
+    max_order : 0 or 1
+        For the regression: the columns alone, or also their products two by two.
+    cp, min_leaf : float, int
+        For the tree: rpart's complexity parameter and rows in a leaf.
+    n_permutations : int
+        For the tree: permutations that estimate the expected pMSE; 0 for none, which leaves S_pMSE missing.
+    kinds : dict or None
+        Overrides of column kinds, as for `ChainModel`.
+    random_state : int or None
+        Seed of the permutations; nothing else is random.
+    n_jobs : int or None
+        Threads for the permutations; the result does not depend on it.
+
+    Returns
+    -------
+    PMSE
+
+    Examples
+    --------
+    >>> import mcce
+    >>> X = mcce.datasets.load_loans(1000).X
+    >>> good, bad = (
+    ...     mcce.ChainModel(sampler=sampler, random_state=1).fit(X).sample(1000) for sampler in ("cart", "marginal"))
+    >>> bool(mcce.diagnostics.pmse(X, good).S_pMSE < 3 < mcce.diagnostics.pmse(X, bad).S_pMSE)
+    True
+    """
+    if model != "logit":
+        raise InputError(f"model is {model!r}; allowed: 'logit'.")
+    if max_order not in (0, 1) or isinstance(max_order, bool):
+        raise InputError(f"max_order is {max_order!r}; allowed: 0 (columns alone), 1 (and their products).")
+    pair = read_pair(real, generated, kinds, FEWEST_ROWS)
+    n_real, n_generated = pair.real.shape[0], pair.generated.shape[0]
+    share = n_generated / (n_real + n_generated)
+    settings: dict[str, Any] = {"model": model, "n_real": n_real, "n_generated": n_generated}
+    scores = logit_scores(pair, max_order)
+    expected = scores.size * (1 - share) ** 2 * share / (n_real + n_generated)
+    settings |= {"max_order": max_order, "converged": scores.converged}
+    return _measure(scores, expected, n_generated, settings)
+
+
+def _measure(scores: Scores, expected: float, n_generated: int, settings: dict[str, Any]) -> PMSE:
+    """Return the measures of the scores (steps 2 and 4)."""
+    values = scores.values
+    share = n_generated / values.size
+    error = float(((values - share) ** 2).mean())
+    of_generated, of_real = values[:n_generated], values[n_generated:]
+    right = (of_generated > 0.5).sum() + (of_real <= 0.5).sum()
+    at = np.unique(values)
+    steps = [np.searchsorted(np.sort(v), at, side="right") / v.size for v in (of_generated, of_real)]
+    return PMSE(
+        pMSE=error,
+        expected=expected,
+        S_pMSE=error / expected if expected > 0 else math.nan,
+        SPECKS=float(np.abs(steps[0] - steps[1]).max()),
+        PO50=float(100 * right / values.size - 50),
+        U=count_above(of_generated, of_real),
+        size=scores.size,
+        scores=values,
+        settings=settings,
+    )

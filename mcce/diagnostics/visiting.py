@@ -1,0 +1,139 @@
+"""What the order of the features in the chain does to the result.
+
+1. Fit the explainer again with each order: as in the data, by correlation, the reverse of the data's, or a given one.
+2. Explain the same factuals with each. For comparison, once more with the first order and another seed: what differs
+   no more than that is chance.
+3. For each: quality of the counterfactuals (`mcce.diagnostics.evaluation`), realism of generated rows (pMSE of a
+   logistic regression, mean difference of the correlations), and how many counterfactuals are those of the first order.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mcce.diagnostics.candidates import draw_like
+from mcce.diagnostics.correlations import compare_correlations
+from mcce.diagnostics.evaluation import evaluate
+from mcce.diagnostics.propensity import logit_scores
+from mcce.diagnostics.reading import read_pair
+from mcce.exceptions import InputError
+from mcce.schema import Data, as_frame
+
+Order = str | Sequence[Hashable]
+
+CHANCE = "another seed"
+
+
+def visit_effect(
+    explainer: Any,
+    X: Data,
+    *,
+    training: Data,
+    visit_sequences: Sequence[Order] = ("data", "correlation", "reversed"),
+    n_samples: int = 1000,
+    max_rows: int = 5000,
+) -> pd.DataFrame:
+    """Explain the same factuals with several orders of the features.
+
+    Parameters
+    ----------
+    explainer : fitted MCCE
+        Its other settings are kept.
+    X : DataFrame or array
+        The factuals.
+    training : DataFrame or array
+        What the explainer was fitted on.
+    visit_sequences : sequence
+        "data", "correlation", "reversed" (the data's, backwards) or lists of the mutable features. The first one is
+        what the others are compared with.
+    n_samples : int
+        K, rows drawn for each factual.
+    max_rows : int
+        Rows that realism is measured on.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by order, "another seed" last: N_CE, L0, L1, distance and distance_wanted (means, see `evaluate`),
+        pMSE and correlation_difference of generated rows, `same` (share of the factuals with the very counterfactual
+        of the first order), seconds_fit, and `sequence`, the order itself.
+    """
+    if not len(visit_sequences):
+        raise InputError("visit_sequences is empty; give at least one order.")
+    seed = explainer.chain_.seed_
+    orders: list[tuple[str, Order, int]] = [(_name(order), order, seed) for order in visit_sequences]
+    orders.append((CHANCE, visit_sequences[0], seed + 1))
+    rows: dict[str, dict[str, Any]] = {}
+    first: pd.DataFrame | None = None
+    for name, order, state in orders:
+        other = _refit(explainer, training, order, state)
+        found = other.explain(X, n_samples=n_samples, progress=False)
+        first = found.frame if first is None else first
+        rows[name] = {
+            **_quality(other, found, X, training),
+            **_realism(other, training, max_rows),
+            "same": _share_alike(first, found.frame, len(found.factuals)),
+            "seconds_fit": other.fit_seconds_,
+            "sequence": list(other.chain_.visit_sequence_),
+        }
+    table = pd.DataFrame.from_dict(rows, orient="index")
+    return table.rename_axis("visit_sequence")
+
+
+def _name(order: Order) -> str:
+    return order if isinstance(order, str) else ", ".join(map(str, order))
+
+
+def _refit(explainer: Any, training: Data, order: Order, state: int) -> Any:
+    """Fit a new explainer that differs in the order and the seed alone."""
+    names = [name for name in inspect.signature(type(explainer)).parameters if name != "model"]
+    settings = {name: getattr(explainer, name) for name in names}
+    if isinstance(order, str) and order == "reversed":
+        fixed = explainer.chain_.fixed_
+        order = [name for name in explainer.chain_.schema_.names[::-1] if name not in fixed]
+    other = type(explainer)(explainer.model, **{**settings, "visit_sequence": order, "random_state": state})
+    return other.fit(training, progress=False)
+
+
+def _quality(explainer: Any, found: Any, X: Data, training: Data) -> dict[str, float]:
+    measured = evaluate(
+        found,
+        X,
+        explainer.model,
+        training=training,
+        decision=explainer.decision,
+        kinds=explainer.kinds,
+        n_jobs=explainer.n_jobs,
+    )
+    means = measured.summary["mean"]
+    columns = ("L0", "L1", "distance", "distance_wanted")
+    return {"N_CE": measured.n_explained, **{name: float(means[name]) for name in columns}}
+
+
+def _realism(explainer: Any, training: Data, max_rows: int) -> dict[str, float]:
+    frame, _ = as_frame(training)
+    chosen = np.unique(np.linspace(0, len(frame) - 1, min(max_rows, len(frame))).astype(np.intp))
+    schema = explainer.chain_.schema_
+    matrix = schema.encode(training).matrix[chosen]
+    wanted = explainer.decision_.ask(schema.decode_for_model(matrix), "some training rows").wanted
+    real = schema.decode(matrix)
+    generated = schema.decode(draw_like(explainer.chain_, matrix, wanted, explainer.chain_.seed_))
+    scores = logit_scores(read_pair(real, generated, schema.kinds), 0)
+    return {
+        "pMSE": float(((scores.values - 0.5) ** 2).mean()),
+        "correlation_difference": compare_correlations(real, generated, kinds=schema.kinds).mean_difference,
+    }
+
+
+def _share_alike(first: pd.DataFrame, frame: pd.DataFrame, n_factuals: int) -> float:
+    """Return the share of the factuals whose counterfactuals are the same in both; none in both counts as the same."""
+    ids = first.index.get_level_values("id").union(frame.index.get_level_values("id")).unique()
+    both = first.index.intersection(frame.index)
+    a, b = (table.loc[both].astype(object) for table in (first, frame))
+    same = ((a == b) | (a.isna() & b.isna())).all(axis=1)
+    return (n_factuals - len(ids) + int(same.sum())) / max(n_factuals, 1)
