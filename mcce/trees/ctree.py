@@ -9,8 +9,10 @@
 4. Part the rows and go on with the children. The levels of a tree are grown one after the other, all nodes of a level
    at once; nodes are numbered afterwards, parents first, left before right, as party does.
 
-Responses and predictors: numbers as they are, ordered factors as scores 1, 2, ..., factors as one 0/1 column a level.
-A row in which a variable is missing takes no part in the variable's test and cut, and goes to the larger child.
+Responses and predictors: numbers as they are, ordered factors as scores 1, 2, ... (two levels: 0, 1), factors as one 0/1
+column a level.
+A row in which a variable is missing takes no part in the variable's test and cut, and goes to the larger child. A
+variable with fewer than `min_split` values in a node is not tested there, nor counted in the adjustment.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mcce.exceptions import InputError
-from mcce.schema import Column, Table
+from mcce.schema import Column, Feature, Table
 from mcce.trees import announce_compiling, ctree_kernels, independence
 from mcce.trees.kernels import LEAF, ROW, SORTED
 from mcce.trees.ranking import Ranking
@@ -39,7 +41,7 @@ class CtreeTree(Tree):
     Attributes
     ----------
     number : the number of a node in party's order, from 1: parents first, left before right.
-    cut : x <= cut goes left; the level's number, from 1, for an ordered column; NaN elsewhere.
+    cut : x <= cut goes left, for numbers and the codes of ordered levels; NaN elsewhere.
     cut_statistic : standardised two-sample statistic of the cut; 0 in a leaf.
     criterion : largest criterion of a node's variables; 0 if it was not tested.
     statistics, criteria : test statistic and criterion of each node and variable. A variable that was chosen but has no
@@ -120,19 +122,18 @@ def _test(
     p_values: PValues,
 ) -> None:
     """Step 1: fill the statistics and criteria of a level's nodes."""
-    is_tested = level.size >= max(min_split, 2)
     freedom = np.zeros(level.statistics.shape, dtype=np.int64)
     ctree_kernels.test_nodes(
-        columns, response, work, rows, level.start, level.size, is_tested, level.statistics, freedom
+        columns, response, work, rows, level.start, level.size, max(min_split, 2), level.statistics, freedom
     )
     for node, j in np.argwhere(freedom == ctree_kernels.UNKNOWN):
         x, y = _dummies(columns, response, rows[level.start[node] :][: level.size[node]], j)
         level.statistics[node, j], freedom[node, j] = independence.quadratic(x, y)
     level.criteria[:] = level.statistics
     if p_values != "none":
-        m = freedom.shape[1] if p_values == "bonferroni" else 1
-        level.criteria[:] = independence.chi_square(level.statistics, freedom) ** m
-    level.criteria[~is_tested] = 0.0
+        tested = freedom != ctree_kernels.UNTESTED
+        m = tested.sum(axis=1, keepdims=True) if p_values == "bonferroni" else 1
+        level.criteria[:] = np.where(tested, independence.chi_square(level.statistics, freedom) ** m, 0.0)
 
 
 def _choose(level: _Level, mincriterion: float) -> npt.NDArray[np.int64]:
@@ -210,9 +211,7 @@ def _assemble(levels: list[_Level], columns: Any, response: Any, work: Any, rows
     by_levels = found & (columns.kind[feature] == ctree_kernels.FACTOR) if columns.kind.size else found
     n_levels = np.where(by_levels, columns.n_levels[feature] if columns.kind.size else 0, 0)
     cut = np.where(found & ~by_levels, level.cut, np.nan)
-    threshold = np.zeros(feature.size)
-    if columns.kind.size:
-        threshold = np.where(np.isnan(cut), 0.0, np.nextafter(cut - columns.shift[feature], np.inf))
+    threshold = np.where(np.isnan(cut), 0.0, np.nextafter(cut, np.inf))
     impurity = np.empty(feature.size)
     ctree_kernels.impurities(response, rows, level.start, level.size, work.moments, impurity)
     masks = [level.goes_left[node, : n_levels[node]] for node in np.flatnonzero(by_levels)]
@@ -274,7 +273,7 @@ def _columns(given: Table) -> Any:
         matrix=np.asfortranarray(given.matrix),
         kind=np.where(is_factor, ctree_kernels.FACTOR, ctree_kernels.NUMBER),
         n_levels=np.array([f.n_levels for f in given.features], dtype=np.int64),
-        shift=np.array([float(f.kind == "ordered") for f in given.features], dtype=np.float64),
+        shift=np.array([_first_score(f) for f in given.features], dtype=np.float64),
         has_missing=np.isnan(given.matrix).any(axis=0),
         orders=orders,
         slot=slot[list(given.positions)],
@@ -299,8 +298,13 @@ def _response(target: Column) -> Any:
     if target.feature.kind == "categorical":
         labels = target.values.astype(np.int32)
         return ctree_kernels.Response(np.empty(0), labels, target.feature.n_levels)
-    scores = target.values + float(target.feature.kind == "ordered")
+    scores = target.values + _first_score(target.feature)
     return ctree_kernels.Response(np.ascontiguousarray(scores), np.empty(0, dtype=np.int32), 0)
+
+
+def _first_score(feature: Feature) -> float:
+    """Return the score of the lowest level: 1, 2, ... for ordered factors, but 0, 1 if there are two levels."""
+    return 1.0 if feature.kind == "ordered" and feature.n_levels != 2 else 0.0
 
 
 def _work(n: int, width: int, most_levels: int) -> Any:
@@ -315,6 +319,8 @@ def _work(n: int, width: int, most_levels: int) -> Any:
         key=np.empty(most_levels + 1),
         rank=np.empty(most_levels + 1, dtype=np.int64),
         place=np.empty(most_levels + 2, dtype=np.int64),
+        sort_key=np.empty(n),
+        sort_index=np.empty(n, dtype=np.int32),
     )
 
 

@@ -14,7 +14,8 @@ choice may hang on has the same last bit as party's.
    standardised statistic first.
 4. `split_nodes`: the rows of a node parted stably.
 
-A row in which a variable is missing takes no part in the variable's test and cut; it goes to the larger child.
+A row in which a variable is missing takes no part in the variable's test and cut; it goes to the larger child,
+the right one if they are equal.
 """
 
 from __future__ import annotations
@@ -26,12 +27,14 @@ from numba import njit
 
 NUMBER, FACTOR = 0, 1
 UNKNOWN = -1  # degrees of freedom that the closed form cannot tell
+UNTESTED = -2  # of a variable that has too few values in a node
 TOLERANCE = 1e-10
+NEARLY = 1.0 - 1e-9
 MOST_CANCELLED = 1e5  # sum of squares over sum of squares around the mean: above that, rounding decides on the rank
 
 Columns = namedtuple("Columns", "matrix kind n_levels shift has_missing orders slot")
 Response = namedtuple("Response", "scores labels n_classes")
-Work = namedtuple("Work", "kept spare ordered rank_of_row moments linear count key rank place")
+Work = namedtuple("Work", "kept spare ordered rank_of_row moments linear count key rank place sort_key sort_index")
 
 _inner = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 _entry = njit(nogil=True, error_model="numpy", cache=True)
@@ -176,15 +179,15 @@ def _test_factor(matrix, column, n_levels, rows, start, end, response, mean, var
 
 
 @_entry
-def test_nodes(columns, response, work, rows, start, size, is_tested, statistic, freedom):
+def test_nodes(columns, response, work, rows, start, size, min_split, statistic, freedom):
     """Fill `statistic` and `freedom` (nodes, variables) for the nodes of a level."""
     kept, linear, count = work.kept, work.linear, work.count
     mean, variance, own_mean, own_variance = work.moments[0], work.moments[1], work.moments[2], work.moments[3]
     for node in range(start.size):
         for j in range(columns.kind.size):
             statistic[node, j] = 0.0
-            freedom[node, j] = 0
-        if not is_tested[node]:
+            freedom[node, j] = UNTESTED if size[node] < min_split else 0
+        if size[node] < min_split:
             continue
         begin, end = start[node], start[node] + size[node]
         _response_means(rows, begin, end, response, mean)
@@ -195,7 +198,8 @@ def test_nodes(columns, response, work, rows, start, size, is_tested, statistic,
             if columns.has_missing[j]:
                 used, first, m, v = kept, np.int64(0), own_mean, own_variance
                 last = np.int64(_complete_rows(columns.matrix, j, rows, begin, end, kept))
-                if last < 2:
+                if last < min_split:
+                    freedom[node, j] = UNTESTED
                     continue
                 _response_means(used, first, last, response, m)
                 if not response.n_classes:
@@ -236,14 +240,14 @@ def sort_level(columns, chosen, node_of_row, cursor, out):
 
 
 @_inner
-def _scan(values, shift, ordered, start, end, response, mean, variance, low, high, left):
-    """Best cut of rows in the order of `values`; return (statistic, value, whether there is one).
+def _scan(values, ordered, start, end, response, mean, variance, low, high, left):
+    """Best cut of rows in the order of `values`; return (statistic, value, whether there is one, next best statistic).
 
     Only the last row of equal values may be cut after. Of equal statistics the one whose row comes first wins.
     """
     n = end - start
     more, less = n / (n - 1.0), 1.0 / (n - 1.0)
-    best, cut, at = 0.0, 0.0, np.int64(-1)
+    best, second, cut, at = 0.0, 0.0, 0.0, np.int64(-1)
     for k in range(mean.size):
         left[k] = 0.0
     for i in range(start, end):
@@ -263,8 +267,10 @@ def _scan(values, shift, ordered, start, end, response, mean, variance, low, hig
             if spread > TOLERANCE:
                 statistic = max(statistic, abs(left[k] - w * mean[k]) / np.sqrt(spread))
         if statistic > best or (statistic == best and at >= 0 and row < at):
-            best, cut, at = statistic, values[row] + shift, np.int64(row)
-    return best, cut, at >= 0
+            best, second, cut, at = statistic, best, values[row], np.int64(row)
+        elif statistic > second:
+            second = statistic
+    return best, cut, at >= 0, second
 
 
 @_inner
@@ -286,7 +292,7 @@ def _rank_levels(matrix, column, n_levels, rows, start, end, response, k, mean, 
         elif response.labels[rows[i]] == k:
             linear[level, 0] += 1.0
     for c in range(n_levels):
-        spread = more * count[c] * variance[k] - less * count[c] * count[c] * variance[k]
+        spread = more * (variance[k] * count[c]) - less * (variance[k] * count[c] * count[c])
         key[c] = (linear[c, 0] - count[c] * mean[k]) / np.sqrt(spread) if spread > TOLERANCE else 0.0
     n_ranks = 0
     lowest = -np.inf
@@ -321,8 +327,45 @@ def _sort_by_rank(matrix, column, rows, start, end, rank, n_ranks, place, rank_o
 
 
 @_inner
+def _shell_sort(key, index):
+    """Sort `key`, and `index` with it, by Shell's method with Knuth's gaps 1, 4, 13, ..., which is not stable."""
+    gap = 1
+    while gap <= key.size // 9:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(gap, key.size):
+            moved, moved_index, j = key[i], index[i], i
+            while j >= gap and key[j - gap] > moved:
+                key[j] = key[j - gap]
+                index[j] = index[j - gap]
+                j -= gap
+            key[j] = moved
+            index[j] = moved_index
+        gap //= 3
+
+
+@_inner
+def _sort_as_party(rank_of_row, start, end, spare, key, index):
+    """Put the sorted rows of equal rank in the order in which party meets them.
+
+    It sorts all rows of the table, those outside the node before the others, by a method that is not stable.
+    """
+    for row in range(key.size):
+        key[row] = 0.0
+        index[row] = row
+    for i in range(start, end):
+        key[spare[i]] = rank_of_row[spare[i]] + 1.0
+    _shell_sort(key, index)
+    for i in range(end - start):
+        spare[start + i] = index[key.size - (end - start) + i]
+
+
+@_inner
 def _cut_factor(columns, j, response, work, rows, start, end, mean, variance, low, high, left, goes_left):
-    """Best cut of the levels in any of the orders that the response columns give; return (statistic, found)."""
+    """Best cut of the levels in any of the orders that the response columns give; return (statistic, found).
+
+    The order of rows of equal rank matters only where two cuts are equally good: then it is party's.
+    """
     best, found = 0.0, False
     n_levels, rank = columns.n_levels[j], work.rank
     for k in range(mean.size):
@@ -330,12 +373,14 @@ def _cut_factor(columns, j, response, work, rows, start, end, mean, variance, lo
             columns.matrix, j, n_levels, rows, start, end, response, k, mean, variance, work.count, work.linear,
             work.key, rank,
         )  # fmt: skip
-        _sort_by_rank(
-            columns.matrix, j, rows, start, end, rank, n_ranks, work.place, work.rank_of_row, work.spare
-        )  # fmt: skip
-        statistic, cut, admissible = _scan(
-            work.rank_of_row, 0.0, work.spare, start, end, response, mean, variance, low, high, left
-        )
+        _sort_by_rank(columns.matrix, j, rows, start, end, rank, n_ranks, work.place, work.rank_of_row, work.spare)
+        for attempt in range(2):
+            statistic, cut, admissible, second = _scan(
+                work.rank_of_row, work.spare, start, end, response, mean, variance, low, high, left
+            )
+            if attempt or second < NEARLY * statistic:
+                break
+            _sort_as_party(work.rank_of_row, start, end, work.spare, work.sort_key, work.sort_index)
         if admissible and statistic > best:
             best, found = statistic, True
             for c in range(n_levels):
@@ -368,9 +413,8 @@ def cut_nodes(
             )  # fmt: skip
         else:
             first = np.int64(start[node])
-            statistic[node], cut[node], found[node] = _scan(
-                columns.matrix[:, j], columns.shift[j], work.ordered, first, first + n, response, mean, variance, low,
-                high, left,
+            statistic[node], cut[node], found[node], _ = _scan(
+                columns.matrix[:, j], work.ordered, first, first + n, response, mean, variance, low, high, left
             )  # fmt: skip
 
 
@@ -398,15 +442,15 @@ def split_nodes(columns, work, rows, start, size, chosen, cut, goes_left, found,
         for i in range(begin, end):
             x = columns.matrix[rows[i], j]
             if not np.isnan(x):
-                balance += 1 if _goes_left(x + columns.shift[j], is_factor, cut[node], goes_left[node]) else -1
-        missing_left[node] = balance >= 0
+                balance += 1 if _goes_left(x, is_factor, cut[node], goes_left[node]) else -1
+        missing_left[node] = balance > 0
         at, kept = begin, 0
         for i in range(begin, end):
             row = rows[i]
             x = columns.matrix[row, j]
             to_left = missing_left[node]
             if not np.isnan(x):
-                to_left = _goes_left(x + columns.shift[j], is_factor, cut[node], goes_left[node])
+                to_left = _goes_left(x, is_factor, cut[node], goes_left[node])
             node_of_row[row] = children if to_left else children + 1
             if to_left:
                 rows[at] = row
