@@ -5,19 +5,27 @@ brings the latter); the first call that does says what is missing.
 """
 
 from r_bridge.columns import RColumn
+from r_bridge.compare import SamplerComparison, compare_samplers
 from r_bridge.errors import RBridgeError, RWarning
 from r_bridge.frames import from_r, to_r
+from r_bridge.mccer import explain_mcce
 from r_bridge.models import RModel
+from r_bridge.parity import ParityReport, check_parity
 from r_bridge.samplers import PartyCtreeSampler, RpartSampler
 from r_bridge.session import r_is_available, versions
 
 __all__ = [
+    "ParityReport",
     "PartyCtreeSampler",
     "RBridgeError",
     "RColumn",
     "RModel",
     "RWarning",
     "RpartSampler",
+    "SamplerComparison",
+    "check_parity",
+    "compare_samplers",
+    "explain_mcce",
     "from_r",
     "r_is_available",
     "to_r",

@@ -1,7 +1,7 @@
 """R in this process: found when it is first needed, started once, asked by one thread.
 
 1. `session` imports rpy2 and starts R on first use; what is missing is an `RBridgeError` that says how to get it.
-2. The functions of ``bridge.R`` live in an R environment of their own; R's global environment is not touched.
+2. The functions of ``bridge.R`` and ``parity.R`` live in an R environment of their own, not in the global one.
 3. `Session.call` runs one of them inside R's own handlers: an error of R becomes an `RBridgeError`, a warning an
    `RWarning`, and what R prints goes to the log ``r_bridge``, not to the console.
 4. `Session.callback` hands a Python function to R; what it raises comes back out of the call that R was in.
@@ -120,7 +120,8 @@ class Session:
     def __init__(self, rinterface: Any) -> None:
         self.ri = rinterface
         self._raised: BaseException | None = None
-        code = resources.files("r_bridge").joinpath("bridge.R").read_text(encoding="utf-8")
+        files = (resources.files("r_bridge").joinpath(name) for name in ("bridge.R", "parity.R"))
+        code = "\n".join(file.read_text(encoding="utf-8") for file in files)
         load = rinterface.evalr("function(code) { e <- new.env(parent = baseenv()); eval(parse(text = code), e); e }")
         self._functions = load(rinterface.StrSexpVector([code]))
 
@@ -133,7 +134,8 @@ class Session:
         for line in self.strings(printed):
             log.info("%s", line)
         if self._raised is not None:
-            raise self._raised
+            raised, self._raised = self._raised, None
+            raise raised
         if len(error):
             message, where = self.strings(error)
             raise RBridgeError(f"R refused, in {where or 'an expression'}: {message}")
@@ -144,14 +146,17 @@ class Session:
     @contextmanager
     def callback(self, function: Callable[..., Any]) -> Iterator[Any]:
         """Give an R function that calls a Python function of R objects, which returns one; it works inside `with`."""
+        # rpy2 keeps for good what it hands to R: so that is a list, emptied in the end
+        held: list[Any] = [self, function]
 
         def guarded(*values: Any) -> Any:
+            owner, wanted = held
             # rpy2 would log the exception and answer NULL, and R would stumble somewhere else
             try:
-                return function(*values)
+                return wanted(*values)
             except BaseException as error:
-                self._raised = error
-                return self.ri.NULL
+                owner._raised = error
+                return owner.ri.NULL
 
         python_function = self.ri.rternalize(guarded)
         r_function, end = self._functions["forward"](python_function)
@@ -159,6 +164,7 @@ class Session:
             yield r_function
         finally:
             end()
+            held.clear()
             del python_function  # R holds it by address alone: it lives up to here
 
     def need(self, package: str, what: str) -> None:

@@ -1,0 +1,226 @@
+"""mcceR's own `explain_mcce`, run in R, with the call and the result of `mcce.rcompat.explain_mcce`.
+
+1. Write x_explain and x_train as R tables; R's arguments have dots where ours have underscores.
+2. A model of Python's, or an `RModel`, is asked by R through a callback: mcceR calls a function of R, which hands the
+   rows to Python and gets one number for each. A plain R object goes to mcceR as it is, with mcceR's own
+   `predict_model`.
+3. Read the result as DataFrames: mutable columns with x_train's dtypes, fixed ones with x_explain's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from mcce.decision import Interval, resolve_decision
+from mcce.exceptions import InputError, listing
+from mcce.rcompat import MCCEResult
+from mcce.rcompat.columns import check_fixed
+from mcce.rcompat.names import CONTROLS, TREES
+from mcce.rng import RGenerator
+from mcce.schema import Data, as_frame
+from r_bridge.frames import from_r, to_r
+from r_bridge.models import RModel
+from r_bridge.session import Session, session
+from r_bridge.stages import RStages
+
+Scores = Callable[[pd.DataFrame], npt.NDArray[np.float64]]
+TIMES = ("fit.time", "generate.time", "process.time")
+
+
+def explain_mcce(
+    model: Any,
+    x_explain: Data,
+    x_train: Data | None,
+    predict_model: Any = None,
+    fixed_features: str | Iterable[Hashable] | None = None,
+    c_int: Sequence[float] | Interval = (0.5, 1),
+    featuremodel_object: Any = None,
+    fit_autoregressive_model: str = "ctree",
+    fit_decision: bool = True,
+    fit_seed: int | RGenerator | None = None,
+    generate_K: int = 1000,
+    generate_seed: int | None = None,
+    process_measures: Sequence[str] = ("validation", "L0", "L1"),
+    process_return_best_k: int = 1,
+    process_remove_invalid: bool = True,
+    process_sort_by_measures_order: bool = True,
+    return_featuremodel_object: bool = False,
+    return_sim_data: bool = False,
+    timing: bool = True,
+    callback: bool = True,
+    **tree_arguments: Any,
+) -> MCCEResult:
+    """Run mcceR's `explain_mcce` in R.
+
+    Parameters
+    ----------
+    model : object
+        Any model that `mcce.MCCE` takes, an `RModel`, or an R object that mcceR knows itself.
+    predict_model : callable, R function or str, optional
+        A Python function of the model and a frame; an R function of the model and a data.frame, or its code, for a
+        model that is an R object.
+    featuremodel_object : R object, optional
+        From an earlier call here.
+    fit_seed : int, RGenerator or None
+        None goes on with the stream of the R session; an `RGenerator` is taken over by it.
+    generate_seed : int or None
+        None goes on after the fit.
+    callback : bool
+        Whether mcceR calls back into Python for predictions; otherwise its stages run one by one and are handed
+        predictions computed between them. The result is the same.
+    x_explain, x_train, fixed_features, c_int, fit_autoregressive_model, fit_decision, generate_K, process_measures, \
+process_return_best_k, process_remove_invalid, process_sort_by_measures_order, return_featuremodel_object, \
+return_sim_data, timing, **tree_arguments
+        As for `mcce.rcompat.explain_mcce`.
+
+    Returns
+    -------
+    MCCEResult
+        As of `mcce.rcompat.explain_mcce`; `featuremodel_object` is an R object.
+
+    Examples
+    --------
+    >>> import mcce, r_bridge
+    >>> air = mcce.datasets.load_airquality(dropna=True)
+    >>> found = r_bridge.explain_mcce(
+    ...     lambda X: 100 - X["Temp"], air.X.tail(2), air.X.iloc[:-2], fixed_features="Wind", c_int=(0, 25),
+    ...     fit_autoregressive_model="rpart", fit_seed=1, generate_seed=2)  # doctest: +SKIP
+    >>> found.cf  # doctest: +SKIP
+    """
+    r = session()
+    r.need("mcceR", "r_bridge.explain_mcce")
+    factuals, _ = as_frame(x_explain, "x_explain")
+    train = None if x_train is None else as_frame(x_train, "x_train")[0]
+    if train is None and featuremodel_object is None:
+        raise InputError("x_train is None; give the training rows, or a featuremodel_object of an earlier call.")
+    known = factuals if train is None else train
+    fixed = check_fixed(fixed_features, list(known.columns))
+    like = generated_like(known, factuals, fixed)
+    controls = tree_controls(fit_autoregressive_model, tree_arguments)
+    ends = [c_int.low, c_int.high] if isinstance(c_int, Interval) else [float(end) for end in c_int]
+    if isinstance(fit_seed, RGenerator):
+        r.call("set_random_seed", fit_seed.random_seed)
+    measures = [process_measures] if isinstance(process_measures, str) else list(process_measures)
+    fit_seed = None if isinstance(fit_seed, RGenerator) else fit_seed
+    if not callback:
+        stages = RStages(known, factuals, like, by_mccer=True)
+        fit = (fixed, ends, fit_autoregressive_model, bool(fit_decision), fit_seed, controls)
+        options = (measures, bool(process_remove_invalid), int(process_return_best_k))
+        score = score_function(*_as_python(r, model, predict_model), c_int)
+        kept = (return_featuremodel_object, return_sim_data, timing)
+        return _in_stages(stages, score, featuremodel_object, fit, (int(generate_K), generate_seed), options, kept)
+    arguments = {
+        "fixed_features": [str(name) for name in fixed] or None,
+        "c_int": ends,
+        "featuremodel_object": featuremodel_object,
+        "fit.autoregressive_model": fit_autoregressive_model,
+        "fit.decision": bool(fit_decision),
+        "fit.seed": fit_seed,
+        "generate.K": int(generate_K),
+        "generate.seed": generate_seed,
+        "process.measures": measures,
+        "process.return_best_k": int(process_return_best_k),
+        "process.remove_invalid": bool(process_remove_invalid),
+        "process.sort_by_measures_order": bool(process_sort_by_measures_order),
+        "return_featuremodel_object": bool(return_featuremodel_object),
+        "return_sim_data": bool(return_sim_data),
+        "timing": bool(timing),
+    }
+    tables = to_r(factuals), None if train is None else to_r(train)
+    with _asked(r, model, predict_model, c_int, like) as (r_model, r_predict):
+        answer = r.call("mccer_explain", r_model, *tables, r_predict, arguments, fit_autoregressive_model, controls)
+    found = r.parts(answer)
+    return MCCEResult(
+        cf=from_r(found["cf"], like=like),
+        cf_measures=from_r(found["cf_measures"]),
+        fixed_features=tuple(r.strings(found["fixed_features"])) if "fixed_features" in found else (),
+        mutable_features=tuple(r.strings(found["mutable_features"])),
+        time=pd.Series(r.numbers(found["time"]), index=list(TIMES)) if timing else None,
+        featuremodel_object=found.get("featuremodel_object"),
+        sim_data=from_r(found["sim_data"], like=like) if return_sim_data else None,
+    )
+
+
+def score_function(model: Any, predict_model: Any, c_int: Sequence[float] | Interval) -> Scores:
+    """Return a function of the rows that gives the model's scores, read as `mcce.rcompat` reads them."""
+    interval = c_int if isinstance(c_int, Interval) else Interval(c_int[0], c_int[1])
+    asked = model if predict_model is None else lambda rows: predict_model(model, rows)
+    decision = resolve_decision(interval, asked)
+    return lambda rows: np.asarray(decision.ask(rows, "rows from R").scores, dtype=np.float64)
+
+
+def _as_python(r: Session, model: Any, predict_model: Any) -> tuple[Any, Any]:
+    """Return a model and a `predict_model` that can be asked from Python."""
+    if isinstance(model, r.ri.Sexp) and not callable(predict_model):
+        return RModel(model, predict=predict_model), lambda fitted, rows: fitted.score(rows)
+    return model, predict_model
+
+
+def _in_stages(
+    stages: RStages,
+    score: Scores,
+    fitted: Any,
+    fit: tuple[Any, ...],
+    generate: tuple[int, int | None],
+    options: tuple[Any, ...],
+    kept: tuple[bool, bool, bool],
+) -> MCCEResult:
+    """Run mcceR's stages one by one, with predictions computed between them."""
+    begun = [time.perf_counter()]
+    if fitted is None:
+        fitted = stages.fit(score(stages.x_train), *fit)
+    begun.append(time.perf_counter())
+    sim = stages.generate(fitted, *generate)
+    begun.append(time.perf_counter())
+    scores = score(sim)
+    found = stages.process(sim, scores, fitted, *options)
+    begun.append(time.perf_counter())
+    ids = np.repeat(np.arange(1, len(stages.x_explain) + 1), generate[0])
+    numbers = pd.DataFrame({"id_explain": ids, "counterfactual_rank": found.rank}).iloc[found.best]
+    measured = found.measures.add_prefix("measure_").assign(pred=scores).iloc[found.best]
+    measured = pd.concat([numbers, measured[["pred", *measured.columns.drop("pred")]]], axis=1)
+    parts = stages.r.parts(fitted)
+    return MCCEResult(
+        cf=pd.concat([numbers, sim.iloc[found.best]], axis=1).reset_index(drop=True),
+        cf_measures=measured.reset_index(drop=True),
+        fixed_features=tuple(stages.r.strings(parts["fixed_features"])) if "fixed_features" in parts else (),
+        mutable_features=tuple(stages.r.strings(parts["mutable_features"])),
+        time=pd.Series(np.diff(begun), index=list(TIMES)) if kept[2] else None,
+        featuremodel_object=fitted if kept[0] else None,
+        sim_data=pd.concat([pd.Series(ids, name="id_explain"), sim], axis=1) if kept[1] else None,
+    )
+
+
+def tree_controls(engine: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return R's arguments of the trees, flat; `control` of rpart and `controls` of ctree may be a dict of them."""
+    if engine not in TREES:
+        raise InputError(f"fit_autoregressive_model is {engine!r}; mcceR knows {listing(TREES)}.")
+    flat = dict(arguments)
+    return {**(flat.pop(CONTROLS[engine], None) or {}), **flat}
+
+
+def generated_like(x_train: pd.DataFrame, x_explain: pd.DataFrame, fixed: Sequence[Hashable]) -> pd.DataFrame:
+    """Return a frame without rows whose dtypes are those of generated rows."""
+    empty = x_train.iloc[:0]
+    return pd.concat([(x_explain if name in fixed else empty)[[name]].iloc[:0] for name in x_train.columns], axis=1)
+
+
+@contextlib.contextmanager
+def _asked(
+    r: Session, model: Any, predict_model: Any, c_int: Sequence[float] | Interval, like: pd.DataFrame
+) -> Iterator[tuple[Any, Any]]:
+    """Give the model and the `predict_model` that R gets (step 2)."""
+    is_of_r = isinstance(model, r.ri.Sexp)
+    if is_of_r and (predict_model is None or isinstance(predict_model, (str, r.ri.Sexp))):
+        yield model, predict_model
+        return
+    score = score_function(model, predict_model, c_int)
+    with r.callback(lambda _, rows: r.array(score(from_r(rows, like=like)))) as ask:
+        yield model if is_of_r else "a model of Python", ask

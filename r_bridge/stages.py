@@ -1,0 +1,102 @@
+"""mcceR's stages one by one, in R: by mcceR itself or, where it is not installed, by code of our own in R.
+
+The code of our own (``parity.R``) does what mcceR's documentation says, with R's own rpart or party and R's own
+sample(): a comparison with it checks trees, routing, random stream and arithmetic, though not mcceR's text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from r_bridge.frames import from_r, to_r
+from r_bridge.session import Session, session
+
+ENGINES = {"rpart": "rpart", "ctree": "party"}  # the package of R that grows the trees
+
+
+@dataclass(frozen=True)
+class RProcessed:
+    """The measures and ranks of all rows, in their order, and the positions of the best ones, from 0."""
+
+    measures: pd.DataFrame
+    rank: npt.NDArray[np.int64]
+    best: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class RStages:
+    """The three stages in R, on one pair of tables.
+
+    Attributes
+    ----------
+    x_train, x_explain : DataFrame
+    like : DataFrame without rows, with the dtypes of generated rows.
+    by_mccer : whether mcceR runs them, not the code of our own.
+    """
+
+    x_train: pd.DataFrame
+    x_explain: pd.DataFrame
+    like: pd.DataFrame
+    by_mccer: bool
+
+    @property
+    def r(self) -> Session:
+        """The session."""
+        return session()
+
+    def _call(self, stage: str, *values: Any) -> Any:
+        return self.r.call(f"{'mccer' if self.by_mccer else 'own'}_{stage}", *values)
+
+    def fit(
+        self,
+        pred_train: npt.NDArray[np.float64],
+        fixed: Sequence[Hashable],
+        c_int: Sequence[float],
+        engine: str,
+        decision: bool,
+        seed: int | None,
+        controls: Mapping[str, Any],
+    ) -> Any:
+        """Grow the trees; return R's feature model."""
+        names = [str(name) for name in fixed]
+        return self._call(
+            "fit", to_r(self.x_train), pred_train, names or None, list(c_int), engine, decision, seed, dict(controls)
+        )
+
+    def leaves(self, fitted: Any) -> pd.DataFrame:
+        """Return R's number of the leaf of each training row, a column a feature."""
+        found = self.r.parts(self.r.call("training_leaves", fitted))
+        return pd.DataFrame({name: self.r.numbers(part) for name, part in found.items()})
+
+    def generate(self, fitted: Any, K: int, seed: int | None) -> pd.DataFrame:
+        """Generate `K` rows for each factual, those of a factual side by side."""
+        return from_r(self._call("generate", to_r(self.x_explain), fitted, K, seed), like=self.like)
+
+    def process(
+        self,
+        sim: pd.DataFrame,
+        scores: npt.NDArray[np.float64],
+        fitted: Any,
+        measures: Sequence[str],
+        remove_invalid: bool,
+        best_k: int,
+    ) -> RProcessed:
+        """Measure and rank generated rows, and find the best."""
+        arguments = (to_r(sim), scores, to_r(self.x_explain), fitted, list(measures), remove_invalid, best_k)
+        found = self.r.parts(self._call("process", *arguments))
+        measured = {name: self.r.numbers(part) for name, part in self.r.parts(found["measures"]).items()}
+        return RProcessed(
+            measures=pd.DataFrame(measured),
+            rank=self.r.numbers(found["rank"]).astype(np.int64),
+            best=self.r.numbers(found["best"]).astype(np.int64) - 1,
+        )
+
+    def random_seed(self) -> npt.NDArray[np.int64]:
+        """Return the state of R's random stream."""
+        return self.r.numbers(self.r.call("random_seed")).astype(np.int64)
