@@ -24,7 +24,7 @@ _P_VALUES = ("bonferroni", "univariate", "none")
 
 
 class CtreeSampler(LeafDonorSampler):
-    """Draws donors from the leaves of a conditional inference tree (Hothorn, Hornik and Zeileis 2006), as party grows it.
+    """Draws donors from the leaves of a conditional inference tree (Hothorn, Hornik and Zeileis 2006), as party's.
 
     Parameters
     ----------

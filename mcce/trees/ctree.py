@@ -1,7 +1,8 @@
 """Conditional inference trees: unbiased recursive partitioning (Hothorn, Hornik and Zeileis 2006), as party grows them.
 
 1. In a node of at least `min_split` rows test each variable for independence of the response
-   (`mcce.trees.independence`); its criterion is one minus the p-value, adjusted for the number of variables.
+   (`mcce.trees.independence`). Its criterion is one minus the p-value; Bonferroni's adjustment for m variables raises
+   that to the power m.
 2. If the largest criterion is above `mincriterion`, cut on that variable; equal criteria: the larger statistic, then
    the earlier variable. Otherwise the node is a leaf.
 3. Of the cuts that leave `min_leaf` rows (and a share `minprob`) on each side take the one with the largest
@@ -9,29 +10,30 @@
 4. Part the rows and go on with the children. The levels of a tree are grown one after the other, all nodes of a level
    at once; nodes are numbered afterwards, parents first, left before right, as party does.
 
-Responses and predictors: numbers as they are, ordered factors as scores 1, 2, ... (two levels: 0, 1), factors as one 0/1
-column a level.
-A row in which a variable is missing takes no part in the variable's test and cut, and goes to the larger child. A
-variable with fewer than `min_split` values in a node is not tested there, nor counted in the adjustment.
+Responses and predictors: numbers as they are, ordered factors as scores 1, 2, ... (two levels: 0, 1), factors as one
+0/1 column a level. A row in which a variable is missing takes no part in the variable's test and cut, and goes to the
+larger child. A variable with fewer than `min_split` values in a node is not tested there, nor counted in m.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from mcce.exceptions import InputError
 from mcce.schema import Column, Feature, Table
-from mcce.trees import announce_compiling, ctree_kernels, independence
+from mcce.trees import announce_compiling, independence
+from mcce.trees import ctree_kernels as kernels
 from mcce.trees.kernels import LEAF, ROW, SORTED
 from mcce.trees.ranking import Ranking
 from mcce.trees.tree import Floats, Ints, Tree
 
 Statistic = Literal["quadratic", "maximum"]
 PValues = Literal["bonferroni", "univariate", "none"]
+Positions = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class CtreeTree(Tree):
     number : the number of a node in party's order, from 1: parents first, left before right.
     cut : x <= cut goes left, for numbers and the codes of ordered levels; NaN elsewhere.
     cut_statistic : standardised two-sample statistic of the cut; 0 in a leaf.
-    criterion : largest criterion of a node's variables; 0 if it was not tested.
+    criterion : largest criterion of a node's variables; 0 if none was tested.
     statistics, criteria : test statistic and criterion of each node and variable. A variable that was chosen but has no
         admissible cut has criterion minus infinity.
     """
@@ -57,19 +59,46 @@ class CtreeTree(Tree):
 
 
 class _Level(NamedTuple):
-    """The nodes of one level of the tree: what is known of each."""
+    """The nodes of one level of the tree: where their rows are, their tests, their cuts."""
 
-    start: npt.NDArray[np.int64]
-    size: npt.NDArray[np.int64]
+    start: Positions
+    size: Positions
     statistics: Floats
     criteria: Floats
-    chosen: npt.NDArray[np.int64]
+    chosen: Positions
     cut: Floats
     goes_left: npt.NDArray[np.bool_]
     cut_statistic: Floats
     found: npt.NDArray[np.bool_]
-    left_size: npt.NDArray[np.int64]
+    left_size: Positions
     missing_left: npt.NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, start: Positions, size: Positions, columns: kernels.Columns) -> _Level:
+        m, p = start.size, columns.kind.size
+        return cls(
+            start=start,
+            size=size,
+            statistics=np.zeros((m, p)),
+            criteria=np.zeros((m, p)),
+            chosen=np.full(m, LEAF, dtype=np.int64),
+            cut=np.zeros(m),
+            goes_left=np.zeros((m, int(columns.n_levels.max(initial=0))), dtype=np.bool_),
+            cut_statistic=np.zeros(m),
+            found=np.zeros(m, dtype=np.bool_),
+            left_size=np.zeros(m, dtype=np.int64),
+            missing_left=np.zeros(m, dtype=np.bool_),
+        )
+
+
+class _Data(NamedTuple):
+    """What the tree is grown on, and scratch: `rows` are kept node by node, `node_of_row` counts within a level."""
+
+    columns: kernels.Columns
+    response: kernels.Response
+    work: kernels.Work
+    rows: Ints
+    node_of_row: Ints
 
 
 def grow(
@@ -84,203 +113,177 @@ def grow(
     minprob: float = 0.01,
     max_depth: int | None = None,
 ) -> CtreeTree:
-    """Grow a conditional inference tree for `target`, which must not have missing values, on the columns of `given`."""
+    """Grow a conditional inference tree for `target` on the columns of `given`.
+
+    The target must not have missing values. The parameters are those of `mcce.CtreeSampler`, and their defaults those
+    of party's `ctree_control`.
+    """
     if np.isnan(target.values).any():
         raise InputError(f"the target {target.feature.name!r} of a tree has missing values; model them apart.")
     announce_compiling()
-    columns, response = _columns(given), _response(target)
-    n = target.values.size
-    work = _work(n, max(response.n_classes, 1), int(columns.n_levels.max(initial=0)))
-    rows = np.arange(n, dtype=np.int32)
-    node_of_row = np.zeros(n, dtype=np.int32)
-    start, size = np.array([0]), np.array([n])
+    data = _read(given, target)
+    start, size = np.zeros(1, dtype=np.int64), np.array([target.values.size])
     levels: list[_Level] = []
     while start.size:
-        level = _new_level(start, size, columns)
-        _test(level, columns, response, work, rows, min_split, statistic, p_values)
+        level = _Level.of(start, size, data.columns)
+        _test(level, data, min_split, statistic, p_values)
         if max_depth is None or len(levels) < max_depth:
-            waiting = _choose(level, mincriterion)
-            _cut(level, waiting, columns, response, work, rows, node_of_row, min_leaf, minprob)
-            failed = (waiting >= 0) & ~level.found
-            if failed.any():  # step 3: a variable without an admissible cut gives way to one other
-                level.criteria[failed, waiting[failed]] = -np.inf
-                waiting = np.where(failed, _choose(level, mincriterion), -1)
-                _cut(level, waiting, columns, response, work, rows, node_of_row, min_leaf, minprob)
+            chosen = _choose(level, mincriterion)
+            _cut(level, data, chosen, min_leaf, minprob)
+            failed = (chosen != LEAF) & ~level.found
+            if failed.any():  # step 3: the variable gives way to one other
+                level.criteria[failed, chosen[failed]] = -np.inf
+                _cut(level, data, np.where(failed, _choose(level, mincriterion), LEAF), min_leaf, minprob)
         levels.append(level)
-        start, size = _split(level, columns, work, rows, node_of_row)
-    return _assemble(levels, columns, response, work, rows)
+        start, size = _split(level, data)
+    return _assemble(levels, data)
 
 
-def _test(
-    level: _Level,
-    columns: Any,
-    response: Any,
-    work: Any,
-    rows: Ints,
-    min_split: int,
-    statistic: Statistic,
-    p_values: PValues,
-) -> None:
+def _test(level: _Level, data: _Data, min_split: int, statistic: Statistic, p_values: PValues) -> None:
     """Step 1: fill the statistics and criteria of a level's nodes."""
     freedom = np.zeros(level.statistics.shape, dtype=np.int64)
-    ctree_kernels.test_nodes(
-        columns, response, work, rows, level.start, level.size, max(min_split, 2), level.statistics, freedom
-    )
-    for node, j in np.argwhere(freedom == ctree_kernels.UNKNOWN):
-        x, y = _dummies(columns, response, rows[level.start[node] :][: level.size[node]], j)
-        level.statistics[node, j], freedom[node, j] = independence.quadratic(x, y)
-    level.criteria[:] = level.statistics
-    if p_values != "none":
-        tested = freedom != ctree_kernels.UNTESTED
+    kernels.test_nodes(
+        data.columns, data.response, data.work, data.rows, level.start, level.size, max(min_split, 2),
+        level.statistics, freedom,
+    )  # fmt: skip
+    for node, j in np.argwhere(freedom == kernels.UNKNOWN):
+        level.statistics[node, j], freedom[node, j] = independence.quadratic(*_wide(level, data, node, j))
+    tested = freedom != kernels.UNTESTED
+    probability = independence.chi_square(level.statistics, freedom)
+    if statistic == "maximum":
+        np.sqrt(level.statistics, out=level.statistics, where=level.statistics > 0)
+        wide = tested & ((data.columns.kind == kernels.FACTOR) | (data.response.n_classes > 0))
+        for node, j in np.argwhere(wide):
+            level.statistics[node, j], probability[node, j] = independence.maximum(*_wide(level, data, node, j))
+    if p_values == "none":
+        level.criteria[:] = level.statistics
+    else:
         m = tested.sum(axis=1, keepdims=True) if p_values == "bonferroni" else 1
-        level.criteria[:] = np.where(tested, independence.chi_square(level.statistics, freedom) ** m, 0.0)
+        level.criteria[:] = np.where(tested, probability**m, 0.0)
 
 
-def _choose(level: _Level, mincriterion: float) -> npt.NDArray[np.int64]:
-    """Step 2: choose a variable for the nodes that have no cut yet; return it, or -1 for all others."""
+def _wide(level: _Level, data: _Data, node: int, j: int) -> tuple[Floats, Floats]:
+    """Return predictor and response columns of a node's rows, without those in which the predictor is missing."""
+    columns, response = data.columns, data.response
+    rows = data.rows[level.start[node] : level.start[node] + level.size[node]]
+    rows = rows[~np.isnan(columns.matrix[rows, j])]
+    x, y = columns.matrix[rows, j], rows
+    if columns.kind[j] == kernels.FACTOR:
+        wide = x[:, None] == np.arange(columns.n_levels[j])
+    else:
+        wide = x[:, None] + columns.shift[j]
+    if response.n_classes:
+        y = response.labels[rows][:, None] == np.arange(response.n_classes)
+    else:
+        y = response.scores[rows][:, None]
+    return wide.astype(np.float64), y.astype(np.float64)
+
+
+def _choose(level: _Level, mincriterion: float) -> Positions:
+    """Step 2: return the variable to cut each node on, or LEAF."""
     if level.criteria.shape[1] == 0:
-        return level.chosen
+        return np.full(level.start.size, LEAF)
     best = level.criteria.max(axis=1)
     strongest = np.where(level.criteria == best[:, None], level.statistics, -np.inf).argmax(axis=1)
-    waiting = np.where((best > mincriterion) & ~level.found, strongest, -1)
-    level.chosen[:] = np.where(level.found, level.chosen, waiting)
-    return waiting
+    return np.where(best > mincriterion, strongest, LEAF)
 
 
-def _cut(
-    level: _Level,
-    waiting: npt.NDArray[np.int64],
-    columns: Any,
-    response: Any,
-    work: Any,
-    rows: Ints,
-    node_of_row: Ints,
-    min_leaf: int,
-    minprob: float,
-) -> None:
-    """Step 3: cut the waiting nodes on their variables."""
-    if (waiting < 0).all():
+def _cut(level: _Level, data: _Data, chosen: Positions, min_leaf: int, minprob: float) -> None:
+    """Step 3: cut each node on the chosen variable, if there is one and it has an admissible cut."""
+    if (chosen == LEAF).all():
         return
-    ctree_kernels.sort_level(columns, waiting, node_of_row, level.start.copy(), work.ordered)
-    ctree_kernels.cut_nodes(
-        columns,
-        response,
-        work,
-        rows,
-        level.start,
-        level.size,
-        waiting,
-        float(min_leaf),
-        float(minprob),
-        level.cut,
-        level.goes_left,
-        level.cut_statistic,
-        level.found,
-    )
+    kernels.sort_level(data.columns, chosen, data.node_of_row, level.start.copy(), data.work.ordered)
+    kernels.cut_nodes(
+        data.columns, data.response, data.work, data.rows, level.start, level.size, chosen, float(min_leaf),
+        float(minprob), level.cut, level.goes_left, level.cut_statistic, level.found,
+    )  # fmt: skip
+    cut = (chosen != LEAF) & level.found
+    level.chosen[cut] = chosen[cut]
 
 
-def _split(
-    level: _Level, columns: Any, work: Any, rows: Ints, node_of_row: Ints
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Step 4: part the rows of the nodes with a cut; return where the children's rows start, and their numbers."""
-    ctree_kernels.split_nodes(
-        columns,
-        work,
-        rows,
-        level.start,
-        level.size,
-        level.chosen,
-        level.cut,
-        level.goes_left,
-        level.found,
-        level.left_size,
-        level.missing_left,
-        node_of_row,
-    )
-    start, size, left_size = level.start[level.found], level.size[level.found], level.left_size[level.found]
-    pairs = np.stack([start, start + left_size], axis=1), np.stack([left_size, size - left_size], axis=1)
-    return pairs[0].ravel(), pairs[1].ravel()
+def _split(level: _Level, data: _Data) -> tuple[Positions, Positions]:
+    """Step 4: part the rows of the nodes that are cut; return where the children's rows start, and their numbers."""
+    kernels.split_nodes(
+        data.columns, data.work, data.rows, level.start, level.size, level.chosen, level.cut, level.goes_left,
+        level.left_size, level.missing_left, data.node_of_row,
+    )  # fmt: skip
+    start, size, left_size = (part[level.found] for part in (level.start, level.size, level.left_size))
+    starts, sizes = np.stack([start, start + left_size], axis=1), np.stack([left_size, size - left_size], axis=1)
+    return starts.ravel(), sizes.ravel()
 
 
-def _assemble(levels: list[_Level], columns: Any, response: Any, work: Any, rows: Ints) -> CtreeTree:
+def _assemble(levels: list[_Level], data: _Data) -> CtreeTree:
     """Put the levels together: node 0 is the root, the children of a node stand side by side."""
-    level = _Level(*(np.concatenate(parts) for parts in zip(*levels)))
-    found = level.found
-    left = np.where(found, 2 * np.cumsum(found) - 1, 0).astype(np.int32)
-    feature = np.where(found, level.chosen, LEAF).astype(np.int32)
-    by_levels = found & (columns.kind[feature] == ctree_kernels.FACTOR) if columns.kind.size else found
-    n_levels = np.where(by_levels, columns.n_levels[feature] if columns.kind.size else 0, 0)
-    cut = np.where(found & ~by_levels, level.cut, np.nan)
-    threshold = np.where(np.isnan(cut), 0.0, np.nextafter(cut, np.inf))
-    impurity = np.empty(feature.size)
-    ctree_kernels.impurities(response, rows, level.start, level.size, work.moments, impurity)
-    masks = [level.goes_left[node, : n_levels[node]] for node in np.flatnonzero(by_levels)]
+    nodes = _Level(*(np.concatenate(parts) for parts in zip(*levels)))
+    left = np.where(nodes.found, 2 * np.cumsum(nodes.found) - 1, 0).astype(np.int32)
+    n_levels = np.zeros(left.size, dtype=np.int64)  # of the factor that a node is cut on
+    inner = np.flatnonzero(nodes.found)
+    is_factor = data.columns.kind[nodes.chosen[inner]] == kernels.FACTOR
+    n_levels[inner[is_factor]] = data.columns.n_levels[nodes.chosen[inner[is_factor]]]
+    cut = np.where(nodes.found & (n_levels == 0), nodes.cut, np.nan)
+    masks = [nodes.goes_left[node, : n_levels[node]] for node in np.flatnonzero(n_levels)]
+    impurity = np.empty(left.size)
+    kernels.impurities(data.response, data.rows, nodes.start, nodes.size, data.work.moments, impurity)
     return CtreeTree(
-        feature=feature,
-        threshold=threshold,
+        feature=nodes.chosen.astype(np.int32),
+        threshold=np.where(np.isnan(cut), 0.0, np.nextafter(cut, np.inf)),
         left=left,
-        missing_left=level.missing_left,
-        mask_at=np.where(by_levels, np.cumsum(n_levels) - n_levels, -1).astype(np.int32),
-        masks=np.concatenate(masks) if masks else np.empty(0, dtype=np.bool_),
-        start=level.start.astype(np.int32),
-        size=level.size.astype(np.int32),
+        missing_left=nodes.missing_left,
+        mask_at=np.where(n_levels > 0, np.cumsum(n_levels) - n_levels, -1).astype(np.int32),
+        masks=np.concatenate([np.empty(0, dtype=np.bool_), *masks]),
+        start=nodes.start.astype(np.int32),
+        size=nodes.size.astype(np.int32),
         impurity=impurity,
-        donors=rows,
-        number=_numbers(left, [len(one.found) for one in levels]),
+        donors=data.rows,
+        number=_numbers(left, [level.start.size for level in levels]),
         cut=cut,
-        cut_statistic=np.where(found, level.cut_statistic, 0.0),
-        criterion=level.criteria.max(axis=1, initial=0.0),
-        statistics=level.statistics,
-        criteria=level.criteria,
+        cut_statistic=nodes.cut_statistic,
+        criterion=nodes.criteria.max(axis=1, initial=0.0),
+        statistics=nodes.statistics,
+        criteria=nodes.criteria,
     )
 
 
 def _numbers(left: Ints, sizes: list[int]) -> Ints:
-    """Number the nodes from 1, parents first, left before right."""
-    below = np.ones(left.size, dtype=np.int32)
+    """Return the nodes' numbers from 1, parents first, left before right; `sizes`: how many nodes each level has."""
     ends = np.cumsum(sizes)
-    spans = [slice(end - size, end) for end, size in zip(ends, sizes)]
-    for span in reversed(spans):
-        inner = np.flatnonzero(left[span]) + span.start
-        below[inner] += below[left[inner]] + below[left[inner] + 1]
+    inner = [begin + np.flatnonzero(left[begin:end]) for begin, end in zip(ends - sizes, ends)]
+    below = np.ones(left.size, dtype=np.int32)  # nodes of the subtree
+    for nodes in reversed(inner):
+        below[nodes] += below[left[nodes]] + below[left[nodes] + 1]
     number = np.ones(left.size, dtype=np.int32)
-    for span in spans:
-        inner = np.flatnonzero(left[span]) + span.start
-        number[left[inner]] = number[inner] + 1
-        number[left[inner] + 1] = number[inner] + 1 + below[left[inner]]
+    for nodes in inner:
+        number[left[nodes]] = number[nodes] + 1
+        number[left[nodes] + 1] = number[nodes] + 1 + below[left[nodes]]
     return number
 
 
-def _dummies(columns: Any, response: Any, rows: Ints, j: int) -> tuple[Floats, Floats]:
-    """Return predictor and response columns of some rows, without those in which the predictor is missing."""
-    x = columns.matrix[rows, j]
-    known = ~np.isnan(x)
-    x, rows = x[known], rows[known]
-    if columns.kind[j] == ctree_kernels.FACTOR:
-        wide = (x[:, None] == np.arange(columns.n_levels[j])).astype(np.float64)
-    else:
-        wide = x[:, None] + columns.shift[j]
-    if response.n_classes:
-        return wide, (response.labels[rows][:, None] == np.arange(response.n_classes)).astype(np.float64)
-    return wide, response.scores[rows][:, None]
-
-
-def _columns(given: Table) -> Any:
-    is_factor = np.array([f.kind == "categorical" for f in given.features], dtype=bool)
+def _read(given: Table, target: Column) -> _Data:
+    """Return the columns, the response and scratch arrays."""
+    features, n = given.features, target.values.size
     ranking = Ranking.of(given)  # before the next line: what is shared is made under one lock
     orders, slot = given.shared("orders", lambda root: _orders(root, ranking))
-    return ctree_kernels.Columns(
+    columns = kernels.Columns(
         matrix=np.asfortranarray(given.matrix),
-        kind=np.where(is_factor, ctree_kernels.FACTOR, ctree_kernels.NUMBER),
-        n_levels=np.array([f.n_levels for f in given.features], dtype=np.int64),
-        shift=np.array([_first_score(f) for f in given.features], dtype=np.float64),
+        kind=np.array(
+            [kernels.FACTOR if f.kind == "categorical" else kernels.NUMBER for f in features], dtype=np.int64
+        ),
+        n_levels=np.array([f.n_levels for f in features], dtype=np.int64),
+        shift=np.array([_first_score(f) for f in features], dtype=np.float64),
         has_missing=np.isnan(given.matrix).any(axis=0),
         orders=orders,
         slot=slot[list(given.positions)],
     )
+    if target.feature.kind == "categorical":
+        response = kernels.Response(np.empty(0), target.values.astype(np.int32), target.feature.n_levels)
+    else:
+        scores = np.ascontiguousarray(target.values + _first_score(target.feature))
+        response = kernels.Response(scores, np.empty(0, dtype=np.int32), 0)
+    work = kernels.scratch(n, max(response.n_classes, 1), int(columns.n_levels.max(initial=0)))
+    return _Data(columns, response, work, np.arange(n, dtype=np.int32), np.zeros(n, dtype=np.int32))
 
 
-def _orders(table: Table, ranking: Ranking) -> tuple[Ints, npt.NDArray[np.int64]]:
+def _orders(table: Table, ranking: Ranking) -> tuple[Ints, Positions]:
     """Return the rows in the order of each column that has one, equal values in row order, and the columns' places."""
     slot = np.full(len(table.features), -1, dtype=np.int64)
     wanted = [j for j, feature in enumerate(table.features) if feature.kind != "categorical"]
@@ -294,48 +297,6 @@ def _orders(table: Table, ranking: Ranking) -> tuple[Ints, npt.NDArray[np.int64]
     return orders, slot
 
 
-def _response(target: Column) -> Any:
-    if target.feature.kind == "categorical":
-        labels = target.values.astype(np.int32)
-        return ctree_kernels.Response(np.empty(0), labels, target.feature.n_levels)
-    scores = target.values + _first_score(target.feature)
-    return ctree_kernels.Response(np.ascontiguousarray(scores), np.empty(0, dtype=np.int32), 0)
-
-
 def _first_score(feature: Feature) -> float:
-    """Return the score of the lowest level: 1, 2, ... for ordered factors, but 0, 1 if there are two levels."""
+    """Return the score of the lowest level of an ordered factor; two levels are 0 and 1. A number is its own score."""
     return 1.0 if feature.kind == "ordered" and feature.n_levels != 2 else 0.0
-
-
-def _work(n: int, width: int, most_levels: int) -> Any:
-    return ctree_kernels.Work(
-        kept=np.empty(n, dtype=np.int32),
-        spare=np.empty(n, dtype=np.int32),
-        ordered=np.empty(n, dtype=np.int32),
-        rank_of_row=np.empty(n),
-        moments=np.empty((4, width)),
-        linear=np.empty((most_levels + 1, width)),
-        count=np.empty(most_levels + 1),
-        key=np.empty(most_levels + 1),
-        rank=np.empty(most_levels + 1, dtype=np.int64),
-        place=np.empty(most_levels + 2, dtype=np.int64),
-        sort_key=np.empty(n),
-        sort_index=np.empty(n, dtype=np.int32),
-    )
-
-
-def _new_level(start: npt.NDArray[np.int64], size: npt.NDArray[np.int64], columns: Any) -> _Level:
-    m, p = start.size, columns.kind.size
-    return _Level(
-        start=start,
-        size=size,
-        statistics=np.zeros((m, p)),
-        criteria=np.zeros((m, p)),
-        chosen=np.full(m, -1, dtype=np.int64),
-        cut=np.zeros(m),
-        goes_left=np.zeros((m, int(columns.n_levels.max(initial=0))), dtype=np.bool_),
-        cut_statistic=np.zeros(m),
-        found=np.zeros(m, dtype=np.bool_),
-        left_size=np.zeros(m, dtype=np.int64),
-        missing_left=np.zeros(m, dtype=np.bool_),
-    )

@@ -36,6 +36,25 @@ Columns = namedtuple("Columns", "matrix kind n_levels shift has_missing orders s
 Response = namedtuple("Response", "scores labels n_classes")
 Work = namedtuple("Work", "kept spare ordered rank_of_row moments linear count key rank place sort_key sort_index")
 
+
+def scratch(n: int, width: int, most_levels: int) -> Work:
+    """Return room for what the kernels compute on the way: `n` rows, `width` response columns."""
+    return Work(
+        kept=np.empty(n, dtype=np.int32),
+        spare=np.empty(n, dtype=np.int32),
+        ordered=np.empty(n, dtype=np.int32),
+        rank_of_row=np.empty(n),
+        moments=np.empty((4, width)),
+        linear=np.empty((most_levels + 1, width)),
+        count=np.empty(most_levels + 1),
+        key=np.empty(most_levels + 1),
+        rank=np.empty(most_levels + 1, dtype=np.int64),
+        place=np.empty(most_levels + 2, dtype=np.int64),
+        sort_key=np.empty(n),
+        sort_index=np.empty(n, dtype=np.int32),
+    )
+
+
 _inner = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 _entry = njit(nogil=True, error_model="numpy", cache=True)
 
@@ -427,13 +446,13 @@ def _goes_left(x, is_factor, cut, goes_left):
 
 
 @_entry
-def split_nodes(columns, work, rows, start, size, chosen, cut, goes_left, found, left_size, missing_left, node_of_row):
-    """Part the rows of each node that has a cut; number the children 0, 1, ... in `node_of_row`, -1 for leaves."""
+def split_nodes(columns, work, rows, start, size, chosen, cut, goes_left, left_size, missing_left, node_of_row):
+    """Part the rows of each node that is cut; number the children 0, 1, ... in `node_of_row`, -1 for leaves."""
     children = 0
     spare = work.spare
     for node in range(start.size):
         begin, end, j = start[node], start[node] + size[node], chosen[node]
-        if not found[node]:
+        if j < 0:
             for i in range(begin, end):
                 node_of_row[rows[i]] = -1
             continue
