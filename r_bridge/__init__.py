@@ -1,5 +1,11 @@
 """The bridge to R: what needs rpy2 lives here and nowhere else.
 
+1. `RpartSampler`, `PartyCtreeSampler`: conditionals fitted by R, for `mcce.ChainModel` and `mcce.MCCE`.
+2. `RModel`: explain a model that was fitted in R.
+3. `explain_mcce`: mcceR's own call, in R. `check_parity`: the same call in R and here, compared stage by stage, also as
+   the command ``mcce parity``. `compare_samplers`: whether two samplers draw alike, where there is no common seed.
+4. `to_r`, `from_r`: tables across the bridge, value for value.
+
 This package imports `mcce`; `mcce` never imports it. Importing it needs neither R nor rpy2 (``pip install 'mcce[r]'``
 brings the latter); the first call that does says what is missing.
 """

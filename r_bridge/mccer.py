@@ -75,10 +75,8 @@ def explain_mcce(
     callback : bool
         Whether mcceR calls back into Python for predictions; otherwise its stages run one by one and are handed
         predictions computed between them. The result is the same.
-    x_explain, x_train, fixed_features, c_int, fit_autoregressive_model, fit_decision, generate_K, process_measures, \
-process_return_best_k, process_remove_invalid, process_sort_by_measures_order, return_featuremodel_object, \
-return_sim_data, timing, **tree_arguments
-        As for `mcce.rcompat.explain_mcce`.
+    **tree_arguments
+        R's arguments of the trees. These and all other parameters are those of `mcce.rcompat.explain_mcce`.
 
     Returns
     -------

@@ -122,8 +122,7 @@ def check_parity(
 
     Parameters
     ----------
-    model, x_explain, x_train, predict_model, fixed_features, c_int, fit_autoregressive_model, fit_decision, \
-generate_K, process_measures, process_return_best_k, process_remove_invalid, **tree_arguments
+    model, x_explain, x_train, predict_model, fixed_features, c_int
         As for `mcce.rcompat.explain_mcce`.
     fit_seed : int
         R's seed before fitting.
@@ -131,6 +130,8 @@ generate_K, process_measures, process_return_best_k, process_remove_invalid, **t
         R's seed before generating; None goes on after the fit.
     use_mccer : bool or None
         Whether mcceR runs R's side; None: if it is installed.
+    **tree_arguments
+        R's arguments of the trees. These and all other parameters are those of `mcce.rcompat.explain_mcce`.
 
     Returns
     -------

@@ -25,13 +25,15 @@ def read_column(r: Session, vector: Any, name: str) -> pd.Series[Any]:
     classes = classes_of(r, vector)
     if "factor" in classes:
         codes = r.numbers(vector).astype(np.int64)
-        levels = pd.Index(r.strings(vector.do_slot("levels")), dtype="str")
+        levels = pd.Index(r.strings(vector.do_slot("levels")))
         codes = np.where(codes == NA_INTEGER, 0, codes) - 1
         return pd.Series(pd.Categorical.from_codes(codes, levels, ordered="ordered" in classes))
     if {"Date", "POSIXct", "difftime"} & set(classes):
         return _read_dates(r, vector, classes)
     if isinstance(vector, r.ri.StrSexpVector):
-        return pd.Series([None if v is r.ri.NA_Character else str(v) for v in vector], dtype="str")
+        texts = [None if v is r.ri.NA_Character else str(v) for v in vector]
+        # pandas infers its type of text from a text; without any it has to be told
+        return pd.Series(["", *texts]).iloc[1:].reset_index(drop=True)
     if isinstance(vector, r.ri.FloatSexpVector):
         return pd.Series(r.numbers(vector), dtype=np.float64)
     if isinstance(vector, (r.ri.IntSexpVector, r.ri.BoolSexpVector)):
@@ -82,7 +84,7 @@ def restore_column(column: pd.Series[Any], like: pd.Series[Any], name: str) -> p
         if is_dated(dtype):
             return _restore_dates(column, missing, dtype)
         if isinstance(column.dtype, pd.CategoricalDtype):
-            column = column.astype("str" if not ptypes.is_bool_dtype(dtype) else object)
+            column = column.astype(object)
             column = column.map({"TRUE": True, "FALSE": False}) if ptypes.is_bool_dtype(dtype) else column
         if ptypes.is_object_dtype(dtype):
             gone = like[like.isna()]

@@ -10,7 +10,7 @@ import pandas as pd
 from pandas.api import types as ptypes
 
 from mcce.dtypes import EXACT, is_dated, is_number, to_ticks
-from mcce.exceptions import InputError, listing
+from mcce.exceptions import InputError, listing, spell
 from mcce.models import is_number as is_real
 from r_bridge.columns import DAY, MICROSECONDS, NA_INTEGER, RColumn, text_of, texts_of, unit_of
 from r_bridge.session import Session
@@ -132,7 +132,7 @@ def _write_factor(
     if unknown.any():
         first, row = column[unknown].iloc[0], column.index[unknown][0]
         raise InputError(
-            f"column {name!r} holds the level {first!r} (row {row!r}), unknown to R (known: "
+            f"column {name!r} holds the level {spell(first)} (row {spell(row)}), unknown to R (known: "
             f"{listing(levels)}). Leave the row out, or fit with it."
         )
     written[missing] = NA_INTEGER

@@ -136,7 +136,11 @@ def test_levels_are_matched_by_number_where_r_spells_them_otherwise(r):
     ("frame", "columns", "message"),
     [
         ({"x": ["a", "new"]}, {"x": RColumn("factor", ("a",))}, r"'x' holds the level 'new' \(row 1\), unknown to R"),
-        ({"x": ["a", "b"]}, {"x": RColumn("numeric")}, "'x' has dtype str .character in R's terms.*R expects numeric"),
+        (
+            {"x": ["a", "b"]},
+            {"x": RColumn("numeric")},
+            r"'x' has dtype (str|object) .character in R's terms.*R expects numeric",
+        ),
         ({"x": [2**60, 1]}, None, "'x' holds integers beyond 2\\*\\*53"),
         ({"x": [1j, 2j]}, None, "'x' has dtype complex128, which R has no type for"),
         ({"x": pd.Series([1, "a"], dtype=object)}, None, "'x' has dtype object with mixed-integer values"),
