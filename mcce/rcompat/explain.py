@@ -1,0 +1,215 @@
+"""mcceR's call: the three stages in a row, with R's stream running through them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mcce.decision import Decision, Interval, resolve_decision
+from mcce.exceptions import InputError, spell
+from mcce.models import is_number, name_of
+from mcce.rcompat.columns import DECISION, RESULT_COLUMNS, check_count, check_fixed, check_names, check_present
+from mcce.rcompat.fit import FeatureModel, fit_autoregressive
+from mcce.rcompat.generate import generate
+from mcce.rcompat.names import translate
+from mcce.rcompat.process import check_measures, process
+from mcce.rng import RGenerator
+from mcce.schema import Data, as_frame
+
+Seed = int | np.integer[Any] | RGenerator | None
+
+
+@dataclass(frozen=True)
+class MCCEResult:
+    """What mcceR's `explain_mcce` returns.
+
+    Attributes
+    ----------
+    cf : DataFrame
+        The counterfactuals: `id_explain` (row of x_explain, from 1), `counterfactual_rank`, and the features.
+    cf_measures : DataFrame
+        For the same rows `id_explain`, `counterfactual_rank`, `pred`, and `measure_...` for each measure.
+    fixed_features, mutable_features : tuple
+        Names; `decision` is the last of the fixed ones where it was used.
+    time : Series or None
+        Seconds: `fit.time`, `generate.time`, `process.time` (None with timing=False).
+    featuremodel_object : FeatureModel or None
+        With return_featuremodel_object=True: the fitted trees, to be passed to another call.
+    sim_data : DataFrame or None
+        With return_sim_data=True: every generated row, `id_explain` first.
+    """
+
+    cf: pd.DataFrame
+    cf_measures: pd.DataFrame
+    fixed_features: tuple[Hashable, ...]
+    mutable_features: tuple[Hashable, ...]
+    time: pd.Series[float] | None = None
+    featuremodel_object: FeatureModel | None = None
+    sim_data: pd.DataFrame | None = None
+
+    def __repr__(self) -> str:
+        return self.cf.to_string(index=False, float_format="{:.4g}".format)
+
+
+def explain_mcce(
+    model: Any,
+    x_explain: Data,
+    x_train: Data | None,
+    predict_model: Callable[[Any, Any], Any] | None = None,
+    fixed_features: str | Iterable[Hashable] | None = None,
+    c_int: Sequence[float] | Interval = (0.5, 1),
+    featuremodel_object: FeatureModel | None = None,
+    fit_autoregressive_model: str = "ctree",
+    fit_decision: bool = True,
+    fit_seed: Seed = None,
+    generate_K: int = 1000,
+    generate_seed: Seed = None,
+    process_measures: Sequence[str] = ("validation", "L0", "L1"),
+    process_return_best_k: int = 1,
+    process_remove_invalid: bool = True,
+    process_sort_by_measures_order: bool = True,
+    return_featuremodel_object: bool = False,
+    return_sim_data: bool = False,
+    timing: bool = True,
+    **tree_arguments: Any,
+) -> MCCEResult:
+    """Explain predictions as mcceR's `explain_mcce` does: with the same seeds, the same numbers.
+
+    Parameters
+    ----------
+    model : object
+        The model: anything that `mcce.MCCE` takes, or what `predict_model` takes as its first argument.
+    x_explain, x_train : DataFrame or array
+        Factuals and training rows. Factors are category columns; integers, doubles and logicals keep their types.
+    predict_model : callable, optional
+        A function of the model and a frame that returns one number for each row.
+    fixed_features : str or list, optional
+        Features that may not change.
+    c_int : pair of numbers
+        The wanted predictions, both ends included. An `Interval` can say of which class the score is.
+    featuremodel_object : FeatureModel, optional
+        From an earlier call; x_train, fixed_features, c_int and everything about the fit are then taken from it.
+    fit_autoregressive_model : {"ctree", "rpart"}
+    fit_decision : bool
+        Whether the trees condition on the decision.
+    fit_seed, generate_seed : int, RGenerator or None
+        R's seeds. A `generate_seed` of None goes on after the fit. A `fit_seed` of None is a fresh one, where R would
+        go on with its session's stream: to do that, give an `RGenerator`.
+    generate_K : int
+        Rows generated for each factual.
+    process_measures : sequence of {"validation", "L0", "L1", "L2", "gower"}
+        In the order in which they sort.
+    process_return_best_k : int
+        Counterfactuals for each factual, at most.
+    process_remove_invalid : bool
+        Whether rows without the wanted prediction are dropped.
+    process_sort_by_measures_order : bool
+        Without effect, as in mcceR: rows are always sorted.
+    return_featuremodel_object, return_sim_data, timing : bool
+        What the result holds besides.
+    **tree_arguments
+        R's arguments of `rpart.control` or `ctree_control`: cp, minsplit, minbucket, maxdepth, xval, mincriterion, ...
+
+    Returns
+    -------
+    MCCEResult
+
+    Examples
+    --------
+    >>> from mcce import datasets, rcompat
+    >>> air = datasets.load_airquality()
+    >>> found = rcompat.explain_mcce(
+    ...     air.model, air.X.tail(2), air.X.iloc[:-2], fixed_features="Wind", c_int=(-float("inf"), 25),
+    ...     fit_autoregressive_model="rpart", fit_seed=1, generate_seed=2, generate_K=100)
+    >>> found.cf["counterfactual_rank"].tolist()
+    [1, 1]
+    """
+    measures = check_measures(process_measures)
+    check_count(generate_K, "generate_K")
+    check_count(process_return_best_k, "process_return_best_k")
+    decision = _decision(model, predict_model, c_int)
+    reseeded = None if generate_seed is None else _stream(generate_seed)
+    factuals, array_dtype = as_frame(x_explain, "x_explain")
+    if featuremodel_object is not None:
+        fitted, rng = featuremodel_object, RGenerator(None)
+    elif x_train is None:
+        raise InputError("x_train is None; give the training rows, or a featuremodel_object of an earlier call.")
+    else:
+        frame, array_dtype = as_frame(x_train, "x_train")
+        own = [DECISION] if fit_decision else []
+        check_names(frame.columns, [*own, *RESULT_COLUMNS, *(f"measure_{name}" for name in measures)])
+        check_present(factuals, frame.columns, "x_explain")
+        check_fixed(fixed_features, list(frame.columns))
+        translate(fit_autoregressive_model, tree_arguments)  # a misspelt argument shows before the model is asked
+        rng = _stream(fit_seed)
+        fitted = fit_autoregressive(
+            frame,
+            decision.ask(_handed(frame, array_dtype), "the training rows").scores,
+            fixed_features,
+            _ends(c_int),
+            fit_autoregressive_model,
+            fit_decision,
+            rng,
+            **tree_arguments,
+        )
+    simulated = generate(factuals, fitted, generate_K, reseeded or rng)
+    scores = decision.ask(_handed(simulated.frame, array_dtype), "the generated rows").scores
+    found = process(simulated, scores, measures, process_remove_invalid, process_return_best_k)
+    seconds = {
+        "fit.time": fitted.seconds if featuremodel_object is None else 0.0,
+        "generate.time": simulated.seconds,
+        "process.time": found.seconds,
+    }
+    return MCCEResult(
+        cf=found.cf,
+        cf_measures=found.cf_measures,
+        fixed_features=fitted.fixed_features,
+        mutable_features=fitted.mutable_features,
+        time=pd.Series(seconds) if timing else None,
+        featuremodel_object=fitted if return_featuremodel_object else None,
+        sim_data=simulated.with_ids() if return_sim_data else None,
+    )
+
+
+def _decision(
+    model: Any, predict_model: Callable[[Any, Any], Any] | None, c_int: Sequence[float] | Interval
+) -> Decision:
+    """Tie c_int to whom to ask: the model, or `predict_model` with the model as its first argument."""
+    interval = c_int if isinstance(c_int, Interval) else Interval(*_ends(c_int))
+    if predict_model is None:
+        return resolve_decision(interval, model)
+    if not callable(predict_model):
+        raise InputError(
+            f"predict_model is a {type(predict_model).__name__}; give a function of the model and a frame, or None."
+        )
+
+    def asked(frame: Any) -> Any:
+        return predict_model(model, frame)
+
+    asked.__name__ = name_of(predict_model)
+    return resolve_decision(interval, asked)
+
+
+def _ends(c_int: Sequence[float] | Interval) -> tuple[float, float]:
+    """Return the two ends; mcceR's interval is closed."""
+    if isinstance(c_int, Interval):
+        if c_int.closed != "both":
+            raise InputError(f"c_int is {c_int}; mcceR's interval includes both ends: use closed='both'.")
+        return c_int.low, c_int.high
+    ends = list(c_int) if isinstance(c_int, (Sequence, np.ndarray)) and not isinstance(c_int, str) else []
+    if len(ends) != 2 or not all(map(is_number, ends)) or not ends[0] <= ends[1]:
+        raise InputError(f"c_int is {spell(c_int)}; give two numbers, the lower one first, inf for no bound.")
+    return float(ends[0]), float(ends[1])
+
+
+def _stream(seed: Seed) -> RGenerator:
+    return seed if isinstance(seed, RGenerator) else RGenerator(seed)
+
+
+def _handed(frame: pd.DataFrame, array_dtype: Any) -> Any:
+    """Return what the model is asked on: an array if x_train was one."""
+    return frame if array_dtype is None else frame.to_numpy(dtype=array_dtype)

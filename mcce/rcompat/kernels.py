@@ -1,0 +1,112 @@
+# mypy: disable-error-code="no-untyped-def"
+"""What runs over every generated row: leaves counted and dealt out, measures, ranks."""
+
+import math
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def count_leaves(leaf, count, order):
+    """Count the rows of each leaf; write the leaves in order of first appearance and return how many they are."""
+    seen = 0
+    for i in range(leaf.size):
+        node = leaf[i]
+        if count[node] == 0:
+            order[seen] = node
+            seen += 1
+        count[node] += 1
+    return seen
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def deal(leaf, place, drawn, out):
+    """Give each row the next value drawn for its leaf; `place` is where these begin, and moves on."""
+    for i in range(leaf.size):
+        node = leaf[i]
+        out[i] = drawn[place[node]]
+        place[node] += 1
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def count_changes(rows, factuals, K, out):
+    """L0: how many columns differ from the factual's; K rows a factual."""
+    for j in range(rows.shape[1]):
+        for f in range(factuals.shape[0]):
+            x = factuals[f, j]
+            for i in range(f * K, (f + 1) * K):
+                out[i] += rows[i, j] != x
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def sum_steps(rows, factuals, K, is_number, squared, out):
+    """L1 or, squared, L2: columns at even and at odd places summed apart, then added. A changed level is one step."""
+    odd = np.empty(K)
+    for f in range(factuals.shape[0]):
+        even = out[f * K : (f + 1) * K]
+        even[:] = 0.0
+        odd[:] = 0.0
+        for j in range(rows.shape[1]):
+            x = factuals[f, j]
+            side = odd if j % 2 else even
+            for i in range(K):
+                d = rows[f * K + i, j]
+                step = abs(x - d) if is_number[j] else 1.0 * (d != x)
+                side[i] += step * step if squared else step
+        for i in range(K):
+            total = even[i] + odd[i]
+            even[i] = math.sqrt(total) if squared else total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def sum_gower(rows, factuals, K, role, span, same, out):
+    """Gower as mcceR has it: numbers over the range of the candidates, one for each *equal* factor level."""
+    for j in range(rows.shape[1]):
+        for f in range(factuals.shape[0]):
+            x = factuals[f, j]
+            for i in range(f * K, (f + 1) * K):
+                if role[j] == 1:
+                    out[i] += abs(x - rows[i, j]) / span[j]
+                elif role[j] == 0:
+                    same[i] += rows[i, j] == x
+    for i in range(out.size):
+        out[i] += same[i]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def sort_within(keys, K, order):
+    """Sort the K rows of each factual by the columns of `keys`, the first one first; ties keep their order.
+
+    A merge sort of row numbers: NaN is equal to everything, as where a whole factual has none other.
+    """
+    spare = np.empty(K, dtype=order.dtype)
+    for begin in range(0, order.size, K):
+        width = 1
+        for i in range(K):
+            order[begin + i] = begin + i
+        while width < K:
+            for low in range(0, K, 2 * width):
+                middle = min(low + width, K)
+                high = min(low + 2 * width, K)
+                a = low
+                b = middle
+                for i in range(low, high):
+                    take_right = False
+                    if a >= middle:
+                        take_right = True
+                    elif b < high:
+                        for m in range(keys.shape[1]):
+                            left = keys[order[begin + a], m]
+                            right = keys[order[begin + b], m]
+                            if left != right and left == left and right == right:
+                                take_right = right < left
+                                break
+                    if take_right:
+                        spare[i] = order[begin + b]
+                        b += 1
+                    else:
+                        spare[i] = order[begin + a]
+                        a += 1
+            order[begin : begin + K] = spare
+            width *= 2

@@ -1,0 +1,157 @@
+"""R's names and ours: one table for the call, one for the arguments of the trees.
+
+The call's arguments have R's names with dots as underscores (`generate.K` is `generate_K`). Arguments of the trees keep
+R's names here and are translated for `mcce.trees`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mcce.exceptions import InputError, did_you_mean, spell, spell_all
+
+
+@dataclass(frozen=True)
+class Name:
+    """One parameter: as R spells it, and as mcce does (None: it has none)."""
+
+    r: str
+    mcce: str | None
+
+    @property
+    def here(self) -> str:
+        """Spelling in `explain_mcce`: R's, dots as underscores."""
+        return self.r.replace(".", "_")
+
+
+CALL = (
+    Name("model", "model"),
+    Name("x_explain", "X"),
+    Name("x_train", "X"),
+    Name("predict_model", None),  # mcce.MCCE takes a function as the model itself
+    Name("fixed_features", "fixed"),
+    Name("c_int", "decision"),
+    Name("featuremodel_object", None),  # a fitted mcce.MCCE explains again and again
+    Name("fit.autoregressive_model", "sampler"),
+    Name("fit.decision", "condition_on_decision"),
+    Name("fit.seed", "random_state"),
+    Name("generate.K", "n_samples"),
+    Name("generate.seed", "random_state"),
+    Name("process.measures", None),  # mcce.MCCE ranks by L0, then Gower, then the draw
+    Name("process.return_best_k", "n_counterfactuals"),
+    Name("process.remove_invalid", None),
+    Name("process.sort_by_measures_order", None),
+    Name("return_featuremodel_object", None),
+    Name("return_sim_data", None),
+    Name("timing", None),
+)
+
+RPART = (
+    Name("minsplit", "min_split"),
+    Name("minbucket", "min_leaf"),
+    Name("cp", "cp"),
+    Name("maxdepth", "max_depth"),
+    Name("maxcompete", "max_compete"),
+    Name("maxsurrogate", "max_surrogate"),
+    Name("xval", None),  # the tree does not depend on it, the random stream does
+)
+
+CTREE = (
+    Name("teststat", "statistic"),
+    Name("testtype", "p_values"),
+    Name("mincriterion", "mincriterion"),
+    Name("minsplit", "min_split"),
+    Name("minbucket", "min_leaf"),
+    Name("maxdepth", "max_depth"),
+)
+
+TREES = {"ctree": CTREE, "rpart": RPART}
+CONTROLS = {"ctree": "controls", "rpart": "control"}  # the argument in which R takes them as one list
+VALUES = {
+    "teststat": {"quad": "quadratic", "max": "maximum"},
+    "testtype": {"Bonferroni": "bonferroni", "Univariate": "univariate", "Teststatistic": "none"},
+}
+
+
+@dataclass(frozen=True)
+class TreeArguments:
+    """What the trees are grown with, and whether each fit takes a permutation from the stream."""
+
+    engine: str
+    grow: dict[str, Any]
+    permutes: bool
+
+
+def translate(engine: str, given: Mapping[str, Any]) -> TreeArguments:
+    """Translate R's arguments of the trees; an unknown one is an error."""
+    if engine not in TREES:
+        raise InputError(
+            f"fit_autoregressive_model is {spell(engine)}; mcceR knows {spell_all(TREES)}: "
+            f"{did_you_mean(engine, TREES)}"
+        )
+    arguments = dict(given)
+    control = arguments.pop(CONTROLS[engine], None) or {}
+    if not isinstance(control, Mapping):
+        raise InputError(f"{CONTROLS[engine]} is a {type(control).__name__}; give a dict of R's names and values.")
+    arguments = {**control, **arguments}
+    names = {name.r: name for name in TREES[engine]}
+    for r in arguments:
+        if r not in names:
+            raise InputError(
+                f"{r!r} is no argument of explain_mcce and none of the trees of {engine} that are supported here "
+                f"({', '.join(names)}); {did_you_mean(r, [*names, *(name.here for name in CALL)])}"
+            )
+    if engine == "rpart":
+        return _rpart_arguments(arguments)
+    return _ctree_arguments(arguments)
+
+
+def _rpart_arguments(given: dict[str, Any]) -> TreeArguments:
+    grow = {
+        "min_split": _whole(given, "minsplit", 20, 0) if "minsplit" in given else None,  # one alone sets the other
+        "min_leaf": _whole(given, "minbucket", 7, 1) if "minbucket" in given else None,
+        "cp": _number(given, "cp", 0.01),
+        "max_depth": _whole(given, "maxdepth", 30, 1, 30),
+        "max_compete": _whole(given, "maxcompete", 4, 0),
+        "max_surrogate": _whole(given, "maxsurrogate", 5, 0),
+    }
+    return TreeArguments("rpart", grow, permutes=_whole(given, "xval", 10, 0) > 0)
+
+
+def _ctree_arguments(given: dict[str, Any]) -> TreeArguments:
+    grow = {
+        "statistic": _choice(given, "teststat", "quad"),
+        "p_values": _choice(given, "testtype", "Bonferroni"),
+        "mincriterion": _number(given, "mincriterion", 0.95),
+        "min_split": _whole(given, "minsplit", 20, 0),
+        "min_leaf": _whole(given, "minbucket", 7, 1),
+        "max_depth": _whole(given, "maxdepth", 0, 0) or None,  # 0 is R's word for no limit
+    }
+    return TreeArguments("ctree", grow, permutes=False)
+
+
+def _whole(given: dict[str, Any], name: str, default: int, low: int, high: int | None = None) -> int:
+    value = given.get(name, default)
+    is_whole = isinstance(value, (int, np.integer, float, np.floating)) and not isinstance(value, bool)
+    if not is_whole or value != value // 1 or value < low or (high is not None and value > high):
+        upper = "" if high is None else f" and at most {high}"
+        raise InputError(f"{name} is {spell(value)}; it must be a whole number of at least {low}{upper}.")
+    return int(value)
+
+
+def _number(given: dict[str, Any], name: str, default: float) -> float:
+    value = given.get(name, default)
+    if not isinstance(value, (int, np.integer, float, np.floating)) or isinstance(value, bool) or value != value:
+        raise InputError(f"{name} is {spell(value)}; it must be a number.")
+    return float(value)
+
+
+def _choice(given: dict[str, Any], name: str, default: str) -> str:
+    value = given.get(name, default)
+    if value not in VALUES[name]:
+        raise InputError(f"{name} is {spell(value)}; supported here: {spell_all(VALUES[name])}.")
+    return VALUES[name][value]
