@@ -7,15 +7,18 @@ cell exactly or both are missing, as in the measure L0.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from mcce.changes import differs, directions, typical_change
 from mcce.exceptions import InputError, spell_all
-from mcce.html import Shown, html_table
+from mcce.html import Shown, html_table, result_page
 from mcce.plots import change_plot, changes_plot, fold, value_pair, value_text
 
 if TYPE_CHECKING:
@@ -127,10 +130,10 @@ class Counterfactuals:
         times = changed.sum(axis=0)
         table = pd.DataFrame({"times": times, "share": times / n}, index=self.frame.columns)
         table["fixed"] = table.index.isin(self.fixed)
-        steps = [_direction(before.iloc[:, j], after.iloc[:, j], changed[:, j]) for j in range(changed.shape[1])]
+        steps = [directions(before.iloc[:, j], after.iloc[:, j], changed[:, j]) for j in range(changed.shape[1])]
         for part, sign in (("up", 1), ("down", -1), ("other", 0)):
             table[part] = [float((step[c] == sign).sum() / n) for step, c in zip(steps, changed.T)]
-        table["note"] = [_typical(before.iloc[c, j], after.iloc[c, j]) for j, c in enumerate(changed.T)]
+        table["note"] = [typical_change(before.iloc[c, j], after.iloc[c, j]) for j, c in enumerate(changed.T)]
         return table.rename_axis("feature").sort_values("times", ascending=False, kind="stable")
 
     def to_frame(self) -> pd.DataFrame:
@@ -208,6 +211,42 @@ class Counterfactuals:
         n_explained = int(self._is_best().sum())
         return changes_plot(self.changed_features(), n_explained, fixed=self.fixed, ax=ax)
 
+    def to_html(
+        self,
+        path: str | PathLike[str] | None = None,
+        *,
+        title: str = "Counterfactuals",
+        intro: str | Sequence[str] = (),
+        examples: Counterfactuals | None = None,
+        diagnostics: Any = None,
+    ) -> Path | str:
+        """Write the result as one page for a browser that needs nothing else: words, pictures, table, settings.
+
+        Parameters
+        ----------
+        path : str or path, optional
+            Where to write it. Without it the page is returned.
+        title : str
+        intro : str or sequence of str
+            Paragraphs that say what it is about.
+        examples : Counterfactuals, optional
+            Where the words and pictures come from; by default the first explained factuals of this result.
+        diagnostics : Diagnostics, optional
+            What `MCCE.diagnose` returned.
+
+        Returns
+        -------
+        Path or str
+            The file written, or the page.
+        """
+        paragraphs = [intro] if isinstance(intro, str) else list(intro)
+        page = result_page(self, title, paragraphs, self if examples is None else examples, diagnostics)
+        if path is None:
+            return page
+        target = Path(path)
+        target.write_text(page, encoding="utf-8")
+        return target
+
     def __repr__(self) -> str:
         lines = [self._headline(), ""]
         shown = self.measures.iloc[:ROWS_PRINTED]
@@ -226,9 +265,13 @@ class Counterfactuals:
         return "\n".join(lines + self._reasons())
 
     def _repr_html_(self) -> str:
+        return self.html_table(FACTUALS_SHOWN)
+
+    def html_table(self, n_factuals: int) -> str:
+        """Return the table of the first explained factuals as HTML, changed cells marked."""
         factual_of_row = self._row_of_factual()
         explained = list(dict.fromkeys(factual_of_row.tolist()))
-        chosen = [np.flatnonzero(factual_of_row == f)[:RANKS_SHOWN] for f in explained[:FACTUALS_SHOWN]]
+        chosen = [np.flatnonzero(factual_of_row == f)[:RANKS_SHOWN] for f in explained[:n_factuals]]
         rows = np.concatenate([np.array([], dtype=np.intp), *chosen])
         before, changed = self._compare(rows)
         return html_table(
@@ -244,7 +287,7 @@ class Counterfactuals:
                 headline=self._headline().splitlines(),
                 reasons=self._reasons(),
                 n_more_rows=len(self) - len(rows),
-                n_more_factuals=max(len(explained) - FACTUALS_SHOWN, 0),
+                n_more_factuals=max(len(explained) - n_factuals, 0),
             )
         )
 
@@ -259,7 +302,7 @@ class Counterfactuals:
         """Return the factuals of some rows of `frame`, and which of the cells differ from them."""
         before = self.factuals[self.frame.columns].iloc[self._row_of_factual()[rows]].reset_index(drop=True)
         after = self.frame.iloc[rows].reset_index(drop=True)
-        changed = [_differs(before[name], after[name]) for name in self.frame.columns]
+        changed = [differs(before[name], after[name]) for name in self.frame.columns]
         return before, np.column_stack(changed) if changed else np.zeros((len(rows), 0), dtype=bool)
 
     def _changes_of(self, row: int) -> list[tuple[str, str, str]]:
@@ -306,52 +349,3 @@ class Counterfactuals:
         """One line for each reason why factuals stayed unexplained."""
         groups = self.unexplained.groupby("reason", sort=False).groups.items()
         return [f"not explained, {reason}: {spell_all(ids)}" for reason, ids in groups]
-
-
-def _differs(before: pd.Series[Any], after: pd.Series[Any]) -> NDArray[np.bool_]:
-    """Return which cells differ: not equal, or missing on one side only."""
-    old, new = (s.astype(object) if isinstance(s.dtype, pd.CategoricalDtype) else s for s in (before, after))
-    old_missing, new_missing = old.isna().to_numpy(), new.isna().to_numpy()
-    differs: NDArray[np.bool_] = old_missing != new_missing
-    present = ~(old_missing | new_missing)
-    differs[present] = (old[present] != new[present]).to_numpy(dtype=bool)
-    return differs
-
-
-def _direction(before: pd.Series[Any], after: pd.Series[Any], changed: NDArray[np.bool_]) -> NDArray[np.int8]:
-    """Return 1 where an ordered value rises, -1 where it falls, 0 where there is no order or a value is missing."""
-    old, new = before.reset_index(drop=True), after.reset_index(drop=True)
-    step = np.zeros(len(old), dtype=np.int8)
-    if isinstance(old.dtype, pd.CategoricalDtype):
-        if not old.dtype.ordered:
-            return step
-        codes = {level: code for code, level in enumerate(old.dtype.categories)}
-        old, new = old.astype(object).map(codes), new.astype(object).map(codes)
-    elif not _has_order(old):
-        return step
-    known = changed & ~(old.isna() | new.isna()).to_numpy(dtype=bool)
-    step[known] = np.where((new[known] > old[known]).to_numpy(dtype=bool), 1, -1)
-    return step
-
-
-def _has_order(column: pd.Series[Any]) -> bool:
-    types = pd.api.types
-    is_number = types.is_numeric_dtype(column.dtype) and not types.is_bool_dtype(column.dtype)
-    return is_number or types.is_datetime64_any_dtype(column.dtype) or types.is_timedelta64_dtype(column.dtype)
-
-
-def _typical(before: pd.Series[Any], after: pd.Series[Any]) -> str:
-    """Return the median step of numbers, the most frequent new value of anything else, in words."""
-    if not len(after):
-        return ""
-    old, new = before.reset_index(drop=True), after.reset_index(drop=True)
-    types = pd.api.types
-    if types.is_numeric_dtype(new.dtype) and not types.is_bool_dtype(new.dtype):
-        step = (new.astype("Float64") - old.astype("Float64")).dropna()
-        return f"median {'+' if step.median() > 0 else ''}{value_text(float(step.median()), 3)}" if len(step) else ""
-    if _has_order(new):
-        steps = pd.to_timedelta((new - old).dropna())
-        days = steps.dt.total_seconds().median() / 86_400
-        return "" if pd.isna(days) else f"median {'+' if days > 0 else ''}{value_text(float(days), 3)} days"
-    counts = new.astype(object).map(value_text).value_counts()
-    return f"mostly to {counts.index[0]}" if len(counts) > 1 else f"to {counts.index[0]}"

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from mcce.cli.console import DONE, aligned, positive_integer, wrap
-from mcce.cli.report import draw_picture, make_page
 from mcce.counterfactuals import Counterfactuals
 from mcce.datasets import load_loans
 from mcce.decision import Interval
 from mcce.explainer import MCCE
+from mcce.html import as_png
 from mcce.plots import value_text
 
 DRAWS = 10_000  # for each customer
@@ -58,8 +58,8 @@ def run_demo(arguments: argparse.Namespace) -> int:
     ways = [one.sentence("customer 1", rank) for rank in one.frame.index.get_level_values("rank")]
     arguments.out.mkdir(parents=True, exist_ok=True)
     picture, page = arguments.out / "mcce-demo.png", arguments.out / "mcce-demo.html"
-    picture.write_bytes(draw_picture(one))
-    page.write_text(make_page("Why was the loan refused?", story, ways, picture.read_bytes(), many), "utf-8")
+    picture.write_bytes(as_png(lambda ax: one.plot(ax=ax), 7, 1.7 + 0.45 * max(int(one.measures["L0"].iloc[0]), 1)))
+    many.to_html(page, title="Why was the loan refused?", intro=story, examples=one)
     clock.stop("picture and page")
     _print_demo(story, ways, one, many)
     written = [

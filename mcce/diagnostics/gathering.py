@@ -70,7 +70,7 @@ def diagnose(
         seen = find_equal(matrix[chosen], schema.encode(training, "training").matrix) >= 0
         if seen.mean() > MOST_SEEN:
             notes.append(
-                f"{seen.mean():.0%} of the rows of X are training rows, which generated rows resemble more than new ones "
+                f"{seen.mean():.0%} of the rows of X are training rows, which generated rows resemble more than others "
                 "(discriminator below 0.5, pMSE too small). Give rows that the explainer was not fitted on."
             )
     parts = _compare(real, generated, explainer, random_state, n_jobs, notes)

@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from mcce.plots.canvas import FONT, SMALL, letters_that_fit
+from mcce.plots.canvas import FONT, SMALL, letters_that_fit, settle
 from mcce.plots.words import fold, is_same, value_pair
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 NAME_WIDTH, NUMBER_WIDTH, LEVEL_WIDTH = 24, 13, 26
-SHORTEST = 0.04
-MARGIN = 0.34  # room left and right of the training range, for the values at the arrow's ends
+NARROW = 5.0  # inches; on less, names are folded more
+MARGIN, MOST_MARGIN = 0.34, 0.9  # room left and right of the training range, for the values at the arrow's ends
+VALUE = 0.95  # inches that the longest value may take
 
 
 def position(value: Any, low: Any, high: Any) -> float:
@@ -84,6 +85,7 @@ def change_plot(
     if ax is None:
         ax = _new_axes(len(changed), len(", ".join(same)))
     in_range = [f for f in changed if _has_position(f, kinds, ranges, factual[f], counterfactual[f])]
+    _dress(ax, changed, bool(in_range))
     for row, feature in enumerate(changed):
         before, after = factual[feature], counterfactual[feature]
         if feature in in_range:
@@ -93,7 +95,6 @@ def change_plot(
             _draw_words(ax, row, before, after)
     if not changed:
         ax.text(0.5, 0, "nothing changes", ha="center", va="center", fontsize=FONT)
-    _dress(ax, changed, bool(in_range))
     _write_unchanged(ax, same)
     _write_title(ax, factual.name if name is None else name, predictions, decision)
     return ax
@@ -143,13 +144,14 @@ def _draw_words(ax: Axes, row: int, before: Any, after: Any) -> None:
     texts = value_pair(before, after)
     old, new = (fold(t, min(LEVEL_WIDTH, letters_that_fit(ax, t, 1.12 * FONT, 0.42))) for t in texts)
     style: dict[str, Any] = {"va": "center", "fontsize": FONT, "parse_math": False}
-    ax.text(0.45, row, old, ha="right", **style)
-    ax.text(0.55, row, new, ha="left", fontweight="bold", **style)
-    _arrow(ax, row, 0.47, 0.53)
+    gap = _points(ax, 15)
+    ax.text(0.5 - gap, row, old, ha="right", **style)
+    ax.text(0.5 + gap, row, new, ha="left", fontweight="bold", **style)
+    _arrow(ax, row, 0.5 - 0.7 * gap, 0.5 + 0.7 * gap)
 
 
 def _arrow(ax: Axes, row: int, start: float, end: float) -> None:
-    if abs(end - start) < SHORTEST:  # the head of an arrow is longer than that
+    if abs(end - start) < _points(ax, 14):  # the head of an arrow is longer than that
         return
     from matplotlib import rcParams
 
@@ -164,10 +166,10 @@ def _arrow(ax: Axes, row: int, start: float, end: float) -> None:
 
 
 def _dress(ax: Axes, changed: Sequence[str], has_scale: bool) -> None:
-    """Name the rows, mark the ends of the training range, take away what says nothing."""
-    ax.set_xlim(-MARGIN, 1 + MARGIN)
+    """Name the rows, mark the ends of the training range, take away what says nothing; then make room for values."""
     ax.set_ylim(max(len(changed), 1) - 0.5, -0.5)
-    names = [fold(str(f), NAME_WIDTH) for f in changed]
+    narrow = _inches(ax) < NARROW
+    names = [fold(str(f), NAME_WIDTH // 2 if narrow else NAME_WIDTH, 3 if narrow else 2) for f in changed]
     ax.set_yticks(range(len(changed)), names, fontsize=FONT, parse_math=False)
     ends = ["lowest\nin training", "highest\nin training"] if has_scale else []
     ax.set_xticks([0, 1] if has_scale else [], ends, fontsize=SMALL, alpha=0.75)
@@ -176,6 +178,19 @@ def _dress(ax: Axes, changed: Sequence[str], has_scale: bool) -> None:
     if has_scale:
         ax.grid(axis="x", alpha=0.35, linewidth=0.8, linestyle=":")
     ax.set_axisbelow(True)
+    settle(ax)
+    margin = min(max(VALUE / max(_inches(ax) - 2 * VALUE, 0.1), MARGIN), MOST_MARGIN)
+    ax.set_xlim(-margin, 1 + margin)
+
+
+def _inches(ax: Axes) -> float:
+    return ax.get_window_extent().width / ax.figure.dpi
+
+
+def _points(ax: Axes, n: float) -> float:
+    """Return the width of n points in the units of the x axis."""
+    low, high = ax.get_xlim()
+    return n / 72 / _inches(ax) * (high - low)
 
 
 def _write_unchanged(ax: Axes, same: Sequence[str]) -> None:
@@ -204,6 +219,6 @@ def _write_title(ax: Axes, name: object, predictions: tuple[Any, Any] | None, de
             parse_math=False,
         )
     title = "What would have changed the decision" + ("" if name is None else f" for {name}")
-    title = fold(title, letters_that_fit(ax, title, 13), lines=2)
+    title = fold(title, letters_that_fit(ax, title, 13), lines=3 if _inches(ax) < NARROW else 2)
     pad = 8 + 1.4 * FONT * (subtitle.count("\n") + 1) * bool(subtitle)
     ax.set_title(title, loc="left", fontsize=11, fontweight="bold", pad=pad, parse_math=False)

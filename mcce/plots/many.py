@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 PARTS = (("up", DARK, ""), ("down", LIGHT, ""), ("other", "none", "////"))
+NARROW = 5.0  # inches; on less, there is no room for notes
 WORDS = {"up": "higher", "down": "lower", "other": "another level"}
 
 
@@ -45,6 +46,7 @@ def changes_plot(
     drawn = changes[total.to_numpy() > 0].iloc[np.argsort(-total[total > 0].to_numpy(), kind="stable")]
     if ax is None:
         ax = new_axes(8, 1.6 + 0.3 * max(len(drawn), 1))
+    narrow = ax.get_window_extent().width / ax.figure.dpi < NARROW
     places = np.arange(len(drawn))
     begin: npt.NDArray[np.float64] = np.zeros(len(drawn))
     for part, color, hatch in PARTS:
@@ -64,11 +66,11 @@ def changes_plot(
         begin = begin + share
     notes = [str(note) for note in drawn["note"]] if "note" in drawn else [""] * len(drawn)
     for place, (note, share) in enumerate(zip(notes, begin.tolist())):
-        text = f"{share:.0%}" + (f"  {fold(note, 30, 1)}" if note else "")
+        text = f"{share:.0%}" + (f"  {fold(note, 30, 1)}" if note and not narrow else "")
         ax.annotate(text, (share, place), xytext=(5, 0), textcoords="offset points", va="center", fontsize=SMALL)
     if not len(drawn):
         ax.text(0.5, 0, "nothing changes", ha="center", va="center", fontsize=FONT)
-    _dress(ax, drawn)
+    _dress(ax, drawn, narrow)
     never = [str(name) for name in changes.index if name not in drawn.index and name not in fixed]
     parts = [f"{n_factuals:,} factuals, the best counterfactual of each."]
     parts += [f"Never changed: {', '.join(never)}."] if never else []
@@ -77,8 +79,9 @@ def changes_plot(
     return ax
 
 
-def _dress(ax: Axes, drawn: pd.DataFrame) -> None:
-    ax.set_yticks(range(len(drawn)), [fold(str(f), 30, 1) for f in drawn.index], fontsize=FONT, parse_math=False)
+def _dress(ax: Axes, drawn: pd.DataFrame, narrow: bool) -> None:
+    names = [fold(str(f), 18 if narrow else 30, 1) for f in drawn.index]
+    ax.set_yticks(range(len(drawn)), names, fontsize=FONT, parse_math=False)
     ax.set_ylim(max(len(drawn), 1) - 0.5, -0.5)
     ax.set_xlim(0, 1.34)
     ax.set_xticks([])

@@ -36,12 +36,13 @@ STYLE = """<style>
  max-width:14em;overflow-wrap:anywhere;white-space:normal}
 .mcce-cf.mcce-cf table .n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 .mcce-cf.mcce-cf table thead th{vertical-align:bottom;border-bottom:1px solid;font-weight:600;max-width:9em}
+.mcce-cf.mcce-cf table thead th.n{white-space:normal}
 .mcce-cf.mcce-cf table th:first-child{position:sticky;left:0;z-index:1;white-space:nowrap;
  backdrop-filter:blur(9px);background:var(--jp-layout-color0,var(--vscode-editor-background,
  var(--pst-color-background,var(--color-background-primary,transparent))))}
 .mcce-cf.mcce-cf table tr.factual :is(th,td){border-top:1px solid rgba(128,128,128,.5)}
 .mcce-cf.mcce-cf table tr.found th{font-weight:400;padding-left:1.4em}
-.mcce-cf.mcce-cf table td.same{opacity:.6}
+.mcce-cf.mcce-cf table td.same{opacity:.7}
 .mcce-cf.mcce-cf table td.changed{background:rgba(255,165,0,.3);font-weight:700}
 .mcce-cf small{display:block;font-weight:400;opacity:.75}
 .mcce-cf p{margin:.2em 0}
@@ -101,7 +102,8 @@ def html_table(shown: Shown) -> str:
         lock = "<small>fixed</small>" if name in shown.fixed else ""
         heads.append(f'<th scope="col"{_class("n" * is_number)}>{escape(name).replace("_", "_<wbr>")}{lock}</th>')
     table = (
-        f'<div class="scroll"><table><thead><tr><th scope="col">id, → rank</th>{"".join(heads)}</tr></thead>'
+        '<div class="scroll" role="region" tabindex="0" aria-label="Table of factuals and counterfactuals"><table>'
+        f'<thead><tr><th scope="col">id, → rank</th>{"".join(heads)}</tr></thead>'
         f"<tbody>{_body(shown, order, numeric, figures)}</tbody></table></div>"
     )
     notes = _paragraphs(_notes(shown) + shown.reasons)
@@ -132,7 +134,7 @@ def _cells(old: NDArray[Any], new: NDArray[Any], changed: NDArray[np.bool_], num
     for before, after, is_changed, is_number in zip(old, new, changed, numeric):
         kind = "n " * is_number + ("changed" if is_changed else plain)
         was, text = (escape(fold(t, 120, 1)) for t in value_pair(before, after))
-        content = f' title="was {was}"><b>{text}</b>' if is_changed else f">{text}"
+        content = f' title="was {was}" aria-label="{text}, was {was}"><b>{text}</b>' if is_changed else f">{text}"
         cells.append(f"<td{_class(kind)}{content}</td>")
     return "".join(cells)
 
@@ -145,7 +147,7 @@ def _tr(kind: str, label: object, figures: list[str], cells: str) -> str:
 def _notes(shown: Shown) -> list[str]:
     """Say how to read the table, and what is not shown."""
     n_rows, n_features = shown.after.shape
-    lines = ["Bold on a coloured ground: changed; point at it to see what it was."] if n_rows else []
+    lines = ["Bold on a coloured ground: changed; the row of the factual above has what it was."] if n_rows else []
     if n_features > WIDE and n_rows:
         lines[0] += " Features that change in these rows stand first."
     if shown.n_more_rows:
