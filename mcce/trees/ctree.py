@@ -42,7 +42,8 @@ class CtreeTree(Tree):
 
     Attributes
     ----------
-    number : the number of a node in party's order, from 1: parents first, left before right.
+    number : the number of a node in party's order, from 1: parents first, left before right. The left child of a cut
+        between two unordered levels is that of the first level, which may be party's right one.
     cut : x <= cut goes left, for numbers and the codes of ordered levels; NaN elsewhere.
     cut_statistic : standardised two-sample statistic of the cut; 0 in a leaf.
     criterion : largest criterion of a node's variables; 0 if none was tested.
@@ -70,6 +71,7 @@ class _Level(NamedTuple):
     goes_left: npt.NDArray[np.bool_]
     cut_statistic: Floats
     found: npt.NDArray[np.bool_]
+    mirrored: npt.NDArray[np.bool_]
     left_size: Positions
     missing_left: npt.NDArray[np.bool_]
 
@@ -86,6 +88,7 @@ class _Level(NamedTuple):
             goes_left=np.zeros((m, int(columns.n_levels.max(initial=0))), dtype=np.bool_),
             cut_statistic=np.zeros(m),
             found=np.zeros(m, dtype=np.bool_),
+            mirrored=np.zeros(m, dtype=np.bool_),
             left_size=np.zeros(m, dtype=np.int64),
             missing_left=np.zeros(m, dtype=np.bool_),
         )
@@ -205,7 +208,7 @@ def _split(level: _Level, data: _Data) -> tuple[Positions, Positions]:
     """Step 4: part the rows of the nodes that are cut; return where the children's rows start, and their numbers."""
     kernels.split_nodes(
         data.columns, data.work, data.rows, level.start, level.size, level.chosen, level.cut, level.goes_left,
-        level.left_size, level.missing_left, data.node_of_row,
+        level.mirrored, level.left_size, level.missing_left, data.node_of_row,
     )  # fmt: skip
     start, size, left_size = (part[level.found] for part in (level.start, level.size, level.left_size))
     starts, sizes = np.stack([start, start + left_size], axis=1), np.stack([left_size, size - left_size], axis=1)
@@ -221,21 +224,22 @@ def _assemble(levels: list[_Level], data: _Data) -> CtreeTree:
     is_factor = data.columns.kind[nodes.chosen[inner]] == kernels.FACTOR
     n_levels[inner[is_factor]] = data.columns.n_levels[nodes.chosen[inner[is_factor]]]
     cut = np.where(nodes.found & (n_levels == 0), nodes.cut, np.nan)
-    masks = [nodes.goes_left[node, : n_levels[node]] for node in np.flatnonzero(n_levels)]
+    by_set = np.where(n_levels > 2, n_levels, 0)
+    masks = [nodes.goes_left[node, : n_levels[node]] for node in np.flatnonzero(by_set)]
     impurity = np.empty(left.size)
     kernels.impurities(data.response, data.rows, nodes.start, nodes.size, data.work.moments, impurity)
     return CtreeTree(
         feature=nodes.chosen.astype(np.int32),
-        threshold=np.where(np.isnan(cut), 0.0, np.nextafter(cut, np.inf)),
+        threshold=np.where(np.isnan(cut), np.where(n_levels == 2, 0.5, 0.0), np.nextafter(cut, np.inf)),
         left=left,
         missing_left=nodes.missing_left,
-        mask_at=np.where(n_levels > 0, np.cumsum(n_levels) - n_levels, -1).astype(np.int32),
+        mask_at=np.where(by_set > 0, np.cumsum(by_set) - by_set, -1).astype(np.int32),
         masks=np.concatenate([np.empty(0, dtype=np.bool_), *masks]),
         start=nodes.start.astype(np.int32),
         size=nodes.size.astype(np.int32),
         impurity=impurity,
         donors=data.rows,
-        number=_numbers(left, [level.start.size for level in levels]),
+        number=_numbers(left, left + nodes.mirrored, [level.start.size for level in levels]),
         cut=cut,
         cut_statistic=nodes.cut_statistic,
         criterion=nodes.criteria.max(axis=1, initial=0.0),
@@ -244,8 +248,11 @@ def _assemble(levels: list[_Level], data: _Data) -> CtreeTree:
     )
 
 
-def _numbers(left: Ints, sizes: list[int]) -> Ints:
-    """Return the nodes' numbers from 1, parents first, left before right; `sizes`: how many nodes each level has."""
+def _numbers(left: Ints, first: Ints, sizes: list[int]) -> Ints:
+    """Return the nodes' numbers from 1, parents before children, the `first` of these before the other.
+
+    `sizes` says how many nodes each level has.
+    """
     ends = np.cumsum(sizes)
     inner = [begin + np.flatnonzero(left[begin:end]) for begin, end in zip(ends - sizes, ends)]
     below = np.ones(left.size, dtype=np.int32)  # nodes of the subtree
@@ -253,8 +260,9 @@ def _numbers(left: Ints, sizes: list[int]) -> Ints:
         below[nodes] += below[left[nodes]] + below[left[nodes] + 1]
     number = np.ones(left.size, dtype=np.int32)
     for nodes in inner:
-        number[left[nodes]] = number[nodes] + 1
-        number[left[nodes] + 1] = number[nodes] + 1 + below[left[nodes]]
+        second = 2 * left[nodes] + 1 - first[nodes]
+        number[first[nodes]] = number[nodes] + 1
+        number[second] = number[nodes] + 1 + below[first[nodes]]
     return number
 
 

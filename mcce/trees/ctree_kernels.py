@@ -15,7 +15,7 @@ choice may hang on has the same last bit as party's.
 4. `split_nodes`: the rows of a node parted stably.
 
 A row in which a variable is missing takes no part in the variable's test and cut; it goes to the larger child,
-the right one if they are equal.
+and to party's right one if they are equal.
 """
 
 from __future__ import annotations
@@ -446,8 +446,14 @@ def _goes_left(x, is_factor, cut, goes_left):
 
 
 @_entry
-def split_nodes(columns, work, rows, start, size, chosen, cut, goes_left, left_size, missing_left, node_of_row):
-    """Part the rows of each node that is cut; number the children 0, 1, ... in `node_of_row`, -1 for leaves."""
+def split_nodes(
+    columns, work, rows, start, size, chosen, cut, goes_left, mirrored, left_size, missing_left, node_of_row
+):
+    """Part the rows of each node that is cut; number the children 0, 1, ... in `node_of_row`, -1 for leaves.
+
+    A factor of two levels is cut so that the first one goes left, as a number would be; where party has it the other
+    way round, the node is `mirrored`.
+    """
     children = 0
     spare = work.spare
     for node in range(start.size):
@@ -457,19 +463,19 @@ def split_nodes(columns, work, rows, start, size, chosen, cut, goes_left, left_s
                 node_of_row[rows[i]] = -1
             continue
         is_factor = columns.kind[j] == FACTOR
+        if is_factor and columns.n_levels[j] == 2 and not goes_left[node, 0]:
+            mirrored[node], goes_left[node, 0], goes_left[node, 1] = True, True, False
         balance = 0
         for i in range(begin, end):
             x = columns.matrix[rows[i], j]
             if not np.isnan(x):
                 balance += 1 if _goes_left(x, is_factor, cut[node], goes_left[node]) else -1
-        missing_left[node] = balance > 0
+        missing_left[node] = balance > 0 or (balance == 0 and mirrored[node])
         at, kept = begin, 0
         for i in range(begin, end):
             row = rows[i]
             x = columns.matrix[row, j]
-            to_left = missing_left[node]
-            if not np.isnan(x):
-                to_left = _goes_left(x, is_factor, cut[node], goes_left[node])
+            to_left = missing_left[node] if np.isnan(x) else _goes_left(x, is_factor, cut[node], goes_left[node])
             node_of_row[row] = children if to_left else children + 1
             if to_left:
                 rows[at] = row
