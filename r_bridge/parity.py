@@ -31,7 +31,8 @@ from r_bridge.report import as_html, as_text
 from r_bridge.session import session, versions
 from r_bridge.stages import ENGINES, RProcessed, RStages
 
-EQUAL, ROUNDING, DIFFERS, NOT_COMPARED = "equal", "last digits", "differs", "not compared"
+EQUAL, ROUNDING, RENUMBERED = "equal", "last digits", "other numbers"
+DIFFERS, NOT_COMPARED = "differs", "not compared"
 LAST_DIGITS = 1e-12  # relative to the largest value
 COLUMNS = ["stage", "quantity", "compared", "different", "largest_difference", "verdict"]
 
@@ -45,7 +46,7 @@ class ParityReport:
     table : DataFrame
         stage ("fit", "generate", "measures", "ranks", "final rows"), quantity, compared (values), different (how many
         of them), largest_difference (absolute; 1 for levels that differ), verdict ("equal": to the bit; "last digits";
-        "differs"; "not compared").
+        "other numbers": the same leaves, two of them exchanged; "differs"; "not compared").
     engine : str
         "rpart" or "ctree".
     by : str
@@ -67,7 +68,7 @@ class ParityReport:
 
     @property
     def agrees(self) -> bool:
-        """Whether all that was compared is equal, but for last digits."""
+        """Whether all that was compared is equal, but for last digits and numbers of leaves."""
         return self.first_divergence is None
 
     @property
@@ -257,7 +258,11 @@ class _Run:
     def _compare_fits(self, fitted: FeatureModel, r_fitted: Any, rng: RGenerator) -> None:
         theirs = self.stages.leaves(r_fitted)
         for name in fitted.where_train:
-            self._add("fit", f"leaf of each training row, {name}", fitted.where_train[name], theirs[str(name)])
+            ours = fitted.where_train[name]
+            self._add("fit", f"leaf of each training row, {name}", ours, theirs[str(name)])
+            # the children of a split on mirrored columns change places by a last bit: the rows are parted alike
+            if self.rows[-1][-1] == DIFFERS and same_partition(ours.to_numpy(), theirs[str(name)].to_numpy()):
+                self.rows[-1][-1] = RENUMBERED
         self._compare_stream("fit", rng)
 
     def _compare_stream(self, stage: str, rng: RGenerator) -> None:
@@ -298,6 +303,20 @@ class _Run:
         n, different, largest, scale = difference(pd.Series(np.asarray(ours)), pd.Series(np.asarray(theirs)))
         verdict = EQUAL if not different else ROUNDING if largest <= LAST_DIGITS * scale else DIFFERS
         self.rows.append([stage, quantity, n, different, largest, verdict])
+
+
+def same_partition(ours: npt.NDArray[Any], theirs: npt.NDArray[Any]) -> bool:
+    """Say whether two numberings part the rows alike.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from r_bridge.parity import same_partition
+    >>> same_partition(np.array([2, 2, 5]), np.array([7, 7, 3]))
+    True
+    """
+    pairs = len(set(zip(ours.tolist(), theirs.tolist())))
+    return pairs == np.unique(ours).size == np.unique(theirs).size
 
 
 def difference(ours: pd.Series[Any], theirs: pd.Series[Any]) -> tuple[int, int, float, float]:
