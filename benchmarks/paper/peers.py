@@ -1,0 +1,125 @@
+"""DiCE and NICE run live on the models and factuals of Experiment 1, beside MCCE on the same ones.
+
+1. Store the problem, its first factuals and the network's weights in a folder (`store`).
+2. Run ``peers_worker.py`` on it with the Python that has the peers, under a limit of seconds (`run_peer`).
+3. Judge the rows as those of MCCE (`benchmarks.paper.measuring.judge`).
+
+NICEx wants numpy below 2 and pandas below 2, DiCE 0.11 pandas below 2, mcce pandas 2.1 and above. So the peers can
+live in an environment of their own: ``--peers-python`` or MCCE_PEERS_PYTHON names its Python.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.paper.measuring import explain, judge
+from benchmarks.paper.options import Options
+from benchmarks.paper.problems import Case
+from benchmarks.settings import Problem
+
+TITLES = {
+    "dice-random": "DiCE, random",
+    "dice-genetic": "DiCE, genetic",
+    "dice-kdtree": "DiCE, kdtree",
+    "nice": "NICE, sparsity",
+    "nice-fixed": "NICE, same fixed values",
+}
+PEERS = tuple(TITLES)
+GRACE = 20.0  # seconds beyond the limit, for a start that is slow or a factual that does not end
+
+
+def compare(case: Case, options: Options) -> Iterator[dict[str, Any]]:
+    """Yield the figures of MCCE and of each peer on the first factuals of a case."""
+    problem = replace(case.problem, factuals=case.problem.factuals.iloc[: options.peers_factuals])
+    found, seconds = explain(problem, options.samples)
+    n = len(problem.factuals)
+    yield {
+        "data": case.rows.name,
+        "method": "mcce",
+        "asked": n,
+        **judge(problem, found, seconds, manifold=True),
+        "seconds_per_factual": seconds["total"] / n,
+    }
+    for method in options.peers:
+        options.say(f"{case.rows.name}: {TITLES[method]}, at most {options.peers_limit:g} s")
+        yield {"data": case.rows.name, "method": TITLES[method], **_run_and_judge(case, problem, method, options)}
+
+
+def _run_and_judge(case: Case, problem: Problem, method: str, options: Options) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as name:
+        store(case, problem, Path(name))
+        told, why = run_peer(Path(name), method, options)
+    head = next((line for line in told if "prepared" in line), None)
+    answers = [line for line in told if "place" in line]
+    if head is None or not answers:
+        return {"asked": 0, "N_CE": 0, "why": why or "no answer within the limit"}
+    asked = replace(problem, factuals=problem.factuals.iloc[: len(answers)])
+    rows = {problem.factuals.index[line["place"]]: line["row"] for line in answers if line["row"]}
+    found = pd.DataFrame.from_dict(rows, orient="index", columns=problem.X.columns)
+    reasons = pd.Series([line["why"] for line in answers if line["why"]], dtype=object)
+    seconds = head["prepared"] + sum(line["seconds"] for line in answers)
+    figures = judge(asked, found, seconds, manifold=True) if rows else {"N_CE": 0, "n_test": len(answers)}
+    return {
+        "version": head["version"],
+        "asked": len(answers),
+        **figures,
+        "seconds_per_factual": seconds / len(answers),
+        "why": "" if reasons.empty else f"{len(reasons)}: {reasons.mode()[0]}",
+    }
+
+
+def store(case: Case, problem: Problem, folder: Path) -> None:
+    """Write a problem so that a script without mcce and scikit-learn can read it."""
+    scaler, network = case.model[0], case.model[-1]
+    if case.rows.preparation.unit:
+        shift, factor = scaler.data_min_, scaler.scale_
+    else:
+        shift, factor = scaler.mean_, 1 / scaler.scale_
+    layers = {f"weights{k}": w for k, w in enumerate(network.coefs_)}
+    layers |= {f"biases{k}": b for k, b in enumerate(network.intercepts_)}
+    np.savez(
+        folder / "problem.npz",
+        X=problem.X.to_numpy(dtype=float),
+        y=case.rows.y,
+        factuals=problem.factuals.to_numpy(dtype=float),
+        shift=shift,
+        factor=factor,
+        n_layers=len(network.coefs_),
+        **layers,
+    )
+    told = {
+        "columns": list(problem.X.columns),
+        "fixed": problem.fixed,
+        "categorical": problem.categorical,
+        "whole": [c for c in problem.X.columns if pd.api.types.is_integer_dtype(problem.X[c].dtype)],
+    }
+    (folder / "problem.json").write_text(json.dumps(told), encoding="utf-8")
+
+
+def run_peer(folder: Path, method: str, options: Options) -> tuple[list[dict[str, Any]], str]:
+    """Return the lines that the worker printed, and what it said last if it failed or had to be stopped."""
+    worker = Path(__file__).with_name("peers_worker.py")
+    command = [options.peers_python, str(worker), str(folder), method, str(options.peers_limit)]
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as told:
+        try:
+            code = subprocess.run(
+                command, stdout=out, stderr=told, timeout=options.peers_limit + GRACE, check=False
+            ).returncode
+            why = ""
+        except subprocess.TimeoutExpired:
+            code, why = 0, f"stopped {GRACE:g} s after the limit"
+        out.seek(0)
+        told.seek(0)
+        lines, errors = out.read().splitlines(), told.read().strip().splitlines()
+    if code:
+        why = (errors or ["no message"])[-1]
+    return [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")], why
