@@ -74,17 +74,45 @@ def sum_gower(rows, factuals, K, role, span, same, out):
         out[i] += same[i]
 
 
+@njit(inline="always")
+def _precedes(keys, one, other):
+    """Whether a row sorts before another; NaN is equal to everything, since a factual has it in all its rows."""
+    for m in range(keys.shape[1]):
+        if keys[one, m] < keys[other, m]:
+            return True
+        if keys[one, m] > keys[other, m]:
+            return False
+    return False
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def best_within(keys, kept, K, best):
+    """Write the first of the K rows of each factual, by the columns of `keys` and then by place, among those kept."""
+    most = best.shape[1]
+    for f in range(best.shape[0]):
+        found = 0
+        for i in range(f * K, (f + 1) * K):
+            if not kept[i]:
+                continue
+            at = found
+            while at > 0 and _precedes(keys, i, best[f, at - 1]):
+                at -= 1
+            if at < most:
+                for b in range(min(found, most - 1), at, -1):
+                    best[f, b] = best[f, b - 1]
+                best[f, at] = i
+                found = min(found + 1, most)
+
+
 @njit(cache=True, nogil=True, error_model="numpy")
 def sort_within(keys, K, order):
-    """Sort the K rows of each factual by the columns of `keys`, the first one first; ties keep their order.
-
-    A merge sort of row numbers: NaN is equal to everything, as where a whole factual has none other.
-    """
+    """Sort the K rows of each factual by the columns of `keys`; ties keep their order (a merge sort)."""
     spare = np.empty(K, dtype=order.dtype)
     for begin in range(0, order.size, K):
-        width = 1
+        rows = order[begin : begin + K]
         for i in range(K):
-            order[begin + i] = begin + i
+            rows[i] = begin + i
+        width = 1
         while width < K:
             for low in range(0, K, 2 * width):
                 middle = min(low + width, K)
@@ -92,21 +120,11 @@ def sort_within(keys, K, order):
                 a = low
                 b = middle
                 for i in range(low, high):
-                    take_right = False
-                    if a >= middle:
-                        take_right = True
-                    elif b < high:
-                        for m in range(keys.shape[1]):
-                            left = keys[order[begin + a], m]
-                            right = keys[order[begin + b], m]
-                            if left != right and left == left and right == right:
-                                take_right = right < left
-                                break
-                    if take_right:
-                        spare[i] = order[begin + b]
-                        b += 1
-                    else:
-                        spare[i] = order[begin + a]
+                    if a < middle and (b >= high or not _precedes(keys, rows[b], rows[a])):
+                        spare[i] = rows[a]
                         a += 1
-            order[begin : begin + K] = spare
+                    else:
+                        spare[i] = rows[b]
+                        b += 1
+            rows[:] = spare
             width *= 2

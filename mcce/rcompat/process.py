@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -35,14 +36,29 @@ class Processed:
     ----------
     cf : id_explain, counterfactual_rank, and the features.
     cf_measures : id_explain, counterfactual_rank, pred, and the measures.
-    measures : row_id, id_explain, pred, the measures and counterfactual_rank of every generated row.
-    seconds : time for measuring and sorting.
+    measured : pred and the measures of every generated row.
+    K : rows for each factual.
+    seconds : time for measuring and selecting.
     """
 
     cf: pd.DataFrame
     cf_measures: pd.DataFrame
-    measures: pd.DataFrame
+    measured: pd.DataFrame
+    K: int
     seconds: float
+
+    @cached_property
+    def measures(self) -> pd.DataFrame:
+        """row_id, id_explain, pred, the measures and counterfactual_rank of every generated row."""
+        n = len(self.measured)
+        return pd.DataFrame(
+            {
+                "row_id": np.arange(1, n + 1),
+                "id_explain": np.arange(n) // self.K + 1,
+                **dict(self.measured.items()),
+                "counterfactual_rank": _ranks(_keys(self.measured), self.K),
+            }
+        )
 
 
 def process(
@@ -75,27 +91,21 @@ def process(
     if predictions.shape != (n,):
         raise InputError(f"pred_sim has shape {predictions.shape}; give one number for each of the {n} generated rows.")
     start = time.perf_counter()
-    measured = {name: _measure(name, simulated, predictions) for name in dict.fromkeys((*measures, "validation"))}
-    keys = np.column_stack([-measured[name] if name == "validation" else measured[name] for name in measures])
-    order = np.empty(n, dtype=np.int64)
-    kernels.sort_within(keys, K, order)
-    rank = np.empty(n, dtype=np.int64)
-    rank[order] = np.tile(np.arange(1, K + 1), n // K)
-    best = _best(order, measured["validation"] if remove_invalid else np.ones(n), K, return_best_k)
-    everything = pd.DataFrame(
-        {
-            "row_id": np.arange(1, n + 1),
-            "id_explain": np.repeat(np.arange(1, n // K + 1), K),
-            "pred": predictions,
-            **{f"measure_{name}": measured[name] for name in measures},
-            "counterfactual_rank": rank,
-        },
-        copy=False,
-    )
-    chosen = everything.iloc[best].reset_index(drop=True)
-    cf = pd.concat([chosen[["id_explain", "counterfactual_rank"]], simulated.rows(best)], axis=1)
-    shown = ["id_explain", "counterfactual_rank", "pred", *(f"measure_{name}" for name in measures)]
-    return Processed(cf, chosen[shown], everything, time.perf_counter() - start)
+    columns = {f"measure_{name}": _measure(name, simulated, predictions) for name in measures}
+    measured = pd.DataFrame({"pred": predictions, **columns}, copy=False)
+    keys = _keys(measured)
+    kept = _measure("validation", simulated, predictions) > 0 if remove_invalid else np.ones(n, dtype=np.bool_)
+    table = np.full((n // K, min(return_best_k, K)), -1)
+    kernels.best_within(keys, kept, K, table)
+    best = table[table >= 0]
+    if remove_invalid and measures[0] != "validation":  # invalid rows stand between the valid ones
+        rank = _ranks(keys, K)[best]
+    else:
+        rank = np.nonzero(table >= 0)[1] + 1
+    ids = pd.DataFrame({"id_explain": best // K + 1, "counterfactual_rank": rank})
+    cf = pd.concat([ids, simulated.rows(best)], axis=1)
+    cf_measures = pd.concat([ids, measured.iloc[best].reset_index(drop=True)], axis=1)
+    return Processed(cf, cf_measures, measured, K, time.perf_counter() - start)
 
 
 def check_measures(measures: Sequence[str]) -> list[str]:
@@ -127,9 +137,16 @@ def _measure(name: str, simulated: Simulated, predictions: Floats) -> Floats:
     return out
 
 
-def _best(order: npt.NDArray[np.int64], kept: Floats, K: int, k: int) -> npt.NDArray[np.int64]:
-    """Return the first `k` kept rows of each factual, in order (step 3)."""
-    keeps = (kept[order] > 0).reshape(-1, K)
-    first = keeps & (np.cumsum(keeps, axis=1) <= k)
-    best: npt.NDArray[np.int64] = order[first.ravel()]
-    return best
+def _keys(measured: pd.DataFrame) -> Floats:
+    """Return what the rows are sorted by, ascending, a column a measure (step 2)."""
+    columns = [name for name in measured.columns if name != "pred"]
+    return np.column_stack([-measured[c] if c == "measure_validation" else measured[c] for c in columns])
+
+
+def _ranks(keys: Floats, K: int) -> npt.NDArray[np.int64]:
+    """Return the place of each row among those of its factual, from 1."""
+    order = np.empty(keys.shape[0], dtype=np.int64)
+    kernels.sort_within(keys, K, order)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(order.size) % K + 1
+    return rank
