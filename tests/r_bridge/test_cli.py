@@ -21,7 +21,12 @@ if sys.version_info >= (3, 11):
 def registered(monkeypatch):
     """Register the command, also where the package is not installed but on the path."""
     point = metadata.EntryPoint("parity", "r_bridge.cli:add_parity", "mcce.commands")
-    monkeypatch.setattr(mcce.cli.metadata, "entry_points", lambda group: [point] if group == "mcce.commands" else [])
+    real = metadata.entry_points
+
+    def entry_points(**chosen):
+        return [point] if chosen.get("group") == "mcce.commands" else real(**chosen)
+
+    monkeypatch.setattr(mcce.cli.metadata, "entry_points", entry_points)
 
 
 @pytest.fixture(scope="module")
