@@ -39,6 +39,7 @@ def make_case(seed):
 
     fixed = [name for name in X.columns[:-1] if rng.random() < 0.4]
     has_levels = any(name in levels for name in X.columns if name not in fixed)
+    measures = ("validation", "L0", "gower") if has_levels else ("validation", "L0", "L1", "L2", "gower")
     return {
         "model": score,
         "x_explain": X.iloc[:3],
@@ -49,7 +50,7 @@ def make_case(seed):
         "fit_seed": int(rng.integers(0, 10_000)),
         "generate_seed": None if rng.random() < 0.3 else int(rng.integers(0, 10_000)),
         "generate_K": 60,
-        "process_measures": ("validation", "L0", "gower") if has_levels else ("validation", "L0", "L1", "L2", "gower"),
+        "process_measures": [str(name) for name in rng.permutation(measures)] if rng.random() < 0.5 else measures,
         "process_return_best_k": int(rng.integers(1, 4)),
         "process_remove_invalid": bool(rng.random() < 0.7),
     }
