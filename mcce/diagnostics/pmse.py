@@ -5,8 +5,9 @@ synthetic data", JRSS A 181):
 
 1. Score every row: the probability that it is generated (`mcce.diagnostics.propensity`). N rows, a share c generated.
 2. pMSE = mean of (score - c)^2: 0 if the model cannot tell.
-3. Expected if both tables came from one distribution: for the logistic regression k (1 - c)^2 c / N with k coefficients
-   beside the intercept; for the tree the mean over trees grown for t permuted. S_pMSE is pMSE over that.
+3. Expected if the generated rows are drawn from a correct model of the real ones: for the logistic regression
+   k (1 - c)^2 c / N with k coefficients beside the intercept; for the tree the mean over trees grown for t permuted.
+   S_pMSE is pMSE over that.
 4. From the scores also SPECKS, the Kolmogorov-Smirnov distance between those of generated and real rows; PO50, the rows
    predicted rightly (generated above 0.5) in per cent over 50; U, the Mann-Whitney count.
 """
@@ -38,10 +39,11 @@ class PMSE:
     pMSE : float
         Mean squared distance of the scores to the share of generated rows; 0: cannot tell.
     expected : float
-        The pMSE to expect if the generated rows were a new sample of the same distribution; NaN for a tree without
-        permutations.
+        The pMSE to expect if the generated rows were drawn from the distribution of the real ones; NaN for a tree
+        without permutations.
     S_pMSE : float
-        pMSE over expected; 1 at best, and synthpop's authors call less than 10 useful, less than 3 good.
+        pMSE over expected. At best, for the regression: 1 if the rows were generated from `real` itself; 1 / (1 - c),
+        which is 2 for equal sizes, if they are independent of it.
     SPECKS, PO50, U : float
         Kolmogorov-Smirnov distance of the scores, per cent predicted rightly over 50, Mann-Whitney count.
     size : int
@@ -64,7 +66,7 @@ class PMSE:
 
     def __repr__(self) -> str:
         size = f"{self.size} coefficients" if self.settings["model"] == "logit" else f"{self.size} leaves"
-        standardised = "" if math.isnan(self.S_pMSE) else f", S_pMSE {self.S_pMSE:.3g} (1: as a new sample)"
+        standardised = "" if math.isnan(self.S_pMSE) else f", S_pMSE {self.S_pMSE:.3g}"
         n_real, n_generated = self.settings["n_real"], self.settings["n_generated"]
         return (
             f"PMSE({self.settings['model']}, {size}: pMSE {self.pMSE:.4g}{standardised}, SPECKS {self.SPECKS:.3g}, "

@@ -117,7 +117,7 @@ class Diagnostics:
             lines.append(("discriminator accuracy", f"{d.accuracy:.3f}", "a forest's; 0.5: cannot tell generated rows"))
         if self.pmse is not None:
             p = self.pmse
-            read = f"logistic regression, {p.size} coefficients; 1: as a new sample, below 3: good"
+            read = f"logistic regression, {p.size} coefficients; 1 (fitted on these rows) to 2 (on others) at best"
             lines.append(("S_pMSE", f"{p.S_pMSE:.2f}", read))
         if self.marginals is not None:
             distance = self.marginals["distance"]
@@ -177,7 +177,6 @@ class Diagnostics:
         return "\n".join(lines + ([""] if self.notes else []) + [f"note: {note}" for note in self.notes])
 
     def _repr_html_(self) -> str:
-        style = 'style="text-align:left;border-collapse:collapse"'
         rows = "".join(
             f'<tr><th scope="row" style="text-align:left">{escape(a)}</th><td style="text-align:right">{escape(b)}</td>'
             f'<td style="text-align:left">{escape(c)}</td></tr>'
@@ -186,4 +185,5 @@ class Diagnostics:
         table = self._visit_table()
         visit = "" if table is None else f"<p>Effect of the visit sequence</p>{table.to_html(border=0)}"
         notes = "".join(f"<p>Note: {escape(note)}</p>" for note in self.notes)
-        return f"<p><b>{escape(self._headline())}</b></p><table {style}><tbody>{rows}</tbody></table>{visit}{notes}"
+        figures = f'<table class="mcce-diagnostics"><tbody>{rows}</tbody></table>'
+        return f"<p><b>{escape(self._headline())}</b></p>{figures}{visit}{notes}"

@@ -14,8 +14,8 @@ synthetic data", arXiv 2109.12717):
    MabsDD = sum |s / n_s - o / n_o|, WMabsDD = sum |s - r o| / sqrt(2 c (s + o) / pi),
    dBhatt the Bhattacharyya distance, and from the scores of the two tables SPECKS (the Kolmogorov-Smirnov distance),
    U (the Mann-Whitney count) and PO50 (rows predicted rightly, as generated above c, in per cent over 50).
-4. Standardised, S_..., is over the value expected if both tables came from one distribution: df = k - 1 for VW, FT,
-   WMabsDD; dfG, the cells of G less one, for G; df log(2) / 2N for JSD; df (1 - c)^2 c / N for pMSE.
+4. Standardised, S_..., is over the value expected if the generated rows are drawn from the real shares: df = k - 1
+   for VW, FT, WMabsDD; dfG, the cells of G less one, for G; df log(2) / 2N for JSD; df (1 - c)^2 c / N for pMSE.
 """
 
 from __future__ import annotations
@@ -60,8 +60,9 @@ def utility_tables(
     DataFrame
         A row for each feature, or for each pair of features in their order; indexed by var1, or by var1 and var2. The
         columns are pMSE, S_pMSE, df, VW, FT, JSD, SPECKS, WMabsDD, U, G, PO50, MabsDD, dBhatt, S_VW, S_FT, S_JSD,
-        S_WMabsDD, S_G, dfG; see `mcce.diagnostics.tables` for their definitions. A S_... is near 1 where generated rows
-        differ as much as a new sample would; it is missing where all rows are in one cell.
+        S_WMabsDD, S_G, dfG; see `mcce.diagnostics.tables` for their definitions. A S_... is about 1 for rows drawn
+        from the shares of the real table, and N / n_o for a table independent of it; it is missing where all rows are
+        in one cell.
 
     Examples
     --------

@@ -57,7 +57,9 @@ table.settings th{font-weight:500;color:var(--soft);white-space:nowrap}
 :focus-visible{outline:2px solid #3b82f6;outline-offset:2px}
 @media (max-width:40rem){body{padding:1rem .8rem 2rem}h1{font-size:1.4rem}
 table.settings,table.settings tbody,table.settings tr,table.settings th,table.settings td{display:block}
-table.settings th{border:0;padding-bottom:0}}
+table.settings th{border:0;padding-bottom:0}
+.mcce-diagnostics :is(tr,th,td){display:block;border:0;padding:0;text-align:left!important}
+.mcce-diagnostics tr{padding:.4em 0;border-bottom:1px solid var(--line)}}
 @media print{body{max-width:none}figure{break-inside:avoid}}
 """
 

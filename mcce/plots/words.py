@@ -60,7 +60,7 @@ def fold(text: str, width: int, lines: int = 2) -> str:
     What does not fit is left out of the last line's middle: names often differ in their endings.
     """
     folded = [""]
-    for word in re.findall(r"[^\s_/-]*[\s_/-]|[^\s_/-]+", text):
+    for word in _pieces(text):
         if len(folded[-1]) + len(word.rstrip()) > width and folded[-1]:
             folded.append("")
         while len(word) > width + 1:
@@ -73,6 +73,12 @@ def fold(text: str, width: int, lines: int = 2) -> str:
         folded = folded[:lines]
         folded[-1] = folded[-1][: width - half - 1] + "…" + text[-half:]
     return "\n".join(folded)
+
+
+def _pieces(text: str) -> list[str]:
+    """Split a text where a line may end: after a space or a mark, and within a name like this: MaxDelq|Ever."""
+    words = re.findall(r"[^\s_/-]*[\s_/-]|[^\s_/-]+", text)
+    return [piece for word in words for piece in re.split(r"(?<=[a-z0-9])(?=[A-Z])", word)]
 
 
 def is_same(before: Any, after: Any) -> bool:
