@@ -1,25 +1,39 @@
 """What the tests of the bridge share: R or a reason to skip, and a count of live comparisons."""
 
+import functools
 import os
 
 import pytest
 
-HOW = (
-    "install R (Debian: apt install r-base-dev r-cran-rpart r-cran-party r-cran-data.table), then pip install 'mcce[r]'"
-)
+HOW = "pip install 'mcce[r]', and R with its packages rpart and party (Debian: r-base-dev r-cran-rpart r-cran-party)"
 _compared = {}
 
 
-@pytest.fixture(scope="session")
-def r():
-    """The R of this machine; tests that need it skip where there is none."""
+@functools.cache
+def why_no_r():
+    """Return why R cannot be used; None if it can."""
     from r_bridge import RBridgeError
     from r_bridge.session import session
 
     try:
-        return session()
+        session()
     except RBridgeError as error:
-        _missing(f"needs R and rpy2: {HOW} ({error})")
+        return str(error)
+    return None
+
+
+def pytest_runtest_setup(item):
+    """Skip what needs R where there is none; here and not in a fixture, so that all are told in one line."""
+    if "r" in item.fixturenames and why_no_r() is not None:
+        _missing(f"needs R: {HOW}")
+
+
+@pytest.fixture(scope="session")
+def r():
+    """The R of this machine."""
+    from r_bridge.session import session
+
+    return session()
 
 
 @pytest.fixture(scope="session")
@@ -38,7 +52,7 @@ def need(r):
 def _missing(message):
     """Skip; fail where R is required, as in continuous integration."""
     if os.environ.get("MCCE_REQUIRE_R"):
-        pytest.fail(message)
+        pytest.fail(f"{message} ({why_no_r()})")
     pytest.skip(message)
 
 
@@ -57,3 +71,4 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.write_line("live comparisons with R:")
         for what, n in _compared.items():
             terminalreporter.write_line(f"  {n:>10,}  {what}")
+        terminalreporter.write_line(f"  {sum(_compared.values()):>10,}  in all")

@@ -42,7 +42,6 @@ def test_without_rpy2_the_message_says_what_to_install():
 
 
 def test_without_r_the_message_says_where_to_get_it(tmp_path):
-    pytest.importorskip("rpy2", reason="needs rpy2: pip install 'mcce[r]'")
     broken = tmp_path / "rpy2" / "__init__.py"
     broken.parent.mkdir()
     broken.write_text("")
