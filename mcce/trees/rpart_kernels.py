@@ -1,0 +1,862 @@
+"""The growing and routing of rpart's tree, as numba kernels on arrays; `mcce.trees.rpart` tells the whole story.
+
+1. A numeric or ordered column is kept sorted: entries rank << 32 | row. Levels are codes, and their rows ascend.
+2. Sums are taken one row after the other in the very order in which R takes them, and quotients are formed as R forms
+   them: where two cuts are equally good, the last bit decides. Products, which are cheap, only rule out those cuts that
+   cannot win.
+3. A side is LEFT or RIGHT as in R; UNKNOWN where a value is missing or a level absent from the node.
+
+The arrays come in bundles made by `mcce.trees.rpart`: `Columns` (read only, but for `packed`), `Rules`, `Nodes` and
+`Splits` (the result) and `Work` (scratch).
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+import numpy as np
+from numba import njit, uint64
+
+UNKNOWN, LEFT, ABSENT, RIGHT = 0, 1, 2, 3  # the last three as in R's table of level splits
+LEAF = -1
+MISSING_RANK = 0xFFFFFFFF
+ROW = 0xFFFFFFFF
+_SORTED_BY_INSERTION = 11
+_SMALLEST_GAIN = 1e-10  # of the largest improvement in the tree so far
+_SLACK = 1.0 - 1e-9  # a cut whose score, taken by products, falls short of the best by more cannot be better
+_LEAST_ROWS = 2
+
+Columns = namedtuple("Columns", "n_levels slot codes packed values offset has_missing matrix")
+Rules = namedtuple("Rules", "n_classes weight cp min_split min_leaf max_depth max_compete max_surrogate")
+Nodes = namedtuple("Nodes", "feature left number start size value risk complexity first_split n_compete n_surrogate")
+Splits = namedtuple("Splits", "feature count below improve cut adjusted sides_at")
+Best = namedtuple("Best", "feature count below improve cut adjusted place sides")
+Work = namedtuple(
+    "Work",
+    "order side spare_rows spare_packed entries y in_left in_right level_n level_sum level_key level_order table sides "
+    "path stage bound pool_before n_splits risk_below",
+)
+
+_inner = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+_entry = njit(nogil=True, error_model="numpy", cache=True)
+
+
+# ---------------------------------------------------------------- order of rows
+
+
+@_entry
+def sort_as_r(key, row):
+    """Sort `key` in place, and `row` along with it, by quicksort around the median of first, middle and last value.
+
+    Equal values change places in a way of its own, which all sums inherit: a pair on the wrong sides of the median is
+    swapped, a pair of equal values is not; short pieces are sorted by insertion.
+    """
+    waiting = np.empty((128, 2), dtype=np.int64)
+    waiting[0, 0], waiting[0, 1] = 0, key.size - 1
+    n_waiting = 1
+    while n_waiting:
+        n_waiting -= 1
+        first, last = waiting[n_waiting, 0], waiting[n_waiting, 1]
+        if last - first < _SORTED_BY_INSERTION:
+            for i in range(first + 1, last + 1):
+                k, r = key[i], row[i]
+                j = i - 1
+                while j >= first and key[j] > k:
+                    key[j + 1], row[j + 1] = key[j], row[j]
+                    j -= 1
+                key[j + 1], row[j + 1] = k, r
+            continue
+        a, b, c = key[first], key[(first + last) // 2], key[last]
+        median = max(min(a, b), min(max(a, b), c))
+        i, j = first, last
+        while i < j:
+            while key[i] < median:
+                i += 1
+            while key[j] > median:
+                j -= 1
+            if i < j:
+                if key[i] > key[j]:
+                    key[i], key[j] = key[j], key[i]
+                    row[i], row[j] = row[j], row[i]
+                i += 1
+                j -= 1
+        while j > first and key[j] >= median:
+            j -= 1
+        while i < last and key[i] <= median:
+            i += 1
+        # the shorter piece is sorted next, so that few are waiting
+        longer_first = j - first > last - i
+        waiting[n_waiting, 0], waiting[n_waiting, 1] = (first, j) if longer_first else (i, last)
+        waiting[n_waiting + 1, 0], waiting[n_waiting + 1, 1] = (i, last) if longer_first else (first, j)
+        n_waiting += 2
+
+
+@_inner
+def _along(columns, feature, start, end, entries):
+    """Return the node's entries of a sorted column, those with a missing value left out."""
+    column = columns.packed[columns.slot[feature], start:end]
+    if not columns.has_missing[feature]:
+        return column
+    m = 0
+    for i in range(column.size):
+        entries[m] = column[i]
+        m += column[i] >> uint64(32) != MISSING_RANK
+    return entries[:m]
+
+
+@_inner
+def _row(entry):
+    return np.int64(entry & uint64(ROW))
+
+
+# ------------------------------------------------------- cuts: numeric response
+
+
+@_inner
+def _evaluate_number(order, column, response, y):
+    """Mean and sum of squares, along the rows of `order` or, if that is empty, along a sorted column."""
+    m = max(order.size, column.size)
+    total = 0.0
+    for i in range(m):
+        y[i] = response[order[i]] if order.size else response[_row(column[i])]
+        total += y[i]
+    mean = total / m
+    square = 0.0
+    for i in range(m):
+        square += (y[i] - mean) * (y[i] - mean)
+    return mean, square
+
+
+@_inner
+def _cut_numbers(column, response, min_leaf, y):
+    """Best cut of a sorted column: decrease of the sum of squares, entry before the cut, sign (-1: small goes left)."""
+    m = column.size
+    total = 0.0
+    for i in range(m):
+        y[i] = response[_row(column[i])]
+        total += y[i]
+    mean = total / m
+    left = 0.0
+    best = 0.0
+    at = -1
+    below = 0
+    for i in range(m - min_leaf):
+        left += y[i] - mean
+        if i + 1 < min_leaf or column[i] >> uint64(32) == column[i + 1] >> uint64(32):
+            continue
+        n_left, n_right = float(i + 1), float(m - i - 1)
+        square = left * left
+        if square * m < best * (n_left * n_right) * _SLACK:
+            continue
+        score = square / n_left + square / n_right
+        if score > best:
+            best = score
+            at = i
+            below = -1 if left < 0.0 else 1
+    return best, at, below
+
+
+@_inner
+def _order_levels(key, order, n):
+    """Sort the first n levels in `order` by their key, stably."""
+    for i in range(1, n):
+        level = order[i]
+        j = i - 1
+        while j >= 0 and key[order[j]] > key[level]:
+            order[j + 1] = order[j]
+            j -= 1
+        order[j + 1] = level
+
+
+@_inner
+def _levels_numbers(order, codes, n_levels, response, min_leaf, level_n, level_sum, level_key, level_order, sides):
+    """Best cut of the levels in the order of their means: decrease, rows with a level, whether there is a cut."""
+    m = 0
+    total = 0.0
+    for c in range(n_levels):
+        level_n[c] = 0
+        level_sum[c] = 0.0
+        sides[c] = ABSENT
+    for i in range(order.size):
+        if codes[order[i]] < n_levels:
+            total += response[order[i]]
+            m += 1
+    mean = total / m
+    for i in range(order.size):
+        c = codes[order[i]]
+        if c < n_levels:
+            level_n[c] += 1
+            level_sum[c] += response[order[i]] - mean
+    present = 0
+    for c in range(n_levels):
+        if level_n[c]:
+            level_key[c] = level_sum[c] / level_n[c]
+            level_order[present] = c
+            present += 1
+    _order_levels(level_key, level_order, present)
+    left = 0.0
+    n_left = 0
+    best = 0.0
+    at = -1
+    for i in range(present - 1):
+        n_left += level_n[level_order[i]]
+        left += level_sum[level_order[i]]
+        n_right = m - n_left
+        if n_left >= min_leaf and n_right >= min_leaf:
+            score = left * left / n_left + left * left / n_right
+            if score > best:
+                best = score
+                at = i
+    for i in range(present):
+        sides[level_order[i]] = LEFT if i <= at else RIGHT
+    return best, m, at >= 0
+
+
+# ---------------------------------------------------------- cuts: classes
+
+
+@_inner
+def _evaluate_classes(order, labels, in_node):
+    """Commonest class, the first of several, and the number of rows of other classes."""
+    for k in range(in_node.size):
+        in_node[k] = 0.0
+    for i in range(order.size):
+        in_node[labels[order[i]]] += 1.0
+    best = 0
+    for k in range(in_node.size):
+        if in_node[k] > in_node[best]:
+            best = k
+    return float(best), order.size - in_node[best]
+
+
+@_inner
+def _gini(weight, in_left, in_right, left, right):
+    """Weighted Gini index of both sides."""
+    total = 0.0
+    for k in range(weight.size):
+        share = weight[k] * in_left[k] / left
+        total += left * (share * (1.0 - share))
+        share = weight[k] * in_right[k] / right
+        total += right * (share * (1.0 - share))
+    return total
+
+
+@_inner
+def _gini_undivided(weight, in_node, total_weight):
+    total = 0.0
+    for k in range(weight.size):
+        share = weight[k] * in_node[k] / total_weight
+        total += total_weight * (share * (1.0 - share))
+    return total
+
+
+@_inner
+def _lower_class(weight, in_left, in_right, left, right):
+    """Whether the mean class number is lower on the left."""
+    mean_left = mean_right = 0.0
+    for k in range(weight.size):
+        mean_left += weight[k] * in_left[k] / left * k
+        mean_right += weight[k] * in_right[k] / right * k
+    return mean_left < mean_right
+
+
+@_inner
+def _cut_classes(column, labels, min_leaf, weight, in_left, in_right):
+    """Best cut of a sorted column: decrease of the Gini index, entry before the cut, sign (-1: small goes left)."""
+    m = column.size
+    for k in range(weight.size):
+        in_left[k] = in_right[k] = 0.0
+    right = 0.0
+    for i in range(m):
+        k = labels[_row(column[i])]
+        in_right[k] += 1.0
+        right += weight[k]
+    square_right = 0.0
+    for k in range(weight.size):
+        square_right += in_right[k] * in_right[k]
+    undivided = _gini_undivided(weight, in_right, right)
+    left = square_left = top = 0.0
+    best = undivided
+    at = -1
+    below = 0
+    for i in range(m - min_leaf):
+        k = labels[_row(column[i])]
+        left += weight[k]
+        right -= weight[k]
+        square_left += 2.0 * in_left[k] + 1.0
+        square_right += 1.0 - 2.0 * in_right[k]
+        in_left[k] += 1.0
+        in_right[k] -= 1.0
+        if i + 1 < min_leaf or column[i] >> uint64(32) == column[i + 1] >> uint64(32):
+            continue
+        n_left, n_right = float(i + 1), float(m - i - 1)
+        purity = square_left * n_right + square_right * n_left
+        if purity < top * (n_left * n_right) * _SLACK:
+            continue
+        score = _gini(weight, in_left, in_right, left, right)
+        if score < best:
+            best = score
+            at = i
+            top = purity / (n_left * n_right)
+            below = -1 if _lower_class(weight, in_left, in_right, left, right) else 1
+    return undivided - best, at, below
+
+
+@_inner
+def _count_levels(order, codes, n_levels, labels, weight, level_n, level_sum, level_order, table, sides):
+    """Count rows and classes of each level and list those present: rows with a level, their weight, levels."""
+    for c in range(n_levels):
+        level_n[c] = 0
+        level_sum[c] = 0.0
+        sides[c] = ABSENT
+        for k in range(weight.size):
+            table[c, k] = 0.0
+    m = 0
+    total = 0.0
+    for i in range(order.size):
+        c = codes[order[i]]
+        if c < n_levels:
+            k = labels[order[i]]
+            level_n[c] += 1
+            level_sum[c] += weight[k]
+            table[c, k] += 1.0
+            total += weight[k]
+            m += 1
+    present = 0
+    for c in range(n_levels):
+        if level_n[c]:
+            level_order[present] = c
+            present += 1
+    return m, total, present
+
+
+@_inner
+def _levels_classes(
+    order, codes, n_levels, labels, min_leaf, weight, in_left, in_right, level_n, level_sum, level_key, level_order,
+    table, sides,
+):  # fmt: skip
+    """Best partition of the levels: decrease of the Gini index, rows with a level, whether there is a partition.
+
+    Two classes: a cut of the levels in the order of the first class's share. More: all subsets, each made from the one
+    before by moving one level (a Gray code). The last level that the column can have never moves, present or not.
+    """
+    m, right, present = _count_levels(
+        order, codes, n_levels, labels, weight, level_n, level_sum, level_order, table, sides
+    )
+    for k in range(weight.size):
+        in_left[k] = in_right[k] = 0.0
+    for a in range(present):
+        c = level_order[a]
+        level_key[c] = weight[0] * table[c, 0] / level_sum[c]
+        for k in range(weight.size):
+            in_right[k] += table[c, k]
+    undivided = _gini_undivided(weight, in_right, right)
+    two = weight.size == 2
+    n_steps = present - 1
+    if two:
+        _order_levels(level_key, level_order, present)
+    elif present:
+        n_steps = (1 << (present - (level_order[present - 1] == n_levels - 1))) - 1
+    left = top = 0.0
+    n_left = 0
+    best = undivided
+    bits = chosen = np.int64(0)
+    lower = True
+    for step in range(1, n_steps + 1):
+        a = step - 1
+        if not two:
+            a = 0
+            while step >> a & 1 == 0:
+                a += 1
+        c = level_order[a]
+        sign = -1 if bits >> a & 1 else 1
+        bits ^= 1 << a
+        n_left += sign * level_n[c]
+        left += sign * level_sum[c]
+        right -= sign * level_sum[c]
+        square_left = square_right = 0.0
+        for k in range(weight.size):
+            in_left[k] += sign * table[c, k]
+            in_right[k] -= sign * table[c, k]
+            square_left += in_left[k] * in_left[k]
+            square_right += in_right[k] * in_right[k]
+        n_right = m - n_left
+        if n_left < min_leaf or n_right < min_leaf:
+            continue
+        purity = square_left * n_right + square_right * n_left
+        if purity < top * (float(n_left) * n_right) * _SLACK:
+            continue
+        score = _gini(weight, in_left, in_right, left, right)
+        if score < best:
+            best = score
+            chosen = bits
+            top = purity / (float(n_left) * n_right)
+            lower = _lower_class(weight, in_left, in_right, left, right)
+    for a in range(present):
+        sides[level_order[a]] = LEFT if (chosen >> a & 1 == 1) == lower else RIGHT
+    return undivided - best, m, chosen != 0
+
+
+# ------------------------------------------------------------------- surrogates
+
+
+@_inner
+def _surrogate_cut(column, side, n_left, n_right, n_rows):
+    """Cut of a sorted column that agrees best with the primary split: rows that agree, entry before the cut, sign.
+
+    The primary split sends `n_left` and `n_right` of the node's rows. Either direction may win, but only by agreeing
+    with more rows than the larger side has, and with two rows that the primary split knows on each side. Other rows are
+    not counted, though a cut may stand beside them.
+    """
+    best = max(n_left, n_right)
+    if n_left + n_right < n_rows or column.size < n_rows:
+        n_left = n_right = 0
+        for i in range(column.size):
+            n_left += side[_row(column[i])] == LEFT
+            n_right += side[_row(column[i])] == RIGHT
+    at = -1
+    below = 0
+    left_below = right_below = 0
+    for i in range(column.size - 1):
+        left_below += side[_row(column[i])] == LEFT
+        right_below += side[_row(column[i])] == RIGHT
+        straight = left_below + n_right - right_below
+        crossed = right_below + n_left - left_below
+        if straight <= best and crossed <= best:
+            continue
+        n_below = left_below + right_below
+        tied = column[i] >> uint64(32) == column[i + 1] >> uint64(32)
+        if tied or n_below < _LEAST_ROWS or n_left + n_right - n_below < _LEAST_ROWS:
+            continue
+        best = max(straight, crossed)
+        below = -1 if straight >= crossed else 1
+        at = i
+    return best, at, below
+
+
+@_inner
+def _surrogate_levels(order, codes, n_levels, side, level_n, level_sum, sides):
+    """Send every level where most of its rows go, in a tie where most rows go; return the rows that agree.
+
+    R takes no such split that errs in fewer than two rows: then 0.
+    """
+    for c in range(n_levels):
+        level_n[c] = 0
+        level_sum[c] = 0.0
+    known = n_left = agree = 0
+    for i in range(order.size):
+        row = order[i]
+        if codes[row] < n_levels and side[row] != UNKNOWN:
+            known += 1
+            n_left += side[row] == LEFT
+            level_n[codes[row]] += 1
+            level_sum[codes[row]] += side[row] == LEFT
+    for c in range(n_levels):
+        left = np.int64(level_sum[c])
+        right = level_n[c] - left
+        sides[c] = LEFT if left > right or (left == right and n_left > known - n_left) else RIGHT
+        if level_n[c] == 0:
+            sides[c] = ABSENT
+        agree += max(left, right)
+    return agree if known - agree >= _LEAST_ROWS else 0
+
+
+# ------------------------------------------------------- the list of best splits
+
+
+@_inner
+def _insert(best, n_best, most, feature, count, below, improve, cut, adjusted, n_levels, sides):
+    """Put a split into the list, best first, after those as good; return the length of the list."""
+    at = n_best
+    while at > 0 and best.improve[at - 1] < improve:
+        at -= 1
+    if at == most:
+        return n_best
+    last = min(n_best, most - 1)
+    spare = best.place[last]
+    for i in range(last, at, -1):
+        best.feature[i] = best.feature[i - 1]
+        best.count[i] = best.count[i - 1]
+        best.below[i] = best.below[i - 1]
+        best.improve[i] = best.improve[i - 1]
+        best.cut[i] = best.cut[i - 1]
+        best.adjusted[i] = best.adjusted[i - 1]
+        best.place[i] = best.place[i - 1]
+    best.feature[at] = feature
+    best.count[at] = count
+    best.below[at] = below
+    best.improve[at] = improve
+    best.cut[at] = cut
+    best.adjusted[at] = adjusted
+    best.place[at] = spare
+    for c in range(n_levels):
+        best.sides[spare, c] = sides[c]
+    return last + 1
+
+
+@_inner
+def _write_splits(best, n_best, splits, n_splits, pool, n_pool, n_levels):
+    """Append the list to the table of splits; the pool of level sides grows as needed."""
+    for i in range(n_best):
+        feature = best.feature[i]
+        splits.feature[n_splits] = feature
+        splits.count[n_splits] = best.count[i]
+        splits.below[n_splits] = best.below[i]
+        splits.improve[n_splits] = best.improve[i]
+        splits.cut[n_splits] = best.cut[i]
+        splits.adjusted[n_splits] = best.adjusted[i]
+        splits.sides_at[n_splits] = -1
+        width = n_levels[feature]
+        if width:
+            if n_pool + width > pool.size:
+                wider = np.empty(2 * pool.size + width, dtype=np.uint8)
+                for c in range(n_pool):
+                    wider[c] = pool[c]
+                pool = wider
+            splits.sides_at[n_splits] = n_pool
+            for c in range(width):
+                pool[n_pool + c] = best.sides[best.place[i], c]
+            n_pool += width
+        n_splits += 1
+    return n_splits, pool, n_pool
+
+
+@_inner
+def _middle(columns, feature, column, at):
+    """Midpoint between the values of an entry and the next one."""
+    values, offset = columns.values, columns.offset[feature]
+    low = values[offset + np.int64(column[at] >> uint64(32))]
+    high = values[offset + np.int64(column[at + 1] >> uint64(32))]
+    return (low + high) / 2.0
+
+
+@_inner
+def _search(columns, rules, work, best, start, end, risk, response, labels, largest):
+    """List the best split of each column; `largest` is the largest improvement in the tree so far."""
+    n_best = np.int64(0)
+    order = work.order[start:end]
+    for f in range(columns.n_levels.size):
+        n_levels = columns.n_levels[f]
+        cut = 0.0
+        below = np.int64(0)
+        if n_levels:
+            codes = columns.codes[columns.slot[f]]
+            if rules.n_classes:
+                improve, m, found = _levels_classes(
+                    order, codes, n_levels, labels, rules.min_leaf, rules.weight, work.in_left, work.in_right,
+                    work.level_n, work.level_sum, work.level_key, work.level_order, work.table, work.sides,
+                )  # fmt: skip
+            else:
+                improve, m, found = _levels_numbers(
+                    order, codes, n_levels, response, rules.min_leaf, work.level_n, work.level_sum, work.level_key,
+                    work.level_order, work.sides,
+                )  # fmt: skip
+        else:
+            column = _along(columns, f, start, end, work.entries)
+            m = column.size
+            if m < 2 * rules.min_leaf or column[0] >> uint64(32) == column[m - 1] >> uint64(32):
+                continue
+            if rules.n_classes:
+                improve, at, below = _cut_classes(
+                    column, labels, rules.min_leaf, rules.weight, work.in_left, work.in_right
+                )
+            else:
+                improve, at, below = _cut_numbers(column, response, rules.min_leaf, work.y)
+            found = at >= 0
+            if found:
+                cut = _middle(columns, f, column, at)
+        if not found:
+            continue
+        if rules.n_classes == 0:
+            improve /= risk
+        largest = max(largest, improve)
+        if improve > largest * _SMALLEST_GAIN:
+            n_best = _insert(best, n_best, rules.max_compete + 1, f, m, below, improve, cut, 0.0, n_levels, work.sides)
+    return n_best, largest
+
+
+@_inner
+def _find_surrogates(columns, rules, work, best, start, end, primary, n_left, n_right):
+    """List the splits of the other columns that agree best with the primary one, which sends so many rows each way."""
+    n_best = nobody = np.int64(0)
+    order = work.order[start:end]
+    n_sent = n_left + n_right
+    larger = max(n_left, n_right)
+    for f in range(columns.n_levels.size):
+        if f == primary:
+            continue
+        n_levels = columns.n_levels[f]
+        cut = 0.0
+        below = np.int64(0)
+        if n_levels:
+            codes = columns.codes[columns.slot[f]]
+            agree = _surrogate_levels(order, codes, n_levels, work.side, work.level_n, work.level_sum, work.sides)
+        else:
+            column = _along(columns, f, start, end, work.entries)
+            agree, at, below = _surrogate_cut(column, work.side, n_left, n_right, end - start)
+            if at >= 0:
+                cut = _middle(columns, f, column, at)
+        if agree > larger:
+            share = agree / n_sent
+            adjusted = (share - larger / n_sent) / (1.0 - larger / n_sent)
+            n_best = _insert(
+                best, n_best, rules.max_surrogate, f, nobody, below, share, cut, adjusted, n_levels, work.sides
+            )
+    return n_best
+
+
+# ------------------------------------------------------------------ sending rows
+
+
+@_inner
+def _side_of(x, below, cut, sides_at, sides):
+    """Where a split sends a value: LEFT, RIGHT or UNKNOWN."""
+    if np.isnan(x):
+        return UNKNOWN
+    if sides_at >= 0:
+        side = np.int64(sides[sides_at + np.int64(x)])
+        return UNKNOWN if side == ABSENT else side
+    return LEFT if (x < cut) == (below < 0) else RIGHT
+
+
+@_inner
+def _send_by_surrogates(columns, nodes, splits, pool, work, node, majority):
+    """Send the rows of which the primary split knows nothing: by surrogates, then with the majority of the others.
+
+    A row stays where it is, UNKNOWN, if there is no majority either.
+    """
+    first = nodes.first_split[node] + 1 + nodes.n_compete[node]
+    for i in range(nodes.start[node], nodes.start[node] + nodes.size[node]):
+        row = work.order[i]
+        side = np.int64(work.side[row])
+        s = first
+        while side == UNKNOWN and s < first + nodes.n_surrogate[node]:
+            x = columns.matrix[row, splits.feature[s]]
+            side = _side_of(x, splits.below[s], splits.cut[s], splits.sides_at[s], pool)
+            splits.count[s] += side != UNKNOWN
+            s += 1
+        work.side[row] = majority if side == UNKNOWN else side
+
+
+@_inner
+def _partition(columns, work, start, end, first_side):
+    """Put the rows of `first_side` first, keeping their order, in all lists of rows; return where the others begin."""
+    rows = work.order[start:end]
+    at = kept = 0
+    for i in range(rows.size):
+        row = rows[i]
+        goes_first = work.side[row] == first_side
+        rows[at] = row
+        work.spare_rows[kept] = row
+        at += goes_first
+        kept += 1 - goes_first
+    for i in range(kept):
+        rows[at + i] = work.spare_rows[i]
+    for slot in range(columns.packed.shape[0]):
+        column = columns.packed[slot, start:end]
+        at = kept = 0
+        for i in range(column.size):
+            entry = column[i]
+            goes_first = work.side[_row(entry)] == first_side
+            column[at] = entry
+            work.spare_packed[kept] = entry
+            at += goes_first
+            kept += 1 - goes_first
+        for i in range(kept):
+            column[at + i] = work.spare_packed[i]
+    return start + at if columns.packed.shape[0] else end - kept
+
+
+@_inner
+def _split_node(columns, rules, nodes, splits, work, best, n_best, node, n_nodes, n_splits, pool, n_pool):
+    """Write down the splits of a node, send its rows and make its children; return what has grown.
+
+    The first child is the one of small values, or of the first of two levels; else the left one.
+    """
+    start, end = nodes.start[node], nodes.start[node] + nodes.size[node]
+    primary = n_splits
+    feature = best.feature[0]
+    nodes.feature[node] = feature
+    nodes.first_split[node] = primary
+    nodes.n_compete[node] = n_best - 1
+    n_splits, pool, n_pool = _write_splits(best, n_best, splits, n_splits, pool, n_pool, columns.n_levels)
+    below, cut, sides_at = splits.below[primary], splits.cut[primary], splits.sides_at[primary]
+    n_left = n_right = np.int64(0)
+    for i in range(start, end):
+        row = work.order[i]
+        side = _side_of(columns.matrix[row, feature], below, cut, sides_at, pool)
+        work.side[row] = side
+        n_left += side == LEFT
+        n_right += side == RIGHT
+    nodes.n_surrogate[node] = 0
+    if rules.max_surrogate:
+        n_best = _find_surrogates(columns, rules, work, best, start, end, feature, n_left, n_right)
+        nodes.n_surrogate[node] = n_best
+        n_splits, pool, n_pool = _write_splits(best, n_best, splits, n_splits, pool, n_pool, columns.n_levels)
+    all_sent = n_left + n_right == end - start
+    if not all_sent:
+        majority = LEFT if n_left > n_right else RIGHT if n_right > n_left else UNKNOWN
+        _send_by_surrogates(columns, nodes, splits, pool, work, node, majority)
+    first_side = RIGHT if below > 0 or (columns.n_levels[feature] == 2 and pool[sides_at] == RIGHT) else LEFT
+    middle = _partition(columns, work, start, end, first_side)
+    if not all_sent:  # rows that stay in the node come last
+        end = _partition(columns, work, middle, end, LEFT + RIGHT - first_side)
+    nodes.left[node] = n_nodes
+    nodes.start[n_nodes], nodes.size[n_nodes] = start, middle - start
+    nodes.start[n_nodes + 1], nodes.size[n_nodes + 1] = middle, end - middle
+    nodes.number[n_nodes] = 2 * nodes.number[node] + (first_side == RIGHT)
+    nodes.number[n_nodes + 1] = 2 * nodes.number[node] + (first_side == LEFT)
+    return n_nodes + 2, n_splits, pool, n_pool
+
+
+# ---------------------------------------------------------------- the whole tree
+
+
+@_inner
+def _evaluate(columns, rules, nodes, work, node, response, labels):
+    """Value and risk of a node; sums run along the first column, but in the root along the data."""
+    start, end = nodes.start[node], nodes.start[node] + nodes.size[node]
+    order = work.order[start:end]
+    if rules.n_classes:
+        nodes.value[node], nodes.risk[node] = _evaluate_classes(order, labels, work.in_left)
+    elif node == 0 or columns.n_levels[0]:
+        nodes.value[node], nodes.risk[node] = _evaluate_number(order, work.entries[:0], response, work.y)
+    else:
+        column = columns.packed[columns.slot[0], start:end]
+        nodes.value[node], nodes.risk[node] = _evaluate_number(order[:0], column, response, work.y)
+
+
+@_inner
+def _close(nodes, work, node, complexity):
+    """Make the node a leaf."""
+    nodes.feature[node] = LEAF
+    nodes.first_split[node] = LEAF
+    nodes.left[node] = nodes.n_compete[node] = nodes.n_surrogate[node] = 0
+    nodes.complexity[node] = complexity
+    work.risk_below[node] = nodes.risk[node]
+    work.n_splits[node] = 0
+
+
+@_inner
+def _weakest_link(nodes, work, node, left, right):
+    """Decrease of risk for each split of a branch, without its weaker side, then without both, if they pay less.
+
+    Notes the risk and the number of splits of what is left of the branch.
+    """
+    weaker, stronger = (left, right) if nodes.complexity[right] > nodes.complexity[left] else (right, left)
+    n_weak, n_strong = work.n_splits[weaker], work.n_splits[stronger]
+    weak, strong = work.risk_below[weaker], work.risk_below[stronger]
+    link = (nodes.risk[node] - (weak + strong)) / (n_weak + n_strong + 1)
+    if link > nodes.complexity[weaker]:
+        weak, n_weak = nodes.risk[weaker], 0
+        link = (nodes.risk[node] - (weak + strong)) / (n_strong + 1)
+        if link > nodes.complexity[stronger]:
+            strong, n_strong = nodes.risk[stronger], 0
+            link = nodes.risk[node] - (weak + strong)
+    work.risk_below[node] = weak + strong
+    work.n_splits[node] = n_weak + n_strong + 1
+    return link
+
+
+@_entry
+def grow_nodes(columns, rules, nodes, splits, work, best, response, labels, pool):
+    """Grow the tree depth first, R's left child first; return numbers of nodes and splits, and the level sides.
+
+    A node is passed three times: on the way down, between its children and on the way up.
+    """
+    nodes.start[0], nodes.size[0], nodes.number[0] = 0, work.order.size, 1
+    root = np.int64(0)
+    _evaluate(columns, rules, nodes, work, root, response, labels)
+    alpha = rules.cp * nodes.risk[0]
+    nodes.complexity[0] = nodes.risk[0]
+    n_nodes, n_splits, n_pool = root + 1, root, root
+    largest = 0.0
+    depth = root
+    work.path[0] = work.stage[0] = 0
+    while depth >= 0:
+        node = work.path[depth]
+        if work.stage[depth] == 0:
+            bound = min(nodes.risk[node], nodes.complexity[node])
+            n_best = root
+            if nodes.size[node] >= rules.min_split and bound > alpha and depth < rules.max_depth:
+                start, end = nodes.start[node], nodes.start[node] + nodes.size[node]
+                n_best, largest = _search(
+                    columns, rules, work, best, start, end, nodes.risk[node], response, labels, largest
+                )
+            if n_best == 0:
+                _close(nodes, work, node, alpha)
+                depth -= 1
+                continue
+            work.bound[depth] = bound
+            work.pool_before[depth] = n_pool
+            n_nodes, n_splits, pool, n_pool = _split_node(
+                columns, rules, nodes, splits, work, best, n_best, node, n_nodes, n_splits, pool, n_pool
+            )
+            _evaluate(columns, rules, nodes, work, nodes.left[node], response, labels)
+            _evaluate(columns, rules, nodes, work, nodes.left[node] + 1, response, labels)
+        left = nodes.left[node] + (nodes.number[nodes.left[node]] & 1)
+        right = 2 * nodes.left[node] + 1 - left
+        if work.stage[depth] == 2:
+            complexity = _weakest_link(nodes, work, node, left, right)
+            nodes.complexity[node] = complexity
+            if complexity <= alpha:  # the branch is given up
+                n_nodes, n_splits, n_pool = nodes.left[node], nodes.first_split[node], work.pool_before[depth]
+                _close(nodes, work, node, complexity)
+            depth -= 1
+            continue
+        child = left
+        bound = work.bound[depth]
+        if work.stage[depth] == 1:
+            child = right
+            link = (nodes.risk[node] - work.risk_below[left]) / (work.n_splits[left] + 1)
+            bound = min(bound, max(link, nodes.risk[node] - nodes.risk[left]))
+        nodes.complexity[child] = bound - alpha
+        work.stage[depth] += 1
+        depth += 1
+        work.path[depth] = child
+        work.stage[depth] = 0
+    for node in range(n_nodes):  # parents stand before their children
+        if nodes.feature[node] >= 0:
+            for child in range(nodes.left[node], nodes.left[node] + 2):
+                nodes.complexity[child] = min(nodes.complexity[child], nodes.complexity[node])
+    return n_nodes, n_splits, pool[:n_pool]
+
+
+@_entry
+def place_rows(start, size, order, leaf):
+    """Note the last node that each training row came to."""
+    for node in range(start.size):  # parents stand before their children
+        for i in range(start[node], start[node] + size[node]):
+            leaf[order[i]] = node
+
+
+@_entry
+def route_rows(matrix, nodes, splits, sides, leaf):
+    """Walk rows through the tree: by primary split, surrogates, larger child; else they stay."""
+    for i in range(leaf.size):
+        node = 0
+        while nodes.feature[node] >= 0:
+            s = nodes.first_split[node]
+            last = s + nodes.n_compete[node] + nodes.n_surrogate[node]
+            side = _side_of(matrix[i, splits.feature[s]], splits.below[s], splits.cut[s], splits.sides_at[s], sides)
+            s += nodes.n_compete[node]
+            while side == UNKNOWN and s < last:
+                s += 1
+                x = matrix[i, splits.feature[s]]
+                side = _side_of(x, splits.below[s], splits.cut[s], splits.sides_at[s], sides)
+            first = nodes.left[node]
+            if side == UNKNOWN:
+                if nodes.size[first] == nodes.size[first + 1]:
+                    break
+                node = first + (nodes.size[first + 1] > nodes.size[first])
+            else:
+                node = first + ((side == LEFT) == (nodes.number[first] & 1 == 1))
+        leaf[i] = node
+
+
+def compiled() -> bool:
+    """Return whether numba's cache on disk has the kernels of this version; True if that cannot be told."""
+    try:
+        return bool(grow_nodes.signatures or grow_nodes._cache._cache_file._load_index())
+    except (AttributeError, OSError):
+        return True
