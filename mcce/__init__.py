@@ -1,6 +1,6 @@
 """Counterfactual explanations for any model on tabular data, by Monte Carlo sampling from a chain of conditionals."""
 
-from mcce import datasets, diagnostics
+from mcce import datasets, diagnostics, rcompat
 from mcce.chain import ChainModel
 from mcce.counterfactuals import Counterfactuals
 from mcce.decision import Interval
@@ -61,5 +61,6 @@ __all__ = [
     "datasets",
     "diagnostics",
     "gower_distance",
+    "rcompat",
     "register_sampler",
 ]

@@ -352,3 +352,9 @@ def test_predictions_must_be_one_number_a_row():
 
 def test_infinite_ends_are_no_bounds():
     assert len(explain(c_int=(-math.inf, math.inf)).cf) == 3
+
+
+def test_the_table_of_differences_is_one():
+    rows = [line for line in rcompat.__doc__.splitlines() if line.startswith("|")]
+    assert len(rows) > 20
+    assert {row.count("|") for row in rows} == {4}

@@ -120,13 +120,19 @@ def explain_mcce(
 
     Examples
     --------
-    >>> from mcce import datasets, rcompat
-    >>> air = datasets.load_airquality()
-    >>> found = rcompat.explain_mcce(
-    ...     air.model, air.X.tail(2), air.X.iloc[:-2], fixed_features="Wind", c_int=(-float("inf"), 25),
-    ...     fit_autoregressive_model="rpart", fit_seed=1, generate_seed=2, generate_K=100)
-    >>> found.cf["counterfactual_rank"].tolist()
-    [1, 1]
+    On R's airquality. mcceR prints the same:
+
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from mcce.datasets import load_airquality
+    >>> from mcce.rcompat import explain_mcce
+    >>> air = load_airquality(dropna=True)
+    >>> model = LinearRegression().fit(air.X, air.y)
+    >>> explain_mcce(model, air.X.tail(3), air.X.iloc[:-3], fixed_features="Wind", c_int=(-float("inf"), 15),
+    ...              fit_seed=1, generate_seed=2)
+     id_explain  counterfactual_rank  Solar.R  Wind  Temp  Month  Day
+              1                    1       92  14.3    64      9   28
+              2                    1       65     8    61      9   29
+              3                    1       36  11.5    69      9   30
     """
     measures = check_measures(process_measures)
     check_count(generate_K, "generate_K")
