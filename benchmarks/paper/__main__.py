@@ -77,7 +77,7 @@ def _names(parser: argparse.ArgumentParser, option: str, given: str, known: tupl
 
 def _command(arguments: list[str]) -> str:
     """Return the command without the paths, which mean nothing on another machine."""
-    parser = argparse.ArgumentParser(add_help=False)
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     for option in ("--data", "--out", "--peers-python"):
         parser.add_argument(option)
     _, rest = parser.parse_known_args(arguments)

@@ -53,17 +53,17 @@ def growth_table(name: str, title: str, ours: pd.DataFrame, label: str, n_networ
     for measure in ("L0", "L1"):
         paper = numbers.rename(columns={f"{measure}_paper": "p", f"{measure}_sd_paper": "p_sd"})
         shown[measure] = mean_sd(numbers, measure)
-        shown[f"{measure} paper"] = mean_sd(paper, "p")
+        shown[f"p. {measure}"] = mean_sd(paper, "p")
         shown[f"gap {measure}"] = numbers[f"gap_{measure}"].map(per_cent)
     shown["N_CE"] = fixed_point(numbers, "N_CE", 0)
-    shown["paper"] = fixed_point(numbers, "N_CE_paper", 0)
-    for step in SECONDS:
-        shown[step.removeprefix("seconds_")] = fixed_point(numbers, step)
-    shown["total paper"] = fixed_point(numbers, "seconds_total_paper")
+    shown["p."] = fixed_point(numbers, "N_CE_paper", 0)
+    for step, short in zip(SECONDS, ("fit", "gen.", "select", "all")):
+        shown[short] = fixed_point(numbers, step)
+    shown["p. all"] = fixed_point(numbers, "seconds_total_paper")
     numbers_of = "one network" if n_networks == 1 else f"{n_networks} networks"
     notes = (
         f"Adult, prepared as in the authors' code; means over {numbers_of}. violation 0 and success 1 throughout: "
         f"{'yes' if (numbers['violation'] == 0).all() and (numbers['success'] == 1).all() else 'NO'}. "
-        "Seconds: fit, generate, select, total; the fit is one for all K."
+        "p.: the paper's. Seconds: fit, generate, select, all; the fit is one for all K."
     )
     return Table(name, title, numbers, shown, notes)

@@ -94,9 +94,9 @@ LADDERS = {
     "german": [TEXT, Preparation("inputs in [0, 1]", unit=True), CODE],
 }
 LAST_STEP = {
-    "adult": "differences below 1e-5 ignored",
-    "gmc": "differences below 1e-5 ignored",
-    "fico": "rows with -9 left out, codes as numbers",
+    "adult": "1e-5 of the range ignored",
+    "gmc": "1e-5 of the range ignored",
+    "fico": "no -9, codes as numbers",
     "german": "loss weighted 0.7 to 0.3",
 }
 
