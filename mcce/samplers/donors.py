@@ -12,6 +12,7 @@ missing, and a second one, grown on the complete rows, gives the value.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -19,17 +20,23 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from mcce.exceptions import SamplerError
 from mcce.rng import RowStreams
 from mcce.samplers.base import Bools, ConditionalSampler, Floats, Ints, Within
 from mcce.samplers.density import DonorForest, Margin, donor_log_density
 from mcce.schema import Column, Feature, Table
+from mcce.trees.display import FittedTree
 from mcce.trees.tree import Tree
 
 Self = TypeVar("Self", bound="LeafDonorSampler")
 
 
 class LeafDonorSampler(ConditionalSampler):
-    """Draws donors from the leaves of a tree. A subclass says how the tree is grown."""
+    """Draws donors from the leaves of a tree. A subclass says how the tree is grown.
+
+    After `fit`, `tree` is the tree to look at: ``print(sampler.tree)``, ``sampler.tree.to_frame()``,
+    ``sampler.tree.plot()``.
+    """
 
     handles_missing = True
     thread_safe = True
@@ -54,6 +61,7 @@ class LeafDonorSampler(ConditionalSampler):
         """Grow the tree (step 1) and keep the donors of its leaves."""
         self._check_parameters()
         self.check_target(target.feature)
+        self.name_columns(given.features, target.feature)
         self.target_is_number_ = target.feature.is_numeric
         missing = np.isnan(target.values)
         self.margin_ = Margin.of(target.values, target.feature.n_levels)
@@ -77,6 +85,39 @@ class LeafDonorSampler(ConditionalSampler):
             self.tree_ = self._grow(given, target)
         self.donor_values_ = target.values[self.tree_.donors]
         return self
+
+    def name_columns(self: Self, given: Sequence[Feature], target: Feature) -> Self:
+        """Say what the columns are, for `tree`; needed only if the state comes from `set_state`, not from `fit`."""
+        self._given_features, self._target_feature = tuple(given), target
+        return self
+
+    @property
+    def tree(self) -> FittedTree:
+        """The fitted tree, to print, plot or turn into a table; `missing_tree` decides on missing values."""
+        given, target = self._named()
+        values = self.donor_values_
+        if target.levels is not None and np.isnan(values).any():
+            target = replace(target, levels=pd.Index([*target.levels, "missing"], dtype=object))
+            values = np.where(np.isnan(values), target.n_levels - 1, values)
+        return FittedTree(self.tree_, given, target, values)
+
+    @property
+    def missing_tree(self) -> FittedTree | None:
+        """The tree that decides whether a draw is missing; None if it is not needed."""
+        given, target = self._named()
+        if self.missing_tree_ is None or self.missing_values_ is None:
+            return None
+        indicator = replace(missing_indicator(target), name=f"{target.name} is missing")
+        return FittedTree(self.missing_tree_, given, indicator, self.missing_values_)
+
+    def _named(self) -> tuple[tuple[Feature, ...], Feature]:
+        self.check_fitted("tree_")
+        if not hasattr(self, "_target_feature"):
+            raise SamplerError(
+                f"{self!r} was restored from its state, which has no column names; tell them by "
+                "name_columns(given.features, target.feature)."
+            )
+        return self._given_features, self._target_feature
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
         """Draw a donor of each row's leaf (steps 2 and 3); restricted draws choose among the allowed donors."""

@@ -45,6 +45,7 @@ class CtreeTree(Tree):
     number : the number of a node in party's order, from 1: parents first, left before right. The left child of a cut
         between two unordered levels is that of the first level, which may be party's right one.
     cut : x <= cut goes left, for numbers and the codes of ordered levels; NaN elsewhere.
+    seen : beside `masks`, whether a level occurs in the node.
     cut_statistic : standardised two-sample statistic of the cut; 0 in a leaf.
     criterion : largest criterion of a node's variables; 0 if none was tested.
     statistics, criteria : test statistic and criterion of each node and variable. A variable that was chosen but has no
@@ -53,6 +54,7 @@ class CtreeTree(Tree):
 
     number: Ints
     cut: Floats
+    seen: npt.NDArray[np.bool_]
     cut_statistic: Floats
     criterion: Floats
     statistics: Floats
@@ -69,6 +71,7 @@ class _Level(NamedTuple):
     chosen: Positions
     cut: Floats
     goes_left: npt.NDArray[np.bool_]
+    seen: npt.NDArray[np.bool_]
     cut_statistic: Floats
     found: npt.NDArray[np.bool_]
     mirrored: npt.NDArray[np.bool_]
@@ -77,7 +80,7 @@ class _Level(NamedTuple):
 
     @classmethod
     def of(cls, start: Positions, size: Positions, columns: kernels.Columns) -> _Level:
-        m, p = start.size, columns.kind.size
+        m, p, most_levels = start.size, columns.kind.size, int(columns.n_levels.max(initial=0))
         return cls(
             start=start,
             size=size,
@@ -85,7 +88,8 @@ class _Level(NamedTuple):
             criteria=np.zeros((m, p)),
             chosen=np.full(m, LEAF, dtype=np.int64),
             cut=np.zeros(m),
-            goes_left=np.zeros((m, int(columns.n_levels.max(initial=0))), dtype=np.bool_),
+            goes_left=np.zeros((m, most_levels), dtype=np.bool_),
+            seen=np.zeros((m, most_levels), dtype=np.bool_),
             cut_statistic=np.zeros(m),
             found=np.zeros(m, dtype=np.bool_),
             mirrored=np.zeros(m, dtype=np.bool_),
@@ -198,7 +202,7 @@ def _cut(level: _Level, data: _Data, chosen: Positions, min_leaf: int, minprob: 
     kernels.sort_level(data.columns, chosen, data.node_of_row, level.start.copy(), data.work.ordered)
     kernels.cut_nodes(
         data.columns, data.response, data.work, data.rows, level.start, level.size, chosen, float(min_leaf),
-        float(minprob), level.cut, level.goes_left, level.cut_statistic, level.found,
+        float(minprob), level.cut, level.goes_left, level.seen, level.cut_statistic, level.found,
     )  # fmt: skip
     cut = (chosen != LEAF) & level.found
     level.chosen[cut] = chosen[cut]
@@ -225,7 +229,11 @@ def _assemble(levels: list[_Level], data: _Data) -> CtreeTree:
     n_levels[inner[is_factor]] = data.columns.n_levels[nodes.chosen[inner[is_factor]]]
     cut = np.where(nodes.found & (n_levels == 0), nodes.cut, np.nan)
     by_set = np.where(n_levels > 2, n_levels, 0)
-    masks = [nodes.goes_left[node, : n_levels[node]] for node in np.flatnonzero(by_set)]
+    nothing = np.empty(0, dtype=np.bool_)
+
+    def flat(by_level: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        return np.concatenate([nothing, *(by_level[node, : by_set[node]] for node in np.flatnonzero(by_set))])
+
     impurity = np.empty(left.size)
     kernels.impurities(data.response, data.rows, nodes.start, nodes.size, data.work.moments, impurity)
     return CtreeTree(
@@ -234,13 +242,14 @@ def _assemble(levels: list[_Level], data: _Data) -> CtreeTree:
         left=left,
         missing_left=nodes.missing_left,
         mask_at=np.where(by_set > 0, np.cumsum(by_set) - by_set, -1).astype(np.int32),
-        masks=np.concatenate([np.empty(0, dtype=np.bool_), *masks]),
+        masks=flat(nodes.goes_left),
         start=nodes.start.astype(np.int32),
         size=nodes.size.astype(np.int32),
         impurity=impurity,
         donors=data.rows,
         number=_numbers(left, left + nodes.mirrored, [level.start.size for level in levels]),
         cut=cut,
+        seen=flat(nodes.seen),
         cut_statistic=nodes.cut_statistic,
         criterion=nodes.criteria.max(axis=1, initial=0.0),
         statistics=nodes.statistics,

@@ -409,9 +409,12 @@ def _cut_factor(columns, j, response, work, rows, start, end, mean, variance, lo
 
 @_entry
 def cut_nodes(
-    columns, response, work, rows, start, size, chosen, min_leaf, minprob, cut, goes_left, statistic, found
+    columns, response, work, rows, start, size, chosen, min_leaf, minprob, cut, goes_left, seen, statistic, found
 ):  # fmt: skip
-    """Cut each node of a level on its chosen variable, if any: fill `cut` or `goes_left`, `statistic` and `found`."""
+    """Cut each node of a level on its chosen variable, if any: fill `statistic`, `found`, and `cut` or `goes_left`.
+
+    `seen` says which levels of a factor occur in the node.
+    """
     mean, variance, left, kept = work.moments[0], work.moments[1], work.moments[2], work.kept
     for node in range(start.size):
         j = chosen[node]
@@ -430,6 +433,8 @@ def cut_nodes(
             statistic[node], found[node] = _cut_factor(
                 columns, j, response, work, used, first, last, mean, variance, low, high, left, goes_left[node]
             )  # fmt: skip
+            for c in range(columns.n_levels[j]):
+                seen[node, c] = work.count[c] > 0.0
         else:
             first = np.int64(start[node])
             statistic[node], cut[node], found[node], _ = _scan(
