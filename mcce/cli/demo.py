@@ -58,7 +58,9 @@ def run_demo(arguments: argparse.Namespace) -> int:
     ways = [one.sentence("customer 1", rank) for rank in one.frame.index.get_level_values("rank")]
     arguments.out.mkdir(parents=True, exist_ok=True)
     picture, page = arguments.out / "mcce-demo.png", arguments.out / "mcce-demo.html"
-    picture.write_bytes(as_png(lambda ax: one.plot(ax=ax), 7, 1.7 + 0.45 * max(int(one.measures["L0"].iloc[0]), 1)))
+    picture.write_bytes(
+        as_png(lambda figure: one.plot(ax=figure.subplots()), 7, 1.7 + 0.45 * max(int(one.measures["L0"].iloc[0]), 1))
+    )
     many.to_html(page, title="Why was the loan refused?", intro=story, examples=one)
     clock.stop("picture and page")
     _print_demo(story, ways, one, many)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -20,10 +20,20 @@ import pandas as pd
 
 from mcce.diagnostics.reading import read_pair
 from mcce.exceptions import InputError
+from mcce.plots import correlation_plot
 from mcce.schema import Data, Floats, Kind, Schema, Table
 from mcce.visit import association_matrix
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 Method = Literal["spearman", "pearson"]
+
+TITLES = {
+    "real": "Correlations of the real rows",
+    "generated": "Correlations of the generated rows",
+    "difference": "Difference of the correlations, generated minus real",
+}
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -73,6 +83,21 @@ class Correlations:
         """Largest absolute difference over the pairs of features; NaN for a single feature."""
         pairs = self.pairs["difference"].abs()
         return float(pairs.max()) if len(pairs) else np.nan
+
+    def plot(self, which: str = "difference", *, scale: float = 1.0, ax: Axes | None = None) -> Axes:
+        """Draw one of the matrices as circles.
+
+        Parameters
+        ----------
+        which : "real", "generated" or "difference"
+        scale : float
+            The absolute value that fills a cell; less than 1 shows small differences.
+        ax : Axes, optional
+            Where to draw; by default a new figure.
+        """
+        if which not in TITLES:
+            raise InputError(f"which is {which!r}; allowed: 'real', 'generated', 'difference'.")
+        return correlation_plot(getattr(self, which), title=TITLES[which], scale=scale, ax=ax)
 
     def __repr__(self) -> str:
         pairs = self.pairs

@@ -15,10 +15,11 @@ from mcce.diagnostics.discriminator import Discriminator
 from mcce.diagnostics.evaluation import WORDS, Evaluation
 from mcce.diagnostics.pmse import PMSE
 from mcce.exceptions import InputError
-from mcce.plots import correlation_plot, marginal_plot, overview_plot
+from mcce.plots import marginal_plot, overview_plot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from mcce.plots.canvas import Panels
 
@@ -98,16 +99,21 @@ class Diagnostics:
         if what == "marginals":
             notes = {name: f"distance {distance:.2f}" for name, distance in self.marginals["distance"].items()}
             return marginal_plot(self.real, self.generated, notes=notes, ax=ax)
-        if what == "correlations":
-            return correlation_plot(self.correlations.generated, title="Correlations of the generated rows", ax=ax)
-        if what == "difference":
-            title = "Difference of the correlations, generated minus real"
-            return correlation_plot(self.correlations.difference, title=title, ax=ax)
+        if what in ("correlations", "difference"):
+            return self.correlations.plot("generated" if what == "correlations" else what, ax=ax)
+        return self.plot_overview()
+
+    def plot_overview(self, n_columns: int = 2, figure: Figure | None = None) -> Panels:
+        """Draw the overview of `plot` with so many panels in a row, on a given figure."""
+        if self.correlations is None or self.marginals is None:
+            raise InputError("generated and real rows were not compared; `notes` says why.")
         return overview_plot(
             self.marginals["distance"],
             self.correlations.pairs,
             None if self.evaluation is None else self.evaluation.rows,
             None if self.candidates is None else self.candidates["validity"],
+            n_columns=n_columns,
+            figure=figure,
         )
 
     def _realism(self) -> list[tuple[str, str, str]]:

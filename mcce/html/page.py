@@ -19,7 +19,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 DOTS = 150  # per inch: sharp on a dense screen
 LEGEND = (
@@ -95,6 +95,8 @@ class Page:
         HTML of the table.
     diagnostics : str
         HTML of the diagnostics; empty for none.
+    diagnosed : Picture, optional
+        The diagnostics as a picture.
     settings : sequence of (name, value)
         Settings, seed, seconds, versions.
     """
@@ -107,6 +109,7 @@ class Page:
     overall: Picture | None
     table: str
     diagnostics: str
+    diagnosed: Picture | None
     settings: Sequence[tuple[str, str]]
 
 
@@ -125,6 +128,8 @@ def html_page(page: Page) -> str:
     parts.append(f"<h2>Table</h2><p>{LEGEND}</p>{page.table}")
     if page.diagnostics:
         parts.append(f'<h2>Diagnostics</h2><div class="diagnostics">{page.diagnostics}</div>')
+    if page.diagnosed is not None:
+        parts.append(_figure(page.diagnosed))
     rows = "".join(f'<tr><th scope="row">{escape(a)}</th><td>{escape(b)}</td></tr>' for a, b in page.settings)
     parts.append(f'<h2>Settings and versions</h2><table class="settings"><tbody>{rows}</tbody></table>')
     body = "\n".join(parts)
@@ -150,17 +155,17 @@ def _figure(picture: Picture) -> str:
     )
 
 
-def as_png(draw: Callable[[Axes], object], width: float, height: float) -> bytes:
-    """Draw on new axes of this size in inches, in matplotlib's own style, without the global state of pyplot."""
+def as_png(draw: Callable[[Figure], object], width: float, height: float) -> bytes:
+    """Draw on a new figure of this size in inches, in matplotlib's own style, without the global state of pyplot."""
     from matplotlib import rc_context, rcParamsDefault
     from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as NewFigure
 
     plain = {name: value for name, value in rcParamsDefault.items() if not name.startswith(("backend", "interactive"))}
     with rc_context(plain):
-        figure = Figure(figsize=(width, height), layout="constrained")
+        figure = NewFigure(figsize=(width, height), layout="constrained")
         FigureCanvasAgg(figure)
-        draw(figure.subplots())
+        draw(figure)
         stream = io.BytesIO()
         figure.savefig(stream, format="png", dpi=DOTS, metadata={"Software": None})
     return stream.getvalue()

@@ -34,6 +34,7 @@ def result_page(found: Any, title: str, intro: Sequence[str], examples: Any, dia
             overall=_overall(found) if len(found) else None,
             table=found.html_table(FACTUALS),
             diagnostics="" if diagnostics is None else str(diagnostics._repr_html_()),
+            diagnosed=None if diagnostics is None else _diagnosed(diagnostics),
             settings=_settings(found) + _versions(),
         )
     )
@@ -54,7 +55,9 @@ def _picture(found: Any, id: Hashable, rank: int) -> Picture:
     names = ", ".join(map(str, found.frame.columns))
     wide, narrow = (
         as_png(
-            lambda ax: found.plot(id, rank, ax=ax), width, height + 0.45 * n_changes + 1.3 * len(names) / (width * 70)
+            lambda figure: found.plot(id, rank, ax=figure.subplots()),
+            width,
+            height + 0.45 * n_changes + 1.3 * len(names) / (width * 70),
         )
         for width, height in ((WIDE, 1.6), (NARROW, 2.1))
     )
@@ -68,11 +71,21 @@ def _overall(found: Any) -> Picture:
     changing = table[table["times"] > 0]
     height = 1.8 + 0.3 * max(len(changing), 1)
     wide, narrow = (
-        as_png(lambda ax: found.plot_changes(ax=ax), width, height + more) for width, more in ((WIDE, 0), (NARROW, 0.7))
+        as_png(lambda figure: found.plot_changes(ax=figure.subplots()), width, height + more)
+        for width, more in ((WIDE, 0), (NARROW, 0.7))
     )
     shares = ", ".join(f"{name} {share:.0%}" for name, share in changing["share"].items())
     caption = "How often each feature changes, and in which direction."
     return Picture(wide, narrow, f"Share of the factuals in which a feature changes: {shares}.", caption)
+
+
+def _diagnosed(diagnostics: Any) -> Picture | None:
+    """Return the overview of a `Diagnostics`, if generated and real rows were compared."""
+    if diagnostics.marginals is None:
+        return None
+    wide = as_png(lambda figure: diagnostics.plot_overview(2, figure), 9.2, 7.0)
+    narrow = as_png(lambda figure: diagnostics.plot_overview(1, figure), NARROW, 12.8)
+    return Picture(wide, narrow, "The figures above as a picture.", "Diagnostics: generated rows, counterfactuals.")
 
 
 def _settings(found: Any) -> list[tuple[str, str]]:

@@ -30,15 +30,16 @@ def new_axes(width: float, height: float) -> Axes:
     return axes
 
 
-def new_panels(n: int, n_columns: int, width: float, height: float, extra: float = 0.0) -> tuple[Figure, list[Axes]]:
-    """Return a new figure with `n` panels in rows of `n_columns`, each of this size in inches."""
-    import matplotlib.pyplot as plt
-
+def new_panels(
+    n: int, n_columns: int, width: float, height: float, extra: float = 0.0, figure: Figure | None = None
+) -> tuple[Figure, list[Axes]]:
+    """Return a figure with `n` panels in rows of `n_columns`; a new one has this size in inches for each."""
     n_rows = math.ceil(n / n_columns)
-    figure, axes = plt.subplots(
-        n_rows, n_columns, figsize=(width * n_columns, height * n_rows + extra), layout="constrained", squeeze=False
-    )
-    panels = list(axes.ravel())
+    if figure is None:
+        import matplotlib.pyplot as plt
+
+        figure = plt.figure(figsize=(width * n_columns, height * n_rows + extra), layout="constrained")
+    panels = list(figure.subplots(n_rows, n_columns, squeeze=False).ravel())
     for unused in panels[n:]:
         unused.remove()
     return figure, panels[:n]

@@ -9,16 +9,18 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from mcce.plots.canvas import DARK, FONT, LIGHT, SMALL, as_array, ink, new_panels
+from mcce.plots.canvas import DARK, FONT, LIGHT, SMALL, as_array, ink, letters_that_fit, new_panels, settle
 from mcce.plots.words import fold
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from mcce.plots.canvas import Panels
 
@@ -30,6 +32,9 @@ def overview_plot(
     pairs: pd.DataFrame,
     neighbours: pd.DataFrame | None = None,
     validity: pd.Series[Any] | None = None,
+    *,
+    n_columns: int = 2,
+    figure: Figure | None = None,
 ) -> Panels:
     """Draw diagnostics in up to four panels.
 
@@ -43,6 +48,10 @@ def overview_plot(
         `distance` and `distance_wanted` of each counterfactual.
     validity : Series, optional
         Share of valid candidates of each factual.
+    n_columns : int
+        Panels in a row.
+    figure : Figure, optional
+        Where to draw; by default a new one.
 
     Returns
     -------
@@ -51,7 +60,8 @@ def overview_plot(
     """
     if neighbours is not None and ("distance" not in neighbours or neighbours.empty):
         neighbours = None
-    _, axes = new_panels(2 + (neighbours is not None) + (validity is not None), 2, 4.6, 3.5)
+    n_panels = 2 + (neighbours is not None) + (validity is not None)
+    _, axes = new_panels(n_panels, n_columns, 4.6, 3.5, figure=figure)
     _draw_distances(axes[0], distances)
     _draw_pairs(axes[1], pairs)
     if neighbours is not None:
@@ -59,15 +69,18 @@ def overview_plot(
     if validity is not None:
         _draw_validity(axes[-1], validity)
     for ax in axes:
-        ax.tick_params(labelsize=SMALL)
         ax.spines[["top", "right"]].set_visible(False)
     return as_array(axes)
 
 
 def _title(ax: Axes, text: str, x: str, y: str = "") -> None:
-    ax.set_title(text, loc="left", fontsize=FONT + 0.5, fontweight="bold")
-    ax.set_xlabel(x, fontsize=SMALL)
+    """Write title and labels in lines that fit the panel."""
     ax.set_ylabel(y, fontsize=SMALL)
+    ax.tick_params(labelsize=SMALL)
+    settle(ax)
+    title, label = ("\n".join(textwrap.wrap(t, letters_that_fit(ax, t, s, 1.0))) for t, s in ((text, 10.5), (x, SMALL)))
+    ax.set_title(title, loc="left", fontsize=FONT + 0.5, fontweight="bold")
+    ax.set_xlabel(label, fontsize=SMALL)
 
 
 def _draw_distances(ax: Axes, distances: pd.Series[Any]) -> None:
@@ -99,7 +112,7 @@ def _draw_neighbours(ax: Axes, neighbours: pd.DataFrame) -> None:
             ax.step(np.append(0, values), np.append(0, steps), where="post", linestyle=dash, color=color, label=label)
     ax.set_ylim(0, 1.02)
     ax.set_xlim(left=0)
-    ax.legend(fontsize=SMALL, frameon=False, loc="lower right")
+    ax.legend(fontsize=SMALL, frameon=False, loc="best")
     _title(ax, "Distance to the nearest training row", "Gower distance", "share of the counterfactuals")
 
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -74,6 +79,16 @@ def test_single_feature():
     compared = compare_correlations(pd.DataFrame({"x": [1.0, 2.0]}), pd.DataFrame({"x": [1.0, 3.0]}))
     assert np.isnan(compared.mean_difference)
     assert "1 features" in repr(compared)
+
+
+def test_pictures_of_the_matrices():
+    compared = compare_correlations(mixed(50, 1), mixed(40, 2))
+    for which, title in (("real", "of the real rows"), ("generated", "of the generated rows"), ("difference", "minus")):
+        ax = compared.plot(which, scale=0.5)
+        assert title in ax.get_title(loc="left").replace("\n", " ")
+        plt.close(ax.figure)
+    with pytest.raises(mcce.InputError, match="which is 'both'"):
+        compared.plot("both")
 
 
 def test_an_unknown_method_is_refused():

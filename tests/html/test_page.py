@@ -150,6 +150,9 @@ def test_with_diagnostics(explainer, found):
     reader = Reader(found.to_html(diagnostics=d))
     assert ("h2", "Diagnostics") in reader.headings
     assert "discriminator accuracy" in reader.text
+    assert len(reader.all("img")) == 5
+    few = fitted.diagnose(X.head(5), n_samples=20, visit_sequences=())
+    assert len(Reader(found.to_html(diagnostics=few)).all("img")) == 4
 
 
 def test_nothing_found(found):
@@ -189,7 +192,7 @@ def test_wide_tables_and_odd_names():
 
 def test_a_picture_leaves_no_trace():
     settings = matplotlib.rcParams.copy()
-    png = as_png(lambda ax: ax.plot([1, 2]), 2, 1)
+    png = as_png(lambda figure: figure.subplots().plot([1, 2]), 2, 1)
     assert png.startswith(b"\x89PNG")
     assert plt.get_fignums() == []
     assert matplotlib.rcParams == settings

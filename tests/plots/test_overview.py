@@ -33,11 +33,18 @@ def test_no_text_overlaps_or_leaves_the_figure(p, name):
     assert_texts_fit(*overview_plot(*parts(p, name)))
 
 
+def test_narrow_enough_for_a_telephone():
+    figure = plt.figure(figsize=(4.2, 13), layout="constrained")
+    axes = overview_plot(*parts(40, "months_since_"), n_columns=1, figure=figure)
+    assert plt.get_fignums() == [figure.number]
+    assert_texts_fit(*axes)
+
+
 def test_contents():
     distances, pairs, neighbours, validity = parts(20)
     bars, points, steps, shares = overview_plot(distances, pairs, neighbours, validity)
     assert [patch.get_width() for patch in bars.patches] == sorted(distances, reverse=True)[:12]
-    assert "the 12 largest of 20 features" in bars.get_xlabel()
+    assert "the 12 largest of 20 features" in bars.get_xlabel().replace("\n", " ")
     assert points.lines[1].get_ydata().tolist() == pairs["generated"].tolist()
     assert steps.lines[0].get_xdata()[1:].tolist() == sorted(neighbours["distance"])
     assert sum(patch.get_height() for patch in shares.patches) == 30
