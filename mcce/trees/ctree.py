@@ -35,6 +35,8 @@ Statistic = Literal["quadratic", "maximum"]
 PValues = Literal["bonferroni", "univariate", "none"]
 Positions = npt.NDArray[np.int64]
 
+_NEARLY = 1 - 1e-9
+
 
 @dataclass(frozen=True)
 class CtreeTree(Tree):
@@ -153,13 +155,13 @@ def _test(level: _Level, data: _Data, min_split: int, statistic: Statistic, p_va
         data.columns, data.response, data.work, data.rows, level.start, level.size, max(min_split, 2),
         level.statistics, freedom,
     )  # fmt: skip
-    for node, j in np.argwhere(freedom == kernels.UNKNOWN):
-        level.statistics[node, j], freedom[node, j] = independence.quadratic(*_wide(level, data, node, j))
     tested = freedom != kernels.UNTESTED
+    wide = tested & ((data.columns.kind == kernels.FACTOR) | (data.response.n_classes > 0))
+    for node, j in np.argwhere((freedom == kernels.UNKNOWN) | (wide & _is_tied(level.statistics))):
+        level.statistics[node, j], freedom[node, j] = independence.quadratic(*_wide(level, data, node, j))
     probability = independence.chi_square(level.statistics, freedom)
     if statistic == "maximum":
         np.sqrt(level.statistics, out=level.statistics, where=level.statistics > 0)
-        wide = tested & ((data.columns.kind == kernels.FACTOR) | (data.response.n_classes > 0))
         for node, j in np.argwhere(wide):
             level.statistics[node, j], probability[node, j] = independence.maximum(*_wide(level, data, node, j))
     if p_values == "none":
@@ -167,6 +169,17 @@ def _test(level: _Level, data: _Data, min_split: int, statistic: Statistic, p_va
     else:
         m = tested.sum(axis=1, keepdims=True) if p_values == "bonferroni" else 1
         level.criteria[:] = np.where(tested, probability**m, 0.0)
+
+
+def _is_tied(statistics: Floats) -> npt.NDArray[np.bool_]:
+    """Return which variables of a node have the same statistic as another one, but for rounding."""
+    order = np.argsort(statistics, axis=1)
+    ordered = np.take_along_axis(statistics, order, axis=1)
+    close = (ordered[:, :-1] > 0) & (ordered[:, :-1] > _NEARLY * ordered[:, 1:])
+    nothing = np.zeros((len(statistics), min(statistics.shape[1], 1)), dtype=np.bool_)
+    tied = np.empty(statistics.shape, dtype=np.bool_)
+    np.put_along_axis(tied, order, np.hstack([close, nothing]) | np.hstack([nothing, close]), axis=1)
+    return tied
 
 
 def _wide(level: _Level, data: _Data, node: int, j: int) -> tuple[Floats, Floats]:

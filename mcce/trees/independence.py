@@ -44,18 +44,25 @@ def linear_statistic(x: Floats, y: Floats) -> tuple[Floats, Floats]:
 
 def _sum(terms: Floats) -> Floats:
     """Add up the rows one after the other."""
-    total: Floats = np.add.accumulate(terms, axis=0)[-1]
+    total: Floats = np.add.accumulate(terms, axis=0)[-1] if len(terms) else np.zeros(terms.shape[1:])
     return total
 
 
 def quadratic(x: Floats, y: Floats) -> tuple[float, int]:
-    """Return the quadratic statistic and its degrees of freedom (step 2)."""
+    """Return the quadratic statistic and its degrees of freedom (step 2), product by product as party computes it.
+
+    So what depends on the last bits, such as the choice between two columns of which one is a multiple of the other, is
+    the same as there, but for the rounding inside LAPACK.
+    """
     centred, sigma = linear_statistic(x, y)
     varies = np.diag(sigma) > 0
-    values, vectors = np.linalg.eigh(sigma[np.ix_(varies, varies)])
-    kept = np.abs(values) > TOLERANCE * max(1.0, np.abs(values).max(initial=0.0))
-    scores = vectors[:, kept].T @ centred[varies]
-    return float((scores**2 / values[kept]).sum()), int(kept.sum())
+    if not varies.any():
+        return 0.0, 0
+    left, values, right = np.linalg.svd(sigma[np.ix_(varies, varies)])
+    kept = values > TOLERANCE * max(1.0, values[0])
+    inverse = _sum(right[kept, None, :] * (left.T[kept] * (1 / values[kept, None]))[:, :, None])
+    centred = centred[varies]
+    return float(_sum(_sum(centred[:, None] * inverse.T) * centred)), int(kept.sum())
 
 
 def chi_square(statistic: Floats, freedom: Ints) -> Floats:
