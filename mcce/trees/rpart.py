@@ -82,7 +82,7 @@ def grow(
     weight = class_weights(labels, n_classes)
     rules = kernels.Rules(n_classes, weight, float(cp), min_split, min_leaf, max_depth, max_compete, max_surrogate)
     n, width = rows.n_rows, int(columns.n_levels.max(initial=0))
-    nodes, splits = _room(n, min_leaf, max_compete + 1 + max_surrogate)
+    nodes, splits = _room(n, max_compete + 1 + max_surrogate)
     work = _work(n, n_classes, width, nodes.feature.size)
     best = _best(max(max_compete + 1, max_surrogate), width)
     pool = np.empty(256, dtype=np.uint8)
@@ -222,16 +222,18 @@ def _columns(given: Table, n_classes: int) -> Any:
     )
 
 
-def _room(n: int, min_leaf: int, splits_per_node: int) -> tuple[Any, Any]:
-    """Room for the largest tree there can be; pages that are never touched cost nothing."""
-    most = 2 * (n // min_leaf) + 3
+def _room(n: int, splits_per_node: int) -> tuple[Any, Any]:
+    """Room for the largest tree there can be; pages that are never touched cost nothing.
+
+    Leaves may be smaller than `min_leaf`: the midpoint of neighbouring floats is one of them.
+    """
     floats = {"value", "risk", "complexity", "improve", "cut", "adjusted"}
 
     def arrays(names: tuple[str, ...], length: int) -> list[npt.NDArray[Any]]:
         return [np.empty(length, dtype=np.float64 if name in floats else np.int64) for name in names]
 
-    nodes = kernels.Nodes(*arrays(kernels.Nodes._fields, most))
-    splits = kernels.Splits(*arrays(kernels.Splits._fields, (n // min_leaf + 1) * splits_per_node))
+    nodes = kernels.Nodes(*arrays(kernels.Nodes._fields, 2 * n + 1))
+    splits = kernels.Splits(*arrays(kernels.Splits._fields, n * splits_per_node))
     return nodes, splits
 
 

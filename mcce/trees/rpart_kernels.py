@@ -466,12 +466,17 @@ def _surrogate_levels(order, codes, n_levels, side, level_n, level_sum, sides):
 
 @_inner
 def _insert(best, n_best, most, feature, count, below, improve, cut, adjusted, n_levels, sides):
-    """Put a split into the list, best first, after those as good; return the length of the list."""
+    """Put a split into the list, best first, after those as good; return the length of the list.
+
+    A full list of two is emptied first if the split is better than both: so R does.
+    """
     at = n_best
     while at > 0 and best.improve[at - 1] < improve:
         at -= 1
     if at == most:
         return n_best
+    if most == 2 and n_best == 2 and at == 0:
+        n_best = at
     last = min(n_best, most - 1)
     spare = best.place[last]
     for i in range(last, at, -1):
@@ -696,6 +701,8 @@ def _split_node(columns, rules, nodes, splits, work, best, n_best, node, n_nodes
     all_sent = n_left + n_right == end - start
     if not all_sent:
         majority = LEFT if n_left > n_right else RIGHT if n_right > n_left else UNKNOWN
+        if rules.max_surrogate == 0:
+            majority = UNKNOWN
         _send_by_surrogates(columns, nodes, splits, pool, work, node, majority)
     first_side = RIGHT if below > 0 or (columns.n_levels[feature] == 2 and pool[sides_at] == RIGHT) else LEFT
     middle = _partition(columns, work, start, end, first_side)
@@ -792,6 +799,12 @@ def grow_nodes(columns, rules, nodes, splits, work, best, response, labels, pool
             n_nodes, n_splits, pool, n_pool = _split_node(
                 columns, rules, nodes, splits, work, best, n_best, node, n_nodes, n_splits, pool, n_pool
             )
+            if min(nodes.size[nodes.left[node]], nodes.size[nodes.left[node] + 1]) == 0:
+                # the midpoint of neighbouring floats is one of them, and the cut is none
+                n_nodes, n_splits, n_pool = nodes.left[node], nodes.first_split[node], work.pool_before[depth]
+                _close(nodes, work, node, 0.0)
+                depth -= 1
+                continue
             _evaluate(columns, rules, nodes, work, nodes.left[node], response, labels)
             _evaluate(columns, rules, nodes, work, nodes.left[node] + 1, response, labels)
         left = nodes.left[node] + (nodes.number[nodes.left[node]] & 1)
