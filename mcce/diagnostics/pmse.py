@@ -6,8 +6,8 @@ synthetic data", JRSS A 181):
 1. Score every row: the probability that it is generated (`mcce.diagnostics.propensity`). N rows, a share c generated.
 2. pMSE = mean of (score - c)^2: 0 if the model cannot tell.
 3. Expected if the generated rows are drawn from a correct model of the real ones: for the logistic regression
-   k (1 - c)^2 c / N with k coefficients beside the intercept; for the tree the mean over trees grown for t permuted.
-   S_pMSE is pMSE over that.
+   k (1 - c)^2 c / N with k coefficients beside the intercept; for the tree half the mean over trees grown for t
+   permuted, since a permutation lets both tables vary. S_pMSE is pMSE over that.
 4. From the scores also SPECKS, the Kolmogorov-Smirnov distance between those of generated and real rows; PO50, the rows
    predicted rightly (generated above 0.5) in per cent over 50; U, the Mann-Whitney count.
 """
@@ -21,10 +21,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mcce.diagnostics.propensity import Scores, logit_scores
-from mcce.diagnostics.reading import read_pair
+from mcce.chain import count_jobs, run_in_threads
+from mcce.diagnostics.propensity import Scores, TreeModel, logit_scores
+from mcce.diagnostics.reading import check_count, read_pair
 from mcce.diagnostics.tables import count_above
 from mcce.exceptions import InputError
+from mcce.rng import derive_key, resolve_seed
 from mcce.schema import Data, Floats, Kind
 
 FEWEST_ROWS = 2
@@ -42,7 +44,7 @@ class PMSE:
         The pMSE to expect if the generated rows were drawn from the distribution of the real ones; NaN for a tree
         without permutations.
     S_pMSE : float
-        pMSE over expected. At best, for the regression: 1 if the rows were generated from `real` itself; 1 / (1 - c),
+        pMSE over expected. At best it is 1 if the rows were generated from `real` itself; 1 / (1 - c),
         which is 2 for equal sizes, if they are independent of it.
     SPECKS, PO50, U : float
         Kolmogorov-Smirnov distance of the scores, per cent predicted rightly over 50, Mann-Whitney count.
@@ -78,9 +80,14 @@ def pmse(
     real: Data,
     generated: Data,
     *,
-    model: Literal["logit"] = "logit",
+    model: Literal["logit", "cart"] = "logit",
     max_order: int = 1,
+    cp: float = 1e-3,
+    min_leaf: int = 5,
+    n_permutations: int = 50,
     kinds: Mapping[Any, Kind] | None = None,
+    random_state: int | None = 0,
+    n_jobs: int | None = None,
 ) -> PMSE:
     """Measure how well propensity scores tell generated rows from real ones.
 
@@ -116,18 +123,42 @@ def pmse(
     >>> bool(mcce.diagnostics.pmse(X, good).S_pMSE < 3 < mcce.diagnostics.pmse(X, bad).S_pMSE)
     True
     """
-    if model != "logit":
-        raise InputError(f"model is {model!r}; allowed: 'logit'.")
+    if model not in ("logit", "cart"):
+        raise InputError(f"model is {model!r}; allowed: 'logit', 'cart'.")
     if max_order not in (0, 1) or isinstance(max_order, bool):
         raise InputError(f"max_order is {max_order!r}; allowed: 0 (columns alone), 1 (and their products).")
+    check_count("min_leaf", min_leaf)
+    check_count("n_permutations", n_permutations, least=0)
+    if not isinstance(cp, (int, float, np.number)) or not 0 <= cp < 1:
+        raise InputError(f"cp is {cp!r}; give a number of at least 0 and below 1.")
     pair = read_pair(real, generated, kinds, FEWEST_ROWS)
     n_real, n_generated = pair.real.shape[0], pair.generated.shape[0]
     share = n_generated / (n_real + n_generated)
     settings: dict[str, Any] = {"model": model, "n_real": n_real, "n_generated": n_generated}
-    scores = logit_scores(pair, max_order)
-    expected = scores.size * (1 - share) ** 2 * share / (n_real + n_generated)
-    settings |= {"max_order": max_order, "converged": scores.converged}
+    if model == "logit":
+        scores = logit_scores(pair, max_order)
+        expected = scores.size * (1 - share) ** 2 * share / (n_real + n_generated)
+        settings |= {"max_order": max_order, "converged": scores.converged}
+    else:
+        seed = resolve_seed(random_state)
+        tree = TreeModel(pair, cp, min_leaf)
+        scores = tree.grow()
+        expected = _expected_by_permutation(tree, share, n_permutations, seed, n_jobs)
+        settings |= {"cp": cp, "min_leaf": min_leaf, "n_permutations": n_permutations, "random_state": seed}
     return _measure(scores, expected, n_generated, settings)
+
+
+def _expected_by_permutation(
+    tree: TreeModel, share: float, n_permutations: int, seed: int, n_jobs: int | None
+) -> float:
+    """Return half the mean pMSE of trees for permuted rows (step 3)."""
+
+    def grow(k: int) -> float:
+        permuted = tree.grow(np.random.default_rng(derive_key(seed, "pmse", k)))
+        return float(((permuted.values - share) ** 2).mean())
+
+    values = run_in_threads(grow, list(range(n_permutations)), count_jobs(n_jobs), "permuting", None)
+    return float(np.mean(list(values))) / 2 if n_permutations else math.nan
 
 
 def _measure(scores: Scores, expected: float, n_generated: int, settings: dict[str, Any]) -> PMSE:

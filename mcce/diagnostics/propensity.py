@@ -11,15 +11,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from mcce.diagnostics.reading import Pair
 from mcce.exceptions import InputError
-from mcce.schema import Floats
+from mcce.schema import Column, Feature, Floats, Table
+from mcce.trees import rpart
 
 Ints = npt.NDArray[np.int64]
 
@@ -91,6 +94,51 @@ def _blocks(matrix: Floats, pair: Pair) -> list[Floats]:
         levels = np.unique(np.where(missing, feature.n_levels, column))
         blocks.append((np.where(missing, feature.n_levels, column)[:, None] == levels[1:]).astype(np.float64))
     return blocks + indicators
+
+
+class TreeModel:
+    """The tables as rpart takes them (steps 1, 2 and 4): grown for the generated rows, or for permuted ones."""
+
+    def __init__(self, pair: Pair, cp: float, min_leaf: int) -> None:
+        self.n_generated = pair.generated.shape[0]
+        self.cp = cp
+        self.min_leaf = min_leaf
+        matrix = np.concatenate([pair.generated, pair.real])
+        features, columns, indicators = [], [], []
+        for j, feature in enumerate(pair.features):
+            missing = np.isnan(matrix[:, j])
+            fill = 0.0 if feature.is_numeric else float(feature.n_levels)
+            columns.append(np.where(missing, fill, matrix[:, j]))
+            features.append(_for_a_tree(feature))
+            if feature.is_numeric and missing.any():
+                indicators.append(missing.astype(np.float64))
+        features += [Feature(f"missing {k}", "numeric", np.dtype(np.float64)) for k in range(len(indicators))]
+        self.table = Table(tuple(features), np.asfortranarray(np.column_stack(columns + indicators)), complete=True)
+
+    def grow(self, rng: np.random.Generator | None = None) -> Scores:
+        """Return the scores of the tree; with a generator those of the tree for permuted rows."""
+        t = np.zeros(self.table.n_rows)
+        t[: self.n_generated] = 1.0
+        if rng is not None:
+            t = rng.permutation(t)
+        target = Feature("generated", "categorical", np.dtype(bool), pd.Index([False, True], dtype=object), 0.0, 1.0)
+        tree = rpart.grow(self.table, Column(target, t), cp=self.cp, min_leaf=self.min_leaf)
+        leaves = np.flatnonzero(tree.feature < 0)
+        values = np.empty(t.size)
+        for leaf in leaves:
+            rows = tree.donors[tree.start[leaf] : tree.start[leaf] + tree.size[leaf]]
+            values[rows] = t[rows].mean()
+        return Scores(values, leaves.size)
+
+
+def _for_a_tree(feature: Feature) -> Feature:
+    """Return a feature with one more level, for missing values; truth values as the numbers 0 and 1, as R has them."""
+    if feature.levels is None:
+        return feature
+    if list(feature.levels) == [False, True]:
+        return Feature(feature.name, "numeric", np.dtype(np.float64))
+    levels: pd.Index[Any] = pd.Index([*feature.levels, None], dtype=object)
+    return replace(feature, levels=levels)
 
 
 def _standardise(column: Floats) -> Floats:
