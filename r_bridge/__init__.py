@@ -16,7 +16,8 @@ from r_bridge.errors import RBridgeError, RWarning
 from r_bridge.frames import from_r, to_r
 from r_bridge.mccer import explain_mcce
 from r_bridge.models import RModel
-from r_bridge.parity import ParityReport, check_parity
+from r_bridge.parity import check_parity
+from r_bridge.parity_report import ParityReport
 from r_bridge.samplers import PartyCtreeSampler, RpartSampler
 from r_bridge.session import r_is_available, versions
 

@@ -24,7 +24,8 @@ from mcce.datasets import load_airquality
 from mcce.decision import Interval
 from mcce.exceptions import InputError, listing
 from r_bridge.models import RModel
-from r_bridge.parity import ParityReport, check_parity
+from r_bridge.parity import check_parity
+from r_bridge.parity_report import ParityReport
 
 PARTED = 1
 EXPLAINED = 3  # rows of airquality to explain, as in mcceR's own tests

@@ -27,78 +27,20 @@ from mcce.rng import RGenerator
 from mcce.schema import Data, as_frame
 from r_bridge.errors import RBridgeError
 from r_bridge.mccer import generated_like, score_function, tree_controls
-from r_bridge.report import as_html, as_text
+from r_bridge.parity_report import (
+    COLUMNS,
+    DIFFERS,
+    EQUAL,
+    LAST_DIGITS,
+    NOT_COMPARED,
+    RENUMBERED,
+    ROUNDING,
+    ParityReport,
+    difference,
+    same_partition,
+)
 from r_bridge.session import session, versions
 from r_bridge.stages import ENGINES, RProcessed, RStages
-
-EQUAL, ROUNDING, RENUMBERED = "equal", "last digits", "other numbers"
-DIFFERS, NOT_COMPARED = "differs", "not compared"
-LAST_DIGITS = 1e-12  # relative to the largest value
-COLUMNS = ["stage", "quantity", "compared", "different", "largest_difference", "verdict"]
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class ParityReport:
-    """Where R and mcce agree, to the bit, and where they part.
-
-    Attributes
-    ----------
-    table : DataFrame
-        stage ("fit", "generate", "measures", "ranks", "final rows"), quantity, compared (values), different (how many
-        of them), largest_difference (absolute; 1 for levels that differ), verdict ("equal": to the bit; "last digits";
-        "other numbers": the same leaves, two of them exchanged; "differs"; "not compared").
-    engine : str
-        "rpart" or "ctree".
-    by : str
-        Who ran R's side.
-    notes : tuple of str
-        What could not be compared, and why.
-    settings : mapping
-        Seeds, K and the other arguments.
-    versions : mapping
-        Of R and its packages.
-    """
-
-    table: pd.DataFrame
-    engine: str
-    by: str
-    notes: tuple[str, ...]
-    settings: Mapping[str, Any]
-    versions: Mapping[str, str]
-
-    @property
-    def agrees(self) -> bool:
-        """Whether all that was compared is equal, but for last digits and numbers of leaves."""
-        return self.first_divergence is None
-
-    @property
-    def first_divergence(self) -> str | None:
-        """The first stage and quantity that differ, as text; None if none does."""
-        different = self.table[self.table["verdict"] == DIFFERS]
-        return None if different.empty else f"{different['stage'].iloc[0]}: {different['quantity'].iloc[0]}"
-
-    @property
-    def n_compared(self) -> int:
-        """Number of values compared."""
-        return int(self.table["compared"].sum())
-
-    def _headline(self) -> list[str]:
-        seeds = f"fit_seed {self.settings['fit_seed']}, generate_seed {self.settings['generate_seed']}"
-        what = f"{self.engine}, {self.settings['n_explain']} factuals, K = {self.settings['generate_K']:,}, {seeds}"
-        if self.first_divergence is None:
-            found = f"{self.n_compared:,} values compared, all agree."
-        else:
-            found = f"R and mcce part at {self.first_divergence} ({self.n_compared:,} values compared)."
-        return [f"Parity with {self.by} ({what}).", found]
-
-    def _notes(self) -> list[str]:
-        return [*self.notes, ", ".join(f"{name} {number}" for name, number in self.versions.items())]
-
-    def __repr__(self) -> str:
-        return as_text(self._headline(), self.table, self._notes())
-
-    def _repr_html_(self) -> str:
-        return as_html(self._headline(), self.table, self._notes(), list(self.table["verdict"] == DIFFERS))
 
 
 def check_parity(
@@ -303,43 +245,3 @@ class _Run:
         n, different, largest, scale = difference(pd.Series(np.asarray(ours)), pd.Series(np.asarray(theirs)))
         verdict = EQUAL if not different else ROUNDING if largest <= LAST_DIGITS * scale else DIFFERS
         self.rows.append([stage, quantity, n, different, largest, verdict])
-
-
-def same_partition(ours: npt.NDArray[Any], theirs: npt.NDArray[Any]) -> bool:
-    """Say whether two numberings part the rows alike.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from r_bridge.parity import same_partition
-    >>> same_partition(np.array([2, 2, 5]), np.array([7, 7, 3]))
-    True
-    """
-    pairs = len(set(zip(ours.tolist(), theirs.tolist())))
-    return pairs == np.unique(ours).size == np.unique(theirs).size
-
-
-def difference(ours: pd.Series[Any], theirs: pd.Series[Any]) -> tuple[int, int, float, float]:
-    """Compare two columns: values, different ones, largest difference (levels: 1), largest value.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from r_bridge.parity import difference
-    >>> difference(pd.Series([1.0, 2.0]), pd.Series([1.0, 2.5]))
-    (2, 1, 0.5, 2.5)
-    """
-    n = max(len(ours), len(theirs))
-    if len(ours) != len(theirs):
-        return n, abs(len(ours) - len(theirs)), np.inf, 0.0
-    if not all(pd.api.types.is_numeric_dtype(column.dtype) for column in (ours, theirs)):
-        different = int((ours.astype(object).map(str).to_numpy() != theirs.astype(object).map(str).to_numpy()).sum())
-        return n, different, float(different > 0), 0.0
-    a, b = ours.to_numpy(dtype=np.float64), theirs.to_numpy(dtype=np.float64)
-    same = (a == b) | (np.isnan(a) & np.isnan(b))
-    with np.errstate(invalid="ignore"):
-        gap = np.where(same, 0.0, np.abs(a - b))
-    largest = float(np.where(np.isnan(gap), np.inf, gap).max(initial=0.0))
-    values = np.abs(np.concatenate([a, b]))
-    scale = float(values[np.isfinite(values)].max(initial=0.0))
-    return n, int((~same).sum()), largest, scale

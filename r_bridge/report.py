@@ -16,7 +16,7 @@ import pandas as pd
 WIDTH = 100
 STYLE = """<style>
 .mcce-report{font-size:13px;line-height:1.35;max-width:100%;overflow-x:auto}
-.mcce-report.mcce-report table{border-collapse:collapse;margin:.4em 0;border:0}
+.mcce-report.mcce-report table{border-collapse:collapse;font-size:inherit;margin:.4em 0;border:0}
 .mcce-report.mcce-report table :is(th,td){padding:.25em .65em;border:0;text-align:left;vertical-align:top}
 .mcce-report.mcce-report table thead th{border-bottom:1px solid;font-weight:600}
 .mcce-report.mcce-report table .n{text-align:right;font-variant-numeric:tabular-nums}
@@ -39,7 +39,7 @@ def cell(value: Any) -> str:
 
 def as_text(headline: Sequence[str], table: pd.DataFrame, notes: Sequence[str]) -> str:
     """Return headline, table and notes as lines of text."""
-    rows = [[str(name) for name in table.columns], *_cells(table)]
+    rows = [[_head(name) for name in table.columns], *_cells(table)]
     widths = [max(map(len, column)) for column in zip(*rows)]
     right = [pd.api.types.is_numeric_dtype(dtype) for dtype in table.dtypes]
     lines = ["  ".join(c.rjust(w) if r else c.ljust(w) for c, w, r in zip(row, widths, right)).rstrip() for row in rows]
@@ -50,7 +50,7 @@ def as_text(headline: Sequence[str], table: pd.DataFrame, notes: Sequence[str]) 
 def as_html(headline: Sequence[str], table: pd.DataFrame, notes: Sequence[str], look: Sequence[bool]) -> str:
     """Return the same as HTML; `look` marks the rows on a coloured ground."""
     right = [' class="n"' * pd.api.types.is_numeric_dtype(dtype) for dtype in table.dtypes]
-    heads = "".join(f'<th scope="col"{r}>{escape(str(name))}</th>' for name, r in zip(table.columns, right))
+    heads = "".join(f'<th scope="col"{r}>{escape(_head(name))}</th>' for name, r in zip(table.columns, right))
     rows = []
     for cells, marked in zip(_cells(table), look):
         inner = "".join(f"<td{r}>{escape(c)}</td>" for c, r in zip(cells, right))
@@ -59,6 +59,10 @@ def as_html(headline: Sequence[str], table: pd.DataFrame, notes: Sequence[str], 
     above, below = ("".join(f"<p>{escape(line)}</p>" for line in lines) for lines in (headline, notes))
     body = f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
     return f'{STYLE}<div class="mcce-report">{above}{body}{below}</div>'
+
+
+def _head(name: object) -> str:
+    return str(name).replace("_", " ")
 
 
 def _cells(table: pd.DataFrame) -> list[list[str]]:

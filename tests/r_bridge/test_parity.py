@@ -7,7 +7,7 @@ import pytest
 import mcce
 from mcce import MCCEError, rcompat
 from r_bridge import ParityReport, RBridgeError, check_parity
-from r_bridge.parity import difference
+from r_bridge.parity_report import difference, same_partition
 
 ENGINES = {"rpart": "rpart", "ctree": "party"}
 
@@ -207,6 +207,12 @@ def test_the_stream_of_the_session_goes_on(r, need, air):
 def test_bad_input(r, air, options, error, message):
     with pytest.raises(error, match=message):
         check_parity(**{**air, **options})
+
+
+def test_partitions_do_not_depend_on_numbers():
+    assert same_partition(np.array([2, 2, 5, 7]), np.array([7, 7, 3, 2]))
+    assert not same_partition(np.array([2, 2, 5]), np.array([7, 3, 3]))
+    assert not same_partition(np.array([2, 2, 5]), np.array([7, 3, 2]))
 
 
 def test_differences():
