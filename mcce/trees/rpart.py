@@ -73,7 +73,7 @@ def grow(
         raise InputError(f"the target {target.feature.name!r} of a tree has missing values; model them apart.")
     if not 0 <= max_depth <= MAX_DEPTH:
         raise InputError(f"max_depth is {max_depth}; a tree of rpart has a depth of up to {MAX_DEPTH}.")
-    announce_compiling()
+    announce_compiling(kernels.compiled)
     min_split, min_leaf = control(min_split, min_leaf)
     known = np.flatnonzero(~np.isnan(given.matrix).all(axis=1)) if _has_empty_rows(given) else None
     rows, y = (given, target.values) if known is None else (given.take(known), target.values[known])

@@ -198,6 +198,7 @@ def _levels_numbers(order, codes, n_levels, response, min_leaf, level_n, level_s
     n_left = 0
     best = 0.0
     at = -1
+    lower = True  # but for rounding, the first levels have the lower mean
     for i in range(present - 1):
         n_left += level_n[level_order[i]]
         left += level_sum[level_order[i]]
@@ -207,8 +208,9 @@ def _levels_numbers(order, codes, n_levels, response, min_leaf, level_n, level_s
             if score > best:
                 best = score
                 at = i
+                lower = left < 0.0
     for i in range(present):
-        sides[level_order[i]] = LEFT if i <= at else RIGHT
+        sides[level_order[i]] = LEFT if (i <= at) == lower else RIGHT
     return best, m, at >= 0
 
 

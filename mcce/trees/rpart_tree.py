@@ -147,7 +147,7 @@ class RpartTree(Tree):
 
 def with_donors(tree: RpartTree, leaf: Ints) -> RpartTree:
     """Return the tree with its donors: `leaf` has the last node that each training row came to."""
-    rank = tree.frame_row - 1
+    rank = (tree.frame_row - 1).astype(np.min_scalar_type(tree.n_nodes))  # few bytes are sorted fast
     bits = _bits(tree.number)
     past = np.searchsorted(_path(tree.number)[tree.frame_order], _path(tree.number) + (1 << (MAX_DEPTH + 1 - bits)))
     before = np.concatenate([[0], np.cumsum(np.bincount(rank[leaf], minlength=tree.n_nodes))]).astype(np.int32)

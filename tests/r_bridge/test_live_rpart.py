@@ -1,0 +1,48 @@
+"""Our trees in rpart's dialect beside those of the rpart of this machine, on random data: every number, to the bit."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.r_bridge.rpart_cases import FIT, RandomCase, draw_case, fit_with_r
+from tests.trees.rpart_cases import differences, encode, grow
+
+DATA_SETS = 400
+CHUNKS = 8
+
+
+@pytest.fixture(scope="module")
+def fit(r, need):
+    need("rpart")
+    return r.ri.evalr(FIT)
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_live_parity_with_rpart(r, fit, compared, chunk):
+    rng = np.random.default_rng([2024, chunk])
+    failed = {}
+    for k in range(DATA_SETS // CHUNKS):
+        case = draw_case(rng)
+        answer = fit_with_r(r, fit, case)
+        given, target, new = encode(case.frame, "y", case.new)
+        found = differences(grow(given, target, case.control), given, target, answer, new)
+        if found:
+            failed[k] = (found, case.control, case.frame.dtypes.astype(str).tolist())
+        compared("trees of rpart", 1)
+        compared("rows routed as by rpart", answer.where.size + answer.where_new.size)
+        compared("numbers of nodes and splits as in rpart", answer.frame.size + answer.splits.size + answer.csplit.size)
+    assert not failed
+
+
+def test_live_parity_of_a_large_table(r, fit, compared):
+    """How many rows with ties are sorted decides how their sums are rounded."""
+    rng = np.random.default_rng(7)
+    n = 20_000
+    frame = pd.DataFrame({"a": rng.normal(size=n), "b": rng.normal(size=n).round(1), "c": rng.integers(0, 3, n) * 1.0})
+    frame["y"] = np.sin(frame["a"] * 3.0) + frame["b"] * frame["c"] + rng.normal(size=n)
+    case = RandomCase(frame, frame.drop(columns="y").head(100), {"minsplit": 10, "minbucket": 3, "cp": 1e-4})
+    answer = fit_with_r(r, fit, case)
+    given, target, new = encode(case.frame, "y", case.new)
+    assert differences(grow(given, target, case.control), given, target, answer, new) == []
+    compared("trees of rpart", 1)
+    compared("rows routed as by rpart", answer.where.size)
