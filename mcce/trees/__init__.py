@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from functools import cache
 from threading import Lock
 
@@ -11,13 +12,13 @@ from mcce.trees import kernels
 _lock = Lock()
 
 
-def announce_compiling() -> None:
-    """Say so, once, if the kernels are about to be compiled: the first call on a machine waits for it."""
+def announce_compiling(compiled: Callable[[], bool] = kernels.compiled) -> None:
+    """Say so, once, if kernels are not `compiled` yet: the first call on a machine waits for it."""
     with _lock:
-        _announce()
+        _announce(compiled)
 
 
 @cache
-def _announce() -> None:
-    if not kernels.compiled():
+def _announce(compiled: Callable[[], bool]) -> None:
+    if not compiled():
         print("mcce: compiling its kernels for this machine; this takes some seconds, once.", file=sys.stderr)

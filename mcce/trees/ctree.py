@@ -129,7 +129,7 @@ def grow(
     """
     if np.isnan(target.values).any():
         raise InputError(f"the target {target.feature.name!r} of a tree has missing values; model them apart.")
-    announce_compiling()
+    announce_compiling(kernels.compiled)
     data = _read(given, target)
     start, size = np.zeros(1, dtype=np.int64), np.array([target.values.size])
     levels: list[_Level] = []
@@ -186,8 +186,9 @@ def _wide(level: _Level, data: _Data, node: int, j: int) -> tuple[Floats, Floats
     """Return predictor and response columns of a node's rows, without those in which the predictor is missing."""
     columns, response = data.columns, data.response
     rows = data.rows[level.start[node] : level.start[node] + level.size[node]]
-    rows = rows[~np.isnan(columns.matrix[rows, j])]
-    x, y = columns.matrix[rows, j], rows
+    column = columns.values[j * columns.n_rows : (j + 1) * columns.n_rows]
+    rows = rows[~np.isnan(column[rows])]
+    x, y = column[rows], rows
     if columns.kind[j] == kernels.FACTOR:
         wide = x[:, None] == np.arange(columns.n_levels[j])
     else:
@@ -248,7 +249,8 @@ def _assemble(levels: list[_Level], data: _Data) -> CtreeTree:
         return np.concatenate([nothing, *(by_level[node, : by_set[node]] for node in np.flatnonzero(by_set))])
 
     impurity = np.empty(left.size)
-    kernels.impurities(data.response, data.rows, nodes.start, nodes.size, data.work.moments, impurity)
+    means, variances = data.work.mean, data.work.variance
+    kernels.impurities(data.response, data.rows, nodes.start, nodes.size, means, variances, impurity)
     return CtreeTree(
         feature=nodes.chosen.astype(np.int32),
         threshold=np.where(np.isnan(cut), np.where(n_levels == 2, 0.5, 0.0), np.nextafter(cut, np.inf)),
@@ -294,7 +296,8 @@ def _read(given: Table, target: Column) -> _Data:
     ranking = Ranking.of(given)  # before the next line: what is shared is made under one lock
     orders, slot = given.shared("orders", lambda root: _orders(root, ranking))
     columns = kernels.Columns(
-        matrix=np.asfortranarray(given.matrix),
+        values=given.matrix.ravel(order="F"),
+        n_rows=n,
         kind=np.array(
             [kernels.FACTOR if f.kind == "categorical" else kernels.NUMBER for f in features], dtype=np.int64
         ),

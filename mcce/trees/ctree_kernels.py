@@ -30,11 +30,16 @@ UNKNOWN = -1  # degrees of freedom that the closed form cannot tell
 UNTESTED = -2  # of a variable that has too few values in a node
 TOLERANCE = 1e-10
 NEARLY = 1.0 - 1e-9
-MOST_CANCELLED = 1e5  # sum of squares over sum of squares around the mean: above that, rounding decides on the rank
+MOST_CANCELLED = 1e5  # sum of squares over sum of squares around the mean: above that, rounding decides on the rank,
+ALL_CANCELLED = 1e14  # and above this on everything
 
-Columns = namedtuple("Columns", "matrix kind n_levels shift has_missing orders slot")
+Columns = namedtuple("Columns", "values n_rows kind n_levels shift has_missing orders slot")
 Response = namedtuple("Response", "scores labels n_classes")
-Work = namedtuple("Work", "kept spare ordered rank_of_row moments linear count key rank place sort_key sort_index")
+Work = namedtuple(
+    "Work",
+    "kept spare ordered value_of_row mean variance own_mean own_variance left linear count key rank place sort_key "
+    "sort_index",
+)
 
 
 def scratch(n: int, width: int, most_levels: int) -> Work:
@@ -43,8 +48,12 @@ def scratch(n: int, width: int, most_levels: int) -> Work:
         kept=np.empty(n, dtype=np.int32),
         spare=np.empty(n, dtype=np.int32),
         ordered=np.empty(n, dtype=np.int32),
-        rank_of_row=np.empty(n),
-        moments=np.empty((4, width)),
+        value_of_row=np.empty(n),
+        mean=np.empty(width),
+        variance=np.empty(width),
+        own_mean=np.empty(width),
+        own_variance=np.empty(width),
+        left=np.empty(width),
         linear=np.empty((most_levels + 1, width)),
         count=np.empty(most_levels + 1),
         key=np.empty(most_levels + 1),
@@ -63,11 +72,11 @@ _entry = njit(nogil=True, error_model="numpy", cache=True)
 
 
 @_inner
-def _complete_rows(matrix, column, rows, start, end, kept):
+def _complete_rows(values, at, rows, start, end, kept):
     """Collect the node's rows in which a column is not missing; return their number."""
     n = 0
     for i in range(start, end):
-        if not np.isnan(matrix[rows[i], column]):
+        if not np.isnan(values[at + rows[i]]):
             kept[n] = rows[i]
             n += 1
     return n
@@ -122,29 +131,51 @@ def _least_and_most(shares, n_shares):
 
 
 @_inner
-def _test_number(matrix, column, shift, rows, start, end, response, mean, variance, linear):
-    """Statistic and degrees of freedom for a number, or for the scores of an ordered factor."""
-    n = end - start
+def _sum_number(values, at, shift, rows, start, end, response, linear):
+    """Add up x + shift and its squares; `linear` gets the products with the response columns."""
     total = squares = 0.0
-    for k in range(mean.size):
+    for k in range(linear.shape[1]):
         linear[0, k] = 0.0
     for i in range(start, end):
         row = rows[i]
-        x = matrix[row, column] + shift
+        x = values[at + row] + shift
         total += x
         squares += x * x
         if response.n_classes:
             linear[0, response.labels[row]] += x
         else:
             linear[0, 0] += x * response.scores[row]
+    return total, squares
+
+
+@_inner
+def _varies(values, at, rows, start, end):
+    low = high = values[at + rows[start]]
+    for i in range(start + 1, end):
+        low, high = min(low, values[at + rows[i]]), max(high, values[at + rows[i]])
+    return low < high
+
+
+@_inner
+def _test_number(values, at, shift, rows, start, end, response, mean, variance, linear):
+    """Statistic and degrees of freedom for a number, or for the scores of an ordered factor.
+
+    Where x varies, but so far from 0 that its variance would be lost, it is measured from its value in the first row.
+    """
+    n = end - start
     more, less = n / (n - 1.0), 1.0 / (n - 1.0)
+    total, squares = _sum_number(values, at, shift, rows, start, end, response, linear)
+    spread = more * squares - less * total * total
+    if more * squares > ALL_CANCELLED * spread and _varies(values, at, rows, start, end):
+        shift = -values[at + rows[start]]
+        total, squares = _sum_number(values, at, shift, rows, start, end, response, linear)
+        spread = more * squares - less * total * total
     if not response.n_classes:
         spread = more * variance[0] * squares - less * variance[0] * total * total
         if not spread > TOLERANCE:
             return 0.0, 0
         centred = linear[0, 0] - total * mean[0]
         return centred * (1.0 / spread) * centred, 1
-    spread = more * squares - less * total * total
     least, most, present = _least_and_most(mean, mean.size)
     if present < 2:
         return 0.0, 0
@@ -159,7 +190,7 @@ def _test_number(matrix, column, shift, rows, start, end, response, mean, varian
 
 
 @_inner
-def _test_factor(matrix, column, n_levels, rows, start, end, response, mean, variance, linear, count):
+def _test_factor(values, at, n_levels, rows, start, end, response, mean, variance, linear, count):
     """Statistic and degrees of freedom for a factor."""
     n = end - start
     for c in range(n_levels):
@@ -168,7 +199,7 @@ def _test_factor(matrix, column, n_levels, rows, start, end, response, mean, var
             linear[c, k] = 0.0
     for i in range(start, end):
         row = rows[i]
-        level = np.int64(matrix[row, column])
+        level = np.int64(values[at + row])
         count[level] += 1.0
         if response.n_classes:
             linear[level, response.labels[row]] += 1.0
@@ -201,7 +232,7 @@ def _test_factor(matrix, column, n_levels, rows, start, end, response, mean, var
 def test_nodes(columns, response, work, rows, start, size, min_split, statistic, freedom):
     """Fill `statistic` and `freedom` (nodes, variables) for the nodes of a level."""
     kept, linear, count = work.kept, work.linear, work.count
-    mean, variance, own_mean, own_variance = work.moments[0], work.moments[1], work.moments[2], work.moments[3]
+    mean, variance, own_mean, own_variance = work.mean, work.variance, work.own_mean, work.own_variance
     for node in range(start.size):
         for j in range(columns.kind.size):
             statistic[node, j] = 0.0
@@ -213,10 +244,11 @@ def test_nodes(columns, response, work, rows, start, size, min_split, statistic,
         if not response.n_classes:
             _response_variances(rows, begin, end, response, mean, variance)
         for j in range(columns.kind.size):
+            at = j * columns.n_rows
             used, first, last, m, v = rows, begin, end, mean, variance
             if columns.has_missing[j]:
                 used, first, m, v = kept, np.int64(0), own_mean, own_variance
-                last = np.int64(_complete_rows(columns.matrix, j, rows, begin, end, kept))
+                last = np.int64(_complete_rows(columns.values, at, rows, begin, end, kept))
                 if last < min_split:
                     freedom[node, j] = UNTESTED
                     continue
@@ -225,10 +257,10 @@ def test_nodes(columns, response, work, rows, start, size, min_split, statistic,
                     _response_variances(used, first, last, response, m, v)
             if columns.kind[j] == FACTOR:
                 found = _test_factor(
-                    columns.matrix, j, columns.n_levels[j], used, first, last, response, m, v, linear, count
+                    columns.values, at, columns.n_levels[j], used, first, last, response, m, v, linear, count
                 )  # fmt: skip
             else:
-                found = _test_number(columns.matrix, j, columns.shift[j], used, first, last, response, m, v, linear)
+                found = _test_number(columns.values, at, columns.shift[j], used, first, last, response, m, v, linear)
             statistic[node, j], freedom[node, j] = found
 
 
@@ -293,7 +325,7 @@ def _scan(values, ordered, start, end, response, mean, variance, low, high, left
 
 
 @_inner
-def _rank_levels(matrix, column, n_levels, rows, start, end, response, k, mean, variance, count, linear, key, rank):
+def _rank_levels(values, at, n_levels, rows, start, end, response, k, mean, variance, count, linear, key, rank):
     """Rank the levels by their standardised statistic for response column `k`; equal ones share a rank.
 
     Levels that are absent have statistic 0. Return the number of ranks.
@@ -304,7 +336,7 @@ def _rank_levels(matrix, column, n_levels, rows, start, end, response, k, mean, 
         count[c] = 0.0
         linear[c, 0] = 0.0
     for i in range(start, end):
-        level = np.int64(matrix[rows[i], column])
+        level = np.int64(values[at + rows[i]])
         count[level] += 1.0
         if not response.n_classes:
             linear[level, 0] += response.scores[rows[i]]
@@ -330,12 +362,12 @@ def _rank_levels(matrix, column, n_levels, rows, start, end, response, k, mean, 
 
 
 @_inner
-def _sort_by_rank(matrix, column, rows, start, end, rank, n_ranks, place, rank_of_row, ordered):
+def _sort_by_rank(values, at, rows, start, end, rank, n_ranks, place, rank_of_row, ordered):
     """Sort rows by the rank of their level, stably, by counting."""
     for r in range(n_ranks + 1):
         place[r] = 0
     for i in range(start, end):
-        rank_of_row[rows[i]] = rank[np.int64(matrix[rows[i], column])]
+        rank_of_row[rows[i]] = rank[np.int64(values[at + rows[i]])]
         place[np.int64(rank_of_row[rows[i]]) + 1] += 1
     for r in range(n_ranks):
         place[r + 1] += place[r]
@@ -380,30 +412,30 @@ def _sort_as_party(rank_of_row, start, end, spare, key, index):
 
 
 @_inner
-def _cut_factor(columns, j, response, work, rows, start, end, mean, variance, low, high, left, goes_left):
+def _cut_factor(columns, j, response, work, rows, start, end, mean, variance, low, high, left, goes_left, node):
     """Best cut of the levels in any of the orders that the response columns give; return (statistic, found).
 
     The order of rows of equal rank matters only where two cuts are equally good: then it is party's.
     """
     best, found = 0.0, False
-    n_levels, rank = columns.n_levels[j], work.rank
+    n_levels, rank, at = columns.n_levels[j], work.rank, j * columns.n_rows
     for k in range(mean.size):
         n_ranks = _rank_levels(
-            columns.matrix, j, n_levels, rows, start, end, response, k, mean, variance, work.count, work.linear,
+            columns.values, at, n_levels, rows, start, end, response, k, mean, variance, work.count, work.linear,
             work.key, rank,
         )  # fmt: skip
-        _sort_by_rank(columns.matrix, j, rows, start, end, rank, n_ranks, work.place, work.rank_of_row, work.spare)
+        _sort_by_rank(columns.values, at, rows, start, end, rank, n_ranks, work.place, work.value_of_row, work.spare)
         for attempt in range(2):
             statistic, cut, admissible, second = _scan(
-                work.rank_of_row, work.spare, start, end, response, mean, variance, low, high, left
+                work.value_of_row, work.spare, start, end, response, mean, variance, low, high, left
             )
             if attempt or second < NEARLY * statistic:
                 break
-            _sort_as_party(work.rank_of_row, start, end, work.spare, work.sort_key, work.sort_index)
+            _sort_as_party(work.value_of_row, start, end, work.spare, work.sort_key, work.sort_index)
         if admissible and statistic > best:
             best, found = statistic, True
             for c in range(n_levels):
-                goes_left[c] = rank[c] > cut
+                goes_left[node, c] = rank[c] > cut
     return best, found
 
 
@@ -415,15 +447,16 @@ def cut_nodes(
 
     `seen` says which levels of a factor occur in the node.
     """
-    mean, variance, left, kept = work.moments[0], work.moments[1], work.moments[2], work.kept
+    mean, variance, left, kept = work.mean, work.variance, work.left, work.kept
     for node in range(start.size):
         j = chosen[node]
         if j < 0:
             continue
+        at = j * columns.n_rows
         used, first, last = rows, np.int64(start[node]), np.int64(start[node] + size[node])
         if columns.has_missing[j]:
             used, first = kept, np.int64(0)
-            last = np.int64(_complete_rows(columns.matrix, j, rows, start[node], start[node] + size[node], kept))
+            last = np.int64(_complete_rows(columns.values, at, rows, start[node], start[node] + size[node], kept))
         n = last - first
         _response_means(used, first, last, response, mean)
         _response_variances(used, first, last, response, mean, variance)
@@ -431,23 +464,25 @@ def cut_nodes(
         high = min((1.0 - minprob) * n - 1.0, n - min_leaf)
         if columns.kind[j] == FACTOR:
             statistic[node], found[node] = _cut_factor(
-                columns, j, response, work, used, first, last, mean, variance, low, high, left, goes_left[node]
+                columns, j, response, work, used, first, last, mean, variance, low, high, left, goes_left, node
             )  # fmt: skip
             for c in range(columns.n_levels[j]):
                 seen[node, c] = work.count[c] > 0.0
         else:
             first = np.int64(start[node])
+            for i in range(first, first + n):
+                work.value_of_row[work.ordered[i]] = columns.values[at + work.ordered[i]]
             statistic[node], cut[node], found[node], _ = _scan(
-                columns.matrix[:, j], work.ordered, first, first + n, response, mean, variance, low, high, left
-            )  # fmt: skip
+                work.value_of_row, work.ordered, first, first + n, response, mean, variance, low, high, left
+            )
 
 
 # ---------------------------------------------------------------- step 4: partition
 
 
 @_inner
-def _goes_left(x, is_factor, cut, goes_left):
-    return goes_left[np.int64(x)] if is_factor else x <= cut
+def _goes_left(x, is_factor, cut, goes_left, node):
+    return goes_left[node, np.int64(x)] if is_factor else x <= cut[node]
 
 
 @_entry
@@ -467,20 +502,20 @@ def split_nodes(
             for i in range(begin, end):
                 node_of_row[rows[i]] = -1
             continue
-        is_factor = columns.kind[j] == FACTOR
+        is_factor, place = columns.kind[j] == FACTOR, j * columns.n_rows
         if is_factor and columns.n_levels[j] == 2 and not goes_left[node, 0]:
             mirrored[node], goes_left[node, 0], goes_left[node, 1] = True, True, False
         balance = 0
         for i in range(begin, end):
-            x = columns.matrix[rows[i], j]
+            x = columns.values[place + rows[i]]
             if not np.isnan(x):
-                balance += 1 if _goes_left(x, is_factor, cut[node], goes_left[node]) else -1
+                balance += 1 if _goes_left(x, is_factor, cut, goes_left, node) else -1
         missing_left[node] = balance > 0 or (balance == 0 and mirrored[node])
         at, kept = begin, 0
         for i in range(begin, end):
             row = rows[i]
-            x = columns.matrix[row, j]
-            to_left = missing_left[node] if np.isnan(x) else _goes_left(x, is_factor, cut[node], goes_left[node])
+            x = columns.values[place + row]
+            to_left = missing_left[node] if np.isnan(x) else _goes_left(x, is_factor, cut, goes_left, node)
             node_of_row[row] = children if to_left else children + 1
             if to_left:
                 rows[at] = row
@@ -495,12 +530,20 @@ def split_nodes(
 
 
 @_entry
-def impurities(response, rows, start, size, moments, out):
+def impurities(response, rows, start, size, mean, variance, out):
     """Sum of squares around the mean, or size times the Gini index, of each node."""
     for node in range(start.size):
         end = start[node] + size[node]
-        _response_means(rows, start[node], end, response, moments[0])
-        _response_variances(rows, start[node], end, response, moments[0], moments[1])
+        _response_means(rows, start[node], end, response, mean)
+        _response_variances(rows, start[node], end, response, mean, variance)
         out[node] = 0.0
-        for k in range(moments.shape[1]):
-            out[node] += size[node] * moments[1, k]
+        for k in range(mean.size):
+            out[node] += size[node] * variance[k]
+
+
+def compiled() -> bool:
+    """Return whether numba's cache on disk has the kernels of this version; True if that cannot be told."""
+    try:
+        return bool(test_nodes.signatures or test_nodes._cache._cache_file._load_index())
+    except (AttributeError, OSError):
+        return True
