@@ -81,12 +81,16 @@ class CtreeSampler(LeafDonorSampler):
             if getattr(self, name) not in allowed:
                 raise InputError(f"{name} of CtreeSampler is {getattr(self, name)!r}; allowed: {listing(allowed)}.")
         highest = np.inf if self.p_values == "none" else 1.0
-        if not (isinstance(self.mincriterion, (int, float)) and 0 <= self.mincriterion <= highest):
+        if not (_is_number(self.mincriterion) and 0 <= self.mincriterion <= highest):
             least = "at least 0" if self.p_values == "none" else "from 0 to 1"
             raise InputError(f"mincriterion of CtreeSampler is {self.mincriterion!r}; it must be a number {least}.")
-        if not (isinstance(self.minprob, (int, float)) and 0 <= self.minprob < 0.5):
+        if not (_is_number(self.minprob) and 0 <= self.minprob < 0.5):
             raise InputError(f"minprob of CtreeSampler is {self.minprob!r}; it must be a share from 0 to below 0.5.")
         check_count(self.min_split, "min_split", self, 2)
         check_count(self.min_leaf, "min_leaf", self, 1)
         if self.max_depth is not None:
             check_count(self.max_depth, "max_depth", self, 0)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
