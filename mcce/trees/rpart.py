@@ -218,7 +218,7 @@ def _columns(given: Table, n_classes: int) -> Any:
         order.values,
         order.offset[positions],
         order.has_missing[positions],
-        np.asfortranarray(given.matrix),
+        np.asfortranarray(given.matrix).T,  # so that one column, too, is of the type that the kernels were compiled for
     )
 
 

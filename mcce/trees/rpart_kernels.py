@@ -638,7 +638,7 @@ def _send_by_surrogates(columns, nodes, splits, pool, work, node, majority):
         side = np.int64(work.side[row])
         s = first
         while side == UNKNOWN and s < first + nodes.n_surrogate[node]:
-            x = columns.matrix[row, splits.feature[s]]
+            x = columns.matrix[splits.feature[s], row]
             side = _side_of(x, splits.below[s], splits.cut[s], splits.sides_at[s], pool)
             splits.count[s] += side != UNKNOWN
             s += 1
@@ -691,7 +691,7 @@ def _split_node(columns, rules, nodes, splits, work, best, n_best, node, n_nodes
     n_left = n_right = np.int64(0)
     for i in range(start, end):
         row = work.order[i]
-        side = _side_of(columns.matrix[row, feature], below, cut, sides_at, pool)
+        side = _side_of(columns.matrix[feature, row], below, cut, sides_at, pool)
         work.side[row] = side
         n_left += side == LEFT
         n_right += side == RIGHT
@@ -847,17 +847,17 @@ def place_rows(start, size, order, leaf):
 
 @_entry
 def route_rows(matrix, nodes, splits, sides, leaf):
-    """Walk rows through the tree: by primary split, surrogates, larger child; else they stay."""
+    """Walk the columns of `matrix` through the tree: by primary split, surrogates, larger child; else they stay."""
     for i in range(leaf.size):
         node = 0
         while nodes.feature[node] >= 0:
             s = nodes.first_split[node]
             last = s + nodes.n_compete[node] + nodes.n_surrogate[node]
-            side = _side_of(matrix[i, splits.feature[s]], splits.below[s], splits.cut[s], splits.sides_at[s], sides)
+            side = _side_of(matrix[splits.feature[s], i], splits.below[s], splits.cut[s], splits.sides_at[s], sides)
             s += nodes.n_compete[node]
             while side == UNKNOWN and s < last:
                 s += 1
-                x = matrix[i, splits.feature[s]]
+                x = matrix[splits.feature[s], i]
                 side = _side_of(x, splits.below[s], splits.cut[s], splits.sides_at[s], sides)
             first = nodes.left[node]
             if side == UNKNOWN:

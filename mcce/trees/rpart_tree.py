@@ -69,7 +69,7 @@ class RpartTree(Tree):
             if self.n_nodes == 1 or (self.numbers_only and (complete or not np.isnan(matrix.sum()))):
                 return super().route(matrix, complete=True)
         leaf = np.zeros(matrix.shape[0], dtype=np.int32)
-        kernels.route_rows(np.asfortranarray(matrix), *self._as_kernels_take_it, self.sides, leaf)
+        kernels.route_rows(np.asfortranarray(matrix).T, *self._as_kernels_take_it, self.sides, leaf)
         return leaf
 
     @cached_property

@@ -12,6 +12,7 @@ import pytest
 from mcce.exceptions import InputError
 from mcce.schema import Column, Schema
 from mcce.trees import rpart
+from mcce.trees import rpart_kernels as kernels
 from mcce.trees.rpart import RpartTree
 from mcce.trees.tree import Tree
 from tests.parity_tables import FOLDER as PARITY
@@ -390,6 +391,32 @@ def test_columns_are_sorted_once_for_all_trees_of_a_table(monkeypatch):
     trees = [rpart.grow(given.first(k), target, min_leaf=2) for k in (1, 2, 3)]
     assert len(sorted_columns) == 4
     assert len({tree.n_nodes for tree in trees}) > 0
+
+
+@pytest.mark.parametrize("names", [[], ["x"], ["job"], ["x", "job"], ["x", "z", "job", "sex"]])
+@pytest.mark.parametrize("response", ["z", "job", "sex"])
+def test_kernels_are_compiled_once_for_any_table(names, response):
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"x": rng.normal(size=60), "z": rng.normal(size=60)})
+    frame["job"], frame["sex"] = np.array(list("abc"))[np.arange(60) % 3], np.array(list("mf"))[np.arange(60) % 2]
+    encoded = Schema.from_data(frame).encode(frame)
+    given, target = (
+        encoded.select([encoded.names.index(n) for n in names]),
+        encoded.column(frame.columns.get_loc(response)),
+    )
+    tree = rpart.grow(given, target, cp=0.0, min_leaf=2)
+    holes = given.matrix.copy()
+    holes[::2] = np.nan
+    tree.route(holes)
+    assert len(kernels.grow_nodes.signatures) == 1
+    assert len(kernels.route_rows.signatures) <= 1
+
+
+def test_rows_that_are_all_empty_make_a_single_leaf():
+    given, target = table(pd.DataFrame({"x": [np.nan] * 5, "y": [1.0, 2.0, 3.0, 4.0, 5.0]}))
+    tree = rpart.grow(given, target)
+    assert tree.n_leaves == 1
+    assert tree.donors.tolist() == [0, 1, 2, 3, 4]
 
 
 def test_the_tables_of_a_tree_without_splits_are_empty():
