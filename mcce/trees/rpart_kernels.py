@@ -576,7 +576,8 @@ def _search(columns, rules, work, best, start, end, risk, response, labels, larg
             continue
         if rules.n_classes == 0:
             improve /= risk
-        largest = max(largest, improve)
+        if improve > largest:
+            largest = improve
         if improve > largest * _SMALLEST_GAIN:
             n_best = _insert(best, n_best, rules.max_compete + 1, f, m, below, improve, cut, 0.0, n_levels, work.sides)
     return n_best, largest
