@@ -91,11 +91,7 @@ def results_table(each: pd.DataFrame) -> Table:
     parts = []
     for name in dict.fromkeys(each["data"]):
         parts += [theirs[theirs["data"] == name], ours[ours["data"] == name]]
-    numbers = pd.concat(parts, ignore_index=True)
-    numbers = numbers[
-        [c for c in [*theirs.columns, *ours.columns.drop("preparation")] if c not in ("L0_paper", "L1_paper")]
-    ]
-    numbers = numbers.loc[:, ~numbers.columns.duplicated()]
+    numbers = pd.concat(parts, ignore_index=True).drop(columns=["preparation", "L0_paper", "L1_paper"])
     shown = pd.DataFrame(
         {
             "": numbers["data"].map(TITLES) + ": " + numbers["method"],
