@@ -52,7 +52,7 @@ from mcce.diagnostics import Discriminator, discriminator
 Result = dict[str, Any]
 
 DATA = list(LOADERS)
-SAMPLERS = ["cart", "forest", "parametric", "norm", "pmm", "copula", "marginal"]
+SAMPLERS = ["cart", "ctree", "forest", "parametric", "norm", "pmm", "copula", "marginal"]
 NUMERIC_ONLY = ("norm", "normrank", "pmm")  # the other features of such a chain are "parametric"
 VISIT = "visit"
 N_FACTUALS, N_SAMPLES, N_SEEDS, N_TREES = 200, 1000, 5, 100
