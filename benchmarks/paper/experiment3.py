@@ -101,13 +101,13 @@ def compare(
 def realism_table(numbers: pd.DataFrame) -> Table:
     """The discriminator beside the paper's accuracies, with marginals and correlations."""
     theirs = published("sec:quality").set_index("data")["accuracy"]
-    numbers["accuracy_paper"] = numbers["data"].map(theirs)
+    numbers["accuracy_paper"] = numbers["data"].map(theirs).where(numbers["rows"] != "real")
     shown = pd.DataFrame(
         {
             "": numbers["data"].map(TITLES) + ", " + numbers["rows"],
             "accuracy, %": (100 * numbers["accuracy"]).map("{:.1f}".format),
             "(sd)": (100 * numbers["accuracy_sd"]).map("({:.1f})".format),
-            "paper, %": (100 * numbers["accuracy_paper"]).map("{:.1f}".format).where(numbers["rows"] != "real", ""),
+            "paper, %": fixed_point(100 * numbers[["accuracy_paper"]], "accuracy_paper", 1),
             "of rows": numbers["n_rows"],
             "marginals": fixed_point(numbers, "marginal_mean", 3),
             "worst": fixed_point(numbers, "marginal_largest", 3),

@@ -60,9 +60,9 @@ def utility_tables(
     DataFrame
         A row for each feature, or for each pair of features in their order; indexed by var1, or by var1 and var2. The
         columns are pMSE, S_pMSE, df, VW, FT, JSD, SPECKS, WMabsDD, U, G, PO50, MabsDD, dBhatt, S_VW, S_FT, S_JSD,
-        S_WMabsDD, S_G, dfG; see `mcce.diagnostics.tables` for their definitions. A `S_` measure is about 1 for rows drawn
-        from the shares of the real table, and N / n_o for a table independent of it; it is missing where all rows are
-        in one cell.
+        S_WMabsDD, S_G, dfG; see `mcce.diagnostics.tables` for their definitions. An `S_` measure is about 1 for rows
+        drawn from the shares of the real table, and N / n_o for a table independent of it; it is missing where all rows
+        are in one cell.
 
     Examples
     --------

@@ -36,6 +36,7 @@ PValues = Literal["bonferroni", "univariate", "none"]
 Positions = npt.NDArray[np.int64]
 
 _NEARLY = 1 - 1e-9
+_MOST_FREEDOM = 100  # beyond that the last bits of a statistic are not worth a large decomposition
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,8 @@ def _test(level: _Level, data: _Data, min_split: int, statistic: Statistic, p_va
     )  # fmt: skip
     tested = freedom != kernels.UNTESTED
     wide = tested & ((data.columns.kind == kernels.FACTOR) | (data.response.n_classes > 0))
-    for node, j in np.argwhere((freedom == kernels.UNKNOWN) | (wide & _is_tied(level.statistics))):
+    in_doubt = wide & (freedom <= _MOST_FREEDOM) & _is_tied(level.statistics)
+    for node, j in np.argwhere((freedom == kernels.UNKNOWN) | in_doubt):
         level.statistics[node, j], freedom[node, j] = independence.quadratic(*_wide(level, data, node, j))
     probability = independence.chi_square(level.statistics, freedom)
     if statistic == "maximum":

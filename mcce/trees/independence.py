@@ -33,9 +33,10 @@ def linear_statistic(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     """
     n = x.shape[0]
     mean = _sum(y) / n
-    covariance = _sum((y - mean)[:, :, None] * (y - mean)[:, None, :]) / n
-    total, squares = _sum(x), _sum(x[:, :, None] * x[:, None, :])
-    centred = _sum(x[:, None, :] * y[:, :, None]) - total * mean[:, None]
+    covariance = _products(y - mean, y - mean) / n
+    total = _sum(x)
+    squares = _products(x, x) if x.shape[1] == 1 else np.diag(total)  # a row has one level
+    centred = _products(y, x) - total * mean[:, None]
     more, less = n / (n - 1), 1 / (n - 1)
     wide = covariance[:, None, :, None]
     sigma = more * (wide * squares[None, :, None, :]) - less * (wide * total[None, :, None, None] * total)
@@ -46,6 +47,11 @@ def _sum(terms: Floats) -> Floats:
     """Add up the rows one after the other."""
     total: Floats = np.add.accumulate(terms, axis=0)[-1] if len(terms) else np.zeros(terms.shape[1:])
     return total
+
+
+def _products(a: Floats, b: Floats) -> Floats:
+    """Return a'b, its sums taken row by row."""
+    return np.array([[_sum(a[:, k] * b[:, j]) for j in range(b.shape[1])] for k in range(a.shape[1])])
 
 
 def quadratic(x: Floats, y: Floats) -> tuple[float, int]:

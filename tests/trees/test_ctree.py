@@ -355,6 +355,17 @@ def test_numbers_far_from_zero_are_still_numbers():
             assert far.statistics[0, 0] == pytest.approx(near.statistics[0, 0], rel=0.05)
 
 
+def test_copies_of_a_column_with_many_levels():
+    rng = np.random.default_rng(9)
+    codes = rng.integers(0, 300, 3000)
+    y = rng.choice(list("abcdef"), 3000)
+    frame = pd.DataFrame({"code": codes.astype(str), "name": [f"n{code}" for code in codes], "y": y})
+    tree = grow(*encode(frame), max_depth=1)
+    assert tree.statistics[0, 0] == pytest.approx(tree.statistics[0, 1])
+    table = pd.crosstab(codes, y)
+    assert tree.statistics[0, 0] == pytest.approx(stats.chi2_contingency(table).statistic * 2999 / 3000)
+
+
 def test_a_missing_response_is_refused():
     given, target = encode(simulated())
     with pytest.raises(InputError, match="'y' of a tree has missing values"):
