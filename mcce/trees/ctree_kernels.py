@@ -37,8 +37,8 @@ Columns = namedtuple("Columns", "values n_rows kind n_levels shift has_missing o
 Response = namedtuple("Response", "scores labels n_classes")
 Work = namedtuple(
     "Work",
-    "kept spare ordered value_of_row mean variance own_mean own_variance left linear count key rank place sort_key "
-    "sort_index",
+    "kept spare ordered value_of_row mean variance own_mean own_variance left linear count key order rank place "
+    "sort_key sort_index",
 )
 
 
@@ -57,6 +57,7 @@ def scratch(n: int, width: int, most_levels: int) -> Work:
         linear=np.empty((most_levels + 1, width)),
         count=np.empty(most_levels + 1),
         key=np.empty(most_levels + 1),
+        order=np.empty(most_levels + 1, dtype=np.int32),
         rank=np.empty(most_levels + 1, dtype=np.int64),
         place=np.empty(most_levels + 2, dtype=np.int64),
         sort_key=np.empty(n),
@@ -325,7 +326,25 @@ def _scan(values, ordered, start, end, response, mean, variance, low, high, left
 
 
 @_inner
-def _rank_levels(values, at, n_levels, rows, start, end, response, k, mean, variance, count, linear, key, rank):
+def _shell_sort(key, index, size):
+    """Sort `key`, and `index` with it, by Shell's method with Knuth's gaps 1, 4, 13, ..., which is not stable."""
+    gap = 1
+    while gap <= size // 9:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(gap, size):
+            moved, moved_index, j = key[i], index[i], i
+            while j >= gap and key[j - gap] > moved:
+                key[j] = key[j - gap]
+                index[j] = index[j - gap]
+                j -= gap
+            key[j] = moved
+            index[j] = moved_index
+        gap //= 3
+
+
+@_inner
+def _rank_levels(values, at, n_levels, rows, start, end, response, k, mean, variance, count, linear, key, order, rank):
     """Rank the levels by their standardised statistic for response column `k`; equal ones share a rank.
 
     Levels that are absent have statistic 0. Return the number of ranks.
@@ -345,20 +364,14 @@ def _rank_levels(values, at, n_levels, rows, start, end, response, k, mean, vari
     for c in range(n_levels):
         spread = more * (variance[k] * count[c]) - less * (variance[k] * count[c] * count[c])
         key[c] = (linear[c, 0] - count[c] * mean[k]) / np.sqrt(spread) if spread > TOLERANCE else 0.0
+    for c in range(n_levels):
+        order[c] = c
+    _shell_sort(key, order, n_levels)
     n_ranks = 0
-    lowest = -np.inf
-    while True:
-        following = np.inf
-        for c in range(n_levels):
-            if lowest < key[c] < following:
-                following = key[c]
-        if following == np.inf:
-            return n_ranks
-        for c in range(n_levels):
-            if key[c] == following:
-                rank[c] = n_ranks
-        lowest = following
-        n_ranks += 1
+    for c in range(n_levels):
+        n_ranks += c > 0 and key[c] > key[c - 1]
+        rank[order[c]] = n_ranks
+    return n_ranks + 1
 
 
 @_inner
@@ -378,24 +391,6 @@ def _sort_by_rank(values, at, rows, start, end, rank, n_ranks, place, rank_of_ro
 
 
 @_inner
-def _shell_sort(key, index):
-    """Sort `key`, and `index` with it, by Shell's method with Knuth's gaps 1, 4, 13, ..., which is not stable."""
-    gap = 1
-    while gap <= key.size // 9:
-        gap = 3 * gap + 1
-    while gap > 0:
-        for i in range(gap, key.size):
-            moved, moved_index, j = key[i], index[i], i
-            while j >= gap and key[j - gap] > moved:
-                key[j] = key[j - gap]
-                index[j] = index[j - gap]
-                j -= gap
-            key[j] = moved
-            index[j] = moved_index
-        gap //= 3
-
-
-@_inner
 def _sort_as_party(rank_of_row, start, end, spare, key, index):
     """Put the sorted rows of equal rank in the order in which party meets them.
 
@@ -406,7 +401,7 @@ def _sort_as_party(rank_of_row, start, end, spare, key, index):
         index[row] = row
     for i in range(start, end):
         key[spare[i]] = rank_of_row[spare[i]] + 1.0
-    _shell_sort(key, index)
+    _shell_sort(key, index, key.size)
     for i in range(end - start):
         spare[start + i] = index[key.size - (end - start) + i]
 
@@ -422,7 +417,7 @@ def _cut_factor(columns, j, response, work, rows, start, end, mean, variance, lo
     for k in range(mean.size):
         n_ranks = _rank_levels(
             columns.values, at, n_levels, rows, start, end, response, k, mean, variance, work.count, work.linear,
-            work.key, rank,
+            work.key, work.order, rank,
         )  # fmt: skip
         _sort_by_rank(columns.values, at, rows, start, end, rank, n_ranks, work.place, work.value_of_row, work.spare)
         for attempt in range(2):
