@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from numba import njit
 
 from mcce.measures import scales
@@ -195,10 +196,8 @@ class Selector:
             changed += differs
             distance += np.where(differs, np.where((scale == 0) | np.isnan(step), 1.0, step), 0.0)
         order = np.lexsort((distance, changed))
-        values = rows[order][:, self.mutable]
-        # np.unique tells missing values apart; infinity is no value of a table, so it can stand for them
-        _, first = np.unique(np.where(np.isnan(values), np.inf, values), axis=0, return_index=True)
-        return np.asarray(order[np.sort(first)] + pools.begin[f])
+        repeated = pd.DataFrame(rows[order][:, self.mutable]).duplicated().to_numpy()
+        return np.asarray(order[~repeated] + pools.begin[f])
 
     def _plain(self, rows: Floats, factuals: Floats) -> Bools:
         """Say which columns hold numbers with a range, none of them missing."""
