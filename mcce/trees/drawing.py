@@ -154,7 +154,8 @@ def _draw_split(canvas: Canvas, view: FittedTree, places: dict[int, Place], node
     below = canvas.top(int(view.depth[node]) + 1)
     for child in view.children(node):
         x = places[child].middle
-        way = ([place.middle, place.middle, x, x], [top - BOX / 2, top - BRANCH, top - BRANCH, below])
+        end = below - BOX / 2 if places[child].width > 1 else below  # boxes hide what is behind them
+        way = ([place.middle, place.middle, x, x], [top - BOX / 2, top - BRANCH, top - BRANCH, end])
         canvas.ax.plot(*way, color=_ink(), linewidth=0.8, zorder=1)
         rule = fold(_rule_text(view.rule(child)), places[child].width * SLOT - 0.12, SMALL, 3)
         plain = {"boxstyle": "square,pad=0.15", "facecolor": _paper(canvas), "edgecolor": "none"}
