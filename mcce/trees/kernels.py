@@ -283,32 +283,31 @@ def _count_table(run_n, runs, classes, present, n_present, position, table):
 
 
 @_inner
-def _principal_scores(run_n, runs, table, in_node, present, n_present, m, axis, score):
+def _principal_scores(run_n, runs, table, n_present, m, axis, score):
     """Score the class shares of each run on their first principal component, by power iteration.
 
-    Shares are centred by the node's and weighted by the size of the run; the start is the longest of them.
+    Runs are weighted by their size. Scores centred so need no centred shares: the axis is the same.
     """
-    longest = 0
-    length = -1.0
-    for step in range(-1, _POWER_STEPS):
+    for r in range(runs):
+        score[r] = np.sqrt(r + 1.0)  # a start with no symmetry that shares might have, too
+    for _ in range(_POWER_STEPS):
+        mean = 0.0
         for r in range(runs):
-            score[r] = 0.0
-            for j in range(n_present):
-                centred = table[r, j] / run_n[r] - in_node[present[j]] / m
-                score[r] += centred * (centred if step < 0 else axis[j])
-            if step < 0 and score[r] * run_n[r] > length:
-                length = score[r] * run_n[r]
-                longest = r
-        norm = 0.0
+            mean += run_n[r] * score[r] / m
+        largest = 0.0
+        for r in range(runs):
+            score[r] -= mean
+            largest = max(largest, abs(score[r]))
+        if largest == 0.0:
+            return
         for j in range(n_present):
             axis[j] = 0.0
             for r in range(runs):
-                weight = score[r] if step >= 0 else (1.0 if r == longest else 0.0)
-                axis[j] += weight * (table[r, j] - run_n[r] * in_node[present[j]] / m)
-            norm += axis[j] * axis[j]
-        norm = np.sqrt(norm)
-        for j in range(n_present):
-            axis[j] = axis[j] / norm if norm > 0.0 else 0.0
+                axis[j] += score[r] / largest * table[r, j]
+        for r in range(runs):
+            score[r] = 0.0
+            for j in range(n_present):
+                score[r] += table[r, j] / run_n[r] * axis[j]
 
 
 @_inner
@@ -504,7 +503,7 @@ def _search_unordered(
         run_sum[r] = r  # where the run's counts stand in the table, once it has been moved
         key[r] = 0.0
     if not subsets:
-        _principal_scores(run_n, runs, table, in_node, present, n_present, m, axis, key)
+        _principal_scores(run_n, runs, table, n_present, m, axis, key)
         _order_runs(key, runs, run_code, run_n, run_sum)
     score, chosen = _scan_partitions(
         run_n, runs, table, run_sum, subsets, axis, in_node, present, n_present, m, min_leaf, base, best
