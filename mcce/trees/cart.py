@@ -76,12 +76,12 @@ def grow(
     work = _work_arrays(columns, n, n_classes, deepest)
     if rows is not None:
         work = work._replace(order=rows.astype(np.int32), side=np.empty(response.size, dtype=np.uint8))
-    words = np.empty((0, 0), dtype=np.uint64)
+    n_tried, words = how.size, np.empty((0, 0), dtype=np.uint64)
     if max_features is not None and max_features < how.size:
-        n_words = nodes.feature.size * max_features
+        n_tried, n_words = max_features, nodes.feature.size * max_features
         words = RowStreams.from_seed(random_key, n_words).words().reshape(-1, max_features)
     n_nodes, n_masks = kernels.grow_nodes(
-        columns, nodes, work, response, labels, n_classes, min_split, min_leaf, deepest, words
+        columns, nodes, work, response, labels, n_classes, min_split, min_leaf, deepest, n_tried, words
     )
     used = {name: array[: n_masks if name == "masks" else n_nodes].copy() for name, array in nodes._asdict().items()}
     threshold = _thresholds(columns, used["feature"], used["mask_at"], used.pop("cut"), used.pop("after"))

@@ -46,8 +46,12 @@ Work = namedtuple(
     "level_side centred node_count left_count present position classes table axis key",
 )
 
-_inner = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-_entry = njit(nogil=True, error_model="numpy", cache=True)
+# Options that spare compiling: no counting of references (nothing is allocated here), no rewriting of array
+# expressions (there are none), no wrappers around what only kernels call.
+_entry = njit(nogil=True, error_model="numpy", cache=True, no_cfunc_wrapper=True, _nrt=False, no_rewrites=True)
+_inner = njit(
+    nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False, no_rewrites=True
+)
 
 
 @intrinsic
@@ -254,7 +258,8 @@ def _scan_classes(run_n, last_cut, classes, in_node, in_left, m, missing_from, m
 def _order_runs(key, runs, run_code, run_n, run_sum):
     """Sort the runs by `key`, stably (insertion: levels in a node are few)."""
     for i in range(1, runs):
-        k, code, n, total = key[i], run_code[i], run_n[i], run_sum[i]
+        k = key[i]
+        code, n, total = run_code[i], run_n[i], run_sum[i]
         j = i - 1
         while j >= 0 and key[j] > k:
             key[j + 1] = key[j]
@@ -269,12 +274,19 @@ def _order_runs(key, runs, run_code, run_n, run_sum):
 
 
 @_inner
-def _count_table(run_n, runs, classes, present, n_present, position, table):
-    """Count the classes in each run: table[run, class among those present in the node]."""
+def _mean_scores(run_n, run_sum, runs, score):
+    for r in range(runs):
+        score[r] = run_sum[r] / run_n[r]
+
+
+@_inner
+def _count_table(run_n, run_place, runs, classes, present, n_present, position, table):
+    """Count the classes in each run: table[run_place[run], class among those present in the node]."""
     for j in range(n_present):
         position[present[j]] = j
     row = 0
     for r in range(runs):
+        run_place[r] = r  # it moves with its run
         for j in range(n_present):
             table[r, j] = 0.0
         for _ in range(run_n[r]):
@@ -294,16 +306,17 @@ def _principal_scores(run_n, runs, table, n_present, m, axis, score):
         mean = 0.0
         for r in range(runs):
             mean += run_n[r] * score[r] / m
-        largest = 0.0
+        length = 0.0
         for r in range(runs):
             score[r] -= mean
-            largest = max(largest, abs(score[r]))
-        if largest == 0.0:
+            length += score[r] * score[r]
+        if length == 0.0:
             return
+        length = np.sqrt(length)
         for j in range(n_present):
             axis[j] = 0.0
             for r in range(runs):
-                axis[j] += score[r] / largest * table[r, j]
+                axis[j] += score[r] / length * table[r, j]
         for r in range(runs):
             score[r] = 0.0
             for j in range(n_present):
@@ -312,11 +325,11 @@ def _principal_scores(run_n, runs, table, n_present, m, axis, score):
 
 @_inner
 def _scan_partitions(
-    run_n, runs, table, place, all_subsets, left, in_node, present, n_present, m, min_leaf, base, best
+    run_n, run_place, runs, table, all_subsets, left, in_node, present, n_present, m, min_leaf, base, best
 ):
     """Best of all two-way partitions of the runs, in Gray-code order, or of the cuts of the runs in their order.
 
-    Row place[r] of `table` has the class counts of run r. Return (score, bits of the left runs, or the last of them).
+    Return (score, bits of the left runs, or the last of them).
     """
     for j in range(n_present):
         left[j] = 0.0
@@ -332,7 +345,7 @@ def _scan_partitions(
         n_right = m - n_left
         square_left = 0.0
         square_right = 0.0
-        counts = np.int64(place[r])
+        counts = np.int64(run_place[r])
         for j in range(n_present):
             left[j] += sign * table[counts, j]
             right = in_node[present[j]] - left[j]
@@ -413,9 +426,9 @@ def _partition_sorted(packed, slot, start, end, side, spare):
 
 
 @_inner
-def _shuffle(active, depth, n_here, words, node):
-    """Bring some of the columns in a row of `active`, drawn by the random words of the node, to its front."""
-    for a in range(words.shape[1]):
+def _shuffle(active, depth, n_here, n_tried, words, node):
+    """Bring `n_tried` of the columns in a row of `active`, drawn by the random words of the node, to its front."""
+    for a in range(n_tried):
         chosen = a + np.int64(words[node, a] % uint64(n_here - a))
         f = active[depth, chosen]
         active[depth, chosen] = active[depth, a]
@@ -486,32 +499,6 @@ def _search_ordered(
 
 
 @_inner
-def _search_unordered(
-    runs, run_code, run_n, run_sum, classes, in_node, present, n_present, position, table, axis, key, n_classes, m,
-    min_leaf, base, best,
-):  # fmt: skip
-    """Step 3. Return (score, bits of the left runs or the last of them, whether they are bits)."""
-    subsets = n_classes > 0 and runs <= MAX_SUBSET_LEVELS
-    if not n_classes:
-        for r in range(runs):
-            key[r] = run_sum[r] / run_n[r]
-        _order_runs(key, runs, run_code, run_n, run_sum)
-        score, chosen = _scan_runs(run_n, run_sum, runs - 1, m, np.int64(0), 0.0, min_leaf, best)
-        return score, chosen, subsets
-    _count_table(run_n, runs, classes, present, n_present, position, table)
-    for r in range(runs):
-        run_sum[r] = r  # where the run's counts stand in the table, once it has been moved
-        key[r] = 0.0
-    if not subsets:
-        _principal_scores(run_n, runs, table, n_present, m, axis, key)
-        _order_runs(key, runs, run_code, run_n, run_sum)
-    score, chosen = _scan_partitions(
-        run_n, runs, table, run_sum, subsets, axis, in_node, present, n_present, m, min_leaf, base, best
-    )
-    return score, chosen, subsets
-
-
-@_inner
 def _write_levels(masks, n_masks, n_levels, level_side, larger_left):
     """Write which levels go left; absent ones go with the larger child. Return the entries used so far."""
     for c in range(n_levels):
@@ -521,14 +508,16 @@ def _write_levels(masks, n_masks, n_levels, level_side, larger_left):
 
 
 @_entry
-def grow_nodes(columns, nodes, work, response, labels, n_classes, min_split, min_leaf, max_depth, words):
+def grow_nodes(columns, nodes, work, response, labels, n_classes, min_split, min_leaf, max_depth, n_tried, words):
     """Grow the whole tree; return the number of nodes and of mask entries.
 
-    With random `words`, one row a node, a node tries as many of its columns as a row has words, drawn so; none: all.
+    A node tries `n_tried` of its columns, drawn by the random `words` in its row, or all if it has no more.
     """
-    codes, packed, order, active, n_active = columns.codes, columns.packed, work.order, work.active, work.n_active
-    run_code, run_n, run_sum, classes, centred = work.run_code, work.run_n, work.run_sum, work.classes, work.centred
-    in_node, present, level_side = work.node_count, work.present, work.level_side
+    codes, packed, order = columns.codes, columns.packed, work.order
+    active, n_active, centred = work.active, work.n_active, work.centred
+    run_code, run_n, run_sum = work.run_code, work.run_n, work.run_sum
+    classes, in_node, present = work.classes, work.node_count, work.present
+    level_side = work.level_side
     stack = work.stack  # of nodes to look at, each with its depth
     stack[0, 0] = stack[0, 1] = 0
     nodes.start[0] = 0
@@ -558,9 +547,9 @@ def grow_nodes(columns, nodes, work, response, labels, n_classes, min_split, min
         split = cut = after = missing_side = np.int64(-1)
         below = 0
         n_looked = n_active[depth]
-        if 0 < words.shape[1] < n_looked:
-            _shuffle(active, depth, n_looked, words, node)
-            n_looked = np.int64(words.shape[1])
+        if n_tried < n_looked:
+            _shuffle(active, depth, n_looked, n_tried, words, node)
+            n_looked = n_tried
         for a in range(n_looked):
             f = np.int64(active[depth, a])
             how, slot, levels = columns.how[f], columns.slot[f], columns.n_values[f]
@@ -585,10 +574,22 @@ def grow_nodes(columns, nodes, work, response, labels, n_classes, min_split, min
             active[depth + 1, below] = f
             below += 1
             if how == UNORDERED:
-                score, chosen, as_bits = _search_unordered(
-                    runs, run_code, run_n, run_sum, classes, in_node, present, n_present, work.position, work.table,
-                    work.axis, work.key, n_classes, m, min_leaf, base, best,
-                )  # fmt: skip
+                as_bits = n_classes > 0 and runs <= MAX_SUBSET_LEVELS
+                if n_classes:
+                    _count_table(run_n, run_sum, runs, classes, present, n_present, work.position, work.table)
+                    if not as_bits:
+                        _principal_scores(run_n, runs, work.table, n_present, m, work.axis, work.key)
+                else:
+                    _mean_scores(run_n, run_sum, runs, work.key)
+                if not as_bits:
+                    _order_runs(work.key, runs, run_code, run_n, run_sum)
+                if n_classes:
+                    score, chosen = _scan_partitions(
+                        run_n, run_sum, runs, work.table, as_bits, work.axis, in_node, present, n_present, m, min_leaf,
+                        base, best,
+                    )  # fmt: skip
+                else:
+                    score, chosen = _scan_runs(run_n, run_sum, runs - 1, m, np.int64(0), 0.0, min_leaf, best)
                 if score > best:
                     best = score
                     split = f

@@ -37,7 +37,8 @@ def route_numbers(values, steps, threshold, rows, leaf):
     scratch for one chunk.
     """
     for begin in range(0, leaf.size, rows.size):
-        walking = min(rows.size, leaf.size - begin)
+        left = leaf.size - begin
+        walking = rows.size if rows.size < left else left
         for a in range(walking):
             rows[a] = begin + a
             leaf[begin + a] = 0
