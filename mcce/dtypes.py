@@ -13,6 +13,7 @@ from mcce.exceptions import InputError
 
 EXACT = 2.0**53  # integers below are exact in float64
 MOST_TICKS = 2.0**63
+NO_TICK = np.iinfo(np.int64).min  # how pandas counts a missing date
 
 
 def is_number(dtype: Any) -> bool:
@@ -88,9 +89,7 @@ def from_ticks(ticks: npt.NDArray[np.int64], missing: npt.NDArray[np.bool_], dty
             whole = whole.cast(pa.int32())
         return pd.array(whole.cast(dtype.pyarrow_dtype), dtype=dtype)
     if isinstance(dtype, pd.PeriodDtype):
-        ordinals = np.where(missing, pd.NaT._value if hasattr(pd.NaT, "_value") else pd.NaT.value, ticks)
-        periods: Any = pd.PeriodIndex
-        return periods.from_ordinals(ordinals, freq=dtype.freq).array
+        return pd.arrays.PeriodArray(np.where(missing, NO_TICK, ticks), dtype=dtype)
     if isinstance(dtype, pd.DatetimeTZDtype):
         stamps: Any = pd.Series(np.where(missing, np.datetime64("NaT"), ticks.view(f"M8[{dtype.unit}]")))
         return stamps.dt.tz_localize("UTC").dt.tz_convert(dtype.tz).array

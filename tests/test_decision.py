@@ -263,7 +263,7 @@ class TestDecisionFunction:
 
     def test_linear_svc(self, X, y):
         names = np.where(y == 1, "good", "bad")
-        model = LinearSVC().fit(X, names)
+        model = LinearSVC(dual=False).fit(X, names)
         wanted = ask(Interval(0, np.inf, "neither", of="good"), model, X).wanted
         np.testing.assert_array_equal(wanted, model.predict(X) == "good")
         wanted = ask(Interval(0, np.inf, "neither", of="bad"), model, X).wanted
@@ -284,7 +284,7 @@ class TestDecisionFunction:
 
     def test_multi_label(self, X, y):
         labels = np.column_stack([y, X["b"] > 0]).astype(int)
-        for model in (RidgeClassifier(), OneVsRestClassifier(LinearSVC())):
+        for model in (RidgeClassifier(), OneVsRestClassifier(LinearSVC(dual=False))):
             with pytest.raises(ModelError, match="multi-label"):
                 resolve_decision((0, np.inf), model.fit(X, labels))
         with pytest.raises(ModelError, match="multi-label"):

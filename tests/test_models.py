@@ -128,7 +128,7 @@ def test_one_of_three_classes(label):
 
 
 def test_decision_function():
-    model = make_pipeline(encoder(), LinearSVC()).fit(X, Y)
+    model = make_pipeline(encoder(), LinearSVC(dual=False)).fit(X, Y)
     check(model, (0, np.inf), lambda f: model.decision_function(f) >= 0)
     check(model, Interval(0, np.inf, of=0), lambda f: model.decision_function(f) <= 0)
     named = make_pipeline(encoder(), SVC()).fit(X, np.where(Y == 1, "good", "bad"))

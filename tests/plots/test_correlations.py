@@ -39,8 +39,10 @@ def test_area_is_the_absolute_value_and_fill_the_sign():
     filled, opened = ax.collections
     assert filled.get_offsets().tolist() == [[0, 1]]
     assert opened.get_offsets().tolist() == [[0, 2]]
-    assert filled.get_widths()[0] == pytest.approx(0.94 * np.sqrt(0.5))
-    assert opened.get_widths()[0] == pytest.approx(0.94)
+    ax.figure.canvas.draw()
+    radius_filled, radius_opened = (circles.get_transforms()[0][0, 0] for circles in (filled, opened))
+    assert 2 * radius_filled == pytest.approx(0.94 * np.sqrt(0.5))
+    assert 2 * radius_opened == pytest.approx(0.94)
     assert filled.get_facecolor()[0][3] == 1
     assert len(opened.get_facecolor()) == 0
     assert {t.get_text() for t in ax.texts} == {"0.25", "-0.50", "0.00"}
