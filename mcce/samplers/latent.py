@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy
@@ -69,6 +70,21 @@ class _Seen:
     @property
     def is_continuous(self) -> bool:
         return self.normal_scores.size > 0
+
+    @cached_property
+    def noise(self) -> Floats:
+        """The utilities' noise given each level: the same for all columns of cells that it is compared with."""
+        return self._noise(_POINTS)
+
+    @cached_property
+    def thin_noise(self) -> Floats:
+        """Fewer points of it, for comparisons that need an integral at every point."""
+        return self._noise(_POINTS // 8)
+
+    def _noise(self, points: int) -> Floats:
+        assert isinstance(self.margin, Utilities)
+        k = self.margin.n_latents
+        return winning_noise(self.margin, _latin_hypercube(max(points // k, 64), k))
 
 
 def fit_latent(table: Table) -> LatentModel:
@@ -213,7 +229,7 @@ def _match_moments(a: _Seen, b: _Seen, n: int) -> Floats:
     if isinstance(b.margin, Utilities):
         map_b, spread_b = b.margin.jacobian, b.margin.shares
         observed = _cross(a, b, n) - np.outer(spread_a, spread_b)
-        model = _levels_by_levels(a.margin, b.margin)
+        model = _levels_by_levels(a.margin, b.margin, a.thin_noise)
     elif b.is_continuous:
         map_b, spread_b = np.ones((1, 1)), np.ones(1)
         observed = np.bincount(a.codes, b.normal_scores)[:, None] / n
@@ -223,7 +239,7 @@ def _match_moments(a: _Seen, b: _Seen, n: int) -> Floats:
         spread_b = np.array([mass @ b.scores**2])
         map_b = spread_b[:, None]
         observed = (_cross(a, b, n) @ b.scores)[:, None]
-        model = _levels_by_cells(a.margin, b.scores, b.cuts)
+        model = _levels_by_cells(a.margin, a.noise, b.scores, b.cuts)
     left, right = map_a / spread_a, map_b / spread_b  # J D^-1
     (root_a, axes_a), (root_b, axes_b) = np.linalg.eigh(left @ map_a), np.linalg.eigh(right @ map_b)
     information = np.maximum(np.outer(root_a, root_b), 0.0) + 1.0 / n
@@ -258,23 +274,21 @@ def _shorten(block: Floats) -> Floats:
     return block * min(1.0, _LARGEST_NORM / max(norm, _ALMOST_ZERO))
 
 
-def _levels_by_cells(a: Utilities, scores: Floats, cuts: Floats) -> Callable[[Floats], Floats]:
+def _levels_by_cells(a: Utilities, noise: Floats, scores: Floats, cuts: Floats) -> Callable[[Floats], Floats]:
     """Return the model's E[1{level k} s(Z)], a function of the correlations of the utilities with Z."""
-    noise = winning_noise(a, _latin_hypercube(max(_POINTS // a.n_latents, 64), a.n_latents))
+    inner, jumps = cuts[1:-1], np.diff(scores)
 
     def moments(block: Floats) -> Floats:
         s = np.sqrt(1.0 - float((block**2).sum()))
-        below = scipy.special.ndtr((cuts - noise @ block) / s)
-        return np.asarray(a.shares * (np.diff(below, axis=2) @ scores).mean(axis=1))[:, None]
+        below = scipy.special.ndtr((inner - noise @ block) / s).mean(axis=1)
+        return np.asarray(a.shares * (scores[-1] - below @ jumps))[:, None]
 
     return moments
 
 
-def _levels_by_levels(a: Utilities, b: Utilities) -> Callable[[Floats], Floats]:
+def _levels_by_levels(a: Utilities, b: Utilities, noise: Floats) -> Callable[[Floats], Floats]:
     """Return the model's P(k, m) - p_k q_m, a function of the correlations between two columns' utilities."""
-    points = max(_POINTS // (8 * a.n_latents), 64)
-    uniforms = _latin_hypercube(points, a.n_latents + b.n_latents)
-    noise = winning_noise(a, uniforms[:, : a.n_latents])
+    uniforms = _latin_hypercube(noise.shape[1], a.n_latents + b.n_latents)
     rest = scipy.special.ndtri(uniforms[:, a.n_latents :])
 
     def moments(block: Floats) -> Floats:

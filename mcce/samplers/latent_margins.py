@@ -25,13 +25,13 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
+from mcce.samplers.latent_choice import CDF, choose_rows
 from mcce.schema import Column
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 ATOM_SHARE = 0.005
-_GRID = np.arange(-6.0, 7.01, 0.5)
 _FINE_GRID = np.arange(-8.0, 8.01, 0.125)
 _KNOTS, _KERNELS = 256, 2048
 
@@ -180,12 +180,9 @@ def by_frequency(values: Floats) -> tuple[Floats, Ints]:
 
 def choice_probabilities(means: Floats, sd: float) -> Floats:
     """Return P(argmax_k (means_k + sd e_k) = k), e ~ N(0, I), for each row of `means`."""
-    scaled = (means - means.max(axis=1, keepdims=True)) / max(sd, 1e-9)
-    found = np.zeros_like(scaled)
-    for x in _GRID:
-        below = scipy.special.ndtr(x - scaled)
-        found += np.exp(-0.5 * (x - scaled) ** 2) / below * below.prod(axis=1, keepdims=True)
-    return np.asarray(found / found.sum(axis=1, keepdims=True))
+    found = np.empty(means.shape)
+    choose_rows(np.ascontiguousarray(means), max(sd, 1e-9), CDF, found)
+    return found
 
 
 def winning_noise(utilities: Utilities, uniforms: Floats) -> Floats:
