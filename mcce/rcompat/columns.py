@@ -1,8 +1,8 @@
 """Columns as R sees them: what a tree splits on, what a generated column holds, what a measure counts.
 
-1. Integers, doubles and logicals (pandas: bool) are numbers to rpart and party, but a logical is a factor to party as
-   the response; factors (category) and text are levels, ordered factors (ordered category) ordered levels. Text has
-   its levels in alphabetical order.
+1. Integers, doubles and logicals (pandas: bool) are numbers to rpart and party, but party tests a logical as a factor,
+   and takes it as one if it is the response; factors (category) and text are levels, ordered factors (ordered
+   category) ordered levels. Text has its levels in alphabetical order.
 2. A column is encoded once, by the training data's levels; factuals are matched by label, whatever their own order.
 3. A generated column of a mutable feature has the training data's dtype, one of a fixed feature the factuals'.
 
@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from pandas.api import types as ptypes
 
 from mcce.dtypes import is_dated
 from mcce.exceptions import InputError, did_you_mean, listing, spell
 from mcce.schema import Column, Feature, Floats, Schema
+from mcce.trees.ctree import is_logical
 
 DECISION = "decision"  # the column that says whether a row has the wanted decision
 DUMMY = "dummy"  # the constant column that the first tree is grown on where there is nothing else
@@ -37,15 +37,15 @@ def read_columns(frame: pd.DataFrame, where: str) -> list[Feature]:
                 f"column {name!r} of {where} has dtype {dtype}; R's trees and measures do not agree on dates: convert "
                 "it to a number, such as days."
             )
-    logical = [name for name, dtype in frame.dtypes.items() if _is_logical(dtype)]
+    logical = [name for name, dtype in frame.dtypes.items() if is_logical(dtype)]
     features = Schema.from_data(frame.astype(dict.fromkeys(logical, np.float64)), where=where).features
     return [replace(f, dtype=frame[f.name].dtype) if f.name in logical else f for f in features]
 
 
 def party_response(column: Column) -> Column:
-    """Return a target as party takes it: a logical, a number among the predictors, is a factor as the response."""
+    """Return a target as party takes it: a logical is a factor as the response."""
     feature = column.feature
-    if not _is_logical(feature.dtype):
+    if not is_logical(feature.dtype):
         return column
     return Column(replace(feature, kind="categorical", levels=pd.Index([False, True], dtype=object)), column.values)
 
@@ -80,7 +80,7 @@ def constant(name: str) -> Feature:
 def gower_roles(features: Sequence[Feature]) -> npt.NDArray[np.int8]:
     """Return what a column is to mcceR's Gower: 1 a number, 0 a factor, -1 nothing (logicals and text)."""
     roles = [
-        -1 if _is_logical(f.dtype) else 1 if f.is_numeric else 0 if isinstance(f.dtype, pd.CategoricalDtype) else -1
+        -1 if is_logical(f.dtype) else 1 if f.is_numeric else 0 if isinstance(f.dtype, pd.CategoricalDtype) else -1
         for f in features
     ]
     return np.array(roles, dtype=np.int8)
@@ -124,7 +124,3 @@ def check_count(value: int, name: str) -> int:
     if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
         raise InputError(f"{name} is {spell(value)}; it must be a whole number of at least 1.")
     return int(value)
-
-
-def _is_logical(dtype: Any) -> bool:
-    return ptypes.is_bool_dtype(dtype) and not isinstance(dtype, pd.CategoricalDtype)

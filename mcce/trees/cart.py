@@ -61,8 +61,6 @@ def grow(
         ranking.n_values[positions],
         ranking.codes,
         packed,
-        ranking.values,
-        ranking.offset[positions],
     )
     response = target.values - np.clip(0.0, np.min(target.values), np.max(target.values))  # no digits lost to an offset
     if np.isnan(response).any():
@@ -84,7 +82,9 @@ def grow(
         columns, nodes, work, response, labels, n_classes, min_split, min_leaf, deepest, n_tried, words
     )
     used = {name: array[: n_masks if name == "masks" else n_nodes].copy() for name, array in nodes._asdict().items()}
-    threshold = _thresholds(columns, used["feature"], used["mask_at"], used.pop("cut"), used.pop("after"))
+    cut, after = used.pop("cut"), used.pop("after")
+    used["masks"] = _levels_left(kernels.Nodes(cut=cut, after=after, **used), columns.n_values)
+    threshold = _thresholds(ranking.values, ranking.offset[positions], used["feature"], used["mask_at"], cut, after)
     tree = Tree(**used, threshold=threshold, donors=work.order)
     return tree if cp is None else prune(tree, cp)
 
@@ -116,7 +116,16 @@ def prune(tree: Tree, cp: float) -> Tree:
     )
 
 
-def _thresholds(columns: Any, feature: Any, mask_at: Any, cut: Any, after: Any) -> npt.NDArray[np.float64]:
+def _levels_left(nodes: kernels.Nodes, n_values: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """Return which levels go left at the splits on levels; those absent from a node go with its larger child."""
+    split = np.flatnonzero(nodes.mask_at >= 0)
+    split = split[np.argsort(nodes.mask_at[split])]
+    left = nodes.left[split]
+    larger_left = np.repeat(nodes.size[left] >= nodes.size[left + 1], n_values[nodes.feature[split]])
+    return np.where(nodes.masks == kernels.ABSENT, larger_left, nodes.masks == 1)
+
+
+def _thresholds(values: Any, offsets: Any, feature: Any, mask_at: Any, cut: Any, after: Any) -> npt.NDArray[np.float64]:
     """Return the midpoint between the last value on the left and the first on the right of each numeric split.
 
     It lies above the former even if the two are neighbouring floats. A split that parts the missing values from all
@@ -127,8 +136,8 @@ def _thresholds(columns: Any, feature: Any, mask_at: Any, cut: Any, after: Any) 
     threshold[numeric & (cut < 0)] = -np.inf
     threshold[numeric & (cut >= 0) & (after < 0)] = np.inf
     between = np.flatnonzero(numeric & (cut >= 0) & (after >= 0))
-    offset = columns.offset[feature[between]]
-    low, high = columns.values[offset + cut[between]], columns.values[offset + after[between]]
+    offset = offsets[feature[between]]
+    low, high = values[offset + cut[between]], values[offset + after[between]]
     middle = low / 2 + high / 2  # the sum of both could overflow
     close = ~((low < middle) & (middle < high))
     middle[close] = low[close] + (high[close] - low[close]) / 2
@@ -148,7 +157,7 @@ def _node_arrays(columns: kernels.Columns, n: int, min_leaf: int) -> kernels.Nod
         left=np.zeros(most, dtype=np.int32),
         missing_left=np.zeros(most, dtype=np.bool_),
         mask_at=np.empty(most, dtype=np.int32),
-        masks=np.empty(most_levels * (n // min_leaf + 1), dtype=np.bool_),
+        masks=np.empty(most_levels * (n // min_leaf + 1) + 1, dtype=np.uint8),
         start=np.empty(most, dtype=np.int32),
         size=np.empty(most, dtype=np.int32),
         impurity=np.empty(most),
@@ -173,8 +182,7 @@ def _work_arrays(columns: kernels.Columns, n: int, n_classes: int, deepest: int)
     return kernels.Work(
         order=np.arange(n, dtype=np.int32),
         side=np.empty(n, dtype=np.uint8),
-        spare_rows=np.empty(n, dtype=np.int32),
-        spare_packed=np.empty(n, dtype=np.uint64),
+        spare=np.empty(n, dtype=np.uint64),
         active=active,
         n_active=n_active,
         stack=np.empty((deepest + 2, 2), dtype=np.int64),
@@ -184,7 +192,6 @@ def _work_arrays(columns: kernels.Columns, n: int, n_classes: int, deepest: int)
         run_code=ints(runs),
         run_n=ints(runs),
         run_sum=np.empty(runs),
-        level_side=np.empty(widest, dtype=np.uint8),
         centred=np.empty(n),
         node_count=ints(n_classes),
         left_count=ints(n_classes),

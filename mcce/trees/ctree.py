@@ -11,17 +11,20 @@
    at once; nodes are numbered afterwards, parents first, left before right, as party does.
 
 Responses and predictors: numbers as they are, ordered factors as scores 1, 2, ... (two levels: 0, 1), factors as one
-0/1 column a level. A row in which a variable is missing takes no part in the variable's test and cut, and goes to the
-larger child. A variable with fewer than `min_split` values in a node is not tested there, nor counted in m.
+0/1 column a level. Numbers of dtype bool are R's logicals: as predictors tested as two levels, cut as 0 and 1. A row in
+which a variable is missing takes no part in the variable's test and cut, and goes to the larger child. A variable with
+fewer than `min_split` values in a node is not tested there, nor counted in m.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
+from pandas.api import types as ptypes
 
 from mcce.exceptions import InputError
 from mcce.schema import Column, Feature, Table
@@ -157,7 +160,7 @@ def _test(level: _Level, data: _Data, min_split: int, statistic: Statistic, p_va
         level.statistics, freedom,
     )  # fmt: skip
     tested = freedom != kernels.UNTESTED
-    wide = tested & ((data.columns.kind == kernels.FACTOR) | (data.response.n_classes > 0))
+    wide = tested & ((data.columns.kind != kernels.NUMBER) | (data.response.n_classes > 0))
     in_doubt = wide & (freedom <= _MOST_FREEDOM) & _is_tied(level.statistics)
     for node, j in np.argwhere((freedom == kernels.UNKNOWN) | in_doubt):
         level.statistics[node, j], freedom[node, j] = independence.quadratic(*_wide(level, data, node, j))
@@ -191,7 +194,7 @@ def _wide(level: _Level, data: _Data, node: int, j: int) -> tuple[Floats, Floats
     column = columns.values[j * columns.n_rows : (j + 1) * columns.n_rows]
     rows = rows[~np.isnan(column[rows])]
     x, y = column[rows], rows
-    if columns.kind[j] == kernels.FACTOR:
+    if columns.kind[j] != kernels.NUMBER:
         wide = x[:, None] == np.arange(columns.n_levels[j])
     else:
         wide = x[:, None] + columns.shift[j]
@@ -295,15 +298,14 @@ def _numbers(left: Ints, first: Ints, sizes: list[int]) -> Ints:
 def _read(given: Table, target: Column) -> _Data:
     """Return the columns, the response and scratch arrays."""
     features, n = given.features, target.values.size
+    kind = np.array([_kind(feature) for feature in features], dtype=np.int64)
     ranking = Ranking.of(given)  # before the next line: what is shared is made under one lock
     orders, slot = given.shared("orders", lambda root: _orders(root, ranking))
     columns = kernels.Columns(
         values=given.matrix.ravel(order="F"),
         n_rows=n,
-        kind=np.array(
-            [kernels.FACTOR if f.kind == "categorical" else kernels.NUMBER for f in features], dtype=np.int64
-        ),
-        n_levels=np.array([f.n_levels for f in features], dtype=np.int64),
+        kind=kind,
+        n_levels=np.where(kind == kernels.LOGICAL, 2, np.array([f.n_levels for f in features], dtype=np.int64)),
         shift=np.array([_first_score(f) for f in features], dtype=np.float64),
         has_missing=np.isnan(given.matrix).any(axis=0),
         orders=orders,
@@ -330,6 +332,18 @@ def _orders(table: Table, ranking: Ranking) -> tuple[Ints, Positions]:
         else:
             order[:] = np.argsort(ranking.codes[:, ranking.slot[j]], kind="stable")
     return orders, slot
+
+
+def is_logical(dtype: Any) -> bool:
+    """Return whether a dtype is R's logical."""
+    return ptypes.is_bool_dtype(dtype) and not isinstance(dtype, pd.CategoricalDtype)
+
+
+def _kind(feature: Feature) -> int:
+    """Return what a predictor is to the kernels; numbers that stand for False and True are a logical."""
+    if feature.kind == "categorical":
+        return kernels.FACTOR
+    return kernels.LOGICAL if feature.is_numeric and is_logical(feature.dtype) else kernels.NUMBER
 
 
 def _first_score(feature: Feature) -> float:

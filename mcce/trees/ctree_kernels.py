@@ -25,7 +25,7 @@ from collections import namedtuple
 import numpy as np
 from numba import njit
 
-NUMBER, FACTOR = 0, 1
+NUMBER, FACTOR, LOGICAL = 0, 1, 2  # a logical is tested as two levels and cut as the numbers 0 and 1
 UNKNOWN = -1  # degrees of freedom that the closed form cannot tell
 UNTESTED = -2  # of a variable that has too few values in a node
 TOLERANCE = 1e-10
@@ -256,7 +256,7 @@ def test_nodes(columns, response, work, rows, start, size, min_split, statistic,
                 _response_means(used, first, last, response, m)
                 if not response.n_classes:
                     _response_variances(used, first, last, response, m, v)
-            if columns.kind[j] == FACTOR:
+            if columns.kind[j] != NUMBER:
                 found = _test_factor(
                     columns.values, at, columns.n_levels[j], used, first, last, response, m, v, linear, count
                 )  # fmt: skip

@@ -36,14 +36,14 @@ _POWER_STEPS = 60
 _SMALLEST_GAIN = 1e-12  # of the node's impurity: less than that is rounding, not improvement
 ROW = 0xFFFFFFFF  # the row in a sorted entry, rank << 32 | row
 _NO_RANK = 0xFFFFFFFFFFFFFFFF
-_ABSENT = 2
+ABSENT = 2  # in `masks`: a level that no row of the node has
 
-Columns = namedtuple("Columns", "how slot n_values codes packed values offset")
+Columns = namedtuple("Columns", "how slot n_values codes packed")
 Nodes = namedtuple("Nodes", "feature cut after left missing_left mask_at masks start size impurity")
 Work = namedtuple(
     "Work",
-    "order side spare_rows spare_packed active n_active stack count total words run_code run_n run_sum "
-    "level_side centred node_count left_count present position classes table axis key",
+    "order side spare active n_active stack count total words run_code run_n run_sum "
+    "centred node_count left_count present position classes table axis key",
 )
 
 # Options that spare compiling: no counting of references (nothing is allocated here), no rewriting of array
@@ -362,19 +362,19 @@ def _scan_partitions(
 
 
 @_inner
-def _note_levels(level_side, n_levels, run_code, runs, chosen, as_bits):
-    """Note which levels go left (1), right (0) or are absent from the node: the runs in `chosen`, or up to it."""
+def _note_levels(masks, at, n_levels, run_code, runs, chosen, as_bits):
+    """Note from `at` on which levels, and missing values, go left: the runs in `chosen`, or up to it."""
     for c in range(n_levels + 1):
-        level_side[c] = _ABSENT
+        masks[at + c] = ABSENT
     for r in range(runs):
-        level_side[run_code[r]] = (chosen >> r & 1) if as_bits else r <= chosen
+        masks[at + run_code[r]] = (chosen >> r & 1) if as_bits else r <= chosen
 
 
 # ------------------------------------------------------------- step 4: partition
 
 
 @_inner
-def _mark_sides(codes, packed, how, slot, n_values, order, start, end, cut, missing_left, level_side, side):
+def _mark_sides(codes, packed, how, slot, n_values, order, start, end, cut, missing_left, masks, at, side):
     """side[row] = 1 for the node's rows that go left, 0 for the others."""
     for i in range(start, end):
         if how == SORTED:
@@ -385,7 +385,7 @@ def _mark_sides(codes, packed, how, slot, n_values, order, start, end, cut, miss
             row = np.int64(order[i])
             code = np.int64(codes[row, slot])
         if how == UNORDERED:
-            side[row] = level_side[code]
+            side[row] = masks[at + code]
         else:
             side[row] = missing_left if code == n_values else code <= cut
 
@@ -498,15 +498,6 @@ def _search_ordered(
     return best, cut, after, missing_side
 
 
-@_inner
-def _write_levels(masks, n_masks, n_levels, level_side, larger_left):
-    """Write which levels go left; absent ones go with the larger child. Return the entries used so far."""
-    for c in range(n_levels):
-        side = level_side[c]
-        masks[n_masks + c] = larger_left if side == _ABSENT else side == 1
-    return n_masks + n_levels
-
-
 @_entry
 def grow_nodes(columns, nodes, work, response, labels, n_classes, min_split, min_leaf, max_depth, n_tried, words):
     """Grow the whole tree; return the number of nodes and of mask entries.
@@ -517,7 +508,7 @@ def grow_nodes(columns, nodes, work, response, labels, n_classes, min_split, min
     active, n_active, centred = work.active, work.n_active, work.centred
     run_code, run_n, run_sum = work.run_code, work.run_n, work.run_sum
     classes, in_node, present = work.classes, work.node_count, work.present
-    level_side = work.level_side
+    masks = nodes.masks
     stack = work.stack  # of nodes to look at, each with its depth
     stack[0, 0] = stack[0, 1] = 0
     nodes.start[0] = 0
@@ -593,7 +584,7 @@ def grow_nodes(columns, nodes, work, response, labels, n_classes, min_split, min
                 if score > best:
                     best = score
                     split = f
-                    _note_levels(level_side, levels, run_code, runs, chosen, as_bits)
+                    _note_levels(masks, n_masks, levels, run_code, runs, chosen, as_bits)
             else:
                 score, low, high, side = _search_ordered(
                     levels, runs, run_code, run_n, run_sum, classes, in_node, work.left_count, n_classes, m, min_leaf,
@@ -610,12 +601,14 @@ def grow_nodes(columns, nodes, work, response, labels, n_classes, min_split, min
             continue
 
         how, slot, levels = columns.how[split], columns.slot[split], columns.n_values[split]
-        _mark_sides(codes, packed, how, slot, levels, order, start, end, cut, missing_side == 1, level_side, work.side)
-        middle = _partition_rows(order, start, end, work.side, work.spare_rows)
+        _mark_sides(
+            codes, packed, how, slot, levels, order, start, end, cut, missing_side == 1, masks, n_masks, work.side
+        )
+        middle = _partition_rows(order, start, end, work.side, work.spare)
         for a in range(below):
             g = active[depth + 1, a]
             if columns.how[g] == SORTED:
-                _partition_sorted(packed, columns.slot[g], start, end, work.side, work.spare_packed)
+                _partition_sorted(packed, columns.slot[g], start, end, work.side, work.spare)
         larger_left = middle - start >= end - middle
         nodes.feature[node] = split
         nodes.left[node] = n_nodes
@@ -623,8 +616,8 @@ def grow_nodes(columns, nodes, work, response, labels, n_classes, min_split, min
         nodes.after[node] = after
         if how == UNORDERED:
             nodes.mask_at[node] = n_masks
-            n_masks = _write_levels(nodes.masks, n_masks, levels, level_side, larger_left)
-            missing_side = -1 if level_side[levels] == _ABSENT else np.int64(level_side[levels])
+            n_masks += levels
+            missing_side = -1 if masks[n_masks] == ABSENT else np.int64(masks[n_masks])
         nodes.missing_left[node] = larger_left if missing_side < 0 else missing_side == 1
         nodes.start[n_nodes] = start
         nodes.size[n_nodes] = middle - start
