@@ -53,8 +53,8 @@ class Source:
         family = {(kind.__module__.partition(".")[0], kind.__name__) for kind in type(self.model).__mro__}
         if ("xgboost", "Booster") in family:
             return sys.modules["xgboost"].DMatrix(frame, enable_categorical=True)
-        # A function that adds a column to its argument must not add it to ours.
-        return frame.copy(deep=False) if isinstance(frame, pd.DataFrame) else frame
+        # A function that writes into its argument must not write into ours; before pandas 3 a shallow copy shares values.
+        return frame.copy() if isinstance(frame, pd.DataFrame) else frame
 
 
 @dataclass(frozen=True)
