@@ -14,10 +14,8 @@ A row's random numbers are a function of the seed, the feature, the row's fixed 
 from __future__ import annotations
 
 import contextlib
-import os
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,19 +23,18 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from mcce.exceptions import InputError, NotFittedError, SamplerError, did_you_mean, listing
-from mcce.progress import progress_bar
+from mcce.predictors import Predictors, choose_predictors
 from mcce.rng import RowStreams, UInts, derive_key, hash_rows, resolve_seed
 from mcce.samplers import ConditionalSampler, make_sampler
 from mcce.schema import Data, Feature, Floats, Kind, Schema, Table, as_frame
 from mcce.visit import VisitSequence, make_visit_sequence
+from mcce.workers import count_jobs, run_in_threads
 
 Samplers = str | ConditionalSampler | Mapping[Any, str | ConditionalSampler]
-Predictors = Mapping[Any, Sequence[Hashable]]
-Item = TypeVar("Item")
-Outcome = TypeVar("Outcome")
 
 REST = "*"
 SPOT_ROWS = 16  # encoded training rows that a chain keeps, to ask a model about them again
+LARGEST = 1e150  # beyond, squares overflow; a range below its inverse is lost when squared
 BLOCK_ROWS = 8192  # a block's columns stay in the cache while its features are drawn
 
 
@@ -120,6 +117,7 @@ class ChainModel:
         self.seed_ = resolve_seed(self.random_state)
         self.schema_ = Schema.from_data(X, self.kinds)
         table = self.schema_.encode(X)
+        check_magnitudes(table, "X")
         fixed = check_fixed(self.fixed, self.schema_.names)
         self.visit_sequence_, self.associations_ = make_visit_sequence(self.visit_sequence, table, fixed)
         if not self.visit_sequence_:
@@ -127,7 +125,12 @@ class ChainModel:
         self.conditions_on_decision_ = decision is not None
         self.spot_rows_ = table.matrix[spot_positions(table.n_rows)]
         self._arrange(table, fixed, decision)
-        self._given_columns = self._choose_predictors()
+        self._given_columns = choose_predictors(
+            self.predictors,
+            [feature.name for feature in self._features],
+            self._n_given,
+            with_decision=self.conditions_on_decision_,
+        )
         samplers = self._make_samplers()
         first = self._n_given
 
@@ -337,38 +340,6 @@ class ChainModel:
         shift = int(decision is not None)
         self._place_in_chain = [place[j] + (shift if place[j] >= len(fixed) else 0) for j in range(len(names))]
 
-    def _choose_predictors(self) -> dict[int, list[int]]:
-        """Return, for the features with predictors of their own, the chain columns that they are modelled on."""
-        names = [f.name for f in self._features]
-        chosen: dict[int, list[int]] = {}
-        if self.predictors is not None and not isinstance(self.predictors, Mapping):
-            raise InputError(
-                f"predictors is {self.predictors!r}; give a dict of lists, for example {{'salary': ['age']}}."
-            )
-        for target, columns in (self.predictors or {}).items():
-            if isinstance(columns, str):
-                raise InputError(f"predictors[{target!r}] is {columns!r}; give a list of columns: [{columns!r}].")
-            if target not in self.visit_sequence_:
-                what = "is fixed" if target in self.fixed_ else "is not a column of X"
-                raise InputError(
-                    f"predictors names {target!r}, which {what}; {did_you_mean(target, self.visit_sequence_)}"
-                )
-            place = names.index(target)
-            for name in columns:
-                if name not in names:
-                    raise InputError(
-                        f"predictors[{target!r}] names {name!r}, which is not a column of X; "
-                        f"{did_you_mean(name, names)}"
-                    )
-                if names.index(name) >= place:
-                    raise InputError(
-                        f"predictors[{target!r}] names {name!r}, which is not drawn before it; change visit_sequence, "
-                        "or leave it out."
-                    )
-            decision = [self._n_given - 1] if self.conditions_on_decision_ else []
-            chosen[place] = sorted({*(names.index(name) for name in columns), *decision})
-        return chosen
-
     def _given(self, table: Table, k: int) -> Table:
         """Return the columns that chain column `k` is modelled on."""
         if k in self._given_columns:
@@ -413,6 +384,7 @@ class ChainModel:
                 "the index of given has several levels; it names the rows. Use given.reset_index(drop=True)."
             )
         table = self.schema_.subset(fixed).encode(given, "given") if fixed else Table((), np.empty((len(given), 0)))
+        check_magnitudes(table, "given")
         incomplete = [name for j, name in enumerate(fixed) if np.isnan(table.matrix[:, j]).any()]
         refusing = [repr(s) for s in self.samplers_.values() if not s.handles_missing]
         if incomplete and refusing:
@@ -465,34 +437,23 @@ def check_fixed(fixed: Sequence[Hashable], columns: list[Any]) -> list[Any]:
     return [name for name in columns if name in names]
 
 
+def check_magnitudes(table: Table, where: str) -> None:
+    """Refuse numbers so large, or ranges so small, that squared distances leave the range of floats."""
+    for j, feature in enumerate(table.features):
+        if not feature.is_numeric:
+            continue
+        size = float(np.nanmax(np.abs(table.matrix[:, j]), initial=0.0))
+        if size > LARGEST or 0.0 < feature.span < 1.0 / LARGEST:
+            found = f"numbers of size {size:.3g}" if size > LARGEST else f"numbers in a range of {feature.span:.3g}"
+            raise InputError(
+                f"column {feature.name!r} of {where} holds {found}, whose squares are out of the range of floats; "
+                "rescale it."
+            )
+
+
 def _decision_feature(names: list[Any]) -> Feature:
     """Return the decision as a two-level feature, under a name that no column has."""
     name = "<decision>"
     while name in names:
         name = f"<{name}>"
     return Feature(name, "categorical", np.dtype(bool), pd.Index([False, True], dtype=object), 0.0, 1.0)
-
-
-def count_jobs(n_jobs: int | None) -> int:
-    """Return the number of threads for `n_jobs`."""
-    if n_jobs is None or n_jobs == -1:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if not isinstance(n_jobs, (int, np.integer)) or isinstance(n_jobs, bool) or n_jobs < 1:
-        raise InputError(f"n_jobs is {n_jobs!r}; give a number of threads, or None for all cores.")
-    return int(n_jobs)
-
-
-def run_in_threads(
-    work: Callable[[Item], Outcome], items: Sequence[Item], threads: int, label: str, progress: bool | None
-) -> Iterator[Outcome]:
-    """Yield work(item) in order, computed by several threads; a bar appears after a second."""
-    with progress_bar(len(items), label, progress) as bar:
-        if threads == 1 or len(items) < 2:
-            for item in items:
-                yield work(item)
-                bar.update()
-            return
-        with ThreadPoolExecutor(min(threads, len(items))) as pool:
-            for outcome in pool.map(work, items):
-                yield outcome
-                bar.update()

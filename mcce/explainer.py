@@ -24,7 +24,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce import precompile
-from mcce.chain import ChainModel, Predictors, Samplers, check_fixed, draw_index, spot_positions
+from mcce.chain import ChainModel, Samplers, check_fixed, check_magnitudes, draw_index, spot_positions
 from mcce.counterfactuals import Counterfactuals
 from mcce.decision import Answer, Interval, compare_answers, resolve_decision
 from mcce.diagnostics.gathering import diagnose
@@ -32,6 +32,7 @@ from mcce.diagnostics.result import Diagnostics
 from mcce.exceptions import InputError, MCCEWarning, NotFittedError, listing
 from mcce.measures import measure_table
 from mcce.pools import Pools, draw_pools, pool_blocks, pool_keys, why_none
+from mcce.predictors import Predictors
 from mcce.progress import progress_bar
 from mcce.schema import Data, Floats, Kind, as_frame
 from mcce.selection import Chosen, Selector
@@ -416,7 +417,9 @@ class MCCE:
             )
         if isinstance(frame.index, pd.MultiIndex):
             raise InputError("the index of X has several levels; it names the factuals. Use X.reset_index(drop=True).")
-        return frame.index, self.chain_.schema_.encode(X, "X").matrix
+        table = self.chain_.schema_.encode(X, "X")
+        check_magnitudes(table, "X")
+        return frame.index, table.matrix
 
     def _read_factuals(self, X: Data) -> _Factuals:
         """Encode the factuals and ask the model about them, and about some training rows once more."""

@@ -22,10 +22,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce.chain import ChainModel, Predictors, Samplers
+from mcce.chain import ChainModel, Samplers
 from mcce.diagnostics import Correlations, Discriminator, compare_correlations, discriminator, marginal_distances
 from mcce.diagnostics.reading import Pair, check_count, read_pair
 from mcce.exceptions import InputError, listing
+from mcce.predictors import Predictors
 from mcce.rng import derive_key, resolve_seed
 from mcce.schema import Data, Floats, Kind, as_frame
 from mcce.visit import VisitSequence

@@ -21,12 +21,12 @@ import numpy.typing as npt
 import pandas as pd
 from numba import njit
 
-from mcce.chain import count_jobs, run_in_threads
 from mcce.diagnostics.reading import encode_widely
 from mcce.exceptions import InputError
 from mcce.measures import MEASURES, scales
 from mcce.rng import hash_rows
 from mcce.schema import Data, Feature, Floats, Kind, Schema, as_frame
+from mcce.workers import count_jobs, run_in_threads
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
