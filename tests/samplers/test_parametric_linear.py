@@ -34,7 +34,7 @@ def at(given, x, f, n):
 def test_ridge_regression_recovers_least_squares():
     given, target = linear_data()
     x = np.column_stack([np.ones(2000), given.matrix])
-    beta, rss = np.linalg.lstsq(x, target.values)[:2]
+    beta, rss = np.linalg.lstsq(x, target.values, rcond=None)[:2]
     fitted = mcce.NormSampler().fit(given, target)
     np.testing.assert_allclose(fitted.coef_, beta, atol=1e-4)
     assert fitted.sigma_ == pytest.approx(np.sqrt(rss[0] / (2000 - 4)), rel=1e-4)
