@@ -17,11 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from mcce.trees.ctree_kernels import TOLERANCE
+from mcce.trees.svd_kernels import decompose
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 _POINTS = 8192
+_BITS = 2.0**40
 _SMALLEST_PIVOT = 1e-9
 
 
@@ -58,13 +60,13 @@ def quadratic(x: Floats, y: Floats) -> tuple[float, int]:
     """Return the quadratic statistic and its degrees of freedom (step 2), product by product as party computes it.
 
     So what depends on the last bits, such as the choice between two columns of which one is a multiple of the other, is
-    the same as there, but for the rounding inside LAPACK.
+    the same as there where R has the reference version of LAPACK (`mcce.trees.svd_kernels`).
     """
     centred, sigma = linear_statistic(x, y)
     varies = np.diag(sigma) > 0
     if not varies.any():
         return 0.0, 0
-    left, values, right = np.linalg.svd(sigma[np.ix_(varies, varies)])
+    left, values, right = decompose(sigma[np.ix_(varies, varies)])
     kept = values > TOLERANCE * max(1.0, values[0])
     inverse = _sum(right[kept, None, :] * (left.T[kept] * (1 / values[kept, None]))[:, :, None])
     centred = centred[varies]
@@ -72,11 +74,17 @@ def quadratic(x: Floats, y: Floats) -> tuple[float, int]:
 
 
 def chi_square(statistic: Floats, freedom: Ints) -> Floats:
-    """Return the probability that a chi-square variable is below the statistic; 0 for no degrees of freedom."""
-    from scipy.special import chdtr  # scipy takes long to import
+    """Return one minus the p-value of a chi-square statistic; 0 for no degrees of freedom.
 
-    below: Floats = np.where(freedom > 0, chdtr(np.maximum(freedom, 1), np.maximum(statistic, 0.0)), 0.0)
-    return below
+    Statistics are taken to 40 bits: of two that differ by rounding alone, errors of the p-value would now and then give
+    the smaller one the larger criterion; so their criteria are equal, and the larger statistic decides.
+    """
+    from scipy.special import chdtrc  # scipy takes long to import
+
+    mantissa, exponent = np.frexp(np.maximum(statistic, 0.0))
+    rounded = np.ldexp(np.rint(mantissa * _BITS) / _BITS, exponent)
+    criterion: Floats = np.where(freedom > 0, 1.0 - chdtrc(np.maximum(freedom, 1), rounded), 0.0)
+    return criterion
 
 
 def maximum(x: Floats, y: Floats) -> tuple[float, float]:
