@@ -36,8 +36,8 @@ class Pools:
 
 def pool_keys(chain: ChainModel, matrix: Floats, independent: bool) -> UInts:
     """Step 1: hash what identifies each factual's draws."""
-    keys = hash_rows(chain.encode_fixed(matrix))
-    return mix(keys ^ hash_rows(matrix)) if independent else keys
+    # mixed once more: a row may look like the fixed values and the decision of another
+    return mix(hash_rows(matrix)) if independent else hash_rows(chain.encode_fixed(matrix))
 
 
 def pool_blocks(order: Ints, keys: UInts, pool_bytes: int) -> Iterator[Ints]:
