@@ -22,7 +22,8 @@ import numpy.typing as npt
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from mcce.exceptions import InputError, NotFittedError, SamplerError, did_you_mean, listing
+from mcce.dtypes import holds_missing
+from mcce.exceptions import InputError, NotFittedError, SamplerError, did_you_mean, listing, spell
 from mcce.predictors import Predictors, choose_predictors
 from mcce.rng import RowStreams, UInts, derive_key, hash_rows, resolve_seed
 from mcce.samplers import ConditionalSampler, make_sampler
@@ -385,6 +386,7 @@ class ChainModel:
             )
         table = self.schema_.subset(fixed).encode(given, "given") if fixed else Table((), np.empty((len(given), 0)))
         check_magnitudes(table, "given")
+        check_missing(table, given.index, "given")
         incomplete = [name for j, name in enumerate(fixed) if np.isnan(table.matrix[:, j]).any()]
         refusing = [repr(s) for s in self.samplers_.values() if not s.handles_missing]
         if incomplete and refusing:
@@ -448,6 +450,18 @@ def check_magnitudes(table: Table, where: str) -> None:
             raise InputError(
                 f"column {feature.name!r} of {where} holds {found}, whose squares are out of the range of floats; "
                 "rescale it."
+            )
+
+
+def check_missing(table: Table, index: pd.Index[Any], where: str) -> None:
+    """Refuse missing values in columns whose training dtype cannot hold any."""
+    for j, feature in enumerate(table.features):
+        missing = np.flatnonzero(np.isnan(table.matrix[:, j]))
+        if missing.size and not holds_missing(feature.dtype):
+            raise InputError(
+                f"column {feature.name!r} of {where} has {missing.size} missing value(s), the first in row "
+                f"{spell(index[missing[0]])}, which the training data's dtype {feature.dtype} cannot hold; fill them, "
+                "or train on a dtype that can be missing (float64, Int64, boolean)."
             )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from mcce.dtypes import is_dated
 from mcce.plots import value_text
 
 
@@ -40,7 +41,7 @@ def directions(before: pd.Series[Any], after: pd.Series[Any], changed: NDArray[n
 def _has_order(column: pd.Series[Any]) -> bool:
     types = pd.api.types
     is_number = types.is_numeric_dtype(column.dtype) and not types.is_bool_dtype(column.dtype)
-    return is_number or types.is_datetime64_any_dtype(column.dtype) or types.is_timedelta64_dtype(column.dtype)
+    return is_number or is_dated(column.dtype)
 
 
 def typical_change(before: pd.Series[Any], after: pd.Series[Any]) -> str:
@@ -52,7 +53,7 @@ def typical_change(before: pd.Series[Any], after: pd.Series[Any]) -> str:
     if types.is_numeric_dtype(new.dtype) and not types.is_bool_dtype(new.dtype):
         step = (new.astype("Float64") - old.astype("Float64")).dropna()
         return f"median {'+' if step.median() > 0 else ''}{value_text(float(step.median()), 3)}" if len(step) else ""
-    if _has_order(new):
+    if _has_order(new) and not isinstance(new.dtype, pd.PeriodDtype):
         steps = pd.to_timedelta((new - old).dropna())
         days = steps.dt.total_seconds().median() / 86_400
         return "" if pd.isna(days) else f"median {'+' if days > 0 else ''}{value_text(float(days), 3)} days"

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from mcce.changes import differs, directions, typical_change
-from mcce.exceptions import InputError, spell_all
+from mcce.exceptions import InputError, spell, spell_all
 from mcce.html import Shown, html_table, result_page
 from mcce.plots import change_plot, changes_plot, fold, value_pair, value_text
 
@@ -320,12 +320,14 @@ class Counterfactuals:
             factual = -1
         if factual < 0:
             known = spell_all(self.factuals.index)
-            raise InputError(f"no factual has the id {id!r}; the ids are the index of the explained table: {known}.")
+            raise InputError(
+                f"no factual has the id {spell(id)}; the ids are the index of the explained table: {known}."
+            )
         rows = np.flatnonzero(self._row_of_factual() == factual)
         ranks = self.frame.index.get_level_values("rank")[rows]
         if len(rows) and rank not in ranks:
             raise InputError(
-                f"factual {id!r} has no counterfactual of rank {rank!r}, only {spell_all(ranks)}; "
+                f"factual {spell(id)} has no counterfactual of rank {rank!r}, only {spell_all(ranks)}; "
                 "ask for one of these, or explain with a larger n_counterfactuals."
             )
         return factual, int(rows[ranks == rank][0]) if len(rows) else None
@@ -335,7 +337,7 @@ class Counterfactuals:
         place = self.unexplained.index.get_indexer_for(pd.Index([id], tupleize_cols=False))[0]
         if place >= 0:
             reason = str(self.unexplained["reason"].iloc[place]).rstrip(".")
-        return f"No counterfactual was found for {id!r}: {reason}."
+        return f"No counterfactual was found for {spell(id)}: {reason}."
 
     def _headline(self) -> str:
         best = self.measures[self._is_best()]

@@ -70,7 +70,7 @@ class Interval:
     of: Hashable = None
 
     def __post_init__(self) -> None:
-        if self.closed not in _BRACKETS:
+        if self.closed not in list(_BRACKETS):  # a list is compared, not hashed
             raise InputError(f"closed is {self.closed!r}; it must be one of {spell_all(_BRACKETS)}.")
         for end, value in (("low", self.low), ("high", self.high)):
             if not is_number(value) or math.isnan(value):

@@ -24,12 +24,12 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce import precompile
-from mcce.chain import ChainModel, Samplers, check_fixed, check_magnitudes, draw_index, spot_positions
+from mcce.chain import ChainModel, Samplers, check_fixed, check_magnitudes, check_missing, draw_index, spot_positions
 from mcce.counterfactuals import Counterfactuals
 from mcce.decision import Answer, Interval, compare_answers, resolve_decision
 from mcce.diagnostics.gathering import diagnose
 from mcce.diagnostics.result import Diagnostics
-from mcce.exceptions import InputError, MCCEWarning, NotFittedError, listing
+from mcce.exceptions import InputError, MCCEWarning, NotFittedError, listing, spell, spell_all
 from mcce.measures import measure_table
 from mcce.pools import Pools, draw_pools, pool_blocks, pool_keys, why_none
 from mcce.predictors import Predictors
@@ -117,6 +117,8 @@ class MCCE:
             Whether to show a progress bar; None shows one in a terminal or notebook after a second.
         """
         begun = time.perf_counter()
+        if not isinstance(self.condition_on_decision, (bool, np.bool_)):
+            raise InputError(f"condition_on_decision is {self.condition_on_decision!r}; it must be True or False.")
         vars(self).pop("fit_seconds_", None)  # a fit that fails leaves no half-fitted explainer
         self.decision_ = resolve_decision(self.decision, self.model)
         frame, _ = as_frame(X)
@@ -244,7 +246,7 @@ class MCCE:
         ids = candidates.index.get_level_values(0)
         owner = factuals.index.get_indexer(ids)
         if (owner < 0).any():
-            raise InputError(f"candidates has rows for {ids[owner < 0][0]!r}, which is not in the index of X.")
+            raise InputError(f"candidates has rows for {spell(ids[owner < 0][0])}, which is not in the index of X.")
         matrix = self.chain_.schema_.encode(candidates, "candidates").matrix
         fixed = [j for j in range(matrix.shape[1]) if j not in self._mutable]
         before, after = factuals.matrix[owner][:, fixed], matrix[:, fixed]
@@ -253,7 +255,7 @@ class MCCE:
             row, column = np.argwhere(meddled)[0]
             name = self.chain_.schema_.names[fixed[column]]
             raise InputError(
-                f"candidates changes the fixed feature {name!r} of {ids[row]!r}; fixed features must stay as in X."
+                f"candidates changes the fixed feature {name!r} of {spell(ids[row])}; fixed features must stay as in X."
             )
         by_owner = np.argsort(owner, kind="stable")
         members = np.flatnonzero(~factuals.wanted)
@@ -389,14 +391,19 @@ class MCCE:
             "from. Check the decision, or set condition_on_decision=False."
         )
 
+    def _spot_labels(self) -> list[int]:
+        """Return the positions in the training table of the rows that are asked about again."""
+        return [int(i) for i in spot_positions(len(self.chain_.training_givens_))]
+
     def _check_spots(self, answer: Answer) -> None:
-        labels = list(range(len(self.chain_.spot_rows_)))
-        if compare_answers(self._spot_answer, answer, labels):
-            differing = compare_answers(self._spot_answer, answer, labels)
+        labels = self._spot_labels()
+        differing = compare_answers(self._spot_answer, answer, labels)
+        if differing:
             warnings.warn(
                 f"the model answered differently when {len(differing)} of {len(labels)} training rows were asked "
-                "again: it is not deterministic, or it depends on the other rows of the table. The method needs a "
-                "deterministic model; counterfactuals may not hold when asked again.",
+                f"again (those at positions {spell_all(differing, 5)}): it is not deterministic, or it depends on the "
+                "other rows of the table. The method needs a deterministic model; counterfactuals may not hold "
+                "when asked again.",
                 MCCEWarning,
                 stacklevel=4,
             )
@@ -412,13 +419,14 @@ class MCCE:
         if not frame.index.is_unique:
             twice = frame.index[frame.index.duplicated()].unique()
             raise InputError(
-                f"the index of X holds {listing(twice)} more than once; it names the factuals. "
+                f"the index of X holds {spell_all(twice)} more than once; it names the factuals. "
                 "Use X.reset_index(drop=True)."
             )
         if isinstance(frame.index, pd.MultiIndex):
             raise InputError("the index of X has several levels; it names the factuals. Use X.reset_index(drop=True).")
         table = self.chain_.schema_.encode(X, "X")
         check_magnitudes(table, "X")
+        check_missing(table, frame.index, "X")
         return frame.index, table.matrix
 
     def _read_factuals(self, X: Data) -> _Factuals:
@@ -430,9 +438,7 @@ class MCCE:
             return _Factuals(index, matrix, np.empty(0), np.empty(0, dtype=bool))
         rows = schema.decode_for_model(np.concatenate([matrix, self.chain_.spot_rows_]))
         if isinstance(rows, pd.DataFrame):  # so that an error names the user's rows
-            rows.index = pd.Index(
-                [*index, *(f"training row {i}" for i in range(len(self.chain_.spot_rows_)))], dtype=object
-            )
+            rows.index = pd.Index([*index, *(f"training row {i}" for i in self._spot_labels())], dtype=object)
         asked = self.decision_.ask(rows, f"the {n} factuals, and {len(self.chain_.spot_rows_)} training rows again")
         self._check_spots(Answer(asked.scores[n:], asked.wanted[n:]))
         return _Factuals(index, matrix, asked.scores[:n], asked.wanted[:n])

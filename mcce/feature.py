@@ -32,7 +32,7 @@ from mcce.dtypes import (
     origin_and_unit,
     to_ticks,
 )
-from mcce.exceptions import InputError, listing
+from mcce.exceptions import InputError, spell, spell_all
 
 Kind = Literal["numeric", "categorical", "ordered"]
 KINDS: tuple[Kind, ...] = ("numeric", "categorical", "ordered")
@@ -137,7 +137,7 @@ class Feature:
         if unheld.any():
             first = int(np.argmax(unheld))
             raise InputError(
-                f"column {self.name!r} of {where} holds {column.iloc[first]!s} in row {column.index[first]!r}, "
+                f"column {self.name!r} of {where} holds {column.iloc[first]!s} in row {spell(column.index[first])}, "
                 f"which the training data's {self.dtype} cannot hold exactly; convert it, or train on a wider dtype."
             )
 
@@ -148,14 +148,14 @@ class Feature:
         else:
             place, distinct = pd.factorize(column)
             known = self.levels.astype(object)  # an index of dates or intervals matches more than equal values
-            code_of_distinct = known.get_indexer(pd.Index(distinct.astype(object), dtype=object))
+            code_of_distinct = known.get_indexer(pd.Index(distinct.astype(object), dtype=object, tupleize_cols=False))
             codes = np.append(code_of_distinct, -1)[place]
             unknown = (codes < 0) & ~missing
             if unknown.any():
-                first = column[unknown].iloc[0]
+                first, row = column[unknown].iloc[0], column.index[unknown][0]
                 raise InputError(
-                    f"column {self.name!r} of {where} holds the level {first!r} (row {column.index[unknown][0]!r}), "
-                    f"unknown to the training data (known: {listing(self.levels)}). Refit with it, or drop the row."
+                    f"column {self.name!r} of {where} holds the level {spell(first)} (row {spell(row)}), "
+                    f"unknown to the training data (known: {spell_all(self.levels)}). Refit with it, or drop the row."
                 )
         encoded = codes.astype(np.float64)
         encoded[missing] = np.nan
@@ -277,7 +277,7 @@ def _levels(column: pd.Series[Any], missing: npt.NDArray[np.bool_], where: str) 
         _check_one_type_each(column[~missing], levels, where)
     with contextlib.suppress(TypeError):  # levels of several types have no order: they stay as they appeared
         levels = sorted(levels)
-    found: pd.Index[Any] = pd.Index(levels, dtype=object)
+    found: pd.Index[Any] = pd.Index(levels, dtype=object, tupleize_cols=False)
     return found
 
 

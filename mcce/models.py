@@ -24,6 +24,7 @@ from mcce.exceptions import InputError, ModelError, spell, spell_all
 Rows: TypeAlias = "pd.DataFrame | npt.NDArray[Any]"
 
 BY_CLASS = ("predict_proba", "decision_function")  # replies that may have a column for each class
+CELLS_SHOWN = 8
 WAY_OUT = "Give a function that returns the score you mean as the model, or a callable decision."
 
 
@@ -122,6 +123,9 @@ class Reply:
             where = f"at positions {spell_all(rows[:5])}{more}"
             if isinstance(self.frame, pd.DataFrame):
                 where += f" (index {spell_all(self.frame.index[rows[:5]])}{more})"
+                first = self.frame.iloc[[rows[0]]].astype(object).iloc[0]
+                cells = [f"{name} = {spell(value)}" for name, value in first.items()]
+                where += f"; the first has {', '.join(cells[:CELLS_SHOWN])}{', ...' if cells[CELLS_SHOWN:] else ''}"
             self.refuse(
                 f"returned missing values (NaN or None) for {rows.size} of {len(missing)} rows, {where}. "
                 "Drop or impute such rows, or give a model that can answer for them."

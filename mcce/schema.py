@@ -56,6 +56,8 @@ class Schema:
             raise InputError(
                 f"{where} has {frame.shape[0]} rows and {frame.shape[1]} columns; it needs at least one of each."
             )
+        if kinds is not None and not isinstance(kinds, Mapping):
+            raise InputError(f"kinds is {kinds!r}; give a dict, for example {{'age': 'numeric'}}.")
         overrides = dict(kinds or {})
         for name, kind in overrides.items():
             if name not in frame.columns:

@@ -359,6 +359,28 @@ def test_fixed_columns_never_change(people, data, seed):
 
 
 @pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([0.0, 1.7e308, -1.7e308], r"column 'b' of X holds numbers of size 1.7e\+308, whose squares are out of"),
+        ([0.0, 1e-300, 5e-300], "column 'b' of X holds numbers in a range of 5e-300, whose squares"),
+    ],
+)
+def test_numbers_whose_squares_leave_the_range_of_floats(values, message):
+    table = pd.DataFrame({"a": [1.0, 2.0, 3.0] * 5, "b": values * 5})
+    with pytest.raises(InputError, match=message):
+        ChainModel().fit(table)
+    chain = ChainModel(fixed=["a"]).fit(table.assign(b=[1.0, 2.0, 3.0] * 5))
+    with pytest.raises(InputError, match="column 'a' of given holds numbers of size"):
+        chain.sample(given=pd.DataFrame({"a": [1e308]}))
+
+
+def test_missing_givens_that_the_dtype_cannot_hold():
+    chain = ChainModel(fixed=["a"]).fit(pd.DataFrame({"a": [1, 2, 3] * 5, "b": [1.0, 2.0, 3.0] * 5}))
+    with pytest.raises(InputError, match="column 'a' of given has 1 missing .* in row 'q', which .* int64 cannot hold"):
+        chain.sample(given=pd.DataFrame({"a": [1.0, np.nan]}, index=["p", "q"]))
+
+
+@pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
         ({"fixed": ["aa"]}, InputError, "fixed feature 'aa' is not a column of X; did you mean 'a'"),

@@ -415,6 +415,7 @@ def test_changed_features_have_directions_and_typical_steps():
             "home": ["rent", "rent", "own", "own"],
             "debt": [1.0, np.nan, 3.0, 4.0],
             "since": pd.Timestamp("2024-01-01"),
+            "month": pd.PeriodIndex(["2024-01", "2024-02", "2024-03", "2024-04"], freq="M"),
         }
     )
     after = before.assign(
@@ -423,6 +424,7 @@ def test_changed_features_have_directions_and_typical_steps():
         home=["own", "own", "rent", "own"],
         debt=[1.0, 2.0, 1.0, 4.0],
         since=pd.Timestamp("2024-01-11"),
+        month=pd.PeriodIndex(["2024-02", "2024-02", "2024-02", "2024-02"], freq="M"),
     )
     table = around(before, after).changed_features()
     expected = {
@@ -431,6 +433,7 @@ def test_changed_features_have_directions_and_typical_steps():
         "home": (0.0, 0.0, 0.75, "mostly to own"),
         "debt": (0.0, 0.25, 0.25, "median -2"),
         "since": (1.0, 0.0, 0.0, "median +10 days"),
+        "month": (0.25, 0.5, 0.0, "to 2024-02"),
     }
     for name, row in expected.items():
         assert tuple(table.loc[name, ["up", "down", "other", "note"]]) == row

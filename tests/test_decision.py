@@ -119,6 +119,7 @@ class TestInterval:
             ((False, 1), "low of the interval is False"),
             ((0, None), "high of the interval is None"),
             ((0, 1, "open"), "closed is 'open'; it must be one of 'both', 'left', 'right', 'neither'"),
+            ((0, 1, ["both"]), r"closed is \['both'\]; it must be one of"),
             ((1, 1, "left"), r"\[1, 1\) is empty"),
             ((1, 1, "right"), "is empty"),
             ((1, 1, "neither"), "is empty"),

@@ -237,6 +237,21 @@ def test_fixed_features_never_change(fixed, seed):
     assert (score(explained.frame) >= 0.5).all()
 
 
+@pytest.mark.parametrize("condition_on_decision", [True, False])
+def test_independent_factuals_that_look_like_their_own_fixed_values(condition_on_decision):
+    # the fixed values and the decision, (a, c, 1), are the same numbers as the row (a, b, c) wherever b = c = 1
+    table = pd.DataFrame(np.array([*itertools.product([False, True], repeat=3)] * 20), columns=["a", "b", "c"])
+    settings = {"fixed": ["a", "c"], "condition_on_decision": condition_on_decision}
+    explainer = fitted(lambda f: 1.0 - f["b"], X=table, **settings)
+    factuals = table.iloc[:8]
+    candidates = explainer.generate(factuals, n_samples=20, independent=True)
+    beside = factuals.loc[candidates.index.get_level_values("id")]
+    assert not differs(candidates[["a", "c"]], beside[["a", "c"]]).any()
+    found = explainer.explain(factuals, n_samples=20, independent=True)
+    assert (found.measures["L0"] == 1).all()
+    assert found.settings["pools"] == 4
+
+
 def test_without_fixed_features_there_is_one_pool(explainer):
     free = fitted(fixed=[])
     found = free.explain(DENIED, n_samples=100)
@@ -609,10 +624,24 @@ def test_a_model_that_fails_on_candidates_only():
         fitted(brittle).explain(DENIED, n_samples=20)
 
 
+AGAIN = r"differently when 16 of 16 training rows were asked again \(those at positions 0, 19, 39, 59, 79 and 11 more"
+
+
+def test_rows_that_are_asked_again_are_named_by_their_place():
+    def forgetful(frame):
+        return np.where((frame["age"] == TABLE["age"].iloc[19]) & asked, np.nan, score(frame))
+
+    asked = False
+    explainer = fitted(forgetful)
+    asked = True
+    with pytest.raises(ModelError, match=r"index .*'training row 19'.*; the first has age = \d+, sex = "):
+        explainer.explain(DENIED[DENIED["age"] != TABLE["age"].iloc[19]].iloc[:2], n_samples=10)
+
+
 def test_a_random_model_is_told():
     rng = np.random.default_rng(1)
     explainer = fitted(lambda f: np.clip(score(f) + rng.normal(0, 0.01, len(f)), 0, 1))
-    with pytest.warns(MCCEWarning, match="answered differently when 16 of 16 training rows were asked again") as caught:
+    with pytest.warns(MCCEWarning, match=AGAIN) as caught:
         explainer.explain(DENIED.iloc[:2], n_samples=10)
     assert caught[0].filename == __file__  # it points at the user's line
     flipping = itertools.cycle([0.0, 1.0])
@@ -781,7 +810,7 @@ def test_any_index_names_the_factuals(explainer, index):
 
 
 def test_an_index_that_does_not_name_is_refused(explainer):
-    with pytest.raises(InputError, match="the index of X holds '7' more than once"):
+    with pytest.raises(InputError, match="the index of X holds 7 more than once"):
         explainer.explain(DENIED.iloc[:2].set_axis([7, 7]))
     several = pd.MultiIndex.from_tuples([("a", 1), ("a", 2)])
     for call in (explainer.explain, explainer.generate):
@@ -848,6 +877,8 @@ def test_not_fitted(call):
         ({"fixed": list(TABLE)}, "all 10 columns of X are fixed"),
         ({"random_state": 1.5}, "random_state is 1.5"),
         ({"n_jobs": 0}, "n_jobs is 0"),
+        ({"condition_on_decision": "no"}, "condition_on_decision is 'no'; it must be True or False"),
+        ({"kinds": ["age"]}, r"kinds is \['age'\]; give a dict"),
         ({"kinds": {"agee": "numeric"}}, "kinds names 'agee'.*did you mean 'age'"),
         ({"decision": (1, 0)}, "low > high; swap the ends"),
     ],
@@ -877,8 +908,9 @@ def test_training_tables_are_checked(X, message):
         (lambda X: X.drop(columns="job"), r"X lacks the column\(s\) 'job' of the training data"),
         (lambda X: X.assign(zip=1), r"X has the column\(s\) 'zip', unknown to the training data"),
         (lambda X: X.assign(income=np.inf), "column 'income' of X holds 2 infinite value"),
-        (lambda X: X.assign(age=np.nan), "column 'age' has a missing value, which .* int64 cannot hold"),
+        (lambda X: X.assign(age=np.nan), "column 'age' of X has 2 missing .* row 'p0', which .* int64 cannot"),
         (lambda X: X.assign(age=40.5), "column 'age' of X holds 40.5 in row 'p"),
+        (lambda X: X.assign(income=1e200), r"column 'income' of X holds numbers of size 1e\+200"),
         (lambda X: X.iloc[0], "X is a Series"),
         (lambda X: X.to_dict(), "X is a dict"),
     ],

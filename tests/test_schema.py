@@ -111,6 +111,8 @@ COMPLETE = (
         "sparse integers": pd.Series(pd.arrays.SparseArray([0, 0, 5])),
         "sparse floats": pd.Series(pd.arrays.SparseArray([0.0, 1.5, 0.0], fill_value=0.0)),
         "sparse booleans": pd.Series(pd.arrays.SparseArray([True, False, False])),
+        "object tuples of several lengths": pd.Series([(1, 2), (3,), (1, 2)], dtype=object),
+        "object pairs": pd.Series([(1, 2), (3, 4), (1, 2)], dtype=object),
         "negative zero": pd.Series([-0.0, 0.0, 1.0]),
         "float extremes": pd.Series([5e-324, np.finfo(float).max, -np.finfo(float).max, 2.0**60]),
         "odd nanoseconds over years": pd.Series(
@@ -404,6 +406,12 @@ def test_tables_that_do_not_fit_the_schema():
         schema.encode(frame.assign(c=1), "new")
     with pytest.raises(InputError, match=r"X has the column label\(s\) 'b' more than once"):
         schema.encode(frame[["a", "b", "b"]])
+    with pytest.raises(InputError, match=r"the level 'z' \(row 7\), unknown .*\(known: 'x', 'y'\)"):
+        schema.encode(frame.assign(b="z").set_axis([7, 8]))
+    flags = Schema.from_data(pd.DataFrame({"c": [True, False]}))
+    for written, level in (("True", "'True'"), (2, "2")):
+        with pytest.raises(InputError, match=rf"the level {level} \(row 0\), unknown .*\(known: False, True\)"):
+            flags.encode(pd.DataFrame({"c": [written]}))
     with pytest.raises(InputError, match="X is a dict; give"):
         schema.encode({"a": [1], "b": ["x"]})
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -31,7 +32,9 @@ def position(value: Any, low: Any, high: Any) -> float:
 
     A value outside the range is drawn just outside it; a range of one value puts everything in the middle.
     """
-    if isinstance(value, pd.Timestamp):
+    if isinstance(value, pd.Period):
+        value, low, high = (t.ordinal for t in (value, low, high))
+    elif isinstance(value, date):
         value, low, high = (float(pd.Timestamp(t).value) for t in (value, low, high))
     elif isinstance(value, pd.Timedelta):
         value, low, high = (float(pd.Timedelta(t).value) for t in (value, low, high))

@@ -165,6 +165,9 @@ def test_position_in_the_training_range():
     dates = [pd.Timestamp(d) for d in ("2020-01-02", "2020-01-01", "2020-01-05")]
     assert position(*dates) == 0.25
     assert position(dates[0], float(dates[1].value), float(dates[2].value)) == 0.25
+    assert position(*(d.date() for d in dates)) == 0.25  # what an Arrow date is in Python
+    assert position(*(d.to_period("D") for d in dates)) == 0.25
+    assert position(*(d - dates[1] for d in dates)) == 0.25
 
 
 def test_is_same():
