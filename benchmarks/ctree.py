@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import textwrap
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -128,7 +129,7 @@ def find_party() -> Callable[[pd.DataFrame], Any] | None:
         r = session()
         r.need("party", "this benchmark")
     except RBridgeError as error:
-        print(f"party is not measured: {error}")
+        print(textwrap.fill(f"party is not measured: {error}", 120))
         return None
     function = r.ri.evalr(PARTY)
 

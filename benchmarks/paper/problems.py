@@ -13,7 +13,7 @@ A `Preparation` says what is done to the rows and how the network is trained. "t
    are in alphabetical order. In FICO rows with a -9 anywhere are left out and the two delinquency codes are numbers.
 3. `close`: numbers that differ by less than 1e-5 of the range count as equal; here they are rounded so.
 4. `weights`: the script for German Credit defines a loss with the weights 0.7 for bad and 0.3 for good. In the public
-   version it is not used; the published figures come out with it.
+   version it is not used; the published figures come out with it. Weights need scikit-learn 1.7 or newer.
 
 All: scikit-learn's MLP, 20 epochs, trained on a random three quarters of the rows; AUC is that of the rest. Decisions
 are asked about all rows, the chain is fitted on all rows, and the factuals are the first rows without the wanted
