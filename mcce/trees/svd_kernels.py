@@ -39,6 +39,19 @@ _entry = njit(nogil=True, error_model="numpy", cache=True, no_cfunc_wrapper=True
 
 
 @_inner
+def _scaled_norm(vectors, i, start):
+    """Length of the i-th row from `start` on, where squares would overflow or vanish."""
+    largest, squares = 0.0, 0.0
+    for k in range(start, vectors.shape[1]):
+        largest = max(largest, abs(vectors[i, k]))
+    if largest == 0.0:
+        return 0.0
+    for k in range(start, vectors.shape[1]):
+        squares += (vectors[i, k] / largest) ** 2
+    return largest * np.sqrt(squares)
+
+
+@_inner
 def _reflector(vectors, i, start):
     """Turn x, the i-th row from `start` on, into the v of I - tau vv', v[0] = 1, that maps x to (beta, 0, ...).
 
@@ -49,6 +62,8 @@ def _reflector(vectors, i, start):
         squares += vectors[i, k] * vectors[i, k]
     vectors[i, start] = 1.0
     norm = np.sqrt(squares)
+    if not _SMALL < norm < _LARGE:
+        norm = _scaled_norm(vectors, i, start + 1)
     if norm == 0.0:
         return alpha, 0.0
     large, small = max(abs(alpha), norm), min(abs(alpha), norm)
@@ -68,9 +83,10 @@ def _reflect_columns(vectors, i, start, tau, c, first):
         product = 0.0
         for k in range(start, n):
             product += c[k, j] * vectors[i, k]
-        product *= -tau
-        for k in range(start, n):
-            c[k, j] += vectors[i, k] * product
+        if product != 0.0:  # so that a zero keeps its sign
+            product *= -tau
+            for k in range(start, n):
+                c[k, j] += vectors[i, k] * product
 
 
 @_inner
@@ -80,8 +96,9 @@ def _reflect_rows(vectors, i, start, tau, c, first):
         product = 0.0
         for k in range(start, n):
             product += vectors[i, k] * c[j, k]
-        for k in range(start, n):
-            c[j, k] += product * (-tau * vectors[i, k])
+        if product != 0.0:
+            for k in range(start, n):
+                c[j, k] += product * (-tau * vectors[i, k])
 
 
 @_inner
@@ -306,8 +323,19 @@ def _diagonalise(d, e, left, right):
 
 
 @_inner
+def _exchange(d, left, right, i, j):
+    d[i], d[j] = d[j], d[i]
+    for k in range(d.size):
+        left[i, k], left[j, k] = left[j, k], left[i, k]
+        right[i, k], right[j, k] = right[j, k], right[i, k]
+
+
+@_inner
 def _order(d, left, right):
-    """Step 3: make the values positive and sort them, and the vectors, by exchanging the smallest with the last."""
+    """Step 3: make the values positive and sort them, and the vectors.
+
+    They are sorted down, up and down again, as in LAPACK: so equal values come out in the same order as there.
+    """
     n = d.size
     for k in range(n):
         if d[k] < 0.0:
@@ -319,11 +347,14 @@ def _order(d, left, right):
         for k in range(1, end + 1):
             if d[k] <= d[smallest]:
                 smallest = k
-        if smallest != end:
-            d[smallest], d[end] = d[end], d[smallest]
-            for i in range(n):
-                left[smallest, i], left[end, i] = left[end, i], left[smallest, i]
-                right[smallest, i], right[end, i] = right[end, i], right[smallest, i]
+        _exchange(d, left, right, smallest, end)
+    for direction in (1.0, -1.0):
+        for i in range(n - 1):
+            first = i
+            for k in range(i + 1, n):
+                if direction * d[k] < direction * d[first]:
+                    first = k
+            _exchange(d, left, right, i, first)
 
 
 @_entry

@@ -49,6 +49,13 @@ def need(r):
     return check
 
 
+@pytest.fixture(scope="session")
+def has_our_lapack(r):
+    """Whether R rounds decompositions as `mcce.trees.svd_kernels` does: with the reference version of LAPACK, 3.11."""
+    library = r.strings(r.call("evaluate", "La_library()", None))[0]
+    return "/lapack/" in library and "3.11" in library
+
+
 def _missing(message):
     """Skip; fail where R is required, as in continuous integration."""
     if os.environ.get("MCCE_REQUIRE_R"):

@@ -13,9 +13,10 @@ from mcce.schema import Schema
 from mcce.trees.ctree import CtreeTree, grow
 from mcce.trees.display import FittedTree
 from r_bridge.frames import to_r
-from tests.r_bridge.random_tables import new_rows, random_table
+from tests.r_bridge.random_tables import logical_table, new_rows, random_table
+from tests.trees.ctree_cases import as_in_r, tied
 
-N_TABLES, N_WITH_MISSING, N_MAXIMUM = 240, 80, 24
+N_TABLES, N_WITH_MISSING, N_MAXIMUM, N_LOGICAL = 240, 80, 24, 200
 TEST_STATISTIC = {"quadratic": "quad", "maximum": "max"}
 P_VALUES = {"bonferroni": "Bonferroni", "univariate": "Univariate", "none": "Teststatistic"}
 TIED = 1e-9
@@ -139,6 +140,27 @@ def compare(party: Any, seed: int, *, missing: bool = False, statistic: str = "q
     return Pair(tree, view, party(table, new, settings), train, new_nodes)
 
 
+def compare_logicals(party: Any, seed: int) -> Pair:
+    """Few rows, many ties, small nodes; columns as mcceR's call has them."""
+    rng = np.random.default_rng(seed)
+    table = logical_table(rng)
+    settings = {
+        "statistic": "quadratic",
+        "p_values": "bonferroni",
+        "mincriterion": float(rng.choice([0.95, 0.9, 0.5])),
+        "min_split": 2,
+        "min_leaf": int(rng.choice([1, 1, 3])),
+        "max_depth": None,
+        "minprob": 0.01,
+    }
+    given, target = as_in_r(table)
+    tree = grow(given, target, **settings)
+    view = FittedTree(tree, given.features, target.feature, target.values[tree.donors])
+    train = tree.number[tree.route(given.matrix)]
+    theirs = party(table, table.drop(columns="y"), settings)
+    return Pair(tree, view, theirs, train, train)
+
+
 def assert_same_tree(pair: Pair) -> bool:
     """The same node for all rows; or else the first difference is a choice between equal statistics: by rounding."""
     if pair.same_nodes:
@@ -173,6 +195,25 @@ def test_every_row_is_in_partys_node(party, compared, missing):
     compared("rows whose node is party's", rows)
     compared("nodes, printed as party does", nodes)
     compared("tests of a variable, statistic and criterion", tests)
+
+
+def test_logicals_and_variables_that_say_the_same(party, compared, has_our_lapack):
+    """R with the reference version of LAPACK has our last bits, and then only its p-values decide a tie otherwise."""
+    ties = tests = 0
+    for seed in range(N_LOGICAL):
+        pair = compare_logicals(party, seed + 30_000)
+        if not assert_same_tree(pair):
+            ties += 1
+            continue
+        ours, theirs, _, _ = pair.tables()
+        assert ours == pytest.approx(theirs, rel=1e-10, abs=1e-10)
+        if has_our_lapack:
+            in_doubt = tied(theirs)
+            assert np.array_equal(ours[in_doubt], theirs[in_doubt])
+            tests += in_doubt.sum()
+    assert ties <= (0.01 if has_our_lapack else 0.1) * N_LOGICAL
+    compared(f"tables with logicals for party ({ties} with a tie)", N_LOGICAL)
+    compared("statistics of variables that say the same, to the last bit", tests)
 
 
 def test_maximum_statistic(party, compared):

@@ -79,6 +79,15 @@ def test_live_parity_with_mccer(r, need, engine, seed, compared):
     compared(f"values of parity reports by mcceR, {engine}", report.n_compared)
 
 
+def test_live_parity_where_a_logical_says_what_the_decision_says(r, need, has_our_lapack):
+    """The root of the tree for x2 has two variables whose statistics differ in the last bits alone."""
+    need("party")
+    if not has_our_lapack:
+        pytest.skip("needs R with the reference version of LAPACK 3.11 (Debian 12: liblapack3): it decides the tie")
+    report = check_parity(**make_case(1247), fit_autoregressive_model="ctree", use_mccer=False, minbucket=1, minsplit=2)
+    assert report.agrees, report
+
+
 @pytest.fixture(scope="module")
 def air():
     air = mcce.datasets.load_airquality(dropna=True)

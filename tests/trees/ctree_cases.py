@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from mcce.rcompat.columns import encode_columns, party_response, read_columns
 from mcce.schema import Column, Schema, Table
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "ctree"
@@ -67,3 +68,42 @@ def _typed(table: pd.DataFrame, variables: list[dict[str, Any]]) -> pd.DataFrame
                 else pd.Categorical(cells, categories=v["levels"], ordered=v["type"] == "ordered")
             )
     return pd.DataFrame(columns)
+
+
+@dataclass(frozen=True)
+class LogicalCase:
+    """A table with logicals, and the tree that party grew on it: leaf of each row, statistics of each node."""
+
+    given: Table
+    target: Column
+    mincriterion: float
+    where: np.ndarray
+    statistics: np.ndarray
+
+
+def read_logicals() -> list[LogicalCase]:
+    cases = []
+    for stored in read_stored("logicals"):
+        given, target = as_in_r(pd.DataFrame({name: _column(c) for name, c in stored["columns"].items()}))
+        where, statistics = np.array(stored["where"]), np.array(stored["statistics"])
+        cases.append(LogicalCase(given, target, stored["mincriterion"], where, statistics))
+    return cases
+
+
+def as_in_r(table: pd.DataFrame) -> tuple[Table, Column]:
+    """Encode a table, the response last, as mcceR's call hands it to party: bool columns are logicals."""
+    features = read_columns(table, "the table")
+    encoded = Table(tuple(features), encode_columns(table, features, "the table"), complete=True)
+    return encoded.first(len(features) - 1), party_response(encoded.column(len(features) - 1))
+
+
+def tied(statistics: np.ndarray) -> np.ndarray:
+    """Which variables of a node have the same statistic as another one, but for rounding."""
+    near = np.isclose(statistics[:, :, None], statistics[:, None, :], rtol=1e-10, atol=0)
+    return (near.sum(axis=2) > 1) & (statistics > 1e-10)
+
+
+def _column(stored: dict[str, Any]) -> Any:
+    if "levels" in stored:
+        return pd.Categorical.from_codes(stored["values"], stored["levels"], ordered=stored["type"] == "ordered")
+    return np.array(stored["values"], dtype=stored["type"])

@@ -17,7 +17,7 @@ from mcce.trees.ctree import CtreeTree, grow
 from mcce.trees.tree import Tree
 from tests.parity_tables import FOLDER as PARITY
 from tests.parity_tables import read_table
-from tests.trees.ctree_cases import CASES, Case, read_case
+from tests.trees.ctree_cases import CASES, Case, as_in_r, read_case, read_logicals, tied
 
 RUNS = [(name, run) for name in CASES for run in "ab"]
 PARITY_CASES = sorted(path.name for path in (PARITY / "cases").glob("*_ctree"))
@@ -126,6 +126,32 @@ def test_the_trees_of_mccer(name):
         assert_close(numbered(ours, ours.criteria).ravel(), theirs["criterion"].to_numpy())
 
 
+def test_logicals_and_variables_that_say_the_same():
+    """The tied statistics are party's to the last bit: it decides which variable a node is cut on."""
+    n_tied = 0
+    for case in read_logicals():
+        tree = grow(case.given, case.target, mincriterion=case.mincriterion, min_split=2, min_leaf=1)
+        assert np.array_equal(tree.number[tree.route(case.given.matrix)], case.where)
+        ours, in_doubt = numbered(tree, tree.statistics), tied(case.statistics)
+        assert np.array_equal(ours[in_doubt], case.statistics[in_doubt])
+        assert_close(ours, case.statistics)
+        n_tied += in_doubt.sum()
+    assert n_tied > 300
+
+
+def test_a_logical_is_tested_as_two_levels_and_cut_as_a_number():
+    rng = np.random.default_rng(5)
+    yes = rng.random(60) < 0.4
+    frame = pd.DataFrame({"x": yes, "y": rng.normal(size=60) - 2 * yes})
+    logical = grow(*as_in_r(frame))
+    levels = grow(*encode(frame))
+    assert np.array_equal(logical.statistics, levels.statistics)
+    assert logical.cut[0] == 0
+    assert np.isnan(levels.cut[0])
+    assert list(logical.number) == [1, 2, 3]
+    assert np.array_equal(logical.route(yes[:, None].astype(float)), np.where(yes, 2, 1))
+
+
 # ---------------------------------------------------------------- the tests of independence
 
 
@@ -167,6 +193,17 @@ def test_closed_form_is_the_pseudo_inverse(seed):
             rank = np.linalg.matrix_rank(sigma, tol=1e-10 * max(1, np.linalg.norm(sigma, 2)))
             assert tree.statistics[0, j] == pytest.approx(expected, rel=1e-9)
             assert tree.criteria[0, j] == pytest.approx(stats.chi2.cdf(expected, rank) ** 2, rel=1e-9)
+
+
+def test_rounding_of_a_p_value_decides_nothing():
+    statistic = np.abs(np.random.default_rng(2).normal(size=20_000)) * 4
+    for freedom in (1, 2, 6):
+        above = statistic
+        criterion = independence.chi_square(statistic, np.full(statistic.shape, freedom))
+        assert criterion == pytest.approx(stats.chi2.cdf(statistic, freedom), rel=1e-10, abs=1e-12)
+        for _ in range(5):
+            above = np.nextafter(above, np.inf)
+            assert (independence.chi_square(above, np.full(above.shape, freedom)) >= criterion).all()
 
 
 def test_probability_that_normal_variables_stay_within_bounds():
