@@ -353,6 +353,13 @@ def test_bad_training_files(content, message, folder, tmp_path, capsys):
     assert str(tmp_path / "bad.csv") in said or "training needs" in said
 
 
+def test_a_response_of_one_number_cannot_be_trained_on(tmp_path, capsys):
+    path = tmp_path / "one.csv"
+    path.write_text("a,default\n1,7\n2,7\n")
+    assert explain(tmp_path, "--response", "default", "--wanted", "0,8", train=path, new=path) == 2
+    assert "default has 7 in 2 rows only" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

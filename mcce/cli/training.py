@@ -10,7 +10,7 @@ import pandas as pd
 from mcce.cli.console import say
 from mcce.cli.wanted import read_interval, read_wanted
 from mcce.datasets.base import is_number
-from mcce.exceptions import InputError, listing
+from mcce.exceptions import InputError, listing, spell
 
 POOR = {"AUC": 0.7, "R2": 0.3}
 MOST_LEVELS = 255  # of scikit-learn's HistGradientBoosting
@@ -64,7 +64,7 @@ def _check_trainable(
     if is_class:
         read_wanted(wanted, arguments.of, counts.index)
     if len(counts) < 2 or (is_class and counts.min() < 2):
-        rare = "no value" if not len(counts) else f"{counts.index[-1]!r} in {counts.iloc[-1]} rows only"
+        rare = "no value" if not len(counts) else f"{spell(counts.index[-1])} in {counts.iloc[-1]} rows only"
         raise InputError(f"--response {y.name} has {rare}; training needs two values or more, each at least twice.")
     for name in X.select_dtypes("category"):
         if X[name].nunique() > MOST_LEVELS:
