@@ -8,7 +8,8 @@
 
        z_t | z ~ N(B'z, C),    B = R_gg^-1 R_gt,    C = R_tt - R_tg B,
 
-   and the target is the training value at share Phi(z_t) of its margin, or the argmax of its utilities.
+   and the target is the training value at share Phi(z_t) of its margin, or the argmax of its utilities. In a chain
+   (z, z_t) is what the next sampler needs, and is handed on to it (`mcce.samplers.latent_memory`).
 4. Restricted numbers put the target's latent among the Gibbs variables, inside what is allowed: then z follows the
    restriction too, as it must. Of restricted levels one is drawn by its probability, as in 5.
 5. The density is the mean of the density given z over weighted points of a lattice: rectangle probabilities.
@@ -28,8 +29,9 @@ from mcce.exceptions import SamplerError, listing
 from mcce.rng import RowStreams
 from mcce.samplers.base import Bools, ConditionalSampler, Floats, Within, check_count
 from mcce.samplers.latent import fit_latent
-from mcce.samplers.latent_conditional import LatentConditional
+from mcce.samplers.latent_conditional import GIVEN_CALLS, LatentConditional
 from mcce.samplers.latent_margins import Ints, Margin, Utilities, kernel_margin
+from mcce.samplers.latent_memory import DrawnLatents, take_over
 from mcce.schema import Column, Table
 
 Self = TypeVar("Self", bound="GaussianCopulaSampler")
@@ -117,13 +119,11 @@ class GaussianCopulaSampler(ConditionalSampler):
         margin = self.target_margin_
         if within is not None:
             return self._sample_within(given, rng, within)
-        if margin.n_latents == 0:
-            return np.full(given.n_rows, margin.values[0])
-        state = self._conditional.draw_given(given.matrix, self.sweeps, rng)
-        latent = self._conditional.draw_target(state, rng)
-        if isinstance(margin, Utilities):
-            return np.asarray(margin.values[(latent + margin.offsets).argmax(axis=1)])
-        return margin.values[margin.positions_of(latent[:, 0])]
+        z = self._draw_given(given, rng)
+        latent = self._conditional.draw_target(z, rng)
+        drawn = margin.values_of(latent)
+        DrawnLatents(given.positions, drawn, self.correlation_, np.hstack([z, latent])).leave(given)
+        return drawn
 
     def supports(self, given: Table, values: Floats) -> Bools:
         """Return whether the value was observed, or is a number close to observed ones, and is possible here.
@@ -200,6 +200,20 @@ class GaussianCopulaSampler(ConditionalSampler):
         self._kernel = np.empty(0), np.empty(0)
         if self.is_number_ and isinstance(self.target_margin_, Margin):
             self._kernel = kernel_margin(self.target_margin_)
+
+    def _draw_given(self, given: Table, rng: RowStreams) -> Floats:
+        """Return latents of the givens: those that the chain's last sampler drew, else new ones."""
+        d = len(self.correlation_) - self.target_margin_.n_latents
+        taken = take_over(given, self.correlation_[:d, :d])
+        if taken is None:
+            return self._conditional.draw_given(given.matrix, self.sweeps, rng)
+        z, fits = taken
+        if not fits.all():
+            z = z.copy()
+            z[~fits] = self._conditional.draw_given(given.matrix[~fits], self.sweeps, rng.take(~fits))
+        for _ in range(GIVEN_CALLS):  # a row's later numbers are the same, whether its latents were drawn or taken
+            rng.next_key()
+        return z
 
     def _probability(self, given: Table, low: Floats, high: Floats) -> Floats:
         return self._conditional.interval_probability(given.matrix, low, high, self.density_points)

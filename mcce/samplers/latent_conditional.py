@@ -26,6 +26,7 @@ from mcce.samplers.latent_margins import Ints, Margin, Utilities, choice_probabi
 
 RESTRICTED_PARTICLES = 4  # times as many: the target's restriction is one more thing to meet
 RESTRICTED_POINTS = 64
+GIVEN_CALLS = 2  # on a row's streams, to draw the givens' latents: a first state, and the sweeps
 _LARGE_AXIS = 1.3  # variance along an axis, the variables' own being 1
 
 
@@ -81,6 +82,7 @@ class LatentConditional:
         first = np.cumsum([0, *(margin.n_latents for margin in givens)])
         d = int(first[-1])
         moved = [first[j] + k for j in self.columns for k in range(givens[j].n_latents)]
+        self.back = np.argsort(moved)  # from the order here to that of the columns
         moved += range(d, d + target.n_latents)
         R = correlation[np.ix_(moved, moved)] if moved else np.empty((0, 0))
         self.joint_precision: Floats = np.asarray(np.linalg.inv(R), dtype=np.float64)
@@ -113,17 +115,21 @@ class LatentConditional:
         """Step 1: read what the givens say of their latents, and draw a first state."""
         return self._start(*self._read(given), rng)
 
-    def draw_given(self, given: Floats, sweeps: int, rng: RowStreams) -> GibbsState:
-        """Draw the givens' latents (step 1)."""
+    def draw_given(self, given: Floats, sweeps: int, rng: RowStreams) -> Floats:
+        """Draw the givens' latents (step 1), in the order of the columns; takes `GIVEN_CALLS` calls on the streams."""
         state = self.start(given, rng)
-        if not state.is_known:
+        if state.is_known:
+            rng.next_key()  # else a row's later numbers would depend on the rows beside it
+        else:
             state.sweep(sweeps, rng)
-        return state
+        return state.z[:, self.back]
 
-    def draw_target(self, state: GibbsState, rng: RowStreams) -> Floats:
-        """Draw the target's latents given the others (step 2)."""
-        noise = np.column_stack([rng.normal() for _ in range(len(self.rest))])
-        return times(state.z, self.slopes) + times(noise, self.rest_root.T)
+    def draw_target(self, z: Floats, rng: RowStreams) -> Floats:
+        """Draw the target's latents given the others, in the order of the columns (step 2)."""
+        noise = np.empty((len(z), len(self.rest)))
+        for k in range(len(self.rest)):
+            noise[:, k] = rng.normal()
+        return times(z, self.slopes[self.back]) + times(noise, self.rest_root.T)
 
     def draw_number_within(self, given: Floats, low: Floats, high: Floats, sweeps: int, rng: RowStreams) -> Floats:
         """Draw a single target latent between bounds (step 3)."""

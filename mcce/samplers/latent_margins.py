@@ -112,6 +112,12 @@ class Margin:
         found: Ints = np.searchsorted(self.shares[1:-1], scipy.special.ndtr(latent), side="right")
         return found
 
+    def values_of(self, latents: Floats) -> Floats:
+        """Return the value that each row of latent numbers (one, or none) stands for."""
+        if self.n_latents == 0:
+            return np.full(len(latents), self.values[0])
+        return self.values[self.positions_of(latents[:, 0])]
+
     def get_state(self) -> dict[str, Any]:
         """Return the fields by name."""
         return dict(vars(self))
@@ -158,6 +164,10 @@ class Utilities:
         """Return the position of each level among the observed ones; -1 if it is none of them."""
         matches = values[:, None] == self.values
         return np.where(matches.any(axis=1), matches.argmax(axis=1), -1)
+
+    def values_of(self, latents: Floats) -> Floats:
+        """Return the level that each row of noise stands for."""
+        return np.asarray(self.values[(latents + self.offsets).argmax(axis=1)])
 
     def get_state(self) -> dict[str, Any]:
         """Return the fields by name."""
