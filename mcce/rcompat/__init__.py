@@ -38,6 +38,7 @@ Behaviour of mcceR (28df11c) that one would not expect, what `explain_mcce` make
 | a factor with one level in use breaks rpart | a single leaf | a single leaf |
 | missing values break it, or draw wrong rows | an error that names the column | missing is a value like another |
 | a row left in an inner node of rpart (see `generate`) fails | draws from all rows of that node | goes on to a leaf |
+| ctree: rounding (LAPACK's, the p-value's) chooses between variables that say the same | LAPACK's, as in R | same |
 | a single candidate in all (K = 1, one factual) fails | works | works |
 | no feature left that may change: fails | an error that says so | an error that says so |
 
