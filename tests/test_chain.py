@@ -376,7 +376,7 @@ def test_numbers_whose_squares_leave_the_range_of_floats(values, message):
 
 def test_missing_givens_that_the_dtype_cannot_hold():
     chain = ChainModel(fixed=["a"]).fit(pd.DataFrame({"a": [1, 2, 3] * 5, "b": [1.0, 2.0, 3.0] * 5}))
-    with pytest.raises(InputError, match="column 'a' of given has 1 missing .* in row 'q', which .* int64 cannot hold"):
+    with pytest.raises(InputError, match=r"column 'a' of given has 1 missing .* row 'q', which .* int64 cannot hold"):
         chain.sample(given=pd.DataFrame({"a": [1.0, np.nan]}, index=["p", "q"]))
 
 

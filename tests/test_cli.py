@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 import mcce
 from mcce.cli import main
-from mcce.cli.wanted import read_class, read_interval
+from mcce.cli.wanted import read_class, read_interval, read_wanted
 from mcce.datasets import load_airquality, load_loans
 
 MODEL = "model.joblib"
@@ -320,6 +320,14 @@ def test_bad_values_are_one_line_and_exit_code_2(arguments, message, folder, cap
     assert re.search(message, errors[0]), errors[0]
 
 
+def test_an_interval_says_whose_score_it_is():
+    assert read_wanted("0.5,1", None, [0, 1]) == read_interval("0.5,1", None)
+    assert read_wanted("0.5,1", "good", ["bad", "good"]).of == "good"
+    for classes, listed in ((["bad", "good"], "'bad', 'good'"), ([0, 1, 2], "'0', '1', '2'")):
+        with pytest.raises(mcce.InputError, match=rf"--wanted \[0.5, 1\] needs --of, .*: one of {listed}"):
+            read_wanted(None, None, classes)
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -327,7 +335,13 @@ def test_bad_values_are_one_line_and_exit_code_2(arguments, message, folder, cap
         (b"", "is empty; it needs a header and rows"),
         (b"a,b,default\n", "has a header but no rows"),
         (b"a,b\n1,2\n1,2,3,4\n", "cannot be read as a table"),
-        (b"\xff\xfe\x00\x81,\n1,2", "cannot be read as a table"),
+        (b"\xff\xfe\x00\x81,\n1,2", "; save it as UTF-8"),
+        ("a,default\nBodø,x\n".encode("latin-1"), "; save it as UTF-8"),
+        (
+            b"a,default\n0,x,1\n1,x,2\n",
+            "has more values in its rows than names in its header; give every column a name",
+        ),
+        (b"a,default\n1,x,\n2,x,\n", "'x' in 2 rows only; training needs two values"),  # separators at the ends
         (b"a;b;default\n1;2;3\n", "has one column, 'a;b;default'; is it separated by --sep ';'"),
         (b"a,default\n1,x\n2,x\n", "'x' in 2 rows only; training needs two values"),
     ],

@@ -21,6 +21,7 @@ from mcce.cli.training import train_model
 from mcce.cli.wanted import read_wanted
 from mcce.exceptions import InputError, listing
 from mcce.explainer import MCCE
+from mcce.models import classes_of
 
 
 def add_explain(commands: Any) -> None:
@@ -99,7 +100,7 @@ def run_explain(arguments: argparse.Namespace) -> int:
         model, X = train_model(X, train[arguments.response], arguments)
     explainer = MCCE(
         model,
-        decision=read_wanted(arguments.wanted, arguments.of, getattr(model, "classes_", None)),
+        decision=read_wanted(arguments.wanted, arguments.of, classes_of(model)),
         fixed=arguments.fixed,
         sampler=arguments.sampler,
         visit_sequence=_visit_sequence(arguments.visit_sequence),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -24,11 +25,20 @@ def read_table(role: str, path: str, sep: str, text: Sequence[str] = ()) -> pd.D
     try:
         if path.endswith(".parquet"):
             return pd.read_parquet(path)
-        table = pd.read_csv(path, sep=sep, dtype=dict.fromkeys(text, str), low_memory=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            # otherwise, where rows have more values than the header names, the first ones are taken for row names
+            table = pd.read_csv(path, sep=sep, dtype=dict.fromkeys(text, str), low_memory=False, index_col=False)
     except pd.errors.EmptyDataError:
         raise InputError(f"{where} is empty; it needs a header and rows.") from None
     except ImportError:
         raise InputError(f"{where}: parquet files need the package pyarrow; install it, or write a CSV.") from None
+    except pd.errors.ParserWarning:
+        raise InputError(
+            f"{where} has more values in its rows than names in its header; give every column a name."
+        ) from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{where} is not UTF-8 text ({error.reason}); save it as UTF-8.") from None
     except (ValueError, EOFError, OSError) as error:
         problem = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
         raise InputError(f"{where} cannot be read as a table: {problem}. Check the file and --sep.") from None

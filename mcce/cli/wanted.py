@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from mcce.decision import Interval
-from mcce.exceptions import InputError, did_you_mean
+from mcce.exceptions import InputError, did_you_mean, listing
 from mcce.models import plain_values
 
 
@@ -14,6 +14,9 @@ def read_wanted(wanted: str | None, of: str | None, classes: Any) -> Any:
     """Return the wanted decision: an interval, or the model's class that is spelled like `wanted`."""
     interval = read_interval("0.5,1" if wanted is None else wanted, read_class("--of", of, classes))
     if interval is not None:
+        known = None if classes is None else plain_values(classes)
+        if of is None and known is not None and set(known) not in ({0, 1}, {-1, 1}):
+            raise InputError(f"--wanted {interval} needs --of, the class whose score it is: one of {listing(known)}.")
         return interval
     if of is not None:
         raise InputError(f"--of {of} goes with an interval, but --wanted is {wanted!r}; leave --of out.")
