@@ -26,8 +26,10 @@ from collections import namedtuple
 from typing import Any
 
 import numpy as np
-from numba import njit, types, uint64
+from numba import types, uint64
 from numba.extending import intrinsic
+
+from mcce.trees.compiling import entry, inner
 
 HISTOGRAM, SORTED, UNORDERED, PAIR = 0, 1, 2, 3
 LEAF = -1
@@ -46,13 +48,6 @@ Work = namedtuple(
     "centred node_count left_count present position classes table axis key",
 )
 
-# Options that spare compiling: no counting of references (nothing is allocated here), no rewriting of array
-# expressions (there are none), no wrappers around what only kernels call.
-_entry = njit(nogil=True, error_model="numpy", cache=True, no_cfunc_wrapper=True, _nrt=False, no_rewrites=True)
-_inner = njit(
-    nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False, no_rewrites=True
-)
-
 
 @intrinsic
 def trailing_zeros(typing_context: Any, word: Any) -> Any:
@@ -69,7 +64,7 @@ def trailing_zeros(typing_context: Any, word: Any) -> Any:
 # ---------------------------------------------------------------- step 1: runs
 
 
-@_inner
+@inner
 def _collect_codes(codes, slot, n_codes, order, start, end, centred, count, total, words, run_code, run_n, run_sum):
     """Histogram over the codes of a column, numeric response; only codes that occur are visited and cleared."""
     for i in range(start, end):
@@ -93,7 +88,7 @@ def _collect_codes(codes, slot, n_codes, order, start, end, centred, count, tota
     return runs
 
 
-@_inner
+@inner
 def _collect_two(codes, slot, order, start, end, centred, run_code, run_n, run_sum):
     """Count a column of two values without missing ones: no histogram, no branches, two sums to hide their latency."""
     ones = np.int64(0)
@@ -117,7 +112,7 @@ def _collect_two(codes, slot, order, start, end, centred, run_code, run_n, run_s
     return 2 if ones and zeros else 1
 
 
-@_inner
+@inner
 def _collect_sorted(packed, slot, start, end, response, mean, run_code, run_n, run_sum):
     """Walk along a sorted column, numeric response."""
     runs = -1
@@ -138,7 +133,7 @@ def _collect_sorted(packed, slot, start, end, response, mean, run_code, run_n, r
     return runs + 1
 
 
-@_inner
+@inner
 def _classes_by_code(codes, slot, n_codes, order, start, end, labels, count, words, run_code, run_n, classes):
     """Sort the node's classes by the codes of a column, by counting."""
     for i in range(start, end):
@@ -168,7 +163,7 @@ def _classes_by_code(codes, slot, n_codes, order, start, end, labels, count, wor
     return runs
 
 
-@_inner
+@inner
 def _classes_by_order(packed, slot, start, end, labels, run_code, run_n, classes):
     """Walk along a sorted column, classes."""
     runs = -1
@@ -190,7 +185,7 @@ def _classes_by_order(packed, slot, start, end, labels, run_code, run_n, classes
 # ------------------------------------------------- step 2: cuts of ordered runs
 
 
-@_inner
+@inner
 def _scan_runs(run_n, run_sum, last_cut, m, n_left, s_left, min_leaf, best):
     """Cut after which run? `n_left`, `s_left`: missing rows that start on the left. Return (score, run)."""
     at = -2
@@ -213,7 +208,7 @@ def _scan_runs(run_n, run_sum, last_cut, m, n_left, s_left, min_leaf, best):
     return best, at
 
 
-@_inner
+@inner
 def _scan_classes(run_n, last_cut, classes, in_node, in_left, m, missing_from, min_leaf, base, best):
     """Cut after which run? The node's rows from `missing_from` on start on the left. Return (score, run).
 
@@ -254,7 +249,7 @@ def _scan_classes(run_n, last_cut, classes, in_node, in_left, m, missing_from, m
 # --------------------------------------------- step 3: subsets of unordered runs
 
 
-@_inner
+@inner
 def _order_runs(key, runs, run_code, run_n, run_sum):
     """Sort the runs by `key`, stably (insertion: levels in a node are few)."""
     for i in range(1, runs):
@@ -273,13 +268,13 @@ def _order_runs(key, runs, run_code, run_n, run_sum):
         run_sum[j + 1] = total
 
 
-@_inner
+@inner
 def _mean_scores(run_n, run_sum, runs, score):
     for r in range(runs):
         score[r] = run_sum[r] / run_n[r]
 
 
-@_inner
+@inner
 def _count_table(run_n, run_place, runs, classes, present, n_present, position, table):
     """Count the classes in each run: table[run_place[run], class among those present in the node]."""
     for j in range(n_present):
@@ -294,7 +289,7 @@ def _count_table(run_n, run_place, runs, classes, present, n_present, position, 
             row += 1
 
 
-@_inner
+@inner
 def _principal_scores(run_n, runs, table, n_present, m, axis, score):
     """Score the class shares of each run on their first principal component, by power iteration.
 
@@ -323,7 +318,7 @@ def _principal_scores(run_n, runs, table, n_present, m, axis, score):
                 score[r] += table[r, j] / run_n[r] * axis[j]
 
 
-@_inner
+@inner
 def _scan_partitions(
     run_n, run_place, runs, table, all_subsets, left, in_node, present, n_present, m, min_leaf, base, best
 ):
@@ -361,7 +356,7 @@ def _scan_partitions(
     return best, chosen
 
 
-@_inner
+@inner
 def _note_levels(masks, at, n_levels, run_code, runs, chosen, as_bits):
     """Note from `at` on which levels, and missing values, go left: the runs in `chosen`, or up to it."""
     for c in range(n_levels + 1):
@@ -373,7 +368,7 @@ def _note_levels(masks, at, n_levels, run_code, runs, chosen, as_bits):
 # ------------------------------------------------------------- step 4: partition
 
 
-@_inner
+@inner
 def _mark_sides(codes, packed, how, slot, n_values, order, start, end, cut, missing_left, masks, at, side):
     """side[row] = 1 for the node's rows that go left, 0 for the others."""
     for i in range(start, end):
@@ -390,7 +385,7 @@ def _mark_sides(codes, packed, how, slot, n_values, order, start, end, cut, miss
             side[row] = missing_left if code == n_values else code <= cut
 
 
-@_inner
+@inner
 def _partition_rows(order, start, end, side, spare):
     """Put the rows of side 1 first, keeping their order; return where the others begin."""
     at = start
@@ -407,7 +402,7 @@ def _partition_rows(order, start, end, side, spare):
     return at
 
 
-@_inner
+@inner
 def _partition_sorted(packed, slot, start, end, side, spare):
     at = start
     kept = 0
@@ -425,7 +420,7 @@ def _partition_sorted(packed, slot, start, end, side, spare):
 # ---------------------------------------------------------------- the whole tree
 
 
-@_inner
+@inner
 def _shuffle(active, depth, n_here, n_tried, words, node):
     """Bring `n_tried` of the columns in a row of `active`, drawn by the random words of the node, to its front."""
     for a in range(n_tried):
@@ -435,7 +430,7 @@ def _shuffle(active, depth, n_here, n_tried, words, node):
         active[depth, a] = f
 
 
-@_inner
+@inner
 def _summarise_numbers(order, start, end, response, centred):
     """Centre the node's responses; return (mean, sum of squares around it).
 
@@ -455,7 +450,7 @@ def _summarise_numbers(order, start, end, response, centred):
     return first + mean, spread
 
 
-@_inner
+@inner
 def _summarise_classes(order, start, end, labels, n_classes, in_node, present):
     """Count the node's classes; return (sum of squared counts / size, number of classes present)."""
     for k in range(n_classes):
@@ -472,7 +467,7 @@ def _summarise_classes(order, start, end, labels, n_classes, in_node, present):
     return base / (end - start), n_present
 
 
-@_inner
+@inner
 def _search_ordered(
     levels, runs, run_code, run_n, run_sum, classes, in_node, in_left, n_classes, m, min_leaf, base, best
 ):  # fmt: skip
@@ -498,7 +493,7 @@ def _search_ordered(
     return best, cut, after, missing_side
 
 
-@_entry
+@entry
 def grow_nodes(columns, nodes, work, response, labels, n_classes, min_split, min_leaf, max_depth, n_tried, words):
     """Grow the whole tree; return the number of nodes and of mask entries.
 
@@ -631,7 +626,7 @@ def grow_nodes(columns, nodes, work, response, labels, n_classes, min_split, min
     return n_nodes, n_masks
 
 
-@_entry
+@entry
 def collapse(feature, left, impurity, penalty, cost):
     """Make a leaf of each node whose subtree does not lower the impurity by more than `penalty` a split."""
     for node in range(feature.size - 1, -1, -1):

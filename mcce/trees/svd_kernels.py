@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from mcce.trees.compiling import entry, inner
 
 Floats = npt.NDArray[np.float64]
 
@@ -28,17 +29,11 @@ _TOLERANCE = 2.0**6.625 * _EPS  # relative error of a singular value: eps^(-1/8)
 _SWEEPS = 6  # at most so many times the square of the number of rows
 _SMALL, _LARGE = np.sqrt(_TINY), np.sqrt(1.0 / _TINY / 2.0)
 
-# options that spare compiling, as in `mcce.trees.kernels`: nothing is allocated here
-_inner = njit(
-    nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False, no_rewrites=True
-)
-_entry = njit(nogil=True, error_model="numpy", cache=True, no_cfunc_wrapper=True, _nrt=False, no_rewrites=True)
-
 
 # ---------------------------------------------------------------- reflections
 
 
-@_inner
+@inner
 def _scaled_norm(vectors, i, start):
     """Length of the i-th row from `start` on, where squares would overflow or vanish."""
     largest, squares = 0.0, 0.0
@@ -51,7 +46,7 @@ def _scaled_norm(vectors, i, start):
     return largest * np.sqrt(squares)
 
 
-@_inner
+@inner
 def _reflector(vectors, i, start):
     """Turn x, the i-th row from `start` on, into the v of I - tau vv', v[0] = 1, that maps x to (beta, 0, ...).
 
@@ -75,7 +70,7 @@ def _reflector(vectors, i, start):
     return beta, (beta - alpha) / beta
 
 
-@_inner
+@inner
 def _reflect_columns(vectors, i, start, tau, c, first):
     """Reflect the columns of c, from `first` on, by the i-th vector."""
     n = c.shape[0]
@@ -89,7 +84,7 @@ def _reflect_columns(vectors, i, start, tau, c, first):
                 c[k, j] += vectors[i, k] * product
 
 
-@_inner
+@inner
 def _reflect_rows(vectors, i, start, tau, c, first):
     n = c.shape[0]
     for j in range(first, n):
@@ -101,7 +96,7 @@ def _reflect_rows(vectors, i, start, tau, c, first):
                 c[j, k] += product * (-tau * vectors[i, k])
 
 
-@_inner
+@inner
 def _bidiagonalise(a, d, e, left, right, tau_left, tau_right):
     """Step 1: diagonal and superdiagonal; the rows of `left` and `right` get the vectors of the reflections."""
     n = d.size
@@ -120,7 +115,7 @@ def _bidiagonalise(a, d, e, left, right, tau_left, tau_right):
 # ---------------------------------------------------------------- rotations
 
 
-@_inner
+@inner
 def _rotation(f, g):
     """Return c, s, r with c f + s g = r and c g - s f = 0."""
     if g == 0.0:
@@ -136,7 +131,7 @@ def _rotation(f, g):
     return abs(f) / length, g / r, r * unit
 
 
-@_inner
+@inner
 def _rotate(rows, k, c, s):
     """Rotate the rows k and k + 1."""
     for i in range(rows.shape[1]):
@@ -144,7 +139,7 @@ def _rotate(rows, k, c, s):
         rows[k, i], rows[k + 1, i] = c * x + s * y, c * y - s * x
 
 
-@_inner
+@inner
 def _smaller_value(f, g, h):
     """Smaller singular value of the matrix (f g; 0 h)."""
     f, g, h = abs(f), abs(g), abs(h)
@@ -162,7 +157,7 @@ def _smaller_value(f, g, h):
     return half + half
 
 
-@_inner
+@inner
 def _two_by_two(f, g, h):
     """Return larger and smaller value (with signs) of (f g; 0 h), then cosine and sine on the right and on the left."""
     swapped = abs(h) > abs(f)
@@ -211,7 +206,7 @@ def _two_by_two(f, g, h):
 # ---------------------------------------------------------------- sweeps
 
 
-@_inner
+@inner
 def _least_bound(d, e):
     """Lower bound of the smallest singular value, times the root of the number of rows."""
     least = mu = abs(d[0])
@@ -223,7 +218,7 @@ def _least_bound(d, e):
     return least
 
 
-@_inner
+@inner
 def _converged(d, e, first, last, down):
     """Set a superdiagonal element to 0 if it is negligible; return whether one was, and a bound of the values."""
     end, at = (last, last - 1) if down else (first, first)
@@ -241,7 +236,7 @@ def _converged(d, e, first, last, down):
     return False, least
 
 
-@_inner
+@inner
 def _sweep(d, e, first, last, down, shift, left, right):
     """One QR sweep over the block from `first` to `last`, with a shift; rotate the vectors, kept as rows."""
     step = 1 if down else -1
@@ -279,7 +274,7 @@ def _sweep(d, e, first, last, down, shift, left, right):
     e[last - 1 if down else first] = f
 
 
-@_inner
+@inner
 def _diagonalise(d, e, left, right):
     """Step 2: turn `d` into the singular values, not in order."""
     n = d.size
@@ -322,7 +317,7 @@ def _diagonalise(d, e, left, right):
             e[end] = 0.0
 
 
-@_inner
+@inner
 def _exchange(d, left, right, i, j):
     d[i], d[j] = d[j], d[i]
     for k in range(d.size):
@@ -330,7 +325,7 @@ def _exchange(d, left, right, i, j):
         right[i, k], right[j, k] = right[j, k], right[i, k]
 
 
-@_inner
+@inner
 def _order(d, left, right):
     """Step 3: make the values positive and sort them, and the vectors.
 
@@ -357,7 +352,7 @@ def _order(d, left, right):
             _exchange(d, left, right, i, first)
 
 
-@_entry
+@entry
 def _decompose(a, d, e, left, right, left_vectors, right_vectors, tau_left, tau_right):
     """All steps; `left` and `right` are the identity before, the singular vectors afterwards: columns, and rows."""
     n = d.size
