@@ -28,6 +28,7 @@ from functools import cached_property
 import numpy as np
 import scipy
 
+from mcce.samplers.latent_choice import CDF, PDF, mean_below
 from mcce.samplers.latent_margins import (
     Floats,
     Ints,
@@ -280,7 +281,8 @@ def _levels_by_cells(a: Utilities, noise: Floats, scores: Floats, cuts: Floats) 
 
     def moments(block: Floats) -> Floats:
         s = np.sqrt(1.0 - float((block**2).sum()))
-        below = scipy.special.ndtr((inner - noise @ block) / s).mean(axis=1)
+        below = np.empty((a.n_latents, inner.size))
+        mean_below(inner, (noise @ block)[:, :, 0], s, CDF, PDF, below)
         return np.asarray(a.shares * (scores[-1] - below @ jumps))[:, None]
 
     return moments
