@@ -54,7 +54,7 @@ class Source:
         family = {(kind.__module__.partition(".")[0], kind.__name__) for kind in type(self.model).__mro__}
         if ("xgboost", "Booster") in family:
             return sys.modules["xgboost"].DMatrix(frame, enable_categorical=True)
-        # A function that writes into its argument must not write into ours; before pandas 3 a shallow copy shares values.
+        # A function may write into its argument, but not into ours; before pandas 3 a shallow copy shares values.
         return frame.copy() if isinstance(frame, pd.DataFrame) else frame
 
 
