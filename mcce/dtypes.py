@@ -91,7 +91,7 @@ def from_ticks(ticks: npt.NDArray[np.int64], missing: npt.NDArray[np.bool_], dty
     if isinstance(dtype, pd.PeriodDtype):
         return pd.arrays.PeriodArray(np.where(missing, NO_TICK, ticks), dtype=dtype)
     if isinstance(dtype, pd.DatetimeTZDtype):
-        stamps: Any = pd.Series(np.where(missing, np.datetime64("NaT"), ticks.view(f"M8[{dtype.unit}]")))
+        stamps: Any = pd.Series(np.where(missing, NO_TICK, ticks).view(f"M8[{dtype.unit}]"))
         return stamps.dt.tz_localize("UTC").dt.tz_convert(dtype.tz).array
     values = ticks.view(dtype)
     values[missing] = np.array("NaT", dtype=dtype)
