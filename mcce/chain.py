@@ -27,6 +27,7 @@ from mcce.exceptions import InputError, NotFittedError, SamplerError, did_you_me
 from mcce.predictors import Predictors, choose_predictors
 from mcce.rng import RowStreams, UInts, derive_key, hash_rows, resolve_seed
 from mcce.samplers import ConditionalSampler, make_sampler
+from mcce.samplers.base import HANDED_ON
 from mcce.schema import Data, Feature, Floats, Kind, Schema, Table, as_frame
 from mcce.visit import VisitSequence, make_visit_sequence
 from mcce.workers import count_jobs, run_in_threads
@@ -224,9 +225,11 @@ class ChainModel:
             matrix = np.empty((block.stop - begin, self._n_given + len(samplers)), order="F")
             matrix[:, : self._n_given] = start[block]
             complete = not np.isnan(matrix[:, : self._n_given].sum())
+            handed_on: dict[str, Any] = {}
             for k, sampler in enumerate(samplers, self._n_given):
                 streams = RowStreams(keys[k - self._n_given], rows[block], draws[block])
-                drawn = sampler.sample(self._given(Table(self._features, matrix, complete=complete), k), streams)
+                table = Table(self._features, matrix, complete=complete, _shared={HANDED_ON: handed_on})
+                drawn = sampler.sample(self._given(table, k), streams)
                 if drawn.shape != (matrix.shape[0],):
                     raise SamplerError(
                         f"{sampler!r} drew an array of shape {drawn.shape} for {self._features[k].name!r} and "

@@ -55,7 +55,7 @@ class Source:
         if ("xgboost", "Booster") in family:
             return sys.modules["xgboost"].DMatrix(frame, enable_categorical=True)
         # A function may write into its argument, but not into ours; before pandas 3 a shallow copy shares values.
-        return frame.copy() if isinstance(frame, pd.DataFrame) else frame
+        return frame.copy()
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
 Self = TypeVar("Self", bound="ConditionalSampler")
 
+HANDED_ON = "handed on"  # in a chain, `given.shared` has a dict of this name: what samplers leave for the next
 _REJECTION_ROUNDS = 200
 
 

@@ -18,10 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from mcce.samplers.base import Bools, Floats
+from mcce.samplers.base import HANDED_ON, Bools, Floats
 from mcce.schema import Table
-
-HANDED_ON = "handed on"
 
 
 @dataclass(frozen=True)

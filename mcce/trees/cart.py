@@ -62,9 +62,9 @@ def grow(
         ranking.codes,
         packed,
     )
-    response = target.values - np.clip(0.0, np.min(target.values), np.max(target.values))  # no digits lost to an offset
-    if np.isnan(response).any():
+    if np.isnan(target.values).any():
         raise InputError(f"the target {target.feature.name!r} of a tree has missing values; model them apart.")
+    response = target.values - np.clip(0.0, np.min(target.values), np.max(target.values))  # no digits lost to an offset
     n_levels = target.feature.n_levels
     n_classes = n_levels if target.feature.kind == "categorical" and n_levels > 2 else 0
     labels = target.values.astype(np.int64) if n_classes else np.empty(0, dtype=np.int64)

@@ -7,8 +7,8 @@ from scipy import stats
 
 from mcce import GaussianCopulaSampler
 from mcce.rng import RowStreams
+from mcce.samplers.base import HANDED_ON
 from mcce.samplers.latent_gibbs import start_rows
-from mcce.samplers.latent_memory import HANDED_ON
 from mcce.schema import Schema, Table
 
 LEVEL = 1e-4
