@@ -56,8 +56,8 @@ def encode_column(column: pd.Series[Any], feature: Feature, where: str) -> Float
     if missing.size:
         raise InputError(
             f"column {column.name!r} of {where} has {missing.size} missing value(s), the first in row "
-            f"{spell(column.index[missing[0]])}; mcceR's measures and draws have no answer for them: fill them in or drop "
-            "the rows, or use mcce.MCCE, where missing is a value like another."
+            f"{spell(column.index[missing[0]])}; mcceR's measures and draws have no answer for them: fill them in or "
+            "drop the rows, or use mcce.MCCE, where missing is a value like another."
         )
     wide = replace(feature, dtype=np.dtype(np.float64)) if feature.is_numeric else feature
     return wide.encode(column, where)
