@@ -86,6 +86,7 @@ def _reflect_columns(vectors, i, start, tau, c, first):
 
 @inner
 def _reflect_rows(vectors, i, start, tau, c, first):
+    """Reflect the rows of c, from `first` on, by the i-th vector; the factors in LAPACK's order for this side."""
     n = c.shape[0]
     for j in range(first, n):
         product = 0.0
@@ -276,7 +277,7 @@ def _sweep(d, e, first, last, down, shift, left, right):
 
 @inner
 def _diagonalise(d, e, left, right):
-    """Step 2: turn `d` into the singular values, not in order."""
+    """Step 2: turn `d` into the singular values, not in order; return whether the sweeps converged."""
     n = d.size
     threshold = max(_TOLERANCE * (_least_bound(d, e) / np.sqrt(float(n))), _SWEEPS * (n * (n * _TINY)))
     last, old_first, old_last, down = n - 1, -2, -2, True
@@ -315,6 +316,7 @@ def _diagonalise(d, e, left, right):
         end = last - 1 if down else first
         if abs(e[end]) <= threshold:
             e[end] = 0.0
+    return last <= 0
 
 
 @inner
@@ -354,10 +356,13 @@ def _order(d, left, right):
 
 @entry
 def _decompose(a, d, e, left, right, left_vectors, right_vectors, tau_left, tau_right):
-    """All steps; `left` and `right` are the identity before, the singular vectors afterwards: columns, and rows."""
+    """All steps; `left` and `right` are the identity before, the singular vectors afterwards: columns, and rows.
+
+    Return whether step 2 converged.
+    """
     n = d.size
     _bidiagonalise(a, d, e, left_vectors, right_vectors, tau_left, tau_right)
-    _diagonalise(d, e, left, right)
+    converged = _diagonalise(d, e, left, right)
     _order(d, left, right)
     for i in range(n):
         for k in range(i):
@@ -366,17 +371,17 @@ def _decompose(a, d, e, left, right, left_vectors, right_vectors, tau_left, tau_
         _reflect_columns(left_vectors, i, i, tau_left[i], left, 0)
         if i < n - 1:
             _reflect_rows(right_vectors, i, i + 1, tau_right[i], right, 0)
+    return converged
 
 
 def decompose(matrix: Floats) -> tuple[Floats, Floats, Floats]:
     """Return U, the singular values, the largest first, and V' of a square matrix, as numpy.linalg.svd does."""
     n = len(matrix)
-    if n > MOST_ROWS:
-        u, values, v = np.linalg.svd(matrix)
-        return u, values, v
     values, left, right = np.zeros(n), np.eye(n), np.eye(n)
-    _decompose(
+    if n <= MOST_ROWS and _decompose(
         np.array(matrix, order="C"), values, np.zeros(n), left, right, np.zeros((n, n)), np.zeros((n, n)),
         np.zeros(n), np.zeros(n),
-    )  # fmt: skip
+    ):  # fmt: skip
+        return left, values, right
+    left, values, right = np.linalg.svd(matrix)
     return left, values, right

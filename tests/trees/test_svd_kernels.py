@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mcce.trees import svd_kernels
 from mcce.trees.svd_kernels import MOST_ROWS, decompose
 
 STORED = Path(__file__).parents[1] / "fixtures" / "svd" / "svd.json.gz"
@@ -46,3 +47,10 @@ def test_a_decomposition_is_one(n, kind):
     np.testing.assert_allclose(u * values @ vt, matrix, rtol=0, atol=1e-14 * n * values[0])
     for vectors in (u, vt):
         np.testing.assert_allclose(vectors @ vectors.T, np.eye(n), rtol=0, atol=1e-14 * n)
+
+
+def test_sweeps_that_do_not_converge_leave_it_to_numpy(monkeypatch):
+    matrix = np.random.default_rng(4).normal(size=(6, 6))
+    monkeypatch.setattr(svd_kernels, "_decompose", lambda *_: False)
+    for ours, numpys in zip(decompose(matrix), np.linalg.svd(matrix)):
+        np.testing.assert_array_equal(ours, numpys)
