@@ -43,6 +43,11 @@ def numpy_dtype(dtype: Any) -> np.dtype[Any]:
     return np.dtype(dtype.subtype if isinstance(dtype, pd.SparseDtype) else dtype.numpy_dtype)
 
 
+def is_logical(dtype: Any) -> bool:
+    """Return whether a dtype is R's logical: boolean, nullable or not, but no category of booleans."""
+    return pd.api.types.is_bool_dtype(dtype) and not isinstance(dtype, pd.CategoricalDtype)
+
+
 def is_ordered(dtype: Any) -> bool:
     return isinstance(dtype, pd.CategoricalDtype) and bool(dtype.ordered)
 

@@ -19,13 +19,12 @@ fewer than `min_split` values in a node is not tested there, nor counted in m.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
-from pandas.api import types as ptypes
 
+from mcce.dtypes import is_logical
 from mcce.exceptions import InputError
 from mcce.schema import Column, Feature, Table
 from mcce.trees import announce_compiling, independence
@@ -332,11 +331,6 @@ def _orders(table: Table, ranking: Ranking) -> tuple[Ints, Positions]:
         else:
             order[:] = np.argsort(ranking.codes[:, ranking.slot[j]], kind="stable")
     return orders, slot
-
-
-def is_logical(dtype: Any) -> bool:
-    """Return whether a dtype is R's logical."""
-    return ptypes.is_bool_dtype(dtype) and not isinstance(dtype, pd.CategoricalDtype)
 
 
 def _kind(feature: Feature) -> int:
