@@ -59,6 +59,10 @@ class GaussianCopulaSampler(ConditionalSampler):
     weighted lattice points, the same at every call; its error is about 0.01 (of the logarithm) with four mixed givens
     and correlations of 0.5, and 0.1 to 0.3 where the correlation matrix is nearly singular.
 
+    In a chain of copula samplers only the first one sweeps; the others go on from its latents. Draws with many discrete
+    givens apart from that (`predictors`, other samplers in between) lean on `sweeps`: on the German credit data, all 20
+    columns, six left an error of up to 0.04 in a level's share. Raise it there.
+
     The model has no interactions and no tails beyond the normal's: what two columns say together is what their
     latents say. Use trees where that is too little.
 

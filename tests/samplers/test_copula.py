@@ -439,7 +439,7 @@ def test_loans_with_the_decision():
     decision = (loans.X["salary"] > 60_000).to_numpy()
     chain = mcce.ChainModel(sampler="copula", fixed=["age", "sex"], random_state=1).fit(loans.X, decision)
     given = loans.X[["age", "sex"]][:50]
-    yes, no = (chain.sample(given=given, n=20, decision=d) for d in (True, False))
+    yes, no = (chain.sample(given=given, n=200, decision=d) for d in (True, False))
     assert (yes["salary"] > 60_000).mean() > 0.95
     assert (no["salary"] > 60_000).mean() < 0.05
     assert (yes.dtypes == loans.X.dtypes).all()
