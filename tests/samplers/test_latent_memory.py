@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from mcce import GaussianCopulaSampler
+from mcce import ChainModel, GaussianCopulaSampler
 from mcce.rng import RowStreams
 from mcce.samplers.base import HANDED_ON
 from mcce.samplers.latent_gibbs import start_rows
@@ -151,3 +151,18 @@ def test_without_a_place_every_call_draws_for_itself(training, samplers):
     table = Table(training.features, training.matrix[:200].copy(order="F"))
     first, again = (samplers[1].sample(table.first(2), RowStreams.from_seed(5, 200)) for _ in range(2))
     np.testing.assert_array_equal(first, again)
+
+
+def test_a_chain_hands_them_on_whatever_its_blocks_and_threads(monkeypatch):
+    calls = []
+    monkeypatch.setattr(
+        "mcce.samplers.latent_conditional.start_rows", lambda *args: calls.append(1) or start_rows(*args)
+    )
+    frame = simulate(300, 5)
+    chain = ChainModel(sampler="copula", fixed=["smoker"], random_state=1, n_jobs=1).fit(frame)
+    drawn = chain.sample(given=frame[["smoker"]], n=2)
+    assert len(calls) == 1  # one block: the first feature has one discrete given, the others take over
+    monkeypatch.setattr("mcce.chain.BLOCK_ROWS", 37)
+    chain.n_jobs = 2
+    pd.testing.assert_frame_equal(chain.sample(given=frame[["smoker"]], n=2), drawn)
+    assert len(calls) == 1 + -(-600 // 37)
