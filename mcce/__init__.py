@@ -1,12 +1,11 @@
 """Counterfactual explanations for any model on tabular data, by Monte Carlo sampling from a chain of conditionals."""
 
 from mcce import datasets, diagnostics, rcompat
-from mcce.chain import ChainModel
+from mcce.asking.decision import Interval
 from mcce.counterfactuals import Counterfactuals
-from mcce.decision import Interval
 from mcce.exceptions import InputError, MCCEError, MCCEWarning, ModelError, NotFittedError, SamplerError
 from mcce.explainer import MCCE
-from mcce.measures import gower_distance
+from mcce.generators.chain import ChainModel
 from mcce.samplers import (
     CartSampler,
     ConditionalSampler,
@@ -26,7 +25,8 @@ from mcce.samplers import (
     available_samplers,
     register_sampler,
 )
-from mcce.schema import Schema
+from mcce.selection.measures import gower_distance
+from mcce.table import Schema
 
 __version__ = "0.1.0"
 

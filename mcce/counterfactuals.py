@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from mcce.changes import differs, directions, typical_change
 from mcce.exceptions import InputError, spell, spell_all
-from mcce.html import Shown, html_table, result_page
-from mcce.plots import change_plot, changes_plot, fold, value_pair, value_text
+from mcce.report.changes import differs, directions, typical_change
+from mcce.report.pages import Shown, html_table, result_page
+from mcce.report.plots import change_plot, changes_plot, fold, value_pair, value_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

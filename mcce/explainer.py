@@ -24,19 +24,27 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce import precompile
-from mcce.chain import ChainModel, Samplers, check_fixed, check_magnitudes, check_missing, draw_index, spot_positions
+from mcce.asking.decision import Answer, Interval, compare_answers, resolve_decision
+from mcce.candidates.pools import Pools, draw_pools, pool_blocks, pool_keys, why_none
 from mcce.counterfactuals import Counterfactuals
-from mcce.decision import Answer, Interval, compare_answers, resolve_decision
-from mcce.diagnostics.gathering import diagnose
+from mcce.diagnostics.diagnose import diagnose
 from mcce.diagnostics.result import Diagnostics
 from mcce.exceptions import InputError, MCCEWarning, NotFittedError, listing, spell, spell_all
-from mcce.measures import measure_table
-from mcce.pools import Pools, draw_pools, pool_blocks, pool_keys, why_none
-from mcce.predictors import Predictors
+from mcce.generators.chain import (
+    ChainModel,
+    Samplers,
+    check_fixed,
+    check_magnitudes,
+    check_missing,
+    draw_index,
+    spot_positions,
+)
+from mcce.generators.predictors import Predictors
+from mcce.generators.visit import VisitSequence
 from mcce.progress import progress_bar
-from mcce.schema import Data, Floats, Kind, as_frame
-from mcce.selection import Chosen, Selector
-from mcce.visit import VisitSequence
+from mcce.selection.measures import measure_table
+from mcce.selection.selector import Chosen, Selector
+from mcce.table import Data, Floats, Kind, as_frame
 
 ASK_ROWS = 200_000  # rows per question to the model
 

@@ -18,10 +18,10 @@ from pathlib import Path
 
 import numpy as np
 
-from mcce.pools import Pools
+from mcce.candidates.pools import Pools
 from mcce.rng import RowStreams
-from mcce.schema import Schema
-from mcce.selection import Selector
+from mcce.selection.selector import Selector
+from mcce.table import Schema
 from mcce.trees import kernels
 from mcce.trees.tree import Tree
 

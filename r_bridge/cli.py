@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from mcce.asking.decision import Interval
 from mcce.cli.console import DONE, name_list, positive_integer, say, separator
 from mcce.cli.inputs import check_column, read_table
 from mcce.cli.wanted import read_interval
 from mcce.datasets import load_airquality
-from mcce.decision import Interval
 from mcce.exceptions import InputError, listing
 from r_bridge.models import RModel
 from r_bridge.parity import check_parity

@@ -22,14 +22,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce.chain import ChainModel, Samplers
 from mcce.diagnostics import Correlations, Discriminator, compare_correlations, discriminator, marginal_distances
-from mcce.diagnostics.reading import Pair, check_count, read_pair
+from mcce.diagnostics.pairs import Pair, check_count, read_pair
 from mcce.exceptions import InputError, listing
-from mcce.predictors import Predictors
+from mcce.generators.chain import ChainModel, Samplers
+from mcce.generators.predictors import Predictors
+from mcce.generators.visit import VisitSequence
 from mcce.rng import derive_key, resolve_seed
-from mcce.schema import Data, Floats, Kind, as_frame
-from mcce.visit import VisitSequence
+from mcce.table import Data, Floats, Kind, as_frame
 from r_bridge.report import as_html, as_text
 from r_bridge.two_samples import chi_square, holm, permuted_ks
 

@@ -31,7 +31,7 @@ from typing import Any
 import pandas as pd
 
 from mcce.exceptions import InputError, listing
-from mcce.schema import as_frame
+from mcce.table import as_frame
 from r_bridge.columns import RColumn
 from r_bridge.reading import classes_of, read_column, restore_column
 from r_bridge.session import session

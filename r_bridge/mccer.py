@@ -18,13 +18,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce.decision import Interval, resolve_decision
+from mcce.asking.decision import Interval, resolve_decision
 from mcce.exceptions import InputError, listing
 from mcce.rcompat import MCCEResult
 from mcce.rcompat.columns import check_fixed
 from mcce.rcompat.names import CONTROLS, TREES
 from mcce.rng import RGenerator
-from mcce.schema import Data, as_frame
+from mcce.table import Data, as_frame
 from r_bridge.frames import from_r, to_r
 from r_bridge.models import RModel
 from r_bridge.session import Session, session

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce.exceptions import InputError, ModelError, listing
-from mcce.schema import as_frame
+from mcce.table import as_frame
 from r_bridge.errors import RBridgeError
 from r_bridge.frames import columns_of, read_columns, to_r
 from r_bridge.session import session

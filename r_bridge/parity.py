@@ -19,12 +19,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce.decision import Interval
+from mcce.asking.decision import Interval
 from mcce.rcompat import FeatureModel, Processed, Simulated, fit_autoregressive, generate, process
 from mcce.rcompat.columns import check_count, check_fixed
 from mcce.rcompat.process import check_measures
 from mcce.rng import RGenerator
-from mcce.schema import Data, as_frame
+from mcce.table import Data, as_frame
 from r_bridge.errors import RBridgeError
 from r_bridge.mccer import generated_like, score_function, tree_controls
 from r_bridge.parity_report import (

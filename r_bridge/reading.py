@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pandas as pd
 from pandas.api import types as ptypes
 
-from mcce.dtypes import from_ticks, is_dated, to_ticks
 from mcce.exceptions import InputError, listing
+from mcce.table.dtypes import from_ticks, is_dated, to_ticks
 from r_bridge.columns import DAY, MICROSECONDS, NA_INTEGER, text_of, texts_of, unit_of
 from r_bridge.session import Session
 

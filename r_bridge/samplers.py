@@ -6,8 +6,8 @@
 3. Draw one training value of the target, uniformly, among the rows that R put into that leaf: by the row's own stream
    (`mcce.rng.RowStreams`), so that the draws do not depend on R's random state, on order or blocks.
 
-The donors, and what missing values of the target do, are those of `mcce.samplers.donors`. R has one thread, and so has
-a chain with such a sampler.
+The donors, and what missing values of the target do, are those of `mcce.samplers.donors.leaves`. R has one thread, and
+so has a chain with such a sampler.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import numpy as np
 
 from mcce.exceptions import InputError, SamplerError
 from mcce.samplers.base import check_count
-from mcce.samplers.donors import LeafDonorSampler
-from mcce.schema import Column, Table
+from mcce.samplers.donors.leaves import LeafDonorSampler
+from mcce.table import Column, Table
 from r_bridge.frames import to_r
 from r_bridge.session import session
 from r_bridge.trees import GrownByR, NodesOfR, RTree, training_frame

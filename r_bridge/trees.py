@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce.schema import Column, Feature, Floats, Table
+from mcce.table import Column, Feature, Floats, Table
 from mcce.trees.tree import Ints, Tree
 from r_bridge.frames import to_r
 from r_bridge.session import session

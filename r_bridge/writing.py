@@ -9,9 +9,9 @@ import numpy.typing as npt
 import pandas as pd
 from pandas.api import types as ptypes
 
-from mcce.dtypes import EXACT, is_dated, is_number, to_ticks
+from mcce.asking.source import is_number as is_real
 from mcce.exceptions import InputError, listing, spell
-from mcce.models import is_number as is_real
+from mcce.table.dtypes import EXACT, is_dated, is_number, to_ticks
 from r_bridge.columns import DAY, MICROSECONDS, NA_INTEGER, RColumn, text_of, texts_of, unit_of
 from r_bridge.session import Session
 

@@ -17,9 +17,9 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
-import mcce.chain
+import mcce.candidates.pools
 import mcce.explainer
-import mcce.pools
+import mcce.generators.chain
 from mcce import (
     MCCE,
     CartSampler,
@@ -287,7 +287,7 @@ def test_lazy_and_exhaustive_agree(name, k):
 
 @pytest.mark.parametrize("n_jobs", [1, 2, None])
 def test_threads_do_not_matter(found, n_jobs, monkeypatch):
-    monkeypatch.setattr(mcce.chain, "BLOCK_ROWS", 64)
+    monkeypatch.setattr(mcce.generators.chain, "BLOCK_ROWS", 64)
     other = fitted(n_jobs=n_jobs).explain(DENIED, n_samples=200, n_counterfactuals=3)
     assert_same(found, other)
 
@@ -295,13 +295,13 @@ def test_threads_do_not_matter(found, n_jobs, monkeypatch):
 @pytest.mark.parametrize(
     ("module", "name", "value"),
     [
-        (mcce.pools, "POOL_BYTES", 1),
-        (mcce.pools, "POOL_BYTES", 40_000),
-        (mcce.pools, "BLOCK_FACTUALS", 1),
-        (mcce.pools, "BLOCK_FACTUALS", 7),
+        (mcce.candidates.pools, "POOL_BYTES", 1),
+        (mcce.candidates.pools, "POOL_BYTES", 40_000),
+        (mcce.candidates.pools, "BLOCK_FACTUALS", 1),
+        (mcce.candidates.pools, "BLOCK_FACTUALS", 7),
         (mcce.explainer, "ASK_ROWS", 5),
-        (mcce.chain, "BLOCK_ROWS", 1),
-        (mcce.chain, "BLOCK_ROWS", 33),
+        (mcce.generators.chain, "BLOCK_ROWS", 1),
+        (mcce.generators.chain, "BLOCK_ROWS", 33),
     ],
 )
 def test_block_sizes_do_not_matter(found, module, name, value, monkeypatch):

@@ -28,7 +28,7 @@ from benchmarks.paper.output import Table, fixed_point, save_figure, write
 from benchmarks.paper.problems import Preparation, Rows, prepare
 from benchmarks.paper.published import TITLES, published
 from mcce.diagnostics import compare_correlations, discriminator, marginal_distances
-from mcce.plots import correlation_plot, marginal_plot
+from mcce.report.plots import correlation_plot, marginal_plot
 
 ROWS_OF_CODE = Preparation("rows of the code", rows=True)
 MOST_ROWS = 10_000

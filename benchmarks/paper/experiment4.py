@@ -26,7 +26,7 @@ from benchmarks.paper.options import Options
 from benchmarks.paper.output import Table, fixed_point, save_figure, whole, write
 from benchmarks.paper.published import published
 from benchmarks.settings import simulate
-from mcce.plots import runtime_plot
+from mcce.report.plots import runtime_plot
 
 QUANTITIES = ["n_test", "n_train", "p", "K"]
 GRID = {"n_test": (1, 50), "n_train": (1000, 10_000), "p": (5, 30), "K": (10_000, 100_000)}

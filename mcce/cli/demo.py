@@ -13,13 +13,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from mcce.asking.decision import Interval
 from mcce.cli.console import DONE, aligned, positive_integer, wrap
 from mcce.counterfactuals import Counterfactuals
 from mcce.datasets import load_loans
-from mcce.decision import Interval
 from mcce.explainer import MCCE
-from mcce.html import as_png
-from mcce.plots import value_text
+from mcce.report.pages import as_png
+from mcce.report.plots import value_text
 
 DRAWS = 10_000  # for each customer
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import pandas as pd
 
+from mcce.asking.source import classes_of
 from mcce.cli.console import name_list, positive_integer, say, separator
 from mcce.cli.inputs import UNNAMED, check_column, load_model, name_rows, read_table
 from mcce.cli.report import write
@@ -21,7 +22,6 @@ from mcce.cli.training import train_model
 from mcce.cli.wanted import read_wanted
 from mcce.exceptions import InputError, listing
 from mcce.explainer import MCCE
-from mcce.models import classes_of
 
 
 def add_explain(commands: Any) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from mcce.decision import Interval
+from mcce.asking.decision import Interval
+from mcce.asking.source import plain_values
 from mcce.exceptions import InputError, did_you_mean, listing
-from mcce.models import plain_values
 
 
 def read_wanted(wanted: str | None, of: str | None, classes: Any) -> Any:

@@ -5,7 +5,7 @@
 2. A number and an unordered column: the correlation ratio of the ranks, from 0 to 1.
 3. Two unordered columns: Cramer's V, from 0 to 1; a missing value is one more level.
 
-2 and 3 are the associations that the chain's correlation order uses (`mcce.visit`).
+2 and 3 are the associations that the chain's correlation order uses (`mcce.generators.visit`).
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce.diagnostics.reading import read_pair
+from mcce.diagnostics.pairs import read_pair
 from mcce.exceptions import InputError
-from mcce.plots import correlation_plot
-from mcce.schema import Data, Floats, Kind, Schema, Table
-from mcce.visit import association_matrix
+from mcce.generators.visit import association_matrix
+from mcce.report.plots import correlation_plot
+from mcce.table import Data, Floats, Kind, Schema, Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mcce.diagnostics.reading import read_pair
+from mcce.diagnostics.pairs import read_pair
 from mcce.exceptions import InputError
 from mcce.rng import derive_key, resolve_seed
-from mcce.schema import Data, Kind
+from mcce.table import Data, Kind
 from mcce.workers import count_jobs, run_in_threads
 
 Ranks = npt.NDArray[np.float32]

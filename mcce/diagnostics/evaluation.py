@@ -3,7 +3,7 @@
 For each counterfactual, over the features of the training data:
 
 1. L0: the number of features changed. L1: the summed Gower distance to the factual, as the paper's tables have it
-   (`gower_sum` of `mcce.measures`; ranges from the training data).
+   (`gower_sum` of `mcce.selection.measures`; ranges from the training data).
 2. violation: the number of fixed features changed. success: whether the model gives it the wanted decision.
 3. Distance to the manifold: Gower distance (a mean, from 0 to 1) to the nearest training row, and to the nearest one
    with the wanted decision; the factual itself does not count (`mcce.diagnostics.neighbours`). copy: whether it
@@ -22,14 +22,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce.chain import check_fixed
+from mcce.asking.decision import Decision, resolve_decision
 from mcce.counterfactuals import Counterfactuals
-from mcce.decision import Decision, resolve_decision
 from mcce.diagnostics.neighbours import find_equal, find_nearest
-from mcce.diagnostics.reading import encode_widely
+from mcce.diagnostics.pairs import encode_widely
 from mcce.exceptions import InputError, listing
-from mcce.measures import measure_table
-from mcce.schema import Data, Floats, Kind, Schema, as_frame
+from mcce.generators.chain import check_fixed
+from mcce.selection.measures import measure_table
+from mcce.table import Data, Floats, Kind, Schema, as_frame
 
 WORDS = {
     "L0": "features changed",

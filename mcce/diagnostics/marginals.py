@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mcce.diagnostics.reading import read_pair
-from mcce.schema import Data, Feature, Floats, Kind
+from mcce.diagnostics.pairs import read_pair
+from mcce.table import Data, Feature, Floats, Kind
 
 
 def marginal_distances(real: Data, generated: Data, *, kinds: Mapping[Any, Kind] | None = None) -> pd.DataFrame:

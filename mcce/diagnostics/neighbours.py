@@ -1,6 +1,6 @@
 """How near counterfactuals lie to the training data: nearest neighbours by Gower distance, and copies.
 
-1. The distance is the paper's Gower distance (`mcce.measures`), with the ranges of the training data.
+1. The distance is the paper's Gower distance (`mcce.selection.measures`), with the ranges of the training data.
 2. For each row the nearest training row is searched for exhaustively. Features with the largest differences are added
    first, and a training row is left as soon as its sum exceeds the smallest one so far; so the answer is exact, memory
    does not grow with the product of the two sizes, and most rows cost a few features.
@@ -21,11 +21,11 @@ import numpy.typing as npt
 import pandas as pd
 from numba import njit
 
-from mcce.diagnostics.reading import encode_widely
+from mcce.diagnostics.pairs import encode_widely
 from mcce.exceptions import InputError
-from mcce.measures import MEASURES, scales
 from mcce.rng import hash_rows
-from mcce.schema import Data, Feature, Floats, Kind, Schema, as_frame
+from mcce.selection.measures import MEASURES, scales
+from mcce.table import Data, Feature, Floats, Kind, Schema, as_frame
 from mcce.workers import count_jobs, run_in_threads
 
 Ints = npt.NDArray[np.int64]

@@ -21,12 +21,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from mcce.diagnostics.pairs import check_count, read_pair
 from mcce.diagnostics.propensity import Scores, TreeModel, logit_scores
-from mcce.diagnostics.reading import check_count, read_pair
 from mcce.diagnostics.tables import count_above
 from mcce.exceptions import InputError
 from mcce.rng import derive_key, resolve_seed
-from mcce.schema import Data, Floats, Kind
+from mcce.table import Data, Floats, Kind
 from mcce.workers import count_jobs, run_in_threads
 
 FEWEST_ROWS = 2

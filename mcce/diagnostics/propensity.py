@@ -19,9 +19,9 @@ import numpy.typing as npt
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from mcce.diagnostics.reading import Pair
+from mcce.diagnostics.pairs import Pair
 from mcce.exceptions import InputError
-from mcce.schema import Column, Feature, Floats, Table
+from mcce.table import Column, Feature, Floats, Table
 from mcce.trees import rpart
 
 Ints = npt.NDArray[np.int64]

@@ -1,4 +1,4 @@
-"""The diagnostics of an explainer in one object: tables, words, pictures. `mcce.diagnostics.gathering` makes it."""
+"""The diagnostics of an explainer in one object: tables, words, pictures. `mcce.diagnostics.diagnose` makes it."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from mcce.diagnostics.discriminator import Discriminator
 from mcce.diagnostics.evaluation import WORDS, Evaluation
 from mcce.diagnostics.pmse import PMSE
 from mcce.exceptions import InputError
-from mcce.plots import marginal_plot, overview_plot
+from mcce.report.plots import marginal_plot, overview_plot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from mcce.plots.canvas import Panels
+    from mcce.report.plots.canvas import Panels
 
 PICTURES = ("overview", "marginals", "correlations", "difference", "changes")
 

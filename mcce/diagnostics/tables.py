@@ -28,9 +28,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce.diagnostics.reading import Pair, check_count, read_pair
+from mcce.diagnostics.pairs import Pair, check_count, read_pair
 from mcce.exceptions import InputError
-from mcce.schema import Data, Floats, Kind
+from mcce.table import Data, Floats, Kind
 
 Ints = npt.NDArray[np.int64]
 

@@ -19,10 +19,10 @@ import pandas as pd
 from mcce.diagnostics.candidates import draw_like
 from mcce.diagnostics.correlations import compare_correlations
 from mcce.diagnostics.evaluation import evaluate
+from mcce.diagnostics.pairs import read_pair
 from mcce.diagnostics.propensity import logit_scores
-from mcce.diagnostics.reading import read_pair
 from mcce.exceptions import InputError
-from mcce.schema import Data, as_frame
+from mcce.table import Data, as_frame
 
 Order = str | Sequence[Hashable]
 

@@ -1,6 +1,6 @@
 """mcceR's `explain_mcce` without R: its call, its result and, with the same seeds, its numbers to the bit.
 
-1. `fit_autoregressive`: a tree for each mutable feature (`mcce.trees.rpart`, `mcce.trees.ctree`).
+1. `fit_autoregressive`: a tree for each mutable feature (`mcce.trees.rpart`, `mcce.trees.party.ctree`).
 2. `generate`: K rows for each factual, feature by feature over the whole table, from R's one stream (`RGenerator`).
 3. `process`: measures, ranks and the best rows.
 

@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce.dtypes import is_dated, is_logical
 from mcce.exceptions import InputError, did_you_mean, listing, spell
-from mcce.schema import Column, Feature, Floats, Schema
+from mcce.table import Column, Feature, Floats, Schema
+from mcce.table.dtypes import is_dated, is_logical
 
 DECISION = "decision"  # the column that says whether a row has the wanted decision
 DUMMY = "dummy"  # the constant column that the first tree is grown on where there is nothing else

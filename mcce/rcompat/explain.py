@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mcce.decision import Decision, Interval, resolve_decision
+from mcce.asking.decision import Decision, Interval, resolve_decision
+from mcce.asking.source import is_number, name_of
 from mcce.exceptions import InputError, spell
-from mcce.models import is_number, name_of
 from mcce.rcompat.columns import DECISION, RESULT_COLUMNS, check_count, check_fixed, check_names, check_present
 from mcce.rcompat.fit import FeatureModel, fit_autoregressive
 from mcce.rcompat.generate import generate
 from mcce.rcompat.names import translate
 from mcce.rcompat.process import check_measures, process
 from mcce.rng import RGenerator
-from mcce.schema import Data, as_frame
+from mcce.table import Data, as_frame
 
 Seed = int | np.integer[Any] | RGenerator | None
 

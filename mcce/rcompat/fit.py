@@ -31,9 +31,10 @@ from mcce.rcompat.columns import (
 )
 from mcce.rcompat.names import translate
 from mcce.rng import RGenerator
-from mcce.schema import Column, Feature, Floats, Table
-from mcce.trees import ctree, rpart
-from mcce.trees.ctree import CtreeTree
+from mcce.table import Column, Feature, Floats, Table
+from mcce.trees import rpart
+from mcce.trees.party import ctree
+from mcce.trees.party.ctree import CtreeTree
 from mcce.trees.rpart import RpartTree
 
 Ints = npt.NDArray[np.int32]

@@ -27,7 +27,7 @@ from mcce.rcompat import kernels
 from mcce.rcompat.columns import check_count, check_present, encode_columns
 from mcce.rcompat.fit import FeatureModel
 from mcce.rng import RGenerator
-from mcce.schema import Floats
+from mcce.table import Floats
 from mcce.trees.tree import Tree
 
 Ints = npt.NDArray[np.int64]

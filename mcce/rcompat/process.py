@@ -23,7 +23,7 @@ from mcce.exceptions import InputError, did_you_mean, listing, spell
 from mcce.rcompat import kernels
 from mcce.rcompat.columns import check_count, gower_roles
 from mcce.rcompat.generate import Simulated
-from mcce.schema import Floats
+from mcce.table import Floats
 
 MEASURES = ("validation", "L0", "L1", "L2", "gower")
 

@@ -1,12 +1,12 @@
 """Conditional samplers: one family a file, all behind `ConditionalSampler`."""
 
 from mcce.samplers.base import ConditionalSampler, Within
-from mcce.samplers.cart import CartSampler
 from mcce.samplers.copula import GaussianCopulaSampler
-from mcce.samplers.ctree import CtreeSampler
+from mcce.samplers.donors.cart import CartSampler
+from mcce.samplers.donors.ctree import CtreeSampler
+from mcce.samplers.donors.forest import ForestSampler
+from mcce.samplers.donors.marginal import MarginalSampler
 from mcce.samplers.estimator import EstimatorSampler
-from mcce.samplers.forest import ForestSampler
-from mcce.samplers.marginal import MarginalSampler
 from mcce.samplers.parametric import (
     LogregSampler,
     NormRankSampler,

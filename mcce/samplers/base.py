@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from mcce.exceptions import InputError, NotFittedError, SamplerError, listing
 from mcce.rng import RowStreams
-from mcce.schema import KINDS, Column, Feature, Table
+from mcce.table import KINDS, Column, Feature, Table
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from mcce.exceptions import InputError, SamplerError
 from mcce.rng import RowStreams
 from mcce.samplers.base import Bools, ConditionalSampler, Floats, Ints, Within, check_count
-from mcce.schema import Column, Table
+from mcce.table import Column, Table
 
 Self = TypeVar("Self", bound="EstimatorSampler")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from mcce.exceptions import NotFittedError, SamplerError, listing
 from mcce.samplers import ConditionalSampler
-from mcce.schema import KINDS
+from mcce.table import KINDS
 from mcce.testing.requirements import ConformanceError, check, equal, require
 from mcce.testing.tables import draw, fit, kinds_of, make_problem, trained
 

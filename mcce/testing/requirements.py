@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy import stats
 
 from mcce.samplers import ConditionalSampler
-from mcce.schema import Column, Kind
+from mcce.table import Column, Kind
 
 Floats = npt.NDArray[np.float64]
 Check = Callable[[ConditionalSampler, int], None]

@@ -13,7 +13,7 @@ import pandas as pd
 
 from mcce.rng import RowStreams
 from mcce.samplers import ConditionalSampler, Within
-from mcce.schema import KINDS, Column, Kind, Schema, Table
+from mcce.table import KINDS, Column, Kind, Schema, Table
 
 Floats = npt.NDArray[np.float64]
 

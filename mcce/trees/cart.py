@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from mcce.exceptions import InputError
 from mcce.rng import RowStreams
-from mcce.schema import Column, Table
+from mcce.table import Column, Table
 from mcce.trees import announce_compiling, kernels
 from mcce.trees.ranking import Ranking
 from mcce.trees.tree import Tree

@@ -17,13 +17,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce.dtypes import is_dated
-from mcce.schema import Feature
-from mcce.trees.ctree import CtreeTree
+from mcce.table import Feature
+from mcce.table.dtypes import is_dated
 from mcce.trees.kernels import LEAF
+from mcce.trees.party.ctree import CtreeTree
 from mcce.trees.printing import format_numbers, party_lines, rpart_lines
-from mcce.trees.rpart_kernels import ABSENT
-from mcce.trees.rpart_tree import RpartTree
+from mcce.trees.rpart.kernels import ABSENT
+from mcce.trees.rpart.tree import RpartTree
 from mcce.trees.tree import Floats, Tree
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from mcce.dtypes import is_dated
 from mcce.exceptions import InputError
-from mcce.trees.ctree import CtreeTree
+from mcce.table.dtypes import is_dated
 from mcce.trees.display import FittedTree, Rule, text_of
+from mcce.trees.party.ctree import CtreeTree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mcce.dtypes import is_dated
-from mcce.trees.ctree import CtreeTree
+from mcce.table.dtypes import is_dated
+from mcce.trees.party.ctree import CtreeTree
 from mcce.trees.tree import Floats
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mcce.exceptions import InputError
-from mcce.schema import Feature, Table
+from mcce.table import Feature, Table
 from mcce.trees.kernels import HISTOGRAM, PAIR, SORTED, UNORDERED
 
 MAX_BINS = 1024  # a numeric column with more distinct values is kept sorted

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import mcce
+from mcce.diagnostics.pairs import read_pair
 from mcce.diagnostics.propensity import logit_scores
-from mcce.diagnostics.reading import read_pair
 
 from .reference import CASES, read
 

@@ -51,7 +51,7 @@ def need(r):
 
 @pytest.fixture(scope="session")
 def has_our_lapack(r):
-    """Whether R rounds decompositions as `mcce.trees.svd_kernels` does: with the reference version of LAPACK, 3.11."""
+    """Whether R rounds decompositions as `svd_kernels` does: with the reference version of LAPACK, 3.11."""
     library = r.strings(r.call("evaluate", "La_library()", None))[0]
     return "/lapack/" in library and "3.11" in library
 

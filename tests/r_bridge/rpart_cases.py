@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from r_bridge.frames import to_r
-from tests.trees.rpart_cases import Answer
+from tests.trees.rpart.rpart_cases import Answer
 
 NEW_ROWS = 40
 _KINDS = {  # of columns, and how often each is drawn

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from tests.r_bridge.rpart_cases import FIT, RandomCase, draw_case, fit_with_r
-from tests.trees.rpart_cases import differences, encode, grow
+from tests.trees.rpart.rpart_cases import differences, encode, grow
 
 DATA_SETS = 400
 CHUNKS = 8

@@ -7,7 +7,7 @@ import pytest
 import mcce
 from mcce import MCCEError, SamplerError
 from mcce.rng import RowStreams
-from mcce.schema import Column, Schema
+from mcce.table import Column, Schema
 from mcce.testing import CHECKS
 from r_bridge import PartyCtreeSampler, RBridgeError, RpartSampler, to_r
 from r_bridge.trees import RTree, training_frame

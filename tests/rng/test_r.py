@@ -7,7 +7,7 @@ from scipy import stats
 
 from mcce.exceptions import InputError
 from mcce.rng import RGenerator
-from tests.parity_tables import FOLDER, read_table
+from tests.rcompat.parity_tables import FOLDER, read_table
 
 
 def by_seed(name: str):

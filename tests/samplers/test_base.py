@@ -9,7 +9,7 @@ from mcce import CartSampler, ConditionalSampler, InputError, MarginalSampler, N
 from mcce.rng import RowStreams
 from mcce.samplers import Within
 from mcce.samplers.base import check_count
-from mcce.schema import Schema, Table
+from mcce.table import Schema, Table
 
 
 class Uniform(ConditionalSampler):

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 from mcce import ChainModel, EstimatorSampler, InputError, NotFittedError, SamplerError
 from mcce.rng import RowStreams
 from mcce.samplers import Within
-from mcce.schema import Schema
+from mcce.table import Schema
 from mcce.testing import check_sampler
 
 LEVEL = 1e-4

@@ -10,7 +10,7 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from mcce.exceptions import InputError
-from mcce.schema import Column, Schema
+from mcce.table import Column, Schema
 from mcce.trees.cart import grow, prune
 
 LETTERS = np.array(list("abcdefghijklmnopqrstuvwxyz"))

@@ -12,11 +12,12 @@ import pytest
 
 import mcce
 from mcce.exceptions import InputError
-from mcce.schema import Schema
-from mcce.trees import cart, ctree, rpart
+from mcce.table import Schema
+from mcce.trees import cart, rpart
 from mcce.trees.display import FittedTree
+from mcce.trees.party import ctree
 from mcce.trees.printing import format_numbers
-from tests.trees.ctree_cases import CASES, read_case, read_stored
+from tests.trees.party.ctree_cases import CASES, read_case, read_stored
 
 GROW = {"party": ctree.grow, "rpart": rpart.grow}
 

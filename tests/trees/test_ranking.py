@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcce.exceptions import InputError
-from mcce.schema import Feature, Schema, Table
+from mcce.table import Feature, Schema, Table
 from mcce.trees.kernels import HISTOGRAM, PAIR, SORTED, UNORDERED
 from mcce.trees.ranking import MAX_BINS, MAX_LEVELS, Ranking
 

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from mcce.rng import RowStreams
-from mcce.schema import Schema
+from mcce.table import Schema
 from mcce.trees.cart import grow, prune
 from mcce.trees.tree import Tree
 

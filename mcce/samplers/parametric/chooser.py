@@ -10,7 +10,7 @@ from mcce.samplers.parametric.logistic import LogregSampler, PolrSampler, Polyre
 from mcce.samplers.parametric.norm import NormRankSampler
 from mcce.samplers.parametric.regression import RegressionSampler
 from mcce.samplers.smoothing import Smoothing, check_smoothing
-from mcce.schema import Column, Feature, Table
+from mcce.table import Column, Feature, Table
 
 Chooser = TypeVar("Chooser", bound="ParametricSampler")
 

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mcce.samplers.base import Floats
-from mcce.schema import Table
+from mcce.table import Table
 
 Ints = npt.NDArray[np.int64]
 

@@ -20,7 +20,7 @@ import scipy
 from mcce.rng import RowStreams
 from mcce.samplers.base import Floats, Within
 from mcce.samplers.parametric.regression import RegressionSampler
-from mcce.schema import Column, Table
+from mcce.table import Column, Table
 
 RIDGE = 1e-5
 

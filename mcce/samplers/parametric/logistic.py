@@ -28,7 +28,7 @@ from mcce.samplers.parametric.glm import (
     log_softmax,
 )
 from mcce.samplers.parametric.regression import RegressionSampler
-from mcce.schema import Column, Table
+from mcce.table import Column, Table
 
 
 class _LevelSampler(RegressionSampler):

@@ -18,7 +18,7 @@ from mcce.samplers.smoothing import (
     log_normal_mass,
     truncated_normal,
 )
-from mcce.schema import Column, Feature, Table
+from mcce.table import Column, Feature, Table
 
 Ints = npt.NDArray[np.int64]
 

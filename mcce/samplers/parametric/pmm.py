@@ -12,7 +12,7 @@ from mcce.rng import RowStreams
 from mcce.samplers.base import Bools, Floats, Within, check_count
 from mcce.samplers.parametric.linear import LinearSampler, bounds_of
 from mcce.samplers.smoothing import Smoother, Smoothing, check_smoothing
-from mcce.schema import Column, Table
+from mcce.table import Column, Table
 
 Ints = npt.NDArray[np.intp]
 

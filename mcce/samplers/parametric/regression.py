@@ -18,7 +18,7 @@ from mcce.samplers.base import Bools, ConditionalSampler, Floats, Within
 from mcce.samplers.parametric.design import Design, augmented
 from mcce.samplers.parametric.glm import Cumulative, Multinomial, fit_multinomial, log_softmax
 from mcce.samplers.smoothing import Smoother
-from mcce.schema import Column, Table
+from mcce.table import Column, Table
 
 Self = TypeVar("Self", bound="RegressionSampler")
 

@@ -1,0 +1,115 @@
+"""Reading tables that are to be compared: real with generated rows, counterfactuals with factuals and training rows.
+
+1. The schema is that of the real (or training) table.
+2. A table that others made may hold what the real one does not: fractions in a column of integers, further levels,
+   missing values. The feature is widened to hold them; it keeps its range, so distances do not change.
+3. Both tables become float matrices with the columns of the schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mcce.exceptions import InputError, listing
+from mcce.table import Data, Feature, Floats, Kind, Schema, as_frame
+from mcce.table.dtypes import holds_missing, is_dated
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Real and generated rows as matrices with the same columns."""
+
+    features: tuple[Feature, ...]
+    real: Floats
+    generated: Floats
+
+    @property
+    def names(self) -> list[Any]:
+        """Column labels, in order."""
+        return [f.name for f in self.features]
+
+
+def read_pair(real: Data, generated: Data, kinds: Mapping[Any, Kind] | None = None, fewest: int = 1) -> Pair:
+    """Encode two tables with the same columns, in any order, each of at least `fewest` rows."""
+    left, _ = as_frame(real, "real")
+    right, _ = as_frame(generated, "generated")
+    for frame, name, other, other_name in ((left, "real", right, "generated"), (right, "generated", left, "real")):
+        absent = [column for column in other.columns if column not in frame.columns]
+        if absent:
+            raise InputError(
+                f"{name} lacks the column(s) {listing(absent)} of {other_name}; compare tables with the same columns."
+            )
+        if len(frame) < fewest:
+            raise InputError(f"{name} has {len(frame)} row(s); telling apart needs at least {fewest} of each.")
+    if not len(left.columns):
+        raise InputError("real and generated have no columns; give the features to tell them apart by.")
+    schema = Schema.from_data(left, kinds, "real")
+    features = tuple(widen(f, right[f.name]) for f in schema.features)
+    both = (_encode(features, frame, name) for frame, name in ((left, "real"), (right, "generated")))
+    return Pair(features, *both)
+
+
+def widen(feature: Feature, column: pd.Series[Any]) -> Feature:
+    """Let a feature hold what a column has beyond the training data; its range and level codes stay as they are."""
+    missing = bool(column.isna().any())
+    if feature.levels is not None:
+        known = set(feature.levels)
+        further = [level for level in column.dropna().unique() if level not in known]
+        if not further and (not missing or holds_missing(feature.dtype)):
+            return feature
+        levels: pd.Index[Any] = pd.Index([*feature.levels, *further], dtype=object)
+        dtype: Any = pd.CategoricalDtype(levels) if isinstance(feature.dtype, pd.CategoricalDtype) else np.dtype(object)
+        return replace(feature, levels=levels, dtype=dtype, missing=None)
+    lossless = is_dated(feature.dtype) or (
+        _holds_exactly(feature, column) and (not missing or holds_missing(feature.dtype))
+    )
+    return feature if lossless else replace(feature, dtype=np.dtype(np.float64))
+
+
+def _holds_exactly(feature: Feature, column: pd.Series[Any]) -> bool:
+    try:
+        feature.encode(column, "X")
+    except InputError:
+        return False
+    return True
+
+
+def _encode(features: Sequence[Feature], frame: pd.DataFrame, where: str) -> Floats:
+    matrix = np.empty((len(frame), len(features)), order="F")
+    for j, feature in enumerate(features):
+        matrix[:, j] = feature.encode(frame[feature.name], where)
+    return matrix
+
+
+def encode_widely(schema: Schema, X: Data, where: str) -> tuple[Schema, Floats]:
+    """Encode a table that may hold more than the training data; return the widened schema with it."""
+    frame, _ = as_frame(X, where)
+    absent = [name for name in schema.names if name not in frame.columns]
+    if absent:
+        raise InputError(
+            f"{where} lacks the column(s) {listing(absent)} of the training data; it has {listing(frame.columns)}."
+        )
+    features = [widen(feature, frame[feature.name]) for feature in schema.features]
+    for known, wider in zip(schema.features, features):
+        if known.levels is not None and known.kind == "ordered" and wider.n_levels > known.n_levels:
+            assert wider.levels is not None
+            raise InputError(
+                f"column {known.name!r} of {where} holds the level {wider.levels[-1]!r}, which has no place in the "
+                f"order of the training data's ({listing(known.levels)}); map it to one of them, or drop the row."
+            )
+    array_dtype = schema.array_dtype
+    if array_dtype is not None and any(a.dtype != b.dtype for a, b in zip(schema.features, features)):
+        array_dtype = np.result_type(array_dtype, *(np.asarray([], dtype=f.dtype) for f in features))
+    return Schema(features, array_dtype), _encode(features, frame, where)
+
+
+def check_count(name: str, value: object, least: int = 1) -> int:
+    """Return a whole number of at least `least`; anything else is an error."""
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
+        raise InputError(f"{name} is {value!r}; it must be a whole number of at least {least}.")
+    return int(value)

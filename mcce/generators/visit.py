@@ -1,0 +1,143 @@
+"""In which order the chain visits the mutable features.
+
+"data"         their order in the training table (the paper's choice).
+a list         the order given; it names each mutable feature once.
+"correlation"  most associated first (the paper's proposal in its outlook), greedily:
+               1. Start from the fixed features; without any, from the two features with the strongest association.
+               2. Visit next the feature with the strongest association to any feature fixed or visited so far.
+               3. On ties the earlier column goes first.
+
+Associations lie in [0, 1] for any pair of kinds: the absolute Spearman correlation for two numeric or ordered columns,
+Cramer's V for two categorical ones, and the correlation ratio (of the ranks) for one of each. A missing value counts
+as a level of its own; rows with a missing number are left out of that number's pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from mcce.exceptions import InputError, did_you_mean, listing
+from mcce.table import Table
+
+Floats = npt.NDArray[np.float64]
+VisitSequence = str | Sequence[Hashable]
+
+
+def make_visit_sequence(
+    visit_sequence: VisitSequence, table: Table, fixed: Sequence[Hashable]
+) -> tuple[list[Any], pd.DataFrame | None]:
+    """Return the mutable features in visiting order and, for correlation order, the associations that led to it."""
+    mutable = [name for name in table.names if name not in fixed]
+    if isinstance(visit_sequence, str):
+        if visit_sequence == "data":
+            return mutable, None
+        if visit_sequence == "correlation":
+            associations = association_matrix(table)
+            return _greedy(associations, list(fixed), mutable), associations
+        raise InputError(
+            f"visit_sequence is {visit_sequence!r}; allowed: 'data', 'correlation', or a list of the mutable features."
+        )
+    if not isinstance(visit_sequence, Iterable):
+        raise InputError(
+            f"visit_sequence is {visit_sequence!r}; allowed: 'data', 'correlation', or a list of the mutable features."
+        )
+    order = list(visit_sequence)
+    for name in order:
+        if name in fixed:
+            raise InputError(f"visit_sequence names {name!r}, which is fixed; it lists mutable features only.")
+        if name not in mutable:
+            raise InputError(
+                f"visit_sequence names {name!r}, which is not a column of X; {did_you_mean(name, mutable)}"
+            )
+    twice = [name for name in dict.fromkeys(order) if order.count(name) > 1]
+    absent = [name for name in mutable if name not in order]
+    if twice or absent:
+        raise InputError(
+            f"visit_sequence must name each mutable feature once; more than once: {listing(twice)}; "
+            f"left out: {listing(absent)}."
+        )
+    return order, None
+
+
+def association_matrix(table: Table) -> pd.DataFrame:
+    """Return the association of every pair of columns, in [0, 1]."""
+    p = len(table.features)
+    values = np.eye(p)
+    codes = [_levels(table, j) if table.features[j].kind == "categorical" else None for j in range(p)]
+    for i in range(p):
+        for j in range(i + 1, p):
+            values[i, j] = values[j, i] = _association(table.matrix[:, i], codes[i], table.matrix[:, j], codes[j])
+    return pd.DataFrame(values, index=table.names, columns=table.names)
+
+
+def _levels(table: Table, j: int) -> npt.NDArray[np.intp]:
+    """Level codes with missing as one more level, renumbered to those present."""
+    column = table.matrix[:, j]
+    codes = np.where(np.isnan(column), table.features[j].n_levels, column).astype(np.intp)
+    renumbered: npt.NDArray[np.intp] = np.unique(codes, return_inverse=True)[1]
+    return renumbered
+
+
+def _association(x: Floats, x_codes: Any, y: Floats, y_codes: Any) -> float:
+    if x_codes is not None and y_codes is not None:
+        return _cramers_v(x_codes, y_codes)
+    if x_codes is not None:
+        return _correlation_ratio(x_codes, y)
+    if y_codes is not None:
+        return _correlation_ratio(y_codes, x)
+    known = ~(np.isnan(x) | np.isnan(y))
+    if known.sum() < 2:
+        return 0.0
+    a, b = _ranks(x[known]), _ranks(y[known])
+    a, b = a - a.mean(), b - b.mean()
+    scale = np.sqrt((a @ a) * (b @ b))
+    return min(1.0, abs(float(a @ b / scale))) if scale > 0 else 0.0
+
+
+def _ranks(values: Floats) -> Floats:
+    """Average ranks."""
+    return np.asarray(pd.Series(values).rank(), dtype=np.float64)
+
+
+def _cramers_v(a: npt.NDArray[np.intp], b: npt.NDArray[np.intp]) -> float:
+    rows, columns = int(a.max()) + 1, int(b.max()) + 1
+    if min(rows, columns) < 2:
+        return 0.0
+    table = np.bincount(a * columns + b, minlength=rows * columns).reshape(rows, columns)
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / a.size
+    chi_square = ((table - expected) ** 2 / expected).sum()
+    return float(min(1.0, np.sqrt(chi_square / (a.size * (min(rows, columns) - 1)))))
+
+
+def _correlation_ratio(codes: npt.NDArray[np.intp], y: Floats) -> float:
+    known = ~np.isnan(y)
+    if known.sum() < 2:
+        return 0.0
+    ranks = _ranks(y[known])
+    ranks = ranks - ranks.mean()
+    total = ranks @ ranks
+    if total == 0:
+        return 0.0
+    sums = np.bincount(codes[known], weights=ranks)
+    counts = np.maximum(np.bincount(codes[known]), 1)
+    return float(min(1.0, np.sqrt((sums**2 / counts).sum() / total)))
+
+
+def _greedy(associations: pd.DataFrame, fixed: list[Any], mutable: list[Any]) -> list[Any]:
+    order: list[Any] = []
+    waiting = list(mutable)
+    if not fixed and len(waiting) > 1:
+        among = associations.to_numpy().copy()
+        np.fill_diagonal(among, -1.0)
+        order = [mutable[np.unravel_index(int(among.argmax()), among.shape)[0]]]
+        waiting.remove(order[0])
+    while waiting:
+        seen = fixed + order
+        nearest = associations.loc[waiting, seen].to_numpy().max(axis=1, initial=0.0)
+        order.append(waiting.pop(int(nearest.argmax())))
+    return order

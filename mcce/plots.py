@@ -1,0 +1,31 @@
+"""The pictures of the package under their public name; see `mcce.report.plots`."""
+
+from mcce.report.plots import (
+    change_plot,
+    changes_plot,
+    correlation_plot,
+    fold,
+    is_same,
+    marginal_plot,
+    overview_plot,
+    position,
+    runtime_plot,
+    samples_plot,
+    value_pair,
+    value_text,
+)
+
+__all__ = [
+    "change_plot",
+    "changes_plot",
+    "correlation_plot",
+    "fold",
+    "is_same",
+    "marginal_plot",
+    "overview_plot",
+    "position",
+    "runtime_plot",
+    "samples_plot",
+    "value_pair",
+    "value_text",
+]

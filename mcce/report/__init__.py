@@ -1,0 +1,1 @@
+"""Results for people: words, changed cells, pages and pictures."""

@@ -1,0 +1,61 @@
+"""What changes between two columns: which cells, in which direction, and what is typical of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from mcce.report.plots import value_text
+from mcce.table.dtypes import is_dated
+
+
+def differs(before: pd.Series[Any], after: pd.Series[Any]) -> NDArray[np.bool_]:
+    """Return which cells differ: not equal, or missing on one side only."""
+    old, new = (s.astype(object) if isinstance(s.dtype, pd.CategoricalDtype) else s for s in (before, after))
+    old_missing, new_missing = old.isna().to_numpy(), new.isna().to_numpy()
+    differs: NDArray[np.bool_] = old_missing != new_missing
+    present = ~(old_missing | new_missing)
+    differs[present] = (old[present] != new[present]).to_numpy(dtype=bool)
+    return differs
+
+
+def directions(before: pd.Series[Any], after: pd.Series[Any], changed: NDArray[np.bool_]) -> NDArray[np.int8]:
+    """Return 1 where an ordered value rises, -1 where it falls, 0 where there is no order or a value is missing."""
+    old, new = before.reset_index(drop=True), after.reset_index(drop=True)
+    step = np.zeros(len(old), dtype=np.int8)
+    if isinstance(old.dtype, pd.CategoricalDtype):
+        if not old.dtype.ordered:
+            return step
+        codes = {level: code for code, level in enumerate(old.dtype.categories)}
+        old, new = old.astype(object).map(codes), new.astype(object).map(codes)
+    elif not _has_order(old):
+        return step
+    known = changed & ~(old.isna() | new.isna()).to_numpy(dtype=bool)
+    step[known] = np.where((new[known] > old[known]).to_numpy(dtype=bool), 1, -1)
+    return step
+
+
+def _has_order(column: pd.Series[Any]) -> bool:
+    types = pd.api.types
+    is_number = types.is_numeric_dtype(column.dtype) and not types.is_bool_dtype(column.dtype)
+    return is_number or is_dated(column.dtype)
+
+
+def typical_change(before: pd.Series[Any], after: pd.Series[Any]) -> str:
+    """Return the median step of numbers, the most frequent new value of anything else, in words."""
+    if not len(after):
+        return ""
+    old, new = before.reset_index(drop=True), after.reset_index(drop=True)
+    types = pd.api.types
+    if types.is_numeric_dtype(new.dtype) and not types.is_bool_dtype(new.dtype):
+        step = (new.astype("Float64") - old.astype("Float64")).dropna()
+        return f"median {'+' if step.median() > 0 else ''}{value_text(float(step.median()), 3)}" if len(step) else ""
+    if _has_order(new) and not isinstance(new.dtype, pd.PeriodDtype):
+        steps = pd.to_timedelta((new - old).dropna())
+        days = steps.dt.total_seconds().median() / 86_400
+        return "" if pd.isna(days) else f"median {'+' if days > 0 else ''}{value_text(float(days), 3)} days"
+    counts = new.astype(object).map(value_text).value_counts()
+    return f"mostly to {counts.index[0]}" if len(counts) > 1 else f"to {counts.index[0]}"

@@ -1,0 +1,28 @@
+"""Pictures of counterfactuals, of generated rows beside real ones, and of measurements.
+
+Every function draws with matplotlib and returns its Axes (several: an array of them); the figure is neither shown nor
+closed. `ax=` draws on given axes. Without it the size of a new figure follows what is drawn.
+"""
+
+from mcce.report.plots.change import change_plot, position
+from mcce.report.plots.correlations import correlation_plot
+from mcce.report.plots.curves import runtime_plot, samples_plot
+from mcce.report.plots.many import changes_plot
+from mcce.report.plots.marginals import marginal_plot
+from mcce.report.plots.overview import overview_plot
+from mcce.report.words import fold, is_same, value_pair, value_text
+
+__all__ = [
+    "change_plot",
+    "changes_plot",
+    "correlation_plot",
+    "fold",
+    "is_same",
+    "marginal_plot",
+    "overview_plot",
+    "position",
+    "runtime_plot",
+    "samples_plot",
+    "value_pair",
+    "value_text",
+]

@@ -1,0 +1,227 @@
+"""The picture of one counterfactual: a row for each feature that changes.
+
+1. a number is placed within its training range, 0 the lowest and 1 the highest value seen, and an arrow runs
+   from the old to the new position, the raw values at its ends;
+2. anything else (category, truth value, ordered level, missing value) is written out, old to new;
+3. the features that stay are named below, so that the whole explanation can be read off one picture.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from mcce.report.plots.canvas import FONT, SMALL, letters_that_fit, settle
+from mcce.report.words import fold, is_same, value_pair
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+NAME_WIDTH, NUMBER_WIDTH, LEVEL_WIDTH = 24, 13, 26
+NARROW = 5.0  # inches; on less, names are folded more
+MARGIN, MOST_MARGIN = 0.34, 0.9  # room left and right of the training range, for the values at the arrow's ends
+VALUE = 0.95  # inches that the longest value may take
+
+
+def position(value: Any, low: Any, high: Any) -> float:
+    """Return where a number or date lies in the training range: 0 lowest, 1 highest.
+
+    A value outside the range is drawn just outside it; a range of one value puts everything in the middle.
+    """
+    if isinstance(value, pd.Period):
+        value, low, high = (t.ordinal for t in (value, low, high))
+    elif isinstance(value, date):
+        value, low, high = (float(pd.Timestamp(t).value) for t in (value, low, high))
+    elif isinstance(value, pd.Timedelta):
+        value, low, high = (float(pd.Timedelta(t).value) for t in (value, low, high))
+    width = float(high) - float(low)
+    if not width > 0:
+        return 0.5
+    return min(max((float(value) - float(low)) / width, -0.04), 1.04)
+
+
+def change_plot(
+    factual: pd.Series[Any],
+    counterfactual: pd.Series[Any],
+    *,
+    kinds: Mapping[str, str],
+    ranges: Mapping[str, tuple[Any, Any]],
+    fixed: Sequence[str] = (),
+    predictions: tuple[Any, Any] | None = None,
+    decision: str = "prediction",
+    name: object = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw what changes between a factual and its counterfactual.
+
+    Parameters
+    ----------
+    factual, counterfactual : Series
+        The two rows, indexed by feature.
+    kinds : mapping
+        Feature to "numeric", "categorical" or "ordered".
+    ranges : mapping
+        Numeric feature to the lowest and highest value of the training table; dates as `Timestamp`.
+        A numeric feature without a range is written out like a category.
+    fixed : sequence of str
+        The features that may not change; marked in the list of unchanged ones.
+    predictions : pair, optional
+        The model's prediction before and after.
+    decision : str
+        What the prediction is measured against, for the subtitle.
+    name : object, optional
+        What to call the factual in the title; its `name` by default.
+    ax : Axes, optional
+        Where to draw; by default a new figure whose height fits the number of rows.
+
+    Returns
+    -------
+    Axes
+        The axes drawn on. The figure is neither shown nor closed.
+    """
+    changed = [f for f in counterfactual.index if not is_same(factual[f], counterfactual[f])]
+    same = [f"{f} (fixed)" if f in fixed else str(f) for f in counterfactual.index if f not in changed]
+    if ax is None:
+        ax = _new_axes(len(changed), len(", ".join(same)))
+    in_range = [f for f in changed if _has_position(f, kinds, ranges, factual[f], counterfactual[f])]
+    _dress(ax, changed, bool(in_range))
+    for row, feature in enumerate(changed):
+        before, after = factual[feature], counterfactual[feature]
+        if feature in in_range:
+            low, high = ranges[feature]
+            _draw_arrow(ax, row, before, after, (position(before, low, high), position(after, low, high)))
+        else:
+            _draw_words(ax, row, before, after)
+    if not changed:
+        ax.text(0.5, 0, "nothing changes", ha="center", va="center", fontsize=FONT)
+    _write_unchanged(ax, same)
+    _write_title(ax, factual.name if name is None else name, predictions, decision)
+    return ax
+
+
+def _has_position(feature: str, kinds: Mapping[str, str], ranges: Mapping[str, tuple[Any, Any]], *values: Any) -> bool:
+    known = kinds.get(feature) == "numeric" and feature in ranges
+    return known and not any(pd.isna(v) for v in (*values, *ranges[feature]))
+
+
+def _new_axes(n_changed: int, n_letters: int) -> Axes:
+    import matplotlib.pyplot as plt
+
+    height = 1.45 + 0.45 * max(n_changed, 1) + 0.155 * (n_letters / 70)
+    axes: Axes = plt.subplots(figsize=(8, height), layout="constrained")[1]
+    return axes
+
+
+def _draw_arrow(ax: Axes, row: int, before: Any, after: Any, ends: tuple[float, float]) -> None:
+    """Draw an arrow within the training range; each value stands on the outer side of its end."""
+    from matplotlib import rcParams
+
+    ink = rcParams["text.color"]
+    ax.plot([0, 1], [row, row], color=ink, alpha=0.2, linewidth=1, zorder=1, solid_capstyle="butt")
+    ax.plot(ends[0], row, "o", markersize=6, markerfacecolor="none", markeredgecolor=ink, zorder=3)
+    ax.plot(ends[1], row, "o", markersize=6, color=ink, zorder=3)
+    _arrow(ax, row, *ends)
+    old, new = (fold(text, NUMBER_WIDTH) for text in value_pair(before, after))
+    outward = 1 if after >= before else -1
+    for text, x, side, weight in ((old, ends[0], -outward, "normal"), (new, ends[1], outward, "bold")):
+        ax.annotate(
+            text,
+            (x, row),
+            xytext=(7 * side, 0),
+            textcoords="offset points",
+            ha="left" if side > 0 else "right",
+            va="center",
+            fontsize=FONT,
+            fontweight=weight,
+            parse_math=False,
+            bbox={"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 1},
+        )
+
+
+def _draw_words(ax: Axes, row: int, before: Any, after: Any) -> None:
+    """Write old and new value on the two sides of a short arrow in the middle."""
+    texts = value_pair(before, after)
+    old, new = (fold(t, min(LEVEL_WIDTH, letters_that_fit(ax, t, 1.12 * FONT, 0.42))) for t in texts)
+    style: dict[str, Any] = {"va": "center", "fontsize": FONT, "parse_math": False}
+    gap = _points(ax, 15)
+    ax.text(0.5 - gap, row, old, ha="right", **style)
+    ax.text(0.5 + gap, row, new, ha="left", fontweight="bold", **style)
+    _arrow(ax, row, 0.5 - 0.7 * gap, 0.5 + 0.7 * gap)
+
+
+def _arrow(ax: Axes, row: int, start: float, end: float) -> None:
+    if abs(end - start) < _points(ax, 14):  # the head of an arrow is longer than that
+        return
+    from matplotlib import rcParams
+
+    line = {
+        "arrowstyle": "-|>",
+        "color": rcParams["text.color"],
+        "linewidth": 1.4,
+        "shrinkA": 3,
+        "shrinkB": 3,
+    }
+    ax.annotate("", (end, row), xytext=(start, row), arrowprops=line, zorder=2)
+
+
+def _dress(ax: Axes, changed: Sequence[str], has_scale: bool) -> None:
+    """Name the rows, mark the ends of the training range, take away what says nothing; then make room for values."""
+    ax.set_ylim(max(len(changed), 1) - 0.5, -0.5)
+    narrow = _inches(ax) < NARROW
+    names = [fold(str(f), NAME_WIDTH // 2 if narrow else NAME_WIDTH, 3 if narrow else 2) for f in changed]
+    ax.set_yticks(range(len(changed)), names, fontsize=FONT, parse_math=False)
+    ends = ["lowest\nin training", "highest\nin training"] if has_scale else []
+    ax.set_xticks([0, 1] if has_scale else [], ends, fontsize=SMALL, alpha=0.75)
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    if has_scale:
+        ax.grid(axis="x", alpha=0.35, linewidth=0.8, linestyle=":")
+    ax.set_axisbelow(True)
+    settle(ax)
+    margin = min(max(VALUE / max(_inches(ax) - 2 * VALUE, 0.1), MARGIN), MOST_MARGIN)
+    ax.set_xlim(-margin, 1 + margin)
+
+
+def _inches(ax: Axes) -> float:
+    return ax.get_window_extent().width / ax.figure.dpi
+
+
+def _points(ax: Axes, n: float) -> float:
+    """Return the width of n points in the units of the x axis."""
+    low, high = ax.get_xlim()
+    return n / 72 / _inches(ax) * (high - low)
+
+
+def _write_unchanged(ax: Axes, same: Sequence[str]) -> None:
+    if same:
+        short = [fold(name, 34, 1).replace(" ", "\u00a0") for name in same]
+        text = "Unchanged: " + ", ".join(short)
+        lines = textwrap.wrap(text, letters_that_fit(ax, text, SMALL), break_on_hyphens=False)
+        ax.set_xlabel("\n".join(lines), loc="left", fontsize=SMALL, labelpad=8, alpha=0.75, parse_math=False)
+        ax.xaxis.label.set_multialignment("left")
+
+
+def _write_title(ax: Axes, name: object, predictions: tuple[Any, Any] | None, decision: str) -> None:
+    subtitle = ""
+    if predictions is not None:
+        old, new = value_pair(*predictions, digits=3)
+        subtitle = f"{decision}: {new} instead of {old}"
+        subtitle = fold(subtitle, letters_that_fit(ax, subtitle, FONT), lines=3)
+        ax.annotate(
+            subtitle,
+            (0, 1),
+            xytext=(0, 6),
+            xycoords="axes fraction",
+            textcoords="offset points",
+            va="bottom",
+            fontsize=FONT,
+            parse_math=False,
+        )
+    title = "What would have changed the decision" + ("" if name is None else f" for {name}")
+    title = fold(title, letters_that_fit(ax, title, 13), lines=3 if _inches(ax) < NARROW else 2)
+    pad = 8 + 1.4 * FONT * (subtitle.count("\n") + 1) * bool(subtitle)
+    ax.set_title(title, loc="left", fontsize=11, fontweight="bold", pad=pad, parse_math=False)

@@ -1,0 +1,214 @@
+"""Measurements against a setting: quality against K; run time against p, K, n_train and n_test.
+
+1. `samples_plot`: L0 and distance against the number of draws K, on a logarithmic axis; one line for each method.
+   (Paper, Experiment 2.)
+2. `runtime_plot`: seconds of each step against each of the quantities that vary, the others held, on two logarithmic
+   axes, where a power of the quantity is a straight line. The legend has the fitted power. (Paper, Experiment 4.)
+
+Lines differ in marker and dash, so they can be told apart without colour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from mcce.exceptions import InputError, did_you_mean, listing
+from mcce.report.plots.canvas import DARK, FONT, SMALL, as_array, ink, new_panels
+from mcce.report.words import fold, value_text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from mcce.report.plots.canvas import Panels
+
+QUANTITIES = {
+    "p": "features, p",
+    "K": "draws for each factual, K",
+    "n_train": "training rows",
+    "n_test": "factuals",
+}
+STEPS = ("fit", "generate", "select", "total")
+MEASURES = {
+    "L0": "features changed, L0",
+    "L1": "Gower distance, summed (L1)",
+    "gower": "Gower distance",
+    "distance": "Gower distance to the training rows",
+}
+STYLES = (
+    ("o", "-"),
+    ("s", "--"),
+    ("^", ":"),
+    ("D", "-."),
+    ("v", (0, (5, 1))),
+    ("P", (0, (1, 1))),
+    ("X", (0, (3, 1, 1, 1))),
+)
+
+
+def samples_plot(
+    results: pd.DataFrame,
+    *,
+    measures: Sequence[str] = ("L0", "L1"),
+    group: str | None = None,
+    axes: Sequence[Axes] | None = None,
+) -> Panels:
+    """Draw L0 and distance against the number of draws K.
+
+    Parameters
+    ----------
+    results : DataFrame
+        A column `K` and one for each measure: means, as `Evaluation.to_frame` has them. Several rows with one K are
+        averaged.
+    measures : sequence of str
+        The columns to draw, a panel each.
+    group : str, optional
+        Column that names the lines, such as a method or a data set.
+    axes : sequence of Axes, optional
+        Where to draw, one for each measure.
+
+    Returns
+    -------
+    array of Axes
+        One for each measure.
+    """
+    _check_columns(results, ["K", *measures, *([group] if group else [])])
+    panels = _panels(axes, len(measures))
+    for ax, measure in zip(panels, measures):
+        for k, (name, rows) in enumerate(results.groupby(group, sort=False) if group else [("", results)]):
+            line = rows.groupby("K")[measure].mean()
+            _draw_line(ax, line, str(name), k)
+        _as_logarithm(ax, results["K"])
+        ax.set_ylim(bottom=0)
+        _dress(ax, QUANTITIES["K"], MEASURES.get(measure, measure), bool(group))
+        ax.set_title(f"{measure} against K", loc="left", fontsize=FONT, fontweight="bold", parse_math=False)
+    return as_array(panels)
+
+
+def runtime_plot(
+    times: pd.DataFrame,
+    *,
+    against: Sequence[str] | str | None = None,
+    steps: Sequence[str] | None = None,
+    axes: Sequence[Axes] | None = None,
+) -> Panels:
+    """Draw seconds of each step against p, K, n_train and n_test.
+
+    Parameters
+    ----------
+    times : DataFrame
+        Columns among p, K, n_train, n_test, and the seconds of each step: fit, generate, select, total (or
+        seconds_fit, ...). Repeated settings are averaged.
+    against : str or sequence of str, optional
+        The quantities to draw, a panel each; by default all that vary.
+    steps : sequence of str, optional
+        The steps to draw; by default those there are.
+    axes : sequence of Axes, optional
+        Where to draw, one for each quantity.
+
+    Returns
+    -------
+    array of Axes
+        One for each quantity.
+    """
+    times = times.rename(columns={f"seconds_{step}": step for step in STEPS if step not in times})
+    present = [name for name in QUANTITIES if name in times]
+    if against is None:
+        chosen = [name for name in present if times[name].min() < times[name].max()]
+        if not chosen:
+            raise InputError(f"none of {listing(QUANTITIES)} varies in times; measure at two or more values of one.")
+    else:
+        chosen = [against] if isinstance(against, str) else list(against)
+    drawn = list(steps) if steps is not None else [step for step in STEPS if step in times]
+    _check_columns(times, [*chosen, *drawn])
+    if not drawn:
+        raise InputError(f"times has no column of seconds; it needs some of {listing(STEPS)}.")
+    from matplotlib.ticker import NullFormatter
+
+    panels = _panels(axes, len(chosen))
+    for ax, quantity in zip(panels, chosen):
+        rows, rest = _vary_one(times, quantity, [name for name in present if name != quantity])
+        for k, step in enumerate(drawn):
+            line = rows.groupby(quantity)[step].mean()
+            line = line[line > 0]
+            power = np.polyfit(np.log(line.index.to_numpy(float)), np.log(line), 1)[0] if len(line) > 1 else np.nan
+            label = step if np.isnan(power) else f"{step}: power {power:.2f}"
+            _draw_line(ax, line, label, k)
+        _as_logarithm(ax, rows[quantity])
+        ax.set_yscale("log")
+        ax.yaxis.set_minor_formatter(NullFormatter())
+        _dress(ax, QUANTITIES.get(quantity, quantity), "seconds", True)
+        held = ", ".join(f"{name} = {value_text(value)}" for name, value in rest.items())
+        ax.set_title(
+            f"Run time against {quantity}", loc="left", fontsize=FONT, fontweight="bold", pad=18 if held else 6
+        )
+        ax.annotate(
+            held, (0, 1), xytext=(0, 5), xycoords="axes fraction", textcoords="offset points", fontsize=SMALL - 0.5
+        )
+    return as_array(panels)
+
+
+def _vary_one(times: pd.DataFrame, quantity: str, others: list[str]) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Return the rows with those values of the other quantities for which this one was varied most, and these."""
+    if not others:
+        return times, {}
+    varied = times.groupby(others)[quantity].nunique()
+    best: Any = varied.index[int(np.argmax(varied.to_numpy()))]
+    values = dict(zip(others, best if isinstance(best, tuple) else (best,)))
+    return times[(times[others] == pd.Series(values)).all(axis=1)], values
+
+
+def _panels(axes: Sequence[Axes] | None, n: int) -> list[Axes]:
+    if axes is None:
+        return new_panels(n, min(n, 2), 4.6, 3.3)[1]
+    given = list(np.atleast_1d(np.asarray(axes, dtype=object)))
+    if len(given) != n:
+        raise InputError(f"axes has {len(given)} axes for {n} panels; give one for each.")
+    return given
+
+
+def _draw_line(ax: Axes, line: pd.Series[Any], label: str, k: int) -> None:
+    marker, dash = STYLES[k % len(STYLES)]
+    ax.plot(
+        line.index.to_numpy(float),
+        line.to_numpy(float),
+        marker=marker,
+        linestyle=dash,
+        color=(DARK, ink())[k % 2],
+        markersize=4.5,
+        linewidth=1.3,
+        markerfacecolor="none" if k % 2 else DARK,
+        label=fold(label, 30, 1),
+    )
+
+
+def _as_logarithm(ax: Axes, values: pd.Series[Any]) -> None:
+    """Set a logarithmic x axis, with ticks at the values themselves where they span less than two decades."""
+    from matplotlib.ticker import NullFormatter
+
+    ax.set_xscale("log")
+    ax.xaxis.set_minor_formatter(NullFormatter())
+    distinct = np.unique(values.to_numpy(dtype=np.float64))
+    if distinct[-1] < 100 * distinct[0] and distinct.size <= 8:
+        ax.set_xticks(distinct, [value_text(float(v)) for v in distinct])
+    else:
+        ax.xaxis.set_major_formatter(lambda value, _: value_text(float(value)))
+
+
+def _dress(ax: Axes, x: str, y: str, legend: bool) -> None:
+    ax.set_xlabel(x, fontsize=SMALL)
+    ax.set_ylabel(y, fontsize=SMALL)
+    ax.tick_params(labelsize=SMALL)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(alpha=0.3, linewidth=0.6)
+    if legend:
+        ax.legend(fontsize=SMALL - 0.5, frameon=False)
+
+
+def _check_columns(frame: pd.DataFrame, names: list[str]) -> None:
+    for name in names:
+        if name not in frame.columns:
+            raise InputError(f"the table has no column {name!r}; {did_you_mean(name, frame.columns)}")

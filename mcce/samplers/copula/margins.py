@@ -1,0 +1,259 @@
+"""Margins of the Gaussian copula: what an observed value says of its latent standard normal variables.
+
+1. A column that has an order (numbers, ordered levels, two levels) is a cut standard normal Z: the value v is seen
+   when Phi(Z) lies between the shares F(v-) and F(v) of training rows below v and up to v. A value that few rows have
+   (a continuous one) is taken as the point Z = Phi^-1((F(v-) + F(v)) / 2), its normal score; a level, or a value that
+   more than 0.5% of the rows share, as the whole interval.
+2. A column of three or more unordered levels is the argmax of as many utilities U_k = a_k + e_k, with e ~ N(0, I); the
+   offsets a solve P(argmax U = k) = share of level k.
+3. Levels without an order are numbered by their frequency (ties by their first row), never by their codes: relabelling
+   them changes nothing.
+
+With W(u) = prod_m Phi(u - a_m), G_k = phi(u - a_k) / Phi(u - a_k):
+
+    P_k = integral of G_k W du,     J_kl = dP_k / da_l = -integral of G_k G_l W du  (k != l),  rows of J sum to 0,
+
+and by Stein's lemma E[e_l 1{level k}] = J_kl. The integrals are sums over an even grid (spectrally accurate).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy
+
+from mcce.samplers.copula.choice import CDF, choose_rows
+from mcce.table import Column
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+ATOM_SHARE = 0.005
+_FINE_GRID = np.arange(-8.0, 8.01, 0.125)
+_KNOTS, _KERNELS = 256, 2048
+
+
+@dataclass(frozen=True)
+class Margin:
+    """A column with one latent variable (none if it is constant).
+
+    Attributes
+    ----------
+    values : the distinct training values, in latent order
+    shares : shares of the rows below each value, and 1 at the end
+    atoms : whether a value stands for an interval of the latent variable, not for a point
+    ordered : whether `values` is sorted; else two levels in the order of their frequency
+    n_rows : number of training rows
+    """
+
+    values: Floats
+    shares: Floats
+    atoms: npt.NDArray[np.bool_]
+    ordered: bool
+    n_rows: int
+
+    @classmethod
+    def from_column(cls, column: Column) -> Margin:
+        """Read the margin of a column; an unordered one has at most two levels."""
+        ordered = column.feature.kind != "categorical"
+        if ordered:
+            values, counts = np.unique(column.values, return_counts=True)
+        else:
+            values, counts = by_frequency(column.values)
+        n = column.values.size
+        atoms = np.full(values.size, True)
+        if column.feature.is_numeric:
+            atoms = counts > max(1.0, ATOM_SHARE * n)
+        return cls(values, np.concatenate([[0.0], np.cumsum(counts) / n]), atoms, ordered, n)
+
+    @property
+    def n_latents(self) -> int:
+        """Number of latent variables."""
+        return int(self.values.size > 1)
+
+    @property
+    def cuts(self) -> Floats:
+        """Thresholds of the latent variable: -inf, those between neighbouring values, inf."""
+        return _quantile(self.shares)
+
+    def position(self, values: Floats) -> Ints:
+        """Return the position of each value among the training values; -1 if it is none of them."""
+        if self.ordered:
+            at = np.minimum(np.searchsorted(self.values, values), self.values.size - 1)
+            return np.where(self.values[at] == values, at, -1)
+        matches = values[:, None] == self.values
+        return np.where(matches.any(axis=1), matches.argmax(axis=1), -1)
+
+    def bounds(self, values: Floats) -> tuple[Floats, Floats]:
+        """Return the interval of the latent variable that each value stands for; equal ends for a point.
+
+        A number or an ordered level that was not in the training data stands for the threshold at its place, an
+        unordered one for the whole line.
+        """
+        if self.ordered:
+            after = np.searchsorted(self.values, values)
+            found = self.values[np.minimum(after, self.values.size - 1)] == values
+            at = np.where(found, after, -1)
+            below, upto = self.shares[after], self.shares[after + found]
+        else:
+            at = self.position(values)
+            below = np.where(at < 0, 0.0, self.shares[at])
+            upto = np.where(at < 0, 1.0, self.shares[at + 1])
+        margin = 0.5 / self.n_rows
+        point = _quantile(np.clip((below + upto) / 2, margin, 1 - margin))
+        is_point = np.where(at < 0, self.ordered, ~self.atoms[at])
+        return np.where(is_point, point, _quantile(below)), np.where(is_point, point, _quantile(upto))
+
+    def positions_of(self, latent: Floats) -> Ints:
+        """Return the position of the value that each latent number stands for."""
+        found: Ints = np.searchsorted(self.shares[1:-1], scipy.special.ndtr(latent), side="right")
+        return found
+
+    def values_of(self, latents: Floats) -> Floats:
+        """Return the value that each row of latent numbers (one, or none) stands for."""
+        if self.n_latents == 0:
+            return np.full(len(latents), self.values[0])
+        return self.values[self.positions_of(latents[:, 0])]
+
+    def get_state(self) -> dict[str, Any]:
+        """Return the fields by name."""
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class Utilities:
+    """A column of three or more unordered levels: one latent utility for each.
+
+    Attributes
+    ----------
+    values : codes of the observed levels, by frequency
+    shares : their shares of the rows
+    offsets : a, solving P(argmax(a + e) = k) = shares[k]
+    jacobian : J, derivatives of these probabilities
+    """
+
+    values: Floats
+    shares: Floats
+    offsets: Floats
+    jacobian: Floats
+
+    @classmethod
+    def from_column(cls, column: Column) -> Utilities:
+        """Solve for the offsets by Newton's method, with steps of at most 1."""
+        values, counts = by_frequency(column.values)
+        shares = counts / column.values.size
+        offsets = 0.8 * np.log(shares)
+        for _ in range(100):
+            found, jacobian = _choices(offsets)
+            step = np.linalg.solve(jacobian + 1.0 / shares.size, shares - found)
+            offsets += step / max(1.0, float(np.abs(step).max()))
+            if np.abs(step).max() < 1e-10:
+                break
+        offsets -= offsets.mean()
+        return cls(values, shares, offsets, _choices(offsets)[1])
+
+    @property
+    def n_latents(self) -> int:
+        """Number of latent variables."""
+        return self.values.size
+
+    def position(self, values: Floats) -> Ints:
+        """Return the position of each level among the observed ones; -1 if it is none of them."""
+        matches = values[:, None] == self.values
+        return np.where(matches.any(axis=1), matches.argmax(axis=1), -1)
+
+    def values_of(self, latents: Floats) -> Floats:
+        """Return the level that each row of noise stands for."""
+        return np.asarray(self.values[(latents + self.offsets).argmax(axis=1)])
+
+    def get_state(self) -> dict[str, Any]:
+        """Return the fields by name."""
+        return dict(vars(self))
+
+
+def read_margin(column: Column) -> Margin | Utilities:
+    """Return the margin that the column's kind asks for."""
+    if column.feature.kind == "categorical" and np.unique(column.values).size > 2:
+        return Utilities.from_column(column)
+    return Margin.from_column(column)
+
+
+def by_frequency(values: Floats) -> tuple[Floats, Ints]:
+    """Return the distinct values and their counts, most frequent first, ties by the first row."""
+    distinct, first, counts = np.unique(values, return_index=True, return_counts=True)
+    order = np.lexsort((first, -counts))
+    return distinct[order], counts[order].astype(np.int64)
+
+
+def choice_probabilities(means: Floats, sd: float) -> Floats:
+    """Return P(argmax_k (means_k + sd e_k) = k), e ~ N(0, I), for each row of `means`."""
+    found = np.empty(means.shape)
+    choose_rows(np.ascontiguousarray(means), max(sd, 1e-9), CDF, found)
+    return found
+
+
+def winning_noise(utilities: Utilities, uniforms: Floats) -> Floats:
+    """Return noise e given that each level in turn is the argmax: (levels, points, levels).
+
+    `uniforms` (points, levels) is turned into e by inversion: the winner first, the others below it.
+    """
+    a = utilities.offsets
+    noise = np.empty((a.size, *uniforms.shape))
+    for k in range(a.size):
+        grid, below = _winning_cdf(a, k)
+        winner = np.interp(uniforms[:, k], below, grid)
+        limit = scipy.special.ndtr(winner[:, None] + a[k] - a)
+        noise[k] = _quantile(np.maximum(uniforms * limit, 1e-300))
+        noise[k, :, k] = winner
+    return noise
+
+
+def kernel_margin(margin: Margin) -> tuple[Floats, Floats]:
+    """Return knots and distribution function of the values that are no atoms, linear in between.
+
+    It is the normal kernel estimate with Silverman's bandwidth 0.9 min(sd, iqr / 1.34) n^(-1/5), read at 256 quantiles
+    and cut three bandwidths outside the data. Empty without such values.
+    """
+    x = margin.values[~margin.atoms]
+    if x.size == 0:
+        return np.empty(0), np.empty(0)
+    x = np.repeat(x, np.rint(np.diff(margin.shares)[~margin.atoms] * margin.n_rows).astype(np.int64))
+    low, high = np.quantile(x, [0.25, 0.75])
+    spread = min(s for s in (x.std(), (high - low) / 1.34, np.inf) if s > 0)
+    spread = spread if np.isfinite(spread) else max(1.0, abs(float(x[0]))) * 0.01
+    width = 0.9 * spread * x.size**-0.2
+    knots = np.unique(np.quantile(x, np.linspace(0.0, 1.0, min(_KNOTS, x.size))))
+    knots = np.concatenate([[x[0] - 3 * width], knots, [x[-1] + 3 * width]])
+    centres = np.quantile(x, (np.arange(_KERNELS) + 0.5) / _KERNELS) if x.size > _KERNELS else x
+    below = scipy.special.ndtr((knots[:, None] - centres) / width).mean(axis=1)
+    return knots, (below - below[0]) / (below[-1] - below[0])
+
+
+def _quantile(share: Floats) -> Floats:
+    return np.asarray(scipy.special.ndtri(share), dtype=np.float64)
+
+
+def _choices(offsets: Floats) -> tuple[Floats, Floats]:
+    """Return the levels' probabilities and their derivatives by the offsets."""
+    at = (_FINE_GRID[:, None] + offsets.max()) - offsets
+    log_below = scipy.special.log_ndtr(at)
+    log_ratio = -0.5 * at**2 - 0.5 * np.log(2 * np.pi) - log_below
+    weight = np.exp(log_below.sum(axis=1)) * (_FINE_GRID[1] - _FINE_GRID[0])
+    ratio = np.exp(log_ratio)
+    jacobian = -(ratio * weight[:, None]).T @ ratio
+    np.fill_diagonal(jacobian, 0.0)
+    np.fill_diagonal(jacobian, -jacobian.sum(axis=1))
+    return weight @ ratio, jacobian
+
+
+def _winning_cdf(offsets: Floats, k: int) -> tuple[Floats, Floats]:
+    """Return a grid of level k's noise and its distribution function given that level k is the argmax."""
+    noise = np.arange(-8.0, 9.0, 0.02)
+    log_density = -0.5 * noise**2
+    for other in np.delete(offsets, k):
+        log_density += scipy.special.log_ndtr(noise + offsets[k] - other)
+    mass = np.cumsum(np.exp(log_density - log_density.max()))
+    return noise + 0.01, mass / mass[-1]

@@ -1,0 +1,53 @@
+"""Latents that the copula samplers of a chain hand on to each other while one block of rows is drawn.
+
+1. A sampler draws its target's latents z_t given the latents z of its givens; the target's value x_t is a function of
+   z_t. So if z follows its distribution given the values x of the givens, (z, z_t) follows its own given (x, x_t).
+2. The chain's next sampler conditions on just these values. It takes (z, z_t) over instead of drawing all latents
+   anew: the block is one draw of a multivariate normal distribution, given its fixed values.
+3. Only the very next conditional may do so: its givens are the former ones and the former target, under the same
+   correlations, and only rows that hold the drawn value. Fewer givens know less than z does.
+
+The chain offers the place to leave them (`Table.shared` under the name `HANDED_ON`, a dict for each block); without
+one, every call draws for itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mcce.samplers.base import HANDED_ON, Bools, Floats
+from mcce.table import Table
+
+
+@dataclass(frozen=True)
+class DrawnLatents:
+    """Latents of the columns `positions` of a block, and of the one drawn given them; `correlation` is of all."""
+
+    positions: tuple[int, ...]
+    values: Floats
+    correlation: Floats
+    z: Floats
+
+    def leave(self, given: Table) -> None:
+        """Leave the latents for the next sampler, if there is a place for them."""
+        place = _place(given)
+        if place is not None:
+            place["copula"] = self
+
+
+def take_over(given: Table, correlation: Floats) -> tuple[Floats, Bools] | None:
+    """Return latents of the givens, and the rows they hold for; None if nobody left any for these columns.
+
+    `correlation` is that of the givens' latents.
+    """
+    left: DrawnLatents | None = (_place(given) or {}).get("copula")
+    if left is None or given.positions[:-1] != left.positions or not np.array_equal(left.correlation, correlation):
+        return None
+    return left.z, np.asarray(given.matrix[:, -1] == left.values)
+
+
+def _place(given: Table) -> dict[str, Any] | None:
+    return given.shared(HANDED_ON, lambda root: None)

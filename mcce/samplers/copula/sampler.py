@@ -1,0 +1,297 @@
+"""Gaussian copula: empirical margins, one latent correlation matrix for the whole chain.
+
+1. Each column is a function of latent normal variables (`mcce.samplers.copula.margins`): a number, an ordered level
+   or one of two levels is a cut standard normal; one of three or more unordered levels is the argmax of utilities.
+2. The correlation matrix R of all latents is estimated once on the chain's whole table (`mcce.samplers.copula.latent`).
+3. To draw given the values g: the latents z of g are points (continuous values) or are drawn inside their intervals
+   and cones by `sweeps` Gibbs sweeps (`mcce.samplers.copula.gibbs`), never set to a midpoint. Then
+
+       z_t | z ~ N(B'z, C),    B = R_gg^-1 R_gt,    C = R_tt - R_tg B,
+
+   and the target is the training value at share Phi(z_t) of its margin, or the argmax of its utilities. In a chain
+   (z, z_t) is what the next sampler needs, and is handed on to it (`mcce.samplers.copula.memory`).
+4. Restricted numbers put the target's latent among the Gibbs variables, inside what is allowed: then z follows the
+   restriction too, as it must. Of restricted levels one is drawn by its probability, as in 5.
+5. The density is the mean of the density given z over weighted points of a lattice: rectangle probabilities.
+
+References: Song (2000), "Multivariate dispersion models generated from Gaussian copula"; Hoff (2007), "Extending the
+rank likelihood for semiparametric copula estimation"; in explanations: Aas, Jullum and Loland (2021).
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import numpy as np
+import scipy
+
+from mcce.exceptions import SamplerError, listing
+from mcce.rng import RowStreams
+from mcce.samplers.base import Bools, ConditionalSampler, Floats, Within, check_count
+from mcce.samplers.copula.conditional import GIVEN_CALLS, LatentConditional
+from mcce.samplers.copula.latent import fit_latent
+from mcce.samplers.copula.margins import Ints, Margin, Utilities, kernel_margin
+from mcce.samplers.copula.memory import DrawnLatents, take_over
+from mcce.table import Column, Table
+
+Self = TypeVar("Self", bound="GaussianCopulaSampler")
+
+_NOT_SUPPORTED = 1e-12
+_MARGIN_TYPES: dict[str, type[Margin] | type[Utilities]] = {"margin": Margin, "utilities": Utilities}
+
+
+class GaussianCopulaSampler(ConditionalSampler):
+    """Draws from the conditional of a Gaussian copula with the training data's own margins.
+
+    Parameters
+    ----------
+    particles : int
+        First states of the latents of discrete givens, of which one is taken, by weight.
+    sweeps : int
+        Gibbs sweeps that follow, before a draw.
+    density_points : int
+        Weighted points of a lattice that `log_density` averages over.
+
+    Notes
+    -----
+    Margins and correlations of all columns of a chain are estimated together, once. The values drawn are observed
+    values. Given continuous columns only, draws and densities are exact; discrete givens make `log_density` a mean over
+    weighted lattice points, the same at every call; its error is about 0.01 (of the logarithm) with four mixed givens
+    and correlations of 0.5, and 0.1 to 0.3 where the correlation matrix is nearly singular.
+
+    In a chain of copula samplers only the first one sweeps; the others go on from its latents. Draws with many discrete
+    givens apart from that (`predictors`, other samplers in between) lean on `sweeps`: on the German credit data, all 20
+    columns, six left an error of up to 0.04 in a level's share. Raise it there.
+
+    The model has no interactions and no tails beyond the normal's: what two columns say together is what their
+    latents say. Use trees where that is too little.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> loans = mcce.datasets.load_loans()
+    >>> chain = mcce.ChainModel(sampler="copula", fixed=["age", "sex"], random_state=1).fit(loans.X)
+    >>> chain.sample(given=loans.X.loc[[0], ["age", "sex"]], n=2).shape
+    (2, 10)
+    """
+
+    thread_safe = True
+    uses_blas = True
+
+    given_margins_: tuple[Margin | Utilities, ...]
+    target_margin_: Margin | Utilities
+    correlation_: Floats  # latents of the givens column by column, then of the target
+    is_number_: bool
+
+    def __init__(self, *, particles: int = 10, sweeps: int = 6, density_points: int = 256) -> None:
+        self.particles = particles
+        self.sweeps = sweeps
+        self.density_points = density_points
+
+    def fit(self: Self, given: Table, target: Column) -> Self:
+        """Estimate, or look up, margins and latent correlations (steps 1 and 2)."""
+        check_count(self.particles, "particles", self, 1)
+        check_count(self.sweeps, "sweeps", self, 1)
+        check_count(self.density_points, "density_points", self, 1)
+        self.check_target(target.feature)
+        self._check_complete(given)
+        if np.isnan(target.values).any():
+            raise SamplerError(
+                f"{self!r} does not handle missing values, and the target {target.feature.name!r} has some; fill them, "
+                "or use a sampler that does (cart)."
+            )
+        place = _place_in_root(given, target)
+        if place is None:
+            matrix = np.asfortranarray(np.column_stack([given.matrix, target.values]))
+            model = fit_latent(Table((*given.features, target.feature), matrix))
+            columns = list(range(matrix.shape[1]))
+        else:
+            model = given.shared("copula", fit_latent)
+            columns = [*given.positions, place]
+        margins = [margin for j in columns if (margin := model.margins[j]) is not None]
+        latents = [model.first[j] + k for j, margin in zip(columns, margins) for k in range(margin.n_latents)]
+        self.given_margins_, self.target_margin_ = tuple(margins[:-1]), margins[-1]
+        self.correlation_ = model.correlation[np.ix_(latents, latents)]
+        self.is_number_ = target.feature.is_numeric
+        self._prepare()
+        return self
+
+    def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
+        """Draw the latents of the givens, then the target (step 3, restricted step 4)."""
+        self.check_fitted("correlation_")
+        self._check_complete(given)
+        margin = self.target_margin_
+        if within is not None:
+            return self._sample_within(given, rng, within)
+        z = self._draw_given(given, rng)
+        latent = self._conditional.draw_target(z, rng)
+        drawn = margin.values_of(latent)
+        DrawnLatents(given.positions, drawn, self.correlation_, np.hstack([z, latent])).leave(given)
+        return drawn
+
+    def supports(self, given: Table, values: Floats) -> Bools:
+        """Return whether the value was observed, or is a number close to observed ones, and is possible here.
+
+        Close means inside their range and no farther from one than the median gap between neighbours. A latent normal
+        leaves nothing impossible; less than 1e-12 for values at least so extreme counts as such.
+        """
+        self.check_fitted("correlation_")
+        margin = self.target_margin_
+        if isinstance(margin, Utilities) or not self.is_number_:
+            return np.asarray(self.log_density(given, values) > np.log(_NOT_SUPPORTED))
+        self._check_complete(given)
+        known = margin.values
+        after = np.searchsorted(known, values)
+        above, below = known[np.minimum(after, known.size - 1)], known[np.maximum(after - 1, 0)]
+        distance = np.minimum(np.abs(above - values), np.abs(values - below))
+        gap = np.quantile(np.diff(known), 0.5, method="lower") if known.size > 2 else 0.0
+        supported: Bools = (values >= known[0]) & (values <= known[-1]) & (distance <= gap)
+        if margin.n_latents == 0:
+            return supported
+        low, high = margin.bounds(np.where(supported, values, known[0]))
+        below_it = self._probability(given, np.full_like(low, -np.inf), high)
+        above_it = self._probability(given, low, np.full_like(low, np.inf))
+        return np.asarray(supported & (np.minimum(below_it, above_it) > _NOT_SUPPORTED))
+
+    def log_density(self, given: Table, values: Floats) -> Floats:
+        """Return the log probability of levels and of numbers that are atoms, the log density of other numbers.
+
+        For numbers the base measure is the counting measure on atoms (values of more than 0.5% of the training
+        rows) plus the Lebesgue measure elsewhere: the density is that of the margin, a kernel estimate
+        (`mcce.samplers.copula.margins.kernel_margin`), times that of the copula. It integrates to 1. It is -inf outside
+        the kernel estimate, and for levels that were never observed.
+        """
+        self.check_fitted("correlation_")
+        self._check_complete(given)
+        margin = self.target_margin_
+        at = margin.position(values)
+        if margin.n_latents == 0:
+            return np.where(at >= 0, 0.0, -np.inf)
+        if isinstance(margin, Utilities):
+            each = self._conditional.level_probabilities(given.matrix, self.density_points)
+            density = each[np.arange(at.size), at]
+        elif self.is_number_:
+            density, at = self._number_density(given, values, margin, at)
+        else:
+            density = self._probability(given, margin.cuts[at], margin.cuts[at + 1])
+        with np.errstate(divide="ignore"):
+            return np.where(at >= 0, np.log(density), -np.inf)
+
+    def get_state(self) -> dict[str, Any]:
+        """Return margins and correlations, as arrays and JSON values."""
+        self.check_fitted("correlation_")
+        state: dict[str, Any] = {"correlation": self.correlation_, "is_number": self.is_number_, "kinds": []}
+        for j, margin in enumerate((*self.given_margins_, self.target_margin_)):
+            state["kinds"].append("margin" if isinstance(margin, Margin) else "utilities")
+            state |= {f"{j}.{name}": value for name, value in margin.get_state().items()}
+        return state
+
+    def set_state(self: Self, state: dict[str, Any]) -> Self:
+        """Take over a state made by `get_state`."""
+        margins = []
+        for j, kind in enumerate(state["kinds"]):
+            fields = {name.split(".")[1]: value for name, value in state.items() if name.startswith(f"{j}.")}
+            margins.append(_MARGIN_TYPES[kind](**fields))
+        self.given_margins_, self.target_margin_ = tuple(margins[:-1]), margins[-1]
+        self.correlation_, self.is_number_ = state["correlation"], bool(state["is_number"])
+        self._prepare()
+        return self
+
+    def _prepare(self) -> None:
+        self._conditional = LatentConditional(
+            self.given_margins_, self.target_margin_, self.correlation_, self.particles
+        )
+        self._kernel = np.empty(0), np.empty(0)
+        if self.is_number_ and isinstance(self.target_margin_, Margin):
+            self._kernel = kernel_margin(self.target_margin_)
+
+    def _draw_given(self, given: Table, rng: RowStreams) -> Floats:
+        """Return latents of the givens: those that the chain's last sampler drew, else new ones."""
+        d = len(self.correlation_) - self.target_margin_.n_latents
+        taken = take_over(given, self.correlation_[:d, :d])
+        if taken is None:
+            return self._conditional.draw_given(given.matrix, self.sweeps, rng)
+        z, fits = taken
+        if not fits.all():
+            z = z.copy()
+            z[~fits] = self._conditional.draw_given(given.matrix[~fits], self.sweeps, rng.take(~fits))
+        for _ in range(GIVEN_CALLS):  # a row's later numbers are the same, whether its latents were drawn or taken
+            rng.next_key()
+        return z
+
+    def _probability(self, given: Table, low: Floats, high: Floats) -> Floats:
+        return self._conditional.interval_probability(given.matrix, low, high, self.density_points)
+
+    def _number_density(self, given: Table, values: Floats, margin: Margin, at: Ints) -> tuple[Floats, Ints]:
+        """Return probabilities of atoms and densities elsewhere, and -1 where there is neither."""
+        masses = np.diff(margin.shares)
+        atoms, atom_shares = margin.values[margin.atoms], np.cumsum([0.0, *masses[margin.atoms]])
+        is_atom = (at >= 0) & margin.atoms[at]
+        knots, shares = self._kernel
+        rest = 1.0 - atom_shares[-1]
+        below = atom_shares[np.searchsorted(atoms, values)]
+        slope = np.zeros_like(values)
+        if knots.size:
+            below = below + rest * np.interp(values, knots, shares)
+            piece = np.clip(np.searchsorted(knots, values, side="right") - 1, 0, knots.size - 2)
+            inside = (values >= knots[0]) & (values <= knots[-1])
+            slope = np.where(inside, rest * (np.diff(shares) / np.diff(knots))[piece], 0.0)
+        upto = np.minimum(below + np.where(is_atom, masses[at], 0.0), 1.0)
+        density = np.where(is_atom, 1.0, slope)
+        if is_atom.any():
+            low, high = scipy.special.ndtri(np.minimum(below, 1.0)), scipy.special.ndtri(upto)
+            density[is_atom] = self._probability(given, low, high)[is_atom]
+        if not is_atom.all():
+            place = scipy.special.ndtri(np.clip(below, 1e-12, 1 - 1e-12))
+            ratio = self._conditional.point_density(given.matrix, place, self.density_points)
+            density = np.where(is_atom, density, density * ratio)
+        return density, np.where(is_atom | (slope > 0.0), 0, -1)
+
+    def _sample_within(self, given: Table, rng: RowStreams, within: Within) -> Floats:
+        """Draw inside what is allowed (step 4); NaN where that is nothing."""
+        margin, n = self.target_margin_, given.n_rows
+        low = np.full(n, -np.inf) if within.low is None else within.low
+        high = np.full(n, np.inf) if within.high is None else within.high
+        if self.is_number_ and isinstance(margin, Margin):
+            first = np.searchsorted(margin.values, low)
+            last = np.searchsorted(margin.values, high, side="right") - 1
+            possible, cells = last >= first, None
+        else:
+            cells = (margin.values >= low[:, None]) & (margin.values <= high[:, None])
+            if within.levels is not None:
+                cells &= within.levels[:, margin.values.astype(np.intp)]
+            possible = np.asarray(cells.any(axis=1))
+        if margin.n_latents == 0:
+            return np.where(possible, margin.values[0], np.nan)
+        if cells is not None:
+            free = cells | ~possible[:, None]
+            chosen = self._conditional.draw_level_within(given.matrix, free, rng)
+        else:
+            assert isinstance(margin, Margin)
+            low, high = (np.where(possible, margin.cuts[end], 0.0) for end in (first * possible, last * possible + 1))
+            latent = self._conditional.draw_number_within(given.matrix, low, high, self.sweeps, rng)
+            # a latent at the very end of its interval may be rounded out of it
+            chosen = np.clip(
+                margin.positions_of(latent), first * possible, np.where(possible, last, margin.values.size)
+            )
+            chosen = np.where(possible, chosen, 0)
+        return np.where(possible, margin.values[chosen], np.nan)
+
+    def _check_complete(self, given: Table) -> None:
+        if given.complete or not np.isnan(given.matrix).any():
+            return
+        holders = [f.name for j, f in enumerate(given.features) if np.isnan(given.matrix[:, j]).any()]
+        raise SamplerError(
+            f"{self!r} does not handle missing values, and {listing(holders)} has some; fill them, or use a sampler "
+            "that does (cart)."
+        )
+
+
+def _place_in_root(given: Table, target: Column) -> int | None:
+    """Return the target's column in the table that the givens were cut from; None if it has no such column."""
+    if given.root is None:
+        return None
+    for j, feature in enumerate(given.root.features):
+        if feature.name == target.feature.name and np.array_equal(given.root.matrix[:, j], target.values):
+            return j
+    return None

@@ -1,0 +1,114 @@
+"""Leaf-donor sampling from a classification or regression tree.
+
+1. Grow a tree for the target on the given columns (`mcce.trees.cart`; Gini for levels, squared error for numbers), or
+   the one that R's rpart grows (`mcce.trees.rpart`).
+2. Route every row of `given` to its leaf.
+3. Draw one training value of the target, uniformly, among the rows of that leaf.
+
+The donors, and what missing values of the target do, are those of `mcce.samplers.donors.leaves`.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from mcce.exceptions import InputError, did_you_mean
+from mcce.samplers.base import check_count
+from mcce.samplers.donors.leaves import LeafDonorSampler
+from mcce.table import Column, Table
+from mcce.trees import cart, rpart
+from mcce.trees.tree import Tree
+
+Dialect = Literal["mcce", "rpart"]
+DIALECTS = ("mcce", "rpart")
+
+
+class CartSampler(LeafDonorSampler):
+    """Draws donors from the leaves of a CART tree: the paper's conditional, and the default.
+
+    Parameters
+    ----------
+    dialect : {"mcce", "rpart"}
+        "mcce": trees as in the paper, not cut back unless `cp` says so; a missing value is split on like any other.
+        "rpart": the tree of R's package rpart, to the last split and with its defaults, cutting back and surrogate
+        splits (`mcce.trees.rpart`). Ordered levels of the target are classes there, numbers here.
+    min_split : int or None
+        A node with fewer rows is not split. None: 2; in the rpart dialect 20, or three times `min_leaf`, if given.
+    min_leaf : int or None
+        A split leaves at least so many rows on each side. None: 5; in the rpart dialect a third of `min_split`, which
+        is 7 of 20.
+    max_depth : int or None
+        Greatest depth of the tree. None: no limit; in the rpart dialect 30, which is its largest.
+    cp : float or None
+        Cut back subtrees that lower the impurity by less than `cp` times the root's impurity a split; None: never. In
+        the rpart dialect the impurity of classes is the number of rows outside the commonest class, None is 0.01,
+        and a negative number keeps all splits.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> from mcce.datasets import load_loans
+    >>> loans = load_loans()
+    >>> chain = mcce.ChainModel(sampler=mcce.CartSampler(min_leaf=20), fixed=["age", "sex"]).fit(loans.X)
+    >>> chain.sample(given=loans.X.loc[[0], ["age", "sex"]], n=2).shape
+    (2, 10)
+    >>> like_r = mcce.ChainModel(sampler=mcce.CartSampler(dialect="rpart"), fixed=["age", "sex"]).fit(loans.X)
+    >>> like_r.sample(given=loans.X.loc[[0], ["age", "sex"]], n=2).shape
+    (2, 10)
+    """
+
+    def __init__(
+        self,
+        *,
+        dialect: Dialect = "mcce",
+        min_split: int | None = None,
+        min_leaf: int | None = None,
+        max_depth: int | None = None,
+        cp: float | None = None,
+    ) -> None:
+        self.dialect = dialect
+        self.min_split = min_split
+        self.min_leaf = min_leaf
+        self.max_depth = max_depth
+        self.cp = cp
+
+    def _grow(self, given: Table, target: Column) -> Tree:
+        if self.dialect == "rpart":
+            return rpart.grow(
+                given,
+                target,
+                cp=0.01 if self.cp is None else self.cp,
+                min_split=self.min_split,
+                min_leaf=self.min_leaf,
+                max_depth=rpart.MAX_DEPTH if self.max_depth is None else self.max_depth,
+                max_compete=0,
+            )
+        return cart.grow(
+            given,
+            target,
+            min_split=2 if self.min_split is None else self.min_split,
+            min_leaf=5 if self.min_leaf is None else self.min_leaf,
+            max_depth=self.max_depth,
+            cp=self.cp,
+        )
+
+    def _check_parameters(self) -> None:
+        if self.dialect not in DIALECTS:
+            raise InputError(f"dialect of CartSampler is {self.dialect!r}; {did_you_mean(self.dialect, DIALECTS)}")
+        like_r = self.dialect == "rpart"
+        if self.min_split is not None:
+            check_count(self.min_split, "min_split", self, 0 if like_r else 2)
+        if self.min_leaf is not None:
+            check_count(self.min_leaf, "min_leaf", self, 1)
+        if self.max_depth is not None:
+            check_count(self.max_depth, "max_depth", self, 0)
+            if like_r and self.max_depth > rpart.MAX_DEPTH:
+                raise InputError(
+                    f"max_depth of CartSampler is {self.max_depth}; a tree of rpart is at most {rpart.MAX_DEPTH} deep."
+                )
+        if self.cp is not None and not (isinstance(self.cp, (int, float)) and np.isfinite(self.cp)):
+            raise InputError(f"cp of CartSampler is {self.cp!r}; it must be None or a number.")
+        if self.cp is not None and self.cp < 0 and not like_r:
+            raise InputError(f"cp of CartSampler is {self.cp!r}; it must be None or a number of at least 0.")

@@ -1,0 +1,96 @@
+"""Leaf-donor sampling from a conditional inference tree.
+
+1. Grow a tree for the target on the given columns (`mcce.trees.party.ctree`: it splits only where a test of
+   independence says that there is something to split on, and does not favour variables with many values).
+2. Route every row of `given` to its leaf.
+3. Draw one training value of the target, uniformly, among the rows of that leaf.
+
+The donors, and what missing values of the target do, are those of `mcce.samplers.donors.leaves`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mcce.exceptions import InputError, listing
+from mcce.samplers.base import check_count
+from mcce.samplers.donors.leaves import LeafDonorSampler
+from mcce.table import Column, Table
+from mcce.trees.party import ctree
+from mcce.trees.party.ctree import CtreeTree, PValues, Statistic
+
+_STATISTICS = ("quadratic", "maximum")
+_P_VALUES = ("bonferroni", "univariate", "none")
+
+
+class CtreeSampler(LeafDonorSampler):
+    """Draws donors from the leaves of a conditional inference tree (Hothorn, Hornik and Zeileis 2006), as party's.
+
+    Parameters
+    ----------
+    statistic : {"quadratic", "maximum"}
+        Form of the test statistic of a variable.
+    p_values : {"bonferroni", "univariate", "none"}
+        The criterion of a variable: one minus its p-value, adjusted for the number of variables or not, or the
+        statistic itself.
+    mincriterion : float
+        A node is split if the largest criterion is above it.
+    min_split : int
+        A node with fewer rows is not split.
+    min_leaf : int
+        A split leaves at least so many rows on each side.
+    minprob : float
+        A split leaves about this share of the node's rows, or more, on each side.
+    max_depth : int or None
+        Greatest depth of the tree.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> from mcce.datasets import load_loans
+    >>> loans = load_loans()
+    >>> chain = mcce.ChainModel(sampler=mcce.CtreeSampler(mincriterion=0.9), fixed=["age", "sex"]).fit(loans.X)
+    >>> chain.sample(given=loans.X.loc[[0], ["age", "sex"]], n=2).shape
+    (2, 10)
+    """
+
+    def __init__(
+        self,
+        *,
+        statistic: Statistic = "quadratic",
+        p_values: PValues = "bonferroni",
+        mincriterion: float = 0.95,
+        min_split: int = 20,
+        min_leaf: int = 7,
+        minprob: float = 0.01,
+        max_depth: int | None = None,
+    ) -> None:
+        self.statistic = statistic
+        self.p_values = p_values
+        self.mincriterion = mincriterion
+        self.min_split = min_split
+        self.min_leaf = min_leaf
+        self.minprob = minprob
+        self.max_depth = max_depth
+
+    def _grow(self, given: Table, target: Column) -> CtreeTree:
+        return ctree.grow(given, target, **self.get_params())
+
+    def _check_parameters(self) -> None:
+        for name, allowed in (("statistic", _STATISTICS), ("p_values", _P_VALUES)):
+            if getattr(self, name) not in allowed:
+                raise InputError(f"{name} of CtreeSampler is {getattr(self, name)!r}; allowed: {listing(allowed)}.")
+        highest = np.inf if self.p_values == "none" else 1.0
+        if not (_is_number(self.mincriterion) and 0 <= self.mincriterion <= highest):
+            least = "at least 0" if self.p_values == "none" else "from 0 to 1"
+            raise InputError(f"mincriterion of CtreeSampler is {self.mincriterion!r}; it must be a number {least}.")
+        if not (_is_number(self.minprob) and 0 <= self.minprob < 0.5):
+            raise InputError(f"minprob of CtreeSampler is {self.minprob!r}; it must be a share from 0 to below 0.5.")
+        check_count(self.min_split, "min_split", self, 2)
+        check_count(self.min_leaf, "min_leaf", self, 1)
+        if self.max_depth is not None:
+            check_count(self.max_depth, "max_depth", self, 0)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)

@@ -1,0 +1,311 @@
+"""One column of a table: its kind and levels, and how its values are written as float64 and back.
+
+1. `read_feature` reads a training column: its kind, levels, range, and for dates the unit they are counted in.
+2. `Feature.encode` writes values as numbers, or refuses what the training column's dtype could not hold.
+3. `Feature.decode` writes numbers back as values of exactly that dtype.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from pandas.api import types as ptypes
+
+from mcce.exceptions import InputError, spell, spell_all
+from mcce.table.dtypes import (
+    EXACT,
+    MOST_TICKS,
+    date_family,
+    from_ticks,
+    holds_missing,
+    holds_numbers,
+    is_dated,
+    is_number,
+    is_ordered,
+    numpy_dtype,
+    origin_and_unit,
+    to_ticks,
+)
+
+Kind = Literal["numeric", "categorical", "ordered"]
+KINDS: tuple[Kind, ...] = ("numeric", "categorical", "ordered")
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One column: its kind, dtype and levels, and how its values are written as numbers.
+
+    Attributes
+    ----------
+    name : hashable
+        Column label.
+    kind : {"numeric", "categorical", "ordered"}
+    dtype : dtype of the training column, restored by `decode`.
+    levels : pandas Index of the levels in code order; None for a numeric column.
+    low, high : smallest and largest encoded value in the training data (NaN if all are missing).
+    origin, unit : a date is encoded as (ticks - origin) / unit.
+    has_missing : whether the training column holds missing values.
+    missing : how a missing value is written in an object column.
+    """
+
+    name: Hashable
+    kind: Kind
+    dtype: Any
+    levels: pd.Index[Any] | None = None
+    low: float = math.nan
+    high: float = math.nan
+    origin: int = 0
+    unit: int = 1
+    has_missing: bool = False
+    missing: object = None
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether values are numbers (or dates), not levels."""
+        return self.kind == "numeric"
+
+    @property
+    def n_levels(self) -> int:
+        """Number of levels; 0 for a numeric column."""
+        return 0 if self.levels is None else len(self.levels)
+
+    @property
+    def span(self) -> float:
+        """Width of the training range in encoded units; 0 for a constant or all-missing column."""
+        return self.high - self.low if self.high > self.low else 0.0
+
+    def encode(self, column: pd.Series[Any], where: str) -> Floats:
+        """Write the values of `column` as float64; `where` names the table in error messages."""
+        missing = column.isna().to_numpy(dtype=bool)
+        if self.is_numeric:
+            return self._encode_numbers(column, missing, where)
+        return self._encode_levels(column, missing, where)
+
+    def _encode_numbers(self, column: pd.Series[Any], missing: npt.NDArray[np.bool_], where: str) -> Floats:
+        if is_dated(self.dtype):
+            return self._encode_ticks(column, missing, where)
+        if not holds_numbers(column):
+            raise InputError(
+                f"column {self.name!r} of {where} is numeric in the training data but has dtype {column.dtype} here; "
+                "convert it to numbers."
+            )
+        values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        _check_finite(values, self.name, where)
+        _check_exact(values, column, where)
+        with np.errstate(over="ignore", invalid="ignore"):
+            held = values.astype(numpy_dtype(self.dtype)).astype(np.float64)
+        self._refuse(column, ~missing & (held != values), where)
+        return values
+
+    def _encode_ticks(self, column: pd.Series[Any], missing: npt.NDArray[np.bool_], where: str) -> Floats:
+        cast = column if column.dtype == self.dtype else self._cast_dates(column, missing, where)
+        ticks = to_ticks(cast)
+        whole, rest = np.divmod(ticks - self.origin, self.unit)
+        encoded = whole + rest / self.unit
+        encoded[missing] = np.nan
+        # where the exact difference has wrapped, the approximate one tells
+        too_far = np.abs(ticks.astype(np.float64) - self.origin) >= MOST_TICKS
+        self._refuse(column, ~missing & (too_far | (self._decode_ticks(encoded) != ticks)), where)
+        return encoded
+
+    def _cast_dates(self, column: pd.Series[Any], missing: npt.NDArray[np.bool_], where: str) -> pd.Series[Any]:
+        """Write dates or durations in the training data's dtype; what that would change is an error."""
+        inferred = column.infer_objects()
+        try:
+            if not is_dated(inferred.dtype) or date_family(inferred.dtype) != date_family(self.dtype):
+                raise TypeError("these are not the same sort of dates, durations or periods")
+            cast = inferred.astype(self.dtype)
+            back = cast.astype(inferred.dtype)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InputError(
+                f"column {self.name!r} of {where} has dtype {column.dtype}, which does not convert to the "
+                f"training data's {self.dtype}: {error}"
+            ) from error
+        self._refuse(column, ~missing & (to_ticks(back) != to_ticks(inferred)), where)
+        return cast
+
+    def _refuse(self, column: pd.Series[Any], unheld: npt.NDArray[np.bool_], where: str) -> None:
+        """Raise an error if any value is marked as one that the training data's dtype cannot hold."""
+        if unheld.any():
+            first = int(np.argmax(unheld))
+            raise InputError(
+                f"column {self.name!r} of {where} holds {column.iloc[first]!s} in row {spell(column.index[first])}, "
+                f"which the training data's {self.dtype} cannot hold exactly; convert it, or train on a wider dtype."
+            )
+
+    def _encode_levels(self, column: pd.Series[Any], missing: npt.NDArray[np.bool_], where: str) -> Floats:
+        assert self.levels is not None
+        if isinstance(column.dtype, pd.CategoricalDtype) and column.cat.categories.equals(self.levels):
+            codes = column.cat.codes.to_numpy()
+        else:
+            place, distinct = pd.factorize(column)
+            known = self.levels.astype(object)  # an index of dates or intervals matches more than equal values
+            code_of_distinct = known.get_indexer(pd.Index(distinct.astype(object), dtype=object, tupleize_cols=False))
+            codes = np.append(code_of_distinct, -1)[place]
+            unknown = (codes < 0) & ~missing
+            if unknown.any():
+                first, row = column[unknown].iloc[0], column.index[unknown][0]
+                raise InputError(
+                    f"column {self.name!r} of {where} holds the level {spell(first)} (row {spell(row)}), "
+                    f"unknown to the training data (known: {spell_all(self.levels)}). Refit with it, or drop the row."
+                )
+        encoded = codes.astype(np.float64)
+        encoded[missing] = np.nan
+        return encoded
+
+    def decode(self, encoded: Floats) -> Any:
+        """Write encoded values back as an array of the training column's dtype."""
+        missing = np.isnan(encoded)
+        if missing.any() and not holds_missing(self.dtype):
+            raise InputError(
+                f"column {self.name!r} has a missing value, which the training data's dtype {self.dtype} cannot hold; "
+                "fill it, or train on a dtype that can be missing (float64, Int64, boolean)."
+            )
+        if self.is_numeric:
+            return self._decode_numbers(encoded, missing)
+        assert self.levels is not None
+        codes = np.where(missing, -1, encoded).astype(np.intp)
+        if isinstance(self.dtype, pd.CategoricalDtype):
+            return pd.Categorical.from_codes(codes, dtype=self.dtype, validate=False)
+        if isinstance(self.dtype, np.dtype) and not is_dated(self.dtype):
+            values = np.empty(codes.size, dtype=self.dtype)
+            values[~missing] = self.levels.to_numpy(dtype=self.dtype)[codes[~missing]]
+            if missing.any():
+                values[missing] = self.missing
+            return values
+        return pd.array(self.levels, dtype=self.dtype).take(codes, allow_fill=True)
+
+    def _decode_numbers(self, encoded: Floats, missing: npt.NDArray[np.bool_]) -> Any:
+        if is_dated(self.dtype):
+            return from_ticks(self._decode_ticks(encoded), missing, self.dtype)
+        if isinstance(self.dtype, np.dtype):
+            return encoded.astype(self.dtype)
+        if ptypes.is_integer_dtype(self.dtype):
+            whole = pd.array(np.where(missing, 0, encoded).astype(np.int64), dtype=pd.Int64Dtype())
+            whole[missing] = pd.NA
+            return whole.astype(self.dtype)
+        return pd.Series(encoded).astype(self.dtype).array
+
+    def _decode_ticks(self, encoded: Floats) -> npt.NDArray[np.int64]:
+        """Whole units and rests apart: float64 cannot count every tick of a long span. Missing is the origin."""
+        whole = np.floor(np.where(np.isnan(encoded), 0.0, encoded))
+        rest = np.where(np.isnan(encoded), 0.0, encoded - whole)
+        ticks: npt.NDArray[np.int64] = whole.astype(np.int64) * self.unit + np.rint(rest * self.unit).astype(np.int64)
+        return ticks + self.origin
+
+
+def read_feature(column: pd.Series[Any], override: Kind | None, where: str) -> Feature:
+    dtype: Any = column.dtype
+    missing = column.isna().to_numpy(dtype=bool)
+    kind = override or _default_kind(column, where)
+    if kind == "numeric":
+        if not (is_number(dtype) or is_dated(dtype)):
+            raise InputError(
+                f"column {column.name!r} of {where} has dtype {dtype} and cannot be numeric; convert it first, "
+                "or leave it categorical."
+            )
+        origin, unit = origin_and_unit(column, missing, where) if is_dated(dtype) else (0, 1)
+        plain = Feature(column.name, "numeric", dtype, origin=origin, unit=unit)
+        encoded = plain.encode(column, where)
+        seen = encoded[~missing]
+        low, high = (float(seen.min()), float(seen.max())) if seen.size else (math.nan, math.nan)
+        return Feature(
+            column.name,
+            "numeric",
+            dtype,
+            low=low,
+            high=high,
+            origin=origin,
+            unit=unit,
+            has_missing=bool(missing.any()),
+        )
+    if kind == "ordered" and override and not (is_number(dtype) or is_ordered(dtype)):
+        raise InputError(
+            f"kinds[{column.name!r}] is 'ordered', but dtype {dtype} has no order; use an ordered pandas category."
+        )
+    levels = _levels(column, missing, where)
+    sentinel = column[missing].iloc[0] if missing.any() else np.nan
+    return Feature(
+        column.name,
+        kind,
+        dtype,
+        levels,
+        0.0,
+        float(max(len(levels) - 1, 0)),
+        has_missing=bool(missing.any()),
+        missing=sentinel,
+    )
+
+
+def _default_kind(column: pd.Series[Any], where: str) -> Kind:
+    dtype: Any = column.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        return "ordered" if dtype.ordered else "categorical"
+    if ptypes.is_bool_dtype(dtype) or ptypes.is_string_dtype(dtype) or ptypes.is_object_dtype(dtype):
+        return "categorical"
+    if is_number(dtype) or is_dated(dtype):
+        return "numeric"
+    raise InputError(
+        f"column {column.name!r} of {where} has dtype {dtype}, which is not supported; convert it to numbers, dates, "
+        "strings or categories."
+    )
+
+
+def _levels(column: pd.Series[Any], missing: npt.NDArray[np.bool_], where: str) -> pd.Index[Any]:
+    dtype: Any = column.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        categories: pd.Index[Any] = dtype.categories
+        return categories
+    if ptypes.is_bool_dtype(dtype):
+        return pd.Index([False, True], dtype=object)
+    if is_number(dtype):
+        _check_finite(column.to_numpy(dtype=np.float64, na_value=np.nan), column.name, where)
+    try:
+        seen = column[~missing].unique()
+    except TypeError as error:
+        raise InputError(f"column {column.name!r} of {where} holds values that cannot be levels: {error}") from error
+    levels: list[Any] = list(seen)
+    if ptypes.is_object_dtype(dtype):
+        _check_one_type_each(column[~missing], levels, where)
+    with contextlib.suppress(TypeError):  # levels of several types have no order: they stay as they appeared
+        levels = sorted(levels)
+    found: pd.Index[Any] = pd.Index(levels, dtype=object, tupleize_cols=False)
+    return found
+
+
+def _check_one_type_each(values: pd.Series[Any], levels: list[Any], where: str) -> None:
+    """Refuse True beside 1, or 1 beside 1.0: they are one key, and a level could not be written back as both."""
+    if not ptypes.infer_dtype(values, skipna=True).startswith("mixed"):
+        return
+    kept = {level: level for level in levels}
+    for value in values:
+        if type(value) is not type(kept[value]):
+            raise InputError(
+                f"column {values.name!r} of {where} holds both {kept[value]!r} and {value!r}, which are equal and "
+                "so one level; write them alike."
+            )
+
+
+def _check_finite(values: Floats, name: Hashable, where: str) -> None:
+    infinite = np.flatnonzero(np.isinf(values))
+    if infinite.size:
+        raise InputError(
+            f"column {name!r} of {where} holds {infinite.size} infinite value(s), the first in row {infinite[0]} "
+            "(counted from 0); replace them by missing or by finite numbers."
+        )
+
+
+def _check_exact(values: Floats, column: pd.Series[Any], where: str) -> None:
+    if not ptypes.is_float_dtype(column.dtype) and np.nanmax(np.abs(values), initial=0.0) >= EXACT:
+        raise InputError(
+            f"column {column.name!r} of {where} holds integers of 2**53 or beyond, which cannot be compared exactly; "
+            "drop it if it is an identifier, rescale it, or say kinds={" + f"{column.name!r}: 'categorical'" + "}."
+        )

@@ -1,0 +1,223 @@
+"""What the columns of a table are, and the table as one float matrix.
+
+1. `Schema.from_data` reads the kind of every column once, from the training data: numeric (numbers, dates,
+   durations), categorical (unordered: strings, booleans, categories) or ordered (ordered categories).
+2. `Schema.encode` turns a table into a `Table`: one Fortran-ordered float64 matrix. Numbers stand for themselves,
+   dates are counted in their own unit from the earliest one, categories are level codes 0, 1, ...; NaN is missing.
+3. `Schema.decode` turns such a matrix back into a frame with exactly the training data's columns and dtypes.
+
+Encoding is lossless or an error: nothing is dropped, rounded or recoded in silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any, TypeVar, cast
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from mcce.exceptions import InputError, did_you_mean, listing
+from mcce.table.feature import KINDS, Feature, Floats, Kind, read_feature
+
+__all__ = ["KINDS", "Column", "Data", "Feature", "Floats", "Kind", "Schema", "Table", "as_frame"]
+
+Data = pd.DataFrame | npt.NDArray[Any]
+Result = TypeVar("Result")
+
+
+class Schema:
+    """The features of a training table, in column order; built by `Schema.from_data`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from mcce import Schema
+    >>> X = pd.DataFrame({"age": [36, 52], "job": ["clerk", "pilot"]})
+    >>> schema = Schema.from_data(X)
+    >>> schema.kinds
+    {'age': 'numeric', 'job': 'categorical'}
+    >>> schema.decode(schema.encode(X).matrix).equals(X)
+    True
+    """
+
+    def __init__(self, features: Sequence[Feature], array_dtype: Any = None) -> None:
+        self.features = tuple(features)
+        self.array_dtype = array_dtype
+
+    @classmethod
+    def from_data(cls, X: Data, kinds: Mapping[Any, Kind] | None = None, where: str = "X") -> Schema:
+        """Read the schema of `X`; `kinds` overrides the kind of some columns."""
+        frame, array_dtype = as_frame(X, where)
+        if frame.shape[0] == 0 or frame.shape[1] == 0:
+            raise InputError(
+                f"{where} has {frame.shape[0]} rows and {frame.shape[1]} columns; it needs at least one of each."
+            )
+        if kinds is not None and not isinstance(kinds, Mapping):
+            raise InputError(f"kinds is {kinds!r}; give a dict, for example {{'age': 'numeric'}}.")
+        overrides = dict(kinds or {})
+        for name, kind in overrides.items():
+            if name not in frame.columns:
+                raise InputError(
+                    f"kinds names {name!r}, which is not a column of {where}; {did_you_mean(name, frame.columns)}"
+                )
+            if kind not in KINDS:
+                raise InputError(f"kinds[{name!r}] is {kind!r}; allowed: {listing(KINDS)}.")
+        return cls([read_feature(frame[name], overrides.get(name), where) for name in frame.columns], array_dtype)
+
+    @property
+    def names(self) -> list[Any]:
+        """Column labels, in order."""
+        return [f.name for f in self.features]
+
+    @property
+    def kinds(self) -> dict[Any, Kind]:
+        """Kind of every column."""
+        return {f.name: f.kind for f in self.features}
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def __repr__(self) -> str:
+        rows = (
+            f"  {f.name!s}: {f.kind}" + (f" ({f.n_levels} levels)" if f.levels is not None else "")
+            for f in self.features
+        )
+        return "Schema(\n" + "\n".join(rows) + "\n)"
+
+    def position(self, name: Hashable, role: str = "feature", where: str = "X") -> int:
+        """Return the position of a column; an unknown name is an error that offers the nearest one."""
+        try:
+            return self.names.index(name)
+        except ValueError:
+            raise InputError(f"{role} {name!r} is not a column of {where}; {did_you_mean(name, self.names)}") from None
+
+    def subset(self, names: Sequence[Hashable]) -> Schema:
+        """Return the schema of some columns, in the order given."""
+        return Schema([self.features[self.position(name)] for name in names])
+
+    def encode(self, X: Data, where: str = "X") -> Table:
+        """Encode a table with this schema's columns (in any order) as a `Table`."""
+        frame, _ = as_frame(X, where)
+        names = self.names
+        absent = [name for name in names if name not in frame.columns]
+        if absent:
+            raise InputError(
+                f"{where} lacks the column(s) {listing(absent)} of the training data; it has {listing(frame.columns)}."
+            )
+        extra = [name for name in frame.columns if name not in names]
+        if extra:
+            raise InputError(
+                f"{where} has the column(s) {listing(extra)}, unknown to the training data; drop them, "
+                "or refit with them."
+            )
+        matrix = np.empty(frame.shape, dtype=np.float64, order="F")
+        for j, feature in enumerate(self.features):
+            matrix[:, j] = feature.encode(frame[feature.name], where)
+        return Table(self.features, matrix)
+
+    def decode(self, matrix: Floats, index: pd.Index[Any] | None = None) -> pd.DataFrame:
+        """Return the frame that `matrix` (columns in this schema's order) encodes, with the training dtypes."""
+        index = index if index is not None else pd.RangeIndex(matrix.shape[0])
+        columns = {
+            j: pd.Series(feature.decode(matrix[:, j]), index=index, dtype=feature.dtype, copy=False)
+            for j, feature in enumerate(self.features)
+        }
+        frame = pd.DataFrame(columns, index=index, copy=False)
+        frame.columns = pd.Index(self.names, tupleize_cols=False)
+        return frame
+
+    def decode_for_model(self, matrix: Floats) -> Data:
+        """Return what the model is asked on: like `decode`, but a numpy array if the training data was one."""
+        frame = self.decode(matrix)
+        return frame if self.array_dtype is None else frame.to_numpy(dtype=self.array_dtype)
+
+
+@dataclass(frozen=True)
+class Column:
+    """One encoded column: the target of a conditional."""
+
+    feature: Feature
+    values: Floats
+
+
+@dataclass(frozen=True)
+class Table:
+    """Encoded rows: one feature per column of a Fortran-ordered float64 matrix.
+
+    A table made by `select` or `first` keeps `root` and `positions`, so that work done once on the columns of the
+    whole table (ranking them for the trees) is shared by all tables cut from it. `complete` promises that no value is
+    missing, which spares samplers the search for missing values.
+    """
+
+    features: tuple[Feature, ...]
+    matrix: Floats
+    root: Table | None = field(default=None, repr=False)
+    positions: tuple[int, ...] = ()
+    complete: bool = False
+    _shared: dict[str, Any] = field(default_factory=dict, repr=False)
+    _lock: Lock = field(default_factory=Lock, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.root is None:
+            object.__setattr__(self, "positions", tuple(range(len(self.features))))
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.matrix.shape[0])
+
+    @property
+    def names(self) -> list[Any]:
+        """Column labels, in order."""
+        return [f.name for f in self.features]
+
+    def shared(self, name: str, make: Callable[[Table], Result]) -> Result:
+        """Return `make(root)`, computed once for all tables cut from the same root, whatever thread asks first."""
+        root = self.root or self
+        with root._lock:
+            if name not in root._shared:
+                root._shared[name] = make(root)
+            return cast("Result", root._shared[name])
+
+    def column(self, j: int) -> Column:
+        """Return one column as a target."""
+        return Column(self.features[j], self.matrix[:, j])
+
+    def first(self, k: int) -> Table:
+        """Return the first `k` columns, without copying."""
+        return Table(self.features[:k], self.matrix[:, :k], self.root or self, self.positions[:k], self.complete)
+
+    def select(self, columns: Sequence[int]) -> Table:
+        """Return some columns, in the order given."""
+        return Table(
+            tuple(self.features[j] for j in columns),
+            np.asfortranarray(self.matrix[:, list(columns)]),
+            self.root or self,
+            tuple(self.positions[j] for j in columns),
+            self.complete,
+        )
+
+    def take(self, rows: npt.NDArray[Any]) -> Table:
+        """Return some rows (an index array or a boolean mask) as a table of its own."""
+        return Table(self.features, np.asfortranarray(self.matrix[rows]))
+
+
+def as_frame(X: Data, where: str = "X") -> tuple[pd.DataFrame, Any]:
+    """Return `X` as a frame, and its dtype if it is a numpy array (columns are then named x0, x1, ...)."""
+    if isinstance(X, pd.DataFrame):
+        if isinstance(X.columns, pd.MultiIndex):
+            raise InputError(f"{where} has {X.columns.nlevels} levels of column labels; flatten them to one.")
+        if not X.columns.is_unique:
+            twice = X.columns[X.columns.duplicated()].unique()
+            raise InputError(f"{where} has the column label(s) {listing(twice)} more than once; rename them.")
+        return X, None
+    if isinstance(X, np.ndarray):
+        if X.ndim != 2:
+            raise InputError(f"{where} is an array with {X.ndim} dimension(s); a table has two: rows and columns.")
+        frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
+        return (frame.infer_objects() if X.dtype == object else frame), X.dtype
+    raise InputError(f"{where} is a {type(X).__name__}; give a pandas DataFrame or a two-dimensional numpy array.")

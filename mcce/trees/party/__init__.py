@@ -1,0 +1,1 @@
+"""Conditional inference trees, as R's party grows them."""

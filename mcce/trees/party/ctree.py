@@ -1,0 +1,345 @@
+"""Conditional inference trees: unbiased recursive partitioning (Hothorn, Hornik and Zeileis 2006), as party grows them.
+
+1. In a node of at least `min_split` rows test each variable for independence of the response
+   (`mcce.trees.party.independence`). Its criterion is one minus the p-value; Bonferroni's adjustment for m variables
+   raises that to the power m.
+2. If the largest criterion is above `mincriterion`, cut on that variable; equal criteria: the larger statistic, then
+   the earlier variable. Otherwise the node is a leaf.
+3. Of the cuts that leave `min_leaf` rows (and a share `minprob`) on each side take the one with the largest
+   standardised two-sample statistic. A variable without such a cut gives way, once, to the next best one.
+4. Part the rows and go on with the children. The levels of a tree are grown one after the other, all nodes of a level
+   at once; nodes are numbered afterwards, parents first, left before right, as party does.
+
+Responses and predictors: numbers as they are, ordered factors as scores 1, 2, ... (two levels: 0, 1), factors as one
+0/1 column a level. Numbers of dtype bool are R's logicals: as predictors tested as two levels, cut as 0 and 1. A row in
+which a variable is missing takes no part in the variable's test and cut, and goes to the larger child. A variable with
+fewer than `min_split` values in a node is not tested there, nor counted in m.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from mcce.exceptions import InputError
+from mcce.table import Column, Feature, Table
+from mcce.table.dtypes import is_logical
+from mcce.trees import announce_compiling
+from mcce.trees.kernels import LEAF, ROW, SORTED
+from mcce.trees.party import independence, kernels
+from mcce.trees.ranking import Ranking
+from mcce.trees.tree import Floats, Ints, Tree
+
+Statistic = Literal["quadratic", "maximum"]
+PValues = Literal["bonferroni", "univariate", "none"]
+Positions = npt.NDArray[np.int64]
+
+_NEARLY = 1 - 1e-9
+_MOST_FREEDOM = 100  # beyond that the last bits of a statistic are not worth a large decomposition
+
+
+@dataclass(frozen=True)
+class CtreeTree(Tree):
+    """A conditional inference tree: a `Tree` with its tests.
+
+    Attributes
+    ----------
+    number : the number of a node in party's order, from 1: parents first, left before right. The left child of a cut
+        between two unordered levels is that of the first level, which may be party's right one.
+    cut : x <= cut goes left, for numbers and the codes of ordered levels; NaN elsewhere.
+    seen : beside `masks`, whether a level occurs in the node.
+    cut_statistic : standardised two-sample statistic of the cut; 0 in a leaf.
+    criterion : largest criterion of a node's variables; 0 if none was tested.
+    statistics, criteria : test statistic and criterion of each node and variable. A variable that was chosen but has no
+        admissible cut has criterion minus infinity.
+    """
+
+    number: Ints
+    cut: Floats
+    seen: npt.NDArray[np.bool_]
+    cut_statistic: Floats
+    criterion: Floats
+    statistics: Floats
+    criteria: Floats
+
+
+class _Level(NamedTuple):
+    """The nodes of one level of the tree: where their rows are, their tests, their cuts."""
+
+    start: Positions
+    size: Positions
+    statistics: Floats
+    criteria: Floats
+    chosen: Positions
+    cut: Floats
+    goes_left: npt.NDArray[np.bool_]
+    seen: npt.NDArray[np.bool_]
+    cut_statistic: Floats
+    found: npt.NDArray[np.bool_]
+    mirrored: npt.NDArray[np.bool_]
+    left_size: Positions
+    missing_left: npt.NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, start: Positions, size: Positions, columns: kernels.Columns) -> _Level:
+        m, p, most_levels = start.size, columns.kind.size, int(columns.n_levels.max(initial=0))
+        return cls(
+            start=start,
+            size=size,
+            statistics=np.zeros((m, p)),
+            criteria=np.zeros((m, p)),
+            chosen=np.full(m, LEAF, dtype=np.int64),
+            cut=np.zeros(m),
+            goes_left=np.zeros((m, most_levels), dtype=np.bool_),
+            seen=np.zeros((m, most_levels), dtype=np.bool_),
+            cut_statistic=np.zeros(m),
+            found=np.zeros(m, dtype=np.bool_),
+            mirrored=np.zeros(m, dtype=np.bool_),
+            left_size=np.zeros(m, dtype=np.int64),
+            missing_left=np.zeros(m, dtype=np.bool_),
+        )
+
+
+class _Data(NamedTuple):
+    """What the tree is grown on, and scratch: `rows` are kept node by node, `node_of_row` counts within a level."""
+
+    columns: kernels.Columns
+    response: kernels.Response
+    work: kernels.Work
+    rows: Ints
+    node_of_row: Ints
+
+
+def grow(
+    given: Table,
+    target: Column,
+    *,
+    statistic: Statistic = "quadratic",
+    p_values: PValues = "bonferroni",
+    mincriterion: float = 0.95,
+    min_split: int = 20,
+    min_leaf: int = 7,
+    minprob: float = 0.01,
+    max_depth: int | None = None,
+) -> CtreeTree:
+    """Grow a conditional inference tree for `target` on the columns of `given`.
+
+    The target must not have missing values. The parameters are those of `mcce.CtreeSampler`, and their defaults those
+    of party's `ctree_control`.
+    """
+    if np.isnan(target.values).any():
+        raise InputError(f"the target {target.feature.name!r} of a tree has missing values; model them apart.")
+    announce_compiling(kernels.compiled)
+    data = _read(given, target)
+    start, size = np.zeros(1, dtype=np.int64), np.array([target.values.size])
+    levels: list[_Level] = []
+    while start.size:
+        level = _Level.of(start, size, data.columns)
+        _test(level, data, min_split, statistic, p_values)
+        if max_depth is None or len(levels) < max_depth:
+            chosen = _choose(level, mincriterion)
+            _cut(level, data, chosen, min_leaf, minprob)
+            failed = (chosen != LEAF) & ~level.found
+            if failed.any():  # step 3: the variable gives way to one other
+                level.criteria[failed, chosen[failed]] = -np.inf
+                _cut(level, data, np.where(failed, _choose(level, mincriterion), LEAF), min_leaf, minprob)
+        levels.append(level)
+        start, size = _split(level, data)
+    return _assemble(levels, data)
+
+
+def _test(level: _Level, data: _Data, min_split: int, statistic: Statistic, p_values: PValues) -> None:
+    """Step 1: fill the statistics and criteria of a level's nodes."""
+    freedom = np.zeros(level.statistics.shape, dtype=np.int64)
+    kernels.test_nodes(
+        data.columns, data.response, data.work, data.rows, level.start, level.size, max(min_split, 2),
+        level.statistics, freedom,
+    )  # fmt: skip
+    tested = freedom != kernels.UNTESTED
+    wide = tested & ((data.columns.kind != kernels.NUMBER) | (data.response.n_classes > 0))
+    in_doubt = wide & (freedom <= _MOST_FREEDOM) & _is_tied(level.statistics)
+    for node, j in np.argwhere((freedom == kernels.UNKNOWN) | in_doubt):
+        level.statistics[node, j], freedom[node, j] = independence.quadratic(*_wide(level, data, node, j))
+    probability = independence.chi_square(level.statistics, freedom)
+    if statistic == "maximum":
+        np.sqrt(level.statistics, out=level.statistics, where=level.statistics > 0)
+        for node, j in np.argwhere(wide):
+            level.statistics[node, j], probability[node, j] = independence.maximum(*_wide(level, data, node, j))
+    if p_values == "none":
+        level.criteria[:] = level.statistics
+    else:
+        m = tested.sum(axis=1, keepdims=True) if p_values == "bonferroni" else 1
+        level.criteria[:] = np.where(tested, probability**m, 0.0)
+
+
+def _is_tied(statistics: Floats) -> npt.NDArray[np.bool_]:
+    """Return which variables of a node have the same statistic as another one, but for rounding."""
+    order = np.argsort(statistics, axis=1)
+    ordered = np.take_along_axis(statistics, order, axis=1)
+    close = (ordered[:, :-1] > 0) & (ordered[:, :-1] > _NEARLY * ordered[:, 1:])
+    nothing = np.zeros((len(statistics), min(statistics.shape[1], 1)), dtype=np.bool_)
+    tied = np.empty(statistics.shape, dtype=np.bool_)
+    np.put_along_axis(tied, order, np.hstack([close, nothing]) | np.hstack([nothing, close]), axis=1)
+    return tied
+
+
+def _wide(level: _Level, data: _Data, node: int, j: int) -> tuple[Floats, Floats]:
+    """Return predictor and response columns of a node's rows, without those in which the predictor is missing."""
+    columns, response = data.columns, data.response
+    rows = data.rows[level.start[node] : level.start[node] + level.size[node]]
+    column = columns.values[j * columns.n_rows : (j + 1) * columns.n_rows]
+    rows = rows[~np.isnan(column[rows])]
+    x, y = column[rows], rows
+    if columns.kind[j] != kernels.NUMBER:
+        wide = x[:, None] == np.arange(columns.n_levels[j])
+    else:
+        wide = x[:, None] + columns.shift[j]
+    if response.n_classes:
+        y = response.labels[rows][:, None] == np.arange(response.n_classes)
+    else:
+        y = response.scores[rows][:, None]
+    return wide.astype(np.float64), y.astype(np.float64)
+
+
+def _choose(level: _Level, mincriterion: float) -> Positions:
+    """Step 2: return the variable to cut each node on, or LEAF."""
+    if level.criteria.shape[1] == 0:
+        return np.full(level.start.size, LEAF)
+    best = level.criteria.max(axis=1)
+    strongest = np.where(level.criteria == best[:, None], level.statistics, -np.inf).argmax(axis=1)
+    return np.where(best > mincriterion, strongest, LEAF)
+
+
+def _cut(level: _Level, data: _Data, chosen: Positions, min_leaf: int, minprob: float) -> None:
+    """Step 3: cut each node on the chosen variable, if there is one and it has an admissible cut."""
+    if (chosen == LEAF).all():
+        return
+    kernels.sort_level(data.columns, chosen, data.node_of_row, level.start.copy(), data.work.ordered)
+    kernels.cut_nodes(
+        data.columns, data.response, data.work, data.rows, level.start, level.size, chosen, float(min_leaf),
+        float(minprob), level.cut, level.goes_left, level.seen, level.cut_statistic, level.found,
+    )  # fmt: skip
+    cut = (chosen != LEAF) & level.found
+    level.chosen[cut] = chosen[cut]
+
+
+def _split(level: _Level, data: _Data) -> tuple[Positions, Positions]:
+    """Step 4: part the rows of the nodes that are cut; return where the children's rows start, and their numbers."""
+    kernels.split_nodes(
+        data.columns, data.work, data.rows, level.start, level.size, level.chosen, level.cut, level.goes_left,
+        level.mirrored, level.left_size, level.missing_left, data.node_of_row,
+    )  # fmt: skip
+    start, size, left_size = (part[level.found] for part in (level.start, level.size, level.left_size))
+    starts, sizes = np.stack([start, start + left_size], axis=1), np.stack([left_size, size - left_size], axis=1)
+    return starts.ravel(), sizes.ravel()
+
+
+def _assemble(levels: list[_Level], data: _Data) -> CtreeTree:
+    """Put the levels together: node 0 is the root, the children of a node stand side by side."""
+    nodes = _Level(*(np.concatenate(parts) for parts in zip(*levels)))
+    left = np.where(nodes.found, 2 * np.cumsum(nodes.found) - 1, 0).astype(np.int32)
+    n_levels = np.zeros(left.size, dtype=np.int64)  # of the factor that a node is cut on
+    inner = np.flatnonzero(nodes.found)
+    is_factor = data.columns.kind[nodes.chosen[inner]] == kernels.FACTOR
+    n_levels[inner[is_factor]] = data.columns.n_levels[nodes.chosen[inner[is_factor]]]
+    cut = np.where(nodes.found & (n_levels == 0), nodes.cut, np.nan)
+    by_set = np.where(n_levels > 2, n_levels, 0)
+    nothing = np.empty(0, dtype=np.bool_)
+
+    def flat(by_level: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        return np.concatenate([nothing, *(by_level[node, : by_set[node]] for node in np.flatnonzero(by_set))])
+
+    impurity = np.empty(left.size)
+    means, variances = data.work.mean, data.work.variance
+    kernels.impurities(data.response, data.rows, nodes.start, nodes.size, means, variances, impurity)
+    return CtreeTree(
+        feature=nodes.chosen.astype(np.int32),
+        threshold=np.where(np.isnan(cut), np.where(n_levels == 2, 0.5, 0.0), np.nextafter(cut, np.inf)),
+        left=left,
+        missing_left=nodes.missing_left,
+        mask_at=np.where(by_set > 0, np.cumsum(by_set) - by_set, -1).astype(np.int32),
+        masks=flat(nodes.goes_left),
+        start=nodes.start.astype(np.int32),
+        size=nodes.size.astype(np.int32),
+        impurity=impurity,
+        donors=data.rows,
+        number=_numbers(left, left + nodes.mirrored, [level.start.size for level in levels]),
+        cut=cut,
+        seen=flat(nodes.seen),
+        cut_statistic=nodes.cut_statistic,
+        criterion=nodes.criteria.max(axis=1, initial=0.0),
+        statistics=nodes.statistics,
+        criteria=nodes.criteria,
+    )
+
+
+def _numbers(left: Ints, first: Ints, sizes: list[int]) -> Ints:
+    """Return the nodes' numbers from 1, parents before children, the `first` of these before the other.
+
+    `sizes` says how many nodes each level has.
+    """
+    ends = np.cumsum(sizes)
+    inner = [begin + np.flatnonzero(left[begin:end]) for begin, end in zip(ends - sizes, ends)]
+    below = np.ones(left.size, dtype=np.int32)  # nodes of the subtree
+    for nodes in reversed(inner):
+        below[nodes] += below[left[nodes]] + below[left[nodes] + 1]
+    number = np.ones(left.size, dtype=np.int32)
+    for nodes in inner:
+        second = 2 * left[nodes] + 1 - first[nodes]
+        number[first[nodes]] = number[nodes] + 1
+        number[second] = number[nodes] + 1 + below[first[nodes]]
+    return number
+
+
+def _read(given: Table, target: Column) -> _Data:
+    """Return the columns, the response and scratch arrays."""
+    features, n = given.features, target.values.size
+    kind = np.array([_kind(feature) for feature in features], dtype=np.int64)
+    ranking = Ranking.of(given)  # before the next line: what is shared is made under one lock
+    orders, slot = given.shared("orders", lambda root: _orders(root, ranking))
+    columns = kernels.Columns(
+        values=given.matrix.ravel(order="F"),
+        n_rows=n,
+        kind=kind,
+        n_levels=np.where(kind == kernels.LOGICAL, 2, np.array([f.n_levels for f in features], dtype=np.int64)),
+        shift=np.array([_first_score(f) for f in features], dtype=np.float64),
+        has_missing=np.isnan(given.matrix).any(axis=0),
+        orders=orders,
+        slot=slot[list(given.positions)],
+    )
+    if target.feature.kind == "categorical":
+        response = kernels.Response(np.empty(0), target.values.astype(np.int32), target.feature.n_levels)
+    else:
+        scores = np.ascontiguousarray(target.values + _first_score(target.feature))
+        response = kernels.Response(scores, np.empty(0, dtype=np.int32), 0)
+    work = kernels.scratch(n, max(response.n_classes, 1), int(columns.n_levels.max(initial=0)))
+    return _Data(columns, response, work, np.arange(n, dtype=np.int32), np.zeros(n, dtype=np.int32))
+
+
+def _orders(table: Table, ranking: Ranking) -> tuple[Ints, Positions]:
+    """Return the rows in the order of each column that has one, equal values in row order, and the columns' places."""
+    slot = np.full(len(table.features), -1, dtype=np.int64)
+    wanted = [j for j, feature in enumerate(table.features) if feature.kind != "categorical"]
+    slot[wanted] = np.arange(len(wanted))
+    orders = np.empty((len(wanted), table.n_rows), dtype=np.int32)
+    for order, j in zip(orders, wanted):
+        if ranking.how[j] == SORTED:
+            order[:] = ranking.packed[ranking.slot[j]] & np.uint64(ROW)
+        else:
+            order[:] = np.argsort(ranking.codes[:, ranking.slot[j]], kind="stable")
+    return orders, slot
+
+
+def _kind(feature: Feature) -> int:
+    """Return what a predictor is to the kernels; numbers that stand for False and True are a logical."""
+    if feature.kind == "categorical":
+        return kernels.FACTOR
+    return kernels.LOGICAL if feature.is_numeric and is_logical(feature.dtype) else kernels.NUMBER
+
+
+def _first_score(feature: Feature) -> float:
+    """Return the score of the lowest level of an ordered factor; two levels are 0 and 1. A number is its own score."""
+    return 1.0 if feature.kind == "ordered" and feature.n_levels != 2 else 0.0

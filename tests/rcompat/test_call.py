@@ -1,0 +1,361 @@
+"""mcceR's call: arguments, types, seeds, what makes sense where mcceR fails, and what it says to bad input."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mcce import MCCE, InputError, Interval, rcompat
+from mcce.rcompat import fit_autoregressive, generate, names
+from mcce.rng import RGenerator
+from mcce.trees import rpart
+from mcce.trees.party import ctree
+
+
+def people(n: int = 300, seed: int = 1) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    age = rng.integers(20, 70, n)
+    return pd.DataFrame(
+        {
+            "age": age,
+            "job": pd.Categorical(rng.choice(["clerk", "pilot", "cook"], n), categories=["pilot", "clerk", "cook"]),
+            "grade": pd.Categorical(rng.choice(["low", "mid", "high"], n), ["low", "mid", "high"], ordered=True),
+            "owns": rng.random(n) < 0.5,
+            "town": rng.choice(["Oslo", "Bergen"], n),
+            "income": np.round(rng.normal(30 + age / 2, 8), 1),
+        }
+    )
+
+
+def rich(model: Any, frame: pd.DataFrame) -> pd.Series:
+    return frame["income"] / 100
+
+
+def explain(x_explain=None, x_train=None, predict_model=rich, **arguments) -> rcompat.MCCEResult:
+    arguments = {
+        "fixed_features": ["age"],
+        "c_int": (0.6, 1),
+        "fit_autoregressive_model": "rpart",
+        "fit_seed": 1,
+        "generate_seed": 2,
+        "generate_K": 30,
+        **arguments,
+    }
+    x_train = people().iloc[3:] if x_train is None else x_train
+    x_explain = people().iloc[:3] if x_explain is None else x_explain
+    return rcompat.explain_mcce(None, x_explain, x_train, predict_model, **arguments)
+
+
+def test_the_call_has_mccer_s_arguments_in_order_with_mccer_s_defaults():
+    """As printed by args(mcceR::explain_mcce), dots as underscores."""
+    parameters = inspect.signature(rcompat.explain_mcce).parameters
+    assert list(parameters) == [*(name.here for name in names.CALL), "tree_arguments"]
+    defaults = {name: p.default for name, p in parameters.items() if p.default is not inspect.Parameter.empty}
+    assert defaults == {
+        "predict_model": None,
+        "fixed_features": None,
+        "c_int": (0.5, 1),
+        "featuremodel_object": None,
+        "fit_autoregressive_model": "ctree",
+        "fit_decision": True,
+        "fit_seed": None,
+        "generate_K": 1000,
+        "generate_seed": None,
+        "process_measures": ("validation", "L0", "L1"),
+        "process_return_best_k": 1,
+        "process_remove_invalid": True,
+        "process_sort_by_measures_order": True,
+        "return_featuremodel_object": False,
+        "return_sim_data": False,
+        "timing": True,
+    }
+
+
+def test_every_name_of_the_table_exists_on_our_side():
+    ours = {
+        *inspect.signature(MCCE).parameters,
+        *inspect.signature(MCCE.fit).parameters,
+        *inspect.signature(MCCE.explain).parameters,
+    }
+    assert {name.mcce for name in names.CALL} - {None} <= ours
+    for engine, grow in (("rpart", rpart.grow), ("ctree", ctree.grow)):
+        parameters = inspect.signature(grow).parameters
+        for name in names.TREES[engine]:
+            assert name.mcce is None or name.mcce in parameters, name
+
+
+@pytest.mark.parametrize(
+    ("engine", "given", "expected"),
+    [
+        ("rpart", {}, {"cp": 0.01, "min_split": None, "min_leaf": None, "max_depth": 30}),
+        ("rpart", {"minbucket": 4}, {"min_split": None, "min_leaf": 4}),
+        ("rpart", {"minsplit": 8}, {"min_split": 8, "min_leaf": None}),
+        ("rpart", {"minsplit": 8, "minbucket": 1.0}, {"min_split": 8, "min_leaf": 1}),
+        ("rpart", {"control": {"cp": 0.1, "maxdepth": 3}, "cp": 0}, {"cp": 0.0, "max_depth": 3}),
+        ("ctree", {}, {"mincriterion": 0.95, "min_split": 20, "min_leaf": 7, "max_depth": None}),
+        ("ctree", {"controls": {"mincriterion": 0.5}}, {"mincriterion": 0.5}),
+        ("ctree", {"testtype": "Univariate", "maxdepth": 2}, {"p_values": "univariate", "max_depth": 2}),
+    ],
+)
+def test_tree_arguments_are_translated(engine, given, expected):
+    assert names.translate(engine, given).grow.items() >= expected.items()
+
+
+def test_xval_says_whether_the_stream_moves():
+    assert names.translate("rpart", {}).permutes
+    assert not names.translate("rpart", {"xval": 0}).permutes
+    assert not names.translate("ctree", {}).permutes
+    model = fit_autoregressive(people(), np.ones(300), ["age"], (0, 1), "rpart", rng=(rng := RGenerator(1)))
+    twin = RGenerator(1)
+    for _ in model.trees:
+        twin.permutation(300)
+    assert np.array_equal(rng.random_seed, twin.random_seed)
+
+
+def test_columns_keep_r_s_types():
+    x_train, x_explain = people().iloc[3:], people().iloc[:3].copy()
+    x_explain["age"] = x_explain["age"] + 0.5
+    x_explain["income"] = x_explain["income"].round().astype("int64")
+    result = explain(x_explain, x_train, process_measures=("validation", "L0", "gower"), return_sim_data=True)
+    for frame in (result.cf, result.sim_data):
+        assert frame["age"].dtype == np.float64  # fixed: as in x_explain
+        assert frame["income"].dtype == np.float64  # mutable: as in x_train
+        for name in ("job", "grade", "owns", "town"):
+            assert frame[name].dtype == x_train[name].dtype
+    assert np.array_equal(result.cf["age"], x_explain["age"].iloc[result.cf["id_explain"] - 1])
+    assert list(result.cf) == ["id_explain", "counterfactual_rank", *x_train]
+    assert list(result.sim_data) == ["id_explain", *x_train]
+
+
+def test_factors_are_matched_by_label():
+    x_explain = people().iloc[:3].copy()
+    recoded = x_explain.copy()
+    recoded["job"] = recoded["job"].astype(str).astype("category")
+    one, two = (explain(x, fixed_features=["job", "age"], return_sim_data=True) for x in (x_explain, recoded))
+    assert one.sim_data.astype({"job": str}).equals(two.sim_data.astype({"job": str}))
+    assert two.cf["job"].dtype == recoded["job"].dtype
+
+
+def test_a_fitted_model_can_be_passed_on():
+    first = explain(return_featuremodel_object=True, return_sim_data=True)
+    again = rcompat.explain_mcce(
+        None,
+        people().iloc[:3],
+        None,
+        rich,
+        featuremodel_object=first.featuremodel_object,
+        generate_K=30,
+        generate_seed=2,
+        return_sim_data=True,
+    )
+    assert again.sim_data.equals(first.sim_data)
+    assert again.cf.equals(first.cf)
+    assert again.time["fit.time"] == 0
+
+
+def test_seeds_of_a_session_are_taken_over():
+    session = RGenerator(5)
+    one = explain(fit_seed=session, generate_seed=None, return_sim_data=True)
+    two = explain(fit_seed=5, generate_seed=None, return_sim_data=True)
+    assert one.sim_data.equals(two.sim_data)
+    assert session.random_seed.tolist() != RGenerator(5).random_seed.tolist()
+    fresh = [explain(fit_seed=None, generate_seed=None, return_sim_data=True).sim_data for _ in range(2)]
+    assert not fresh[0].equals(fresh[1])
+
+
+def test_measures_without_validation_still_remove_invalid_rows():
+    result = explain(process_measures=("L0", "L1"), process_return_best_k=30)
+    assert list(result.cf_measures) == ["id_explain", "counterfactual_rank", "pred", "measure_L0", "measure_L1"]
+    assert result.cf_measures["pred"].between(0.6, 1).all()
+    kept = explain(process_measures=("L0", "L1"), process_return_best_k=30, process_remove_invalid=False)
+    assert len(kept.cf) == 90
+    valid = kept.cf_measures[kept.cf_measures["pred"].between(0.6, 1)].reset_index(drop=True)
+    assert valid.equals(result.cf_measures)  # ranks are given before invalid rows go
+
+
+def test_a_leaf_with_one_row_draws_from_the_rows_up_to_it():
+    """R: sample(3, size, TRUE) for the leaf that holds row 3 alone."""
+    x_train = pd.DataFrame({"given": [0.0, 0.0, 1.0, 0.0, 0.0], "value": [10.0, 11.0, 30.0, 12.0, 13.0]})
+    model = fit_autoregressive(
+        x_train, np.ones(5), ["given"], (0, 1), "rpart", False, minbucket=1, minsplit=2, cp=0.0, maxdepth=1
+    )
+    assert sorted(np.bincount(model.leaf_train[0])[-2:]) == [1, 4]
+    drawn = generate(x_train.iloc[[2]], model, 50, RGenerator(3)).frame["value"]
+    assert drawn.tolist() == x_train["value"].iloc[RGenerator(3).sample(3, 50, True) - 1].tolist()
+
+
+def test_ranks_agree_with_a_plain_sort():
+    result = explain(fit_autoregressive_model="rpart", return_featuremodel_object=True, return_sim_data=True)
+    simulated = rcompat.Simulated.from_frame(result.sim_data, people().iloc[:3], result.featuremodel_object)
+    found = rcompat.process(simulated, rich(None, result.sim_data), ("validation", "L0", "gower"), False, 4)
+    table = found.measures
+    table = table.assign(minus=-table["measure_validation"])
+    ordered = table.sort_values(["id_explain", "minus", "measure_L0", "measure_gower", "row_id"])
+    assert ordered["counterfactual_rank"].tolist() == list(range(1, 31)) * 3
+    assert found.cf["counterfactual_rank"].tolist() == [1, 2, 3, 4] * 3
+
+
+def test_a_constant_candidate_column_leaves_gower_undefined_as_in_mccer():
+    x_train = people().iloc[3:].assign(income=7.0)
+    result = explain(
+        x_train=x_train, process_measures=("gower",), process_remove_invalid=False, process_return_best_k=5
+    )
+    assert np.isinf(result.cf_measures["measure_gower"]).all()
+    assert result.cf["counterfactual_rank"].tolist() == [1, 2, 3, 4, 5] * 3
+
+
+@pytest.mark.parametrize("engine", ["ctree", "rpart"])
+def test_all_kinds_of_columns_and_the_default_measures_work(engine):
+    result = explain(fit_autoregressive_model=engine, fixed_features=None)
+    assert len(result.cf) == 3
+    assert np.isfinite(result.cf_measures.to_numpy()).all()
+    assert result.fixed_features == ("decision",)
+
+
+@pytest.mark.parametrize("engine", ["ctree", "rpart"])
+def test_names_that_break_mccer_s_formulas_work(engine):
+    renamed = people().rename(columns={"income": "i", "town": "my town (2)"})
+    result = explain(
+        renamed.iloc[:3], renamed.iloc[3:], lambda model, frame: frame["i"] / 100, fit_autoregressive_model=engine
+    )
+    assert list(result.cf) == ["id_explain", "counterfactual_rank", *renamed]
+
+
+def test_a_single_candidate_works():
+    result = explain(people().iloc[:1], generate_K=1, process_remove_invalid=False)
+    assert len(result.cf) == 1
+
+
+def test_a_model_without_predict_model():
+    from sklearn.linear_model import LogisticRegression
+
+    X = people()[["age", "income"]]
+    y = (X["income"] > 55).astype(int)
+    model = LogisticRegression().fit(X, y)
+    arguments = {"fixed_features": "age", "fit_autoregressive_model": "rpart", "fit_seed": 1, "generate_K": 20}
+    one = rcompat.explain_mcce(model, X.iloc[:3], X.iloc[3:], **arguments)
+    two = rcompat.explain_mcce(
+        None, X.iloc[:3], X.iloc[3:], lambda _, frame: model.predict_proba(frame)[:, 1], **arguments
+    )
+    assert one.cf.equals(two.cf)
+    array = X.to_numpy()
+    on_array = LogisticRegression().fit(array, y)
+    arguments["fixed_features"] = "x0"
+    three = rcompat.explain_mcce(on_array, array[:3], array[3:], **arguments)
+    assert np.array_equal(three.cf[["x0", "x1"]], one.cf[["age", "income"]])
+
+
+def test_the_result_prints_the_counterfactuals():
+    result = explain(timing=False)
+    assert repr(result).splitlines()[0].split()[:3] == ["id_explain", "counterfactual_rank", "age"]
+    assert result.time is result.sim_data is result.featuremodel_object is None
+    with pytest.raises(AttributeError, match="cannot assign"):
+        result.cf = None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"c_int": (1, 0.5)}, r"c_int is \(1, 0.5\); give two numbers, the lower one first"),
+        ({"c_int": (1,)}, "c_int is .*give two numbers"),
+        ({"c_int": "ab"}, "c_int is 'ab'; give two numbers"),
+        ({"c_int": (float("nan"), 1)}, "c_int is .*give two numbers"),
+        ({"c_int": Interval(0, 1, closed="left")}, "mcceR's interval includes both ends"),
+        ({"generate_K": 0}, "generate_K is 0; it must be a whole number of at least 1"),
+        ({"generate_K": 2.5}, "generate_K is 2.5"),
+        ({"process_return_best_k": 0}, "process_return_best_k is 0"),
+        ({"process_measures": ("validation", "gowr")}, "process_measures names 'gowr'; did you mean 'gower'"),
+        ({"process_measures": ()}, "name at least one of 'validation', 'L0'"),
+        ({"process_measures": ("L0", "L0")}, "name at least one .*each once"),
+        ({"fit_autoregressive_model": "rpat"}, "fit_autoregressive_model is 'rpat'.*did you mean 'rpart'"),
+        ({"min_bucket": 3}, "'min_bucket' is no argument .*did you mean 'minbucket'"),
+        ({"mincriterion": 0.9}, "'mincriterion' is no argument of explain_mcce and none of the trees of rpart"),
+        ({"generate.K": 3}, "did you mean 'generate_K'"),
+        ({"cp": "a"}, "cp is 'a'; it must be a number"),
+        ({"maxdepth": 31}, "maxdepth is 31; it must be a whole number of at least 1 and at most 30"),
+        ({"minsplit": 2.5}, "minsplit is 2.5; it must be a whole number"),
+        ({"control": 3}, "control is a int; give a dict"),
+        ({"fit_autoregressive_model": "ctree", "testtype": "MonteCarlo"}, "testtype is 'MonteCarlo'; supported here"),
+        ({"fixed_features": ["agee"]}, "fixed feature 'agee' is not a column of x_train; did you mean 'age'"),
+        ({"fixed_features": ["age", "age"]}, "fixed_features names 'age' more than once"),
+        ({"fixed_features": list(people())}, "every column of x_train"),
+        ({"fit_seed": 1.5}, "seed of R's generator is 1.5"),
+        ({"generate_seed": 2**40}, "seed of R's generator is 1099511627776"),
+        ({"predict_model": 3}, "predict_model is a int; give a function of the model and a frame"),
+    ],
+)
+def test_bad_arguments(arguments, message):
+    with pytest.raises(InputError, match=message):
+        explain(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("x_explain", "x_train", "message"),
+    [
+        (None, people().rename(columns={"town": "decision"}), "x_train has the column.* 'decision'.*rename"),
+        (None, people().rename(columns={"town": "pred"}), "x_train has the column.* 'pred'.*rename"),
+        (None, people().rename(columns={"town": "measure_L0"}), "'measure_L0'.*rename"),
+        (people().drop(columns="age"), None, r"x_explain lacks the column\(s\) 'age' of x_train"),
+        (people().drop(columns="town"), None, r"x_explain lacks the column\(s\) 'town' of x_train"),
+        (people().iloc[:0], None, "x_explain has no rows"),
+        (people().iloc[:3], people().iloc[:0], "x_train has 0 rows"),
+        (people().assign(age=np.nan), None, "column 'age' of x_explain has 300 missing value.*row 0"),
+        (None, people().assign(income=np.nan), "column 'income' of x_train has 300 missing"),
+        (people().assign(job="smith"), None, "column 'job' of x_explain holds the level 'smith'"),
+        (
+            people().assign(age=1),
+            people().assign(age=pd.Timestamp("2024-01-01")),
+            "column 'age' of x_train has dtype datetime64",
+        ),
+        (None, [[1, 2]], "x_train is a list"),
+        ([[1, 2]], None, "x_explain is a list"),
+    ],
+)
+def test_bad_tables(x_explain, x_train, message):
+    def predict(model, frame):
+        return np.linspace(0, 1, len(frame))
+
+    with pytest.raises(InputError, match=message):
+        explain(x_explain, x_train, predict)
+
+
+def test_training_rows_are_needed_without_a_fitted_model():
+    with pytest.raises(InputError, match="x_train is None; give the training rows, or a featuremodel_object"):
+        rcompat.explain_mcce(None, people(), None, rich)
+
+
+def test_a_dummy_column_is_refused_only_where_mccer_needs_the_name():
+    renamed = people().rename(columns={"town": "dummy"})
+    with pytest.raises(InputError, match=r"x_train has the column\(s\) 'dummy'"):
+        explain(renamed.iloc[:3], renamed, fixed_features=None, fit_decision=False)
+    assert len(explain(renamed.iloc[:3], renamed).cf) == 3
+
+
+def test_rows_from_elsewhere_must_stand_by_factual():
+    result = explain(return_featuremodel_object=True, return_sim_data=True)
+    with pytest.raises(InputError, match=r"id_explain of sim_data is not 1, \.\.\., 3"):
+        rcompat.Simulated.from_frame(result.sim_data.iloc[::-1], people().iloc[:3], result.featuremodel_object)
+
+
+def test_predictions_must_be_one_number_a_row():
+    result = explain(return_featuremodel_object=True, return_sim_data=True)
+    simulated = rcompat.Simulated.from_frame(result.sim_data, people().iloc[:3], result.featuremodel_object)
+    with pytest.raises(InputError, match=r"pred_sim has shape \(3,\); give one number for each of the 90"):
+        rcompat.process(simulated, [1, 2, 3])
+    with pytest.raises(InputError, match=r"pred_train has shape \(3,\); give one number for each of the 300"):
+        fit_autoregressive(people(), [1, 2, 3])
+
+
+def test_infinite_ends_are_no_bounds():
+    assert len(explain(c_int=(-math.inf, math.inf)).cf) == 3
+
+
+def test_the_table_of_differences_is_one():
+    rows = [line for line in rcompat.__doc__.splitlines() if line.startswith("|")]
+    assert len(rows) > 20
+    assert {row.count("|") for row in rows} == {4}

@@ -1,0 +1,198 @@
+"""The page of a result: complete, self-contained, accessible."""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+from html.parser import HTMLParser
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+
+import mcce
+from mcce.counterfactuals import Counterfactuals
+from mcce.report.pages import as_png
+
+
+class Reader(HTMLParser):
+    """Tags with their attributes, and the text of headings."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.headings: list[tuple[str, str]] = []
+        self.text = ""
+        self._open: list[str] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in ("img", "meta", "wbr", "source", "br"):
+            self._open.append(tag)
+        if tag in ("h1", "h2"):
+            self.headings.append((tag, ""))
+
+    def handle_endtag(self, tag):
+        assert self._open.pop() == tag, f"</{tag}> closes something else"
+
+    def handle_data(self, data):
+        if self._open and self._open[-1] in ("h1", "h2"):
+            self.headings[-1] = (self._open[-1], data)
+        if "style" not in self._open:
+            self.text += data
+
+    def all(self, tag):
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+@pytest.fixture(scope="module")
+def explainer():
+    X = mcce.datasets.load_loans(400).X
+
+    def score(frame):
+        return frame["salary"].to_numpy(float) / 100_000
+
+    return mcce.MCCE(score, decision=(0.6, 1.0), fixed=["age", "sex"], random_state=7).fit(X), X, score
+
+
+@pytest.fixture(scope="module")
+def found(explainer) -> Counterfactuals:
+    fitted, X, score = explainer
+    return fitted.explain(X[score(X) < 0.6].head(40), n_samples=50, n_counterfactuals=2)
+
+
+@pytest.fixture(scope="module")
+def page(found) -> str:
+    return found.to_html()
+
+
+def test_every_part_is_there(page, found):
+    reader = Reader(page)
+    assert reader.headings == [
+        ("h1", "Counterfactuals"),
+        ("h2", "In words"),
+        ("h2", "In pictures"),
+        ("h2", "All factuals"),
+        ("h2", "Table"),
+        ("h2", "Settings and versions"),
+    ]
+    first = found.frame.index[0][0]
+    assert f"{first}: {found.sentence(first)}" in reader.text
+    for word in ("random state", "7", "n samples", "visit sequence", "seconds, fit", "Python", "numpy", "age, sex"):
+        assert word in reader.text
+    assert "Not shown" in reader.text
+    assert sum("changed" in (a.get("class") or "").split() for a in reader.all("td")) > 25
+
+
+def test_needs_nothing_else(page):
+    reader = Reader(page)
+    names = {tag for tag, _ in reader.tags}
+    assert not names & {"script", "link", "iframe", "object"}
+    sources = [a["src"] for a in reader.all("img")] + [a["srcset"] for a in reader.all("source")]
+    assert len(sources) == 8
+    assert all(source.startswith("data:image/png;base64,") for source in sources)
+    assert "url(" not in page
+    assert "@import" not in page
+    assert not re.search(r"https?://", page)
+
+
+def test_is_accessible(page):
+    reader = Reader(page)
+    assert reader.all("html")[0]["lang"] == "en"
+    assert reader.all("title")
+    assert reader.all("main")
+    assert "width=device-width" in [a.get("content", "") for a in reader.all("meta")][1]
+    assert all(len(a["alt"]) > 20 for a in reader.all("img"))
+    assert all(a.get("scope") in ("row", "col") for a in reader.all("th"))
+    assert all("aria-label" in a for a in reader.all("td") if "changed" in (a.get("class") or "").split())
+    assert "prefers-color-scheme:dark" in page
+
+
+def test_pictures_are_those_of_the_plots(page):
+    wide, narrow = (
+        plt.imread(io.BytesIO(base64.b64decode(source.removeprefix("data:image/png;base64,"))))
+        for source in (Reader(page).all("img")[0]["src"], Reader(page).all("source")[0]["srcset"])
+    )
+    assert wide.shape[1] == 8 * 150
+    assert narrow.shape[1] == 4.2 * 150
+    assert wide.std() > 0.01
+
+
+def test_is_written_and_the_same_each_time(page, found, tmp_path):
+    target = found.to_html(tmp_path / "report.html")
+    assert target == tmp_path / "report.html"
+    assert target.read_text(encoding="utf-8") == page
+    assert plt.get_fignums() == []
+
+
+def test_words_of_the_caller_and_examples(explainer, found):
+    fitted, X, score = explainer
+    one = fitted.explain(X[score(X) < 0.6].iloc[[3]], n_samples=50, n_counterfactuals=2)
+    id = one.factuals.index[0]
+    page = found.to_html(title="A <title>", intro=["First & foremost.", "Second."], examples=one)
+    reader = Reader(page)
+    assert reader.headings[0] == ("h1", "A <title>")
+    assert "First & foremost." in reader.text
+    assert [reader.text.count(one.sentence(id, rank)) for rank in (1, 2)] == [1, 1]
+    assert len(reader.all("img")) == 3
+
+
+def test_with_diagnostics(explainer, found):
+    fitted, X, _ = explainer
+    d = fitted.diagnose(X.head(60), n_samples=20, max_factuals=5, visit_sequences=())
+    reader = Reader(found.to_html(diagnostics=d))
+    assert ("h2", "Diagnostics") in reader.headings
+    assert "discriminator accuracy" in reader.text
+    assert len(reader.all("img")) == 5
+    few = fitted.diagnose(X.head(5), n_samples=20, visit_sequences=())
+    assert len(Reader(found.to_html(diagnostics=few)).all("img")) == 4
+
+
+def test_nothing_found(found):
+    empty = Counterfactuals(
+        frame=found.frame.iloc[:0],
+        measures=found.measures.iloc[:0],
+        factuals=found.factuals,
+        unexplained=pd.DataFrame({"reason": "no <valid> row", "prediction": 0.1}, index=found.factuals.index),
+        factual_predictions=found.factual_predictions,
+        decision="score in [0.6, 1]",
+    )
+    reader = Reader(empty.to_html())
+    assert [text for _, text in reader.headings] == ["Counterfactuals", "Table", "Settings and versions"]
+    assert "no <valid> row" in reader.text
+
+
+def test_a_style_of_the_user_does_not_change_the_page(page, found):
+    with plt.style.context("dark_background"):
+        assert found.to_html() == page
+
+
+def test_wide_tables_and_odd_names():
+    before = pd.DataFrame(0, index=[f"<{i}>" for i in range(3)], columns=[f"$x_{j}$ & <b>" for j in range(40)])
+    index = pd.MultiIndex.from_arrays([before.index, [1] * 3], names=["id", "rank"])
+    after = (before + (np.arange(40) % 3 == 0)).set_axis(index)
+    wide = Counterfactuals(
+        frame=after,
+        measures=pd.DataFrame({"prediction": 0.5, "L0": 14, "gower": 0.1, "gower_sum": 1.0}, index=index),
+        factuals=before,
+        unexplained=pd.DataFrame({"reason": [], "prediction": []}),
+        factual_predictions=pd.Series(0.1, index=before.index),
+        decision="score in [0.5, 1]",
+    )
+    reader = Reader(wide.to_html())
+    assert "$x_0$ & <b>" in reader.text
+
+
+def test_a_picture_leaves_no_trace():
+    settings = matplotlib.rcParams.copy()
+    png = as_png(lambda figure: figure.subplots().plot([1, 2]), 2, 1)
+    assert png.startswith(b"\x89PNG")
+    assert plt.get_fignums() == []
+    assert matplotlib.rcParams == settings

@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+import string
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.axes import Axes
+
+from mcce.report.plots import change_plot, fold, is_same, position, value_pair, value_text
+
+from .texts import assert_texts_fit
+
+
+@pytest.fixture(autouse=True)
+def _no_figure_is_left_open():
+    yield
+    plt.close("all")
+
+
+def rows(n_features: int, n_changes: int, long_names: bool = False):
+    """A factual and a counterfactual in which the first features change, numbers and levels in turn."""
+    ending = "_months_since_most_recent_inquiry_excluding_the_last_week" if long_names else ""
+    levels = ("rents from a private landlord, furnished, in the city", "OWNS_OUTRIGHT_" + "W" * 60)
+    names = [f"f{j}{ending}_{j}" for j in range(n_features)]
+    before, after, kinds, ranges = {}, {}, {}, {}
+    for j, name in enumerate(names):
+        kinds[name] = "numeric" if j % 2 == 0 else "categorical"
+        old, new = (10_000.0 * j, 10_000.0 * (n_features - j) + 0.25) if j % 2 == 0 else levels
+        if j % 2 == 0:
+            ranges[name] = (0.0, 10_000.0 * n_features)
+        before[name], after[name] = old, new if j < n_changes else old
+    return pd.Series(before, dtype=object), pd.Series(after, dtype=object), kinds, ranges
+
+
+@pytest.mark.parametrize(
+    ("n_features", "n_changes", "long_names"),
+    [(3, 0, False), (3, 3, False), (3, 3, True), (40, 2, False), (40, 12, True), (40, 40, False)],
+)
+def test_no_text_overlaps_or_leaves_the_figure(n_features, n_changes, long_names):
+    before, after, kinds, ranges = rows(n_features, n_changes, long_names)
+    ax = change_plot(before, after, kinds=kinds, ranges=ranges, predictions=(0.31, 0.62), decision="score in [0.5, 1]")
+    assert isinstance(ax, Axes)
+    assert_texts_fit(ax)
+
+
+def test_wide_letters_and_a_long_title_fit():
+    names = [letter * 12 for letter in string.ascii_uppercase]
+    before = pd.Series("low", index=names, dtype=object)
+    after = before.copy()
+    after.iloc[0] = "high"
+    decision = "score of the class 'would be granted a loan by the branch of first resort' in [0.5, 1] " * 2
+    kinds = dict.fromkeys(names, "ordered")
+    ax = change_plot(before, after, kinds=kinds, ranges={}, predictions=(0.1, 0.9), decision=decision, name="W" * 150)
+    assert_texts_fit(ax)
+
+
+def test_each_changed_feature_has_its_row_with_both_values():
+    before = pd.Series({"salary": 68_000, "home": "rent", "age": 30}, dtype=object, name=7)
+    after = pd.Series({"salary": 72_000, "home": "own", "age": 30}, dtype=object)
+    ax = change_plot(
+        before,
+        after,
+        kinds={"salary": "numeric", "home": "categorical", "age": "numeric"},
+        ranges={"salary": (0, 100_000), "age": (18, 90)},
+        fixed=["age"],
+        predictions=(0.31, 0.62),
+        decision="score in [0.5, 1]",
+    )
+    assert [t.get_text() for t in ax.get_yticklabels()] == ["salary", "home"]
+    written = {t.get_text() for t in ax.texts}
+    assert {"68,000", "72,000", "rent", "own", "score in [0.5, 1]: 0.62 instead of 0.31"} <= written
+    assert ax.get_xlabel() == "Unchanged: age\u00a0(fixed)"
+    assert ax.get_title(loc="left") == "What would have changed the decision for 7"
+    points = sorted(line.get_xdata()[0] for line in ax.lines if len(line.get_xdata()) == 1)
+    assert points == pytest.approx([0.68, 0.72])
+
+
+def test_dates_missing_numbers_and_numbers_without_a_range():
+    before = pd.Series({"opened": pd.Timestamp("2020-01-01"), "debt": np.nan, "x": 1.0}, dtype=object)
+    after = pd.Series({"opened": pd.Timestamp("2021-01-01 12:30"), "debt": 5.0, "x": 2.0}, dtype=object)
+    ranges = {"opened": (pd.Timestamp("2019-01-01"), pd.Timestamp("2022-01-01")), "debt": (0.0, 10.0)}
+    ax = change_plot(before, after, kinds=dict.fromkeys(before.index, "numeric"), ranges=ranges)
+    assert {"2020-01-01", "2021-01-01\n12:30:00", "missing", "5", "1", "2"} <= {t.get_text() for t in ax.texts}
+    assert_texts_fit(ax)
+
+
+def test_dollar_signs_are_not_mathematics():
+    before, after = pd.Series({"pay_$_a": "$1 to $2"}), pd.Series({"pay_$_a": "$3_{ to $4"})
+    ax = change_plot(before, after, kinds={"pay_$_a": "categorical"}, ranges={}, name="$x$")
+    ax.figure.canvas.draw()
+
+
+def test_draws_on_the_given_axes_and_leaves_settings_alone():
+    settings = matplotlib.rcParams.copy()
+    before, after, kinds, ranges = rows(3, 3)
+    figure, axes = plt.subplots(1, 2, figsize=(12, 4), layout="constrained")
+    assert change_plot(before, after, kinds=kinds, ranges=ranges, ax=axes[1]) is axes[1]
+    assert plt.get_fignums() == [figure.number]
+    assert matplotlib.rcParams == settings
+
+
+def test_height_follows_the_number_of_changes():
+    heights = []
+    for n_changes in (2, 12):
+        before, after, kinds, ranges = rows(40, n_changes)
+        ax = change_plot(before, after, kinds=kinds, ranges=ranges)
+        heights.append(ax.figure.get_figheight())
+    assert heights[1] > heights[0] + 3
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (72_000, "72,000"),
+        (np.int64(1_234_567), "1,234,567"),
+        (1990, "1990"),
+        (72_000.0, "72,000"),
+        (0.043123, "0.04312"),
+        (0.1, "0.1"),
+        (-3.0, "-3"),
+        (0.0, "0"),
+        (1e-7, "1e-07"),
+        (float("inf"), "inf"),
+        (True, "True"),
+        (np.False_, "False"),
+        (None, "missing"),
+        (pd.NA, "missing"),
+        (pd.NaT, "missing"),
+        ("rent", "rent"),
+        ("", '""'),
+        (pd.Timestamp("2024-05-01"), "2024-05-01"),
+        (pd.Timestamp("2024-05-01 10:00", tz="UTC"), "2024-05-01 10:00:00"),
+    ],
+)
+def test_value_text(value, text):
+    assert value_text(value) == text
+
+
+def test_value_pair_tells_close_numbers_apart():
+    assert value_pair(0.123456, 0.123457) == ("0.123456", "0.123457")
+    assert value_pair(50_000.25, 50_000.5) == ("50,000.2", "50,000.5")
+    assert value_pair(1 / 3, 1 / 3) == ("0.3333", "0.3333")
+
+
+def test_fold_keeps_the_end_of_a_long_name():
+    assert fold("short", 10) == "short"
+    assert fold("one_two_three", 8) == "one_two_\nthree"
+    folded = fold("months_since_most_recent_inquiry_17", 12)
+    assert folded.count("\n") == 1
+    assert folded.endswith("iry_17")
+    assert max(map(len, folded.split("\n"))) <= 13
+
+
+def test_position_in_the_training_range():
+    assert position(5, 0, 10) == 0.5
+    assert position(3, 3, 3) == 0.5
+    assert -0.1 < position(-100, 0, 10) < 0
+    assert 1 < position(100, 0, 10) < 1.1
+    dates = [pd.Timestamp(d) for d in ("2020-01-02", "2020-01-01", "2020-01-05")]
+    assert position(*dates) == 0.25
+    assert position(dates[0], float(dates[1].value), float(dates[2].value)) == 0.25
+    assert position(*(d.date() for d in dates)) == 0.25  # what an Arrow date is in Python
+    assert position(*(d.to_period("D") for d in dates)) == 0.25
+    assert position(*(d - dates[1] for d in dates)) == 0.25
+
+
+def test_is_same():
+    assert is_same(None, np.nan)
+    assert not is_same(None, 1)
+    assert is_same(1, 1.0)

@@ -1,0 +1,508 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import integrate, optimize, stats
+
+import mcce
+from mcce import GaussianCopulaSampler, InputError, NotFittedError, SamplerError
+from mcce.datasets import load_loans
+from mcce.rng import RowStreams
+from mcce.samplers import Within
+from mcce.samplers.copula.latent import bivariate_normal_cdf, fit_latent, nearest_correlation, polychoric, polyserial
+from mcce.samplers.copula.margins import Utilities, choice_probabilities
+from mcce.table import Schema
+from mcce.testing import CHECKS
+
+LEVEL = 1e-4
+CUTS = {"grade": [-1.0, 0.2, 1.0], "smoker": [0.8]}
+TASTE = np.array([0.6, 0.1, -0.7])  # offsets of the utilities behind "drink"
+
+# latents: income, height, grade, smoker, then three utilities, which are uncorrelated among themselves
+R = np.eye(7)
+R[:4, :4] = [[1.0, 0.3, 0.5, -0.4], [0.3, 1.0, 0.2, 0.1], [0.5, 0.2, 1.0, -0.6], [-0.4, 0.1, -0.6, 1.0]]
+R[:4, 4:] = [[0.3, 0.0, -0.3], [0.0, 0.2, -0.2], [0.4, -0.4, 0.0], [-0.3, 0.1, 0.2]]
+R[4:, :4] = R[:4, 4:].T
+
+
+def simulate(n, seed, *, drinks=("tea", "beer", "milk")):
+    """Return n rows with known latent correlations."""
+    z = np.random.default_rng(seed).standard_normal((n, 7)) @ np.linalg.cholesky(R).T
+    grade = np.searchsorted(CUTS["grade"], z[:, 2])
+    return pd.DataFrame(
+        {
+            "income": np.exp(z[:, 0]),
+            "height": 170.0 + 10.0 * z[:, 1],
+            "grade": pd.Categorical(np.array(list("abcd"))[grade], categories=list("abcd"), ordered=True),
+            "smoker": np.where(z[:, 3] > CUTS["smoker"][0], "yes", "no"),
+            "drink": pd.Categorical(np.array(drinks)[(z[:, 4:] + TASTE).argmax(axis=1)], categories=sorted(drinks)),
+        }
+    )
+
+
+def encode(frame, **kinds):
+    return Schema.from_data(frame, kinds).encode(frame)
+
+
+def fit(frame, target, sampler=None, **kinds):
+    """Return the fitted sampler of `target` and the table of the other columns."""
+    table = encode(frame[[name for name in frame if name != target] + [target]], **kinds)
+    last = len(table.features) - 1
+    return (sampler or GaussianCopulaSampler()).fit(table.first(last), table.column(last)), table.first(last)
+
+
+def draw(sampler, given, row, n, within=None, seed=0):
+    return sampler.sample(given.take(np.full(n, row)), RowStreams.from_seed(seed, n), within)
+
+
+def same_shares(a, b):
+    seen = np.union1d(a, b)
+    counts = np.array([[(part == level).sum() for level in seen] for part in (a, b)])
+    return seen.size < 2 or stats.chi2_contingency(counts).pvalue > LEVEL
+
+
+@pytest.fixture(scope="module")
+def joint():
+    """Two million rows to condition on by brute force."""
+    return simulate(2_000_000, 11)
+
+
+@pytest.fixture(scope="module")
+def training():
+    return simulate(60_000, 12)
+
+
+# ---- the latent correlations
+
+
+@pytest.mark.parametrize("rho", [-0.95, -0.3, 0.0, 0.6, 0.99])
+def test_bivariate_normal_cdf(rho):
+    points = np.array([-np.inf, -3.0, -0.7, 0.0, 0.4, 2.5, np.inf])
+    h, k = np.meshgrid(points, points)
+    truth = stats.multivariate_normal([0, 0], [[1, rho], [rho, 1]])
+    exact = [0.0 if -np.inf in pair else truth.cdf(np.minimum(pair, 40.0)) for pair in zip(h.ravel(), k.ravel())]
+    np.testing.assert_allclose(bivariate_normal_cdf(h, k, rho).ravel(), exact, atol=1e-7)
+
+
+def test_polychoric_maximises_the_likelihood():
+    counts = np.array([[20.0, 10, 3], [12, 25, 9], [1, 14, 30]])
+    cuts = [stats.norm.ppf(np.concatenate([[0], np.cumsum(counts.sum(axis=axis)) / counts.sum()])) for axis in (1, 0)]
+
+    def minus_log_likelihood(rho):
+        normal = stats.multivariate_normal([0, 0], [[1, rho], [rho, 1]])
+        at = np.array([[normal.cdf(np.clip([a, b], -9, 9)) for b in cuts[1]] for a in cuts[0]])
+        return -(counts * np.log(np.diff(np.diff(at, axis=0), axis=1))).sum()
+
+    brute = optimize.minimize_scalar(minus_log_likelihood, bounds=(-0.99, 0.99), method="bounded").x
+    assert polychoric(counts, *cuts) == pytest.approx(brute, abs=1e-4)
+
+
+def test_polyserial_maximises_the_likelihood():
+    rng = np.random.default_rng(1)
+    z = rng.multivariate_normal([0, 0], [[1, 0.7], [0.7, 1]], 150)
+    cuts = np.array([-np.inf, -0.5, 0.8, np.inf])
+    cell = np.searchsorted(cuts[1:-1], z[:, 1])
+
+    def minus_log_likelihood(rho):
+        rest = stats.norm(rho * z[:, 0], np.sqrt(1 - rho**2))
+        return -np.log(rest.cdf(cuts[cell + 1]) - rest.cdf(cuts[cell])).sum()
+
+    brute = optimize.minimize_scalar(minus_log_likelihood, bounds=(-0.99, 0.99), method="bounded").x
+    assert polyserial(np.eye(3)[cell], z[:, 0], cuts) == pytest.approx(brute, abs=1e-4)
+
+
+@pytest.mark.parametrize("n", [500, 5_000, 50_000])
+def test_known_latent_correlations_are_recovered(n):
+    """Within 4.5 standard errors: 1.6 / sqrt(n) bounds those of scalars here, 4 / sqrt(n) those of utilities."""
+    errors = []
+    for seed in range(3):
+        table = encode(simulate(n, 100 + seed))
+        model = fit_latent(table)
+        to_truth = [table.features[4].levels.get_loc(drink) for drink in ("tea", "beer", "milk")]
+        place = [*range(4), *(4 + int(np.flatnonzero(model.margins[4].values == code)[0]) for code in to_truth)]
+        errors.append(model.correlation[np.ix_(place, place)] - R)
+    worst = np.abs(np.mean(errors, axis=0)) * np.sqrt(3 * n)
+    assert worst[:4, :4].max() < 4.5 * 1.6
+    assert worst[:4, 4:].max() < 4.5 * 4.0
+
+
+def test_two_unordered_columns():
+    block = np.array([[0.5, -0.2, -0.3], [-0.3, 0.4, -0.1], [-0.2, -0.2, 0.4]])
+    joint = np.block([[np.eye(3), block], [block.T, np.eye(3)]])
+    z = np.random.default_rng(2).standard_normal((100_000, 6)) @ np.linalg.cholesky(joint).T
+    offsets = np.array([0.4, 0.0, -0.4])
+    frame = pd.DataFrame({"a": (z[:, :3] + offsets).argmax(axis=1), "b": (z[:, 3:] + offsets).argmax(axis=1)})
+    model = fit_latent(encode(frame, a="categorical", b="categorical"))
+    assert model.margins[0].values.tolist() == [0.0, 1.0, 2.0]
+    # Monte Carlo points of the estimator included
+    np.testing.assert_allclose(model.correlation[:3, 3:], block, atol=0.03)
+    np.testing.assert_array_equal(model.correlation[:3, :3], np.eye(3))
+
+
+def test_utilities_reproduce_the_shares():
+    frame = pd.DataFrame({"a": np.repeat(list("abcde"), [1, 5, 20, 300, 674])})
+    margin = fit_latent(encode(frame)).margins[0]
+    assert isinstance(margin, Utilities)
+    np.testing.assert_allclose(choice_probabilities(margin.offsets[None], 1.0)[0], margin.shares, atol=1e-9)
+    drawn = (np.random.default_rng(0).normal(size=(200_000, 5)) + margin.offsets).argmax(axis=1)
+    assert stats.chisquare(np.bincount(drawn, minlength=5), 200_000 * margin.shares).pvalue > LEVEL
+
+
+def test_projection():
+    matrix = np.array([[1.0, 0.9, -0.9], [0.9, 1.0, 0.9], [-0.9, 0.9, 1.0]])
+    projected = nearest_correlation(matrix, np.arange(3))
+    assert np.linalg.eigvalsh(projected)[0] >= 1e-4 - 1e-9
+    np.testing.assert_allclose(np.diag(projected), 1.0)
+    # by symmetry the three stay equal in size, and 1/2 is where the smallest eigenvalue reaches 0
+    np.testing.assert_allclose(np.abs(projected[np.triu_indices(3, 1)]), 0.5, atol=1e-3)
+    fine = np.array([[1.0, 0.3], [0.3, 1.0]])
+    assert nearest_correlation(fine, np.arange(2)) is fine
+
+
+def test_projection_keeps_utilities_uncorrelated():
+    rng = np.random.default_rng(0)
+    matrix = rng.uniform(-0.9, 0.9, (7, 7))
+    matrix = (matrix + matrix.T) / 2
+    groups = np.array([0, 1, 2, 2, 2, 3, 3])
+    matrix[groups[:, None] == groups] = np.eye(7)[groups[:, None] == groups]
+    projected = nearest_correlation(matrix, groups)
+    assert np.linalg.eigvalsh(projected)[0] >= 1e-4 - 1e-9
+    np.testing.assert_array_equal(projected[groups[:, None] == groups], np.eye(7)[groups[:, None] == groups])
+
+
+# ---- conditionals against brute force
+
+
+@pytest.mark.parametrize("target", ["income", "grade", "smoker", "drink"])
+def test_draws_follow_the_conditional(training, joint, target):
+    """Given discrete columns, draws and selected rows of a very large joint sample agree."""
+    givens = [name for name in ("grade", "smoker", "drink") if name != target]
+    sampler, given = fit(training[[*givens, target]], target)
+    codes = encode(joint[[*givens, target]]).matrix
+    for row in (0, 1, 2):
+        truth = codes[(codes[:, :-1] == given.matrix[row]).all(axis=1), -1]
+        n = 3000  # the fit, on 60,000 rows, has an error too
+        drawn = draw(sampler, given, row, n)
+        if target == "income":
+            assert stats.ks_2samp(drawn, truth).pvalue > LEVEL
+        else:
+            assert same_shares(drawn, truth[: 10 * n])
+
+
+@pytest.mark.parametrize("target", ["grade", "smoker", "drink"])
+def test_probabilities_follow_the_conditional(training, joint, target):
+    """Within 0.02, the errors of the fit and of the joint sample included."""
+    givens = [name for name in ("grade", "smoker", "drink") if name != target]
+    sampler, given = fit(training[[*givens, target]], target)
+    codes = encode(joint[[*givens, target]]).matrix
+    some = given.take(np.arange(5))
+    for row in range(5):
+        truth = codes[(codes[:, :-1] == given.matrix[row]).all(axis=1), -1]
+        for level in np.unique(truth):
+            found = np.exp(sampler.log_density(some, np.full(5, level)))[row]
+            assert found == pytest.approx((truth == level).mean(), abs=0.02)
+
+
+def test_given_numbers_the_conditional_is_normal():
+    sampler, given = fit(simulate(60_000, 3)[["income", "height"]], "height")
+    row = 7
+    z = np.log(given.matrix[row, 0])
+    drawn = (draw(sampler, given, row, 3000) - 170.0) / 10.0
+    assert stats.kstest(drawn, stats.norm(0.3 * z, np.sqrt(1 - 0.3**2)).cdf).pvalue > LEVEL
+    at = np.array([160.0, 168.0, 175.0])
+    density = np.exp(sampler.log_density(given.take(np.full(3, row)), at))
+    truth = stats.norm(170 + 3 * z, 10 * np.sqrt(1 - 0.3**2)).pdf(at)
+    np.testing.assert_allclose(density, truth, rtol=0.1)
+
+
+def test_nearly_equal_discrete_givens():
+    """Latents that hold each other fast: correlations of 0.95, thresholds far apart."""
+    rng = np.random.default_rng(4)
+    correlation = np.full((4, 4), 0.95) + 0.05 * np.eye(4)
+    z = rng.standard_normal((2_000_000, 4)) @ np.linalg.cholesky(correlation).T
+    frame = pd.DataFrame({"a": z[:, 0] > 0.0, "b": z[:, 1] > 1.2, "c": z[:, 2] > 0.5})
+    frame["y"] = pd.Categorical(np.digitize(z[:, 3], [0.3, 0.9]), ordered=True)
+    sampler, given = fit(frame[:100_000], "y")
+    for values in ((True, False, True), (True, False, False), (False, False, False)):
+        truth = frame["y"][(frame[["a", "b", "c"]] == list(values)).all(axis=1)].cat.codes.to_numpy()
+        row = int(np.flatnonzero((given.matrix == values).all(axis=1))[0])
+        shares = [np.bincount(x.astype(int), minlength=3) / x.size for x in (draw(sampler, given, row, 20_000), truth)]
+        np.testing.assert_allclose(*shares, atol=0.02)
+
+
+def test_margins_are_reproduced(training):
+    chain = mcce.ChainModel(sampler="copula", random_state=0).fit(training[:4000])
+    drawn = chain.sample(n=4000)
+    for name in training:
+        observed = training[name][:4000]
+        if name in ("income", "height"):
+            assert stats.ks_2samp(drawn[name], observed).pvalue > LEVEL
+            assert drawn[name].isin(observed).all()
+        else:
+            assert same_shares(drawn[name].astype(str), observed.astype(str))
+
+
+def test_tied_numbers_are_intervals():
+    """A zero-inflated given: its latent is cut, not set to the middle of the zeros."""
+    rng = np.random.default_rng(5)
+    z = rng.multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], 400_000)
+    frame = pd.DataFrame({"gain": np.maximum(z[:, 0], 0.5) - 0.5, "y": z[:, 1]})
+    sampler, given = fit(frame[:40_000], "y")
+    zero = int(np.flatnonzero(given.matrix[:, 0] == 0.0)[0])
+    assert stats.ks_2samp(draw(sampler, given, zero, 3000), frame["y"][frame["gain"] == 0.0]).pvalue > LEVEL
+
+
+# ---- relabelling
+
+
+@pytest.mark.parametrize("target", ["drink", "smoker", "grade", "income"])
+def test_relabelling_unordered_levels_changes_nothing(target):
+    frame = simulate(2000, 6)
+    names = {"tea": "x3", "beer": "x1", "milk": "x2"}
+    renamed = frame.assign(
+        drink=pd.Categorical(frame["drink"].astype(str).map(names), categories=["x2", "x3", "x1"]),
+        smoker=frame["smoker"].map({"yes": "a no", "no": "b yes"}),
+    )
+    drawn = []
+    for version in (frame, renamed):
+        schema = Schema.from_data(version)
+        sampler, given = fit(version, target)
+        values = sampler.sample(given, RowStreams.from_seed(1, 2000))
+        column = pd.Series(schema.features[schema.position(target)].decode(values)).astype(str)
+        drawn.append((column, sampler.log_density(given.take(np.arange(200)), values[:200])))
+    mapped = drawn[0][0].replace({**names, "yes": "a no", "no": "b yes"})
+    assert mapped.equals(drawn[1][0])
+    np.testing.assert_array_equal(drawn[0][1], drawn[1][1])
+
+
+# ---- densities
+
+
+@pytest.mark.parametrize("target", ["grade", "smoker", "drink"])
+def test_probabilities_sum_to_one(training, target):
+    sampler, given = fit(training[:3000], target)
+    some = given.take(np.arange(50))
+    n_levels = training[target].nunique()
+    total = sum(np.exp(sampler.log_density(some, np.full(50, float(level)))) for level in range(n_levels))
+    np.testing.assert_allclose(total, 1.0, atol=1e-9)
+
+
+def test_density_of_numbers_integrates_to_one(training):
+    sampler, given = fit(training[["smoker", "drink", "height"]][:3000], "height")
+    row = given.take(np.zeros(4001, dtype=int))
+    at = np.linspace(110.0, 230.0, 4001)
+    density = np.exp(sampler.log_density(row, at))
+    assert integrate.trapezoid(density, at) == pytest.approx(1.0, abs=1e-3)
+
+
+def test_density_with_atoms_integrates_to_one():
+    rng = np.random.default_rng(7)
+    z = rng.multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], 5000)
+    sampler, given = fit(pd.DataFrame({"x": z[:, 0], "gain": np.maximum(z[:, 1], 0.0)}), "gain")
+    at = np.linspace(-1.0, 6.0, 4001)
+    at = at[np.abs(at) > 1e-9]
+    for row in range(3):
+        density = np.exp(sampler.log_density(given.take(np.full(at.size, row)), at))
+        atom = np.exp(sampler.log_density(given.take(np.array([row])), np.zeros(1)))[0]
+        assert integrate.trapezoid(density, at) + atom == pytest.approx(1.0, abs=5e-3)
+        truth = stats.norm(0.8 * z[row, 0], 0.6).cdf(0.0)
+        assert atom == pytest.approx(truth, abs=0.05)
+
+
+def test_impossible_values_have_no_density(training):
+    sampler, given = fit(training[:500], "height")
+    assert sampler.log_density(given.take(np.arange(1)), np.array([1e6]))[0] == -np.inf
+    frame = training[:500].assign(drink=training["drink"][:500].cat.add_categories("ale"))
+    sampler, given = fit(frame, "drink")
+    assert sampler.log_density(given.take(np.arange(1)), np.array([3.0]))[0] == -np.inf
+    assert not sampler.supports(given.take(np.arange(1)), np.array([3.0]))[0]
+
+
+# ---- restricted draws
+
+
+@pytest.mark.parametrize("target", ["height", "grade", "smoker", "drink"])
+def test_restricted_draws_follow_the_conditional(training, target):
+    sampler, given = fit(training[:5000], target)
+    n = 6000
+    free = draw(sampler, given, 1, 10 * n)
+    if target == "height":
+        low, high = np.quantile(free, [0.3, 0.8])
+        within = Within(low=np.full(n, low), high=np.full(n, high))
+        drawn = draw(sampler, given, 1, n, within, seed=1)
+        assert within.allows(drawn).all()
+        assert stats.ks_2samp(drawn, free[(free >= low) & (free <= high)]).pvalue > LEVEL
+        return
+    n_levels = training[target].nunique()
+    allowed = np.arange(n_levels) != 1 if n_levels > 2 else np.array([False, True])
+    drawn = draw(sampler, given, 1, n, Within(levels=np.tile(allowed, (n, 1))), seed=1)
+    assert same_shares(drawn, free[allowed[free.astype(int)]])
+    assert np.isnan(draw(sampler, given, 1, 3, Within(levels=np.zeros((3, n_levels), dtype=bool)))).all()
+
+
+@pytest.mark.parametrize(("target", "allowed"), [("employment", [0, 1, 1, 1, 1]), ("band", [1, 0, 1, 0, 1])])
+def test_restricted_levels_where_the_givens_say_much(target, allowed):
+    """Loans have near-deterministic columns: what the restriction says of the givens' latents matters there."""
+    X = load_loans().X
+    bands = np.digitize(X["salary"], [30_000, 50_000, 70_000, 90_000])
+    frame = X.drop(columns="salary").assign(band=pd.Categorical(bands, ordered=True))
+    sampler, given = fit(frame, target)
+    n, allowed = 5000, np.array(allowed, dtype=bool)
+    free = draw(sampler, given, 25, 5 * n).astype(int)
+    drawn = draw(sampler, given, 25, n, Within(levels=np.tile(allowed, (n, 1))), seed=1).astype(int)
+    shares = [np.bincount(x, minlength=5) / x.size for x in (drawn, free[allowed[free]])]
+    assert 0.5 * np.abs(shares[0] - shares[1]).sum() < 0.03
+
+
+def test_bounds_that_allow_nothing(training):
+    sampler, given = fit(training[:500], "height")
+    within = Within(low=np.array([180.0, 1e6, 150.0]), high=np.array([170.0, np.inf, 190.0]))
+    assert np.isnan(draw(sampler, given, 0, 3, within)).tolist() == [True, True, False]
+
+
+def test_supports(training):
+    sampler, given = fit(training[:500], "height")
+    values = training["height"][:500].to_numpy()
+    assert sampler.supports(given, values).all()
+    far = np.array([values.min() - 1.0, values.max() + 1.0, values[0] + 1e-9])
+    assert sampler.supports(given.take(np.zeros(3, dtype=int)), far).tolist() == [False, False, True]
+
+
+def test_supports_knows_what_the_givens_rule_out():
+    x = np.linspace(0.0, 1.0, 500)
+    sampler, given = fit(pd.DataFrame({"x": x, "y": x}), "y")
+    assert sampler.supports(given.take(np.array([0, 499])), np.array([1.0, 1.0])).tolist() == [False, True]
+
+
+# ---- odd data, chains
+
+
+def test_constant_and_equal_columns():
+    rng = np.random.default_rng(8)
+    x = rng.normal(size=300)
+    frame = pd.DataFrame({"one": 1.0, "x": x, "again": 2 * x, "level": "a", "up": x > 0, "too": x > 0, "y": x})
+    chain = mcce.ChainModel(sampler="copula", fixed=["one"], random_state=0).fit(frame)
+    drawn = chain.sample(given=frame[["one"]][:1], n=500)
+    assert (drawn["level"] == "a").all()
+    assert np.corrcoef(drawn["x"], drawn["again"])[0, 1] > 0.999
+    assert (drawn["up"] == drawn["too"]).mean() > 0.97
+    sampler, given = fit(frame, "level")
+    assert (sampler.log_density(given, np.zeros(300)) == 0.0).all()
+    assert np.isnan(draw(sampler, given, 0, 2, Within(levels=np.zeros((2, 1), dtype=bool)))).all()
+
+
+def test_one_training_row():
+    frame = pd.DataFrame({"x": [1.0], "y": ["a"]})
+    sampler, given = fit(frame, "y")
+    assert draw(sampler, given, 0, 3).tolist() == [0.0, 0.0, 0.0]
+
+
+def test_no_givens():
+    frame = simulate(2000, 9)
+    for target in frame:
+        sampler, given = fit(frame[[target]], target)
+        drawn = draw(sampler, given, 0, 4000)
+        observed = encode(frame[[target]]).matrix[:, 0]
+        assert stats.ks_2samp(drawn, observed).pvalue > LEVEL
+
+
+def test_values_and_levels_that_were_not_seen():
+    frame = simulate(500, 10)
+    frame["drink"] = frame["drink"].cat.add_categories("ale")
+    sampler, given = fit(frame, "height")
+    matrix = given.take(np.zeros(2, dtype=int)).matrix.copy()
+    matrix[:, 0], matrix[:, 3] = [1e9, -5.0], 3.0
+    unseen = mcce.table.Table(given.features, matrix)
+    assert np.isfinite(sampler.sample(unseen, RowStreams.from_seed(0, 2))).all()
+
+
+def test_alone_and_in_a_chain_the_same_estimates():
+    frame = simulate(1000, 13)
+    table = encode(frame)
+    chained = GaussianCopulaSampler().fit(table.first(4), table.column(4))
+    alone = GaussianCopulaSampler().fit(table.first(4).take(np.arange(1000)), table.column(4))
+    np.testing.assert_array_equal(chained.correlation_, alone.correlation_)
+
+
+def test_one_estimate_for_a_chain(monkeypatch):
+    calls = []
+    monkeypatch.setattr("mcce.samplers.copula.sampler.fit_latent", lambda table: calls.append(1) or fit_latent(table))
+    mcce.ChainModel(sampler="copula", fixed=["age"]).fit(load_loans().X[:200])
+    assert len(calls) == 1
+
+
+def test_loans_with_the_decision():
+    loans = load_loans()
+    decision = (loans.X["salary"] > 60_000).to_numpy()
+    chain = mcce.ChainModel(sampler="copula", fixed=["age", "sex"], random_state=1).fit(loans.X, decision)
+    given = loans.X[["age", "sex"]][:50]
+    yes, no = (chain.sample(given=given, n=200, decision=d) for d in (True, False))
+    assert (yes["salary"] > 60_000).mean() > 0.95
+    assert (no["salary"] > 60_000).mean() < 0.05
+    assert (yes.dtypes == loans.X.dtypes).all()
+
+
+def test_a_row_depends_on_its_own_streams_only():
+    sampler, given = fit(simulate(400, 14), "drink")
+    drawn = sampler.sample(given, RowStreams.from_seed(2, 400))
+    rows = np.arange(3, 400, 17)
+    some = sampler.sample(given.take(rows), RowStreams.from_seed(2, 400).take(rows))
+    np.testing.assert_array_equal(some, drawn[rows])
+    density = sampler.log_density(given, drawn)
+    np.testing.assert_array_equal(sampler.log_density(given.take(rows), drawn[rows]), density[rows])
+
+
+def test_state_is_arrays_and_json():
+    sampler, given = fit(simulate(400, 15), "height")
+    state = sampler.get_state()
+    stored = {k: v if isinstance(v, np.ndarray) else json.loads(json.dumps(v)) for k, v in state.items()}
+    again = GaussianCopulaSampler().set_state(stored)
+    streams = RowStreams.from_seed(3, 400)
+    drawn = sampler.sample(given, RowStreams.from_seed(3, 400))
+    np.testing.assert_array_equal(again.sample(given, streams), drawn)
+    np.testing.assert_array_equal(again.log_density(given, drawn), sampler.log_density(given, drawn))
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_conformance(check):
+    check(GaussianCopulaSampler(), 0)
+
+
+# ---- refusals
+
+
+def test_missing_values_are_refused():
+    frame = simulate(50, 16)
+    with_gaps = frame.assign(income=frame["income"].mask(np.arange(50) == 3))
+    with pytest.raises(SamplerError, match=r"does not handle missing values, and 'income' has some"):
+        fit(with_gaps, "height")
+    with pytest.raises(SamplerError, match=r"the target 'income' has some; fill them"):
+        fit(with_gaps, "income")
+    sampler, _ = fit(frame, "height")
+    gaps = encode(with_gaps).select([0, 2, 3, 4])
+    with pytest.raises(SamplerError, match=r"'income' has some; fill them, or use a sampler that does"):
+        sampler.sample(gaps, RowStreams.from_seed(0, 50))
+
+
+def test_columns_with_missing_values_elsewhere_in_the_chain():
+    frame = simulate(300, 17)
+    frame["late"] = np.where(np.arange(300) % 3 == 0, np.nan, frame["income"])
+    chain = mcce.ChainModel(sampler={"late": "cart", "*": "copula"}, fixed=["income"], random_state=0).fit(frame)
+    assert chain.sample(given=frame[["income"]][:3], n=10)["late"].isna().any()
+
+
+@pytest.mark.parametrize("name", ["particles", "sweeps", "density_points"])
+def test_bad_parameters(name):
+    with pytest.raises(InputError, match=rf"{name} of GaussianCopulaSampler is 0; it must be a whole number"):
+        fit(simulate(50, 18), "height", GaussianCopulaSampler(**{name: 0}))
+
+
+def test_not_fitted():
+    given = encode(simulate(5, 19))
+    with pytest.raises(NotFittedError, match=r"GaussianCopulaSampler\(\) is not fitted"):
+        GaussianCopulaSampler().sample(given, RowStreams.from_seed(0, 5))
+    with pytest.raises(NotFittedError, match=r"GaussianCopulaSampler\(\) is not fitted"):
+        GaussianCopulaSampler().log_density(given, np.zeros(5))

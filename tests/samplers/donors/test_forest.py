@@ -1,0 +1,390 @@
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from mcce import ChainModel, ForestSampler, InputError, NotFittedError
+from mcce.rng import RowStreams
+from mcce.samplers import Within
+from mcce.table import Schema
+from mcce.testing import check_sampler
+from mcce.trees import cart
+
+LEVEL = 1e-4
+
+
+def encode(frame, target="y"):
+    """Return the table of the givens and the column of the target."""
+    frame = frame[[name for name in frame if name != target] + [target]]
+    table = Schema.from_data(frame).encode(frame)
+    last = len(table.features) - 1
+    return table.first(last), table.column(last)
+
+
+def fit(frame, **parameters):
+    given, target = encode(frame)
+    return ForestSampler(**parameters).fit(given, target), given
+
+
+def draw(sampler, given, row, n, within=None, seed=0):
+    """Draw n times at one training row."""
+    return sampler.sample(given.take(np.full(n, row)), RowStreams.from_seed(seed, n), within)
+
+
+def leaf_of_row(tree, matrix, row):
+    """Walk down the tree by hand (numbers only)."""
+    node = 0
+    while tree.feature[node] >= 0:
+        node = tree.left[node] + int(not matrix[row, tree.feature[node]] < tree.threshold[node])
+    return node
+
+
+def pool_of(sampler, given, row):
+    """Return the row's donors with their multiplicities, by hand."""
+    parts = []
+    for tree, values in zip(sampler.trees_, sampler.donor_values_):
+        node = leaf_of_row(tree, given.matrix, row)
+        parts.append(values[tree.start[node] : tree.start[node] + tree.size[node]])
+    return np.concatenate(parts)
+
+
+@pytest.fixture(scope="module")
+def smooth():
+    """Continuous givens, so that no two rows tie."""
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(400, 4))
+    y = 2 * x[:, 0] - x[:, 1] + rng.normal(size=400)
+    return pd.DataFrame({**{f"x{j}": x[:, j] for j in range(4)}, "y": y})
+
+
+@pytest.mark.parametrize(
+    "parameters", [{}, {"max_features": None, "n_trees": 5}, {"max_features": "sqrt", "n_trees": 5}, {"n_trees": 1}]
+)
+def test_the_contract_is_kept(parameters):
+    check_sampler(ForestSampler(**parameters))
+
+
+# ---- the trees
+
+
+@pytest.mark.parametrize("kind", ["numeric", "classes"])
+def test_a_bootstrap_tree_is_the_tree_of_the_repeated_rows(smooth, kind):
+    if kind == "classes":
+        smooth = smooth.assign(y=pd.cut(smooth["y"], 4, labels=list("abcd")).cat.as_unordered())
+    given, target = encode(smooth)
+    for seed in range(5):
+        rows = np.sort(np.random.default_rng(seed).integers(0, 400, 400))
+        by_rows = cart.grow(given, target, rows=rows, min_leaf=7)
+        repeated = Schema.from_data(smooth).encode(smooth.iloc[rows])
+        by_hand = cart.grow(repeated.first(4), repeated.column(4), min_leaf=7)
+        assert by_rows.n_leaves > 10
+        np.testing.assert_array_equal(by_rows.feature, by_hand.feature)
+        np.testing.assert_array_equal(by_rows.size, by_hand.size)
+        np.testing.assert_array_equal(by_rows.start, by_hand.start)
+        for node in np.flatnonzero(by_rows.feature < 0):
+            segment = slice(by_rows.start[node], by_rows.start[node] + by_rows.size[node])
+            np.testing.assert_array_equal(np.sort(by_rows.donors[segment]), np.sort(rows[by_hand.donors[segment]]))
+
+
+def test_each_tree_sees_a_bootstrap_sample_of_its_own(smooth):
+    sampler, _ = fit(smooth, n_trees=50, max_depth=0)
+    counts = np.array([np.bincount(tree.donors, minlength=400) for tree in sampler.trees_])
+    assert (counts.sum(axis=1) == 400).all()
+    assert len({counted.tobytes() for counted in counts}) == 50
+    # the number of copies of a row is binomial(400, 1/400); the cells are nearly independent
+    copies = np.bincount(counts.ravel(), minlength=4)
+    expected = 20_000 * stats.binom(400, 1 / 400).pmf([0, 1, 2])
+    observed = [*copies[:3], copies[3:].sum()]
+    assert stats.chisquare(observed, [*expected, 20_000 - expected.sum()]).pvalue > LEVEL
+    assert stats.chisquare(counts.sum(axis=0)).pvalue > LEVEL
+
+
+@pytest.mark.parametrize(("max_features", "n_tried"), [("third", 2), ("sqrt", 2), (1, 1), (0.5, 3)])
+def test_roots_split_on_any_column_if_all_are_noise(max_features, n_tried):
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame(rng.normal(size=(60, 7)), columns=[*"abcdef", "y"])
+    n_trees = 600
+    sampler, _ = fit(frame, n_trees=n_trees, max_features=max_features, max_depth=1)
+    chosen = np.bincount([tree.feature[0] for tree in sampler.trees_], minlength=6)
+    assert chosen.sum() == n_trees
+    if n_tried == 1:  # which column wins among several depends on the data; alone, each is as likely
+        assert stats.chisquare(chosen).pvalue > LEVEL
+    # a column can win only where it is tried
+    assert stats.binom(n_trees, n_tried / 6).sf(chosen.max()) > LEVEL
+    assert chosen.min() > 0
+
+
+def test_the_tried_columns_are_drawn_again_in_each_node(smooth):
+    """With one column a node, two nodes of a tree split on the same column with probability 1/4 each."""
+    given, target = encode(smooth)
+    pairs = np.zeros((4, 4))
+    for t in range(800):
+        tree = cart.grow(given, target, max_depth=2, max_features=1, random_key=t)
+        pairs[tree.feature[0], tree.feature[tree.left[0]]] += 1
+    assert pairs.sum() == 800
+    assert stats.chisquare(pairs.ravel()).pvalue > LEVEL
+
+
+def test_columns_that_were_not_tried_stay_available_below():
+    """Only x0 matters. With one column a node, the pure nodes come deeper down, but they come."""
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(500, 3))
+    frame = pd.DataFrame({"x0": x[:, 0], "x1": x[:, 1], "x2": x[:, 2], "y": np.where(x[:, 0] > 0, 1.0, 0.0)})
+    given, target = encode(frame)
+    for key in range(20):
+        tree = cart.grow(given, target, min_leaf=1, max_features=1, random_key=key)
+        leaves = tree.feature < 0
+        assert tree.impurity[leaves].max() == 0.0
+        assert (tree.feature == 0).any()
+
+
+def test_trying_at_least_all_columns_is_bagging(smooth):
+    bagged, _ = fit(smooth, n_trees=3, max_features=None)
+    for max_features in (4, 9, 1.0):
+        same, _ = fit(smooth, n_trees=3, max_features=max_features)
+        for tree, other in zip(bagged.trees_, same.trees_):
+            np.testing.assert_array_equal(tree.threshold, other.threshold)
+    fewer, _ = fit(smooth, n_trees=3, max_features=1)
+    assert not np.array_equal(bagged.trees_[0].feature, fewer.trees_[0].feature)
+
+
+def test_the_seed_of_the_forest_makes_the_trees(smooth):
+    one, given = fit(smooth, random_state=1)
+    again, _ = fit(smooth, random_state=np.int64(1))
+    other, _ = fit(smooth, random_state=2)
+    for tree, same in zip(one.trees_, again.trees_):
+        np.testing.assert_array_equal(tree.donors, same.donors)
+        np.testing.assert_array_equal(tree.feature, same.feature)
+    assert all(tree.donors.tobytes() != changed.donors.tobytes() for tree, changed in zip(one.trees_, other.trees_))
+    streams = RowStreams.from_seed(0, 400)
+    np.testing.assert_array_equal(one.sample(given, streams.child(0)), again.sample(given, streams.child(0)))
+    assert (one.sample(given, streams.child(0)) != other.sample(given, streams.child(0))).any()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "smallest", "n_leaves"),
+    [({"min_leaf": 30}, 30, 13), ({"max_depth": 2}, 5, 4), ({"min_split": 400}, 5, 2)],
+)
+def test_the_trees_keep_to_their_parameters(smooth, parameters, smallest, n_leaves):
+    sampler, _ = fit(smooth, **parameters)
+    for tree in sampler.trees_:
+        sizes = tree.size[tree.feature < 0]
+        assert sizes.sum() == 400
+        assert sizes.min() >= smallest
+        assert 2 <= sizes.size <= n_leaves
+
+
+# ---- the draws
+
+
+@pytest.mark.parametrize("max_features", [None, 1])
+def test_draws_are_uniform_over_the_pooled_donors(smooth, max_features):
+    sampler, given = fit(smooth, n_trees=6, max_features=max_features, min_leaf=4)
+    for row in (0, 17, 255):
+        values, copies = np.unique(pool_of(sampler, given, row), return_counts=True)
+        assert values.size > 5
+        assert copies.max() > 1
+        drawn, counts = np.unique(draw(sampler, given, row, 10_000, seed=row), return_counts=True)
+        np.testing.assert_array_equal(drawn, values)
+        assert stats.chisquare(counts, 10_000 * copies / copies.sum()).pvalue > LEVEL
+
+
+def test_restricted_draws_are_uniform_over_the_allowed_donors(smooth):
+    sampler, given = fit(smooth, n_trees=6, min_leaf=4)
+    pool = pool_of(sampler, given, 5)
+    low, high = np.quantile(pool, [0.3, 0.8], method="nearest")
+    values, copies = np.unique(pool[(pool >= low) & (pool <= high)], return_counts=True)
+    n = 3000
+    drawn = draw(sampler, given, 5, n, Within(low=np.full(n, low), high=np.full(n, high)))
+    found, counts = np.unique(drawn, return_counts=True)
+    np.testing.assert_array_equal(found, values)
+    assert stats.chisquare(counts, n * copies / copies.sum()).pvalue > LEVEL
+    nothing = draw(sampler, given, 5, 3, Within(low=np.full(3, pool.max() + 1)))
+    assert np.isnan(nothing).all()
+
+
+def test_exactly_the_pooled_donors_are_supported(smooth):
+    sampler, given = fit(smooth, n_trees=4)
+    for row in (3, 200):
+        pool = pool_of(sampler, given, row)
+        supported = sampler.supports(given.take(np.full(400, row)), smooth["y"].to_numpy())
+        np.testing.assert_array_equal(supported, np.isin(smooth["y"], pool))
+        assert 0 < supported.sum() < 400
+
+
+def test_a_discrete_conditional_is_recovered():
+    rng = np.random.default_rng(4)
+    p = np.array([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6], [0.3, 0.4, 0.3]])
+    n = 12_000
+    g = rng.integers(0, 3, n)
+    y = (rng.random(n)[:, None] > p[g].cumsum(axis=1)).sum(axis=1)
+    frame = pd.DataFrame({"g": np.array(["p", "q", "r"])[g], "y": np.array(["u", "v", "w"])[y]})
+    sampler, given = fit(frame)
+    for level in range(3):
+        rows = np.flatnonzero(g == level)
+        # training noise is as large as that of as many draws, hence half the statistic
+        counts = np.bincount(draw(sampler, given, rows[0], rows.size).astype(int), minlength=3)
+        expected = rows.size * p[level]
+        assert stats.chi2(2).sf(((counts - expected) ** 2 / expected).sum() / 2) > LEVEL
+
+
+def test_a_numeric_conditional_is_recovered():
+    rng = np.random.default_rng(5)
+    n = 10_000
+    x = rng.uniform(0, 1, n)
+    frame = pd.DataFrame({"x": x, "y": np.where(x < 0.3, rng.normal(0, 1, n), rng.exponential(5, n) + 10)})
+    sampler, given = fit(frame, min_leaf=400)
+    for rows, truth in ((x < 0.28, stats.norm(0, 1)), (x > 0.32, stats.expon(10, 5))):
+        taken = np.flatnonzero(rows)[:500]
+        drawn = sampler.sample(given.take(taken), RowStreams.from_seed(0, 500))
+        assert stats.kstest(drawn, truth.cdf).pvalue > LEVEL
+
+
+def test_an_ordered_target_is_recovered():
+    rng = np.random.default_rng(6)
+    p = np.array([[0.6, 0.3, 0.1, 0.0], [0.0, 0.1, 0.3, 0.6]])
+    g = rng.integers(0, 2, 10_000)
+    y = (rng.random(g.size)[:, None] > p[g].cumsum(axis=1)).sum(axis=1)
+    grades = pd.Categorical.from_codes(y, ["d", "c", "b", "a"], ordered=True)
+    sampler, given = fit(pd.DataFrame({"g": g, "y": grades}))
+    for level in (0, 1):
+        counts = np.bincount(draw(sampler, given, np.flatnonzero(g == level)[0], 3000).astype(int), minlength=4)
+        possible = p[level] > 0
+        assert counts[~possible].sum() == 0
+        assert stats.chisquare(counts[possible], 3000 * p[level][possible]).pvalue > LEVEL
+
+
+# ---- missing values
+
+
+@pytest.mark.parametrize("kind", ["numeric", "categorical", "ordered"])
+def test_the_target_is_missing_at_the_rate_of_its_group(kind):
+    rng = np.random.default_rng(7)
+    n = 8000
+    g = rng.integers(0, 2, n)
+    missing = rng.random(n) < np.where(g == 1, 0.6, 0.1)
+    level = (rng.random(n) < np.where(g == 1, 0.8, 0.3)).astype(int)
+    if kind == "numeric":
+        y = np.where(missing, np.nan, rng.normal(10.0 * g, 1.0))
+    else:
+        names = np.array(["a", "b"], dtype=object)[level]
+        y = pd.Categorical(np.where(missing, None, names), categories=["a", "b"], ordered=kind == "ordered")
+    sampler, given = fit(pd.DataFrame({"g": g, "y": y}))
+    for group, rate, share in ((0, 0.1, 0.3), (1, 0.6, 0.8)):
+        drawn = draw(sampler, given, np.flatnonzero(g == group)[0], 2000)
+        known = drawn[~np.isnan(drawn)]
+        assert stats.binomtest(int(np.isnan(drawn).sum()), 2000, rate).pvalue > LEVEL
+        if kind == "numeric":
+            assert stats.kstest(known[:600], stats.norm(10.0 * group, 1.0).cdf).pvalue > LEVEL
+        else:
+            assert stats.binomtest(int(known.sum()), known.size, share).pvalue > LEVEL
+
+
+@pytest.mark.parametrize(
+    "y", [np.full(50, np.nan), pd.Categorical([None] * 50, categories=["a"], ordered=True), [None] * 50]
+)
+def test_a_target_that_is_always_missing_is_drawn_missing(y):
+    sampler, given = fit(pd.DataFrame({"x": np.arange(50.0), "y": y}))
+    assert np.isnan(draw(sampler, given, 0, 10)).all()
+    assert sampler.supports(given, np.full(50, np.nan)).all()
+    assert not sampler.supports(given, np.zeros(50)).any()
+
+
+def test_where_the_target_is_always_missing_no_number_is_supported_or_drawn():
+    g = np.arange(200) % 2
+    sampler, given = fit(pd.DataFrame({"g": g, "y": np.where(g == 1, np.nan, np.arange(200.0))}), n_trees=30)
+    rows = given.take(np.array([0, 0, 1, 1]))
+    assert sampler.supports(rows, np.array([50.0, np.nan, 50.0, np.nan])).tolist() == [True, False, False, True]
+    drawn = sampler.sample(rows, RowStreams.from_seed(0, 4), Within(low=np.zeros(4)))
+    assert np.isnan(drawn).tolist() == [False, False, True, True]
+
+
+def test_missing_givens_are_a_group_of_their_own():
+    rng = np.random.default_rng(8)
+    x = np.where(rng.random(1000) < 0.4, np.nan, rng.normal(size=1000))
+    frame = pd.DataFrame({"x": x, "y": np.where(np.isnan(x), 5.0, -5.0) + rng.normal(size=1000)})
+    sampler, given = fit(frame, min_leaf=30)
+    assert draw(sampler, given, np.flatnonzero(np.isnan(x))[0], 200).min() > 0
+    assert draw(sampler, given, np.flatnonzero(~np.isnan(x))[0], 200).max() < 0
+
+
+# ---- state, parameters, threads
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("kind", ["numeric", "categorical", "ordered"])
+def test_the_state_draws_supports_and_restricts_the_same(smooth, kind, missing):
+    frame = smooth
+    if kind != "numeric":
+        frame = frame.assign(y=pd.cut(frame["y"], 4, labels=list("abcd"), ordered=True))
+    if kind == "categorical":
+        frame = frame.assign(y=frame["y"].cat.as_unordered())
+    if missing:
+        frame = frame.assign(y=frame["y"].mask(frame["x0"] > 1.0))
+    sampler, given = fit(frame, n_trees=4)
+    state = {
+        name: value.copy() if isinstance(value, np.ndarray) else json.loads(json.dumps(value))
+        for name, value in sampler.get_state().items()
+    }
+    restored = ForestSampler(n_trees=4).set_state(state)
+    streams = RowStreams.from_seed(0, 400)
+    drawn = sampler.sample(given, streams.child(0))
+    assert np.isnan(drawn).any() == missing
+    np.testing.assert_array_equal(restored.sample(given, streams.child(0)), drawn)
+    np.testing.assert_array_equal(restored.supports(given, drawn[::-1]), sampler.supports(given, drawn[::-1]))
+    np.testing.assert_array_equal(restored.log_density(given, drawn), sampler.log_density(given, drawn))
+    within = Within(levels=np.tile([True, False] * 2, (400, 1))) if kind == "categorical" else Within(low=np.ones(400))
+    np.testing.assert_array_equal(
+        restored.sample(given, streams.child(1), within), sampler.sample(given, streams.child(1), within)
+    )
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"n_trees": 0}, "n_trees of ForestSampler is 0; it must be a whole number of at least 1"),
+        ({"min_split": 1}, "min_split of ForestSampler is 1; it must be a whole number of at least 2"),
+        ({"min_leaf": 0}, "min_leaf of ForestSampler is 0; it must be a whole number of at least 1"),
+        ({"max_depth": -1}, "max_depth of ForestSampler is -1; it must be a whole number of at least 0"),
+        ({"random_state": None}, "random_state of ForestSampler is None; it must be a whole number of at least 0"),
+        ({"max_features": "all"}, r"max_features of ForestSampler is 'all'; allowed: 'third', 'sqrt', a share in \(0"),
+        ({"max_features": 0}, "max_features of ForestSampler is 0; allowed: 'third'"),
+        ({"max_features": 0.0}, "max_features of ForestSampler is 0.0; allowed: 'third'"),
+        ({"max_features": 1.5}, "max_features of ForestSampler is 1.5; allowed: 'third'"),
+        ({"max_features": True}, "max_features of ForestSampler is True; allowed: 'third'"),
+    ],
+)
+def test_parameters_are_checked_when_fitting(parameters, message):
+    with pytest.raises(InputError, match=message):
+        fit(pd.DataFrame({"x": [1.0, 2.0], "y": [1.0, 2.0]}), **parameters)
+
+
+def test_not_fitted(smooth):
+    given, _ = encode(smooth)
+    for call in (
+        lambda s: s.sample(given, RowStreams.from_seed(0, 400)),
+        lambda s: s.supports(given, np.zeros(400)),
+        lambda s: s.log_density(given, np.zeros(400)),
+        lambda s: s.get_state(),
+    ):
+        with pytest.raises(NotFittedError, match=r"ForestSampler\(n_trees=3\) is not fitted; call fit"):
+            call(ForestSampler(n_trees=3))
+
+
+def test_threads_change_nothing(smooth):
+    given, target = encode(smooth)
+    alone = ForestSampler(n_trees=4).fit(given, target).sample(given, RowStreams.from_seed(0, 400))
+
+    def work(_):
+        return ForestSampler(n_trees=4).fit(given, target).sample(given, RowStreams.from_seed(0, 400))
+
+    with ThreadPoolExecutor(4) as pool:
+        for drawn in pool.map(work, range(8)):
+            np.testing.assert_array_equal(drawn, alone)
+    chains = [ChainModel(sampler="forest", fixed=["x0"], random_state=1, n_jobs=n).fit(smooth) for n in (1, 2)]
+    pd.testing.assert_frame_equal(chains[0].sample(500), chains[1].sample(500))

@@ -1,0 +1,314 @@
+"""What all parametric samplers have in common: the contract, odd designs, missing values, state, use in a chain."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import mcce
+from mcce import InputError, SamplerError
+from mcce.rng import RowStreams
+from mcce.samplers.parametric.design import Design
+from mcce.table import Schema
+from mcce.testing import CHECKS
+
+SAMPLERS = [
+    mcce.NormSampler(),
+    mcce.NormSampler(proper=True, random_state=3),
+    mcce.NormRankSampler(),
+    mcce.NormRankSampler(proper=True, smoothing="density"),
+    mcce.PmmSampler(),
+    mcce.PmmSampler(n_donors=7, proper=True),
+    mcce.PmmSampler(smoothing="density"),
+    mcce.LogregSampler(),
+    mcce.LogregSampler(proper=True),
+    mcce.PolyregSampler(),
+    mcce.PolyregSampler(proper=True),
+    mcce.PolrSampler(),
+    mcce.PolrSampler(proper=True),
+    mcce.ParametricSampler(),
+    mcce.ParametricSampler(proper=True, smoothing="density"),
+]
+of_every_sampler = pytest.mark.parametrize("sampler", SAMPLERS, ids=repr)
+
+
+def encode(frame, target="y"):
+    """Return the givens and the target of a frame."""
+    table = Schema.from_data(frame).encode(frame)
+    j = table.names.index(target)
+    return table.select([k for k in range(len(table.names)) if k != j]), table.column(j)
+
+
+def kinds_of(sampler):
+    return sorted(sampler.handles)
+
+
+def target_of(kind, codes):
+    if kind == "numeric":
+        return codes * 1.5
+    return pd.Categorical.from_codes(codes, ["a", "b", "c", "d"], ordered=kind == "ordered")
+
+
+@of_every_sampler
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_conformance(sampler, check):
+    if sampler.proper and check.__name__ in ("check_marginal", "check_conditional"):
+        pytest.skip("one draw of the parameters is calibrated on average over draws, not by itself")
+    check(sampler, 0)
+
+
+# ---- odd designs
+
+
+def odd_frames():
+    rng = np.random.default_rng(1)
+    n = 30
+    x = rng.normal(size=n)
+    level = pd.Categorical.from_codes(rng.integers(0, 2, n), ["u", "v", "never"])
+    unseen_first = pd.Categorical.from_codes(rng.integers(1, 3, n), ["never", "u", "v"])
+    only = pd.Categorical(["only"] * n, categories=["only", "never"])
+    wide = {f"x{j}": rng.normal(size=n) for j in range(2 * n)}
+    return {
+        "no givens": {},
+        "constant": {"k": np.full(n, 5.0), "zero": np.zeros(n), "only": only},
+        "collinear": {"x": x, "again": x, "twice": 2 * x + 3, "l": level, "l again": level},
+        "unobserved levels": {"l": level, "m": unseen_first},
+        "more columns than rows": wide,
+        "wild scales": {"x": 1e12 * x, "small": 1e-12 * x, "year": 2000 + rng.integers(0, 2, n) * 1e-3},
+        "outlier": {"x": np.where(np.arange(n) == 0, 1e8, x)},
+        "separated": {"x": np.sort(x)},
+    }
+
+
+@of_every_sampler
+@pytest.mark.parametrize("design", odd_frames())
+@pytest.mark.parametrize("targets", ["all levels", "one row a class", "constant", "one rare"])
+def test_odd_designs_never_crash(sampler, design, targets):
+    columns = odd_frames()[design]
+    n = 30
+    codes = {
+        "all levels": np.sort(np.arange(n) % 3),
+        "one row a class": np.arange(4),
+        "constant": np.full(n, 2),
+        "one rare": (np.arange(n) == 7).astype(int),
+    }[targets]
+    for kind in kinds_of(sampler):
+        frame = pd.DataFrame({name: column[: codes.size] for name, column in columns.items()}, index=range(codes.size))
+        frame["y"] = target_of(kind, codes)
+        given, target = encode(frame)
+        fitted = sampler.clone().fit(given, target)
+        drawn = fitted.sample(given, RowStreams.from_seed(1, codes.size))
+        assert np.isfinite(drawn).all()
+        if kind != "numeric" or not isinstance(sampler, mcce.NormSampler):
+            low, high = target.values.min(), target.values.max()
+            assert ((drawn >= low) & (drawn <= high)).all()
+        assert fitted.supports(given, drawn).all()
+        if targets == "constant":
+            assert (drawn == target.values[0]).all()
+
+
+def test_one_row():
+    for sampler in SAMPLERS:
+        for kind in kinds_of(sampler):
+            frame = pd.DataFrame({"x": [1.0], "f": ["a"], "y": target_of(kind, np.array([1]))})
+            given, target = encode(frame)
+            drawn = sampler.clone().fit(given, target).sample(given, RowStreams.from_seed(1, 1))
+            assert drawn[0] == target.values[0]
+
+
+def test_no_rows_is_an_error():
+    given, target = encode(pd.DataFrame({"x": [1.0], "y": [2.0]}))
+    with pytest.raises(InputError, match="no rows to learn 'y' from"):
+        mcce.NormSampler().fit(given.take(np.arange(0)), type(target)(target.feature, target.values[:0]))
+
+
+def test_design_order_and_dummies():
+    frame = pd.DataFrame(
+        {
+            "f": pd.Categorical(["b", "a", "c", "a"], categories=["a", "b", "c", "never"]),
+            "x": [1.0, 2.0, 3.0, 4.0],
+            "g": pd.Categorical(["lo", "hi", "hi", "lo"], categories=["lo", "hi"], ordered=True),
+            "z": [0.5, 0.0, 1.0, 2.0],
+            "y": [1.0, 2.0, 3.0, 4.0],
+        }
+    )
+    given, _ = encode(frame)
+    expected = [[1, 0.5, 1, 0, 0], [2, 0, 0, 0, 1], [3, 1, 0, 1, 1], [4, 2, 0, 0, 0]]
+    design = Design.read(given, keep_constants=False)
+    np.testing.assert_array_equal(design.matrix(given), expected)
+    coef = np.arange(10.0).reshape(2, 5)
+    predicted = design.predict(given, np.array([10.0, 20.0]), coef)
+    np.testing.assert_allclose(predicted, np.array([10.0, 20.0]) + np.array(expected) @ coef.T)
+
+
+def test_an_unobserved_level_counts_as_the_base_and_a_constant_keeps_its_value():
+    frame = pd.DataFrame(
+        {
+            "f": pd.Categorical(["a", "b"] * 20, categories=["a", "b", "never"]),
+            "k": 5.0,
+            "y": np.random.default_rng(0).normal(size=40) + np.arange(40) % 2,
+        }
+    )
+    given, target = encode(frame)
+    fitted = mcce.NormSampler().fit(given, target)
+    matrix = np.array([[0.0, 5.0], [2.0, 5.0], [0.0, -100.0]])
+    predicted = fitted.predict(type(given)(given.features, matrix))
+    assert predicted[0] == predicted[1] == predicted[2]
+
+
+# ---- missing values
+
+
+def frame_with_missing(kind, seed=0, n=2000):
+    """x drives both the target and, at x > 0, whether it is missing; x itself is missing at random."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=n)
+    codes = np.digitize(x + rng.logistic(size=n), [-1.0, 0.5, 2.0])
+    y = pd.Series(target_of(kind, codes)).mask(rng.random(n) < np.where(x > 0, 0.5, 0.1))
+    f = pd.Series(rng.choice(["u", "v"], n)).mask(rng.random(n) < 0.2)
+    return pd.DataFrame({"x": pd.Series(x).mask(rng.random(n) < 0.1), "f": f, "y": y}), x
+
+
+@pytest.mark.parametrize("sampler", [s for s in SAMPLERS if not s.proper], ids=repr)
+def test_missing_targets_follow_their_own_regression(sampler):
+    for kind in kinds_of(sampler):
+        frame, x = frame_with_missing(kind)
+        given, target = encode(frame)
+        fitted = sampler.clone().fit(given, target)
+        drawn = fitted.sample(given, RowStreams.from_seed(1, len(frame)))
+        for rows in (x > 0, x <= 0):
+            share, observed = np.isnan(drawn[rows]).mean(), np.isnan(target.values[rows]).mean()
+            # four standard errors; a logit in x smooths the step at 0
+            assert abs(share - observed) < 4 * np.sqrt(0.25 / rows.sum()) + 0.05
+        assert fitted.supports(given, drawn).all()
+
+
+def test_missing_givens_have_an_indicator_and_a_level():
+    frame, _ = frame_with_missing("numeric")
+    given, _ = encode(frame)
+    design = Design.read(given, keep_constants=False)
+    x = design.matrix(given)
+    missing = np.isnan(given.matrix)
+    assert x.shape[1] == 4
+    np.testing.assert_array_equal(x[:, 1], missing[:, 0])
+    np.testing.assert_array_equal(x[:, 3], missing[:, 1])
+    assert (x[missing[:, 0], 0] == 0).all()
+
+
+def test_a_given_first_missing_when_drawing_takes_the_mean_and_the_base():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(5, 1, 50), "f": rng.choice(["u", "v"], 50), "y": rng.normal(size=50)})
+    given, target = encode(frame)
+    fitted = mcce.NormSampler().fit(given, target)
+    at = type(given)(given.features, np.array([[np.nan, np.nan], [frame["x"].mean(), 0.0]]))
+    predicted = fitted.predict(at)
+    assert predicted[0] == pytest.approx(predicted[1], abs=1e-12)
+
+
+def test_all_targets_missing():
+    frame = pd.DataFrame({"x": [1.0, 2.0], "y": [np.nan, np.nan]})
+    given, target = encode(frame)
+    fitted = mcce.NormRankSampler().fit(given, target)
+    assert np.isnan(fitted.sample(given, RowStreams.from_seed(1, 2))).all()
+    assert fitted.supports(given, np.array([np.nan, 1.0])).tolist() == [True, False]
+    assert fitted.log_density(given, np.array([np.nan, 1.0])).tolist() == [0.0, -np.inf]
+    restored = mcce.NormRankSampler().set_state(fitted.get_state())
+    assert np.isnan(restored.sample(given, RowStreams.from_seed(1, 2))).all()
+
+
+def test_density_of_missing_and_levels_sums_to_one():
+    frame, _ = frame_with_missing("categorical")
+    given, target = encode(frame)
+    fitted = mcce.PolyregSampler().fit(given, target)
+    each = [np.exp(fitted.log_density(given, np.full(len(frame), v))) for v in (0.0, 1.0, 2.0, 3.0, np.nan)]
+    np.testing.assert_allclose(np.sum(each, axis=0), 1.0, atol=1e-12)
+
+
+# ---- parameters and state
+
+
+@pytest.mark.parametrize(
+    ("sampler", "message"),
+    [
+        (mcce.NormSampler(proper="yes"), "proper of NormSampler is 'yes'; it must be True or False"),
+        (mcce.PmmSampler(n_donors=0), "n_donors of PmmSampler is 0; it must be a whole number of at least 1"),
+        (mcce.NormRankSampler(smoothing="spline"), "smoothing of NormRankSampler is 'spline'; it must be None"),
+        (mcce.ParametricSampler(smoothing="spline"), "smoothing of ParametricSampler is 'spline'"),
+        (mcce.NormSampler(random_state=1.5), "random_state is 1.5"),
+    ],
+)
+def test_bad_parameters(sampler, message):
+    given, target = encode(pd.DataFrame({"x": [1.0, 2.0], "y": [1.0, 2.0]}))
+    with pytest.raises(InputError, match=message):
+        sampler.fit(given, target)
+
+
+def test_targets_of_the_wrong_kind():
+    given, target = encode(pd.DataFrame({"x": [1.0, 2.0], "y": ["a", "b"]}))
+    for name in ("norm", "normrank", "pmm", "polr"):
+        with pytest.raises(SamplerError, match="cannot model 'y': it is categorical"):
+            mcce.available_samplers()[name]().fit(given, target)
+
+
+@of_every_sampler
+def test_state_is_arrays_and_json_and_restores_everything(sampler):
+    for kind in kinds_of(sampler):
+        frame, _ = frame_with_missing(kind, n=300)
+        given, target = encode(frame)
+        fitted = sampler.clone().fit(given, target)
+        state = {
+            name: value.copy() if isinstance(value, np.ndarray) else json.loads(json.dumps(value))
+            for name, value in fitted.get_state().items()
+        }
+        restored = sampler.clone().set_state(state)
+        streams = [RowStreams.from_seed(1, 300) for _ in range(2)]
+        np.testing.assert_array_equal(fitted.sample(given, streams[0]), restored.sample(given, streams[1]))
+        np.testing.assert_array_equal(fitted.supports(given, target.values), restored.supports(given, target.values))
+        if getattr(sampler, "smoothing", None) is None:
+            np.testing.assert_array_equal(
+                fitted.log_density(given, target.values), restored.log_density(given, target.values)
+            )
+
+
+def test_parametric_chooses_as_synthpop_does():
+    frame = pd.DataFrame({"x": [1.0, 2.0, 3.0]})
+    targets = {
+        "NormRankSampler": [1.0, 2.0, 3.0],
+        "LogregSampler": ["a", "b", "a"],
+        "PolyregSampler": ["a", "b", "c"],
+        "PolrSampler": pd.Categorical(["a", "b", "a"], ordered=True),
+    }
+    for expected, values in targets.items():
+        fitted = mcce.ParametricSampler(proper=True).fit(*encode(frame.assign(y=values)))
+        assert type(fitted.sampler_).__name__ == expected
+        assert fitted.sampler_.proper
+
+
+# ---- in a chain
+
+
+def test_in_a_chain_with_the_decision():
+    loans = mcce.datasets.load_loans()
+    X = loans.X
+    decision = (X["salary"] > X["salary"].median()).to_numpy()
+    sampler = {"salary": "normrank", "employment": "polyreg", "*": "cart"}
+    chain = mcce.ChainModel(sampler=sampler, fixed=["age", "sex"], random_state=1).fit(X, decision=decision)
+    wanted = chain.sample(n=2000, decision=True)
+    unwanted = chain.sample(n=2000, decision=False)
+    assert (wanted.dtypes == X.dtypes).all()
+    assert wanted["salary"].isin(X["salary"]).all()
+    observed = [X["salary"][decision].mean(), X["salary"][~decision].mean()]
+    drawn = [wanted["salary"].mean(), unwanted["salary"].mean()]
+    assert drawn[0] - drawn[1] > 0.7 * (observed[0] - observed[1])
+
+
+@pytest.mark.parametrize("sampler", ["parametric", mcce.ParametricSampler(proper=True, smoothing="density")], ids=repr)
+def test_whole_chains(sampler):
+    loans = mcce.datasets.load_loans()
+    decision = np.arange(len(loans.X)) % 2 == 0
+    chain = mcce.ChainModel(sampler=sampler, fixed=["age"], random_state=1).fit(loans.X, decision=decision)
+    rows = chain.sample(n=300)
+    again = mcce.ChainModel(sampler=sampler, fixed=["age"], random_state=1, n_jobs=1).fit(loans.X, decision=decision)
+    pd.testing.assert_frame_equal(rows, again.sample(n=300))
+    assert (rows.dtypes == loans.X.dtypes).all()

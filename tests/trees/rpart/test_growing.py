@@ -1,0 +1,437 @@
+"""Trees in rpart's dialect against what R's rpart grew, to the bit, and what is ours alone."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mcce.exceptions import InputError
+from mcce.table import Column, Schema
+from mcce.trees import rpart
+from mcce.trees.rpart import RpartTree, kernels
+from mcce.trees.tree import Tree
+from tests.rcompat.parity_tables import FOLDER as PARITY
+from tests.rcompat.parity_tables import read_table
+from tests.rcompat.test_rcompat import found
+from tests.trees.rpart.rpart_cases import FOLDER, Answer, differences, encode, grow, numbers, read_stored, typed, where
+
+SETTINGS = ["default", "synthpop", "full", "depth3", "cp05", "bucket20"]
+DATA = sorted(path.name.removesuffix(".json.gz") for path in FOLDER.glob("*_*.json.gz") if "cart_" not in path.name)
+CART = sorted(path.name.removesuffix(".json.gz") for path in FOLDER.glob("cart_*.json.gz"))
+RANDOM = read_stored("random")["cases"]
+
+
+def table(frame, response="y", **kinds):
+    """Encode a frame; return the predictors and the response."""
+    schema = Schema.from_data(frame, kinds)
+    encoded = schema.encode(frame)
+    names = [name for name in frame if name != response]
+    return encoded.select([encoded.names.index(n) for n in names]), encoded.column(encoded.names.index(response))
+
+
+# ------------------------------------------------------------------ parity with R
+
+
+def test_there_are_fourteen_data_sets_and_five_of_synthpop():
+    assert (len(DATA), len(CART), len(RANDOM)) == (14, 5, 200)
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("name", DATA)
+def test_parity_with_rpart(name, setting):
+    stored = read_stored(name)
+    meta = stored["meta"]
+    frame = typed(stored["data"], {c: meta["columns"][c] for c in [*meta["predictors"], meta["response"]]})
+    given, target, _ = encode(frame, meta["response"])
+    tree = grow(given, target, meta["settings"][setting])
+
+    def of_setting(part):
+        rows = pd.DataFrame(stored.get(part, {"setting": []}), dtype=object)
+        return numbers(rows[rows["setting"] == setting].drop(columns="setting").reset_index(drop=True))
+
+    csplit = of_setting("csplit").drop(columns="row", errors="ignore").fillna(2).to_numpy()
+    answer = Answer(
+        of_setting("frame"),
+        of_setting("splits").drop(columns="row"),
+        csplit,
+        np.array(stored["where"][setting], dtype=int),
+        np.arange(len(frame)),
+    )
+    assert differences(tree, given, target, answer) == []
+    assert tree.n_leaves == meta["leaves"][setting]
+    if meta["method"] == "class":
+        counts = of_setting("class_counts").drop(columns="node").to_numpy()
+        for node, expected in zip(tree.frame_order, counts):
+            classes = target.values[tree.donors[tree.start[node] :][: tree.size[node]]].astype(int)
+            assert np.bincount(classes, minlength=counts.shape[1]).tolist() == expected.tolist()
+
+
+@pytest.fixture(params=CART)
+def cart_case(request):
+    stored = read_stored(request.param)
+    meta = stored["meta"]
+    types = {p["name"]: p for p in meta["predictors"]}
+    train = typed(stored["train"], types | {"y": meta["y"]})
+    return stored, encode(train, "y", typed(stored["new"], types))
+
+
+def test_parity_with_synthpops_trees(cart_case):
+    stored, (given, target, new) = cart_case
+    meta = stored["meta"]
+    tree = grow(given, target, meta["control"])
+    assert where(tree).tolist() == [int(w) for w in stored["leaf_train"]["where"]]
+    leaf = tree.route(new.matrix)
+    assert tree.frame_row[leaf].tolist() == [int(w) for w in stored["leaf_new"]["where"]]
+    assert tree.number[leaf].tolist() == [int(k) for k in stored["leaf_new"]["leaf"]]
+    frame = tree.frame(given.names)
+    for name in ("node", "n", "dev", "complexity"):
+        assert frame[name].tolist() == [float(v) for v in stored["frame"][name]]
+    if target.feature.is_numeric:
+        assert frame["yval"].tolist() == [float(v) for v in stored["frame"]["yval"]]
+    assert grow(given, target, meta["control"] | {"cp": -1.0}).n_leaves == meta["n_leaves_cp_minus_1"]
+
+
+def test_parity_of_synthpops_donors(cart_case):
+    stored, (given, target, _) = cart_case
+    tree = grow(given, target, stored["meta"]["control"])
+    node_of = {int(number): node for node, number in enumerate(tree.number)}
+    for number, rows in zip(stored["donors"]["leaf"], stored["donors"]["donor_rows"]):
+        node = node_of[int(number)]
+        donors = tree.donors[tree.start[node] :][: tree.size[node]]
+        assert (donors + 1).tolist() == [int(row) for row in rows.split(";")]
+
+
+def test_some_rows_of_synthpop_meet_a_level_that_their_node_has_not_seen():
+    stored = read_stored("cart_numeric_absent_levels")
+    assert "1" in stored["leaf_new"]["absent_level_on_path"]
+
+
+@pytest.mark.parametrize("name", [path.name for path in sorted((PARITY / "cases").glob("*_rpart"))])
+def test_parity_of_the_trees_behind_mccer(name):
+    """Every tree of mcceR's runs: frame, splits and sides of levels."""
+    stored = PARITY / "cases" / name
+    tables = {
+        part: read_table(stored / f"rpart_{part}.csv.gz", text=("feature", "var")) for part in ("frame", "splits")
+    }
+    if (stored / "rpart_csplit.csv.gz").exists():
+        tables["csplit"] = read_table(stored / "rpart_csplit.csv.gz", text=("feature",))
+    model = found(name).featuremodel_object
+    leaves = read_table(stored / "where_train.csv.gz")
+    for i, (feature, tree) in enumerate(zip(model.mutable_features, model.trees)):
+        frame, splits, csplit = (
+            tables[part][tables[part]["feature"] == feature].drop(columns=["feature", "row"], errors="ignore")
+            if part in tables
+            else pd.DataFrame()
+            for part in ("frame", "splits", "csplit")
+        )
+        answer = Answer(frame, splits, csplit.fillna(2).to_numpy(), leaves[feature].to_numpy(), np.arange(len(leaves)))
+        given, target = model.table.first(model.n_given + i), model.table.column(model.n_given + i)
+        assert differences(tree, given, target, answer) == [], feature
+
+
+def read_frame(columns):
+    def column(stored):
+        if "values" in stored:
+            return stored["values"]
+        return pd.Categorical.from_codes(stored["codes"], stored["levels"], ordered=stored["ordered"])
+
+    return pd.DataFrame({name: column(stored) for name, stored in columns.items()})
+
+
+@pytest.mark.parametrize("k", range(len(RANDOM)))
+def test_parity_on_random_data_with_missing_values(k):
+    case = RANDOM[k]
+    given, target, new = encode(read_frame(case["frame"]), "y", read_frame(case["new"]))
+    stored = case["answer"]
+    answer = Answer(
+        pd.DataFrame(stored["frame"]),
+        pd.DataFrame(stored["splits"]),
+        np.array(stored["csplit"], dtype=int) if stored["csplit"] else np.empty((0, 0)),
+        np.array(stored["where"]),
+        np.array(stored["rows"]),
+        np.array(stored["where_new"]),
+    )
+    assert differences(grow(given, target, case["control"]), given, target, answer, new) == []
+
+
+def test_the_random_data_have_what_is_hard():
+    """Missing values, levels that are never used, surrogates that were used, ordered columns, two to five classes."""
+    splits = [case["answer"]["splits"] for case in RANDOM]
+    surrogates = [count for s in splits for count, adjusted in zip(s["count"], s["adj"]) if adjusted > 0]
+    assert sum(count > 0 for count in surrogates) > 15
+    assert sum(len(case["answer"]["rows"]) < len(next(iter(case["frame"]["y"].values()))) for case in RANDOM) > 10
+    classes = {len(set(case["frame"]["y"]["codes"])) for case in RANDOM if "codes" in case["frame"]["y"]}
+    assert {2, 3, 4, 5} <= classes
+    assert sum(column.get("ordered", False) for case in RANDOM for column in case["frame"].values()) > 20
+
+
+def test_equal_values_are_sorted_as_in_r():
+    """What R hands to a splitting function of the user: y = 1, ..., 12 along x, and along a constant."""
+    packed, values = rpart.sort_column(np.array([3.0, 1, 2, 3, 1, 2, 3, 1, 2, 3, 1, 2]))
+    rows = (packed & np.uint64(0xFFFFFFFF)).astype(int) + 1
+    assert rows.tolist() == [2, 11, 5, 8, 12, 9, 6, 3, 7, 4, 10, 1]
+    assert (packed >> np.uint64(32)).tolist() == [0] * 4 + [1] * 4 + [2] * 4
+    assert values.tolist() == [1.0, 2.0, 3.0]
+    packed, _ = rpart.sort_column(np.ones(30))
+    assert (packed & np.uint64(0xFFFFFFFF)).tolist() == list(range(30))
+
+
+# ------------------------------------------------------------------ the settings
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [((None, None), (20, 7)), ((None, 5), (15, 5)), ((10, None), (10, 3)), ((1, None), (1, 1)), ((4, 3), (4, 3))],
+)
+def test_one_of_the_two_sizes_sets_the_other(given, expected):
+    assert rpart.control(*given) == expected
+
+
+def test_surrogates_and_competitors_change_nothing_in_complete_numbers():
+    rng = np.random.default_rng(1)
+    given, target = table(pd.DataFrame(rng.normal(size=(500, 4)), columns=["a", "b", "c", "y"]))
+    rich, poor = rpart.grow(given, target, cp=0.0), rpart.grow(given, target, cp=0.0, max_compete=0, max_surrogate=0)
+    assert rich.n_surrogate.sum() > 0
+    assert rich.n_compete.sum() > 0
+    assert poor.n_surrogate.sum() == poor.n_compete.sum() == 0
+    for name in ("feature", "threshold", "left", "number", "donors", "complexity"):
+        assert np.array_equal(getattr(rich, name), getattr(poor, name)), name
+
+
+@pytest.mark.parametrize("depth", [0, 1, 4])
+def test_depth_is_limited(depth):
+    rng = np.random.default_rng(1)
+    given, target = table(pd.DataFrame(rng.normal(size=(500, 3)), columns=["a", "b", "y"]))
+    tree = rpart.grow(given, target, cp=0.0, min_leaf=1, max_depth=depth)
+    assert tree.number.max() < 2 ** (depth + 1)
+    assert (tree.number.max() >= 2**depth) == bool(depth == 0 or tree.n_nodes > 1)
+
+
+def test_a_depth_that_rpart_cannot_number_is_refused():
+    given, target = table(pd.DataFrame({"a": [1.0, 2.0], "y": [1.0, 2.0]}))
+    with pytest.raises(InputError, match=r"max_depth is 31; a tree of rpart has a depth of up to 30\."):
+        rpart.grow(given, target, max_depth=31)
+
+
+def many_levels(k):
+    codes = np.arange(40 * k) % k
+    levels = [f"l{i}" for i in range(k)]
+    y = np.array(["u", "v", "w"])[codes % 3]
+    return pd.DataFrame({"job": pd.Categorical.from_codes(codes, levels), "y": y})
+
+
+def test_fourteen_levels_are_tried_in_all_subsets():
+    given, target = table(many_levels(14))
+    tree = rpart.grow(given, target)
+    assert tree.n_leaves == 3
+    assert tree.impurity[tree.feature < 0].tolist() == [0.0, 0.0, 0.0]
+
+
+def test_more_levels_are_refused_with_a_way_out():
+    given, target = table(many_levels(15))
+    message = "column 'job' has 15 levels; for a target of three or more classes rpart tries all 16,383 ways"
+    with pytest.raises(InputError, match=f"{re.escape(message)}.*Group rare levels, make the column ordered"):
+        rpart.grow(given, target)
+
+
+def test_many_levels_are_fine_if_unused_ordered_or_for_two_classes():
+    frame = many_levels(15)
+    used = frame[frame["job"] != "l14"].reset_index(drop=True)
+    assert rpart.grow(*table(used)).n_leaves == 3
+    ordered = frame.assign(job=frame["job"].cat.as_ordered())
+    assert rpart.grow(*table(ordered)).n_leaves > 1
+    two = frame.assign(y=np.where(frame["y"] == "u", "u", "v"))
+    assert rpart.grow(*table(two)).n_leaves == 2
+
+
+def test_a_target_with_missing_values_is_refused():
+    given, target = table(pd.DataFrame({"a": [1.0, 2.0], "y": [1.0, np.nan]}))
+    with pytest.raises(InputError, match=r"the target 'y' of a tree has missing values; model them apart\."):
+        rpart.grow(given, target)
+
+
+# ------------------------------------------------------------------ small tables
+
+
+def test_no_predictors_make_a_single_leaf():
+    given, target = table(pd.DataFrame({"a": [1.0, 2.0, 3.0], "y": [1.0, 5.0, 9.0]}))
+    tree = rpart.grow(given.first(0), target)
+    assert tree.n_leaves == 1
+    assert tree.donors.tolist() == [0, 1, 2]
+    assert tree.route(np.empty((4, 0))).tolist() == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("y", [[2.0] * 30, ["a"] * 30])
+def test_a_constant_target_makes_a_single_leaf(y):
+    given, target = table(pd.DataFrame({"a": np.arange(30.0), "y": y}))
+    tree = rpart.grow(given, target, cp=0.0)
+    assert tree.n_leaves == 1
+    assert np.isnan(tree.complexity[0])
+
+
+def test_unused_levels_of_the_target_do_no_harm():
+    y = pd.Categorical.from_codes([1] * 20 + [3] * 20, ["never", "a", "neither", "b", "nor"])
+    given, target = table(pd.DataFrame({"a": np.arange(40.0), "y": y}))
+    tree = rpart.grow(given, target)
+    assert tree.threshold[0] == 19.5
+    assert tree.value.tolist() == [1.0, 1.0, 3.0]
+
+
+def test_a_cut_between_neighbouring_floats_that_parts_nothing_is_none():
+    """R grows empty leaves up to the greatest depth, and then cuts them all back."""
+    x = 1.0 + np.repeat([0.0, 1.0], 20) * 2.0**-52
+    given, target = table(pd.DataFrame({"a": x, "y": np.repeat([0.0, 1.0], 20)}))
+    for cp in (0.0, -1.0):
+        tree = rpart.grow(given, target, cp=cp)
+        assert tree.n_leaves == 1
+        assert tree.complexity.tolist() == [0.0]
+
+
+# ------------------------------------------------------------------ missing values
+
+
+@pytest.fixture
+def gaps():
+    """x decides, z half agrees with it; some rows lack x, one lacks both."""
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=201)
+    frame = pd.DataFrame({"x": x, "z": x + rng.normal(size=201), "y": 10.0 * (x > 0.2) + rng.normal(size=201)})
+    frame.loc[5:20, "x"] = np.nan
+    frame.loc[0, ["x", "z"]] = np.nan
+    return frame
+
+
+def test_rows_without_a_value_go_by_the_surrogate(gaps):
+    given, target = table(gaps)
+    tree = rpart.grow(given, target, max_depth=1)
+    surrogate = tree.first_split[0] + 1 + tree.n_compete[0]
+    assert tree.split_feature[surrogate] == 1
+    assert tree.split_count[surrogate] == 16
+    expected = np.where(given.matrix[5:21, 1] < tree.split_cut[surrogate], tree.left[0], tree.left[0] + 1)
+    assert tree.route(given.matrix)[5:21].tolist() == expected.tolist()
+
+
+def test_a_row_without_any_value_is_no_part_of_the_tree_but_a_donor(gaps):
+    given, target = table(gaps)
+    tree = rpart.grow(given, target)
+    without = rpart.grow(*table(gaps.iloc[1:].reset_index(drop=True)))
+    assert tree.frame(given.names).equals(without.frame(given.names))
+    assert tree.n_grown[0] == 200
+    assert tree.size[0] == 201
+    leaf = tree.route(given.matrix[:1])[0]
+    assert 0 in tree.donors[tree.start[leaf] :][: tree.size[leaf]]
+    assert sorted(tree.donors) == list(range(201))
+
+
+def test_without_a_majority_a_row_stays_where_it_is():
+    x = np.r_[np.arange(20.0), np.nan]
+    given, target = table(pd.DataFrame({"x": x, "const": 1.0, "y": np.r_[np.repeat([0.0, 1.0], 10), 5.0]}))
+    tree = rpart.grow(given, target, max_depth=1)
+    assert tree.n_grown.tolist() == [21, 10, 10]
+    assert tree.route(given.matrix)[20] == 0
+    assert tree.donors[tree.start[0] :][: tree.size[0]].size == 21  # it may be drawn from all rows of the node
+    assert where(tree)[20] == 1
+
+
+def test_huge_numbers_are_routed_without_a_warning():
+    x = np.r_[np.full(20, 1e308), np.full(20, 1.5e308)]
+    given, target = table(pd.DataFrame({"x": x, "z": np.arange(40.0), "y": np.repeat([0.0, 1.0], 20)}))
+    tree = rpart.grow(given, target)
+    assert tree.route(given.matrix).size == 40
+
+
+# ------------------------------------------------------------------ the tree as others use it
+
+
+def test_leaves_hold_their_rows_and_donors_ascend(gaps):
+    given, target = table(gaps)
+    tree = rpart.grow(given, target, cp=0.0, min_leaf=2)
+    leaf = tree.route(given.matrix)
+    for node in np.flatnonzero(tree.feature < 0):
+        donors = tree.donors[tree.start[node] :][: tree.size[node]]
+        assert (np.diff(donors) > 0).all()
+        assert np.array_equal(donors, np.flatnonzero(leaf == node))
+
+
+def test_two_levels_are_routed_as_numbers_and_more_by_their_sides():
+    rng = np.random.default_rng(4)
+    two, five = rng.integers(0, 2, 300), rng.integers(0, 5, 300)
+    frame = pd.DataFrame({"two": np.array(["p", "q"])[two], "five": np.array(list("abcde"))[five]})
+    simple, target = table(frame.assign(y=3.0 * (two == 0) + rng.normal(size=300) / 9))
+    tree = rpart.grow(simple.select([0]), target)
+    assert tree.numbers_only
+    assert tree.number.tolist() == [1, 3, 2]  # the first level has the higher mean, which goes right
+    assert tree.route(np.array([[0.0], [1.0]])).tolist() == [1, 2]
+    both, target = table(frame.assign(y=3.0 * (five % 2) + rng.normal(size=300) / 9))
+    tree = rpart.grow(both, target, max_depth=1)
+    assert tree.masks[tree.mask_at[0] :][:5].tolist() == [True, False, True, False, True]
+
+
+def test_a_tree_comes_back_from_its_state(gaps):
+    given, target = table(gaps)
+    tree = rpart.grow(given, target, cp=0.0)
+    again = Tree.from_state(tree.get_state())
+    assert isinstance(again, RpartTree)
+    assert np.array_equal(again.route(given.matrix), tree.route(given.matrix))
+    assert again.frame(given.names).equals(tree.frame(given.names))
+    assert again.splits(given.names)[0].equals(tree.splits(given.names)[0])
+
+
+def test_columns_are_sorted_once_for_all_trees_of_a_table(monkeypatch):
+    rng = np.random.default_rng(1)
+    given, target = table(pd.DataFrame(rng.normal(size=(50, 4)), columns=["a", "b", "c", "y"]))
+    sorted_columns = []
+    sort = rpart.sort_column
+    monkeypatch.setattr(
+        "mcce.trees.rpart.growing.sort_column", lambda *args, **kw: sorted_columns.append(1) or sort(*args, **kw)
+    )
+    trees = [rpart.grow(given.first(k), target, min_leaf=2) for k in (1, 2, 3)]
+    assert len(sorted_columns) == 4
+    assert len({tree.n_nodes for tree in trees}) > 0
+
+
+@pytest.mark.parametrize("names", [[], ["x"], ["job"], ["x", "job"], ["x", "z", "job", "sex"]])
+@pytest.mark.parametrize("response", ["z", "job", "sex"])
+def test_kernels_are_compiled_once_for_any_table(names, response):
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"x": rng.normal(size=60), "z": rng.normal(size=60)})
+    frame["job"], frame["sex"] = np.array(list("abc"))[np.arange(60) % 3], np.array(list("mf"))[np.arange(60) % 2]
+    encoded = Schema.from_data(frame).encode(frame)
+    given, target = (
+        encoded.select([encoded.names.index(n) for n in names]),
+        encoded.column(frame.columns.get_loc(response)),
+    )
+    tree = rpart.grow(given, target, cp=0.0, min_leaf=2)
+    holes = given.matrix.copy()
+    holes[::2] = np.nan
+    tree.route(holes)
+    assert len(kernels.grow_nodes.signatures) == 1
+    assert len(kernels.route_rows.signatures) <= 1
+
+
+def test_rows_that_are_all_empty_make_a_single_leaf():
+    given, target = table(pd.DataFrame({"x": [np.nan] * 5, "y": [1.0, 2.0, 3.0, 4.0, 5.0]}))
+    tree = rpart.grow(given, target)
+    assert tree.n_leaves == 1
+    assert tree.donors.tolist() == [0, 1, 2, 3, 4]
+
+
+def test_the_tables_of_a_tree_without_splits_are_empty():
+    given, target = table(pd.DataFrame({"a": [1.0, 2.0, 3.0], "y": [1.0, 5.0, 9.0]}))
+    splits, csplit = rpart.grow(given, target).splits(given.names)
+    assert splits.empty
+    assert csplit.shape == (0, 0)
+
+
+def test_a_column_of_whole_numbers_as_the_target():
+    given, target = table(pd.DataFrame({"a": np.arange(40), "y": np.repeat([1, 7], 20)}))
+    assert rpart.grow(given, Column(target.feature, target.values)).value.tolist() == [4.0, 1.0, 7.0]
+
+
+def test_the_fixtures_say_how_they_were_made():
+    assert json.dumps(read_stored("random")["versions"])
+    assert (FOLDER / "README.md").read_text().count("rpart 4.1.19")
