@@ -17,7 +17,7 @@ from mcce.asking.decision import Interval
 from mcce.cli.console import DONE, aligned, positive_integer, wrap
 from mcce.counterfactuals import Counterfactuals
 from mcce.datasets import load_loans
-from mcce.explainer import MCCE
+from mcce.method import MCCE
 from mcce.report.pages import as_png
 from mcce.report.plots import value_text
 

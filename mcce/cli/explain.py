@@ -21,7 +21,7 @@ from mcce.cli.report import write
 from mcce.cli.training import train_model
 from mcce.cli.wanted import read_wanted
 from mcce.exceptions import InputError, listing
-from mcce.explainer import MCCE
+from mcce.method import MCCE
 
 
 def add_explain(commands: Any) -> None:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pandas as pd
 
+from mcce.candidates.reasons import ALREADY
 from mcce.cli.console import DONE, SOME_UNEXPLAINED, say
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import listing
-from mcce.explainer import ALREADY
 
 REASONS_SHOWN = 10
 

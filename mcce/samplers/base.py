@@ -53,7 +53,7 @@ class Within:
             allowed &= self.levels[np.arange(values.size), codes]
         return allowed
 
-    def take(self, rows: npt.NDArray[Any]) -> Within:
+    def take(self, rows: Any) -> Within:
         """Return the restriction of some rows."""
         return Within(*(None if part is None else part[rows] for part in (self.low, self.high, self.levels)))
 
