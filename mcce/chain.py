@@ -28,7 +28,7 @@ from mcce.predictors import Predictors, choose_predictors
 from mcce.rng import RowStreams, UInts, derive_key, hash_rows, resolve_seed
 from mcce.samplers import ConditionalSampler, make_sampler
 from mcce.samplers.base import HANDED_ON
-from mcce.schema import Data, Feature, Floats, Kind, Schema, Table, as_frame
+from mcce.schema import Data, Feature, Floats, Kind, Schema, Table, as_frame, refuse_iterator
 from mcce.visit import VisitSequence, make_visit_sequence
 from mcce.workers import count_jobs, run_in_threads
 
@@ -432,6 +432,7 @@ def check_fixed(fixed: Sequence[Hashable], columns: list[Any]) -> list[Any]:
     """Return the fixed features in data order; unknown and repeated names are errors."""
     if isinstance(fixed, str) or not isinstance(fixed, Iterable):
         raise InputError(f"fixed is {fixed!r}; give a list of column names, for example ['age', 'sex'].")
+    refuse_iterator(fixed, "fixed")
     names = list(fixed)
     for name in names:
         if name not in columns:

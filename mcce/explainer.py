@@ -126,7 +126,7 @@ class MCCE:
             raise InputError(
                 f"X has {frame.shape[0]} rows and {frame.shape[1]} columns; it needs at least one of each."
             )
-        check_fixed(self.fixed, list(frame.columns))
+        fixed = check_fixed(self.fixed, list(frame.columns))
         spots = spot_positions(len(frame))
         if self.condition_on_decision:
             answer = self._ask_in_parts(X)
@@ -137,7 +137,7 @@ class MCCE:
             self._spot_answer = self.decision_.ask(_rows_of(X, spots), "training rows")
         chain = ChainModel(
             sampler=self.sampler,
-            fixed=self.fixed,
+            fixed=fixed,
             visit_sequence=self.visit_sequence,
             predictors=self.predictors,
             kinds=self.kinds,

@@ -11,7 +11,7 @@ Encoding is lossless or an error: nothing is dropped, rounded or recoded in sile
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, TypeVar, cast
@@ -23,7 +23,7 @@ import pandas as pd
 from mcce.exceptions import InputError, did_you_mean, listing
 from mcce.feature import KINDS, Feature, Floats, Kind, read_feature
 
-__all__ = ["KINDS", "Column", "Data", "Feature", "Floats", "Kind", "Schema", "Table", "as_frame"]
+__all__ = ["KINDS", "Column", "Data", "Feature", "Floats", "Kind", "Schema", "Table", "as_frame", "refuse_iterator"]
 
 Data = pd.DataFrame | npt.NDArray[Any]
 Result = TypeVar("Result")
@@ -221,3 +221,12 @@ def as_frame(X: Data, where: str = "X") -> tuple[pd.DataFrame, Any]:
         frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
         return (frame.infer_objects() if X.dtype == object else frame), X.dtype
     raise InputError(f"{where} is a {type(X).__name__}; give a pandas DataFrame or a two-dimensional numpy array.")
+
+
+def refuse_iterator(names: Iterable[Any], role: str) -> None:
+    """Refuse names that can be read only once: whatever reads them next would find none, and leave them out."""
+    if iter(names) is iter(names):
+        raise InputError(
+            f"{role} is an iterator ({type(names).__name__}), which is empty once it has been read; "
+            "give a list instead."
+        )
