@@ -23,7 +23,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce import precompile
 from mcce.chain import ChainModel, Samplers, check_fixed, check_magnitudes, check_missing, draw_index, spot_positions
 from mcce.counterfactuals import Counterfactuals
 from mcce.decision import Answer, Interval, compare_answers, resolve_decision
@@ -144,8 +143,7 @@ class MCCE:
             random_state=self.random_state,
             n_jobs=self.n_jobs,
         )
-        with precompile.beside():
-            self.chain_ = chain.fit(X, None if answer is None else answer.wanted, progress=progress)
+        self.chain_ = chain.fit(X, None if answer is None else answer.wanted, progress=progress)
         names = self.chain_.schema_.names
         self._mutable = np.array([j for j, name in enumerate(names) if name not in self.chain_.fixed_], dtype=np.int64)
         self._training: Data | None = X
