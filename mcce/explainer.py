@@ -22,7 +22,6 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from mcce import precompile
 from mcce.asking.asker import Asker, SpotCheck, ask_table, check_wanted, spot_positions
 from mcce.asking.decision import Answer, Interval, resolve_decision
 from mcce.asking.factuals import encode_factuals, read_factuals
@@ -95,7 +94,7 @@ class Explainer:
             raise InputError(
                 f"X has {frame.shape[0]} rows and {frame.shape[1]} columns; it needs at least one of each."
             )
-        check_fixed(self.fixed, list(frame.columns))
+        fixed = check_fixed(self.fixed, list(frame.columns))
         spots = spot_positions(len(frame))
         answer: Answer | None = None
         if self.condition_on_decision:
@@ -104,13 +103,12 @@ class Explainer:
             first = Answer(answer.scores[spots], answer.wanted[spots])
         else:
             first = self.decision_.ask(rows_of(X, spots), "training rows")
-        with precompile.beside():
-            self.generator_ = self._make_generator()
-            self.generator_.fit(X, None if answer is None else answer.wanted, progress=progress)
+        self.generator_ = self._make_generator(fixed)
+        self.generator_.fit(X, None if answer is None else answer.wanted, progress=progress)
         schema = self.generator_.schema_
         self._spots = SpotCheck(spots, schema.encode(rows_of(X, spots)).matrix, first)
-        fixed = fixed_columns(self.generator_)
-        self._mutable = np.array([j for j in range(len(schema)) if j not in fixed], dtype=np.int64)
+        given = fixed_columns(self.generator_)
+        self._mutable = np.array([j for j in range(len(schema)) if j not in given], dtype=np.int64)
         self._training: Data | None = X
         self.fit_seconds_ = time.perf_counter() - begun
         return self
@@ -239,13 +237,13 @@ class Explainer:
         drawn = f"sampler={self.sampler!r}" if self.generator is None else f"generator={self.generator!r}"
         return f"MCCE({type(self.model).__name__}, decision={decision!r}, fixed={list(self.fixed)!r}, {drawn})"
 
-    def _make_generator(self) -> Generator:
+    def _make_generator(self, fixed: list[Any]) -> Generator:
         """Return an unfitted generator: a copy of the one given, or a chain."""
         if self.generator is not None:
             return copy.deepcopy(self.generator)
         return ChainModel(
             sampler=self.sampler,
-            fixed=self.fixed,
+            fixed=fixed,
             visit_sequence=self.visit_sequence,
             predictors=self.predictors,
             kinds=self.kinds,

@@ -19,6 +19,7 @@ def check_fixed(fixed: Sequence[Hashable], columns: list[Any]) -> list[Any]:
     """Return the fixed features in data order; unknown and repeated names are errors."""
     if isinstance(fixed, str) or not isinstance(fixed, Iterable):
         raise InputError(f"fixed is {fixed!r}; give a list of column names, for example ['age', 'sex'].")
+    refuse_iterator(fixed, "fixed")
     names = list(fixed)
     for name in names:
         if name not in columns:
@@ -72,3 +73,12 @@ def check_row_names(index: pd.Index[Any], where: str, named: str) -> None:
 def rows_of(X: Data, rows: Any) -> Data:
     """Return some rows of a frame or array, by position."""
     return X.iloc[rows] if isinstance(X, pd.DataFrame) else np.asarray(X[rows])
+
+
+def refuse_iterator(names: Iterable[Any], role: str) -> None:
+    """Refuse names that can be read only once: whatever reads them next would find none, and leave them out."""
+    if iter(names) is iter(names):
+        raise InputError(
+            f"{role} is an iterator ({type(names).__name__}), which is empty once it has been read; "
+            "give a list instead."
+        )
