@@ -5,7 +5,7 @@
 2. Fit one sampler for each mutable feature on all columns before it; the fits do not depend on each other and run in
    threads.
 3. To draw a row, go through the mutable features in that order; each is drawn given the fixed values and the values
-   drawn before it.
+   drawn before it. Draws are checked, and numbers put on the column's grid (`mcce.samplers.settle`).
 
 A row's random numbers are a function of the seed, the feature, the row's fixed values and the index of the draw
 (`mcce.rng`), so blocks of rows can be drawn in any order and by any number of threads.
@@ -28,6 +28,7 @@ from mcce.predictors import Predictors, choose_predictors
 from mcce.rng import RowStreams, UInts, derive_key, hash_rows, resolve_seed
 from mcce.samplers import ConditionalSampler, make_sampler
 from mcce.samplers.base import HANDED_ON
+from mcce.samplers.settle import settle
 from mcce.schema import Data, Feature, Floats, Kind, Schema, Table, as_frame
 from mcce.visit import VisitSequence, make_visit_sequence
 from mcce.workers import count_jobs, run_in_threads
@@ -230,12 +231,8 @@ class ChainModel:
                 streams = RowStreams(keys[k - self._n_given], rows[block], draws[block])
                 table = Table(self._features, matrix, complete=complete, _shared={HANDED_ON: handed_on})
                 drawn = sampler.sample(self._given(table, k), streams)
-                if drawn.shape != (matrix.shape[0],):
-                    raise SamplerError(
-                        f"{sampler!r} drew an array of shape {drawn.shape} for {self._features[k].name!r} and "
-                        f"{matrix.shape[0]} rows; sample() returns one value a row."
-                    )
-                complete = complete and not np.isnan(drawn.sum())
+                drawn = settle(drawn, sampler, self._features[k], matrix.shape[0])
+                complete = complete and not np.isnan(drawn).any()
                 matrix[:, k] = drawn
             for j, k in enumerate(self._place_in_chain):
                 out[block, j] = matrix[:, k]

@@ -7,6 +7,7 @@ import numpy.typing as npt
 import scipy
 
 from mcce.exceptions import SamplerError
+from mcce.grid import decimals_of
 from mcce.rng import RowStreams
 from mcce.samplers.base import Bools, Floats, Within
 from mcce.samplers.parametric.linear import LinearSampler, bounds_of
@@ -14,7 +15,6 @@ from mcce.samplers.smoothing import (
     Smoother,
     Smoothing,
     check_smoothing,
-    decimals_of,
     log_normal_mass,
     truncated_normal,
 )
