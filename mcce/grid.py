@@ -98,7 +98,7 @@ def decimals_of(values: Floats, dtype: np.dtype[Any] | None = None) -> int | Non
     largest = float(np.abs(values).max(initial=0.0))
     digits = 2.0 ** np.finfo(np.float64 if dtype is None or dtype.kind != "f" else dtype).nmant
     for places in range(MOST_DECIMALS + 1):
-        if largest * 10.0**places >= digits:
+        if places and largest * 10.0**places >= digits:
             return None
         # a few values tell most columns without a grid
         if all(_are_written(part, places, dtype) for part in (values[:_FEW], values)):

@@ -140,7 +140,8 @@ def test_missing_and_open_bounds():
         ([1e-12], 12),
         ([1e-13], None),
         ([np.pi], None),
-        ([2.0**52], None),  # beyond, float64 has no decimals to count
+        ([1e300], 0),
+        ([2.0**52, 0.5], None),  # so large, float64 has no decimals to count
         ([1e9 + 0.123456], 6),
         ([0.5] * 100 + [0.25], 2),  # the finest comes late
     ],

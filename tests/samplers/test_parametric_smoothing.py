@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from mcce.grid import decimals_of
 from mcce.rng import RowStreams
-from mcce.samplers.smoothing import Smoother, bandwidth, decimals_of, log_normal_mass, truncated_normal
+from mcce.samplers.smoothing import Smoother, bandwidth, log_normal_mass, truncated_normal
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "synthpop" / "bandwidth.json.gz"
 CASES = json.loads(gzip.decompress(FIXTURE.read_bytes()))
