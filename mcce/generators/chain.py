@@ -5,7 +5,7 @@
 2. Fit one sampler for each mutable feature on all columns before it; the fits do not depend on each other and run in
    threads.
 3. To draw a row, go through the mutable features in that order; each is drawn given the fixed values and the values
-   drawn before it.
+   drawn before it. Draws are checked, and numbers put on the column's grid (`mcce.samplers.settle`).
 
 A row's random numbers are a function of the seed, the feature, the row's fixed values and the index of the draw
 (`mcce.rng`), so blocks of rows can be drawn in any order and by any number of threads.
@@ -22,7 +22,7 @@ import numpy.typing as npt
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from mcce.exceptions import InputError, NotFittedError, SamplerError
+from mcce.exceptions import InputError, NotFittedError
 from mcce.generators.base import Drawn, DrawRequest
 from mcce.generators.conditionals import Samplers, make_samplers
 from mcce.generators.givens import bootstrap_givens, draw_index, encode_givens, occurrences
@@ -32,6 +32,7 @@ from mcce.generators.visit import VisitSequence, make_visit_sequence
 from mcce.rng import RowStreams, UInts, derive_key, hash_rows, resolve_seed
 from mcce.samplers import ConditionalSampler
 from mcce.samplers.base import HANDED_ON
+from mcce.samplers.settle import settle
 from mcce.table import Data, Floats, Kind, Schema, Table, as_frame
 from mcce.table.checks import check_fixed, check_magnitudes
 from mcce.workers import count_jobs, run_in_threads
@@ -243,12 +244,8 @@ class ChainModel:
             else:
                 drawn = sampler.sample(self._given(table, k), streams, within)
                 dead |= np.isnan(drawn)
-            if drawn.shape != (len(request),):
-                raise SamplerError(
-                    f"{sampler!r} drew an array of shape {drawn.shape} for {name!r} and {len(request)} rows; sample() "
-                    "returns one value a row."
-                )
-            complete = complete and not np.isnan(drawn.sum())
+            drawn = settle(drawn, sampler, self._layout.features[k], len(request), within)
+            complete = complete and not np.isnan(drawn).any()
             matrix[:, k] = drawn
         return matrix
 

@@ -21,8 +21,8 @@ import pandas as pd
 
 from mcce.exceptions import InputError, did_you_mean, listing, spell
 from mcce.table import Column, Feature, Floats, Schema
-from mcce.table.dtypes import is_dated, is_logical
 from mcce.table.checks import refuse_iterator
+from mcce.table.dtypes import is_dated, is_logical
 
 DECISION = "decision"  # the column that says whether a row has the wanted decision
 DUMMY = "dummy"  # the constant column that the first tree is grown on where there is nothing else

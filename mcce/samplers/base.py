@@ -90,6 +90,9 @@ class ConditionalSampler(ABC):
     leaves_one_out : bool
         Whether `log_density` takes `training_rows`, the positions of the rows among the training rows, and leaves
         each row itself out.
+    draws_observed : bool
+        Whether every number drawn is a value of the training target. The chain puts other numbers on the column's
+        grid: whole numbers for an integer dtype or dates, as many decimals as the training values have.
     ignores_given : bool
         Whether the draws do not depend on the givens, on purpose; `mcce.testing` then does not expect them to.
 
@@ -134,6 +137,7 @@ class ConditionalSampler(ABC):
     thread_safe: ClassVar[bool] = False
     uses_blas: ClassVar[bool] = False
     leaves_one_out: ClassVar[bool] = False
+    draws_observed: ClassVar[bool] = False
     ignores_given: ClassVar[bool] = False
 
     @abstractmethod

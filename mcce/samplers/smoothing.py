@@ -1,4 +1,4 @@
-"""Numbers around donors: kernel smoothing, decimals, and normal draws inside an interval.
+"""Numbers around donors: kernel smoothing, and normal draws inside an interval.
 
 Smoothing hides donors (synthpop's `syn.smooth`, method "density"):
 
@@ -23,11 +23,11 @@ import scipy  # its modules are loaded at their first use, which spares those wh
 from mcce.exceptions import InputError
 from mcce.rng import RowStreams
 from mcce.samplers.base import Floats
+from mcce.table.grid import MOST_DECIMALS, decimals_of
 
 Smoothing = Literal["density"] | None
 
 POINT_MASS = 0.05
-_MOST_DECIMALS = 12
 _BINS = 1000
 _WIDENINGS = 10
 _LEAST_UNIFORM = 2.0**-54
@@ -51,7 +51,7 @@ class Smoother:
         spread = observed[~np.isin(observed, atoms)]
         width = bandwidth(spread) if spread.size > 1 else 0.0
         places = decimals_of(observed)
-        return cls(width, float(values[0]), float(values[-1]), _MOST_DECIMALS if places is None else places, atoms)
+        return cls(width, float(values[0]), float(values[-1]), MOST_DECIMALS if places is None else places, atoms)
 
     def smooth(self, donors: Floats, rng: RowStreams) -> Floats:
         """Return a draw around each donor (steps 2 and 3); a missing donor stays missing."""
@@ -119,14 +119,6 @@ def _binned_gaps(values: Floats) -> tuple[Floats, Floats]:
     pairs = np.correlate(counts, counts, "full")[counts.size - 1 :]
     pairs[0] = (counts * (counts - 1.0)).sum() / 2.0
     return np.arange(pairs.size) * width, pairs
-
-
-def decimals_of(values: Floats) -> int | None:
-    """Return the fewest decimals that write all values exactly; None if that takes more than 12."""
-    for places in range(_MOST_DECIMALS + 1):
-        if (np.round(values, places) == values).all():
-            return places
-    return None
 
 
 def truncated_normal(mean: Floats, sd: float, low: Floats, high: Floats, uniform: Floats) -> Floats:

@@ -17,8 +17,9 @@ import numpy.typing as npt
 
 from mcce.exceptions import SamplerError
 from mcce.samplers import ConditionalSampler, Within
+from mcce.samplers.settle import settle
 from mcce.testing.requirements import ConformanceError, Floats, check, equal, require, require_agreement, require_array
-from mcce.testing.tables import DRAWS_PER_ROW, Problem, draw, fit, trained
+from mcce.testing.tables import DRAWS_PER_ROW, Problem, draw, fit, make_problem, trained
 
 THREADS = 4
 
@@ -56,6 +57,26 @@ def check_within(sampler: ConditionalSampler, seed: int) -> None:
                 free[everywhere.allows(free)],
                 f"{where}: draws do not follow the conditional restricted to it",
             )
+    if "numeric" in sampler.handles:
+        _check_bounds_between_points(sampler, seed)
+
+
+def _check_bounds_between_points(sampler: ConditionalSampler, seed: int) -> None:
+    """Require that draws of whole numbers stay inside bounds that are none, as drawn and as the chain rounds them."""
+    problem = make_problem("numeric", seed, givens=("sex",), whole=True)
+    n = problem.given.n_rows * DRAWS_PER_ROW
+    one_row = problem.given.take(np.zeros(n, dtype=np.intp))
+    fitted = fit(sampler, problem)
+    low, high = np.rint(np.quantile(draw(fitted, one_row, seed), [0.3, 0.8])) + 0.3
+    within = Within(low=np.full(n, low), high=np.full(n, high))
+    drawn = draw(fitted, one_row, seed, within)
+    settled = settle(drawn, sampler, problem.target.feature, n, within)
+    for values, when in ((drawn, ""), (settled, " once they are rounded")):
+        outside = ~within.allows(values) & ~np.isnan(values)
+        require(
+            not outside.any(),
+            f"whole numbers, within {low:g} and {high:g}: {outside.sum()} of {n} draws lie outside{when}.",
+        )
 
 
 def _restrictions(problem: Problem, free: Floats, possible: npt.NDArray[np.bool_]) -> list[tuple[str, Within]]:

@@ -76,6 +76,7 @@ class GaussianCopulaSampler(ConditionalSampler):
     """
 
     thread_safe = True
+    draws_observed = True
     uses_blas = True
 
     given_margins_: tuple[Margin | Utilities, ...]

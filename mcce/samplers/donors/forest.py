@@ -55,6 +55,7 @@ class ForestSampler(ConditionalSampler):
 
     handles_missing = True
     thread_safe = True
+    draws_observed = True
     leaves_one_out = True
 
     trees_: list[Tree]

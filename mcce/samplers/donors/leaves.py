@@ -41,6 +41,7 @@ class LeafDonorSampler(ConditionalSampler):
     handles_missing = True
     thread_safe = True
     leaves_one_out = True
+    draws_observed = True
 
     tree_: Tree
     donor_values_: Floats

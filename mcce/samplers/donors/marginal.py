@@ -32,6 +32,7 @@ class MarginalSampler(ConditionalSampler):
 
     handles_missing = True
     thread_safe = True
+    draws_observed = True
     ignores_given = True
     leaves_one_out = True
 
