@@ -20,6 +20,7 @@ import numpy as np
 
 from mcce.candidates.pools import Pools
 from mcce.rng import RowStreams
+from mcce.samplers.donors.engine import DonorForest
 from mcce.selection.selector import Selector
 from mcce.table import Schema
 from mcce.trees import kernels
@@ -49,7 +50,8 @@ def compile_drawing_and_selecting() -> None:
     matrix = np.asfortranarray(np.eye(2))  # a single column would have another layout, and kernels of its own
     tree = _stump()
     tree.route(np.where(matrix, matrix, np.nan))
-    tree.draw(tree.route(matrix), np.zeros(2), RowStreams.from_seed(0, 2))
+    donors = DonorForest.of([tree], [np.zeros(2)])
+    donors.draw(tree.route(matrix)[None], RowStreams.from_seed(0, 2))
     features = Schema.from_data(matrix).features
     selector = Selector(features, np.zeros(1, dtype=np.int64), lambda rows: (rows[:, 0], rows[:, 0] > 0))
     selector.select(Pools(matrix, np.zeros(1, dtype=np.int64), np.full(1, 2)), matrix[:1], 1)

@@ -9,9 +9,10 @@ from mcce.trees import kernels
 SIGNATURES = """
 from mcce import MCCE, precompile, selection
 from mcce.datasets import load_loans
+from mcce.samplers.donors import kernels
 from mcce.trees import tree
 
-KERNELS = (tree.route_numbers, tree.route_any, tree.pick_donor, selection._best_candidates)
+KERNELS = (tree.route_numbers, tree.route_any, kernels.pick_donor, selection._best_candidates)
 precompile.compile_drawing_and_selecting()
 before = [kernel.signatures for kernel in KERNELS]
 assert all(before), before
