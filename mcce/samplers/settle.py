@@ -3,8 +3,8 @@
 1. There is one value for each row.
 2. Each is a number or missing; a level is a code that exists. Anything else is the sampler's error, and named.
 3. Numbers are put on the column's grid (`mcce.table.grid`), inside the row's bounds if the draw was restricted. So the
-   values that later conditionals are given, and that measures are computed on, are those that the user sees. Samplers that
-   draw training values only (`draws_observed`) are on it already.
+   values that later conditionals are given, and that measures are computed on, are those that the user sees. Samplers
+   that draw training values only (`draws_observed`) are on it already.
 """
 
 from __future__ import annotations

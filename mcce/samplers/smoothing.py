@@ -23,11 +23,11 @@ import scipy  # its modules are loaded at their first use, which spares those wh
 from mcce.exceptions import InputError
 from mcce.rng import RowStreams
 from mcce.samplers.base import Floats
+from mcce.samplers.point_mass import DRAWN_AS_IT_IS, silverman
 from mcce.table.grid import MOST_DECIMALS, decimals_of
 
 Smoothing = Literal["density"] | None
 
-POINT_MASS = 0.05
 _BINS = 1000
 _WIDENINGS = 10
 _LEAST_UNIFORM = 2.0**-54
@@ -47,7 +47,7 @@ class Smoother:
     def read(cls, observed: Floats) -> Smoother:
         """Choose bandwidth, range, decimals and point masses by the observed values (step 1)."""
         values, counts = np.unique(observed, return_counts=True)
-        atoms = values[counts > POINT_MASS * observed.size]
+        atoms = values[counts > DRAWN_AS_IT_IS * observed.size]
         spread = observed[~np.isin(observed, atoms)]
         width = bandwidth(spread) if spread.size > 1 else 0.0
         places = decimals_of(observed)
@@ -92,7 +92,7 @@ def bandwidth(values: Floats) -> float:
         kernel = np.exp(-u / 2.0) * (u**3 - 15.0 * u**2 + 45.0 * u - 15.0)
         return float((15.0 * n - 2.0 * pairs @ kernel) / (n * (n - 1) * b**7 * np.sqrt(2.0 * np.pi)))
 
-    rule_of_thumb: float = 0.9 * scale * float(n) ** -0.2
+    rule_of_thumb = silverman(scale, 0.0, n)
     curvature, slope = s(1.24 * scale * n ** (-1 / 7)), t(1.23 * scale * n ** (-1 / 9))
     if not (curvature > 0.0 and slope > 0.0):
         return rule_of_thumb

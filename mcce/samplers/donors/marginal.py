@@ -12,7 +12,7 @@ import numpy as np
 
 from mcce.rng import RowStreams
 from mcce.samplers.base import Bools, ConditionalSampler, Floats, Ints, Within
-from mcce.samplers.donors.density import Margin
+from mcce.samplers.donors.density import MarginalDensity
 from mcce.table import Column, Table
 
 Self = TypeVar("Self", bound="MarginalSampler")
@@ -75,7 +75,7 @@ class MarginalSampler(ConditionalSampler):
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
         """Return the log share of each value, or a kernel density at it, see `mcce.samplers.donors.density`."""
         self.check_fitted("donors_")
-        margin = Margin.of(self.donors_, self.n_levels_)
+        margin = MarginalDensity.of(self.donors_, self.n_levels_)
         own = np.full(values.size, float(training_rows is not None))
         is_missing = np.isnan(values)
         with np.errstate(divide="ignore"):
