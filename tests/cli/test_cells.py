@@ -75,10 +75,8 @@ def test_what_the_cells_are(cells, values, tmp_path):
 def test_what_cannot_be_told_is_refused(cells, message, tmp_path):
     with pytest.raises(InputError, match=message):
         read(tmp_path, column(cells))
-    kept = read(tmp_path, column(cells), categorical=["v"])
-    assert kept.tolist() == next(zip(*list(csv.reader(io.StringIO(column(cells))))[1:]))[:0] or kept.tolist() == [
-        row[0] for row in list(csv.reader(io.StringIO(column(cells))))[1:]
-    ]
+    in_file = [row[0] for row in csv.reader(io.StringIO(column(cells)))][1:]
+    assert read(tmp_path, column(cells), categorical=["v"]).tolist() == in_file
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.csv.gz"])
