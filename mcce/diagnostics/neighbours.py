@@ -1,6 +1,6 @@
 """How near counterfactuals lie to the training data: nearest neighbours by Gower distance, and copies.
 
-1. The distance is the paper's Gower distance (`mcce.selection.measures`), with the ranges of the training data.
+1. The distance is the paper's Gower distance (`mcce.selection.distances`), with the ranges of the training data.
 2. For each row the nearest training row is searched for exhaustively. Features with the largest differences are added
    first, and a training row is left as soon as its sum exceeds the smallest one so far; so the answer is exact, memory
    does not grow with the product of the two sizes, and most rows cost a few features.
@@ -9,7 +9,6 @@
 4. A copy is a row equal to a training row in every feature.
 """
 
-# mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -19,12 +18,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from numba import njit
 
 from mcce.diagnostics.pairs import encode_widely
 from mcce.exceptions import InputError
 from mcce.rng import hash_rows
-from mcce.selection.measures import MEASURES, scales
+from mcce.selection import kernels
+from mcce.selection.distances import Distance, gower, stack
 from mcce.table import Data, Feature, Floats, Kind, Schema, as_frame
 from mcce.workers import count_jobs, run_in_threads
 
@@ -41,27 +40,6 @@ class Nearest:
 
     row: Ints
     distance: Floats
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _search(rows, first, last, training, scale, own, nearest):
-    """Step 2: the nearest training row of rows[first:last], the earliest one on ties; own[i] does not count."""
-    for i in range(first, last):
-        best = np.inf
-        nearest[i] = -1
-        for t in range(training.shape[0]):
-            total = 0.0
-            for j in range(rows.shape[1]):
-                a, b = rows[i, j], training[t, j]
-                if a == b or (a != a and b != b):
-                    continue
-                step = abs(a - b) * scale[j]
-                total += 1.0 if scale[j] == 0.0 or step != step else step
-                if total >= best:
-                    break
-            if total < best and t != own[i]:
-                best = total
-                nearest[i] = t
 
 
 def nearest_rows(
@@ -152,7 +130,9 @@ def find_nearest(
     """
     n = rows.shape[0]
     chosen = np.arange(training.shape[0]) if among is None else np.flatnonzero(among)
-    order, scale = _most_different_first(rows, training[chosen], features)
+    distance = gower(features)
+    order = _most_different_first(rows, training[chosen], distance)
+    steps, tables = stack([distance.take(order)])
     place = np.full(training.shape[0] + 1, -1, dtype=np.int64)  # the last entry is that of "none", -1
     place[chosen] = np.arange(chosen.size)
     skipped = np.full(n, -1, dtype=np.int64) if own is None else place[own]
@@ -160,30 +140,27 @@ def find_nearest(
     found = np.empty(n, dtype=np.int64)
 
     def search(begin: int) -> None:
-        _search(few, begin, min(begin + BLOCK, n), many, scale, skipped, found)
+        kernels.find_nearest(few, begin, min(begin + BLOCK, n), many, steps, tables, skipped, found)
 
     for _ in run_in_threads(search, list(range(0, n, BLOCK)), count_jobs(n_jobs), "nearest rows", progress):
         pass
-    distance = np.full(n, np.nan)
+    nearest = np.full(n, np.nan)
     has = found >= 0
     row = np.where(has, chosen[np.where(has, found, 0)] if chosen.size else -1, -1)
-    distance[has] = MEASURES["gower"](rows[has], training[row[has]], features)
-    return Nearest(row, distance)
+    nearest[has] = distance.between(rows[has], training[row[has]])
+    return Nearest(row, nearest)
 
 
-def _most_different_first(rows: Floats, training: Floats, features: Sequence[Feature]) -> tuple[Ints, Floats]:
-    """Return the features by mean difference over some pairs of rows, the largest first, and their scales."""
-    scale = scales(features)
+def _most_different_first(rows: Floats, training: Floats, distance: Distance) -> Ints:
+    """Return the features by mean step over some pairs of rows, the largest first."""
     n = min(SAMPLE, rows.shape[0], training.shape[0])
     if n == 0:
-        return np.arange(len(features)), scale
+        return np.arange(rows.shape[1])
     some = rows[np.linspace(0, rows.shape[0] - 1, n).astype(np.intp)]
     others = training[np.linspace(0, training.shape[0] - 1, n).astype(np.intp)]
-    differs = (some != others) & ~(np.isnan(some) & np.isnan(others))
-    steps = np.abs(some - others) * scale
-    mean = np.where(differs & ((scale == 0) | np.isnan(steps)), 1.0, np.where(differs, steps, 0.0)).mean(axis=0)
-    order = np.argsort(-mean, kind="stable")
-    return order, scale[order]
+    alone = np.arange(rows.shape[1])[:, None]
+    mean = np.array([distance.take(j).sums(some[:, j], others[:, j]).mean() for j in alone])
+    return np.argsort(-mean, kind="stable")
 
 
 def find_equal(rows: Floats, training: Floats) -> Ints:

@@ -1,5 +1,5 @@
 # mypy: disable-error-code="no-untyped-def"
-"""What runs over every generated row: leaves counted and dealt out, measures, ranks."""
+"""What runs over every generated row: leaves counted and dealt out, and measures."""
 
 import math
 
@@ -72,59 +72,3 @@ def sum_gower(rows, factuals, K, role, span, same, out):
                     same[i] += rows[i, j] == x
     for i in range(out.size):
         out[i] += same[i]
-
-
-@njit(inline="always")
-def _precedes(keys, one, other):
-    """Whether a row sorts before another; NaN is equal to everything, since a factual has it in all its rows."""
-    for m in range(keys.shape[1]):
-        if keys[one, m] < keys[other, m]:
-            return True
-        if keys[one, m] > keys[other, m]:
-            return False
-    return False
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def best_within(keys, kept, K, best):
-    """Write the first of the K rows of each factual, by the columns of `keys` and then by place, among those kept."""
-    most = best.shape[1]
-    for f in range(best.shape[0]):
-        found = 0
-        for i in range(f * K, (f + 1) * K):
-            if not kept[i]:
-                continue
-            at = found
-            while at > 0 and _precedes(keys, i, best[f, at - 1]):
-                at -= 1
-            if at < most:
-                for b in range(min(found, most - 1), at, -1):
-                    best[f, b] = best[f, b - 1]
-                best[f, at] = i
-                found = min(found + 1, most)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def sort_within(keys, K, order):
-    """Sort the K rows of each factual by the columns of `keys`; ties keep their order (a merge sort)."""
-    spare = np.empty(K, dtype=order.dtype)
-    for begin in range(0, order.size, K):
-        rows = order[begin : begin + K]
-        for i in range(K):
-            rows[i] = begin + i
-        width = 1
-        while width < K:
-            for low in range(0, K, 2 * width):
-                middle = min(low + width, K)
-                high = min(low + 2 * width, K)
-                a = low
-                b = middle
-                for i in range(low, high):
-                    if a < middle and (b >= high or not _precedes(keys, rows[b], rows[a])):
-                        spare[i] = rows[a]
-                        a += 1
-                    else:
-                        spare[i] = rows[b]
-                        b += 1
-            rows[:] = spare
-            width *= 2

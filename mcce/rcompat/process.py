@@ -23,6 +23,7 @@ from mcce.exceptions import InputError, did_you_mean, listing, spell
 from mcce.rcompat import kernels
 from mcce.rcompat.columns import check_count, gower_roles
 from mcce.rcompat.generate import Simulated
+from mcce.selection.kernels import best_within, sort_within
 from mcce.table import Floats
 
 MEASURES = ("validation", "L0", "L1", "L2", "gower")
@@ -96,7 +97,8 @@ def process(
     keys = _keys(measured)
     kept = _measure("validation", simulated, predictions) > 0 if remove_invalid else np.ones(n, dtype=np.bool_)
     table = np.full((n // K, min(return_best_k, K)), -1)
-    kernels.best_within(keys, kept, K, table)
+    top = np.empty((len(keys), table.shape[1]))
+    best_within(keys, kept, K, np.arange(len(keys)), top, table, np.zeros(len(table), dtype=np.int64))
     best = table[table >= 0]
     if remove_invalid and measures[0] != "validation":  # invalid rows stand between the valid ones
         rank = _ranks(keys, K)[best]
@@ -138,15 +140,15 @@ def _measure(name: str, simulated: Simulated, predictions: Floats) -> Floats:
 
 
 def _keys(measured: pd.DataFrame) -> Floats:
-    """Return what the rows are sorted by, ascending, a column a measure (step 2)."""
+    """Return what the rows are sorted by, ascending, a row a measure (step 2)."""
     columns = [name for name in measured.columns if name != "pred"]
-    return np.column_stack([-measured[c] if c == "measure_validation" else measured[c] for c in columns])
+    return np.stack([-measured[c] if c == "measure_validation" else measured[c] for c in columns])
 
 
 def _ranks(keys: Floats, K: int) -> npt.NDArray[np.int64]:
     """Return the place of each row among those of its factual, from 1."""
-    order = np.empty(keys.shape[0], dtype=np.int64)
-    kernels.sort_within(keys, K, order)
+    order = np.empty(keys.shape[1], dtype=np.int64)
+    sort_within(keys, K, np.arange(len(keys)), np.empty(K, dtype=np.int64), order)
     rank = np.empty_like(order)
     rank[order] = np.arange(order.size) % K + 1
     return rank
