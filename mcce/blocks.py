@@ -15,9 +15,10 @@ import numpy.typing as npt
 
 from mcce.asking.asker import Asker
 from mcce.asking.factuals import Factuals
-from mcce.candidates.pools import Ints, Pools, draw_pools, fixed_columns, pool_blocks, pool_keys
+from mcce.candidates.pools import Ints, draw_pools, fixed_columns, pool_blocks, pool_keys
 from mcce.generators.base import Generator
 from mcce.rng import UInts
+from mcce.selection.candidates import Candidates
 from mcce.selection.selector import Selector
 from mcce.table import Floats
 
@@ -90,7 +91,7 @@ def explain_block(task: Task, block: Block) -> Outcome:
     )
 
 
-def choose(task: Task, pools: Pools, block: Block) -> Outcome:
+def choose(task: Task, pools: Candidates, block: Block) -> Outcome:
     """Choose the best valid candidates of each factual of a block."""
     selector = Selector(task.generator.schema_.features, task.mutable, task.asker.ask_encoded)
     settings = task.settings

@@ -7,14 +7,15 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce.asking.factuals import Factuals
-from mcce.candidates.pools import Ints, Pools
+from mcce.candidates.pools import Ints
 from mcce.exceptions import InputError, spell
+from mcce.selection.candidates import Candidates
 from mcce.table import Schema
 
 
 def match_candidates(
     candidates: pd.DataFrame, factuals: Factuals, members: npt.NDArray[np.intp], schema: Schema, mutable: Ints
-) -> Pools:
+) -> Candidates:
     """Return the candidates of the factuals at `members`; rows for others, or with other fixed values, are errors."""
     if not isinstance(candidates, pd.DataFrame):
         raise InputError(f"candidates is a {type(candidates).__name__}; give a DataFrame, as `generate` returns it.")
@@ -35,4 +36,4 @@ def match_candidates(
     by_owner = np.argsort(owner, kind="stable")
     begin = np.searchsorted(owner[by_owner], members)
     end = np.searchsorted(owner[by_owner], members, side="right")
-    return Pools(np.asfortranarray(matrix[by_owner]), begin, end)
+    return Candidates(np.asfortranarray(matrix[by_owner]), begin, end)

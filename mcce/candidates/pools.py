@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -17,21 +16,13 @@ import pandas as pd
 
 from mcce.generators.base import DrawRequest, Generator
 from mcce.rng import UInts, derive_key, hash_rows, mix
+from mcce.selection.candidates import Candidates
 from mcce.table import Floats
 
 Ints = npt.NDArray[np.int64]
 
 POOL_BYTES = 32 * 2**20  # candidates held at a time
 BLOCK_FACTUALS = 4096
-
-
-@dataclass(frozen=True)
-class Pools:
-    """Candidates: factual i may choose among rows[begin[i] : end[i]] of one encoded matrix, in the order drawn."""
-
-    rows: Floats
-    begin: Ints
-    end: Ints
 
 
 def fixed_columns(generator: Generator) -> tuple[int, ...]:
@@ -63,7 +54,7 @@ def pool_blocks(order: Ints, keys: UInts, pool_bytes: int) -> Iterator[Ints]:
 
 def draw_pools(
     generator: Generator, matrix: Floats, keys: UInts, n_samples: int, progress: bool | None = False
-) -> Pools:
+) -> Candidates:
     """Step 3: draw one pool for each distinct key."""
     pool, distinct = pd.factorize(keys)
     first = np.zeros(len(distinct), dtype=np.intp)
@@ -76,4 +67,4 @@ def draw_pools(
     )
     rows = generator.draw(request, progress=progress).rows
     begin = pool.astype(np.int64) * n_samples
-    return Pools(rows, begin, begin + n_samples)
+    return Candidates(rows, begin, begin + n_samples)

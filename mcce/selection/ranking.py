@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce.candidates.pools import Pools
 from mcce.rng import hash_rows
+from mcce.selection.candidates import Candidates
 from mcce.selection.distances import CHUNK, Distance, Ints, columnwise, gower, rowwise, stack
 from mcce.selection.kernels import SCALED, rank_candidates
 from mcce.selection.ordering import Measure, Ordering
@@ -45,7 +45,7 @@ class Ranking:
         ordering: Ordering,
         features: tuple[Feature, ...],
         mutable: Ints,
-        pools: Pools,
+        pools: Candidates,
         factuals: Floats,
         max_changes: npt.ArrayLike | None = None,
         max_gower: npt.ArrayLike | None = None,

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mcce.candidates.pools import Pools
+from mcce.selection.candidates import Candidates
 from mcce.selection.ordering import DEFAULT, Ordering, resolve_measures
 from mcce.selection.ranking import Ranking
 from mcce.table import Feature, Floats
@@ -60,7 +60,7 @@ class Selector:
 
     def select(
         self,
-        pools: Pools,
+        pools: Candidates,
         factuals: Floats,
         k: int,
         *,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcce.candidates.pools import Pools
+from mcce.selection.candidates import Candidates
 from mcce.selection.selector import ROUNDS, Chosen, Selector
 from mcce.table import Schema
 
@@ -55,7 +55,7 @@ def same(a, b) -> bool:
     return a == b or (math.isnan(a) and math.isnan(b))
 
 
-def plain_way(pools: Pools, factuals, k: int, model: Model) -> list[list[int]]:
+def plain_way(pools: Candidates, factuals, k: int, model: Model) -> list[list[int]]:
     """Section 2.3, word for word: valid rows, then by (L0, Gower, draw), each row once, the first k."""
     answer = []
     for f, factual in enumerate(factuals):
@@ -78,13 +78,13 @@ def plain_way(pools: Pools, factuals, k: int, model: Model) -> list[list[int]]:
     return answer
 
 
-def random_pools(rng, n_factuals: int, n_draws: int, shared: bool, spread: int) -> tuple[Pools, np.ndarray]:
+def random_pools(rng, n_factuals: int, n_draws: int, shared: bool, spread: int) -> tuple[Candidates, np.ndarray]:
     """Candidates with few distinct values, so that ties and duplicates abound."""
     n_pools = 1 if shared else n_factuals
     columns = [rng.choice(values[:spread] + values[-1:], n_pools * n_draws) for values in VALUES]
     factuals = np.column_stack([rng.choice(values, n_factuals) for values in VALUES])
     begin = np.zeros(n_factuals, dtype=np.int64) if shared else np.arange(n_factuals) * n_draws
-    return Pools(np.asfortranarray(np.column_stack(columns)), begin, begin + n_draws), factuals
+    return Candidates(np.asfortranarray(np.column_stack(columns)), begin, begin + n_draws), factuals
 
 
 def chosen_by_factual(chosen: Chosen, n_factuals: int) -> list[list[int]]:
@@ -121,7 +121,7 @@ def test_both_ways_give_what_the_plain_way_gives(seed, n_factuals, n_draws, k, s
     check_against_plain_way(pools, factuals, k, seed, share_valid)
 
 
-def numbered_pools(rng, n_factuals: int, n_draws: int, shared: bool) -> tuple[Pools, np.ndarray]:
+def numbered_pools(rng, n_factuals: int, n_draws: int, shared: bool) -> tuple[Candidates, np.ndarray]:
     """Candidates most of which are distinct: the number has many values on a grid of exact fractions."""
     pools, factuals = random_pools(rng, n_factuals, n_draws, shared, 4)
     pools.rows[:, 0] = rng.integers(0, 4 * n_draws, len(pools.rows)) / 1024
@@ -188,8 +188,8 @@ def always(rows):
     return np.ones(len(rows)), np.ones(len(rows), dtype=bool)
 
 
-def one_pool(rows) -> Pools:
-    return Pools(np.asfortranarray(rows, dtype=float), np.array([0]), np.array([len(rows)]))
+def one_pool(rows) -> Candidates:
+    return Candidates(np.asfortranarray(rows, dtype=float), np.array([0]), np.array([len(rows)]))
 
 
 @pytest.mark.parametrize("exhaustive", [False, True])
@@ -240,10 +240,10 @@ def test_no_factuals_and_empty_pools(exhaustive):
     nobody = np.empty((0, 5))
     none = np.empty(0, dtype=np.int64)
     selector = Selector(FEATURES, MUTABLE, always)
-    chosen = selector.select(Pools(np.empty((0, 5), order="F"), none, none), nobody, 1, exhaustive=exhaustive)
+    chosen = selector.select(Candidates(np.empty((0, 5), order="F"), none, none), nobody, 1, exhaustive=exhaustive)
     assert chosen.row.size == chosen.factual.size == chosen.n_asked == 0
     rows = np.asfortranarray([[1.0, 0, 0, 1, 0]])
-    pools = Pools(rows, np.array([0, 1]), np.array([1, 1]))  # the second factual has no candidate
+    pools = Candidates(rows, np.array([0, 1]), np.array([1, 1]))  # the second factual has no candidate
     chosen = selector.select(pools, np.zeros((2, 5)), 2, exhaustive=exhaustive)
     assert chosen.factual.tolist() == [0]
     assert chosen.row.tolist() == [0]
