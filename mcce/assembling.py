@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,11 @@ from mcce.asking.factuals import Factuals
 from mcce.blocks import Outcome
 from mcce.candidates.reasons import unexplained_table
 from mcce.counterfactuals import Counterfactuals
+from mcce.exceptions import SamplerError
 from mcce.generators.base import Generator
 from mcce.selection.measures import measure_table
-from mcce.table import Schema
+from mcce.selection.ordering import Measure
+from mcce.table import Floats, Schema
 
 
 def assemble(
@@ -24,17 +26,26 @@ def assemble(
     generator: Generator,
     decision: Decision,
     *,
+    further: Sequence[Measure] = (),
     n_samples: int | None,
     fit_seconds: float,
     settings: Mapping[str, object],
 ) -> Counterfactuals:
-    """Write the outcome of all blocks as tables; `n_samples` is None where the user brought the candidates."""
+    """Write the outcome of all blocks as tables.
+
+    `further` are measures to report beside the usual ones; `n_samples` is None where the user brought the candidates.
+    """
     schema = generator.schema_
     owner, rows = outcome.owner, outcome.rows
     rank = np.arange(owner.size) - np.searchsorted(owner, owner) + 1
     index = pd.MultiIndex.from_arrays([factuals.index[owner], rank], names=["id", "rank"])
     measures = measure_table(rows, factuals.matrix[owner], schema.features, ["L0", "gower", "gower_sum"])
     measures.insert(0, "prediction", outcome.scores)
+    for measure in further:
+        measures[measure.name] = measure.of_pairs(rows, factuals.matrix[owner])
+    if not np.isnan(outcome.plausibility).all():
+        measures["log_density"] = _log_density(generator, rows)
+        measures["plausibility"] = outcome.plausibility
     measures.index = index
     return Counterfactuals(
         frame=schema.decode(rows, index),
@@ -49,6 +60,15 @@ def assemble(
         timings={"fit": fit_seconds, "generate": outcome.seconds_generate, "select": outcome.seconds_select},
         settings={**settings, "rows_asked": outcome.n_asked},
     )
+
+
+def _log_density(generator: Generator, rows: Floats) -> Floats:
+    """Return log p(mutable | fixed, wanted decision) of encoded rows; NaN if a conditional has no density."""
+    try:
+        by_feature = generator.feature_log_densities(rows)
+    except SamplerError:
+        return np.full(rows.shape[0], np.nan)
+    return np.asarray(sum(by_feature.values()), dtype=np.float64)
 
 
 def _ranges(schema: Schema) -> dict[Any, tuple[Any, Any]]:

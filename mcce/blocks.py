@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from mcce.asking.asker import Asker
 from mcce.asking.factuals import Factuals
+from mcce.candidates.plausibility import Plausibility
 from mcce.candidates.pools import Ints, draw_pools, fixed_columns, pool_blocks, pool_keys
+from mcce.candidates.sparse import Bounds, SparseSearch
 from mcce.generators.base import Generator
 from mcce.rng import UInts
 from mcce.selection.candidates import Candidates
+from mcce.selection.ordering import Ordering
 from mcce.selection.selector import Selector
 from mcce.table import Floats
 
@@ -31,16 +34,25 @@ class Settings:
     n_counterfactuals: int = 1
     independent: bool = False
     exhaustive: bool = False
+    sparse: bool = False
+    floor: float = 0.05
+    max_changes: int | None = None
+    max_gower: float | None = None
 
 
 @dataclass(frozen=True)
 class Task:
-    """What explaining any block needs: whom to draw from, whom to ask, and what is asked for."""
+    """What explaining any block needs: whom to draw from, whom to ask, what is asked for, and in which order.
+
+    `plausibility` is needed for sparse counterfactuals.
+    """
 
     generator: Generator
     asker: Asker
     mutable: Ints
     settings: Settings
+    ordering: Ordering
+    plausibility: Plausibility | None = None
 
 
 @dataclass(frozen=True)
@@ -54,11 +66,15 @@ class Block:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Counterfactuals of some factuals, those of one factual in order of rank, and what they cost."""
+    """Counterfactuals of some factuals, those of one factual in order of rank, and what they cost.
+
+    `plausibility` is NaN where it was not asked for.
+    """
 
     owner: Ints
     rows: Floats
     scores: npt.NDArray[np.generic]
+    plausibility: Floats
     n_asked: int = 0
     seconds_generate: float = 0.0
     seconds_select: float = 0.0
@@ -80,23 +96,43 @@ def explain_block(task: Task, block: Block) -> Outcome:
     begun = time.perf_counter()
     pools = draw_pools(task.generator, block.matrix, block.keys, task.settings.n_samples)
     drawn = time.perf_counter()
-    chosen = choose(task, pools, block)
-    return Outcome(
-        chosen.owner,
-        chosen.rows,
-        chosen.scores,
-        chosen.n_asked,
-        seconds_generate=drawn - begun,
-        seconds_select=time.perf_counter() - drawn,
-    )
+    chosen = choose_sparse(task, pools, block) if task.settings.sparse else choose(task, pools, block)
+    return replace(chosen, seconds_generate=drawn - begun, seconds_select=time.perf_counter() - drawn)
 
 
 def choose(task: Task, pools: Candidates, block: Block) -> Outcome:
     """Choose the best valid candidates of each factual of a block."""
     selector = Selector(task.generator.schema_.features, task.mutable, task.asker.ask_encoded)
     settings = task.settings
-    chosen = selector.select(pools, block.matrix, settings.n_counterfactuals, exhaustive=settings.exhaustive)
-    return Outcome(block.members[chosen.factual], pools.rows[chosen.row], chosen.scores, chosen.n_asked)
+    chosen = selector.select(
+        pools,
+        block.matrix,
+        settings.n_counterfactuals,
+        exhaustive=settings.exhaustive,
+        ordering=task.ordering,
+        max_changes=settings.max_changes,
+        max_gower=settings.max_gower,
+    )
+    unknown = np.full(chosen.row.size, np.nan)
+    return Outcome(block.members[chosen.factual], pools.rows[chosen.row], chosen.scores, unknown, chosen.n_asked)
+
+
+def choose_sparse(task: Task, pools: Candidates, block: Block) -> Outcome:
+    """Choose the best valid crossings of the pools with the factuals of a block."""
+    assert task.plausibility is not None
+    settings = task.settings
+    search = SparseSearch(
+        task.generator.schema_.features,
+        task.mutable,
+        task.asker.ask_encoded,
+        task.ordering,
+        task.plausibility,
+        settings.floor,
+        Bounds(settings.max_changes, settings.max_gower),
+    )
+    found = search.search(pools, block.matrix, settings.n_counterfactuals)
+    quantile = task.plausibility.quantile(found.tree_scores)
+    return Outcome(block.members[found.owner], found.rows, found.scores, quantile, found.n_asked)
 
 
 def concatenate(outcomes: Sequence[Outcome], factuals: Factuals) -> Outcome:
@@ -109,6 +145,7 @@ def concatenate(outcomes: Sequence[Outcome], factuals: Factuals) -> Outcome:
         owner[by_factual],
         np.asfortranarray(rows[by_factual]),
         scores[by_factual],
+        np.concatenate([np.empty(0), *(part.plausibility for part in outcomes)])[by_factual],
         sum(part.n_asked for part in outcomes),
         sum(part.seconds_generate for part in outcomes),
         sum(part.seconds_select for part in outcomes),

@@ -20,6 +20,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from mcce.asking.asker import Asker, SpotCheck, ask_table, check_wanted, spot_positions
@@ -28,6 +29,7 @@ from mcce.asking.factuals import encode_factuals, read_factuals
 from mcce.assembling import assemble
 from mcce.blocks import Block, Settings, Task, choose, concatenate, explain_block, make_blocks
 from mcce.candidates.matching import match_candidates
+from mcce.candidates.plausibility import Plausibility
 from mcce.candidates.pools import draw_pools, fixed_columns, pool_keys
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError, NotFittedError
@@ -38,10 +40,13 @@ from mcce.generators.givens import draw_index
 from mcce.generators.predictors import Predictors
 from mcce.generators.visit import VisitSequence
 from mcce.progress import progress_bar
-from mcce.table import Data, Kind, as_frame
+from mcce.selection.ordering import DEFAULT, LEARNED, MeasureLike, Ordering, resolve_measures
+from mcce.table import Data, Floats, Kind, as_frame
 from mcce.table.checks import check_fixed, rows_of
 
 Self = TypeVar("Self", bound="Explainer")
+
+REPORTED = ("L0", "gower", "gower_sum", "plausibility", "log_density")  # measures of every result
 
 
 class Explainer:
@@ -85,7 +90,8 @@ class Explainer:
             Whether to show a progress bar; None shows one in a terminal or notebook after a second.
         """
         begun = time.perf_counter()
-        vars(self).pop("fit_seconds_", None)  # a fit that fails leaves no half-fitted explainer
+        for name in ("fit_seconds_", "plausibility_"):  # a fit that fails leaves no half-fitted explainer
+            vars(self).pop(name, None)
         if not isinstance(self.condition_on_decision, (bool, np.bool_)):
             raise InputError(f"condition_on_decision is {self.condition_on_decision!r}; it must be True or False.")
         self.decision_ = resolve_decision(self.decision, self.model)
@@ -110,6 +116,7 @@ class Explainer:
         given = fixed_columns(self.generator_)
         self._mutable = np.array([j for j in range(len(schema)) if j not in given], dtype=np.int64)
         self._training: Data | None = X
+        self._training_wanted = None if answer is None else answer.wanted
         self.fit_seconds_ = time.perf_counter() - begun
         return self
 
@@ -130,6 +137,12 @@ class Explainer:
         n_counterfactuals: int = 1,
         independent: bool = False,
         exhaustive: bool = False,
+        sparse: bool = False,
+        floor: float = 0.05,
+        measures: MeasureLike | Sequence[MeasureLike] = DEFAULT,
+        weights: Mapping[Any, float] | None = None,
+        max_changes: int | None = None,
+        max_gower: float | None = None,
         progress: bool | None = None,
     ) -> Counterfactuals:
         """Find counterfactuals for the rows of `X` (steps 2 and 3).
@@ -146,18 +159,39 @@ class Explainer:
             Whether each factual gets draws of its own, even if it shares its fixed values with others.
         exhaustive : bool
             Ask the model about every candidate, as the paper does, instead of best-first. The answer is the same.
+        sparse : bool
+            Whether to cross the draws with the factual, so that few features change, instead of taking whole drawn
+            rows as the paper does; see `mcce.candidates.sparse`.
+        floor : float
+            With `sparse`, the least plausibility of a counterfactual: the share of real rows that look no more like a
+            real row. At 0.05 one real row in twenty would be rejected. Rows below it come back only for factuals that
+            have no other, and `measures["plausibility"]` says so.
+        measures : name, function or several of them
+            What counterfactuals are ordered by, the first measure first: "L0", "gower", "gower_sum", "l2", "l1_raw",
+            "l2_raw", "mad", "hvdm", "ivdm" (`mcce.selection.distances`), "plausibility" with `sparse`, or any function
+            of the candidates (DataFrame) and the factual (Series) that is small for good ones.
+        weights : dict or None
+            What a step in a feature counts in these distances, by feature; 1 for those not named.
+        max_changes, max_gower : int, float or None
+            Bounds: counterfactuals with more changes, or farther away, are not returned.
         progress : bool or None
             Whether to show a progress bar; None shows one in a terminal or notebook after a second.
         """
         self._check_fitted()
         settings = Settings(
-            _positive(n_samples, "n_samples"),
-            _positive(n_counterfactuals, "n_counterfactuals"),
-            independent,
-            exhaustive,
+            n_samples=_positive(n_samples, "n_samples"),
+            n_counterfactuals=_positive(n_counterfactuals, "n_counterfactuals"),
+            independent=independent,
+            exhaustive=exhaustive,
+            sparse=sparse,
+            floor=_share(floor, "floor"),
+            max_changes=None if max_changes is None else _positive(max_changes, "max_changes"),
+            max_gower=max_gower,
         )
+        plausibility = self._plausibility(progress) if sparse else None
+        ordering = self._ordering(measures, weights, plausibility)
         factuals = read_factuals(X, self.generator_.schema_, self.decision_, self._spots)
-        task = self._task(settings)
+        task = self._task(settings, ordering, plausibility)
         blocks, n_pools = make_blocks(task, factuals)
         outcomes = []
         with progress_bar(int((~factuals.wanted).sum()), "explaining", progress) as bar:
@@ -169,6 +203,7 @@ class Explainer:
             concatenate(outcomes, factuals),
             self.generator_,
             self.decision_,
+            further=[m for m in ordering.measures if m.name not in REPORTED],
             n_samples=n_samples,
             fit_seconds=self.fit_seconds_,
             settings={**dataclasses.asdict(settings), "pools": n_pools, **self._described()},
@@ -210,7 +245,8 @@ class Explainer:
         begun = time.perf_counter()
         members = np.flatnonzero(~factuals.wanted)
         pools = match_candidates(candidates, factuals, members, schema, self._mutable)
-        task = self._task(Settings(0, n_counterfactuals, exhaustive=exhaustive))
+        ordering = resolve_measures(DEFAULT, schema.features)
+        task = self._task(Settings(0, n_counterfactuals, exhaustive=exhaustive), ordering)
         block = Block(members, factuals.matrix[members], np.empty(0, dtype=np.uint64))
         outcome = concatenate([choose(task, pools, block)], factuals)
         return assemble(
@@ -251,8 +287,66 @@ class Explainer:
             n_jobs=self.n_jobs,
         )
 
-    def _task(self, settings: Settings) -> Task:
-        return Task(self.generator_, Asker(self.decision_, self.generator_.schema_), self._mutable, settings)
+    def _task(self, settings: Settings, ordering: Ordering, plausibility: Plausibility | None = None) -> Task:
+        asker = Asker(self.decision_, self.generator_.schema_)
+        return Task(self.generator_, asker, self._mutable, settings, ordering, plausibility)
+
+    def _ordering(
+        self,
+        measures: MeasureLike | Sequence[MeasureLike],
+        weights: Mapping[Any, float] | None,
+        plausibility: Plausibility | None,
+    ) -> Ordering:
+        """Return the order that a user asks for, with what its measures learn from the training rows."""
+        features = self.generator_.schema_.features
+        named = [measures] if isinstance(measures, str) or not isinstance(measures, Sequence) else measures
+        learning = any(isinstance(name, str) and name in LEARNED for name in named)
+        scorers = {} if plausibility is None else {"plausibility": plausibility.of_candidates}
+        return resolve_measures(
+            measures,
+            features,
+            weights=weights,
+            training=self._training_matrix() if learning else None,
+            decision=self._training_decision() if learning else None,
+            scorers=scorers,
+        )
+
+    def _plausibility(self, progress: bool | None) -> Plausibility:
+        """Return the scorer of plausibility, fitted once, when it is first needed."""
+        if "plausibility_" not in vars(self):
+            self.plausibility_ = Plausibility.fit(
+                self._training_matrix(),
+                self.generator_.schema_.features,
+                self._mutable,
+                self.generator_.seed_,
+                self.n_jobs,
+            )
+        return self.plausibility_
+
+    def _known_training(self) -> Data | None:
+        """Return the table given to `fit`, unless it is gone; a table that was changed since is an error."""
+        training: Data | None = getattr(self, "_training", None)
+        if training is not None and not self._spots.is_of(training, self.generator_.schema_):
+            raise InputError("the table given to fit has been changed since; give the training rows as `training`.")
+        return training
+
+    def _training_matrix(self) -> Floats:
+        """Return the encoded training rows."""
+        training = self._known_training()
+        if training is None:
+            raise InputError(
+                "an explainer that was saved does not have its training rows, which this needs; fit it again, or call "
+                "explain(..., sparse=True) once before saving it."
+            )
+        return self.generator_.schema_.encode(training, "the training rows").matrix
+
+    def _training_decision(self) -> npt.NDArray[np.bool_]:
+        """Return which training rows have the wanted decision."""
+        if self._training_wanted is None:
+            training = self._known_training()
+            assert training is not None
+            self._training_wanted = ask_table(self.decision_, training).wanted
+        return self._training_wanted
 
     def _described(self) -> dict[str, object]:
         """Return the settings of the explainer itself, for the result."""
@@ -272,3 +366,9 @@ def _positive(value: int, name: str) -> int:
     if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
         raise InputError(f"{name} is {value!r}; it must be a whole number of at least 1.")
     return int(value)
+
+
+def _share(value: float, name: str) -> float:
+    if not isinstance(value, (int, float, np.integer, np.floating)) or isinstance(value, bool) or not 0 <= value < 1:
+        raise InputError(f"{name} is {value!r}; it must be a number from 0 to below 1.")
+    return float(value)

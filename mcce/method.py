@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from mcce.diagnostics.diagnose import diagnose
 from mcce.diagnostics.result import Diagnostics
-from mcce.exceptions import InputError
 from mcce.explainer import Explainer
 from mcce.generators.visit import VisitSequence
 from mcce.table import Data
@@ -115,10 +114,3 @@ class MCCE(Explainer):
             random_state=random_state,
             n_jobs=self.n_jobs,
         )
-
-    def _known_training(self) -> Data | None:
-        """Return the table given to `fit`, unless it is gone; a table that was changed since is an error."""
-        training: Data | None = getattr(self, "_training", None)
-        if training is not None and not self._spots.is_of(training, self.generator_.schema_):
-            raise InputError("the table given to fit has been changed since; give the training rows as `training`.")
-        return training

@@ -46,6 +46,7 @@ OF_DECISIONS: dict[str, Callable[[Sequence[Feature], Floats, npt.NDArray[np.gene
     "hvdm": distances.hvdm,
     "ivdm": distances.ivdm,
 }
+LEARNED = ("mad", *OF_DECISIONS)  # from the training rows
 OF_DENSITIES = ("plausibility", "log_density")  # the largest is the best
 KNOWN = (*OF_FEATURES, "mad", *OF_DECISIONS, *OF_DENSITIES)
 
@@ -68,6 +69,13 @@ class Measure:
     cost: Cost = "free"
     by_factual: bool = True
     largest_first: bool = False
+
+    def of_pairs(self, rows: Floats, factuals: Floats) -> Floats:
+        """Return the measure of each encoded row against the factual at the same place."""
+        if isinstance(self.function, Distance):
+            return self.function.between(rows, factuals)
+        each = [self.function(rows[[i]], factuals[i]) for i in range(rows.shape[0])]
+        return np.concatenate([np.empty(0), *each])
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +102,7 @@ def resolve_measures(
     weights: Mapping[Any, float] | None = None,
     training: Floats | None = None,
     decision: npt.NDArray[np.generic] | None = None,
-    scorers: Mapping[str, Callable[[Floats], Floats]] | None = None,
+    scorers: Mapping[str, Function] | None = None,
 ) -> Ordering:
     """Return the order that a user asks for.
 
@@ -109,7 +117,7 @@ def resolve_measures(
         What a step in a feature counts, by name; 1 for those not named.
     training : encoded training rows, for "mad", "hvdm" and "ivdm".
     decision : the class of each training row, for "hvdm" and "ivdm".
-    scorers : what finds "plausibility" and "log_density" of encoded rows.
+    scorers : what finds "plausibility" and "log_density" of encoded candidates of an encoded factual.
     """
     given = [measures] if isinstance(measures, (str, Distance)) or callable(measures) else list(measures)
     if not given:
@@ -162,7 +170,7 @@ def _known(
     features: Sequence[Feature],
     training: Floats | None,
     decision: npt.NDArray[np.generic] | None,
-    scorers: Mapping[str, Callable[[Floats], Floats]],
+    scorers: Mapping[str, Function],
 ) -> Measure:
     if name in OF_FEATURES:
         return Measure(name, OF_FEATURES[name](features))
@@ -172,8 +180,7 @@ def _known(
                 f"measure {name!r} needs a score of how plausible rows are, which is not there; use measures of "
                 f"distance: {listing(OF_FEATURES)}."
             )
-        score = scorers[name]
-        return Measure(name, lambda rows, _: score(rows), "density", by_factual=False, largest_first=True)
+        return Measure(name, scorers[name], "density", largest_first=True)
     if name != "mad" and name not in OF_DECISIONS:
         raise InputError(f"measures names {name!r}; {did_you_mean(name, KNOWN)}")
     if training is None:

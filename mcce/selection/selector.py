@@ -28,6 +28,7 @@ from mcce.table import Feature, Floats
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Ask = Callable[[Floats], tuple[npt.NDArray[np.generic], Bools]]
+Admit = Callable[[Ints], Bools]
 
 ROUNDS = (8, 32, 256)  # candidates known of a factual after each round
 
@@ -68,6 +69,7 @@ class Selector:
         ordering: Ordering | None = None,
         max_changes: npt.ArrayLike | None = None,
         max_gower: npt.ArrayLike | None = None,
+        admit: Admit | None = None,
     ) -> Chosen:
         """Return the best `k` valid distinct candidates of each factual (fewer where there are fewer).
 
@@ -79,10 +81,11 @@ class Selector:
         ordering : what candidates are compared by; None for (L0, Gower).
         max_changes, max_gower : bounds on L0 and on the Gower distance, one number or one for each factual. What is
             beyond is not asked about.
+        admit : function that says which of some rows of the candidates may be chosen, before the model is asked.
         """
         ordering = ordering or self.ordering
         ranking = Ranking(ordering, self.features, self.mutable, pools, factuals, max_changes, max_gower)
-        answers = _Answers(pools.rows, self.ask)
+        answers = _Answers(pools.rows, self.ask, admit)
         if exhaustive or ordering.cost == "model":
             answers.of(np.arange(pools.rows.shape[0]))
             taken = [_walk(ranking.full(f), answers, k) for f in range(factuals.shape[0])]
@@ -133,9 +136,10 @@ def _walk(order: Ints, answers: _Answers, k: int) -> Ints:
 class _Answers:
     """The model's answers about the rows of a pool, each asked once."""
 
-    def __init__(self, rows: Floats, ask: Ask) -> None:
+    def __init__(self, rows: Floats, ask: Ask, admit: Admit | None) -> None:
         self.rows = rows
         self.ask = ask
+        self.admit = admit
         self.state = np.full(rows.shape[0], -1, dtype=np.int8)  # -1 not asked, 0 not wanted, 1 wanted
         self.scores: dict[int, np.generic] = {}
         self.n_asked = 0
@@ -143,6 +147,9 @@ class _Answers:
     def of(self, which: Ints) -> Bools:
         """Return whether each of these rows has the wanted decision."""
         new = np.unique(which[self.state[which] < 0])
+        if new.size and self.admit is not None:
+            self.state[new] = 0
+            new = new[self.admit(new)]
         if new.size:
             scores, wanted = self.ask(self.rows[new])
             self.n_asked += new.size

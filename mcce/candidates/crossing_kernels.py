@@ -1,0 +1,102 @@
+# mypy: disable-error-code="no-untyped-def"
+"""Crossing drawn rows with a factual: some cells of the draw, the factual's own elsewhere."""
+
+from __future__ import annotations
+
+from mcce.selection.kernels import same, step
+from mcce.trees.compiling import entry, inner
+
+UNCHANGED = -1.0  # in a table of steps: the draw has the factual's value, or none
+
+
+@entry
+def step_table(cells, begin, factual, columns, steps, tables, table):
+    """Write how far each draw's value is from the factual's, a row for each of the columns."""
+    for a in range(columns.size):
+        j = columns[a]
+        x = factual[j]
+        for i in range(table.shape[1]):
+            value = cells[j, begin + i]
+            if value != value or value == x:
+                table[a, i] = UNCHANGED
+            else:
+                table[a, i] = step(steps, tables, 0, j, value, x)
+
+
+@inner
+def tuple_step(table, members, i):
+    """Sum of the steps of some columns of draw i; UNCHANGED if one of them does not change."""
+    total = 0.0
+    for a in members:
+        if table[a, i] == UNCHANGED:
+            return UNCHANGED
+        total += table[a, i]
+    return total
+
+
+@entry
+def nearest_tuples(table, draws, combination, combinations, most, counts, found, distance):
+    """Find the tuples of changed columns with the smallest steps: at least `most` of them, or all.
+
+    A first pass counts the sums in bins of equal width; a second one takes those up to the bin in which the wanted
+    number is reached. Returns how many were found; they stay in the order of `draws`.
+    """
+    largest = 0.0
+    n = 0
+    for t in range(draws.size):
+        size = tuple_step(table, combinations[combination[t]], draws[t])
+        if size != UNCHANGED:
+            n += 1
+            largest = max(largest, size)
+    last = counts.size - 1
+    width = last / largest if largest > 0.0 else 0.0
+    for b in range(counts.size):
+        counts[b] = 0
+    if n > most:
+        for t in range(draws.size):
+            size = tuple_step(table, combinations[combination[t]], draws[t])
+            if size != UNCHANGED:
+                counts[int(size * width)] += 1
+        reached = 0
+        for b in range(counts.size):
+            reached += counts[b]
+            if reached >= most:
+                last = b
+                break
+    held = 0
+    for t in range(draws.size):
+        size = tuple_step(table, combinations[combination[t]], draws[t])
+        if size != UNCHANGED and int(size * width) <= last:
+            found[held] = t
+            distance[held] = size
+            held += 1
+    return held
+
+
+@entry
+def cross(cells, begin, factual, columns, draws, combination, combinations, chosen, out, at):
+    """Write the chosen crossings as rows out[:, at:]: the factual, with some columns of a draw."""
+    for k in range(chosen.size):
+        t = chosen[k]
+        for j in range(factual.size):
+            out[j, at + k] = factual[j]
+        for a in combinations[combination[t]]:
+            out[columns[a], at + k] = cells[columns[a], begin + draws[t]]
+
+
+@entry
+def set_back(rows, factuals, at, out):
+    """Write each row with one changed column, in turn, set back to the factual's value; say whose it is.
+
+    Row i belongs to factual i. Returns how many were written.
+    """
+    n = 0
+    for i in range(rows.shape[0]):
+        for j in range(rows.shape[1]):
+            if not same(rows[i, j], factuals[i, j]):
+                for q in range(rows.shape[1]):
+                    out[n, q] = rows[i, q]
+                out[n, j] = factuals[i, j]
+                at[n] = i
+                n += 1
+    return n

@@ -1,0 +1,139 @@
+"""Taking valid rows inwards: nearer to the factual, a step at a time, as long as they stay valid and plausible.
+
+1. Try each changed feature set back to the factual's value. Of the rows that are valid and at or above the floor, take
+   the one with the largest step set back; go on until there is none.
+2. Move changed numbers towards the factual, the largest step first: of some values of the factual's pool in between,
+   take the nearest that keeps the row valid and at or above the floor.
+
+A row that starts below the floor may only become more plausible on the way. The rows of all factuals are tried
+together, so that the model is asked a few large questions.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from mcce.candidates.crossing_kernels import set_back
+from mcce.candidates.found import Found
+from mcce.candidates.plausibility import Plausibility
+from mcce.rng import hash_rows
+from mcce.selection.candidates import Candidates
+from mcce.selection.distances import Distance
+from mcce.selection.selector import Ask
+from mcce.table import Floats
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+VALUES_BETWEEN = 8  # that a number is tried at, on its way to the factual
+
+
+class Inwards:
+    """Takes rows inwards.
+
+    Parameters
+    ----------
+    ask : function that returns (scores, wanted) for encoded rows.
+    plausibility, least : a fitted scorer, and the score of the floor.
+    distance : how long a step is.
+    numbers : positions of the mutable columns that hold numbers.
+    """
+
+    def __init__(self, ask: Ask, plausibility: Plausibility, least: float, distance: Distance, numbers: Ints) -> None:
+        self.ask = ask
+        self.plausibility = plausibility
+        self.least = least
+        self.distance = distance
+        self.numbers = numbers
+
+    def take(self, starts: Found, factuals: Floats, fold: Ints, pools: Candidates) -> Found:
+        """Return what becomes of some valid rows."""
+        walk = _Walk(self, starts, factuals, fold)
+        active = np.arange(starts.owner.size)
+        while active.size:
+            active = walk.set_back(active)
+        for place in range(self.numbers.size):
+            walk.move_number(place, pools)
+        return Found(starts.owner, walk.rows, walk.scores, walk.tree_scores, starts.n_asked + walk.n_asked)
+
+
+class _Walk:
+    """The rows on their way."""
+
+    def __init__(self, way: Inwards, starts: Found, factuals: Floats, fold: Ints) -> None:
+        self.way = way
+        self.owner = starts.owner
+        self.factuals = np.ascontiguousarray(factuals[starts.owner])
+        self.fold = fold[starts.owner]
+        self.rows = np.ascontiguousarray(starts.rows)
+        self.scores = starts.scores.copy()
+        self.tree_scores = starts.tree_scores.copy()
+        self.n_asked = 0
+
+    def set_back(self, active: Ints) -> Ints:
+        """Step 1, once: return the rows that have changed."""
+        n_most = int(active.size * self.rows.shape[1])
+        at = np.empty(n_most, dtype=np.int64)
+        tries = np.empty((n_most, self.rows.shape[1]))
+        n = set_back(self.rows[active], self.factuals[active], at, tries)
+        return self._advance(tries[:n], active[at[:n]])
+
+    def move_number(self, place: int, pools: Candidates) -> None:
+        """Step 2 for the changed number of each row that has the `place`-th largest step."""
+        tries, at = [], []
+        for i in range(self.owner.size):
+            columns = self._changed_numbers(i)
+            if place < columns.size:
+                j = int(columns[place])
+                begin, end = pools.begin[self.owner[i]], pools.end[self.owner[i]]
+                for value in _between(pools.rows[begin:end, j], self.factuals[i, j], self.rows[i, j]):
+                    row = self.rows[i].copy()
+                    row[j] = value
+                    tries.append(row)
+                    at.append(i)
+        if tries:
+            self._advance(np.array(tries), np.array(at, dtype=np.int64))
+
+    def _changed_numbers(self, i: int) -> Ints:
+        """Return the changed columns of a row that hold numbers, the largest step first."""
+        columns = self.way.numbers
+        scale = self.way.distance.scale[columns]
+        steps = np.abs(self.rows[i, columns] - self.factuals[i, columns]) * np.where(scale > 0.0, scale, 1.0)
+        order = np.argsort(-steps, kind="stable")
+        return np.asarray(columns[order[steps[order] > 0.0]])
+
+    def _advance(self, tries: Floats, at: Ints) -> Ints:
+        """Replace each row by the nearest of its tries that is valid and plausible enough; return those replaced."""
+        tree_scores = self.way.plausibility.score(tries, self.fold[at])
+        enough = (tree_scores >= self.way.least) | (tree_scores > self.tree_scores[at])
+        enough &= (tries != self.factuals[at]).any(axis=1)
+        tries, at, tree_scores = tries[enough], at[enough], tree_scores[enough]
+        scores, wanted = self._ask_distinct(tries)
+        if not wanted.any():
+            return np.empty(0, dtype=np.int64)
+        tries, at, tree_scores, scores = tries[wanted], at[wanted], tree_scores[wanted], scores[wanted]
+        left = self.way.distance.sums(tries, self.factuals[at])
+        order = np.lexsort((left, at))
+        best = order[np.concatenate([[True], at[order][1:] != at[order][:-1]])]
+        self.rows[at[best]], self.scores[at[best]] = tries[best], scores[best]
+        self.tree_scores[at[best]] = tree_scores[best]
+        return np.asarray(at[best])
+
+    def _ask_distinct(self, tries: Floats) -> tuple[npt.NDArray[np.generic], Bools]:
+        """Ask about rows, equal ones once."""
+        if not tries.shape[0]:
+            return np.empty(0), np.empty(0, dtype=bool)
+        _, first, back = np.unique(hash_rows(tries), return_index=True, return_inverse=True)
+        scores, wanted = self.way.ask(tries[first])
+        self.n_asked += first.size
+        return scores[back], wanted[back]
+
+
+def _between(values: Floats, factual: float, now: float) -> Floats:
+    """Return some distinct values strictly between two, spread over them."""
+    low, high = min(factual, now), max(factual, now)
+    inside = np.unique(values[(values > low) & (values < high)])
+    if inside.size <= VALUES_BETWEEN:
+        return inside
+    return inside[np.unique(np.linspace(0, inside.size - 1, VALUES_BETWEEN).astype(np.intp))]

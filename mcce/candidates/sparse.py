@@ -1,0 +1,258 @@
+"""Sparse counterfactuals: few changes, each to a value that was drawn, and rows at or above a floor of plausibility.
+
+1. Cross the draws of each factual's pool with the factual (`mcce.candidates.crossing`): single features first, then
+   pairs and triples from one draw, the nearest of them; sets of every size where these are few.
+2. Choose among the crossed rows as among any candidates: they are ordered by the measures, those below the floor are
+   passed over before the model is asked, and it is asked best-first. If the order counts changes first, a factual is
+   done with the first size that has enough valid rows; else every size takes part.
+3. Where that is not enough, take the best valid draws at or above the floor inwards (`mcce.candidates.inwards`).
+4. Where no draw is both valid and at or above the floor, do the same from the most plausible valid draws. Such a row
+   may only become more plausible on the way, and comes back as one below the floor if it does not reach it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import comb
+
+import numpy as np
+import numpy.typing as npt
+
+from mcce.candidates.crossing import Crossings, NearestCrossings, distinct_tuples
+from mcce.candidates.found import Found
+from mcce.candidates.inwards import Inwards
+from mcce.candidates.plausibility import Bytes, Plausibility
+from mcce.selection.candidates import Candidates
+from mcce.selection.distances import Distance, columnwise, gower
+from mcce.selection.ordering import Measure, Ordering
+from mcce.selection.ranking import Ranking
+from mcce.selection.selector import Ask, Selector
+from mcce.table import Feature, Floats
+
+Ints = npt.NDArray[np.int64]
+
+NEAREST = 1024  # crossings of several features that are looked at, for each number of features
+LARGEST_SET = 3  # features crossed at once where not all sets can be tried
+STARTS = 4  # draws taken inwards, at least
+CROSSED_BYTES = 48 * 2**20  # crossed rows held at a time
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Largest number of changes and largest Gower distance of a counterfactual; None for any."""
+
+    max_changes: int | None = None
+    max_gower: float | None = None
+
+
+class SparseSearch:
+    """Searches the crossings of draws with factuals.
+
+    Parameters
+    ----------
+    features, mutable, ask : as of a `Selector`
+    ordering : what candidates are compared by.
+    plausibility : a fitted scorer.
+    floor : least plausibility of a counterfactual.
+    bounds : on changes and distance.
+    """
+
+    def __init__(
+        self,
+        features: tuple[Feature, ...],
+        mutable: Ints,
+        ask: Ask,
+        ordering: Ordering,
+        plausibility: Plausibility,
+        floor: float,
+        bounds: Bounds,
+    ) -> None:
+        self.features = features
+        self.mutable = mutable
+        self.selector = Selector(features, mutable, ask)
+        self.ordering = ordering
+        self.plausibility = plausibility
+        self.least = plausibility.least_score(floor)
+        self.bounds = bounds
+        steps = [m.function for m in ordering.measures if isinstance(m.function, Distance)]
+        steps = [distance for distance in steps if not distance.counts_changes]
+        self.distance = steps[0] if steps else gower(features)
+        self.changes_first = _counts_changes(ordering.measures[0])
+        numbers = np.array([j for j in mutable if features[j].is_numeric], dtype=np.int64)
+        self.inwards = Inwards(ask, plausibility, self.least, self.distance, numbers)
+
+    def search(self, pools: Candidates, factuals: Floats, k: int) -> Found:
+        """Return the best `k` counterfactuals of each factual, fewer where there are fewer."""
+        fold = self.plausibility.fold_of(factuals)
+        n_found = np.zeros(factuals.shape[0], dtype=np.int64)
+        parts: list[Found] = []
+
+        def waiting() -> Ints:
+            return np.flatnonzero(n_found < k) if self.changes_first else np.arange(factuals.shape[0])
+
+        for size in range(1, self.mutable.size + 1):
+            for part in self._choose_crossed(pools, factuals, fold, waiting(), size, k):
+                parts.append(part)
+                np.add.at(n_found, part.owner, 1)
+        for part in self._choose_drawn(pools, factuals, fold, waiting(), n_found, k):
+            parts.append(part)
+        return self._best(parts, factuals, k)
+
+    def _choose_crossed(
+        self, pools: Candidates, factuals: Floats, fold: Ints, which: Ints, size: int, k: int
+    ) -> Iterator[Found]:
+        """Yield the best crossings of one size (steps 1 and 2), some factuals at a time."""
+        for members, candidates, bins in self._cross(pools, factuals, fold, which, size):
+            owner = np.repeat(np.arange(members.size), candidates.end - candidates.begin)
+
+            def admit(rows: Ints, bins: Bytes = bins, of_row: Ints = fold[members][owner]) -> npt.NDArray[np.bool_]:
+                return self._score(bins, of_row, rows) >= self.least
+
+            chosen = self.selector.select(
+                candidates,
+                factuals[members],
+                k,
+                ordering=self.ordering,
+                max_changes=self.bounds.max_changes,
+                max_gower=self.bounds.max_gower,
+                admit=None if self.least == -np.inf else admit,
+            )
+            scores = self._score(bins, fold[members][owner], chosen.row)
+            yield Found(
+                members[chosen.factual],
+                candidates.rows[chosen.row],
+                chosen.scores,
+                scores,
+                chosen.n_asked,
+            )
+
+    def _cross(
+        self, pools: Candidates, factuals: Floats, fold: Ints, which: Ints, size: int
+    ) -> Iterator[tuple[Ints, Candidates, Bytes]]:
+        """Yield whose crossings they are, the crossed rows, and their bins."""
+        cells = columnwise(pools.rows)
+        near = NearestCrossings(cells, self.mutable, self.distance)
+        made: list[Crossings] = []
+        held = 0
+        for begin in np.unique(pools.begin[which]):
+            members = which[pools.begin[which] == begin]
+            n_draws = int(pools.end[members[0]] - begin)
+            if size > LARGEST_SET and comb(self.mutable.size, size) * n_draws > NEAREST:
+                continue
+            tuples = distinct_tuples(pools.rows[begin : begin + n_draws], self.mutable, size)
+            if tuples is None:
+                continue
+            most = tuples.draws.size if size == 1 else NEAREST
+            for f in members:
+                made.append(near.find(int(f), np.ascontiguousarray(factuals[f]), int(begin), n_draws, tuples, most))
+                held += made[-1].chosen.size
+                if 9 * held * cells.shape[0] > CROSSED_BYTES:  # a float and a bin for each cell
+                    yield self._write(made, cells, factuals, fold, held)
+                    made, held = [], 0
+        if made:
+            yield self._write(made, cells, factuals, fold, held)
+
+    def _write(
+        self, made: list[Crossings], cells: Floats, factuals: Floats, fold: Ints, n_rows: int
+    ) -> tuple[Ints, Candidates, Bytes]:
+        """Write crossings as candidates, and as the bins in which they are scored."""
+        rows = np.empty((cells.shape[0], n_rows))
+        bins = np.empty((cells.shape[0], n_rows), dtype=np.uint8)
+        binned: dict[tuple[int, int], Bytes] = {}
+        members = np.array([crossings.factual for crossings in made], dtype=np.int64)
+        ends = np.cumsum([crossings.chosen.size for crossings in made])
+        own = {k: scorer.binning.encode(factuals[members]) for k, scorer in enumerate(self.plausibility.scorers)}
+        for i, crossings in enumerate(made):
+            at = int(ends[i]) - crossings.chosen.size
+            k, begin = int(fold[crossings.factual]), crossings.begin
+            if (k, begin) not in binned:
+                draws = cells[:, begin : begin + crossings.n_draws].T
+                binned[k, begin] = self.plausibility.scorers[k].binning.encode(draws)
+            factual = np.ascontiguousarray(factuals[crossings.factual])
+            crossings.write(cells, begin, factual, self.mutable, rows, at)
+            crossings.write(binned[k, begin], 0, np.ascontiguousarray(own[k][:, i]), self.mutable, bins, at)
+        begins = ends - [crossings.chosen.size for crossings in made]
+        return members, Candidates(rows.T, begins, ends), bins
+
+    def _score(self, bins: Bytes, fold_of_row: Ints, rows: Ints) -> Floats:
+        """Return the scores of some binned rows, each by the trees of its fold."""
+        scores = np.empty(rows.size)
+        for k, scorer in enumerate(self.plausibility.scorers):
+            mine = np.flatnonzero(fold_of_row[rows] == k)
+            if mine.size:
+                scores[mine] = scorer.score(np.ascontiguousarray(bins[:, rows[mine]]))
+        return scores
+
+    def _choose_drawn(
+        self, pools: Candidates, factuals: Floats, fold: Ints, which: Ints, n_found: Ints, k: int
+    ) -> Iterator[Found]:
+        """Yield what the best valid draws become when they are taken inwards (steps 3 and 4)."""
+        at_once = max(1, CROSSED_BYTES // (8 * int((pools.end - pools.begin).max(initial=1)) * factuals.shape[1]))
+        for first in range(0, which.size, at_once):
+            members = which[first : first + at_once]
+            starts = self._starts(pools, factuals, fold, members, k, plausible=True)
+            yield self.inwards.take(starts, factuals, fold, pools)
+            without = members[(n_found[members] == 0) & ~np.isin(members, starts.owner)]
+            if without.size and self.least > -np.inf:
+                starts = self._starts(pools, factuals, fold, without, k, plausible=False)
+                yield self.inwards.take(starts, factuals, fold, pools)
+
+    def _starts(
+        self, pools: Candidates, factuals: Floats, fold: Ints, members: Ints, k: int, *, plausible: bool
+    ) -> Found:
+        """Return the best valid draws of some factuals: at or above the floor, or else the most plausible ones."""
+        sizes = pools.end[members] - pools.begin[members]
+        ends = np.cumsum(sizes)
+        place = np.arange(int(sizes.sum())) - np.repeat(ends - sizes, sizes) + np.repeat(pools.begin[members], sizes)
+        rows = np.asfortranarray(pools.rows[place])
+        owner = np.repeat(members, sizes)
+        ordering = self.ordering if plausible else self._by_plausibility()
+
+        def admit(some: Ints) -> npt.NDArray[np.bool_]:
+            return self.plausibility.score(rows[some], fold[owner[some]]) >= self.least
+
+        chosen = self.selector.select(
+            Candidates(rows, ends - sizes, ends),
+            factuals[members],
+            max(k, STARTS),
+            ordering=ordering,
+            admit=admit if plausible and self.least > -np.inf else None,
+        )
+        scores = self.plausibility.score(rows[chosen.row], fold[owner[chosen.row]])
+        return Found(owner[chosen.row], rows[chosen.row], chosen.scores, scores, chosen.n_asked)
+
+    def _by_plausibility(self) -> Ordering:
+        most_plausible = Measure("plausibility", self.plausibility.of_candidates, "density", largest_first=True)
+        return Ordering((most_plausible, *self.ordering.measures))
+
+    def _best(self, parts: list[Found], factuals: Floats, k: int) -> Found:
+        """Join the parts, and keep the best distinct ones of each factual, none beyond a bound."""
+        parts = [part for part in parts if part.owner.size] or parts[:1]
+        owner = np.concatenate([part.owner for part in parts])
+        by_owner = np.argsort(owner, kind="stable")
+        owner = owner[by_owner]
+        rows = np.asfortranarray(np.concatenate([part.rows for part in parts])[by_owner])
+        begin, end = (np.searchsorted(owner, np.arange(factuals.shape[0]), side=side) for side in ("left", "right"))
+        ranking = Ranking(
+            self.ordering,
+            self.features,
+            self.mutable,
+            Candidates(rows, begin, end),
+            factuals,
+            self.bounds.max_changes,
+            self.bounds.max_gower,
+        )
+        found, n_found = ranking.first(np.arange(factuals.shape[0]), k)
+        kept = found[np.arange(k) < n_found[:, None]]
+        return Found(
+            owner[kept],
+            rows[kept],
+            np.concatenate([part.scores for part in parts])[by_owner][kept],
+            np.concatenate([part.tree_scores for part in parts])[by_owner][kept],
+            sum(part.n_asked for part in parts),
+        )
+
+
+def _counts_changes(measure: Measure) -> bool:
+    return isinstance(measure.function, Distance) and measure.function.counts_changes
