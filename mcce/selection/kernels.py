@@ -105,26 +105,30 @@ def measure_block(cells, first, n, factuals, f, columns, steps, tables, plain, v
     no table. The last row of `values` is spare.
     """
     for d in range(steps.scale.shape[0]):
-        counts = 0 if d == 0 else values.shape[0] - 1
+        changed = values[0 if d == 0 else values.shape[0] - 1]
+        total = values[1 + d]
         for i in range(n):
-            values[counts, i] = 0.0
-            values[1 + d, i] = 0.0
+            changed[i] = 0.0
+            total[i] = 0.0
         for j in columns:
             x = factuals[f, j]
-            if plain[d, j]:
-                scale = steps.scale[d, j]
-                whole = steps.whole[d, j] if scale == 0.0 else 0.0
+            scale, whole = steps.scale[d, j], steps.whole[d, j]
+            if plain[d, j] and scale != 0.0:
                 for i in range(n):
                     difference = abs(cells[j, first + i] - x)
-                    changed = 1.0 if difference != 0.0 else 0.0
-                    values[counts, i] += changed
-                    values[1 + d, i] += changed * whole + difference * scale
+                    changed[i] += 1.0 if difference != 0.0 else 0.0
+                    total[i] += difference * scale
+            elif plain[d, j]:
+                for i in range(n):
+                    one = 1.0 if cells[j, first + i] != x else 0.0
+                    changed[i] += one
+                    total[i] += one * whole
             else:
                 for i in range(n):
                     value = cells[j, first + i]
                     if not same(value, x):
-                        values[counts, i] += 1.0
-                        values[1 + d, i] += step(steps, tables, d, j, value, x)
+                        changed[i] += 1.0
+                        total[i] += step(steps, tables, d, j, value, x)
 
 
 @inner
@@ -147,11 +151,17 @@ def insert(values, i, row, order, cells, columns, distinct, top, found, n_found,
 
     Ties stay in the order of arrival. If `distinct`, a row equal to one that is held is left out.
     """
-    place = n_found[w]
-    while place > 0 and compare(values, i, top, place - 1, order) < 0:
-        place -= 1
-    if place == found.shape[1]:
+    most = found.shape[1]
+    if n_found[w] == most and compare(values, i, top, most - 1, order) >= 0:
         return
+    place = 0
+    beyond = n_found[w]
+    while place < beyond:  # its place is before the first one that sorts after it
+        middle = (place + beyond) // 2
+        if compare(values, i, top, middle, order) < 0:
+            beyond = middle
+        else:
+            place = middle + 1
     # a row like this one has the same keys, and stands just before
     twin = place
     while distinct and twin > 0 and compare(values, i, top, twin - 1, order) == 0:
@@ -161,14 +171,14 @@ def insert(values, i, row, order, cells, columns, distinct, top, found, n_found,
             equal = equal and same(cells[j, found[w, twin]], cells[j, row])
         if equal:
             return
-    if n_found[w] < found.shape[1]:
+    if n_found[w] < most:
         n_found[w] += 1
     for move in range(n_found[w] - 1, place, -1):
         found[w, move] = found[w, move - 1]
-        for v in order:
-            top[v, move] = top[v, move - 1]
     found[w, place] = row
     for v in order:
+        for move in range(n_found[w] - 1, place, -1):
+            top[v, move] = top[v, move - 1]
         top[v, place] = values[v, i]
 
 
@@ -200,25 +210,36 @@ def rank_candidates(
     as wide as the number of rows wanted, may have no columns.
     """
     n_distances = steps.scale.shape[0]
+    most = found.shape[1]
     at = 0
     for w in range(which.size):
         f = which[w]
         n_found[w] = 0
+        last = np.inf  # most candidates are beyond the last one held by their first key alone
         for first in range(begin[f], end[f], values.shape[1]):
             n = end[f] - first if end[f] - first < values.shape[1] else values.shape[1]
             measure_block(cells, first, n, factuals, f, columns, steps, tables, plain, values)
-            for i in range(n):
-                for g in range(given.shape[0]):
+            for g in range(given.shape[0]):
+                for i in range(n):
                     values[1 + n_distances + g, i] = given[g, at + i]
-                if out.shape[1]:
-                    for v in range(out.shape[0]):
+            if out.shape[1]:
+                for v in range(out.shape[0]):
+                    for i in range(n):
                         out[v, at + i] = values[v, i]
-                within = found.shape[1] > 0
+            at += n
+            if most == 0:
+                continue
+            leading = values[order[0]]
+            for i in range(n):
+                if leading[i] > last:
+                    continue
+                within = True
                 for v in range(limits.shape[0]):
                     within = within and values[v, i] <= limits[v, f]
                 if within:
                     insert(values, i, first + i, order, cells, columns, True, top, found, n_found, w)
-            at += n
+                    if n_found[w] == most:
+                        last = top[order[0], most - 1]
 
 
 @entry
