@@ -113,7 +113,7 @@ class Tree:
     @property
     def stops(self) -> npt.NDArray[np.bool_]:
         """Nodes at which a row may end: the leaves, and in some kinds of trees others."""
-        return self.feature == LEAF
+        return np.asarray(self.feature == LEAF)
 
     @cached_property
     def numbers_only(self) -> bool:

@@ -65,7 +65,7 @@ class RpartTree(Tree):
         """Leaves, and nodes with equally large children, in which a row stays for which nothing decides."""
         last = self.n_nodes - 1  # a leaf has no children; what is read there does not count
         children = np.minimum(self.left, last), np.minimum(self.left + 1, last)
-        return super().stops | (self.n_grown[children[0]] == self.n_grown[children[1]])
+        return np.asarray(super().stops | (self.n_grown[children[0]] == self.n_grown[children[1]]))
 
     def route(self, matrix: Floats, *, complete: bool = False) -> Ints:
         """Return the leaf of every row of an encoded matrix; `complete`: it is known to have no missing values.
