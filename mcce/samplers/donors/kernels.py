@@ -419,8 +419,8 @@ def log_densities(leaves, start, size, donors, known, runs, smooth, bandwidth, c
             elif bandwidth[node] > 0.0 and smooth.first[node] < smooth.first[node + 1]:
                 h = bandwidth[node]
                 if copies:  # a row with point mass is not among the smoothed donors
-                    at = _place(smooth.value, smooth.first[node], smooth.first[node + 1], own_value)
-                    if at == smooth.first[node + 1] or smooth.value[at] != own_value:
+                    at = _place(margin.atoms, 0, margin.atoms.size, own_value)
+                    if at < margin.atoms.size and margin.atoms[at] == own_value:
                         copies = np.int64(0)
                 matching += _sum_kernels(smooth, cells, node, x, h, copies, own_value) / (h * _ROOT_TAU)
         share = _share(margin, place, is_atom, x, 1.0 if own.rows.size else 0.0)
