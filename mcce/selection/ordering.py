@@ -60,14 +60,12 @@ class Measure:
     name : what it is called in tables and messages.
     function : a `Distance`, or a function of the encoded candidates and the encoded factual.
     cost : "free", "density" or "model", see above.
-    by_factual : whether values depend on the factual; if not, those of a shared pool are found once.
     largest_first : whether large values are good.
     """
 
     name: str
     function: Distance | Function
     cost: Cost = "free"
-    by_factual: bool = True
     largest_first: bool = False
 
     def of_pairs(self, rows: Floats, factuals: Floats) -> Floats:

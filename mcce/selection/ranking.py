@@ -2,8 +2,8 @@
 
 1. The distances of an ordering are put together for the kernel, which finds them as it goes through the candidates.
    Gower's comes first where there are bounds: L0 and Gower's sum are the measures that can be bounded.
-2. Other measures are found before: once for a pool if they do not depend on the factual. Equal rows are measured once,
-   so that they have equal keys even if a function answers differently by a last digit.
+2. Other measures are found before. Equal rows are measured once, so that they have equal keys even if a function
+   answers differently by a last digit.
 3. `first` returns the few first candidates of factuals, `full` all of one factual. Both leave out rows that are equal
    to an earlier one, and those beyond a bound.
 
@@ -70,7 +70,6 @@ class Ranking:
             self.limits = np.full((2, factuals.shape[0]), np.inf)
             self.limits[0] = np.inf if max_changes is None else max_changes
             self.limits[1] = np.inf if max_gower is None else _largest_sum(np.asarray(max_gower), paper)
-        self._of_rows: dict[int, Floats] = {}
         self._of_factual: dict[int, Floats] = {}
 
     def first(self, which: Ints, most: int) -> tuple[Ints, Ints]:
@@ -127,10 +126,6 @@ class Ranking:
     def _values(self, k: int, f: int) -> Floats:
         """Values of one of the other measures for the candidates of a factual, the smallest the best."""
         measure, begin, end = self.others[k], int(self.pools.begin[f]), int(self.pools.end[f])
-        if not measure.by_factual:
-            if k not in self._of_rows:
-                self._of_rows[k] = self._ask(measure, self.pools.rows, self.factuals[f])
-            return self._of_rows[k][begin:end]
         at = f * len(self.others) + k
         if at not in self._of_factual:
             self._of_factual[at] = self._ask(measure, self.pools.rows[begin:end], self.factuals[f])

@@ -177,10 +177,10 @@ def test_a_measure_of_the_model_has_every_candidate_asked():
     assert (chosen.row.tolist(), chosen.n_asked) == ([4], 400)
 
 
-def test_scores_of_a_shared_pool_are_found_once():
+def test_equal_rows_are_scored_once_for_each_factual():
     calls = []
 
-    def score(rows):
+    def score(rows, factual):
         calls.append(len(rows))
         return rows[:, 0]
 
@@ -190,7 +190,7 @@ def test_scores_of_a_shared_pool_are_found_once():
     pools = Candidates(rows, np.zeros(3, dtype=np.int64), np.full(3, 3))
     chosen = Selector(FEATURES, np.arange(4), always).select(pools, np.zeros((3, 4)), 1, ordering=ordering)
     assert chosen.row.tolist() == [1, 1, 1]
-    assert calls == [2]
+    assert calls == [2, 2, 2]
 
 
 def test_names_costs_and_weights():
