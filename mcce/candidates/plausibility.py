@@ -8,9 +8,9 @@ log p(row) - log p(spoilt row), and epsilon a quantile of the scores of real row
 2. Bins. For each fold, the rows outside it (at most 20,000) are binned column by column: a level or a distinct value
    has a bin of its own; a number with more values has bins of equal counts and of equal widths, so that rare values are
    not lost in the bins of common ones. Missing is bin 0.
-3. Spoilt rows. Fixed cells stay. Most rows get some of their mutable cells from other rows, each from a row of its own:
-   telling these from real rows is to know what belongs together. The others get one cell spread evenly over the range
-   or the levels: telling these is to know which values are rare.
+3. Spoilt rows. Fixed cells stay. Most rows get several of their mutable cells from other rows, each from a row of its
+   own: telling these from real rows is to know what belongs together. The others get one cell spread evenly over the
+   range or the levels: telling these is to know which values are rare.
 4. Boosting. Trees with one split a level, by Newton steps on the logistic loss, with spoilt rows drawn anew now and
    then. The sum of the leaves is the score. It is finite for every row, whatever its values.
 5. Calibration. Every training row is scored by the trees of its own fold. The plausibility of a row is the share of
@@ -36,9 +36,9 @@ Bytes = npt.NDArray[np.uint8]
 
 MOST_ROWS = 20_000  # that the trees of a fold are grown on
 BINS = 128
-TREES, DEPTH, RATE, RIDGE, RENEWED = 100, 6, 0.2, 5.0, 20
+TREES, DEPTH, RATE, RIDGE, RENEWED = 100, 6, 0.06, 30.0, 20
 SHARE_OF_COLUMNS = 0.5  # tried at a level of a tree
-SPOILT = (0.45, 0.45, 0.1)  # shares of spoilt rows: one cell of another row, several, one spread evenly
+SPREAD_EVENLY = 0.15  # share of spoilt rows with one cell spread over the range
 _CHUNK = 512
 
 
@@ -157,13 +157,15 @@ def _count_folds(n_rows: int) -> int:
 
 
 def _edges(column: Floats, feature: Feature) -> Floats:
+    room = BINS - 2
+    if not feature.is_numeric:
+        return np.unique(
+            np.linspace(0.0, max(feature.n_levels - 1.0, 0.0), min(room, max(feature.n_levels, 1))).round()
+        )
     values = column[~np.isnan(column)]
     distinct = np.unique(values)
-    room = BINS - 2
     if distinct.size <= room:
         return distinct
-    if not feature.is_numeric:
-        return np.linspace(0.0, feature.n_levels - 1.0, room).round()
     counted = np.quantile(values, np.linspace(0.0, 1.0, room * 3 // 4), method="inverted_cdf")
     return np.unique(np.concatenate([counted, np.linspace(distinct[0], distinct[-1], room // 4)]))
 
@@ -201,14 +203,14 @@ def _spoil(
 ) -> Bytes:
     """Step 3: return the rows' bins with some mutable cells replaced."""
     n, m = matrix.shape[0], mutable.size
-    kind = rng.choice(len(SPOILT), n, p=SPOILT)
-    n_cells = np.where(kind == 1, rng.integers(min(2, m), m + 1, n), 1)
+    is_spread = rng.random(n) < SPREAD_EVENLY
+    n_cells = np.where(is_spread, 1, rng.integers(min(2, m), m + 1, n))
     replaced = np.argsort(np.argsort(rng.random((n, m)), axis=1), axis=1) < n_cells[:, None]
     spoilt = real.copy()
     for a, j in enumerate(mutable):
-        taken = np.flatnonzero(replaced[:, a] & (kind < 2))
+        taken = np.flatnonzero(replaced[:, a] & ~is_spread)
         spoilt[j, taken] = real[j, rng.integers(0, n, taken.size)]
-        spread = np.flatnonzero(replaced[:, a] & (kind == 2))
+        spread = np.flatnonzero(replaced[:, a] & is_spread)
         values = np.unique(matrix[~np.isnan(matrix[:, j]), j])
         if spread.size and values.size:
             drawn = _spread_evenly(values, features[j], spread.size, rng)
