@@ -356,7 +356,7 @@ class MCCE:
         return training
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the training table: what is saved does not hold the rows."""
+        """Leave out the user's training table; the fitted chain still holds training values, by donor and by given."""
         return {name: value for name, value in vars(self).items() if name != "_training"}
 
     def __repr__(self) -> str:

@@ -36,12 +36,14 @@ from mcce.asking.source import (
     position_of,
 )
 from mcce.exceptions import InputError, spell, spell_all
+from mcce.state import stateful
 
 __all__ = ["Answer", "Decision", "Interval", "compare_answers", "resolve_decision"]
 
 _BRACKETS = {"both": ("[", "]"), "left": ("[", ")"), "right": ("(", "]"), "neither": ("(", ")")}
 
 
+@stateful("Interval")
 @dataclass(frozen=True)
 class Interval:
     """An interval of scores.

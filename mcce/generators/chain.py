@@ -27,7 +27,6 @@ from mcce.generators.predictors import Predictors, choose_predictors
 from mcce.generators.visit import VisitSequence, make_visit_sequence
 from mcce.rng import RowStreams, UInts, derive_key, hash_rows, resolve_seed
 from mcce.samplers import ConditionalSampler, make_sampler
-from mcce.samplers.base import HANDED_ON
 from mcce.table import Data, Feature, Floats, Kind, Schema, Table, as_frame
 from mcce.table.dtypes import holds_missing
 from mcce.workers import count_jobs, run_in_threads
@@ -225,11 +224,14 @@ class ChainModel:
             matrix = np.empty((block.stop - begin, self._n_given + len(samplers)), order="F")
             matrix[:, : self._n_given] = start[block]
             complete = not np.isnan(matrix[:, : self._n_given].sum())
-            handed_on: dict[str, Any] = {}
+            carried: object = None
             for k, sampler in enumerate(samplers, self._n_given):
                 streams = RowStreams(keys[k - self._n_given], rows[block], draws[block])
-                table = Table(self._features, matrix, complete=complete, _shared={HANDED_ON: handed_on})
-                drawn = sampler.sample(self._given(table, k), streams)
+                given = self._given(Table(self._features, matrix, complete=complete), k)
+                if sampler.hands_on:
+                    drawn, carried = sampler.sample_on(given, streams, carried)
+                else:
+                    drawn = sampler.sample(given, streams)
                 if drawn.shape != (matrix.shape[0],):
                     raise SamplerError(
                         f"{sampler!r} drew an array of shape {drawn.shape} for {self._features[k].name!r} and "
@@ -265,8 +267,8 @@ class ChainModel:
         decision : bool or bool array
             For a chain fitted with a decision, the decision to condition on.
         training : bool
-            Whether `X` are the training rows, in their order: samplers that draw donors then leave each row itself
-            out, so that it does not vouch for itself.
+            Whether `X` are the training rows, in their order: each row is then left out of its own density, so that
+            it does not vouch for itself. Samplers that cannot do so (`leaves_one_out`) are refused.
         per_feature : bool
             Whether to return one column for each mutable feature instead of their sum.
 
@@ -284,6 +286,12 @@ class ChainModel:
                 f"X has {table.n_rows} rows, but the chain was trained on {self.training_givens_.shape[0]}; "
                 "training=True needs the training rows in their order."
             )
+        for name, sampler in self.samplers_.items():
+            if training and not sampler.leaves_one_out:
+                raise SamplerError(
+                    f"{sampler!r} for {name!r} cannot leave a training row out of its density; use one that can (cart, "
+                    "ctree, forest, marginal), or leave training=True out: each row then vouches for itself."
+                )
         matrix = np.empty((table.n_rows, len(self._features)), order="F")
         matrix[:, self._place_in_chain] = table.matrix
         if self.conditions_on_decision_:

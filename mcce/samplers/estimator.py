@@ -23,7 +23,17 @@ import numpy.typing as npt
 
 from mcce.exceptions import InputError, SamplerError
 from mcce.rng import RowStreams
-from mcce.samplers.base import Bools, ConditionalSampler, Floats, Ints, Within, check_count
+from mcce.samplers.base import (
+    BaseMeasure,
+    Bools,
+    ConditionalSampler,
+    Floats,
+    Ints,
+    RestrictedDraw,
+    Within,
+    check_count,
+)
+from mcce.samplers.support import IMPOSSIBLE, supported_by
 from mcce.table import Column, Table
 
 Self = TypeVar("Self", bound="EstimatorSampler")
@@ -101,6 +111,11 @@ class EstimatorSampler(ConditionalSampler):
             self.residuals_ = np.sort(values - fitted)
         return self
 
+    def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
+        """Draw one allowed value for each row, exactly; no draw is missing."""
+        drawn = self.sample(given, rng, within)
+        return RestrictedDraw(drawn, np.isnan(drawn))
+
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
         """Draw one value for each row (step 2, or by `method`); restricted draws are exact."""
         self.check_fitted("estimators_")
@@ -109,8 +124,7 @@ class EstimatorSampler(ConditionalSampler):
         if self.method == "quantiles":
             return self._draw_quantile(given, rng, within)
         predicted = _predict(self.estimators_[0], _design(given))
-        low = np.full(predicted.size, -np.inf) if within is None or within.low is None else within.low
-        high = np.full(predicted.size, np.inf) if within is None or within.high is None else within.high
+        low, high = (within or Within()).bounds(predicted.size)
         if self.method == "pmm":
             return self._draw_near(predicted, low, high, rng)
         # prediction + residual may round across a bound that was itself a draw
@@ -122,35 +136,40 @@ class EstimatorSampler(ConditionalSampler):
         return np.where((after > first) & (low <= high), drawn, np.nan)
 
     def supports(self, given: Table, values: Floats) -> Bools:
-        """Return whether the level has a positive probability, or the method could draw the number.
+        """Return whether the method could draw the level or number, or one as close as training values are.
 
-        That is one of the row's donors ("pmm"), the observed range ("quantiles"), or the range of the residuals around
-        the prediction.
+        That is near one of the row's donors ("pmm"), in the observed range ("quantiles"), or near a residual around the
+        prediction.
         """
         self.check_fitted("estimators_")
         if self.is_classifier_:
             known = np.where(np.isnan(values), 0, values).astype(np.intp)
-            positive = self._probabilities(given)[np.arange(values.size), known] > 0
+            positive = self._probabilities(given)[np.arange(values.size), known] > IMPOSSIBLE
             return np.asarray(positive & ~np.isnan(values))
         if self.method == "pmm":
             return self._is_near(_predict(self.estimators_[0], _design(given)), values)
         if self.method == "quantiles":
             return np.asarray((values >= self.donors_[0]) & (values <= self.donors_[-1]))
         predicted = _predict(self.estimators_[0], _design(given))
-        residual = values - predicted
         slack = _ROUNDING * (np.abs(predicted) + np.abs(self.residuals_[[0, -1]]).max())
-        return np.asarray((residual >= self.residuals_[0] - slack) & (residual <= self.residuals_[-1] + slack))
+        return supported_by(self.residuals_, values - predicted, is_number=True, slack=slack)
 
-    def log_density(self, given: Table, values: Floats) -> Floats:
+    def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
         """Return the log probability of each level; a regressor has no density here."""
         self.check_fitted("estimators_")
         if not self.is_classifier_:
             return super().log_density(given, values)
+        self.refuse_training_rows(training_rows)
         is_missing = np.isnan(values)
         codes = np.where(is_missing, 0.0, values).astype(np.intp)
         with np.errstate(divide="ignore"):
             density = np.log(self._probabilities(given)[np.arange(values.size), codes])
         return np.where(is_missing, -np.inf, density)
+
+    def base_measure(self) -> BaseMeasure:
+        """Return what the density is with respect to; a regressor has no density here."""
+        self.check_fitted("estimators_")
+        return "counting" if self.is_classifier_ else super().base_measure()
 
     def get_state(self) -> dict[str, Any]:
         """Refuse: a scikit-learn estimator is not arrays and JSON."""
@@ -172,10 +191,7 @@ class EstimatorSampler(ConditionalSampler):
         if within is None:
             return rng.categorical(probabilities).astype(np.float64)
         n, n_levels = probabilities.shape
-        codes = np.arange(n_levels, dtype=np.float64)
-        every = np.repeat(np.arange(n), n_levels)
-        allowed = within.take(every).allows(np.tile(codes, n)).reshape(n, n_levels)
-        weights = np.where(allowed, probabilities, 0.0)
+        weights = np.where(within.level_mask(n, n_levels), probabilities, 0.0)
         possible = weights.sum(axis=1) > 0
         drawn = rng.categorical(np.where(possible[:, None], weights, 1.0)).astype(np.float64)
         return np.where(possible, drawn, np.nan)
@@ -197,11 +213,11 @@ class EstimatorSampler(ConditionalSampler):
         return drawn
 
     def _is_near(self, predicted: Floats, values: Floats) -> Bools:
-        """Return whether each value is one of the row's donors."""
+        """Return whether each value is one of the row's donors, or as close to them as they are to each other."""
         found = np.zeros(values.size, dtype=bool)
         for i in range(values.size):
             places = np.concatenate(self._nearest(self.fitted_, predicted[i]))
-            found[i] = values[i] in self.fitted_donors_[places]
+            found[i] = supported_by(self.fitted_donors_[places], values[i : i + 1], is_number=True)[0]
         return found
 
     def _nearest(self, fitted: Floats, predicted: float) -> tuple[Ints, Ints]:
@@ -225,12 +241,11 @@ class EstimatorSampler(ConditionalSampler):
         levels = np.concatenate([[0.0], self.quantiles_, [1.0]])
         uniform = rng.uniform()
         drawn = np.empty(given.n_rows)
+        lows, highs = (within or Within()).bounds(given.n_rows)
         for i in range(given.n_rows):
             bounds = (0.0, 1.0)
-            low, high = -np.inf, np.inf
+            low, high = lows[i], highs[i]
             if within is not None:
-                low = low if within.low is None else within.low[i]
-                high = high if within.high is None else within.high[i]
                 bounds = _levels_between(knots[i], levels, low, high)
                 if bounds[1] <= bounds[0]:
                     drawn[i] = np.nan

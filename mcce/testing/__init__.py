@@ -36,10 +36,13 @@ from mcce.testing.draws import (
     check_values,
 )
 from mcce.testing.optional import (
+    check_base_measure,
     check_log_density,
+    check_sample_within,
     check_state,
     check_supports,
     check_threads,
+    check_training_rows,
     check_within,
 )
 from mcce.testing.requirements import Check, ConformanceError
@@ -64,8 +67,11 @@ CHECKS: tuple[Check, ...] = (
     check_marginal,
     check_conditional,
     check_within,
+    check_sample_within,
     check_supports,
     check_log_density,
+    check_training_rows,
+    check_base_measure,
     check_state,
     check_threads,
 )

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from numba import njit, uint64
 
 from mcce.rng import RowStreams, multiply_high, philox
+from mcce.state import from_state, stateful, to_state
 from mcce.trees.kernels import LEAF
 
 Floats = npt.NDArray[np.float64]
@@ -110,6 +111,18 @@ def pick_allowed_donor(key, draws, rows, leaf, start, size, donor_values, low, h
                 chosen = multiply_high(philox(key, draws[i], rows[i])[0], allowed)
 
 
+@njit(cache=True, nogil=True, error_model="numpy")
+def count_allowed_donors(leaf, start, size, donor_values, low, high, levels, out):
+    """Count the donors of each row's leaf that `pick_allowed_donor` chooses from."""
+    for i in range(leaf.size):
+        out[i] = 0
+        for d in range(start[leaf[i]], start[leaf[i]] + size[leaf[i]]):
+            value = donor_values[d]
+            if value >= low[i] and value <= high[i] and (not levels.shape[1] or levels[i, np.int64(value)]):
+                out[i] += 1
+
+
+@stateful("Tree")
 @dataclass(frozen=True)
 class Tree:
     """A binary tree over encoded rows; node 0 is the root, the children of a node stand side by side.
@@ -215,13 +228,27 @@ class Tree:
         )
         return out
 
+    def count_within(
+        self, leaf: Ints, donor_values: Floats, low: Floats, high: Floats, levels: npt.NDArray[np.bool_]
+    ) -> npt.NDArray[np.int64]:
+        """Return how many donors `draw_within` chooses from, for each row."""
+        out = np.empty(leaf.size, dtype=np.int64)
+        count_allowed_donors(leaf, self.start, self.size, donor_values, low, high, levels, out)
+        return out
+
+    def sum_in(self, leaf: Ints, donor_values: Floats) -> Floats:
+        """Return the sum of the donors' values in each leaf."""
+        before = np.concatenate([[0.0], np.cumsum(donor_values)])
+        total: Floats = before[self.start + self.size] - before[self.start]
+        return total[leaf]
+
     def get_state(self) -> dict[str, Any]:
-        """Return the arrays that define the tree, and which kind of tree it is."""
-        return {"type": type(self).__name__} | {name: getattr(self, name) for name in self.__dataclass_fields__}
+        """Return the arrays that define the tree, and under "type" which kind of tree it is."""
+        state: dict[str, Any] = to_state(self, "the tree")
+        return state
 
     @staticmethod
     def from_state(state: dict[str, Any]) -> Tree:
         """Return the tree, of whichever kind, that `get_state` described."""
-        kinds: list[type[Tree]] = [Tree, *Tree.__subclasses__()]
-        kind = next(kind for kind in kinds if kind.__name__ == state["type"])
-        return kind(**{name: part for name, part in state.items() if name != "type"})
+        tree: Tree = from_state(state)
+        return tree

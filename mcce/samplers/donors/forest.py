@@ -13,16 +13,26 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from mcce.exceptions import InputError
 from mcce.rng import RowStreams, derive_key
-from mcce.samplers.base import Bools, ConditionalSampler, Floats, Ints, Within, check_count
+from mcce.samplers.base import (
+    BaseMeasure,
+    Bools,
+    ConditionalSampler,
+    Floats,
+    Ints,
+    RestrictedDraw,
+    Within,
+    check_count,
+)
 from mcce.samplers.donors.density import DonorForest, Margin, donor_log_density
-from mcce.samplers.donors.leaves import missing_indicator, tree_from_state, with_missing_level
+from mcce.samplers.donors.leaves import missing_indicator, with_missing_level
+from mcce.samplers.support import supported_by
 from mcce.table import Column, Table
 from mcce.trees import cart
 from mcce.trees.tree import Tree
@@ -61,6 +71,7 @@ class ForestSampler(ConditionalSampler):
     donor_values_: list[Floats]
     missing_trees_: list[Tree]
     missing_values_: list[Floats]
+    target_is_number_: bool
     margin_: Margin
 
     def __init__(
@@ -85,6 +96,7 @@ class ForestSampler(ConditionalSampler):
         self._check_parameters()
         self.check_target(target.feature)
         missing = np.isnan(target.values)
+        self.target_is_number_ = target.feature.is_numeric
         self.margin_ = Margin.of(target.values, target.feature.n_levels)
         self.missing_trees_, self.missing_values_ = [], []
         if missing.any() and target.feature.kind == "categorical":
@@ -110,32 +122,45 @@ class ForestSampler(ConditionalSampler):
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
         """Draw from the pooled donors of each row's leaves (steps 2 and 3); restricted draws among the allowed ones."""
+        if within is not None:
+            return self.sample_within(given, rng, within).values
         self.check_fitted("trees_")
-        leaves = _route(self.trees_, given)
-        if within is None:
-            drawn = _draw_pooled(self.trees_, self.donor_values_, leaves, rng)
-        else:
-            drawn = self._draw_allowed(leaves, rng, within)
+        drawn = _draw_pooled(self.trees_, self.donor_values_, _route(self.trees_, given), rng)
         if self.missing_trees_:
             missing_leaves = _route(self.missing_trees_, given)
             is_missing = _draw_pooled(self.missing_trees_, self.missing_values_, missing_leaves, rng)
-            if within is None:
-                drawn[is_missing > 0] = np.nan
-            else:
-                drawn[_share(self.missing_trees_, self.missing_values_, missing_leaves) == 1.0] = np.nan
+            drawn[is_missing > 0] = np.nan
         return drawn
 
+    def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
+        """Draw one of the allowed pooled donors, or a missing value by its probability."""
+        self.check_fitted("trees_")
+        leaves = _route(self.trees_, given)
+        drawn, allowed_share = self._draw_allowed(leaves, rng, within)
+        missing_share = self._missing_share(given, leaves)
+        value_weight = (1.0 - missing_share) * allowed_share
+        found = RestrictedDraw.of(drawn, ~(value_weight > 0.0))
+        if within.missing is None:
+            return found
+        missing_weight = missing_share * within.allows_missing(given.n_rows)
+        return found.or_missing(value_weight, missing_weight, rng.uniform())
+
     def supports(self, given: Table, values: Floats) -> Bools:
-        """Return whether the value is among the pooled donors of the row."""
+        """Return whether one of the row's pooled donors equals the value or, for a number, lies as close as they do."""
         self.check_fitted("trees_")
         leaves = _route(self.trees_, given)
         supported = np.zeros(values.size, dtype=bool)
-        for tree, donors, leaf in zip(self.trees_, self.donor_values_, leaves):
-            supported |= _in_leaf(tree, donors, leaf, values)
-        if self.missing_trees_:
-            share = _share(self.missing_trees_, self.missing_values_, _route(self.missing_trees_, given))
-            return np.where(np.isnan(values), share > 0, supported & (share < 1))
-        return supported
+        paths, path_of_row = np.unique(leaves, axis=1, return_inverse=True)
+        for k, path in enumerate(paths.T):
+            rows = np.flatnonzero(path_of_row.ravel() == k)
+            parts = [slice(t.start[leaf], t.start[leaf] + t.size[leaf]) for t, leaf in zip(self.trees_, path)]
+            ids = np.concatenate([tree.donors[part] for tree, part in zip(self.trees_, parts)])
+            pool = np.concatenate([donors[part] for donors, part in zip(self.donor_values_, parts)])
+            # a training row counts once, however many trees and bootstraps it is in
+            pool = pool[np.unique(ids, return_index=True)[1]]
+            supported[rows] = supported_by(pool, values[rows], is_number=self.target_is_number_)
+        share = self._missing_share(given, leaves)
+        return np.where(np.isnan(values), share > 0.0, supported & (share < 1.0))
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
         """Return a smoothed log density of each value among its pooled donors, see `mcce.samplers.donors.density`."""
@@ -146,29 +171,10 @@ class ForestSampler(ConditionalSampler):
             missing = DonorForest(self.missing_trees_, self.missing_values_)
         return donor_log_density(self.margin_, forest, missing, given, values, training_rows)
 
-    def get_state(self) -> dict[str, Any]:
-        """Return the arrays of all trees and the donors' values."""
+    def base_measure(self) -> BaseMeasure:
+        """Return what the density is with respect to: probabilities of levels and of numbers with point mass."""
         self.check_fitted("trees_")
-        state: dict[str, Any] = {"n_trees": len(self.trees_), "n_missing_trees": len(self.missing_trees_)}
-        state |= self.margin_.get_state()
-        for kind, trees, values in (
-            ("tree", self.trees_, self.donor_values_),
-            ("missing_tree", self.missing_trees_, self.missing_values_),
-        ):
-            for t, (tree, donors) in enumerate(zip(trees, values)):
-                state |= {f"{kind}{t}.{name}": array for name, array in tree.get_state().items()}
-                state[f"{kind}{t}/values"] = donors
-        return state
-
-    def set_state(self: Self, state: dict[str, Any]) -> Self:
-        """Take over a state made by `get_state`."""
-        n, n_missing = int(state["n_trees"]), int(state["n_missing_trees"])
-        self.margin_ = Margin.from_state(state)
-        self.trees_ = [tree_from_state(state, f"tree{t}.") for t in range(n)]
-        self.donor_values_ = [state[f"tree{t}/values"] for t in range(n)]
-        self.missing_trees_ = [tree_from_state(state, f"missing_tree{t}.") for t in range(n_missing)]
-        self.missing_values_ = [state[f"missing_tree{t}/values"] for t in range(n_missing)]
-        return self
+        return self.margin_.base_measure
 
     def _grow(self, given: Table, target: Column, what: str) -> list[Tree]:
         n = given.n_rows
@@ -203,9 +209,10 @@ class ForestSampler(ConditionalSampler):
             return max(1, round(self.max_features * n_columns))
         return self.max_features
 
-    def _draw_allowed(self, leaves: npt.NDArray[np.int32], rng: RowStreams, within: Within) -> Floats:
-        """Draw uniformly among the allowed donors of all trees, row by row."""
+    def _draw_allowed(self, leaves: npt.NDArray[np.int32], rng: RowStreams, within: Within) -> tuple[Floats, Floats]:
+        """Draw uniformly among the allowed donors of all trees, row by row; return also their share of the known."""
         drawn = np.full(leaves.shape[1], np.nan)
+        share = np.zeros(leaves.shape[1])
         uniform = rng.uniform()
         for i in range(drawn.size):
             pool = np.concatenate(
@@ -214,10 +221,18 @@ class ForestSampler(ConditionalSampler):
                     for tree, values, leaf in zip(self.trees_, self.donor_values_, leaves[:, i])
                 ]
             )
-            pool = pool[within.take(np.full(pool.size, i)).allows(pool)]
-            if pool.size:
-                drawn[i] = pool[int(uniform[i] * pool.size)]
-        return drawn
+            pool = pool[~np.isnan(pool)]
+            allowed = pool[within.take(np.full(pool.size, i)).allows(pool)]
+            if allowed.size:
+                drawn[i] = allowed[int(uniform[i] * allowed.size)]
+                share[i] = allowed.size / pool.size
+        return drawn, share
+
+    def _missing_share(self, given: Table, leaves: npt.NDArray[np.int32]) -> Floats:
+        """Return the probability that each row's draw is missing."""
+        if self.missing_trees_:
+            return _share(self.missing_trees_, self.missing_values_, _route(self.missing_trees_, given))
+        return _share(self.trees_, [np.isnan(donors).astype(np.float64) for donors in self.donor_values_], leaves)
 
     def _check_parameters(self) -> None:
         check_count(self.n_trees, "n_trees", self, 1)
@@ -257,17 +272,6 @@ def _share(trees: list[Tree], indicators: list[Floats], leaves: npt.NDArray[np.i
     ones = np.zeros(leaves.shape[1])
     total = np.zeros(leaves.shape[1])
     for tree, values, leaf in zip(trees, indicators, leaves):
-        before = np.concatenate([[0.0], np.cumsum(values)])
-        ones += (before[tree.start + tree.size] - before[tree.start])[leaf]
+        ones += tree.sum_in(leaf, values)
         total += tree.size[leaf]
     return ones / total
-
-
-def _in_leaf(tree: Tree, donors: Floats, leaf: npt.NDArray[np.int32], values: Floats) -> Bools:
-    """Return whether each value (NaN too) is one of the donors of its leaf."""
-    found = np.zeros(values.size, dtype=bool)
-    for node in np.unique(leaf):
-        rows = np.flatnonzero(leaf == node)
-        pool = donors[tree.start[node] :][: tree.size[node]]
-        found[rows] = np.isin(values[rows], pool) | (np.isnan(values[rows]) & bool(np.isnan(pool).any()))
-    return found

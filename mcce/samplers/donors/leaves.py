@@ -12,18 +12,18 @@ missing, and a second one, grown on the complete rows, gives the value.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce.exceptions import SamplerError
 from mcce.rng import RowStreams
-from mcce.samplers.base import Bools, ConditionalSampler, Floats, Ints, Within
+from mcce.samplers.base import BaseMeasure, Bools, ConditionalSampler, Floats, Ints, RestrictedDraw, Within
 from mcce.samplers.donors.density import DonorForest, Margin, donor_log_density
+from mcce.samplers.support import supported_by, supported_in_segments
 from mcce.table import Column, Feature, Table
 from mcce.trees.display import FittedTree
 from mcce.trees.tree import Tree
@@ -46,7 +46,8 @@ class LeafDonorSampler(ConditionalSampler):
     donor_values_: Floats
     missing_tree_: Tree | None
     missing_values_: Floats | None
-    target_is_number_: bool
+    given_features_: tuple[Feature, ...]
+    target_feature_: Feature
     margin_: Margin
 
     @abstractmethod
@@ -61,8 +62,7 @@ class LeafDonorSampler(ConditionalSampler):
         """Grow the tree (step 1) and keep the donors of its leaves."""
         self._check_parameters()
         self.check_target(target.feature)
-        self.name_columns(given.features, target.feature)
-        self.target_is_number_ = target.feature.is_numeric
+        self.given_features_, self.target_feature_ = given.features, target.feature
         missing = np.isnan(target.values)
         self.margin_ = Margin.of(target.values, target.feature.n_levels)
         self.missing_tree_ = self.missing_values_ = None
@@ -86,52 +86,32 @@ class LeafDonorSampler(ConditionalSampler):
         self.donor_values_ = target.values[self.tree_.donors]
         return self
 
-    def name_columns(self: Self, given: Sequence[Feature], target: Feature) -> Self:
-        """Say what the columns are, for `tree`; needed only if the state comes from `set_state`, not from `fit`."""
-        self._given_features, self._target_feature = tuple(given), target
-        return self
-
     @property
     def tree(self) -> FittedTree:
         """The fitted tree, to print, plot or turn into a table; `missing_tree` decides on missing values."""
-        given, target = self._named()
-        values = self.donor_values_
+        self.check_fitted("tree_")
+        target, values = self.target_feature_, self.donor_values_
         if target.levels is not None and np.isnan(values).any():
             target = replace(target, levels=pd.Index([*target.levels, "missing"], dtype=object))
             values = np.where(np.isnan(values), target.n_levels - 1, values)
-        return FittedTree(self.tree_, given, target, values)
+        return FittedTree(self.tree_, self.given_features_, target, values)
 
     @property
     def missing_tree(self) -> FittedTree | None:
         """The tree that decides whether a draw is missing; None if it is not needed."""
-        given, target = self._named()
+        self.check_fitted("tree_")
+        target = self.target_feature_
         if self.missing_tree_ is None or self.missing_values_ is None:
             return None
         indicator = replace(missing_indicator(target), name=f"{target.name} is missing")
-        return FittedTree(self.missing_tree_, given, indicator, self.missing_values_)
-
-    def _named(self) -> tuple[tuple[Feature, ...], Feature]:
-        self.check_fitted("tree_")
-        if not hasattr(self, "_target_feature"):
-            raise SamplerError(
-                f"{self!r} was restored from its state, which has no column names; tell them by "
-                "name_columns(given.features, target.feature)."
-            )
-        return self._given_features, self._target_feature
+        return FittedTree(self.missing_tree_, self.given_features_, indicator, self.missing_values_)
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
         """Draw a donor of each row's leaf (steps 2 and 3); restricted draws choose among the allowed donors."""
+        if within is not None:
+            return self.sample_within(given, rng, within).values
         self.check_fitted("tree_")
         leaf = self.tree_.route(given.matrix, complete=given.complete)
-        if within is not None:
-            n = given.n_rows
-            low = np.full(n, -np.inf) if within.low is None else np.ascontiguousarray(within.low, dtype=np.float64)
-            high = np.full(n, np.inf) if within.high is None else np.ascontiguousarray(within.high, dtype=np.float64)
-            levels = np.empty((n, 0), dtype=bool) if within.levels is None else np.ascontiguousarray(within.levels)
-            drawn = self.tree_.draw_within(leaf, self.donor_values_, rng, low, high, levels)
-            if self.missing_tree_ is not None:
-                drawn[self._missing_share(given, leaf) == 1.0] = np.nan
-            return drawn
         drawn = self.tree_.draw(leaf, self.donor_values_, rng)
         if self.missing_tree_ is not None and self.missing_values_ is not None:
             missing_leaf = self.missing_tree_.route(given.matrix)
@@ -139,29 +119,33 @@ class LeafDonorSampler(ConditionalSampler):
             drawn[is_missing > 0] = np.nan
         return drawn
 
-    def supports(self, given: Table, values: Floats) -> Bools:
-        """Return whether a donor of the row's leaf equals the value or, for a number, lies close to it.
+    def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
+        """Draw one of the allowed donors of each row's leaf, or a missing value by its probability."""
+        self.check_fitted("tree_")
+        leaf = self.tree_.route(given.matrix, complete=given.complete)
+        low, high = within.bounds(given.n_rows)
+        levels = np.empty((given.n_rows, 0), dtype=bool)
+        if within.levels is not None:
+            levels = np.ascontiguousarray(within.levels)
+        drawn = self.tree_.draw_within(leaf, self.donor_values_, rng, low, high, levels)
+        missing_share = self._missing_share(given, leaf)
+        found = RestrictedDraw.of(drawn, np.isnan(drawn) | (missing_share == 1.0))
+        if within.missing is None:
+            return found
+        known = ~np.isnan(self.donor_values_)
+        n_known = np.maximum(self.tree_.sum_in(leaf, known.astype(np.float64)), 1.0)
+        n_allowed = self.tree_.count_within(leaf, self.donor_values_, low, high, levels)
+        missing_weight = missing_share * within.allows_missing(given.n_rows)
+        value_weight = (1.0 - missing_share) * n_allowed / n_known
+        return found.or_missing(value_weight, missing_weight, rng.uniform())
 
-        Close means no farther than the median gap between neighbouring donors of that leaf (the lower one of two), and
-        inside their range: a value between two far-away clusters of donors is not supported.
-        """
+    def supports(self, given: Table, values: Floats) -> Bools:
+        """Return whether a donor of the row's leaf equals the value or, for a number, lies as close as donors do."""
         self.check_fitted("tree_")
         leaf = self.tree_.route(given.matrix)
-        supported = np.zeros(values.size, dtype=bool)
-        for node in np.unique(leaf):
-            rows = np.flatnonzero(leaf == node)
-            donors = np.sort(self.donor_values_[self.tree_.start[node] :][: self.tree_.size[node]])
-            donors = donors[~np.isnan(donors)]
-            if donors.size == 0:
-                continue
-            after = np.searchsorted(donors, values[rows])
-            above = donors[np.minimum(after, donors.size - 1)]
-            below = donors[np.maximum(after - 1, 0)]
-            distance = np.minimum(np.abs(above - values[rows]), np.abs(values[rows] - below))
-            inside = (values[rows] >= donors[0]) & (values[rows] <= donors[-1])
-            by_gap = self.target_is_number_ and donors.size > 2
-            close = np.quantile(np.diff(donors), 0.5, method="lower") if by_gap else 0.0
-            supported[rows] = inside & (distance <= close)
+        first, after = self.tree_.start[leaf], (self.tree_.start + self.tree_.size)[leaf]
+        by_donors = partial(supported_by, is_number=self.target_feature_.is_numeric)
+        supported = supported_in_segments(by_donors, self.donor_values_, first, after, values)
         missing_share = self._missing_share(given, leaf)
         return np.where(np.isnan(values), missing_share > 0.0, supported & (missing_share < 1.0))
 
@@ -174,26 +158,10 @@ class LeafDonorSampler(ConditionalSampler):
             missing = DonorForest([self.missing_tree_], [self.missing_values_])
         return donor_log_density(self.margin_, forest, missing, given, values, training_rows)
 
-    def get_state(self) -> dict[str, Any]:
-        """Return the arrays of the tree, or of both trees, and the donors' values."""
+    def base_measure(self) -> BaseMeasure:
+        """Return what the density is with respect to: probabilities of levels and of numbers with point mass."""
         self.check_fitted("tree_")
-        state = {f"tree.{name}": array for name, array in self.tree_.get_state().items()}
-        state |= {"donor_values": self.donor_values_, "target_is_number": self.target_is_number_}
-        state |= self.margin_.get_state()
-        if self.missing_tree_ is not None:
-            state |= {f"missing_tree.{name}": array for name, array in self.missing_tree_.get_state().items()}
-            state["missing_values"] = self.missing_values_
-        return state
-
-    def set_state(self: Self, state: dict[str, Any]) -> Self:
-        """Take over a state made by `get_state`."""
-        self.tree_ = tree_from_state(state, "tree.")
-        self.donor_values_ = state["donor_values"]
-        self.target_is_number_ = bool(state["target_is_number"])
-        self.margin_ = Margin.from_state(state)
-        self.missing_values_ = state.get("missing_values")
-        self.missing_tree_ = None if self.missing_values_ is None else tree_from_state(state, "missing_tree.")
-        return self
+        return self.margin_.base_measure
 
     def _missing_share(self, given: Table, leaf: npt.NDArray[np.int32]) -> Floats:
         """Return the probability that each row's draw is missing."""
@@ -201,15 +169,7 @@ class LeafDonorSampler(ConditionalSampler):
         if self.missing_tree_ is not None and self.missing_values_ is not None:
             tree, missing = self.missing_tree_, self.missing_values_ > 0
             leaf = tree.route(given.matrix)
-        before = np.concatenate([[0], np.cumsum(missing)])
-        share: Floats = (before[tree.start + tree.size] - before[tree.start]) / tree.size
-        return share[leaf]
-
-
-def tree_from_state(state: dict[str, Any], prefix: str) -> Tree:
-    """Return the tree in a state whose names begin with `prefix`."""
-    parts = {name.removeprefix(prefix): part for name, part in state.items() if name.startswith(prefix)}
-    return Tree.from_state(parts)
+        return np.asarray(tree.sum_in(leaf, missing.astype(np.float64)) / tree.size[leaf])
 
 
 def with_missing_level(feature: Feature) -> Feature:

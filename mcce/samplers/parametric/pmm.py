@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from mcce.exceptions import SamplerError
 from mcce.rng import RowStreams
-from mcce.samplers.base import Bools, Floats, Within, check_count
-from mcce.samplers.parametric.linear import LinearSampler, bounds_of
+from mcce.samplers.base import BaseMeasure, Bools, Floats, Within, check_count
+from mcce.samplers.parametric.linear import LinearSampler
 from mcce.samplers.smoothing import Smoother, Smoothing, check_smoothing
+from mcce.samplers.support import supported_by, supported_in_segments
 from mcce.table import Column, Table
 
 Ints = npt.NDArray[np.intp]
@@ -99,18 +102,34 @@ class PmmSampler(LinearSampler):
     def sample_complete(self, given: Table, rng: RowStreams, within: Within | None) -> Floats:
         """Draw one of the nearest donors for each row (steps 2 and 3)."""
         if self.smoother_ is not None:
-            if within is not None:
-                return self.sample_by_rejection(given, rng, within)
             return self.smoother_.smooth(self._draw(given, rng, within), rng)
         return self._draw(given, rng, within)
 
+    @property
+    def restricts_by_rejection(self) -> bool:
+        """Whether a restricted draw is drawn again until it is allowed: a smoothed one is."""
+        return self.smoother_ is not None
+
+    def probability_within(self, given: Table, within: Within) -> Floats:
+        """Return the share of the row's donors that are allowed."""
+        near = self._nearest(self.predict(given), self.predictions_)
+        share = np.empty(given.n_rows)
+        limits = np.column_stack(within.bounds(given.n_rows))
+        distinct, group = np.unique(limits, axis=0, return_inverse=True)
+        for k, (low, high) in enumerate(distinct):
+            allowed = np.concatenate([[0], np.cumsum((self.donors_ >= low) & (self.donors_ <= high))])
+            rows = group.ravel() == k
+            share[rows] = near.share(lambda first, after: allowed[after] - allowed[first])[rows]  # noqa: B023
+        return share
+
     def supports_complete(self, given: Table, values: Floats) -> Bools:
-        """Return whether each value is one of the row's donors; smoothed, whether it is in the observed range."""
-        if self.smoother_ is not None:
-            supported: Bools = (values >= self.donors_.min()) & (values <= self.donors_.max())
-        else:
-            supported = np.isfinite(self.log_density_complete(given, values))
-        return supported
+        """Return whether each value is one of the row's donors or as close to them as they are to each other.
+
+        A smoothed value lies in the observed range, within reach of the kernels.
+        """
+        near = self._nearest(self.predict(given), self.predictions_)
+        supported = partial(supported_by, is_number=True) if self.smoother_ is None else self.smoother_.supports
+        return supported_in_segments(supported, self.donors_, near.first, near.after, values)
 
     def log_density_complete(self, given: Table, values: Floats) -> Floats:
         """Return the log of the donors' share that has each value."""
@@ -128,10 +147,15 @@ class PmmSampler(LinearSampler):
             key = place * (n + 1)
             return np.searchsorted(keys, key + after) - np.searchsorted(keys, key + first)
 
-        sure = count(near.sure_first, near.sure_after)
-        tied = count(near.first, near.sure_first) + count(near.sure_after, near.after)
-        share = (sure + (near.n_donors - near.n_sure) * tied / near.n_tied) / near.n_donors
+        share = near.share(count)
         return np.log(share, out=np.full(values.size, -np.inf), where=known & (share > 0.0))
+
+    def base_measure(self) -> BaseMeasure:
+        """Return what the density is with respect to."""
+        self.check_fitted("design_")
+        if not self.always_missing_ and self.smoother_ is not None:
+            raise SamplerError(f"{self!r} has no density; without smoothing it has one.")
+        return "counting"
 
     def _draw(self, given: Table, rng: RowStreams, within: Within | None) -> Floats:
         predicted = self.predict(given)
@@ -140,7 +164,7 @@ class PmmSampler(LinearSampler):
             near = self._nearest(predicted, self.predictions_)
             return self.donors_[near.pick(rng.integer(n_donors), rng.integer(near.n_tied))]
         out = np.full(given.n_rows, np.nan)
-        limits = np.column_stack(bounds_of(within, given.n_rows))
+        limits = np.column_stack(within.bounds(given.n_rows))
         distinct, group = np.unique(limits, axis=0, return_inverse=True)
         by_group = np.split(np.argsort(group.ravel(), kind="stable"), np.cumsum(np.bincount(group.ravel()))[:-1])
         for (low, high), rows in zip(distinct, by_group):
@@ -192,6 +216,12 @@ class _Nearest:
     @property
     def n_tied(self) -> Ints:
         return self.after - self.first - self.n_sure
+
+    def share(self, count: Callable[[Ints, Ints], Ints]) -> Floats:
+        """Return the share of each row's donors that something holds for; `count` counts them between two places."""
+        sure = count(self.sure_first, self.sure_after)
+        tied = count(self.first, self.sure_first) + count(self.sure_after, self.after)
+        return np.asarray((sure + (self.n_donors - self.n_sure) * tied / self.n_tied) / self.n_donors)
 
     def pick(self, which: npt.NDArray[np.int64], which_tied: npt.NDArray[np.int64]) -> Ints:
         """Return the place of one donor: the sure one number `which`, or beyond these a tied one."""
