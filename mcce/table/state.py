@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,13 +27,8 @@ def register_table_types() -> None:
     register("bytes", bytes, lambda b: {"hex": b.hex()}, lambda fields: bytes.fromhex(fields["hex"]))
     register("Decimal", decimal.Decimal, lambda d: {"text": str(d)}, lambda fields: decimal.Decimal(fields["text"]))
     _register_scalar("numpy.scalar", np.generic, _write_scalar, lambda fields: fields["value"][()], family=True)
-    for of_time in (datetime.date, datetime.time, datetime.datetime):
-        _register_scalar(
-            of_time.__name__,
-            of_time,
-            lambda obj: {"iso": obj.isoformat()},
-            lambda fields, cls=of_time: cls.fromisoformat(fields["iso"]),
-        )
+    for cls in (datetime.date, datetime.time, datetime.datetime):
+        _register_scalar(cls.__name__, cls, _write_time, partial(_read_time, cls))
     parts = ("days", "seconds", "microseconds")
     _register_scalar(
         "timedelta",
@@ -60,6 +56,16 @@ def register_table_types() -> None:
 
 def _register_scalar(name: str, cls: type[Any], write: Any, read: Any, *, family: bool = False) -> None:
     register(name, cls, write, read, family=family, is_checked=True)
+
+
+def _write_time(obj: Any) -> Fields:
+    # of two moments with the same clock time, fold says which
+    return {"iso": obj.isoformat()} | ({"fold": obj.fold} if hasattr(obj, "fold") else {})
+
+
+def _read_time(cls: Any, fields: Fields) -> Any:
+    read = cls.fromisoformat(fields["iso"])
+    return read.replace(fold=fields["fold"]) if "fold" in fields else read
 
 
 def _write_scalar(obj: Any) -> Fields:

@@ -84,7 +84,7 @@ def _restrictions(problem: Problem, free: Floats, possible: npt.NDArray[np.bool_
 def check_sample_within(sampler: ConditionalSampler, seed: int) -> None:
     """Require that sample_within() says which rows are dead, and gives missing values their probability."""
     for kind, problem, fitted in trained(sampler, seed, or_missing=True, givens=("sex",), by_sex=True):
-        n = problem.given.n_rows * DRAWS_PER_ROW
+        n = 2 * problem.given.n_rows
         one_row = problem.given.take(np.zeros(n, dtype=np.intp))
         free = draw(fitted, one_row, seed)
         possible = np.arange(n) % 4 > 0

@@ -205,7 +205,7 @@ class GaussianCopulaSampler(ConditionalSampler):
             density, at = self._number_density(given, values, margin, at)
         else:
             density = self._probability(given, margin.cuts[at], margin.cuts[at + 1])
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):  # what has no position has no density to speak of
             return np.where(at >= 0, np.log(density), -np.inf)
 
     def base_measure(self) -> BaseMeasure:

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import mcce
-from mcce.exceptions import InputError, NotFittedError, SamplerError
+from mcce.exceptions import InputError, NotFittedError
 from mcce.rng import RowStreams
 from mcce.table import Schema
 from mcce.testing import check_sampler
