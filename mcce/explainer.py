@@ -301,7 +301,7 @@ class MCCE:
             each, drawn given its fixed values and its own decision. Those without the wanted decision are the factuals.
         training : DataFrame, array or None
             The training rows, for distances to them, copies of them, and other visit sequences. None takes the table
-            that was given to `fit`; an explainer that was saved does not have it.
+            that was given to `fit`; an explainer that was saved does not have that table.
         n_samples : int
             K, rows drawn for each factual.
         max_factuals, max_rows : int
@@ -356,7 +356,11 @@ class MCCE:
         return training
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the user's training table; the fitted chain still holds training values, by donor and by given."""
+        """Leave out the training table as the user gave it.
+
+        What is saved still holds training rows: the fixed values and decisions of all of them, the values that donors
+        give, and a few whole rows. Whoever gets the file can read them.
+        """
         return {name: value for name, value in vars(self).items() if name != "_training"}
 
     def __repr__(self) -> str:

@@ -123,10 +123,6 @@ class Decision(ABC):
         what : str
             What the rows are, for messages: "the training rows", "the candidates".
 
-        Returns
-        -------
-        Answer
-
         Raises
         ------
         ModelError

@@ -111,8 +111,8 @@ def check_sample_within(sampler: ConditionalSampler, seed: int) -> None:
 def _require_missing_share(drawn: Floats, free: Floats, within: Within, where: str) -> None:
     """Require that draws are missing as often as unrestricted ones that are allowed or missing."""
     kept = free[within.take(np.zeros(free.size, dtype=np.intp)).allows(free) | np.isnan(free)]
-    parts = [np.isnan(part).astype(np.float64) for part in (drawn, kept)]
-    require_agreement("categorical", *parts, f"{where}: draws are missing at another rate than unrestricted ones")
+    one, other = (np.isnan(part).astype(np.float64) for part in (drawn, kept))
+    require_agreement("categorical", one, other, f"{where}: draws are missing at another rate than unrestricted ones")
 
 
 @check
@@ -227,7 +227,7 @@ def _grid(values: Floats) -> Floats:
     """Return even steps, far beyond the values, that hit none of them."""
     reach = np.ptp(values)
     grid = np.linspace(values.min() - reach, values.max() + reach, _GRID_POINTS)
-    return grid[:-1] + (grid[1] - grid[0]) / np.e
+    return np.asarray(grid[:-1] + (grid[1] - grid[0]) / np.e)
 
 
 @check

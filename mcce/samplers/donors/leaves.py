@@ -12,6 +12,7 @@ missing, and a second one, grown on the complete rows, gives the value.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
@@ -62,7 +63,7 @@ class LeafDonorSampler(ConditionalSampler):
         """Grow the tree (step 1) and keep the donors of its leaves."""
         self._check_parameters()
         self.check_target(target.feature)
-        self.given_features_, self.target_feature_ = given.features, target.feature
+        self.name_columns(given.features, target.feature)
         missing = np.isnan(target.values)
         self.margin_ = Margin.of(target.values, target.feature.n_levels)
         self.missing_tree_ = self.missing_values_ = None
@@ -84,6 +85,11 @@ class LeafDonorSampler(ConditionalSampler):
         else:
             self.tree_ = self._grow(given, target)
         self.donor_values_ = target.values[self.tree_.donors]
+        return self
+
+    def name_columns(self: Self, given: Sequence[Feature], target: Feature) -> Self:
+        """Say what the columns are called in `tree`, if not as in `fit`."""
+        self.given_features_, self.target_feature_ = tuple(given), target
         return self
 
     @property

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -111,3 +113,5 @@ def test_the_tree_to_look_at():
     assert sampler.missing_tree is None
     restored = mcce.CtreeSampler().set_state(sampler.get_state())
     assert str(restored.tree) == str(sampler.tree)
+    years = replace(table.features[0], name="years")
+    assert str(restored.name_columns([years], table.features[1]).tree) == str(sampler.tree).replace("age", "years")
