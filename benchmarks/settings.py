@@ -173,7 +173,7 @@ def make_problem(setting: Setting, folder: Path | None) -> Problem:
         return simulate(setting.n_train or 10_000, setting.n_features or 30, setting.n_factuals)
     if setting.data == "loans":
         return _loans(setting.n_train or 3000, setting.n_factuals)
-    data, standin = _load(setting.data, folder)
+    data, standin = load_data(setting.data, folder)
     if setting.n_train is not None and setting.n_train < len(data.X):
         some = np.random.default_rng(0).permutation(len(data.X))[: setting.n_train]
         data = replace(data, X=data.X.iloc[some].reset_index(drop=True), y=data.y.iloc[some].reset_index(drop=True))
@@ -201,7 +201,8 @@ def simulate(n_train: int, p: int, n_factuals: int, *, seed: int = 3) -> Problem
     return Problem(X, factuals, row_sum, Interval(0, np.inf, closed="neither"), [], [], False)
 
 
-def _load(name: str, folder: Path | None) -> tuple[Dataset, bool]:
+def load_data(name: str, folder: Path | None) -> tuple[Dataset, bool]:
+    """Return the data set as the paper prepares it, or a stand-in where its file is absent; and whether it is one."""
     if folder is not None and any((folder / f"{name}{ending}").is_file() for ending in (".csv.gz", ".csv")):
         return LOADERS[name](folder), False
     return load_standin(name), True

@@ -4,8 +4,8 @@ from mcce import datasets, diagnostics, rcompat
 from mcce.asking.decision import Interval
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError, MCCEError, MCCEWarning, ModelError, NotFittedError, SamplerError
-from mcce.explainer import MCCE
 from mcce.generators.chain import ChainModel
+from mcce.method import MCCE
 from mcce.samplers import (
     CartSampler,
     ConditionalSampler,

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from mcce.exceptions import InputError, spell, spell_all
+from mcce.files import written_whole
 from mcce.report.changes import differs, directions, typical_change
 from mcce.report.pages import Shown, html_table, result_page
 from mcce.report.plots import change_plot, changes_plot, fold, value_pair, value_text
@@ -225,7 +226,7 @@ class Counterfactuals:
         Parameters
         ----------
         path : str or path, optional
-            Where to write it. Without it the page is returned.
+            Where to write it, over what is there. Without it the page is returned.
         title : str
         intro : str or sequence of str
             Paragraphs that say what it is about.
@@ -244,7 +245,8 @@ class Counterfactuals:
         if path is None:
             return page
         target = Path(path)
-        target.write_text(page, encoding="utf-8")
+        with written_whole(target) as beside:
+            beside.write_text(page, encoding="utf-8")
         return target
 
     def __repr__(self) -> str:

@@ -1,93 +1,51 @@
 """MCCE: Monte Carlo sampling of valid and realistic counterfactual explanations (Redelmeier, Jullum, Aas, Løland).
 
-1. Model (`fit`). Learn p(mutable | fixed, y') as a chain of conditionals; y' says whether the model gives a training
-   row the wanted decision (paper, section 2.1).
-2. Generate. For each factual draw K rows from the chain, given its own fixed values and y' = 1 (section 2.2). Factuals
-   that agree in their fixed values share one pool of draws.
+1. Model (`fit`). Learn p(mutable | fixed, y') as a chain of conditionals, or by another generator; y' says whether the
+   model gives a training row the wanted decision (paper, section 2.1).
+2. Generate. For each factual draw K rows, given its own fixed values and y' = 1 (section 2.2). Factuals that agree in
+   their fixed values share one pool of draws.
 3. Select. Keep the valid rows; take the fewest changes, then the smallest Gower distance, then the earlier draw
    (section 2.3, `mcce.selection`).
 
-Pools stream through steps 2 and 3 in blocks and only the winners are kept, so memory does not grow with the number of
-factuals.
+Pools stream through steps 2 and 3 in blocks (`mcce.blocks`) and only the winners are kept, so memory does not grow with
+the number of factuals. `mcce.method.MCCE` is this explainer together with its diagnostics.
 """
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import time
-import warnings
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from mcce import precompile
-from mcce.asking.decision import Answer, Interval, compare_answers, resolve_decision
-from mcce.candidates.pools import Pools, draw_pools, pool_blocks, pool_keys, why_none
+from mcce.asking.asker import Asker, SpotCheck, ask_table, check_wanted, spot_positions
+from mcce.asking.decision import Answer, Interval, resolve_decision
+from mcce.asking.factuals import encode_factuals, read_factuals
+from mcce.assembling import assemble
+from mcce.blocks import Block, Settings, Task, choose, concatenate, explain_block, make_blocks
+from mcce.candidates.matching import match_candidates
+from mcce.candidates.pools import draw_pools, fixed_columns, pool_keys
 from mcce.counterfactuals import Counterfactuals
-from mcce.diagnostics.diagnose import diagnose
-from mcce.diagnostics.result import Diagnostics
-from mcce.exceptions import InputError, MCCEWarning, NotFittedError, listing, spell, spell_all
-from mcce.generators.chain import (
-    ChainModel,
-    Samplers,
-    check_fixed,
-    check_magnitudes,
-    check_missing,
-    draw_index,
-    spot_positions,
-)
+from mcce.exceptions import InputError, NotFittedError
+from mcce.generators.base import Generator
+from mcce.generators.chain import ChainModel
+from mcce.generators.conditionals import Samplers
+from mcce.generators.givens import draw_index
 from mcce.generators.predictors import Predictors
 from mcce.generators.visit import VisitSequence
 from mcce.progress import progress_bar
-from mcce.selection.measures import measure_table
-from mcce.selection.selector import Chosen, Selector
-from mcce.table import Data, Floats, Kind, as_frame
+from mcce.table import Data, Kind, as_frame
+from mcce.table.checks import check_fixed, rows_of
 
-ASK_ROWS = 200_000  # rows per question to the model
-
-ALREADY = "already has the wanted decision"
+Self = TypeVar("Self", bound="Explainer")
 
 
-class MCCE:
-    """Counterfactual explanations for any model on tabular data.
-
-    Parameters
-    ----------
-    model : object or callable
-        Anything with predict_proba, decision_function or predict, or a function of a table. It is asked with frames (or
-        arrays, if trained so) that have exactly the columns, order and dtypes of the training data.
-    decision : (low, high), Interval, class label or callable
-        The wanted decision: a closed interval for the score, an `Interval` (open ends, and of which class the
-        probability is), the label that `predict` should return, or a function of a table that returns booleans.
-    fixed : list of column names
-        Features that must not change.
-    sampler, visit_sequence, predictors, kinds, n_jobs : see `ChainModel`
-    condition_on_decision : bool
-        Whether the chain conditions on the wanted decision, which makes most draws valid.
-    random_state : int or None
-        One seed, one answer: for any number of threads, order and batching of the factuals. None takes a fresh seed.
-
-    Attributes
-    ----------
-    chain_ : fitted ChainModel
-    decision_ : the wanted decision, bound to the model
-    fit_seconds_ : seconds that `fit` took
-
-    Examples
-    --------
-    >>> import mcce
-    >>> from sklearn.ensemble import HistGradientBoostingClassifier
-    >>> loans = mcce.datasets.load_loans()
-    >>> model = HistGradientBoostingClassifier(random_state=0, categorical_features="from_dtype").fit(loans.X, loans.y)
-    >>> granted = mcce.Interval(0, 0.1, closed="left", of=True)     # probability of default below 10 per cent
-    >>> explainer = mcce.MCCE(model, decision=granted, fixed=["age", "sex"], random_state=1).fit(loans.X)
-    >>> found = explainer.explain(loans.X.iloc[[0]])
-    >>> len(found), list(found.measures.columns)
-    (1, ['prediction', 'L0', 'gower', 'gower_sum'])
-    """
+class Explainer:
+    """Fits a generator, draws candidates and chooses among them; see `MCCE` for the parameters."""
 
     def __init__(
         self,
@@ -102,6 +60,7 @@ class MCCE:
         kinds: Mapping[Any, Kind] | None = None,
         random_state: int | None = None,
         n_jobs: int | None = None,
+        generator: Generator | None = None,
     ) -> None:
         self.model = model
         self.decision = decision
@@ -113,8 +72,9 @@ class MCCE:
         self.kinds = kinds
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.generator = generator
 
-    def fit(self, X: Data, *, progress: bool | None = None) -> MCCE:
+    def fit(self: Self, X: Data, *, progress: bool | None = None) -> Self:
         """Step 1: ask the model about the training rows, and fit the chain.
 
         Parameters
@@ -125,40 +85,42 @@ class MCCE:
             Whether to show a progress bar; None shows one in a terminal or notebook after a second.
         """
         begun = time.perf_counter()
+        vars(self).pop("fit_seconds_", None)  # a fit that fails leaves no half-fitted explainer
         if not isinstance(self.condition_on_decision, (bool, np.bool_)):
             raise InputError(f"condition_on_decision is {self.condition_on_decision!r}; it must be True or False.")
-        vars(self).pop("fit_seconds_", None)  # a fit that fails leaves no half-fitted explainer
         self.decision_ = resolve_decision(self.decision, self.model)
         frame, _ = as_frame(X)
         if frame.empty:
             raise InputError(
                 f"X has {frame.shape[0]} rows and {frame.shape[1]} columns; it needs at least one of each."
             )
-        check_fixed(self.fixed, list(frame.columns))
+        fixed = check_fixed(self.fixed, list(frame.columns))
         spots = spot_positions(len(frame))
+        answer: Answer | None = None
         if self.condition_on_decision:
-            answer = self._ask_in_parts(X)
-            self._check_wanted(answer)
-            self._spot_answer = Answer(answer.scores[spots], answer.wanted[spots])
+            answer = ask_table(self.decision_, X)
+            check_wanted(self.decision_, answer)
+            first = Answer(answer.scores[spots], answer.wanted[spots])
         else:
-            answer = None
-            self._spot_answer = self.decision_.ask(_rows_of(X, spots), "training rows")
-        chain = ChainModel(
-            sampler=self.sampler,
-            fixed=self.fixed,
-            visit_sequence=self.visit_sequence,
-            predictors=self.predictors,
-            kinds=self.kinds,
-            random_state=self.random_state,
-            n_jobs=self.n_jobs,
-        )
-        with precompile.beside():
-            self.chain_ = chain.fit(X, None if answer is None else answer.wanted, progress=progress)
-        names = self.chain_.schema_.names
-        self._mutable = np.array([j for j, name in enumerate(names) if name not in self.chain_.fixed_], dtype=np.int64)
+            first = self.decision_.ask(rows_of(X, spots), "training rows")
+        self.generator_ = self._make_generator(fixed)
+        self.generator_.fit(X, None if answer is None else answer.wanted, progress=progress)
+        schema = self.generator_.schema_
+        self._spots = SpotCheck(spots, schema.encode(rows_of(X, spots)).matrix, first)
+        given = fixed_columns(self.generator_)
+        self._mutable = np.array([j for j in range(len(schema)) if j not in given], dtype=np.int64)
         self._training: Data | None = X
         self.fit_seconds_ = time.perf_counter() - begun
         return self
+
+    @property
+    def chain_(self) -> ChainModel:
+        """The fitted chain; an explainer with another generator has none."""
+        if "generator_" not in vars(self):
+            raise AttributeError("chain_ exists after fit(X)")
+        if not isinstance(self.generator_, ChainModel):
+            raise AttributeError(f"this explainer draws from a {type(self.generator_).__name__}, see generator_")
+        return self.generator_
 
     def explain(
         self,
@@ -188,32 +150,29 @@ class MCCE:
             Whether to show a progress bar; None shows one in a terminal or notebook after a second.
         """
         self._check_fitted()
-        _check_positive(n_samples, "n_samples")
-        _check_positive(n_counterfactuals, "n_counterfactuals")
-        factuals = self._read_factuals(X)
-        order = np.flatnonzero(~factuals.wanted)
-        keys = pool_keys(self.chain_, factuals.matrix, independent)
-        selector = Selector(self.chain_.schema_.features, self._mutable, self._ask_encoded)
-        clock = {"generate": 0.0, "select": 0.0}
-        parts: list[tuple[npt.NDArray[np.int64], Chosen, Floats]] = []
-        with progress_bar(order.size, "explaining", progress) as bar:
-            for members in pool_blocks(order, keys, 8 * n_samples * len(self.chain_.schema_)):
-                begun = time.perf_counter()
-                pools = draw_pools(self.chain_, factuals.matrix[members], keys[members], n_samples)
-                drawn = time.perf_counter()
-                chosen = selector.select(pools, factuals.matrix[members], n_counterfactuals, exhaustive=exhaustive)
-                parts.append((members[chosen.factual], chosen, pools.rows[chosen.row]))
-                clock["generate"] += drawn - begun
-                clock["select"] += time.perf_counter() - drawn
-                bar.update(members.size)
-        settings: dict[str, object] = {
-            "n_samples": n_samples,
-            "n_counterfactuals": n_counterfactuals,
-            "independent": independent,
-            "exhaustive": exhaustive,
-            "pools": int(np.unique(keys[order]).size),
-        }
-        return self._assemble(factuals, parts, clock, settings)
+        settings = Settings(
+            _positive(n_samples, "n_samples"),
+            _positive(n_counterfactuals, "n_counterfactuals"),
+            independent,
+            exhaustive,
+        )
+        factuals = read_factuals(X, self.generator_.schema_, self.decision_, self._spots)
+        task = self._task(settings)
+        blocks, n_pools = make_blocks(task, factuals)
+        outcomes = []
+        with progress_bar(int((~factuals.wanted).sum()), "explaining", progress) as bar:
+            for block in blocks:
+                outcomes.append(explain_block(task, block))
+                bar.update(block.members.size)
+        return assemble(
+            factuals,
+            concatenate(outcomes, factuals),
+            self.generator_,
+            self.decision_,
+            n_samples=n_samples,
+            fit_seconds=self.fit_seconds_,
+            settings={**dataclasses.asdict(settings), "pools": n_pools, **self._described()},
+        )
 
     def generate(
         self, X: Data, *, n_samples: int = 1000, independent: bool = False, progress: bool | None = None
@@ -223,13 +182,14 @@ class MCCE:
         They are the rows that `explain` chooses from with the same `n_samples` and `independent`.
         """
         self._check_fitted()
-        _check_positive(n_samples, "n_samples")
-        index, matrix = self._encode_factuals(X)
-        keys = pool_keys(self.chain_, matrix, independent)
-        pools = draw_pools(self.chain_, matrix, keys, n_samples, progress)
-        within = np.arange(n_samples)
-        rows = pools.rows[(pools.begin[:, None] + within).ravel()]
-        return self.chain_.schema_.decode(rows, draw_index(index, n_samples))
+        _positive(n_samples, "n_samples")
+        schema = self.generator_.schema_
+        index, matrix = encode_factuals(X, schema)
+        columns: Sequence[int] = range(len(schema)) if independent else fixed_columns(self.generator_)
+        keys = pool_keys(self.generator_, matrix, columns)
+        pools = draw_pools(self.generator_, matrix, keys, n_samples, progress)
+        rows = pools.rows[(pools.begin[:, None] + np.arange(n_samples)).ravel()]
+        return schema.decode(rows, draw_index(index, n_samples))
 
     def select(
         self, candidates: pd.DataFrame, X: Data, *, n_counterfactuals: int = 1, exhaustive: bool = False
@@ -244,116 +204,29 @@ class MCCE:
         X, n_counterfactuals, exhaustive : as in `explain`
         """
         self._check_fitted()
-        _check_positive(n_counterfactuals, "n_counterfactuals")
-        factuals = self._read_factuals(X)
+        _positive(n_counterfactuals, "n_counterfactuals")
+        schema = self.generator_.schema_
+        factuals = read_factuals(X, schema, self.decision_, self._spots)
         begun = time.perf_counter()
-        if not isinstance(candidates, pd.DataFrame):
-            raise InputError(
-                f"candidates is a {type(candidates).__name__}; give a DataFrame, as `generate` returns it."
-            )
-        ids = candidates.index.get_level_values(0)
-        owner = factuals.index.get_indexer(ids)
-        if (owner < 0).any():
-            raise InputError(f"candidates has rows for {spell(ids[owner < 0][0])}, which is not in the index of X.")
-        matrix = self.chain_.schema_.encode(candidates, "candidates").matrix
-        fixed = [j for j in range(matrix.shape[1]) if j not in self._mutable]
-        before, after = factuals.matrix[owner][:, fixed], matrix[:, fixed]
-        meddled = (after != before) & ~(np.isnan(after) & np.isnan(before))
-        if meddled.any():
-            row, column = np.argwhere(meddled)[0]
-            name = self.chain_.schema_.names[fixed[column]]
-            raise InputError(
-                f"candidates changes the fixed feature {name!r} of {spell(ids[row])}; fixed features must stay as in X."
-            )
-        by_owner = np.argsort(owner, kind="stable")
         members = np.flatnonzero(~factuals.wanted)
-        begin = np.searchsorted(owner[by_owner], members)
-        end = np.searchsorted(owner[by_owner], members, side="right")
-        pools = Pools(np.asfortranarray(matrix[by_owner]), begin, end)
-        selector = Selector(self.chain_.schema_.features, self._mutable, self._ask_encoded)
-        chosen = selector.select(pools, factuals.matrix[members], n_counterfactuals, exhaustive=exhaustive)
-        parts = [(members[chosen.factual], chosen, pools.rows[chosen.row])]
-        clock = {"generate": 0.0, "select": time.perf_counter() - begun}
-        settings: dict[str, object] = {
-            "n_candidates": len(candidates),
-            "n_counterfactuals": n_counterfactuals,
-            "exhaustive": exhaustive,
-        }
-        return self._assemble(factuals, parts, clock, settings)
-
-    def diagnose(
-        self,
-        X: Data,
-        *,
-        training: Data | None = None,
-        n_samples: int = 1000,
-        max_factuals: int = 100,
-        max_rows: int = 5000,
-        visit_sequences: Sequence[VisitSequence] = ("data", "correlation", "reversed"),
-        random_state: int = 0,
-    ) -> Diagnostics:
-        """Find out how realistic the candidates are and how good the counterfactuals; see `mcce.diagnostics`.
-
-        Parameters
-        ----------
-        X : DataFrame or array
-            Real rows, at best ones that the explainer was not fitted on. Generated rows are compared with them, one for
-            each, drawn given its fixed values and its own decision. Those without the wanted decision are the factuals.
-        training : DataFrame, array or None
-            The training rows, for distances to them, copies of them, and other visit sequences. None takes the table
-            that was given to `fit`; an explainer that was saved does not have that table.
-        n_samples : int
-            K, rows drawn for each factual.
-        max_factuals, max_rows : int
-            Factuals and real rows to use at most, spread over X.
-        visit_sequences : sequence
-            Orders to compare: "data", "correlation", "reversed", or lists of the mutable features. Each is one more
-            fit; () leaves this out.
-        random_state : int
-            Seed of the discriminator. All draws have the seed of the explainer.
-
-        Returns
-        -------
-        Diagnostics
-            Prints as a table; its attributes are the tables themselves, and `plot` draws them.
-
-        Examples
-        --------
-        >>> import mcce
-        >>> from sklearn.tree import DecisionTreeClassifier
-        >>> X = mcce.datasets.load_loans(1000).X.select_dtypes("number")
-        >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
-        >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X.iloc[:500])
-        >>> d = explainer.diagnose(X.iloc[500:], n_samples=100, visit_sequences=())
-        >>> d.evaluation.summary.loc[["violation", "success"], "mean"].tolist()
-        [0.0, 1.0]
-        >>> d.discriminator.accuracy < 0.7
-        True
-        """
-        self._check_fitted()
-        return diagnose(
-            self,
-            X,
-            training=self._known_training() if training is None else training,
-            n_samples=n_samples,
-            max_factuals=max_factuals,
-            max_rows=max_rows,
-            visit_sequences=visit_sequences,
-            random_state=random_state,
-            n_jobs=self.n_jobs,
+        pools = match_candidates(candidates, factuals, members, schema, self._mutable)
+        task = self._task(Settings(0, n_counterfactuals, exhaustive=exhaustive))
+        block = Block(members, factuals.matrix[members], np.empty(0, dtype=np.uint64))
+        outcome = concatenate([choose(task, pools, block)], factuals)
+        return assemble(
+            factuals,
+            dataclasses.replace(outcome, seconds_select=time.perf_counter() - begun),
+            self.generator_,
+            self.decision_,
+            n_samples=None,
+            fit_seconds=self.fit_seconds_,
+            settings={
+                "n_candidates": len(candidates),
+                "n_counterfactuals": n_counterfactuals,
+                "exhaustive": exhaustive,
+                **self._described(),
+            },
         )
-
-    def _known_training(self) -> Data | None:
-        """Return the table given to `fit`, unless it is gone; a table that was changed since is an error."""
-        training: Data | None = getattr(self, "_training", None)
-        if training is None:
-            return None
-        spots = self.chain_.schema_.encode(
-            _rows_of(training, spot_positions(len(training))), "the training rows"
-        ).matrix
-        if not np.array_equal(spots, self.chain_.spot_rows_, equal_nan=True):
-            raise InputError("the table given to fit has been changed since; give the training rows as `training`.")
-        return training
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the training table as the user gave it.
@@ -365,166 +238,41 @@ class MCCE:
 
     def __repr__(self) -> str:
         decision = self.decision if not isinstance(self.decision, Interval) else str(self.decision)
-        model = type(self.model).__name__
-        return f"MCCE({model}, decision={decision!r}, fixed={list(self.fixed)!r}, sampler={self.sampler!r})"
+        drawn = f"sampler={self.sampler!r}" if self.generator is None else f"generator={self.generator!r}"
+        return f"MCCE({type(self.model).__name__}, decision={decision!r}, fixed={list(self.fixed)!r}, {drawn})"
 
-    # ---------------------------------------------------------------- the model
-
-    def _ask_in_parts(self, X: Data) -> Answer:
-        """Ask about the user's own training table, in parts of bounded size."""
-        n = len(X)
-        if isinstance(X, np.ndarray):
-            X = X.copy()  # a model that works in place must not change the user's table
-        if n <= ASK_ROWS:
-            return self.decision_.ask(X, "the training rows")
-        parts = [
-            self.decision_.ask(_rows_of(X, slice(i, i + ASK_ROWS)), "the training rows") for i in range(0, n, ASK_ROWS)
-        ]
-        return Answer(np.concatenate([p.scores for p in parts]), np.concatenate([p.wanted for p in parts]))
-
-    def _ask_encoded(self, rows: Floats) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
-        scores, wanted = [], []
-        for i in range(0, rows.shape[0], ASK_ROWS):
-            answer = self.decision_.ask(self.chain_.schema_.decode_for_model(rows[i : i + ASK_ROWS]), "candidates")
-            scores.append(answer.scores)
-            wanted.append(answer.wanted)
-        return np.concatenate(scores), np.concatenate(wanted)
-
-    def _check_wanted(self, answer: Answer) -> None:
-        if answer.wanted.any():
-            return
-        seen = ""
-        if answer.scores.size and answer.scores.dtype.kind == "f":
-            seen = f" (the scores go from {answer.scores.min():.4g} to {answer.scores.max():.4g})"
-        elif answer.scores.size:
-            seen = f" (the answers are {listing(sorted({str(s) for s in answer.scores}))})"
-        raise InputError(
-            f"no training row has the wanted decision, {self.decision_.describe()}{seen}: there is nothing to learn it "
-            "from. Check the decision, or set condition_on_decision=False."
+    def _make_generator(self, fixed: list[Any]) -> Generator:
+        """Return an unfitted generator: a copy of the one given, or a chain."""
+        if self.generator is not None:
+            return copy.deepcopy(self.generator)
+        return ChainModel(
+            sampler=self.sampler,
+            fixed=fixed,
+            visit_sequence=self.visit_sequence,
+            predictors=self.predictors,
+            kinds=self.kinds,
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
         )
 
-    def _spot_labels(self) -> list[int]:
-        """Return the positions in the training table of the rows that are asked about again."""
-        return [int(i) for i in spot_positions(len(self.chain_.training_givens_))]
+    def _task(self, settings: Settings) -> Task:
+        return Task(self.generator_, Asker(self.decision_, self.generator_.schema_), self._mutable, settings)
 
-    def _check_spots(self, answer: Answer) -> None:
-        labels = self._spot_labels()
-        differing = compare_answers(self._spot_answer, answer, labels)
-        if differing:
-            warnings.warn(
-                f"the model answered differently when {len(differing)} of {len(labels)} training rows were asked "
-                f"again (those at positions {spell_all(differing, 5)}): it is not deterministic, or it depends on the "
-                "other rows of the table. The method needs a deterministic model; counterfactuals may not hold "
-                "when asked again.",
-                MCCEWarning,
-                stacklevel=4,
-            )
-
-    # ---------------------------------------------------------------- factuals
+    def _described(self) -> dict[str, object]:
+        """Return the settings of the explainer itself, for the result."""
+        described: dict[str, object] = {"random_state": self.generator_.seed_, "sampler": self.sampler}
+        if isinstance(self.generator_, ChainModel):
+            described["visit_sequence"] = list(self.generator_.visit_sequence_)
+        else:
+            described["sampler"] = type(self.generator_).__name__
+        return {**described, "condition_on_decision": self.condition_on_decision}
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "fit_seconds_"):
             raise NotFittedError("this MCCE is not fitted; call fit(X) with the training rows first.")
 
-    def _encode_factuals(self, X: Data) -> tuple[pd.Index[Any], Floats]:
-        frame, _ = as_frame(X, "X")
-        if not frame.index.is_unique:
-            twice = frame.index[frame.index.duplicated()].unique()
-            raise InputError(
-                f"the index of X holds {spell_all(twice)} more than once; it names the factuals. "
-                "Use X.reset_index(drop=True)."
-            )
-        if isinstance(frame.index, pd.MultiIndex):
-            raise InputError("the index of X has several levels; it names the factuals. Use X.reset_index(drop=True).")
-        table = self.chain_.schema_.encode(X, "X")
-        check_magnitudes(table, "X")
-        check_missing(table, frame.index, "X")
-        return frame.index, table.matrix
 
-    def _read_factuals(self, X: Data) -> _Factuals:
-        """Encode the factuals and ask the model about them, and about some training rows once more."""
-        index, matrix = self._encode_factuals(X)
-        n = matrix.shape[0]
-        schema = self.chain_.schema_
-        if n == 0:
-            return _Factuals(index, matrix, np.empty(0), np.empty(0, dtype=bool))
-        rows = schema.decode_for_model(np.concatenate([matrix, self.chain_.spot_rows_]))
-        if isinstance(rows, pd.DataFrame):  # so that an error names the user's rows
-            rows.index = pd.Index([*index, *(f"training row {i}" for i in self._spot_labels())], dtype=object)
-        asked = self.decision_.ask(rows, f"the {n} factuals, and {len(self.chain_.spot_rows_)} training rows again")
-        self._check_spots(Answer(asked.scores[n:], asked.wanted[n:]))
-        return _Factuals(index, matrix, asked.scores[:n], asked.wanted[:n])
-
-    # ---------------------------------------------------------------- the result
-
-    def _assemble(
-        self,
-        factuals: _Factuals,
-        parts: list[tuple[npt.NDArray[np.int64], Chosen, Floats]],
-        clock: dict[str, float],
-        settings: dict[str, object],
-    ) -> Counterfactuals:
-        schema = self.chain_.schema_
-        owner = np.concatenate([np.empty(0, dtype=np.int64), *(members for members, _, _ in parts)])
-        rows = np.concatenate([np.empty((0, len(schema))), *(values for _, _, values in parts)])
-        scores = np.concatenate([factuals.scores[:0], *(chosen.scores for _, chosen, _ in parts if chosen.row.size)])
-        by_factual = np.argsort(owner, kind="stable")
-        owner, rows, scores = owner[by_factual], np.asfortranarray(rows[by_factual]), scores[by_factual]
-        rank = np.arange(owner.size) - np.searchsorted(owner, owner) + 1
-        index = pd.MultiIndex.from_arrays([factuals.index[owner], rank], names=["id", "rank"])
-        measures = measure_table(rows, factuals.matrix[owner], schema.features, ["L0", "gower", "gower_sum"])
-        measures.insert(0, "prediction", scores)
-        measures.index = index
-        settings |= {
-            "random_state": self.chain_.seed_,
-            "sampler": self.sampler,
-            "visit_sequence": list(self.chain_.visit_sequence_),
-            "condition_on_decision": self.condition_on_decision,
-            "rows_asked": sum(chosen.n_asked for _, chosen, _ in parts),
-        }
-        numeric = [f for f in schema.features if f.is_numeric and not np.isnan(f.low)]
-        ends = {f.name: pd.Series(f.decode(np.array([f.low, f.high]))) for f in numeric}
-        ranges: dict[Any, tuple[Any, Any]] = {name: (pair.iloc[0], pair.iloc[1]) for name, pair in ends.items()}
-        return Counterfactuals(
-            frame=schema.decode(rows, index),
-            measures=measures,
-            factuals=schema.decode(factuals.matrix, factuals.index),
-            unexplained=self._unexplained(factuals, owner, settings.get("n_samples")),
-            factual_predictions=pd.Series(factuals.scores, index=factuals.index, name="prediction"),
-            decision=self.decision_.describe(),
-            fixed=tuple(self.chain_.fixed_),
-            kinds=dict(schema.kinds),
-            ranges=ranges,
-            timings={"fit": self.fit_seconds_, **clock},
-            settings=settings,
-        )
-
-    def _unexplained(self, factuals: _Factuals, owner: npt.NDArray[np.int64], n_samples: object) -> pd.DataFrame:
-        """List the factuals without a counterfactual, each with its reason."""
-        without = np.setdiff1d(np.arange(len(factuals.index)), owner)
-        keys = pool_keys(self.chain_, factuals.matrix, independent=False)
-        reasons: dict[Any, str] = {}  # depends on the fixed values alone
-        for i in without[~factuals.wanted[without]]:
-            if keys[i] not in reasons:
-                reasons[keys[i]] = why_none(self.chain_, factuals.matrix[[i]], n_samples)
-        words = [ALREADY if factuals.wanted[i] else reasons[keys[i]] for i in without]
-        frame = pd.DataFrame({"reason": pd.Series(words, dtype=object), "prediction": factuals.scores[without]})
-        frame.index = factuals.index[without].rename("id")
-        return frame
-
-
-@dataclass(frozen=True)
-class _Factuals:
-    index: pd.Index[Any]
-    matrix: Floats
-    scores: npt.NDArray[Any]
-    wanted: npt.NDArray[np.bool_]
-
-
-def _rows_of(X: Data, rows: Any) -> Data:
-    return X.iloc[rows] if isinstance(X, pd.DataFrame) else np.asarray(X[rows])
-
-
-def _check_positive(value: object, name: str) -> None:
+def _positive(value: int, name: str) -> int:
     if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
         raise InputError(f"{name} is {value!r}; it must be a whole number of at least 1.")
+    return int(value)

@@ -19,10 +19,12 @@ import pandas as pd
 
 from mcce.asking.decision import Interval
 from mcce.cli.console import DONE, name_list, positive_integer, say, separator
-from mcce.cli.inputs import check_column, read_table
+from mcce.cli.inputs import check_column, read_source
+from mcce.cli.outputs import check_outputs
 from mcce.cli.wanted import read_interval
 from mcce.datasets import load_airquality
 from mcce.exceptions import InputError, listing
+from mcce.files import written_whole
 from r_bridge.models import RModel
 from r_bridge.parity import check_parity
 from r_bridge.parity_report import ParityReport
@@ -62,6 +64,8 @@ def add_parity(commands: Any) -> None:
     add("--wanted", metavar="A,B", help="the wanted predictions, both ends included, as in 0.5,1 or --wanted=-inf,15")
     add("--fixed", type=name_list, metavar="A,B", help="features that must not change")
     add("--categorical", type=name_list, default=[], metavar="A,B", help="numbers that are codes; text always is")
+    add("--numeric", type=name_list, default=[], metavar="A,B", help="numbers that look like codes, as 007 does")
+    add("--missing", type=name_list, default=[], metavar="NA,?", help="cells of a CSV that mean a missing value")
     add(
         "--explain", type=positive_integer, default=EXPLAINED, metavar="N", help="explain the last N rows (%(default)s)"
     )
@@ -71,18 +75,23 @@ def add_parity(commands: Any) -> None:
     add("--seed", type=int, default=1, metavar="N", help="R's seed; generating begins with the next (%(default)s)")
     add("--without-mccer", action="store_true", help="do not use mcceR even if it is installed")
     add("--sep", type=separator, default=",", metavar="CHAR", help=r"separator of CSV files (,); \t is a tab")
-    add("--html", metavar="FILE", help="write the reports as a page")
+    add("--html", type=Path, metavar="FILE", help="write the reports as a page")
+    add("--force", action="store_true", help="overwrite a page that exists")
     parity.set_defaults(run=run_parity)
 
 
 def run_parity(arguments: argparse.Namespace) -> int:
     """Compare, print the reports, and return the exit code."""
+    if arguments.html:
+        read = {"--train": Path(arguments.train)} if arguments.train else {}
+        check_outputs({"--html": arguments.html}, read, force=arguments.force)
     example = _airquality(arguments) if arguments.train is None else _from_file(arguments)
     engines = ["rpart", "ctree"] if arguments.engine == "both" else [arguments.engine]
     reports = [_compare(example, engine, arguments) for engine in engines]
     print("\n\n".join(map(repr, reports)))
     if arguments.html:
-        Path(arguments.html).write_text(PAGE.format("<hr>".join(r._repr_html_() for r in reports)), "utf-8")
+        with written_whole(arguments.html, overwrite=arguments.force) as beside:
+            beside.write_text(PAGE.format("<hr>".join(r._repr_html_() for r in reports)), "utf-8")
         say(f"wrote {arguments.html}")
     for report in reports:
         if report.first_divergence is not None:
@@ -122,10 +131,13 @@ def _airquality(arguments: argparse.Namespace) -> Example:
 
 
 def _from_file(arguments: argparse.Namespace) -> Example:
-    table = read_table("--train", arguments.train, arguments.sep, arguments.categorical)
+    source = read_source("--train", arguments.train, arguments.sep, arguments.missing)
+    names = source.table.columns
     if arguments.response is None:
-        raise InputError(f"--train {arguments.train} needs --response: one of {listing(table.columns)}.")
-    check_column("--response", arguments.response, table, arguments.train)
+        raise InputError(f"--train {arguments.train} needs --response: one of {listing(names)}.")
+    check_column("--response", arguments.response, source.table, arguments.train)
+    kinds = source.kinds(names, arguments.categorical, arguments.numeric)
+    table = source.read(kinds | dict.fromkeys(arguments.categorical, "text"), checked=True)
     complete = table.dropna()
     if len(complete) < len(table):
         say(f"{len(table) - len(complete)} of {len(table)} rows have missing values and are left out")

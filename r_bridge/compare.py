@@ -25,7 +25,8 @@ import pandas as pd
 from mcce.diagnostics import Correlations, Discriminator, compare_correlations, discriminator, marginal_distances
 from mcce.diagnostics.pairs import Pair, check_count, read_pair
 from mcce.exceptions import InputError, listing
-from mcce.generators.chain import ChainModel, Samplers
+from mcce.generators.chain import ChainModel
+from mcce.generators.conditionals import Samplers
 from mcce.generators.predictors import Predictors
 from mcce.generators.visit import VisitSequence
 from mcce.rng import derive_key, resolve_seed

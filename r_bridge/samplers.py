@@ -6,7 +6,7 @@
 3. Draw one training value of the target, uniformly, among the rows that R put into that leaf: by the row's own stream
    (`mcce.rng.RowStreams`), so that the draws do not depend on R's random state, on order or blocks.
 
-The donors, and what missing values of the target do, are those of `mcce.samplers.donors.leaves`. R has one thread, and
+The donors, and what missing values of the target do, are those of `mcce.samplers.donors.base`. R has one thread, and
 so has a chain with such a sampler.
 """
 

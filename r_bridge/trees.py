@@ -72,6 +72,11 @@ class RTree(Tree):
     stays: npt.NDArray[np.bool_]
     grown: GrownByR | None = field(default=None, compare=False, repr=False, metadata=NOT_STATE)
 
+    @property
+    def stops(self) -> npt.NDArray[np.bool_]:
+        """Leaves, and nodes that keep a row for which no split decides."""
+        return super().stops | self.stays
+
     def route(self, matrix: Floats, *, complete: bool = False) -> Ints:
         """Return the leaf of every row: by R, or along the arrays if there is no R object."""
         if matrix.shape[0] == 0 or self.n_nodes == 1:

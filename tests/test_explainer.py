@@ -17,9 +17,10 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
+import mcce.asking.asker
 import mcce.candidates.pools
-import mcce.explainer
 import mcce.generators.chain
+import mcce.method
 from mcce import (
     MCCE,
     CartSampler,
@@ -145,7 +146,7 @@ def differs(one: pd.DataFrame, two: pd.DataFrame) -> np.ndarray:
 
 
 def test_docstring_examples_run():
-    assert doctest.testmod(mcce.explainer).failed == 0
+    assert doctest.testmod(mcce.method).failed == 0
 
 
 # ---------------------------------------------------------------- what comes back
@@ -299,7 +300,7 @@ def test_threads_do_not_matter(found, n_jobs, monkeypatch):
         (mcce.candidates.pools, "POOL_BYTES", 40_000),
         (mcce.candidates.pools, "BLOCK_FACTUALS", 1),
         (mcce.candidates.pools, "BLOCK_FACTUALS", 7),
-        (mcce.explainer, "ASK_ROWS", 5),
+        (mcce.asking.asker, "ASK_ROWS", 5),
         (mcce.generators.chain, "BLOCK_ROWS", 1),
         (mcce.generators.chain, "BLOCK_ROWS", 33),
     ],

@@ -1,21 +1,21 @@
-"""Pools of candidates: the rows drawn from the chain for each factual (paper, section 2.2).
+"""Pools of candidates: the rows drawn from the generator for each factual (paper, section 2.2).
 
-1. A factual's draws are identified by its fixed values: factuals that agree in them share one pool. Drawn
-   independently, they are identified by all its values.
+1. A factual's draws are identified by the columns that they depend on: its fixed values. Factuals that agree in them
+   share one pool. Drawn independently, they are identified by all its values.
 2. Factuals are taken in blocks whose pools fit in memory; those of one pool stay side by side.
-3. Each pool is drawn from the chain, given its fixed values and the wanted decision.
+3. Each pool is drawn from the generator, given its fixed values and the wanted decision.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce.generators.chain import ChainModel
+from mcce.generators.base import DrawRequest, Generator
 from mcce.rng import UInts, derive_key, hash_rows, mix
 from mcce.table import Floats
 
@@ -34,10 +34,17 @@ class Pools:
     end: Ints
 
 
-def pool_keys(chain: ChainModel, matrix: Floats, independent: bool) -> UInts:
-    """Step 1: hash what identifies each factual's draws."""
-    # mixed once more: a row may look like the fixed values and the decision of another
-    return mix(hash_rows(matrix)) if independent else hash_rows(chain.encode_fixed(matrix))
+def fixed_columns(generator: Generator) -> tuple[int, ...]:
+    """Return the columns that unrestricted draws depend on: those of the fixed features."""
+    return tuple(generator.schema_.names.index(name) for name in generator.fixed_)
+
+
+def pool_keys(generator: Generator, matrix: Floats, columns: Sequence[int]) -> UInts:
+    """Step 1: hash the columns that each factual's draws depend on."""
+    if tuple(columns) == fixed_columns(generator):
+        return hash_rows(generator.givens_of(matrix))
+    # mixed once more: these values may look like the fixed values and the decision of another
+    return mix(hash_rows(matrix[:, list(columns)]))
 
 
 def pool_blocks(order: Ints, keys: UInts, pool_bytes: int) -> Iterator[Ints]:
@@ -54,35 +61,19 @@ def pool_blocks(order: Ints, keys: UInts, pool_bytes: int) -> Iterator[Ints]:
         begin = end
 
 
-def draw_pools(chain: ChainModel, matrix: Floats, keys: UInts, n_samples: int, progress: bool | None = False) -> Pools:
+def draw_pools(
+    generator: Generator, matrix: Floats, keys: UInts, n_samples: int, progress: bool | None = False
+) -> Pools:
     """Step 3: draw one pool for each distinct key."""
     pool, distinct = pd.factorize(keys)
     first = np.zeros(len(distinct), dtype=np.intp)
     first[pool[::-1]] = np.arange(keys.size)[::-1]
-    rows = chain.draw(
-        np.repeat(chain.encode_fixed(matrix[first]), n_samples, axis=0),
-        np.repeat(np.asarray(distinct, dtype=np.uint64), n_samples),
-        np.tile(np.arange(n_samples, dtype=np.uint64), len(distinct)),
-        derive_key(chain.seed_, "pool"),
-        progress=progress,
+    request = DrawRequest(
+        givens=np.repeat(generator.givens_of(matrix[first]), n_samples, axis=0),
+        stream_keys=np.repeat(np.asarray(distinct, dtype=np.uint64), n_samples),
+        draw_indices=np.tile(np.arange(n_samples, dtype=np.uint64), len(distinct)),
+        seed=derive_key(generator.seed_, "pool"),
     )
+    rows = generator.draw(request, progress=progress).rows
     begin = pool.astype(np.int64) * n_samples
     return Pools(rows, begin, begin + n_samples)
-
-
-def why_none(chain: ChainModel, matrix: Floats, n_samples: object) -> str:
-    """Say why a factual (an encoded row) has no counterfactual, as far as the training data tell."""
-    which = f"none of the {n_samples} candidates" if n_samples else "no candidate"
-    tried = f"{which} has the wanted decision"
-    if not (chain.conditions_on_decision_ and chain.fixed_):
-        return f"{tried}; draw more"
-    start = chain.encode_fixed(matrix)[:, :-1]
-    training = chain.training_givens_
-    alike = ((training[:, :-1] == start) | (np.isnan(training[:, :-1]) & np.isnan(start))).all(axis=1)
-    values = chain.schema_.decode(matrix)[chain.fixed_].iloc[0]
-    words = ", ".join(f"{name} = {value}" for name, value in values.items())
-    if not alike.any():
-        return f"{tried}, and no training row has its fixed values ({words})"
-    if not training[alike, -1].any():
-        return f"{tried}, and no training row with its fixed values ({words}) has it"
-    return f"{tried}, though training rows with its fixed values do; draw more"

@@ -6,7 +6,7 @@
    adds its parser and sets `run` on it (`set_defaults(run=...)`): arguments in, exit code out.
 
 Exit codes: 0 done; 2 bad arguments, files or models; 3 done, but some rows that need a counterfactual have
-none. Results go to standard output, everything else to standard error.
+none; 130 interrupted. Results go to standard output, everything else to standard error.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from collections.abc import Sequence
 from importlib import metadata
 
 from mcce import __version__
-from mcce.cli.console import BAD_INPUT, DONE, SOME_UNEXPLAINED, say
+from mcce.cli.console import BAD_INPUT, DONE, INTERRUPTED, SOME_UNEXPLAINED, say
 from mcce.cli.demo import add_demo, run_demo
 from mcce.cli.explain import add_explain, run_explain
 from mcce.exceptions import MCCEError
 
-__all__ = ["BAD_INPUT", "DONE", "SOME_UNEXPLAINED", "main", "make_parser", "run_demo", "run_explain"]
+__all__ = ["BAD_INPUT", "DONE", "INTERRUPTED", "SOME_UNEXPLAINED", "main", "make_parser", "run_demo", "run_explain"]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -50,6 +50,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             say(f"error: {problem}. Check the name, the folder and its permissions.")
         except MCCEError as error:
             say(f"error: {error}")
+        except KeyboardInterrupt:
+            say("interrupted; a file that was not finished is as it was before")
+            return INTERRUPTED
         return BAD_INPUT
 
 

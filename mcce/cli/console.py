@@ -7,7 +7,7 @@ import sys
 import textwrap
 from collections.abc import Iterable
 
-DONE, BAD_INPUT, SOME_UNEXPLAINED = 0, 2, 3
+DONE, BAD_INPUT, SOME_UNEXPLAINED, INTERRUPTED = 0, 2, 3, 130
 
 
 def say(text: str) -> None:

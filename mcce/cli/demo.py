@@ -2,12 +2,14 @@
 
 1. A bank's model learns from its customers who will default; loans are granted below 10%.
 2. One refused customer gets three ways to a yes, in words and in a table; many get one each, in figures.
-3. A picture and a page are written; the seconds of each step are told.
+3. A picture and a page are written, under names of their own if an earlier run's are there; the seconds of each step
+   are told.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -15,9 +17,11 @@ from typing import Any
 
 from mcce.asking.decision import Interval
 from mcce.cli.console import DONE, aligned, positive_integer, wrap
+from mcce.cli.outputs import check_outputs
 from mcce.counterfactuals import Counterfactuals
 from mcce.datasets import load_loans
-from mcce.explainer import MCCE
+from mcce.files import written_whole
+from mcce.method import MCCE
 from mcce.report.pages import as_png
 from mcce.report.plots import value_text
 
@@ -33,12 +37,14 @@ def add_demo(commands: Any) -> None:
     demo.add_argument(
         "--factuals", type=positive_integer, default=500, metavar="N", help="how many refusals to explain (%(default)s)"
     )
+    demo.add_argument("--force", action="store_true", help="overwrite picture and page of an earlier run")
     demo.set_defaults(run=run_demo)
 
 
 def run_demo(arguments: argparse.Namespace) -> int:
     """Explain one refused loan in words, then many in figures; write a picture and a page."""
     clock = _Clock()
+    picture, page = _fresh_names(arguments.out, arguments.force)
     loans = load_loans()
     names = [f"customer {i + 1}" for i in range(len(loans.X))]
     customers = loans.X.rename(columns=lambda name: name.replace("_", " ")).set_axis(names)
@@ -56,11 +62,11 @@ def run_demo(arguments: argparse.Namespace) -> int:
 
     story = _loan_story(one, risk[0], len(customers))
     ways = [one.sentence("customer 1", rank) for rank in one.frame.index.get_level_values("rank")]
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    picture, page = arguments.out / "mcce-demo.png", arguments.out / "mcce-demo.html"
-    picture.write_bytes(
-        as_png(lambda figure: one.plot(ax=figure.subplots()), 7, 1.7 + 0.45 * max(int(one.measures["L0"].iloc[0]), 1))
+    drawn = as_png(
+        lambda figure: one.plot(ax=figure.subplots()), 7, 1.7 + 0.45 * max(int(one.measures["L0"].iloc[0]), 1)
     )
+    with written_whole(picture) as beside:
+        beside.write_bytes(drawn)
     many.to_html(page, title="Why was the loan refused?", intro=story, examples=one)
     clock.stop("picture and page")
     _print_demo(story, ways, one, many)
@@ -71,6 +77,18 @@ def run_demo(arguments: argparse.Namespace) -> int:
     print(f"\nHOW LONG IT TOOK\n\n{aligned(clock.steps)}\n\nWRITTEN\n\n{aligned(written, left=(0, 1))}\n")
     print("Now with your own files: mcce explain --help")
     return DONE
+
+
+def _fresh_names(folder: Path, force: bool) -> tuple[Path, Path]:
+    """Return names of picture and page that no earlier run has used, in a folder that takes them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for run in itertools.count(1):
+        name = "mcce-demo" if run == 1 else f"mcce-demo-{run}"
+        picture, page = folder / f"{name}.png", folder / f"{name}.html"
+        if force or not (picture.exists() or page.exists()):
+            break
+    check_outputs({"the picture": picture, "the page": page}, {}, force=force)
+    return picture, page
 
 
 def _logistic() -> Any:

@@ -7,30 +7,28 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce.generators.chain import ChainModel
+from mcce.explainer import Explainer
+from mcce.generators.base import DrawRequest, Generator
+from mcce.generators.givens import occurrences
 from mcce.rng import derive_key, hash_rows
 from mcce.table import Floats
 
 BLOCK_CELLS = 4_000_000  # of candidates held at a time
 
 
-def draw_like(chain: ChainModel, matrix: Floats, wanted: npt.NDArray[np.bool_], seed: int) -> Floats:
+def draw_like(generator: Generator, matrix: Floats, wanted: npt.NDArray[np.bool_], seed: int) -> Floats:
     """Draw a row for each encoded row, given its fixed values and its decision (step 1)."""
-    start = chain.encode_fixed(matrix)
-    if chain.conditions_on_decision_:
-        start[:, -1] = wanted
-    keys = hash_rows(start)
-    occurrence = pd.Series(keys).groupby(keys, sort=False).cumcount().to_numpy().astype(np.uint64)
-    return chain.draw(start, keys, occurrence, derive_key(seed, "diagnose"), progress=False)
+    givens = generator.givens_of(matrix, wanted)
+    keys = hash_rows(givens)
+    request = DrawRequest(givens, keys, occurrences(keys), derive_key(seed, "diagnose"))
+    return generator.draw(request, progress=False).rows
 
 
-def candidate_table(explainer: Any, factuals: pd.DataFrame, n_samples: int) -> pd.DataFrame:
+def candidate_table(explainer: Explainer, factuals: pd.DataFrame, n_samples: int) -> pd.DataFrame:
     """Return the candidates of each factual in numbers (step 2).
 
     Parameters
@@ -47,7 +45,7 @@ def candidate_table(explainer: Any, factuals: pd.DataFrame, n_samples: int) -> p
         Indexed as `factuals`: `candidates` (K), `distinct`, `valid` (of all K) and `distinct_valid`, counts; and
         `validity`, the share of the K candidates with the wanted decision.
     """
-    schema = explainer.chain_.schema_
+    schema = explainer.generator_.schema_
     at_once = max(1, BLOCK_CELLS // (n_samples * len(schema)))
     counts = []
     for begin in range(0, len(factuals), at_once):

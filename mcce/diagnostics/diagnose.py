@@ -30,6 +30,7 @@ from mcce.diagnostics.result import Diagnostics
 from mcce.diagnostics.tables import utility_tables
 from mcce.diagnostics.visiting import Order, visit_effect
 from mcce.exceptions import InputError
+from mcce.explainer import Explainer
 from mcce.table import Data, as_frame
 
 MOST_SEEN = 0.5  # share of the rows of X that may be training rows before it is said
@@ -37,7 +38,7 @@ ROWS_FOR_A_COLUMN = 10  # the regression takes products of columns only if there
 
 
 def diagnose(
-    explainer: Any,
+    explainer: Explainer,
     X: Data,
     *,
     training: Data | None,
@@ -58,12 +59,12 @@ def diagnose(
         raise InputError(
             "the index of X holds a label more than once; it names the rows. Use X.reset_index(drop=True)."
         )
-    schema = explainer.chain_.schema_
+    schema = explainer.generator_.schema_
     matrix = schema.encode(X).matrix
     wanted = explainer.decision_.ask(schema.decode_for_model(matrix), "the rows of X").wanted
     chosen = _spread(len(frame), max_rows)
     real = schema.decode(matrix[chosen], frame.index[chosen])
-    drawn = draw_like(explainer.chain_, matrix[chosen], wanted[chosen], explainer.chain_.seed_)
+    drawn = draw_like(explainer.generator_, matrix[chosen], wanted[chosen], explainer.generator_.seed_)
     generated = schema.decode(drawn, frame.index[chosen])
     notes: list[str] = []
     if training is not None:
@@ -93,7 +94,7 @@ def diagnose(
         "n_real": len(real),
         "n_factuals": len(factuals),
         "n_samples": n_samples,
-        "random_state": explainer.chain_.seed_,
+        "random_state": explainer.generator_.seed_,
     }
     return Diagnostics(**parts, visit=visit, real=real, generated=generated, notes=tuple(notes), settings=settings)
 
@@ -106,7 +107,7 @@ def _spread(n: int, most: int) -> npt.NDArray[np.intp]:
 def _compare(
     real: pd.DataFrame,
     generated: pd.DataFrame,
-    explainer: Any,
+    explainer: Explainer,
     random_state: int,
     n_jobs: int | None,
     notes: list[str],
@@ -116,10 +117,10 @@ def _compare(
     if len(real) < FEWEST_ROWS:
         notes.append(f"X has {len(real)} row(s); comparing generated with real rows needs at least {FEWEST_ROWS}.")
         return dict.fromkeys(names)
-    kinds = explainer.chain_.schema_.kinds
+    kinds = explainer.generator_.schema_.kinds
     columns = count_columns(read_pair(real, generated, kinds), 1)
     max_order = int(columns * ROWS_FOR_A_COLUMN <= 2 * len(real))
-    paired = bool(explainer.chain_.fixed_)
+    paired = bool(explainer.generator_.fixed_)
     return {
         "discriminator": discriminator(
             real, generated, paired=paired, kinds=kinds, random_state=random_state, n_jobs=n_jobs
@@ -132,7 +133,7 @@ def _compare(
 
 
 def _explain(
-    explainer: Any,
+    explainer: Explainer,
     factuals: pd.DataFrame,
     training: Data | None,
     n_samples: int,
@@ -152,7 +153,7 @@ def _explain(
         found,
         factuals,
         explainer.model,
-        training=explainer.chain_.schema_ if training is None else training,
+        training=explainer.generator_.schema_ if training is None else training,
         decision=explainer.decision,
         kinds=explainer.kinds,
         n_jobs=n_jobs,

@@ -27,9 +27,9 @@ from mcce.counterfactuals import Counterfactuals
 from mcce.diagnostics.neighbours import find_equal, find_nearest
 from mcce.diagnostics.pairs import encode_widely
 from mcce.exceptions import InputError, listing
-from mcce.generators.chain import check_fixed
 from mcce.selection.measures import measure_table
 from mcce.table import Data, Floats, Kind, Schema, as_frame
+from mcce.table.checks import check_fixed
 
 WORDS = {
     "L0": "features changed",

@@ -22,6 +22,7 @@ from mcce.diagnostics.evaluation import evaluate
 from mcce.diagnostics.pairs import read_pair
 from mcce.diagnostics.propensity import logit_scores
 from mcce.exceptions import InputError
+from mcce.explainer import Explainer
 from mcce.table import Data, as_frame
 
 Order = str | Sequence[Hashable]
@@ -30,7 +31,7 @@ CHANCE = "another seed"
 
 
 def visit_effect(
-    explainer: Any,
+    explainer: Explainer,
     X: Data,
     *,
     training: Data,
@@ -89,7 +90,7 @@ def _name(order: Order) -> str:
     return order if isinstance(order, str) else ", ".join(map(str, order))
 
 
-def _refit(explainer: Any, training: Data, order: Order, state: int) -> Any:
+def _refit(explainer: Explainer, training: Data, order: Order, state: int) -> Explainer:
     """Fit a new explainer that differs in the order and the seed alone."""
     names = [name for name in inspect.signature(type(explainer)).parameters if name != "model"]
     settings = {name: getattr(explainer, name) for name in names}
@@ -100,7 +101,7 @@ def _refit(explainer: Any, training: Data, order: Order, state: int) -> Any:
     return other.fit(training, progress=False)
 
 
-def _quality(explainer: Any, found: Any, X: Data, training: Data) -> dict[str, float]:
+def _quality(explainer: Explainer, found: Any, X: Data, training: Data) -> dict[str, float]:
     measured = evaluate(
         found,
         X,
@@ -115,7 +116,7 @@ def _quality(explainer: Any, found: Any, X: Data, training: Data) -> dict[str, f
     return {"N_CE": measured.n_explained, **{name: float(means[name]) for name in columns}}
 
 
-def _realism(explainer: Any, training: Data, max_rows: int) -> dict[str, float]:
+def _realism(explainer: Explainer, training: Data, max_rows: int) -> dict[str, float]:
     frame, _ = as_frame(training)
     chosen = np.unique(np.linspace(0, len(frame) - 1, min(max_rows, len(frame))).astype(np.intp))
     schema = explainer.chain_.schema_

@@ -5,10 +5,11 @@ A feature that is not named is modelled on all columns before it in the chain; t
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from mcce.exceptions import InputError, did_you_mean
+from mcce.table.checks import refuse_iterator
 
 Predictors = Mapping[Any, Sequence[Hashable]]
 
@@ -32,6 +33,9 @@ def choose_predictors(
         if target not in visited:
             what = "is fixed" if target in fixed else "is not a column of X"
             raise InputError(f"predictors names {target!r}, which {what}; {did_you_mean(target, visited)}")
+        if not isinstance(columns, Iterable):
+            raise InputError(f"predictors[{target!r}] is {columns!r}; give a list of columns.")
+        refuse_iterator(columns, f"predictors[{target!r}]")
         place = names.index(target)
         for name in columns:
             if name not in names:

@@ -23,6 +23,7 @@ import pandas as pd
 
 from mcce.exceptions import InputError, did_you_mean, listing
 from mcce.table import Table
+from mcce.table.checks import refuse_iterator
 
 Floats = npt.NDArray[np.float64]
 VisitSequence = str | Sequence[Hashable]
@@ -46,6 +47,9 @@ def make_visit_sequence(
         raise InputError(
             f"visit_sequence is {visit_sequence!r}; allowed: 'data', 'correlation', or a list of the mutable features."
         )
+    if isinstance(visit_sequence, (set, frozenset)):
+        raise InputError(f"visit_sequence is a {type(visit_sequence).__name__}, which has no order; give a list.")
+    refuse_iterator(visit_sequence, "visit_sequence")
     order = list(visit_sequence)
     for name in order:
         if name in fixed:

@@ -21,6 +21,7 @@ import pandas as pd
 
 from mcce.exceptions import InputError, did_you_mean, listing, spell
 from mcce.table import Column, Feature, Floats, Schema
+from mcce.table.checks import refuse_iterator
 from mcce.table.dtypes import is_dated, is_logical
 
 DECISION = "decision"  # the column that says whether a row has the wanted decision
@@ -87,7 +88,10 @@ def gower_roles(features: Sequence[Feature]) -> npt.NDArray[np.int8]:
 
 def check_fixed(fixed_features: str | Iterable[Hashable] | None, names: Sequence[Hashable]) -> list[Hashable]:
     """Return the fixed features as a list of known, different names."""
-    fixed: list[Hashable] = [fixed_features] if isinstance(fixed_features, str) else list(fixed_features or ())
+    if fixed_features is None or isinstance(fixed_features, str):
+        fixed_features = () if fixed_features is None else (fixed_features,)
+    refuse_iterator(fixed_features, "fixed_features")
+    fixed = list(fixed_features)
     for name in fixed:
         if name not in names:
             raise InputError(f"fixed feature {name!r} is not a column of x_train; {did_you_mean(name, names)}")

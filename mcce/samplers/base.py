@@ -66,6 +66,9 @@ class ConditionalSampler(ABC):
         because small problems wait longer for several than they gain.
     leaves_one_out : bool
         Whether `log_density` can leave a training row out; without it, `training_rows` is refused.
+    draws_observed : bool
+        Whether every number drawn is a value of the training target. The chain puts other numbers on the column's
+        grid: whole numbers for an integer dtype or dates, as many decimals as the training values have.
     hands_on : bool
         Whether the sampler leaves something for the next one of a chain: it then implements `sample_on`.
     ignores_given : bool
@@ -123,6 +126,7 @@ class ConditionalSampler(ABC):
     thread_safe: ClassVar[bool] = False
     uses_blas: ClassVar[bool] = False
     leaves_one_out: ClassVar[bool] = False
+    draws_observed: ClassVar[bool] = False
     hands_on: ClassVar[bool] = False
     ignores_given: ClassVar[bool] = False
 

@@ -4,25 +4,32 @@ A classifier (categorical and ordered targets):
 1. Fit it on the given columns; unordered categories enter as 0/1 columns, one a level, ordered ones by their codes.
 2. Draw a level with its predicted probabilities.
 
-A regressor (numeric targets), by `method`:
-"residuals"  draw prediction + a training residual, uniformly: the errors are taken to have the same distribution for
-             all rows.
-"pmm"        predictive mean matching: draw one of the `n_donors` training values with the nearest predictions; values
-             tied with the last of these share its place. A restricted draw takes the nearest among the allowed ones.
-"quantiles"  fit the estimator once for each of `n_quantiles` levels (its parameter `quantile` or `alpha`), sort the
-             predictions, and invert the distribution function that runs straight between them and out to the
-             observed minimum and maximum.
+A regressor (numeric targets):
+1. Predict every training row by a fit that has not seen it: cross-fitting in five folds (`mcce.samplers.crossfit`). How
+   far an estimator's predictions are from the rows it was fitted on says little of how far they are from others: a
+   tree that has grown to the end hits them all. The given columns are written as for a classifier.
+2. Draw, by `method`:
+   "residuals"  prediction + residual: the prediction of a fit on all rows, and a training value minus its
+                prediction of step 1, uniformly. The errors are taken to have the same distribution for all rows; their
+                variance is that of the noise plus that of the predictions.
+   "pmm"        predictive mean matching: one of the `n_donors` training values with the nearest predictions of step 1.
+                The row's own prediction to be compared is made by the fit of the donor's fold: one that
+                both have not been part of (`mcce.samplers.matching`). Follows a spread that changes with the givens.
+   "quantiles"  a fit on all rows for each of `n_quantiles` levels (its parameter `quantile` or `alpha`). Straight
+                between the predictions; beyond the outer ones by as much as training values lie beyond theirs
+                of step 1 (`mcce.samplers.quantiles`).
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from mcce.exceptions import InputError, SamplerError
-from mcce.rng import RowStreams
+from mcce.rng import RowStreams, resolve_seed
 from mcce.samplers.base import (
     BaseMeasure,
     Bools,
@@ -33,13 +40,15 @@ from mcce.samplers.base import (
     Within,
     check_count,
 )
+from mcce.samplers.crossfit import at_quantile, cross_fit, predict, seeded_clone
+from mcce.samplers.matching import Donors
+from mcce.samplers.quantiles import ROUNDING, PredictedQuantiles, Tails
 from mcce.samplers.support import IMPOSSIBLE, supported_by
-from mcce.table import Column, Table
+from mcce.table import Column, Feature, Table
 
 Self = TypeVar("Self", bound="EstimatorSampler")
 
 METHODS = ("residuals", "pmm", "quantiles")
-_ROUNDING = 1e-9  # relative: what predictions and sums may differ by and count as equal
 
 
 class EstimatorSampler(ConditionalSampler):
@@ -48,13 +57,21 @@ class EstimatorSampler(ConditionalSampler):
     Parameters
     ----------
     estimator : scikit-learn classifier or regressor
-        Cloned before fitting.
+        Cloned before fitting. A `random_state` of None in it, or in a step of a pipeline, becomes a seed derived from
+        this sampler's, so that the same data give the same fit; one that is set stays.
     method : "residuals", "pmm" or "quantiles"
         How a regressor becomes a distribution; ignored for a classifier.
     n_donors : int
         Donors that "pmm" chooses from.
     n_quantiles : int
         Levels that "quantiles" fits.
+    random_state : int or None
+        Seed of the folds and of estimators without one; None for a fresh one. The chain's own seed is that of the
+        draws, and does not reach a fit.
+
+    Notes
+    -----
+    A regressor is fitted 6 times ("residuals"), 5 times ("pmm") or `n_quantiles` + 10 times ("quantiles").
 
     Examples
     --------
@@ -71,88 +88,92 @@ class EstimatorSampler(ConditionalSampler):
     (3, 5)
     """
 
-    def __init__(self, estimator: Any, *, method: str = "residuals", n_donors: int = 5, n_quantiles: int = 19) -> None:
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        method: str = "residuals",
+        n_donors: int = 5,
+        n_quantiles: int = 19,
+        random_state: int | None = 0,
+    ) -> None:
         self.estimator = estimator
         self.method = method
         self.n_donors = n_donors
         self.n_quantiles = n_quantiles
+        self.random_state = random_state
 
     def fit(self: Self, given: Table, target: Column) -> Self:
-        """Fit the estimator (step 1)."""
-        from sklearn.base import clone, is_classifier, is_regressor
-
+        """Fit the estimator (step 1), a regressor without each fold and on all rows, as `method` needs it."""
         self._check_parameters()
         self.check_target(target.feature)
-        design = _design(given)
+        self._check_estimator(target.feature)
+        seed = resolve_seed(self.random_state)
+        design, values = _design(given), target.values
         self.is_classifier_ = not target.feature.is_numeric
-        if self.is_classifier_ != is_classifier(self.estimator) or self.is_classifier_ == is_regressor(self.estimator):
-            needed = "classifier" if self.is_classifier_ else "regressor"
-            raise SamplerError(
-                f"{self!r} cannot model {target.feature.name!r}: it is {target.feature.kind}, which needs a {needed}."
-            )
-        if self.is_classifier_ and not hasattr(self.estimator, "predict_proba"):
-            raise SamplerError(f"{self!r} cannot model {target.feature.name!r}: the classifier has no predict_proba.")
-        values = target.values
         self.n_levels_ = target.feature.n_levels
-        self.donors_ = np.sort(values)
         self.estimators_: list[Any] = []
-        self.quantiles_ = (np.arange(self.n_quantiles) + 1.0) / (self.n_quantiles + 1)
         if self.is_classifier_:
             codes = values.astype(np.int64)
+            self.first_level_ = int(codes[0])
             if np.unique(codes).size > 1:  # a single level needs no classifier, and many refuse it
-                self.estimators_ = [clone(self.estimator).fit(design, codes)]
+                self.estimators_ = [seeded_clone(self.estimator, seed).fit(design, codes)]
+            return self
+        if self.method == "pmm":
+            crossed = cross_fit(self.estimator, design, values, seed)
+            self.estimators_ = list(crossed.fits)
+            self.donors_ = Donors.arrange(crossed.predictions, values, crossed.fold, self.n_donors)
         elif self.method == "quantiles":
-            self.estimators_ = [_at_quantile(self.estimator, q).fit(design, values) for q in self.quantiles_]
+            self.quantiles_ = (np.arange(self.n_quantiles) + 1.0) / (self.n_quantiles + 1)
+            levels = [at_quantile(self.estimator, level) for level in self.quantiles_]
+            self.estimators_ = [seeded_clone(estimator, seed).fit(design, values) for estimator in levels]
+            outer = [cross_fit(estimator, design, values, seed).predictions for estimator in (levels[0], levels[-1])]
+            self.tails_ = Tails.read(np.column_stack(outer), values, float(self.quantiles_[0]))
         else:
-            self.estimators_ = [clone(self.estimator).fit(design, values)]
-            fitted = _predict(self.estimators_[0], design)
-            order = np.argsort(fitted, kind="stable")
-            self.fitted_, self.fitted_donors_ = fitted[order], values[order]
-            self.residuals_ = np.sort(values - fitted)
+            self.estimators_ = [seeded_clone(self.estimator, seed).fit(design, values)]
+            self.residuals_ = np.sort(values - cross_fit(self.estimator, design, values, seed).predictions)
         return self
 
-    def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
-        """Draw one allowed value for each row, exactly; no draw is missing."""
-        drawn = self.sample(given, rng, within)
-        return RestrictedDraw(drawn, np.isnan(drawn))
-
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
-        """Draw one value for each row (step 2, or by `method`); restricted draws are exact."""
+        """Draw one value for each row (step 2); restricted draws are exact."""
         self.check_fitted("estimators_")
         if self.is_classifier_:
             return self._draw_level(self._probabilities(given), rng, within)
+        low, high = (within or Within()).bounds(given.n_rows)
         if self.method == "quantiles":
-            return self._draw_quantile(given, rng, within)
-        predicted = _predict(self.estimators_[0], _design(given))
-        low, high = (within or Within()).bounds(predicted.size)
+            return self._predicted_quantiles(given).draw(rng.uniform(), low, high)
         if self.method == "pmm":
-            return self._draw_near(predicted, low, high, rng)
-        # prediction + residual may round across a bound that was itself a draw
-        slack = _ROUNDING * (np.abs(predicted) + np.abs(self.residuals_[[0, -1]]).max())
+            return self.donors_.draw(self._predict(given), rng, *(() if within is None else (low, high)))
+        predicted = self._predict(given)[:, 0]
+        slack = self._slack(predicted)
         first = np.searchsorted(self.residuals_, low - predicted - slack)
         after = np.searchsorted(self.residuals_, high - predicted + slack, side="right")
         place = np.minimum(first + rng.integer(np.maximum(after - first, 1)), self.residuals_.size - 1)
         drawn = np.clip(predicted + self.residuals_[place], low, high)
         return np.where((after > first) & (low <= high), drawn, np.nan)
 
+    def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
+        """Draw one allowed value for each row, exactly; no draw is missing."""
+        drawn = self.sample(given, rng, within)
+        return RestrictedDraw(drawn, np.isnan(drawn))
+
     def supports(self, given: Table, values: Floats) -> Bools:
         """Return whether the method could draw the level or number, or one as close as training values are.
 
-        That is near one of the row's donors ("pmm"), in the observed range ("quantiles"), or near a residual around the
-        prediction.
+        That is near one of the row's donors ("pmm"), near a residual around the prediction ("residuals"), or between
+        the outer predictions and near an exceedance beyond them ("quantiles").
         """
         self.check_fitted("estimators_")
         if self.is_classifier_:
             known = np.where(np.isnan(values), 0, values).astype(np.intp)
             positive = self._probabilities(given)[np.arange(values.size), known] > IMPOSSIBLE
             return np.asarray(positive & ~np.isnan(values))
-        if self.method == "pmm":
-            return self._is_near(_predict(self.estimators_[0], _design(given)), values)
         if self.method == "quantiles":
-            return np.asarray((values >= self.donors_[0]) & (values <= self.donors_[-1]))
-        predicted = _predict(self.estimators_[0], _design(given))
-        slack = _ROUNDING * (np.abs(predicted) + np.abs(self.residuals_[[0, -1]]).max())
-        return supported_by(self.residuals_, values - predicted, is_number=True, slack=slack)
+            return self._predicted_quantiles(given).supports(values)
+        if self.method == "pmm":
+            return self.donors_.supports(self._predict(given), values, partial(supported_by, is_number=True))
+        predicted = self._predict(given)[:, 0]
+        return supported_by(self.residuals_, values - predicted, is_number=True, slack=self._slack(predicted))
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
         """Return the log probability of each level; a regressor has no density here."""
@@ -179,7 +200,7 @@ class EstimatorSampler(ConditionalSampler):
         """Probabilities of all levels, those the classifier has not seen included."""
         probabilities = np.zeros((given.n_rows, self.n_levels_))
         if not self.estimators_:
-            probabilities[:, int(self.donors_[0])] = 1.0
+            probabilities[:, self.first_level_] = 1.0
             return probabilities
         estimator = self.estimators_[0]
         if given.n_rows:
@@ -196,63 +217,27 @@ class EstimatorSampler(ConditionalSampler):
         drawn = rng.categorical(np.where(possible[:, None], weights, 1.0)).astype(np.float64)
         return np.where(possible, drawn, np.nan)
 
-    def _draw_near(self, predicted: Floats, low: Floats, high: Floats, rng: RowStreams) -> Floats:
-        """Choose among the `n_donors` allowed training values with the nearest predictions."""
-        nearer, tied = rng.uniform(), rng.uniform()
-        drawn = np.full(predicted.size, np.nan)
-        free = np.isneginf(low) & np.isposinf(high)
-        for i in range(predicted.size):
-            fitted, donors = self.fitted_, self.fitted_donors_
-            if not free[i]:
-                allowed = (donors >= low[i]) & (donors <= high[i])
-                fitted, donors = fitted[allowed], donors[allowed]
-            if donors.size:
-                sure, rest = self._nearest(fitted, predicted[i])
-                which = int(nearer[i] * min(self.n_donors, donors.size))
-                drawn[i] = donors[sure[which] if which < sure.size else rest[int(tied[i] * rest.size)]]
-        return drawn
+    def _slack(self, predicted: Floats) -> Floats:
+        # prediction + residual may round across a bound that was itself a draw
+        return np.asarray(ROUNDING * (np.abs(predicted) + np.abs(self.residuals_[[0, -1]]).max()))
 
-    def _is_near(self, predicted: Floats, values: Floats) -> Bools:
-        """Return whether each value is one of the row's donors, or as close to them as they are to each other."""
-        found = np.zeros(values.size, dtype=bool)
-        for i in range(values.size):
-            places = np.concatenate(self._nearest(self.fitted_, predicted[i]))
-            found[i] = supported_by(self.fitted_donors_[places], values[i : i + 1], is_number=True)[0]
-        return found
-
-    def _nearest(self, fitted: Floats, predicted: float) -> tuple[Ints, Ints]:
-        """Return the places of the donors that are nearer than the last one, and of those tied with the last one."""
-        k = min(self.n_donors, fitted.size)
-        place = int(np.searchsorted(fitted, predicted))
-        window = np.abs(fitted[max(place - k, 0) : place + k] - predicted)
-        last = np.partition(window, k - 1)[k - 1]
-        tie = _ROUNDING * np.abs(self.fitted_[[0, -1]]).max()
-        first, after = np.searchsorted(fitted, [predicted - last - tie, predicted + last + tie])
-        places = np.arange(first, after)
-        sure = np.abs(fitted[first:after] - predicted) < last - tie
-        return places[sure], places[~sure]
-
-    def _draw_quantile(self, given: Table, rng: RowStreams, within: Within | None) -> Floats:
+    def _predict(self, given: Table) -> Floats:
+        """Return the predictions of each row, one column an estimator."""
         design = _design(given)
-        inner = np.sort(np.column_stack([_predict(e, design) for e in self.estimators_]), axis=1)
-        ends = self.donors_[[0, -1]]
-        inner = np.clip(inner, ends[0], ends[1])
-        knots = np.column_stack([np.full(given.n_rows, ends[0]), inner, np.full(given.n_rows, ends[1])])
-        levels = np.concatenate([[0.0], self.quantiles_, [1.0]])
-        uniform = rng.uniform()
-        drawn = np.empty(given.n_rows)
-        lows, highs = (within or Within()).bounds(given.n_rows)
-        for i in range(given.n_rows):
-            bounds = (0.0, 1.0)
-            low, high = lows[i], highs[i]
-            if within is not None:
-                bounds = _levels_between(knots[i], levels, low, high)
-                if bounds[1] <= bounds[0]:
-                    drawn[i] = np.nan
-                    continue
-            value = np.interp(bounds[0] + uniform[i] * (bounds[1] - bounds[0]), levels, knots[i])
-            drawn[i] = min(max(value, low), high)  # inverting there and back rounds
-        return drawn
+        return np.column_stack([predict(estimator, design) for estimator in self.estimators_])
+
+    def _predicted_quantiles(self, given: Table) -> PredictedQuantiles:
+        return PredictedQuantiles.arrange(self._predict(given), self.quantiles_, self.tails_)
+
+    def _check_estimator(self, feature: Feature) -> None:
+        """Refuse an estimator of the wrong type for the target."""
+        from sklearn.base import is_classifier, is_regressor
+
+        needed = "regressor" if feature.is_numeric else "classifier"
+        if not (is_regressor if feature.is_numeric else is_classifier)(self.estimator):
+            raise SamplerError(f"{self!r} cannot model {feature.name!r}: it is {feature.kind}, which needs a {needed}.")
+        if not feature.is_numeric and not hasattr(self.estimator, "predict_proba"):
+            raise SamplerError(f"{self!r} cannot model {feature.name!r}: the classifier has no predict_proba.")
 
     def _check_parameters(self) -> None:
         if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
@@ -263,16 +248,7 @@ class EstimatorSampler(ConditionalSampler):
             raise InputError(f"method of EstimatorSampler is {self.method!r}; allowed: {', '.join(METHODS)}.")
         check_count(self.n_donors, "n_donors", self, 1)
         check_count(self.n_quantiles, "n_quantiles", self, 1)
-
-
-def _levels_between(knots: Floats, levels: Floats, low: float, high: float) -> tuple[float, float]:
-    """Return the probability levels at which the straight-line quantile function enters and leaves [low, high]."""
-    if high < knots[0] or low > knots[-1] or high < low:
-        return 0.0, 0.0
-    # where several knots are equal, all of their mass lies inside the closed interval: enter before, leave after it
-    first = -float(np.interp(-low, -knots[::-1], -levels[::-1])) if low > knots[0] else 0.0
-    last = float(np.interp(high, knots, levels)) if high < knots[-1] else 1.0
-    return first, last
+        resolve_seed(self.random_state)
 
 
 def _design(given: Table) -> Floats:
@@ -285,25 +261,3 @@ def _design(given: Table) -> Floats:
         else:
             columns.append(column)
     return np.column_stack(columns) if columns else np.zeros((given.n_rows, 1))
-
-
-def _predict(estimator: Any, design: Floats) -> Floats:
-    """Return the predictions as a vector; scikit-learn refuses to predict no rows at all."""
-    if not len(design):
-        return np.empty(0)
-    return np.asarray(estimator.predict(design), dtype=np.float64).ravel()
-
-
-def _at_quantile(estimator: Any, level: float) -> Any:
-    """Return an unfitted copy of a quantile regressor for one level."""
-    from sklearn.base import clone
-
-    copy = clone(estimator)
-    names = copy.get_params()
-    for name in ("quantile", "alpha"):
-        if name in names and (name == "quantile" or names.get("loss") == "quantile"):
-            return copy.set_params(**{name: float(level)})
-    raise SamplerError(
-        f"{estimator!r} has no quantile to set; method 'quantiles' needs a regressor with a parameter `quantile` "
-        "(QuantileRegressor, HistGradientBoostingRegressor(loss='quantile')) or `alpha` with loss='quantile'."
-    )

@@ -1,4 +1,4 @@
-"""Numbers around donors: kernel smoothing, decimals, and normal draws inside an interval.
+"""Numbers around donors: kernel smoothing, and normal draws inside an interval.
 
 Smoothing hides donors (synthpop's `syn.smooth`, method "density"):
 
@@ -23,13 +23,13 @@ import scipy  # its modules are loaded at their first use, which spares those wh
 from mcce.exceptions import InputError
 from mcce.rng import RowStreams
 from mcce.samplers.base import Bools, Floats
+from mcce.samplers.point_mass import DRAWN_AS_IT_IS, silverman
 from mcce.samplers.support import REACH, distance_to
 from mcce.state import stateful
+from mcce.table.grid import MOST_DECIMALS, decimals_of
 
 Smoothing = Literal["density"] | None
 
-POINT_MASS = 0.05
-_MOST_DECIMALS = 12
 _BINS = 1000
 _WIDENINGS = 10
 _LEAST_UNIFORM = 2.0**-54
@@ -50,11 +50,11 @@ class Smoother:
     def read(cls, observed: Floats) -> Smoother:
         """Choose bandwidth, range, decimals and point masses by the observed values (step 1)."""
         values, counts = np.unique(observed, return_counts=True)
-        atoms = values[counts > POINT_MASS * observed.size]
+        atoms = values[counts > DRAWN_AS_IT_IS * observed.size]
         spread = observed[~np.isin(observed, atoms)]
         width = bandwidth(spread) if spread.size > 1 else 0.0
         places = decimals_of(observed)
-        return cls(width, float(values[0]), float(values[-1]), _MOST_DECIMALS if places is None else places, atoms)
+        return cls(width, float(values[0]), float(values[-1]), MOST_DECIMALS if places is None else places, atoms)
 
     def smooth(self, donors: Floats, rng: RowStreams) -> Floats:
         """Return a draw around each donor (steps 2 and 3); a missing donor stays missing."""
@@ -101,7 +101,7 @@ def bandwidth(values: Floats) -> float:
         kernel = np.exp(-u / 2.0) * (u**3 - 15.0 * u**2 + 45.0 * u - 15.0)
         return float((15.0 * n - 2.0 * pairs @ kernel) / (n * (n - 1) * b**7 * np.sqrt(2.0 * np.pi)))
 
-    rule_of_thumb: float = 0.9 * scale * float(n) ** -0.2
+    rule_of_thumb = silverman(scale, 0.0, n)
     curvature, slope = s(1.24 * scale * n ** (-1 / 7)), t(1.23 * scale * n ** (-1 / 9))
     if not (curvature > 0.0 and slope > 0.0):
         return rule_of_thumb
@@ -128,14 +128,6 @@ def _binned_gaps(values: Floats) -> tuple[Floats, Floats]:
     pairs = np.correlate(counts, counts, "full")[counts.size - 1 :]
     pairs[0] = (counts * (counts - 1.0)).sum() / 2.0
     return np.arange(pairs.size) * width, pairs
-
-
-def decimals_of(values: Floats) -> int | None:
-    """Return the fewest decimals that write all values exactly; None if that takes more than 12."""
-    for places in range(_MOST_DECIMALS + 1):
-        if (np.round(values, places) == values).all():
-            return places
-    return None
 
 
 def truncated_normal(mean: Floats, sd: float, low: Floats, high: Floats, uniform: Floats) -> Floats:

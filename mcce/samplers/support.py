@@ -63,11 +63,16 @@ def supported_in_segments(
     after: npt.NDArray[np.integer],
     values: Floats,
 ) -> Bools:
-    """Return ``supported(pool[first:after], values)``, where each value has its own part of the pool."""
+    """Return ``supported(pool[first:after], values)``, where each value has its own part of the pool.
+
+    A part may be in pieces: `first` and `after` then have a column for each.
+    """
     found = np.zeros(values.size, dtype=bool)
+    n_pieces = first.size // max(values.size, 1)
     parts, part_of_row = np.unique(np.column_stack([first, after]), axis=0, return_inverse=True)
     rows_by_part = np.argsort(part_of_row.ravel(), kind="stable")
     ends = np.cumsum(np.bincount(part_of_row.ravel(), minlength=len(parts)))
-    for (begin, end), rows in zip(parts, np.split(rows_by_part, ends[:-1])):
-        found[rows] = supported(pool[begin:end], values[rows])
+    for part, rows in zip(parts, np.split(rows_by_part, ends[:-1])):
+        pieces = [pool[begin:end] for begin, end in zip(part[:n_pieces], part[n_pieces:])]
+        found[rows] = supported(np.concatenate(pieces), values[rows])
     return found

@@ -51,8 +51,8 @@ class Within:
             allowed &= self.levels[np.arange(values.size), codes]
         return allowed if self.missing is None else allowed | (is_missing & self.missing)
 
-    def take(self, rows: npt.NDArray[Any]) -> Within:
-        """Return the restriction of some rows."""
+    def take(self, rows: Any) -> Within:
+        """Return the restriction of some rows: an index array, a boolean mask or a slice."""
         parts = (self.low, self.high, self.levels, self.missing)
         return Within(*(None if part is None else part[rows] for part in parts))
 

@@ -3,6 +3,7 @@
 1. `read_feature` reads a training column: its kind, levels, range, and for dates the unit they are counted in.
 2. `Feature.encode` writes values as numbers, or refuses what the training column's dtype could not hold.
 3. `Feature.decode` writes numbers back as values of exactly that dtype.
+4. `Feature.grid` says which numbers these are; `mcce.table.grid` puts others on it.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from mcce.table.dtypes import (
     origin_and_unit,
     to_ticks,
 )
+from mcce.table.grid import Grid, decimals_of
 
 Kind = Literal["numeric", "categorical", "ordered"]
 KINDS: tuple[Kind, ...] = ("numeric", "categorical", "ordered")
@@ -54,6 +56,7 @@ class Feature:
     levels : pandas Index of the levels in code order; None for a numeric column.
     low, high : smallest and largest encoded value in the training data (NaN if all are missing).
     origin, unit : a date is encoded as (ticks - origin) / unit.
+    decimals : decimals of the training values; None if they have more than 12, or are no numbers.
     has_missing : whether the training column holds missing values.
     missing : how a missing value is written in an object column.
     """
@@ -68,6 +71,7 @@ class Feature:
     unit: int = 1
     has_missing: bool = False
     missing: object = None
+    decimals: int | None = None
 
     @property
     def is_numeric(self) -> bool:
@@ -83,6 +87,11 @@ class Feature:
     def span(self) -> float:
         """Width of the training range in encoded units; 0 for a constant or all-missing column."""
         return self.high - self.low if self.high > self.low else 0.0
+
+    @property
+    def grid(self) -> Grid:
+        """Where the numbers of the column may lie."""
+        return Grid.of_dtype(self.dtype, self.decimals, self.origin, self.unit)
 
     def encode(self, column: pd.Series[Any], where: str) -> Floats:
         """Write the values of `column` as float64; `where` names the table in error messages."""
@@ -228,6 +237,7 @@ def read_feature(column: pd.Series[Any], override: Kind | None, where: str) -> F
             origin=origin,
             unit=unit,
             has_missing=bool(missing.any()),
+            decimals=decimals_of(seen, None if is_dated(dtype) else numpy_dtype(dtype)) if seen.size else None,
         )
     if kind == "ordered" and override and not (is_number(dtype) or is_ordered(dtype)):
         raise InputError(

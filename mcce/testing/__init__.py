@@ -25,6 +25,7 @@ from mcce.testing.contract import (
 from mcce.testing.draws import (
     check_conditional,
     check_global_state,
+    check_grid,
     check_inputs_unchanged,
     check_marginal,
     check_missing,
@@ -66,6 +67,7 @@ CHECKS: tuple[Check, ...] = (
     check_missing,
     check_marginal,
     check_conditional,
+    check_grid,
     check_within,
     check_sample_within,
     check_supports,

@@ -5,9 +5,11 @@ from __future__ import annotations
 import random
 
 import numpy as np
+import pandas as pd
 
 from mcce.rng import RowStreams
 from mcce.samplers import ConditionalSampler
+from mcce.samplers.settle import settle
 from mcce.testing.requirements import check, equal, require, require_agreement, require_array, require_valid
 from mcce.testing.tables import draw, fit, kinds_of, make_problem, trained
 
@@ -172,3 +174,37 @@ def check_conditional(sampler: ConditionalSampler, seed: int) -> None:
                 "training values",
                 " A sampler that ignores the givens on purpose says so: ignores_given = True.",
             )
+
+
+@check
+def check_grid(sampler: ConditionalSampler, seed: int) -> None:
+    """Require that draws, put on the grid of a column of integers or of tenths as a chain does, are still right.
+
+    They have the training distribution, and where only training values are declared to be drawn (`draws_observed`)
+    there are no others.
+    """
+    if "numeric" not in sampler.handles:
+        return
+    for name, what in (("whole", "whole numbers"), ("tenths", "tenths")):
+        where = f"numeric target of {what}"
+        problem = make_problem("numeric", seed, givens=("sex",), **{name: True})
+        fitted = fit(sampler, problem)
+        given = problem.given.take(problem.copies())
+        n, observed, feature = given.n_rows, problem.target.values, problem.target.feature
+        raw = draw(fitted, given, seed)
+        if sampler.draws_observed:
+            new = ~np.isin(raw, observed)
+            require(
+                not new.any(),
+                f"{where}: {new.sum()} of {n} draws are no training values, which draws_observed declares.",
+            )
+        settled = settle(raw, sampler, feature, n)
+        seen = feature.encode(pd.Series(feature.decode(settled)), "the draws")
+        require(equal(seen, settled), f"{where}: draws change when they are written as {feature.dtype}.")
+        require_agreement(
+            "numeric",
+            settled,
+            observed,
+            f"{where}: draws, rounded to the nearest, are not distributed as the training values",
+            " Leave the rounding to the chain.",
+        )

@@ -20,6 +20,7 @@ from mcce.exceptions import SamplerError, listing
 from mcce.rng import RowStreams
 from mcce.samplers import ConditionalSampler, Within
 from mcce.samplers.base import BASE_MEASURES
+from mcce.samplers.settle import settle
 from mcce.table import Column
 from mcce.testing.requirements import ConformanceError, Floats, check, equal, require, require_agreement, require_array
 from mcce.testing.tables import DRAWS_PER_ROW, Problem, draw, fit, make_problem, trained
@@ -62,6 +63,26 @@ def check_within(sampler: ConditionalSampler, seed: int) -> None:
                 free[everywhere.allows(free)],
                 f"{where}: draws do not follow the conditional restricted to it",
             )
+    if "numeric" in sampler.handles:
+        _check_bounds_between_points(sampler, seed)
+
+
+def _check_bounds_between_points(sampler: ConditionalSampler, seed: int) -> None:
+    """Require that draws of whole numbers stay inside bounds that are none, as drawn and as the chain rounds them."""
+    problem = make_problem("numeric", seed, givens=("sex",), whole=True)
+    n = problem.given.n_rows * DRAWS_PER_ROW
+    one_row = problem.given.take(np.zeros(n, dtype=np.intp))
+    fitted = fit(sampler, problem)
+    low, high = np.rint(np.quantile(draw(fitted, one_row, seed), [0.3, 0.8])) + 0.3
+    within = Within(low=np.full(n, low), high=np.full(n, high))
+    drawn = draw(fitted, one_row, seed, within)
+    settled = settle(drawn, sampler, problem.target.feature, n, within)
+    for values, when in ((drawn, ""), (settled, " once they are rounded")):
+        outside = ~within.allows(values) & ~np.isnan(values)
+        require(
+            not outside.any(),
+            f"whole numbers, within {low:g} and {high:g}: {outside.sum()} of {n} draws lie outside{when}.",
+        )
 
 
 def _restrictions(problem: Problem, free: Floats, possible: npt.NDArray[np.bool_]) -> list[tuple[str, Within]]:
@@ -88,7 +109,8 @@ def check_sample_within(sampler: ConditionalSampler, seed: int) -> None:
         one_row = problem.given.take(np.zeros(n, dtype=np.intp))
         free = draw(fitted, one_row, seed)
         possible = np.arange(n) % 4 > 0
-        known = np.resize(free[~np.isnan(free)], n)
+        is_missing = np.isnan(free)
+        known = np.resize(free[~is_missing], n)
         name, within = _restrictions(problem, known, possible)[0]
         for missing in (None, np.arange(n) % 8 > 3):
             allowed = replace(within, missing=missing)
@@ -101,10 +123,10 @@ def check_sample_within(sampler: ConditionalSampler, seed: int) -> None:
             require(outside == 0, f"{where}: {outside} of {n} draws lie outside, and their rows are not dead.")
             n_nan = (~np.isnan(found.values[found.dead])).sum()
             require(n_nan == 0, f"{where}: {n_nan} dead rows have a value; it must be NaN.")
-            may_live = possible if missing is None or not problem.has_gaps else possible | missing
+            may_live = possible if missing is None or not is_missing.any() else possible | missing
             wrong = (found.dead == may_live).sum()
             require(wrong == 0, f"{where}: {wrong} of {n} rows are dead or alive against what can be drawn.")
-            if missing is not None and problem.has_gaps:
+            if missing is not None and is_missing.any():
                 _require_missing_share(found.values[possible & missing], free, within.take(possible), where)
 
 
@@ -192,7 +214,9 @@ def check_training_rows(sampler: ConditionalSampler, seed: int) -> None:
         rows = np.arange(n, dtype=np.int64)
         left_out = fitted.log_density(problem.given, problem.target.values, training_rows=rows)
         require_array(left_out, np.float64, n, f"{kind} target: log_density(training_rows=...)")
-        gain = np.median(left_out - fitted.log_density(problem.given, problem.target.values))
+        density = fitted.log_density(problem.given, problem.target.values)
+        known = np.isfinite(density)
+        gain = np.median(left_out[known] - density[known])
         require(gain < 0.0, f"{kind} target: training rows are as likely if they are left out; leave them out.")
 
 

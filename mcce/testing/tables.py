@@ -63,8 +63,13 @@ def _make_table(
     missing_givens: bool = False,
     missing_target: bool = False,
     unobserved: bool = False,
+    whole: bool = False,
+    tenths: bool = False,
 ) -> Table:
-    """Return givens and target; the target depends on nothing or, `by_sex`, on the two-level given alone."""
+    """Return givens and target; the target depends on nothing or, `by_sex`, on the two-level given alone.
+
+    A numeric target has float64's decimals, or it is `whole` (few integers) or counted in `tenths`.
+    """
     rng = np.random.default_rng(seed)
     n = TRAINING_ROWS
     sex = rng.integers(0, 2, n)
@@ -81,7 +86,10 @@ def _make_table(
         frame["job"] = frame["job"].mask(rng.random(n) < 0.2)
     target: pd.Series[Any]
     if kind == "numeric":
-        target = pd.Series(rng.normal(50.0, 20.0, n) + 80.0 * sex * by_sex)
+        values = rng.normal(50.0, 20.0, n) + 80.0 * sex * by_sex
+        target = pd.Series(
+            np.rint(values / 12.0).astype(np.int64) if whole else np.round(values, 1) if tenths else values
+        )
     else:
         codes = np.digitize(rng.logistic(size=n) + 3.0 * sex * by_sex, _CUTS)
         levels = ["a", "b", "c", "d"] if kind == "ordered" else ["d", "b", "a", "c"]

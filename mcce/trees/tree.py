@@ -1,9 +1,9 @@
 # mypy: disable-error-code="no-untyped-def"
-"""A fitted tree: route rows to leaves, and draw donors from them.
+"""A fitted tree: its nodes, their training rows, and the way of a row to its leaf.
 
-1. `route` walks every row from the root: left if x < threshold, or if its level is marked so; missing values go where
-   the node says. Rows are walked level by level in chunks, so that many loads are under way at once.
-2. `draw` picks one training row of the leaf, uniformly, by the row's own random number.
+`route` walks every row from the root: left if x < threshold, or if its level is marked so; missing values go where the
+node says. Rows are walked level by level in chunks, so that many loads are under way at once. What is drawn from a leaf
+is the business of `mcce.samplers.donors`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit, uint64
 
-from mcce.rng import RowStreams, multiply_high, philox
 from mcce.state import from_state, stateful, to_state
 from mcce.trees.kernels import LEAF
 
@@ -75,53 +74,6 @@ def route_any(matrix, feature, threshold, left, missing_left, mask_at, masks, le
         leaf[i] = node
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def pick_donor(key, draws, rows, leaf, start, size, donor_values, out):
-    """Draw one donor of each row's leaf."""
-    for i in range(leaf.size):
-        node = leaf[i]
-        word = philox(key, draws[i], rows[i])[0]
-        out[i] = donor_values[start[node] + multiply_high(word, uint64(size[node]))]
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def pick_allowed_donor(key, draws, rows, leaf, start, size, donor_values, low, high, levels, out):
-    """Draw one donor of each row's leaf among those in [low, high] and, if given, of an allowed level; else NaN."""
-    for i in range(leaf.size):
-        first = start[leaf[i]]
-        allowed = 0
-        chosen = uint64(0)
-        out[i] = np.nan
-        for step in range(2):  # count the allowed donors, then walk to the chosen one
-            seen = uint64(0)
-            for d in range(first, first + size[leaf[i]]):
-                value = donor_values[d]
-                if not (value >= low[i] and value <= high[i]):
-                    continue
-                if levels.shape[1] and not levels[i, np.int64(value)]:
-                    continue
-                if step and seen == chosen:
-                    out[i] = value
-                    break
-                seen += uint64(1)
-            if step == 0:
-                allowed = seen
-                if allowed == 0:
-                    break
-                chosen = multiply_high(philox(key, draws[i], rows[i])[0], allowed)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def count_allowed_donors(leaf, start, size, donor_values, low, high, levels, out):
-    """Count the donors of each row's leaf that `pick_allowed_donor` chooses from."""
-    for i in range(leaf.size):
-        out[i] = 0
-        for d in range(start[leaf[i]], start[leaf[i]] + size[leaf[i]]):
-            value = donor_values[d]
-            if value >= low[i] and value <= high[i] and (not levels.shape[1] or levels[i, np.int64(value)]):
-                out[i] += 1
-
-
 @stateful("Tree")
 @dataclass(frozen=True)
 class Tree:
@@ -160,6 +112,11 @@ class Tree:
         """Number of leaves."""
         return int((self.feature == LEAF).sum())
 
+    @property
+    def stops(self) -> npt.NDArray[np.bool_]:
+        """Nodes at which a row may end: the leaves, and in some kinds of trees others."""
+        return np.asarray(self.feature == LEAF)
+
     @cached_property
     def numbers_only(self) -> bool:
         """Whether no split is on unordered levels."""
@@ -195,52 +152,6 @@ class Tree:
                 leaf,
             )
         return leaf
-
-    def draw(self, leaf: Ints, donor_values: Floats, rng: RowStreams) -> Floats:
-        """Draw one of `donor_values` (in the order of `donors`) from each leaf, uniformly."""
-        out = np.empty(leaf.size)
-        pick_donor(rng.next_key(), rng.draws, rng.rows, leaf, self.start, self.size, donor_values, out)
-        return out
-
-    def draw_within(
-        self,
-        leaf: Ints,
-        donor_values: Floats,
-        rng: RowStreams,
-        low: Floats,
-        high: Floats,
-        levels: npt.NDArray[np.bool_],
-    ) -> Floats:
-        """Draw one allowed donor from each leaf, uniformly; NaN where the leaf has none. No columns: all levels."""
-        out = np.empty(leaf.size)
-        pick_allowed_donor(
-            rng.next_key(),
-            rng.draws,
-            rng.rows,
-            leaf,
-            self.start,
-            self.size,
-            donor_values,
-            low,
-            high,
-            levels,
-            out,
-        )
-        return out
-
-    def count_within(
-        self, leaf: Ints, donor_values: Floats, low: Floats, high: Floats, levels: npt.NDArray[np.bool_]
-    ) -> npt.NDArray[np.int64]:
-        """Return how many donors `draw_within` chooses from, for each row."""
-        out = np.empty(leaf.size, dtype=np.int64)
-        count_allowed_donors(leaf, self.start, self.size, donor_values, low, high, levels, out)
-        return out
-
-    def sum_in(self, leaf: Ints, donor_values: Floats) -> Floats:
-        """Return the sum of the donors' values in each leaf."""
-        before = np.concatenate([[0.0], np.cumsum(donor_values)])
-        total: Floats = before[self.start + self.size] - before[self.start]
-        return total[leaf]
 
     def get_state(self) -> dict[str, Any]:
         """Return the arrays that define the tree, and under "type" which kind of tree it is."""

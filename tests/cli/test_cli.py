@@ -379,7 +379,7 @@ def test_a_response_of_one_number_cannot_be_trained_on(tmp_path, capsys):
     [
         (lambda t: t.assign(housing="castle"), "'housing' of X holds the level 'castle'"),
         (lambda t: t.drop(columns="salary"), "the feature 'salary' is not a column of"),
-        (lambda t: t.assign(salary="much"), "column 'salary' of X is numeric in the training data"),
+        (lambda t: t.assign(salary="much"), "bad.csv is numeric in the training data, but line 2 holds 'much'"),
     ],
 )
 def test_bad_rows_to_explain(change, message, folder, tmp_path, capsys):

@@ -197,12 +197,25 @@ class InventsLevels(MarginalSampler):
     """Draws a level that no training row has."""
 
     handles = frozenset({"categorical", "ordered"})
+    invented = None
 
     def fit(self, given, target):
         super().fit(given, target)
         missing = np.setdiff1d(np.arange(target.feature.n_levels), target.values)
-        self.donors_ = np.append(self.donors_, missing)
+        self.donors_ = np.append(self.donors_, missing if self.invented is None else missing * 0 + self.invented)
         return self
+
+
+class HalfLevels(InventsLevels):
+    """Draws a code between two levels."""
+
+    invented = 0.5
+
+
+class NegativeLevels(InventsLevels):
+    """Draws -1, which an index would read as the last level."""
+
+    invented = -1.0
 
 
 class DrawsInfinity(Normal):
@@ -293,12 +306,39 @@ class ChokesOnMissing(MarginalSampler):
 class LowerHalf(MarginalSampler):
     def fit(self, given, target):
         super().fit(given, target)
-        self.donors_ = self.donors_[: self.donors_.size // 2] if given.features else self.donors_
+        self.donors_ = self.donors_[: self.donors_.size // 2] if len(given.features) > 1 else self.donors_
         return self
 
 
 class IgnoresGivenSilently(MarginalSampler):
     ignores_given = False
+
+
+class RoundsDown(Normal):
+    """What truncation on decoding did to integers: half a unit too low."""
+
+    def sample(self, given, rng, within=None):
+        return np.floor(super().sample(given, rng, within))
+
+
+class RoundsAcrossBounds(Normal):
+    """Rounds whole numbers that were drawn inside bounds, without another look at these."""
+
+    def fit(self, given, target):
+        self.whole_ = bool((np.round(target.values) == target.values).all())
+        return super().fit(given, target)
+
+    def sample(self, given, rng, within=None):
+        drawn = super().sample(given, rng, within)
+        return drawn if within is None or not self.whole_ else np.round(drawn)
+
+
+class NewValuesDeclaredObserved(Normal):
+    draws_observed = True
+
+
+class ObservedIsNoBool(MarginalSampler):
+    draws_observed = 1
 
 
 class LeavesInterval(MarginalSampler):
@@ -447,6 +487,7 @@ BROKEN = [
     (AcceptsAll(), "declarations", "check_target accepts categorical, which handles does not name"),
     (RefusesItsOwn(), "declarations", "check_target refuses ordered, which handles names"),
     (FlagIsNoBool(), "declarations", "thread_safe is 'yes'; it must be True or False"),
+    (ObservedIsNoBool(), "declarations", "draws_observed is 1; it must be True or False"),
     (ChangesParameter(), "parameters", "the constructor changes its parameter 'weight'; store it untouched"),
     (WorksOnParameter(), "parameters", r"works on its parameter 'weight' \(TypeError: .*check it in fit"),
     (FitChangesParameter(), "parameters", r"fit\(\) changes the parameter 'weight' from None to 1.0"),
@@ -461,6 +502,8 @@ BROKEN = [
         "values",
         r"draws \[2.0\] are no levels of the training target \(the codes are 0 to 4\)",
     ),
+    (HalfLevels(), "values", r"draws \[0.5\] are no levels of the training target \(the codes are 0 to 4\)"),
+    (NegativeLevels(), "values", r"draws \[-1.0\] are no levels of the training target \(the codes are 0 to 4\)"),
     (DrawsInfinity(), "values", r"numeric target: \d+ draws are infinite"),
     (NeedsGivens(), "no_givens", "raised IndexError: index 0 is out of bounds"),
     (Squeezes(), "one_row", r"1 row\(s\) to draw: sample\(\) returns shape \(\) for 1 rows"),
@@ -476,6 +519,9 @@ BROKEN = [
     (ChokesOnMissing(), "missing", "raised ValueError: Input X contains NaN"),
     (LowerHalf(), "marginal", r"not distributed as the training values \(Kolmogorov-Smirnov p = "),
     (IgnoresGivenSilently(), "conditional", "given level 0 of a two-level column, .*says so: ignores_given"),
+    (RoundsDown(), "grid", r"of whole numbers: draws, rounded to the nearest, are not distributed as"),
+    (RoundsAcrossBounds(), "within", r"whole numbers, within \d.3 and \d.3: \d+ of 2400 draws lie outside\.$"),
+    (NewValuesDeclaredObserved(), "grid", r"\d+ of 2400 draws are no training values, which draws_observed declares"),
     (LeavesInterval(), "within", r"within an interval: \d+ of 2400 draws lie outside"),
     (NeverNothing(), "within", r"within an interval: \d+ of 2400 draws lie outside"),
     (GivesUp(), "within", r"\d+ of 1800 rows are NaN, though values are possible"),

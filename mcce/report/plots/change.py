@@ -84,7 +84,8 @@ def change_plot(
         The axes drawn on. The figure is neither shown nor closed.
     """
     changed = [f for f in counterfactual.index if not is_same(factual[f], counterfactual[f])]
-    same = [f"{f} (fixed)" if f in fixed else str(f) for f in counterfactual.index if f not in changed]
+    kept = set(fixed)
+    same = [f"{f} (fixed)" if f in kept else str(f) for f in counterfactual.index if f not in changed]
     if ax is None:
         ax = _new_axes(len(changed), len(", ".join(same)))
     in_range = [f for f in changed if _has_position(f, kinds, ranges, factual[f], counterfactual[f])]

@@ -71,6 +71,7 @@ def changes_plot(
     if not len(drawn):
         ax.text(0.5, 0, "nothing changes", ha="center", va="center", fontsize=FONT)
     _dress(ax, drawn, narrow)
+    fixed = list(fixed)
     never = [str(name) for name in changes.index if name not in drawn.index and name not in fixed]
     parts = [f"{n_factuals:,} factuals, the best counterfactual of each."]
     parts += [f"Never changed: {', '.join(never)}."] if never else []

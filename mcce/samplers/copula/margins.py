@@ -25,13 +25,13 @@ import numpy.typing as npt
 import scipy
 
 from mcce.samplers.copula.choice import CDF, choose_rows
+from mcce.samplers.point_mass import LATENT_INTERVAL, silverman
 from mcce.state import stateful
 from mcce.table import Column
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-ATOM_SHARE = 0.005
 _FINE_GRID = np.arange(-8.0, 8.01, 0.125)
 _KNOTS, _KERNELS = 256, 2048
 
@@ -67,7 +67,7 @@ class Margin:
         n = column.values.size
         atoms = np.full(values.size, True)
         if column.feature.is_numeric:
-            atoms = counts > max(1.0, ATOM_SHARE * n)
+            atoms = counts > max(1.0, LATENT_INTERVAL * n)
         return cls(values, np.concatenate([[0.0], np.cumsum(counts) / n]), atoms, ordered, n)
 
     @property
@@ -221,9 +221,8 @@ def kernel_margin(margin: Margin) -> tuple[Floats, Floats]:
     if x.size == 0:
         return np.empty(0), np.empty(0)
     low, high = np.quantile(x, [0.25, 0.75])
-    spread = min(s for s in (x.std(), (high - low) / 1.34, np.inf) if s > 0)
-    spread = spread if np.isfinite(spread) else max(1.0, abs(float(x[0]))) * 0.01
-    width = 0.9 * spread * x.size**-0.2
+    width = silverman(float(x.std()), float(high - low), x.size)
+    width = width or silverman(max(1.0, abs(float(x[0]))) * 0.01, 0.0, x.size)
     knots = np.unique(np.quantile(x, np.linspace(0.0, 1.0, min(_KNOTS, x.size))))
     knots = np.concatenate([[x[0] - 3 * width], knots, [x[-1] + 3 * width]])
     centres = np.quantile(x, (np.arange(_KERNELS) + 0.5) / _KERNELS) if x.size > _KERNELS else x

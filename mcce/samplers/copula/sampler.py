@@ -82,6 +82,7 @@ class GaussianCopulaSampler(ConditionalSampler):
     """
 
     thread_safe = True
+    draws_observed = True
     uses_blas = True
     hands_on = True
 

@@ -5,7 +5,7 @@
 2. Route every row of `given` to its leaf.
 3. Draw one training value of the target, uniformly, among the rows of that leaf.
 
-The donors, and what missing values of the target do, are those of `mcce.samplers.donors.leaves`.
+The donors, and what missing values of the target do, are those of `mcce.samplers.donors.base`.
 """
 
 from __future__ import annotations

@@ -17,28 +17,26 @@ density. This is a declared surrogate, for a pool of m donors and c = 5 pseudo-d
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from mcce.samplers.base import BaseMeasure
+from mcce.samplers.donors import kernels
+from mcce.samplers.point_mass import COUNTED, silverman
 from mcce.state import stateful
-from mcce.table import Floats, Table
-from mcce.trees.tree import Tree
+from mcce.table import Floats
 
-Ints = npt.NDArray[np.int64]
-
-ATOM_SHARE = 0.01
 DISCRETE_SHARE = 0.9
 DISCRETE_VALUES = 100
 PSEUDO_DONORS = 5.0  # as many as the paper's smallest leaf; fewer describe new rows worse
 _GRID = 2048
-_ROOT_TAU = float(np.sqrt(2.0 * np.pi))
 
 
-@stateful("donors.Margin")
+@stateful("donors.MarginalDensity")
 @dataclass(frozen=True)
-class Margin:
+class MarginalDensity:
     """The target's training distribution: atoms with their counts, and a kernel density of the rest.
 
     Attributes
@@ -59,7 +57,7 @@ class Margin:
     missing_share: float = 0.0
 
     @classmethod
-    def of(cls, values: Floats, n_levels: int) -> Margin:
+    def of(cls, values: Floats, n_levels: int) -> MarginalDensity:
         """Learn the margin of a target with so many levels, or of a number (0 levels)."""
         known = values[~np.isnan(values)]
         missing_share = 1.0 - known.size / max(values.size, 1)
@@ -71,7 +69,7 @@ class Margin:
         distinct, times = np.unique(known, return_counts=True)
         repeated = times[times > 1].sum() >= DISCRETE_SHARE * known.size
         discrete = repeated and distinct.size <= DISCRETE_VALUES
-        is_atom = np.full(distinct.size, True) if discrete else times >= max(2.0, ATOM_SHARE * known.size)
+        is_atom = np.full(distinct.size, True) if discrete else times >= max(2.0, COUNTED * known.size)
         rest = np.repeat(distinct[~is_atom], times[~is_atom])
         grid, density, bandwidth = _smooth(rest, known.size)
         masses = times[is_atom].astype(np.float64)
@@ -90,118 +88,24 @@ class Margin:
 
     def share(self, values: Floats, own: Floats) -> Floats:
         """Return the margin's mass or density of each value; `own` is 1 for a row that is left out."""
-        place = np.minimum(np.searchsorted(self.atoms, values), max(self.atoms.size - 1, 0))
-        known = self.is_atom(values)
-        pseudo = 1.0 if self.grid.size == 0 else 0.0  # spread over the levels, so that none is impossible
-        mass = np.zeros(values.size)
-        if self.atoms.size:
-            mass = (self.counts[place] - own + pseudo / self.atoms.size) / np.maximum(self.n - own + pseudo, 1.0)
-            mass = np.maximum(mass, 0.0)  # a value that the left-out row did not have
-        if self.grid.size == 0:
-            return np.where(known, mass, 0.0)
-        density = np.interp(values, self.grid, self.density, left=0.0, right=0.0)
-        if self.bandwidth > 0:
-            density = np.maximum(density - own / (self.n * self.bandwidth * _ROOT_TAU), 0.0)
-            density *= self.n / np.maximum(self.n - own, 1.0)
-        return np.where(known, mass, density)
+        out = np.empty(values.size)
+        kernels.margin_shares(self.as_kernels_take_it, np.ascontiguousarray(values), own, out)
+        return out
 
-
-@dataclass(frozen=True)
-class DonorForest:
-    """Trees (one or more) and the target value of each of their donors."""
-
-    trees: list[Tree]
-    values: list[Floats]
-
-    def leaves(self, given: Table) -> list[npt.NDArray[np.int32]]:
-        """Return each row's leaf in every tree."""
-        return [tree.route(given.matrix, complete=given.complete) for tree in self.trees]
-
-
-def donor_log_density(
-    margin: Margin,
-    forest: DonorForest,
-    missing: DonorForest,
-    given: Table,
-    values: Floats,
-    training_rows: Ints | None,
-) -> Floats:
-    """Return the log density of each row's value; `missing` has 1 for missing donors and 0 for the others."""
-    own = np.zeros(values.size) if training_rows is None else np.ones(values.size)
-    is_missing = np.isnan(values)
-    certain = np.where(is_missing, 0.0, values)
-    matching, size = _pool(margin, forest, given, certain, training_rows)
-    with np.errstate(divide="ignore"):
-        density = np.log((matching + PSEUDO_DONORS * margin.share(certain, own)) / (size + PSEUDO_DONORS))
-        if margin.missing_share == 0.0:
-            return np.where(is_missing, -np.inf, density)
-        flags = Margin(margin.n, np.array([0.0, 1.0]), np.zeros(2), np.empty(0), np.empty(0), 0.0)
-        ones, size = _pool(flags, missing, given, np.ones(values.size), training_rows)
-        share = (ones + PSEUDO_DONORS * margin.missing_share) / (size + PSEUDO_DONORS)
-        return np.where(is_missing, np.log(share), np.log1p(-np.minimum(share, 1.0)) + density)
-
-
-def _pool(
-    margin: Margin, forest: DonorForest, given: Table, values: Floats, training_rows: Ints | None
-) -> tuple[Floats, Floats]:
-    """Sum over the pooled donors of each row's leaves, the row's own left out: (matching donors or kernels, donors)."""
-    matching = np.zeros(values.size)
-    size = np.zeros(values.size)
-    atoms = margin.is_atom(values)
-    for tree, donor_values, leaf in zip(forest.trees, forest.values, forest.leaves(given)):
-        by_leaf = np.argsort(leaf, kind="stable")
-        bounds = np.flatnonzero(np.diff(leaf[by_leaf]))
-        for rows in np.split(by_leaf, bounds + 1) if values.size else []:
-            node = leaf[rows[0]]
-            segment = slice(tree.start[node], tree.start[node] + tree.size[node])
-            donors, ids = donor_values[segment], tree.donors[segment]
-            known = ~np.isnan(donors)
-            own = np.zeros(rows.size)
-            own_value = np.zeros(rows.size)
-            if training_rows is not None:
-                order = np.argsort(ids[known], kind="stable")
-                sorted_ids = ids[known][order]
-                first = np.searchsorted(sorted_ids, training_rows[rows])
-                own = (np.searchsorted(sorted_ids, training_rows[rows], side="right") - first).astype(np.float64)
-                if sorted_ids.size:
-                    own_value = donors[known][order][np.minimum(first, sorted_ids.size - 1)]
-            matching[rows] += _match(margin, donors[known], values[rows], atoms[rows], own, own_value)
-            size[rows] += known.sum() - own
-    return np.maximum(matching, 0.0), size
-
-
-def _match(
-    margin: Margin, pool: Floats, values: Floats, atoms: npt.NDArray[np.bool_], own: Floats, own_value: Floats
-) -> Floats:
-    """Count the donors equal to each atom, or sum the kernels at each other number, `own` copies left out."""
-    ordered = np.sort(pool)
-    equal = (
-        np.searchsorted(ordered, values, side="right") - np.searchsorted(ordered, values) - own * (values == own_value)
-    )
-    if atoms.all():
-        return np.asarray(equal, dtype=np.float64)
-    smooth = ordered[~margin.is_atom(ordered)]
-    bandwidth = _silverman(smooth) or margin.bandwidth
-    if bandwidth == 0.0:
-        return np.where(atoms, equal, 0.0)
-    kernels = np.exp(-0.5 * ((values[:, None] - smooth[None, :]) / bandwidth) ** 2).sum(axis=1)
-    kernels -= own * ~margin.is_atom(own_value) * np.exp(-0.5 * ((values - own_value) / bandwidth) ** 2)
-    return np.asarray(np.where(atoms, equal, kernels / (bandwidth * _ROOT_TAU)))
-
-
-def _silverman(values: Floats) -> float:
-    if values.size < 2:
-        return 0.0
-    low, high = np.quantile(values, [0.25, 0.75])
-    spread = [s for s in (float(np.std(values, ddof=1)), float(high - low) / 1.34) if s > 0]
-    return 0.9 * min(spread) * values.size**-0.2 if spread else 0.0
+    @cached_property
+    def as_kernels_take_it(self) -> kernels.Margin:
+        """The fields without `missing_share`."""
+        numbers = (float(self.n), self.atoms, self.counts, self.grid, self.density, float(self.bandwidth))
+        return kernels.Margin(*numbers)
 
 
 def _smooth(values: Floats, n: int) -> tuple[Floats, Floats, float]:
     """Return a grid, the kernel density of `values` on it as a share of `n` rows, and the bandwidth."""
     if values.size == 0:
         return np.empty(0), np.empty(0), 0.0
-    bandwidth = _silverman(values) or max(abs(float(values[0])), 1.0) * 0.1
+    low, high = np.quantile(values, [0.25, 0.75])
+    sd = float(np.std(values, ddof=1)) if values.size > 1 else 0.0
+    bandwidth = silverman(sd, float(high - low), values.size) or max(abs(float(values[0])), 1.0) * 0.1
     low, high = float(values.min()) - 4 * bandwidth, float(values.max()) + 4 * bandwidth
     grid = np.linspace(low, high, _GRID)
     step = grid[1] - grid[0]

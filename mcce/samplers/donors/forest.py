@@ -5,42 +5,25 @@
 3. Pool the training values in the leaves it reaches, and draw one of them uniformly: a tree is chosen in proportion to
    the size of the leaf, then a donor of that leaf.
 
-Missing values of the target are handled as in `CartSampler`: one more level of a categorical target; for numbers and
-ordered levels a first forest decides whether the draw is missing.
+Drawing, and what missing values of the target do, is that of `mcce.samplers.donors.base`, as for a single tree.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from mcce.exceptions import InputError
 from mcce.rng import RowStreams, derive_key
-from mcce.samplers.base import (
-    BaseMeasure,
-    Bools,
-    ConditionalSampler,
-    Floats,
-    Ints,
-    RestrictedDraw,
-    Within,
-    check_count,
-)
-from mcce.samplers.donors.density import DonorForest, Margin, donor_log_density
-from mcce.samplers.donors.leaves import missing_indicator, with_missing_level
-from mcce.samplers.support import supported_by
+from mcce.samplers.base import Floats, check_count
+from mcce.samplers.donors.base import DonorSampler, Purpose
 from mcce.table import Column, Table
 from mcce.trees import cart
 from mcce.trees.tree import Tree
 
-Self = TypeVar("Self", bound="ForestSampler")
 
-
-class ForestSampler(ConditionalSampler):
+class ForestSampler(DonorSampler):
     """Draws donors pooled over the leaves of a random forest.
 
     Parameters
@@ -63,17 +46,6 @@ class ForestSampler(ConditionalSampler):
     (3, 10)
     """
 
-    handles_missing = True
-    thread_safe = True
-    leaves_one_out = True
-
-    trees_: list[Tree]
-    donor_values_: list[Floats]
-    missing_trees_: list[Tree]
-    missing_values_: list[Floats]
-    target_is_number_: bool
-    margin_: Margin
-
     def __init__(
         self,
         *,
@@ -91,97 +63,22 @@ class ForestSampler(ConditionalSampler):
         self.max_depth = max_depth
         self.random_state = random_state
 
-    def fit(self: Self, given: Table, target: Column) -> Self:
-        """Grow the trees (step 1) and keep the donors of their leaves."""
-        self._check_parameters()
-        self.check_target(target.feature)
-        missing = np.isnan(target.values)
-        self.target_is_number_ = target.feature.is_numeric
-        self.margin_ = Margin.of(target.values, target.feature.n_levels)
-        self.missing_trees_, self.missing_values_ = [], []
-        if missing.any() and target.feature.kind == "categorical":
-            grown = Column(
-                with_missing_level(target.feature), np.where(missing, target.feature.n_levels, target.values)
-            )
-            self.trees_ = self._grow(given, grown, "value")
-        elif missing.any() and not missing.all():
-            indicator = Column(missing_indicator(target.feature), missing.astype(np.float64))
-            self.missing_trees_ = self._grow(given, indicator, "missing")
-            self.missing_values_ = [indicator.values[tree.donors] for tree in self.missing_trees_]
-            known = np.flatnonzero(~missing)
-            target = Column(target.feature, target.values[known])
-            self.trees_ = self._grow(given.take(known), target, "value")
-            self.donor_values_ = [target.values[tree.donors] for tree in self.trees_]
-            self.trees_ = [replace(tree, donors=known[tree.donors].astype(np.int32)) for tree in self.trees_]
-            return self
-        else:
-            grown = Column(target.feature, np.where(missing, 0.0, target.values))
-            self.trees_ = self._grow(given, grown, "value")
-        self.donor_values_ = [target.values[tree.donors] for tree in self.trees_]
-        return self
+    @property
+    def trees_(self) -> tuple[Tree, ...]:
+        """The trees as arrays."""
+        return self.donors_.forest.trees
 
-    def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
-        """Draw from the pooled donors of each row's leaves (steps 2 and 3); restricted draws among the allowed ones."""
-        if within is not None:
-            return self.sample_within(given, rng, within).values
-        self.check_fitted("trees_")
-        drawn = _draw_pooled(self.trees_, self.donor_values_, _route(self.trees_, given), rng)
-        if self.missing_trees_:
-            missing_leaves = _route(self.missing_trees_, given)
-            is_missing = _draw_pooled(self.missing_trees_, self.missing_values_, missing_leaves, rng)
-            drawn[is_missing > 0] = np.nan
-        return drawn
+    @property
+    def donor_values_(self) -> list[Floats]:
+        """The donors' values, in the order of each tree's `donors`."""
+        return self.donors_.forest.values_by_tree
 
-    def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
-        """Draw one of the allowed pooled donors, or a missing value by its probability."""
-        self.check_fitted("trees_")
-        leaves = _route(self.trees_, given)
-        drawn, allowed_share = self._draw_allowed(leaves, rng, within)
-        missing_share = self._missing_share(given, leaves)
-        value_weight = (1.0 - missing_share) * allowed_share
-        found = RestrictedDraw.of(drawn, ~(value_weight > 0.0))
-        if within.missing is None:
-            return found
-        missing_weight = missing_share * within.allows_missing(given.n_rows)
-        return found.or_missing(value_weight, missing_weight, rng.uniform())
-
-    def supports(self, given: Table, values: Floats) -> Bools:
-        """Return whether one of the row's pooled donors equals the value or, for a number, lies as close as they do."""
-        self.check_fitted("trees_")
-        leaves = _route(self.trees_, given)
-        supported = np.zeros(values.size, dtype=bool)
-        paths, path_of_row = np.unique(leaves, axis=1, return_inverse=True)
-        for k, path in enumerate(paths.T):
-            rows = np.flatnonzero(path_of_row.ravel() == k)
-            parts = [slice(t.start[leaf], t.start[leaf] + t.size[leaf]) for t, leaf in zip(self.trees_, path)]
-            ids = np.concatenate([tree.donors[part] for tree, part in zip(self.trees_, parts)])
-            pool = np.concatenate([donors[part] for donors, part in zip(self.donor_values_, parts)])
-            # a training row counts once, however many trees and bootstraps it is in
-            pool = pool[np.unique(ids, return_index=True)[1]]
-            supported[rows] = supported_by(pool, values[rows], is_number=self.target_is_number_)
-        share = self._missing_share(given, leaves)
-        return np.where(np.isnan(values), share > 0.0, supported & (share < 1.0))
-
-    def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
-        """Return a smoothed log density of each value among its pooled donors, see `mcce.samplers.donors.density`."""
-        self.check_fitted("trees_")
-        forest = DonorForest(self.trees_, self.donor_values_)
-        missing = DonorForest(self.trees_, [np.isnan(donors).astype(np.float64) for donors in self.donor_values_])
-        if self.missing_trees_:
-            missing = DonorForest(self.missing_trees_, self.missing_values_)
-        return donor_log_density(self.margin_, forest, missing, given, values, training_rows)
-
-    def base_measure(self) -> BaseMeasure:
-        """Return what the density is with respect to: probabilities of levels and of numbers with point mass."""
-        self.check_fitted("trees_")
-        return self.margin_.base_measure
-
-    def _grow(self, given: Table, target: Column, what: str) -> list[Tree]:
+    def _grow_trees(self, given: Table, target: Column, purpose: Purpose) -> list[Tree]:
         n = given.n_rows
         seed = int(self.random_state)  # the type enters the key
         trees = []
         for t in range(self.n_trees):
-            streams = RowStreams.from_seed(derive_key(seed, target.feature.name, what, t), n)
+            streams = RowStreams.from_seed(derive_key(seed, target.feature.name, purpose, t), n)
             rows = np.sort(streams.integer(n))
             trees.append(
                 cart.grow(
@@ -192,7 +89,7 @@ class ForestSampler(ConditionalSampler):
                     max_depth=self.max_depth,
                     rows=rows,
                     max_features=self._n_features(len(given.features)),
-                    random_key=derive_key(seed, target.feature.name, what, t, "columns"),
+                    random_key=derive_key(seed, target.feature.name, purpose, t, "columns"),
                 )
             )
         return trees
@@ -209,31 +106,6 @@ class ForestSampler(ConditionalSampler):
             return max(1, round(self.max_features * n_columns))
         return self.max_features
 
-    def _draw_allowed(self, leaves: npt.NDArray[np.int32], rng: RowStreams, within: Within) -> tuple[Floats, Floats]:
-        """Draw uniformly among the allowed donors of all trees, row by row; return also their share of the known."""
-        drawn = np.full(leaves.shape[1], np.nan)
-        share = np.zeros(leaves.shape[1])
-        uniform = rng.uniform()
-        for i in range(drawn.size):
-            pool = np.concatenate(
-                [
-                    values[tree.start[leaf] :][: tree.size[leaf]]
-                    for tree, values, leaf in zip(self.trees_, self.donor_values_, leaves[:, i])
-                ]
-            )
-            pool = pool[~np.isnan(pool)]
-            allowed = pool[within.take(np.full(pool.size, i)).allows(pool)]
-            if allowed.size:
-                drawn[i] = allowed[int(uniform[i] * allowed.size)]
-                share[i] = allowed.size / pool.size
-        return drawn, share
-
-    def _missing_share(self, given: Table, leaves: npt.NDArray[np.int32]) -> Floats:
-        """Return the probability that each row's draw is missing."""
-        if self.missing_trees_:
-            return _share(self.missing_trees_, self.missing_values_, _route(self.missing_trees_, given))
-        return _share(self.trees_, [np.isnan(donors).astype(np.float64) for donors in self.donor_values_], leaves)
-
     def _check_parameters(self) -> None:
         check_count(self.n_trees, "n_trees", self, 1)
         check_count(self.min_split, "min_split", self, 2)
@@ -249,29 +121,3 @@ class ForestSampler(ConditionalSampler):
                 f"max_features of ForestSampler is {features!r}; allowed: 'third', 'sqrt', a share in (0, 1], a number "
                 "of columns, or None for all."
             )
-
-
-def _route(trees: list[Tree], given: Table) -> npt.NDArray[np.int32]:
-    return np.array([tree.route(given.matrix, complete=given.complete) for tree in trees])
-
-
-def _draw_pooled(trees: list[Tree], donors: list[Floats], leaves: npt.NDArray[np.int32], rng: RowStreams) -> Floats:
-    """Choose a tree in proportion to the size of its leaf, then a donor of the leaf."""
-    sizes = np.array([tree.size[leaf] for tree, leaf in zip(trees, leaves)], dtype=np.int64)
-    place = rng.integer(sizes.sum(axis=0))
-    drawn = np.empty(place.size)
-    for tree, values, leaf, size in zip(trees, donors, leaves, sizes):
-        here = (place >= 0) & (place < size)
-        drawn[here] = values[tree.start[leaf[here]] + place[here]]
-        place -= size
-    return drawn
-
-
-def _share(trees: list[Tree], indicators: list[Floats], leaves: npt.NDArray[np.int32]) -> Floats:
-    """Return the share of ones among the pooled donors of each row."""
-    ones = np.zeros(leaves.shape[1])
-    total = np.zeros(leaves.shape[1])
-    for tree, values, leaf in zip(trees, indicators, leaves):
-        ones += tree.sum_in(leaf, values)
-        total += tree.size[leaf]
-    return ones / total

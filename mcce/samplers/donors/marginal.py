@@ -12,7 +12,7 @@ import numpy as np
 
 from mcce.rng import RowStreams
 from mcce.samplers.base import BaseMeasure, Bools, ConditionalSampler, Floats, Ints, RestrictedDraw, Within
-from mcce.samplers.donors.density import Margin
+from mcce.samplers.donors.density import MarginalDensity
 from mcce.samplers.support import supported_by
 from mcce.table import Column, Table
 
@@ -33,6 +33,7 @@ class MarginalSampler(ConditionalSampler):
 
     handles_missing = True
     thread_safe = True
+    draws_observed = True
     ignores_given = True
     leaves_one_out = True
 
@@ -84,7 +85,7 @@ class MarginalSampler(ConditionalSampler):
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
         """Return the log share of each value, or a kernel density at it, see `mcce.samplers.donors.density`."""
         self.check_fitted("donors_")
-        margin = Margin.of(self.donors_, self.n_levels_)
+        margin = MarginalDensity.of(self.donors_, self.n_levels_)
         own = np.full(values.size, float(training_rows is not None))
         is_missing = np.isnan(values)
         with np.errstate(divide="ignore"):
@@ -94,7 +95,7 @@ class MarginalSampler(ConditionalSampler):
     def base_measure(self) -> BaseMeasure:
         """Return what the density is with respect to: probabilities of levels and of numbers with point mass."""
         self.check_fitted("donors_")
-        return Margin.of(self.donors_, self.n_levels_).base_measure
+        return MarginalDensity.of(self.donors_, self.n_levels_).base_measure
 
     @property
     def _known(self) -> Floats:

@@ -14,12 +14,12 @@ from mcce.samplers.smoothing import (
     Smoother,
     Smoothing,
     check_smoothing,
-    decimals_of,
     log_normal_mass,
     truncated_normal,
 )
 from mcce.samplers.support import REACH, supported_by
 from mcce.table import Column, Feature, Table
+from mcce.table.grid import decimals_of
 
 Ints = npt.NDArray[np.int64]
 

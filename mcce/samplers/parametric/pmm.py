@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from mcce.exceptions import SamplerError
 from mcce.rng import RowStreams
 from mcce.samplers.base import BaseMeasure, Bools, Floats, Within, check_count
+from mcce.samplers.matching import Donors
 from mcce.samplers.parametric.linear import LinearSampler
 from mcce.samplers.smoothing import Smoother, Smoothing, check_smoothing
-from mcce.samplers.support import supported_by, supported_in_segments
+from mcce.samplers.support import supported_by
 from mcce.table import Column, Table
-
-Ints = npt.NDArray[np.intp]
-
-_TIE = 1e-9  # of the largest prediction: distances that differ by less are tied
 
 
 class PmmSampler(LinearSampler):
     """Predictive mean matching (synthpop's `pmm`).
 
     1. Regress the target on the givens, with a slight ridge (`mcce.samplers.parametric.linear`).
-    2. Find the three training rows whose predictions are nearest to the row's own. Rows tied with the third nearest
-       take the places that are left at random.
+    2. Find the three training rows whose predictions are nearest to the row's own; ties share the last place
+       (`mcce.samplers.matching`).
     3. Draw one of the three and give back its value, smoothed on demand.
 
     Parameters
@@ -101,9 +95,9 @@ class PmmSampler(LinearSampler):
 
     def sample_complete(self, given: Table, rng: RowStreams, within: Within | None) -> Floats:
         """Draw one of the nearest donors for each row (steps 2 and 3)."""
-        if self.smoother_ is not None:
-            return self.smoother_.smooth(self._draw(given, rng, within), rng)
-        return self._draw(given, rng, within)
+        bounds = () if within is None else within.bounds(given.n_rows)
+        drawn = self._matching().draw(self.predict(given)[:, None], rng, *bounds)
+        return drawn if self.smoother_ is None else self.smoother_.smooth(drawn, rng)
 
     @property
     def restricts_by_rejection(self) -> bool:
@@ -112,119 +106,31 @@ class PmmSampler(LinearSampler):
 
     def probability_within(self, given: Table, within: Within) -> Floats:
         """Return the share of the row's donors that are allowed."""
-        near = self._nearest(self.predict(given), self.predictions_)
-        share = np.empty(given.n_rows)
-        limits = np.column_stack(within.bounds(given.n_rows))
-        distinct, group = np.unique(limits, axis=0, return_inverse=True)
-        for k, (low, high) in enumerate(distinct):
-            allowed = np.concatenate([[0], np.cumsum((self.donors_ >= low) & (self.donors_ <= high))])
-            rows = group.ravel() == k
-            share[rows] = near.share(lambda first, after: allowed[after] - allowed[first])[rows]  # noqa: B023
-        return share
+        return self._matching().share_within(self.predict(given)[:, None], *within.bounds(given.n_rows))
 
     def supports_complete(self, given: Table, values: Floats) -> Bools:
         """Return whether each value is one of the row's donors or as close to them as they are to each other.
 
         A smoothed value lies in the observed range, within reach of the kernels.
         """
-        near = self._nearest(self.predict(given), self.predictions_)
         supported = partial(supported_by, is_number=True) if self.smoother_ is None else self.smoother_.supports
-        return supported_in_segments(supported, self.donors_, near.first, near.after, values)
+        return self._matching().supports(self.predict(given)[:, None], values, supported)
 
     def log_density_complete(self, given: Table, values: Floats) -> Floats:
         """Return the log of the donors' share that has each value."""
-        if self.smoother_ is not None:
-            raise SamplerError(f"{self!r} has no density; without smoothing it has one.")
-        near = self._nearest(self.predict(given), self.predictions_)
-        n = self.donors_.size
-        seen, rank = np.unique(self.donors_, return_inverse=True)
-        place = np.searchsorted(seen, values)
-        known = (place < seen.size) & (seen[np.minimum(place, seen.size - 1)] == values)
-        # donors sorted by value, then by place: those of one value between two places are a range
-        keys = np.sort(rank * (n + 1) + np.arange(n))
-
-        def count(first: Ints, after: Ints) -> Ints:
-            key = place * (n + 1)
-            return np.searchsorted(keys, key + after) - np.searchsorted(keys, key + first)
-
-        share = near.share(count)
-        return np.log(share, out=np.full(values.size, -np.inf), where=known & (share > 0.0))
+        self._refuse_smoothing()
+        return self._matching().log_share(self.predict(given)[:, None], values)
 
     def base_measure(self) -> BaseMeasure:
         """Return what the density is with respect to."""
         self.check_fitted("design_")
-        if not self.always_missing_ and self.smoother_ is not None:
-            raise SamplerError(f"{self!r} has no density; without smoothing it has one.")
+        if not self.always_missing_:
+            self._refuse_smoothing()
         return "counting"
 
-    def _draw(self, given: Table, rng: RowStreams, within: Within | None) -> Floats:
-        predicted = self.predict(given)
-        n_donors = min(self.n_donors, self.donors_.size)
-        if within is None:
-            near = self._nearest(predicted, self.predictions_)
-            return self.donors_[near.pick(rng.integer(n_donors), rng.integer(near.n_tied))]
-        out = np.full(given.n_rows, np.nan)
-        limits = np.column_stack(within.bounds(given.n_rows))
-        distinct, group = np.unique(limits, axis=0, return_inverse=True)
-        by_group = np.split(np.argsort(group.ravel(), kind="stable"), np.cumsum(np.bincount(group.ravel()))[:-1])
-        for (low, high), rows in zip(distinct, by_group):
-            allowed = (self.donors_ >= low) & (self.donors_ <= high)
-            if not allowed.any():
-                continue
-            near = self._nearest(predicted[rows], self.predictions_[allowed])
-            streams = rng.take(rows)
-            picked = near.pick(streams.integer(near.n_donors), streams.integer(near.n_tied))
-            out[rows] = self.donors_[allowed][picked]
-        return out
+    def _refuse_smoothing(self) -> None:
+        if self.smoother_ is not None:
+            raise SamplerError(f"{self!r} has no density; without smoothing it has one.")
 
-    def _nearest(self, predicted: Floats, sorted_predictions: Floats) -> _Nearest:
-        """Find the donors of step 2 among training rows in order of prediction."""
-        m = sorted_predictions.size
-        k = min(self.n_donors, m)
-        tie = _TIE * float(np.abs(self.predictions_).max())
-        place = np.searchsorted(sorted_predictions, predicted)
-        around = place[:, None] + np.arange(-k, k)
-        distance = np.abs(sorted_predictions[np.clip(around, 0, m - 1)] - predicted[:, None])
-        distance[(around < 0) | (around >= m)] = np.inf
-        kth = np.partition(distance, k - 1, axis=1)[:, k - 1]
-        sure_first = np.searchsorted(sorted_predictions, predicted - (kth - tie), side="right")
-        sure_after = np.searchsorted(sorted_predictions, predicted + (kth - tie), side="left")
-        none_sure = sure_first >= sure_after
-        return _Nearest(
-            first=np.searchsorted(sorted_predictions, predicted - (kth + tie), side="left"),
-            sure_first=np.where(none_sure, place, sure_first),
-            sure_after=np.where(none_sure, place, sure_after),
-            after=np.searchsorted(sorted_predictions, predicted + (kth + tie), side="right"),
-            n_donors=k,
-        )
-
-
-@dataclass(frozen=True)
-class _Nearest:
-    """Each row's donors by place: sure ones from `sure_first` to `sure_after`, tied ones on both sides of them."""
-
-    first: Ints
-    sure_first: Ints
-    sure_after: Ints
-    after: Ints
-    n_donors: int
-
-    @property
-    def n_sure(self) -> Ints:
-        return self.sure_after - self.sure_first
-
-    @property
-    def n_tied(self) -> Ints:
-        return self.after - self.first - self.n_sure
-
-    def share(self, count: Callable[[Ints, Ints], Ints]) -> Floats:
-        """Return the share of each row's donors that something holds for; `count` counts them between two places."""
-        sure = count(self.sure_first, self.sure_after)
-        tied = count(self.first, self.sure_first) + count(self.sure_after, self.after)
-        return np.asarray((sure + (self.n_donors - self.n_sure) * tied / self.n_tied) / self.n_donors)
-
-    def pick(self, which: npt.NDArray[np.int64], which_tied: npt.NDArray[np.int64]) -> Ints:
-        """Return the place of one donor: the sure one number `which`, or beyond these a tied one."""
-        before = self.sure_first - self.first
-        tied = np.where(which_tied < before, self.first + which_tied, self.sure_after + which_tied - before)
-        return np.where(which < self.n_sure, self.sure_first + which, tied)
+    def _matching(self) -> Donors:
+        return Donors.of_one_fit(self.predictions_, self.donors_, self.n_donors)

@@ -211,6 +211,7 @@ def _columns(given: Table, n_classes: int) -> Any:
                 )
     slot[~unordered] = np.arange(packed.shape[0])
     return kernels.Columns(
+        unordered,
         n_levels,
         slot,
         order.codes,

@@ -26,7 +26,7 @@ _SMALLEST_GAIN = 1e-10  # of the largest improvement in the tree so far
 _SLACK = 1.0 - 1e-9  # a cut whose score, taken by products, falls short of the best by more cannot be better
 _LEAST_ROWS = 2
 
-Columns = namedtuple("Columns", "n_levels slot codes packed values offset has_missing matrix")
+Columns = namedtuple("Columns", "unordered n_levels slot codes packed values offset has_missing matrix")
 Rules = namedtuple("Rules", "n_classes weight cp min_split min_leaf max_depth max_compete max_surrogate")
 Nodes = namedtuple("Nodes", "feature left number start size value risk complexity first_split n_compete n_surrogate")
 Splits = namedtuple("Splits", "feature count below improve cut adjusted sides_at")
@@ -546,7 +546,7 @@ def _search(columns, rules, work, best, start, end, risk, response, labels, larg
         n_levels = columns.n_levels[f]
         cut = 0.0
         below = np.int64(0)
-        if n_levels:
+        if columns.unordered[f]:  # a column of levels may have none
             codes = columns.codes[columns.slot[f]]
             if rules.n_classes:
                 improve, m, found = _levels_classes(
@@ -596,7 +596,7 @@ def _find_surrogates(columns, rules, work, best, start, end, primary, n_left, n_
         n_levels = columns.n_levels[f]
         cut = 0.0
         below = np.int64(0)
-        if n_levels:
+        if columns.unordered[f]:
             codes = columns.codes[columns.slot[f]]
             agree = _surrogate_levels(order, codes, n_levels, work.side, work.level_n, work.level_sum, work.sides)
         else:
@@ -729,7 +729,7 @@ def _evaluate(columns, rules, nodes, work, node, response, labels):
     order = work.order[start:end]
     if rules.n_classes:
         nodes.value[node], nodes.risk[node] = _evaluate_classes(order, labels, work.in_left)
-    elif node == 0 or columns.n_levels[0]:
+    elif node == 0 or columns.unordered[0]:
         nodes.value[node], nodes.risk[node] = _evaluate_number(order, work.entries[:0], response, work.y)
     else:
         column = columns.packed[columns.slot[0], start:end]

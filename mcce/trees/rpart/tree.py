@@ -62,6 +62,13 @@ class RpartTree(Tree):
     sides: npt.NDArray[np.uint8]
     column_levels: npt.NDArray[np.int64]
 
+    @property
+    def stops(self) -> npt.NDArray[np.bool_]:
+        """Leaves, and nodes with equally large children, in which a row stays for which nothing decides."""
+        last = self.n_nodes - 1  # a leaf has no children; what is read there does not count
+        children = np.minimum(self.left, last), np.minimum(self.left + 1, last)
+        return np.asarray(super().stops | (self.n_grown[children[0]] == self.n_grown[children[1]]))
+
     def route(self, matrix: Floats, *, complete: bool = False) -> Ints:
         """Return the leaf of every row of an encoded matrix; `complete`: it is known to have no missing values.
 

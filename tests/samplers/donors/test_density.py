@@ -8,7 +8,7 @@ import pytest
 from scipy import integrate, stats
 
 from mcce import CartSampler, ForestSampler, MarginalSampler
-from mcce.samplers.donors.density import Margin
+from mcce.samplers.donors.density import MarginalDensity
 from mcce.table import Schema
 
 CART = CartSampler(min_leaf=40)
@@ -296,7 +296,7 @@ def test_missing_values_have_the_probability_of_their_group(sampler):
 def test_numbers_that_recur_are_atoms():
     rng = np.random.default_rng(14)
     values = np.concatenate([np.zeros(300), np.full(12, 7.0), np.full(5, 8.0), rng.normal(size=683)])
-    margin = Margin.of(values, 0)
+    margin = MarginalDensity.of(values, 0)
     assert margin.atoms.tolist() == [0.0, 7.0]  # one per cent of 1000 is ten
     assert margin.counts.tolist() == [300.0, 12.0]
     assert margin.is_atom(np.array([0.0, 7.0, 8.0, 0.1])).tolist() == [True, True, False, False]
@@ -305,7 +305,7 @@ def test_numbers_that_recur_are_atoms():
 
 @pytest.mark.parametrize("values", [[5.0], [0.0, 0.0, 0.0, 5.0], [0.0, 5.0], [3.0, 3.0], [0.0, 1e9, 1e9 + 1, 2e9]])
 def test_a_handful_of_values_has_a_margin(values):
-    margin = Margin.of(np.array(values), 0)
+    margin = MarginalDensity.of(np.array(values), 0)
     shares = margin.share(np.unique(values), np.zeros(np.unique(values).size))
     assert (shares > 0).all()
     rest = 1.0 - margin.counts.sum() / len(values)
@@ -317,7 +317,7 @@ def test_a_bandwidth_below_the_grid_s_step_is_left_out_alike():
     """One number far away makes the grid coarse; what is taken out for a row is what it put in."""
     rng = np.random.default_rng(15)
     values = np.append(rng.normal(size=500), 1e6)
-    margin = Margin.of(values, 0)
+    margin = MarginalDensity.of(values, 0)
     inner = values[:500]
     without = margin.share(inner, np.ones(500))
     assert (without > 0).all()

@@ -213,6 +213,21 @@ def test_pmm_within_takes_the_nearest_allowed_donors():
         assert drawn[i] in target.values[nearest]
 
 
+@pytest.mark.parametrize("x", [1e9, 1e17, -1e17])
+def test_pmm_far_outside_the_data_draws_the_donors_of_that_end(x):
+    given, target = linear_data(n=300)
+    sampler = mcce.PmmSampler(n_donors=4).fit(given, target)
+    order = np.argsort(sampler.predict_with(sampler.estimate_, given))
+    last = order[-4:] if x > 0 else order[:4]
+    drawn = sampler.sample(at(given, x, 0.0, 300), RowStreams.from_seed(0, 300))
+    assert set(drawn) == set(target.values[last])
+    assert np.isfinite(sampler.log_density(at(given, x, 0.0, 4), target.values[last])).all()
+    restricted = sampler.sample(
+        at(given, x, 0.0, 50), RowStreams.from_seed(0, 50), Within(low=np.full(50, 2.0), high=np.full(50, 4.0))
+    )
+    assert ((restricted >= 2.0) & (restricted <= 4.0)).all()
+
+
 def test_pmm_draws_follow_its_probabilities():
     given, target = linear_data(n=50, decimals=0)
     given = given.select([1])  # a two-level given: every donor of the group is tied

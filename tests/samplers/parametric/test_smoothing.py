@@ -9,7 +9,8 @@ import pytest
 from scipy import stats
 
 from mcce.rng import RowStreams
-from mcce.samplers.smoothing import Smoother, bandwidth, decimals_of, log_normal_mass, truncated_normal
+from mcce.samplers.smoothing import Smoother, bandwidth, log_normal_mass, truncated_normal
+from mcce.table.grid import decimals_of
 
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "synthpop" / "bandwidth.json.gz"
 CASES = json.loads(gzip.decompress(FIXTURE.read_bytes()))

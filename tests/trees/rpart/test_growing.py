@@ -435,3 +435,29 @@ def test_a_column_of_whole_numbers_as_the_target():
 def test_the_fixtures_say_how_they_were_made():
     assert json.dumps(read_stored("random")["versions"])
     assert (FOLDER / "README.md").read_text().count("rpart 4.1.19")
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize("response", ["number", "two", "three"])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_column_without_levels_takes_no_part(place, response, ordered):
+    rng = np.random.default_rng(3)
+    n = 400
+    frame = pd.DataFrame({"job": rng.choice(["clerk", "pilot", "cook"], n), "age": rng.normal(size=n)})
+    score = frame["age"] + (frame["job"] == "cook") + rng.normal(size=n) / 4
+    answers = {
+        "number": score.round(1),
+        "two": np.where(score > 0, "a", "b"),
+        "three": pd.cut(score, 3, labels=["l", "m", "h"]),
+    }
+    frame["y"] = answers[response]
+    frame.loc[rng.random(n) < 0.1, "age"] = np.nan  # so that surrogates are looked for
+    expected = rpart.grow(*table(frame))
+    assert expected.n_nodes > 3
+    frame.insert(place, "nothing", pd.Categorical([None] * n, categories=[], ordered=ordered))
+    tree = rpart.grow(*table(frame))
+    others = np.delete(np.arange(3), place)
+    inner = expected.feature >= 0
+    np.testing.assert_array_equal(tree.feature[inner], others[expected.feature[inner]])
+    np.testing.assert_allclose(tree.threshold, expected.threshold)
+    np.testing.assert_array_equal(tree.donors, expected.donors)

@@ -1,0 +1,202 @@
+"""How fast the donors of trees say what is likely: `log_density` and `supports` beside plain numpy, on one thread.
+
+    python -m benchmarks.density [--data FOLDER] [--rows N] [--out FILE] [--quick]
+
+1. Fit a chain of CART trees to Give Me Some Credit (115,527 rows, `age` fixed, nine mutable features).
+2. Draw N of its rows, with replacement; ask for the feature's own value, or, half of the time, for another row's.
+3. Take the seconds of the chain's nine densities, of the same with each row left out, and of nine supports; the first
+   call, which prepares, is timed by itself. Then those of `benchmarks.plain_donors`, on the same rows.
+4. Compare the numbers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import resource
+import sys
+import time
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+import numba
+import numpy as np
+
+from benchmarks import plain_donors
+from benchmarks.report import QUICK, STANDIN
+from benchmarks.settings import ROOT, find_data, load_data
+from mcce import ChainModel
+from mcce.samplers.donors.leaves import LeafDonorSampler
+from mcce.table import Table
+
+RESULTS = ROOT / "benchmarks" / "results" / "density.md"
+HEAD = f"{'':40}{'leaf':>7}{'first':>8}{'log_density':>13}{'left out':>10}{'supports':>10}"
+NOTES = """
+`python -m benchmarks.density`: a chain of CART trees on Give Me Some Credit, its nine mutable features, one thread.
+Seconds of the processor for all rows; first: the first call, which prepares what the others read. leaf: donors of the
+largest leaf. left out: `log_density` of training rows, each without itself. plain: numpy, leaf by leaf, as mcce did
+before (`benchmarks.plain_donors`), one run; mcce is the best of three. Differences are relative where the log density
+is above 1 in size.
+"""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What one conditional is asked: givens, values, and which training rows the givens are."""
+
+    name: str
+    sampler: LeafDonorSampler
+    given: Table
+    values: np.ndarray
+    rows: np.ndarray
+
+    @property
+    def largest_leaf(self) -> int:
+        """Donors of the largest leaf."""
+        tree = self.sampler.tree_
+        return int(tree.size[tree.stops].max())
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds of one way to answer, and its answers."""
+
+    first: float
+    seconds: tuple[float, float, float]
+    answers: tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def make_questions(folder: Path | None, n_rows: int, n_train: int | None) -> tuple[list[Question], bool]:
+    """Fit the chain and make up the rows (steps 1 and 2); and say whether the data are a stand-in."""
+    data, standin = load_data("gmc", folder)
+    X = data.X if n_train is None else data.X.iloc[:n_train]
+    chain = ChainModel(sampler="cart", fixed=data.fixed, random_state=1).fit(X)
+    encoded = chain.schema_.encode(X)
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, len(X), n_rows)
+    asked = []
+    for name, sampler in chain.samplers_.items():
+        before = [*data.fixed, *chain.visit_sequence_[: chain.visit_sequence_.index(name)]]
+        given = encoded.select([encoded.names.index(column) for column in before]).take(rows)
+        own = encoded.matrix[rows, encoded.names.index(name)]
+        values = np.where(rng.random(n_rows) < 0.5, own, own[rng.permutation(n_rows)])
+        asked.append(Question(str(name), sampler, given, values, rows))
+    return asked, standin
+
+
+def ask_kernels(question: Question) -> Timing:
+    """Ask the sampler itself; the first call prepares (step 3)."""
+    sampler, given, values = question.sampler, question.given, question.values
+    few = np.arange(2)
+    first, _ = _timed(
+        lambda: (
+            sampler.log_density(given.take(few), values[few]),
+            sampler.log_density(given.take(few), values[few], question.rows[few]),
+            sampler.supports(given.take(few), values[few]),
+        )
+    )
+    calls = (
+        lambda: sampler.log_density(given, values),
+        lambda: sampler.log_density(given, values, question.rows),
+        lambda: sampler.supports(given, values),
+    )
+    best = [min((_timed(call) for _ in range(3)), key=lambda one: one[0]) for call in calls]
+    return Timing(first, *zip(*best))
+
+
+def ask_plainly(question: Question) -> Timing:
+    """Ask plain numpy, once."""
+    model, given, values = question.sampler.donors_, question.given, question.values
+    calls = (
+        lambda: plain_donors.log_density(model, given, values, None),
+        lambda: plain_donors.log_density(model, given, values, question.rows),
+        lambda: plain_donors.supports(model, given, values),
+    )
+    return Timing(0.0, *zip(*(_timed(call) for call in calls)))
+
+
+def compare(ours: Timing, plain: Timing) -> tuple[float, float, int]:
+    """Return the largest differences of log densities, relative above 1, and the number of other supports (step 4)."""
+    apart = []
+    for found, expected in zip(ours.answers[:2], plain.answers[:2]):
+        impossible = np.isneginf(expected)
+        if (impossible != np.isneginf(found)).any():
+            apart.append(np.inf)
+            continue
+        found, expected = found[~impossible], expected[~impossible]
+        apart.append(float((np.abs(found - expected) / np.maximum(np.abs(expected), 1.0)).max(initial=0.0)))
+    return apart[0], apart[1], int((ours.answers[2] != plain.answers[2]).sum())
+
+
+def _timed(call):
+    start = time.thread_time()
+    answer = call()
+    return time.thread_time() - start, answer
+
+
+def _line(label: str, leaf: str, timing: Timing) -> str:
+    first = f"{timing.first:8.2f}" if timing.first else " " * 8
+    return f"{label:40}{leaf:>7}{first}" + "".join(f"{s:{w}.3f}" for s, w in zip(timing.seconds, (13, 10, 10)))
+
+
+def run(folder: Path | None, n_rows: int, n_train: int | None = None) -> str:
+    """Print the report line by line, and return it."""
+    questions, standin = make_questions(folder, n_rows, n_train)
+    ask_kernels(questions[0])  # compiles
+    questions = [_forgetful(question) for question in questions]
+    lines: list[str] = []
+
+    def say(line: str) -> None:
+        lines.append(line)
+        print(line, flush=True)
+
+    say(HEAD)
+    sums = {"plain": np.zeros(4), "mcce": np.zeros(4)}
+    worst = np.zeros(3)
+    for question in questions:
+        ours, plain = ask_kernels(question), ask_plainly(question)
+        say(_line(question.name, f"{question.largest_leaf:,}", ours))
+        say(_line("  plain", "", plain))
+        sums["mcce"] += [ours.first, *ours.seconds]
+        sums["plain"] += [0.0, *plain.seconds]
+        found = compare(ours, plain)
+        worst = np.array([max(worst[0], found[0]), max(worst[1], found[1]), worst[2] + found[2]])
+    for name, total in sums.items():
+        say(_line(f"all nine, {name}", "", Timing(total[0], tuple(total[1:]), ())))
+    ratio = sums["plain"] / np.maximum(sums["mcce"], 1e-9)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    say(f"times as fast: log_density {ratio[1]:.0f}, left out {ratio[2]:.0f}, supports {ratio[3]:.0f}")
+    say(f"largest difference of log densities: {worst[0]:.1e}, left out {worst[1]:.1e}; other supports: {worst[2]:.0f}")
+    say(f"{n_rows:,} rows; {questions[0].sampler.tree_.donors.size:,} training rows; peak memory {peak:.0f} MB")
+    if standin:
+        say(STANDIN)
+    return "\n".join(lines)
+
+
+def _forgetful(question: Question) -> Question:
+    """Return the question with a sampler that has prepared nothing yet."""
+    fresh = question.sampler.clone().set_state(question.sampler.get_state())
+    return Question(question.name, fresh, question.given, question.values, question.rows)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run, print and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", help="folder of the data; else MCCE_DATA, else ../shared/data")
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--quick", action="store_true", help="tiny sizes, to try the command")
+    options = parser.parse_args(arguments)
+    folder = find_data(options.data)
+    report = run(folder, 2000, 3000) if options.quick else run(folder, options.rows)
+    versions = f"numpy {np.__version__}, numba {numba.__version__}, Python {platform.python_version()}"
+    about = f"{date.today().isoformat()}, {platform.system()} {platform.machine()}, {os.cpu_count()} cores; {versions}."
+    page = ["# Densities and supports of donors", NOTES.strip(), about, *([QUICK] if options.quick else [])]
+    options.out.write_text("\n\n".join([*page, f"```\n{report}\n```"]) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,105 @@
+"""Asking the model about tables and encoded rows, in parts of bounded size, and about some rows twice.
+
+1. `ask_table` asks about the user's own table, `ask_encoded` about drawn rows, decoded to the training dtypes.
+2. `SpotCheck` keeps a few training rows and what the model said of them. They are asked again with the factuals: a
+   model that answers differently is not deterministic, and the user is told.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mcce.asking.decision import Answer, Decision, compare_answers
+from mcce.exceptions import InputError, MCCEWarning, listing, spell_all
+from mcce.table import Data, Floats, Schema
+from mcce.table.checks import rows_of
+
+ASK_ROWS = 200_000  # rows per question to the model
+SPOT_ROWS = 16  # training rows that are asked about again
+
+
+@dataclass(frozen=True)
+class Asker:
+    """Asks whether encoded rows have the wanted decision."""
+
+    decision: Decision
+    schema: Schema
+
+    def ask_encoded(self, rows: Floats) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+        """Return the scores of encoded candidates, and which have the wanted decision."""
+        parts = [
+            self.decision.ask(self.schema.decode_for_model(rows[i : i + ASK_ROWS]), "candidates")
+            for i in range(0, rows.shape[0], ASK_ROWS)
+        ]
+        answer = _join(parts)
+        return answer.scores, answer.wanted
+
+
+def ask_table(decision: Decision, X: Data) -> Answer:
+    """Ask about the user's own training table."""
+    n = len(X)
+    if isinstance(X, np.ndarray):
+        X = X.copy()  # a model that works in place must not change the user's table
+    if n <= ASK_ROWS:
+        return decision.ask(X, "the training rows")
+    return _join([decision.ask(rows_of(X, slice(i, i + ASK_ROWS)), "the training rows") for i in range(0, n, ASK_ROWS)])
+
+
+def check_wanted(decision: Decision, answer: Answer) -> None:
+    """Refuse training rows of which none has the wanted decision."""
+    if answer.wanted.any():
+        return
+    seen = ""
+    if answer.scores.size and answer.scores.dtype.kind == "f":
+        seen = f" (the scores go from {answer.scores.min():.4g} to {answer.scores.max():.4g})"
+    elif answer.scores.size:
+        seen = f" (the answers are {listing(sorted({str(s) for s in answer.scores}))})"
+    raise InputError(
+        f"no training row has the wanted decision, {decision.describe()}{seen}: there is nothing to learn it "
+        "from. Check the decision, or set condition_on_decision=False."
+    )
+
+
+@dataclass(frozen=True)
+class SpotCheck:
+    """A few training rows spread over the table, by position, encoded, and what the model said of them."""
+
+    positions: npt.NDArray[np.intp]
+    rows: Floats
+    answer: Answer
+
+    def compare(self, again: Answer) -> None:
+        """Warn if the model answers differently than before."""
+        labels = [int(i) for i in self.positions]
+        differing = compare_answers(self.answer, again, labels)
+        if differing:
+            warnings.warn(
+                f"the model answered differently when {len(differing)} of {len(labels)} training rows were asked "
+                f"again (those at positions {spell_all(differing, 5)}): it is not deterministic, or it depends on the "
+                "other rows of the table. The method needs a deterministic model; counterfactuals may not hold "
+                "when asked again.",
+                MCCEWarning,
+                stacklevel=4,  # the line that called explain or select
+            )
+
+    def is_of(self, X: Data, schema: Schema) -> bool:
+        """Say whether a table still holds these rows at their positions."""
+        if len(X) <= self.positions[-1]:
+            return False
+        now = schema.encode(rows_of(X, self.positions), "the training rows").matrix
+        return bool(np.array_equal(now, self.rows, equal_nan=True))
+
+
+def spot_positions(n: int) -> npt.NDArray[np.intp]:
+    """Return the positions of a few rows spread over a table."""
+    return np.unique(np.linspace(0, max(n - 1, 0), SPOT_ROWS).astype(np.intp))
+
+
+def _join(parts: list[Answer]) -> Answer:
+    scores: npt.NDArray[Any] = np.concatenate([part.scores for part in parts])
+    return Answer(scores, np.concatenate([part.wanted for part in parts]))

@@ -1,0 +1,58 @@
+"""From encoded winners to a `Counterfactuals`: frames with the user's names and dtypes, measures, reasons, settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mcce.asking.decision import Decision
+from mcce.asking.factuals import Factuals
+from mcce.blocks import Outcome
+from mcce.candidates.reasons import unexplained_table
+from mcce.counterfactuals import Counterfactuals
+from mcce.generators.base import Generator
+from mcce.selection.measures import measure_table
+from mcce.table import Schema
+
+
+def assemble(
+    factuals: Factuals,
+    outcome: Outcome,
+    generator: Generator,
+    decision: Decision,
+    *,
+    n_samples: int | None,
+    fit_seconds: float,
+    settings: Mapping[str, object],
+) -> Counterfactuals:
+    """Write the outcome of all blocks as tables; `n_samples` is None where the user brought the candidates."""
+    schema = generator.schema_
+    owner, rows = outcome.owner, outcome.rows
+    rank = np.arange(owner.size) - np.searchsorted(owner, owner) + 1
+    index = pd.MultiIndex.from_arrays([factuals.index[owner], rank], names=["id", "rank"])
+    measures = measure_table(rows, factuals.matrix[owner], schema.features, ["L0", "gower", "gower_sum"])
+    measures.insert(0, "prediction", outcome.scores)
+    measures.index = index
+    return Counterfactuals(
+        frame=schema.decode(rows, index),
+        measures=measures,
+        factuals=schema.decode(factuals.matrix, factuals.index),
+        unexplained=unexplained_table(generator, factuals, owner, n_samples),
+        factual_predictions=pd.Series(factuals.scores, index=factuals.index, name="prediction"),
+        decision=decision.describe(),
+        fixed=tuple(generator.fixed_),
+        kinds=dict(schema.kinds),
+        ranges=_ranges(schema),
+        timings={"fit": fit_seconds, "generate": outcome.seconds_generate, "select": outcome.seconds_select},
+        settings={**settings, "rows_asked": outcome.n_asked},
+    )
+
+
+def _ranges(schema: Schema) -> dict[Any, tuple[Any, Any]]:
+    """Return the lowest and highest training value of each number, as the user writes them."""
+    numeric = [f for f in schema.features if f.is_numeric and not np.isnan(f.low)]
+    ends = {f.name: pd.Series(f.decode(np.array([f.low, f.high]))) for f in numeric}
+    return {name: (pair.iloc[0], pair.iloc[1]) for name, pair in ends.items()}

@@ -1,0 +1,114 @@
+"""Explaining one block of factuals: draw their pools, choose among the candidates (steps 2 and 3 of the method).
+
+`explain_block` is a function of two frozen objects that can be sent to another process: what all blocks share, and the
+factuals of this one. Its outcomes can be concatenated in any order, because they name their factuals.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mcce.asking.asker import Asker
+from mcce.asking.factuals import Factuals
+from mcce.candidates.pools import Ints, Pools, draw_pools, fixed_columns, pool_blocks, pool_keys
+from mcce.generators.base import Generator
+from mcce.rng import UInts
+from mcce.selection.selector import Selector
+from mcce.table import Floats
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is asked for, the same for all factuals."""
+
+    n_samples: int
+    n_counterfactuals: int = 1
+    independent: bool = False
+    exhaustive: bool = False
+
+
+@dataclass(frozen=True)
+class Task:
+    """What explaining any block needs: whom to draw from, whom to ask, and what is asked for."""
+
+    generator: Generator
+    asker: Asker
+    mutable: Ints
+    settings: Settings
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some factuals: their positions among all, their encoded rows, and the keys of their pools."""
+
+    members: npt.NDArray[np.intp]
+    matrix: Floats
+    keys: UInts
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Counterfactuals of some factuals, those of one factual in order of rank, and what they cost."""
+
+    owner: Ints
+    rows: Floats
+    scores: npt.NDArray[np.generic]
+    n_asked: int = 0
+    seconds_generate: float = 0.0
+    seconds_select: float = 0.0
+
+
+def make_blocks(task: Task, factuals: Factuals) -> tuple[Iterator[Block], int]:
+    """Return the blocks of the factuals that lack the wanted decision, and how many pools they draw from."""
+    n_columns = factuals.matrix.shape[1]
+    columns: Sequence[int] = range(n_columns) if task.settings.independent else fixed_columns(task.generator)
+    keys = pool_keys(task.generator, factuals.matrix, columns)
+    refused = np.flatnonzero(~factuals.wanted)
+    parts = pool_blocks(refused, keys, 8 * task.settings.n_samples * n_columns)
+    blocks = (Block(members, factuals.matrix[members], keys[members]) for members in parts)
+    return blocks, int(np.unique(keys[refused]).size)
+
+
+def explain_block(task: Task, block: Block) -> Outcome:
+    """Draw the pools of a block and choose among them."""
+    begun = time.perf_counter()
+    pools = draw_pools(task.generator, block.matrix, block.keys, task.settings.n_samples)
+    drawn = time.perf_counter()
+    chosen = choose(task, pools, block)
+    return Outcome(
+        chosen.owner,
+        chosen.rows,
+        chosen.scores,
+        chosen.n_asked,
+        seconds_generate=drawn - begun,
+        seconds_select=time.perf_counter() - drawn,
+    )
+
+
+def choose(task: Task, pools: Pools, block: Block) -> Outcome:
+    """Choose the best valid candidates of each factual of a block."""
+    selector = Selector(task.generator.schema_.features, task.mutable, task.asker.ask_encoded)
+    settings = task.settings
+    chosen = selector.select(pools, block.matrix, settings.n_counterfactuals, exhaustive=settings.exhaustive)
+    return Outcome(block.members[chosen.factual], pools.rows[chosen.row], chosen.scores, chosen.n_asked)
+
+
+def concatenate(outcomes: Sequence[Outcome], factuals: Factuals) -> Outcome:
+    """Join the outcomes of blocks, in the order of the factuals."""
+    owner = np.concatenate([np.empty(0, dtype=np.int64), *(part.owner for part in outcomes)])
+    rows = np.concatenate([np.empty((0, factuals.matrix.shape[1])), *(part.rows for part in outcomes)])
+    scores = np.concatenate([factuals.scores[:0], *(part.scores for part in outcomes if part.owner.size)])
+    by_factual = np.argsort(owner, kind="stable")
+    return Outcome(
+        owner[by_factual],
+        np.asfortranarray(rows[by_factual]),
+        scores[by_factual],
+        sum(part.n_asked for part in outcomes),
+        sum(part.seconds_generate for part in outcomes),
+        sum(part.seconds_select for part in outcomes),
+    )

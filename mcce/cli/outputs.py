@@ -1,0 +1,80 @@
+"""Where `mcce explain` and `mcce demo` write: checked before the work begins, so that nothing is lost after it.
+
+1. A file that is read is never written, nor are two results to one file.
+2. A file that exists is overwritten only with `--force`.
+3. The folder must be there and take files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from mcce.exceptions import InputError
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """The files that `mcce explain` writes; None where it writes none.
+
+    Attributes
+    ----------
+    table : all counterfactuals
+    unexplained : the rows without one, beside it
+    page : the page for a browser
+    force : whether files that exist are overwritten
+    """
+
+    table: Path | None
+    unexplained: Path | None
+    page: Path | None
+    force: bool
+
+    @classmethod
+    def of(cls, arguments: argparse.Namespace) -> Outputs:
+        """Return the files that the arguments name, all of them checked."""
+        table = None if arguments.out in (None, "-") else Path(arguments.out)
+        rest = None
+        if table is not None:
+            rest = table.with_name(re.sub(r"(\.\w+)?(\.gz)?$", "", table.name) + ".unexplained.csv")
+        named = {"--out": table, "the unexplained rows of --out": rest, "--html": arguments.html}
+        read = {f"--{role}": getattr(arguments, role) for role in ("train", "explain", "model")}
+        check_outputs(
+            {role: path for role, path in named.items() if path is not None},
+            {role: Path(path) for role, path in read.items() if path is not None},
+            force=arguments.force,
+        )
+        return cls(table, rest, arguments.html, arguments.force)
+
+
+def check_outputs(outputs: Mapping[str, Path], inputs: Mapping[str, Path], *, force: bool) -> None:
+    """Refuse files that cannot or must not be written; keys say whose they are, as in `--out`."""
+    taken = dict(inputs)
+    for role, path in outputs.items():
+        where = f"{role} {path}"
+        for other, known in taken.items():
+            if _is_same(path, known):
+                what = "which is read" if other in inputs else "which is written too"
+                raise InputError(f"{where} is the file of {other} {known}, {what}; give another name.")
+        taken[role] = path
+        folder = Path(os.path.realpath(path)).parent
+        if not folder.is_dir():
+            raise InputError(f"{where}: there is no folder {folder}; make it, or give another name.")
+        if path.is_dir():
+            raise InputError(f"{where} is a folder; give the name of a file.")
+        if path.exists() and not path.is_file():
+            continue  # a pipe or a device
+        if path.exists() and not force:
+            raise InputError(f"{where}: the file exists; give another name, or add --force to overwrite it.")
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise InputError(f"{where}: no file can be written to {folder}; check its permissions.")
+
+
+def _is_same(path: Path, other: Path) -> bool:
+    if path.exists() and other.exists():
+        return path.is_file() and path.samefile(other)  # links and spellings of one file
+    return os.path.realpath(path) == os.path.realpath(other)

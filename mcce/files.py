@@ -1,0 +1,52 @@
+"""Files are written whole or not at all.
+
+1. A new file is written in the folder of the wanted one, and its bytes are brought to the disk.
+2. It is renamed: whoever opens the wanted name finds the old file or the new one, never a half.
+3. Whatever stops the writing (a full disk, Ctrl-C) removes the new file and leaves the old one as it was.
+
+A pipe or a device, such as /dev/stdout, is written to as it is.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from errno import EEXIST
+from pathlib import Path
+
+
+@contextmanager
+def written_whole(path: str | os.PathLike[str], *, overwrite: bool = True) -> Iterator[Path]:
+    """Lend the path of a new file, which takes the place of `path` when the block ends well.
+
+    Parameters
+    ----------
+    path : str or path
+        A link is followed; the permissions of a file that is replaced are kept.
+    overwrite : bool
+        Whether a file that stands there by then is replaced; else it is an error, and that file is left alone.
+    """
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        yield target  # a folder refuses by itself
+        return
+    beside = target.with_name(f".mcce-{secrets.token_hex(4)}{''.join(target.suffixes[-2:])}")  # they say the format
+    try:
+        beside.touch(exist_ok=False)
+        yield beside
+        with beside.open("rb+") as file:
+            os.fsync(file.fileno())
+        if target.exists():
+            if not overwrite:
+                raise FileExistsError(EEXIST, os.strerror(EEXIST))
+            shutil.copymode(target, beside)
+        beside.replace(target)
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise OSError(error.errno, os.strerror(error.errno), str(path)) from error  # the user knows no other name
+    finally:
+        beside.unlink(missing_ok=True)

@@ -1,0 +1,65 @@
+"""Which sampler models which feature, one for all or one for each; and how one draws inside restrictions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from mcce.exceptions import InputError, SamplerError, did_you_mean, listing
+from mcce.generators.layout import ChainLayout
+from mcce.rng import RowStreams
+from mcce.samplers import ConditionalSampler, Within, make_sampler
+from mcce.samplers.settle import settle, settle_restricted
+from mcce.samplers.within import Bools
+from mcce.table import Feature, Floats, Table
+
+Samplers = str | ConditionalSampler | Mapping[Any, str | ConditionalSampler]
+
+REST = "*"
+
+
+def make_samplers(
+    sampler: Samplers, layout: ChainLayout, given_columns: Mapping[int, Sequence[int]], known: Sequence[Any]
+) -> list[ConditionalSampler]:
+    """Return an unfitted sampler for each visited feature; one that cannot model its feature is an error.
+
+    `given_columns` are the chain columns of features with predictors of their own; `known` are all columns of X.
+    """
+    visited = [feature.name for feature in layout.features[layout.n_given :]]
+    chosen: dict[Any, str | ConditionalSampler] = dict(sampler) if isinstance(sampler, Mapping) else {REST: sampler}
+    for name in chosen:
+        if name != REST and name not in visited:
+            what = "is fixed and has no sampler" if name in known else "is not a column of X"
+            raise InputError(f"sampler names {name!r}, which {what}; {did_you_mean(name, visited)}")
+    without = [name for name in visited if name not in chosen]
+    if without and REST not in chosen:
+        raise InputError(f'sampler says nothing of {listing(without)}; add "*": ... for the rest.')
+    samplers = [make_sampler(chosen.get(name, chosen.get(REST, "cart"))) for name in visited]
+    for k, made in enumerate(samplers, layout.n_given):
+        feature = layout.features[k]
+        made.check_target(feature)
+        involved = [*(layout.features[j] for j in given_columns.get(k, range(k))), feature]
+        seen_missing = [f.name for f in involved if f.has_missing]
+        if seen_missing and not made.handles_missing:
+            raise SamplerError(
+                f"{made!r} for {feature.name!r} does not handle missing values, and {listing(seen_missing)} has "
+                "some; fill them, or use a sampler that does (cart)."
+            )
+    return samplers
+
+
+def draw_within(
+    sampler: ConditionalSampler, given: Table, streams: RowStreams, feature: Feature, within: Within
+) -> tuple[Floats, Bools]:
+    """Return one value for each row, settled, inside its restrictions, and the dead rows, for which there is none."""
+    found = settle_restricted(sampler.sample_within(given, streams, within), sampler, feature, within)
+    dead = np.flatnonzero(found.dead)
+    if not dead.size:
+        return found.values, found.dead
+    # later conditionals need not take missing values: dead rows go on with a value that is not allowed
+    free = sampler.sample(given.take(dead), streams.child("free").take(dead))
+    values = found.values.copy()
+    values[dead] = settle(free, sampler, feature, dead.size)
+    return values, found.dead

@@ -1,0 +1,74 @@
+"""What rows are drawn given: fixed features from the user, or from a bootstrap of the training rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mcce.exceptions import InputError, listing
+from mcce.generators.layout import ChainLayout
+from mcce.rng import RowStreams, UInts, derive_key
+from mcce.samplers import ConditionalSampler
+from mcce.table import Data, Floats, Schema, Table
+from mcce.table.checks import check_magnitudes, check_missing
+
+
+def encode_givens(
+    given: Data, decision: bool, schema: Schema, layout: ChainLayout, samplers: Iterable[ConditionalSampler]
+) -> tuple[Floats, pd.Index[Any]]:
+    """Encode the fixed features that a user gives, and the decision; return them with the names of the rows."""
+    fixed = [schema.names[j] for j in layout.fixed_positions]
+    if not isinstance(given, pd.DataFrame):
+        raise InputError(
+            f"given is a {type(given).__name__}; give a DataFrame with the fixed features {listing(fixed)}."
+        )
+    extra = [name for name in given.columns if name not in fixed]
+    if extra:
+        raise InputError(
+            f"given has the column(s) {listing(extra)}, which are not fixed in this chain; leave them out."
+        )
+    if isinstance(given.index, pd.MultiIndex):
+        raise InputError("the index of given has several levels; it names the rows. Use given.reset_index(drop=True).")
+    table = schema.subset(fixed).encode(given, "given") if fixed else Table((), np.empty((len(given), 0)))
+    check_magnitudes(table, "given")
+    check_missing(table, given.index, "given")
+    incomplete = [name for j, name in enumerate(fixed) if np.isnan(table.matrix[:, j]).any()]
+    refusing = [repr(s) for s in samplers if not s.handles_missing]
+    if incomplete and refusing:
+        raise InputError(
+            f"given has missing values in {listing(incomplete)}, which {refusing[0]} does not handle; fill them, "
+            "or use a sampler that does (cart)."
+        )
+    givens = np.empty((len(given), layout.n_given), order="F")
+    givens[:, : len(fixed)] = table.matrix
+    if layout.with_decision:
+        givens[:, -1] = float(decision)
+    return givens, given.index
+
+
+def bootstrap_givens(givens: Floats, n: int, decision: bool | None, seed: int) -> tuple[Floats, UInts, pd.Index[Any]]:
+    """Draw the givens of n rows from those of the training rows; `decision` keeps the rows that have it."""
+    if decision is not None:
+        givens = givens[givens[:, -1] == float(decision)]
+        if not len(givens):
+            raise InputError(
+                f"no training row has the decision {decision}; there is nothing to draw the fixed features from."
+            )
+    streams = RowStreams(derive_key(seed, "bootstrap"), np.zeros(n, dtype=np.uint64), np.arange(n, dtype=np.uint64))
+    return givens[streams.integer(len(givens))], np.zeros(n, dtype=np.uint64), pd.RangeIndex(n)
+
+
+def draw_index(ids: pd.Index[Any], n: int) -> pd.MultiIndex:
+    """Return the index (id, draw) of `n` draws for each id."""
+    codes, distinct = pd.factorize(ids)
+    levels: Any = [distinct, pd.RangeIndex(n)]
+    pairs: Any = [np.repeat(codes, n), np.tile(np.arange(n), len(ids))]
+    return pd.MultiIndex(levels=levels, codes=pairs, names=["id", "draw"])
+
+
+def occurrences(keys: UInts) -> UInts:
+    """Return how many rows before each one have its key, so that equal rows get different draws."""
+    return np.asarray(pd.Series(keys).groupby(keys, sort=False).cumcount(), dtype=np.uint64)

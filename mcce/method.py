@@ -1,0 +1,124 @@
+"""The method as users call it: the explainer together with its diagnostics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mcce.diagnostics.diagnose import diagnose
+from mcce.diagnostics.result import Diagnostics
+from mcce.exceptions import InputError
+from mcce.explainer import Explainer
+from mcce.generators.visit import VisitSequence
+from mcce.table import Data
+
+
+class MCCE(Explainer):
+    """Counterfactual explanations for any model on tabular data.
+
+    Parameters
+    ----------
+    model : object or callable
+        Anything with predict_proba, decision_function or predict, or a function of a table. It is asked with frames (or
+        arrays, if trained so) that have exactly the columns, order and dtypes of the training data.
+    decision : (low, high), Interval, class label or callable
+        The wanted decision: a closed interval for the score, an `Interval` (open ends, and of which class the
+        probability is), the label that `predict` should return, or a function of a table that returns booleans.
+    fixed : list of column names
+        Features that must not change.
+    sampler, visit_sequence, predictors, kinds, n_jobs : see `ChainModel`
+    condition_on_decision : bool
+        Whether the chain conditions on the wanted decision, which makes most draws valid.
+    random_state : int or None
+        One seed, one answer: for any number of threads, order and batching of the factuals. None takes a fresh seed.
+    generator : Generator or None
+        What draws the candidates, instead of a chain: an unfitted model with the methods of
+        `mcce.generators.base.Generator`. It is copied; `fixed` must be the features that it is given.
+
+    Attributes
+    ----------
+    chain_ : fitted ChainModel
+    generator_ : the fitted generator, which is the chain unless another one was given
+    decision_ : the wanted decision, bound to the model
+    fit_seconds_ : seconds that `fit` took
+
+    Examples
+    --------
+    >>> import mcce
+    >>> from sklearn.ensemble import HistGradientBoostingClassifier
+    >>> loans = mcce.datasets.load_loans()
+    >>> model = HistGradientBoostingClassifier(random_state=0, categorical_features="from_dtype").fit(loans.X, loans.y)
+    >>> granted = mcce.Interval(0, 0.1, closed="left", of=True)     # probability of default below 10 per cent
+    >>> explainer = mcce.MCCE(model, decision=granted, fixed=["age", "sex"], random_state=1).fit(loans.X)
+    >>> found = explainer.explain(loans.X.iloc[[0]])
+    >>> len(found), list(found.measures.columns)
+    (1, ['prediction', 'L0', 'gower', 'gower_sum'])
+    """
+
+    def diagnose(
+        self,
+        X: Data,
+        *,
+        training: Data | None = None,
+        n_samples: int = 1000,
+        max_factuals: int = 100,
+        max_rows: int = 5000,
+        visit_sequences: Sequence[VisitSequence] = ("data", "correlation", "reversed"),
+        random_state: int = 0,
+    ) -> Diagnostics:
+        """Find out how realistic the candidates are and how good the counterfactuals; see `mcce.diagnostics`.
+
+        Parameters
+        ----------
+        X : DataFrame or array
+            Real rows, at best ones that the explainer was not fitted on. Generated rows are compared with them, one for
+            each, drawn given its fixed values and its own decision. Those without the wanted decision are the factuals.
+        training : DataFrame, array or None
+            The training rows, for distances to them, copies of them, and other visit sequences. None takes the table
+            that was given to `fit`; an explainer that was saved does not have it.
+        n_samples : int
+            K, rows drawn for each factual.
+        max_factuals, max_rows : int
+            Factuals and real rows to use at most, spread over X.
+        visit_sequences : sequence
+            Orders to compare: "data", "correlation", "reversed", or lists of the mutable features. Each is one more
+            fit; () leaves this out.
+        random_state : int
+            Seed of the discriminator. All draws have the seed of the explainer.
+
+        Returns
+        -------
+        Diagnostics
+            Prints as a table; its attributes are the tables themselves, and `plot` draws them.
+
+        Examples
+        --------
+        >>> import mcce
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> X = mcce.datasets.load_loans(1000).X.select_dtypes("number")
+        >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
+        >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X.iloc[:500])
+        >>> d = explainer.diagnose(X.iloc[500:], n_samples=100, visit_sequences=())
+        >>> d.evaluation.summary.loc[["violation", "success"], "mean"].tolist()
+        [0.0, 1.0]
+        >>> d.discriminator.accuracy < 0.7
+        True
+        """
+        self._check_fitted()
+        return diagnose(
+            self,
+            X,
+            training=self._known_training() if training is None else training,
+            n_samples=n_samples,
+            max_factuals=max_factuals,
+            max_rows=max_rows,
+            visit_sequences=visit_sequences,
+            random_state=random_state,
+            n_jobs=self.n_jobs,
+        )
+
+    def _known_training(self) -> Data | None:
+        """Return the table given to `fit`, unless it is gone; a table that was changed since is an error."""
+        training: Data | None = getattr(self, "_training", None)
+        if training is not None and not self._spots.is_of(training, self.generator_.schema_):
+            raise InputError("the table given to fit has been changed since; give the training rows as `training`.")
+        return training

@@ -1,0 +1,97 @@
+"""Fitting scikit-learn estimators so that the same seed gives the same fit, and predicting rows they have not seen.
+
+1. An estimator is cloned; every `random_state` that is None, its own or that of a part (a step of a pipeline),
+   becomes a seed derived from the sampler's. What the user has set stays.
+2. Rows are dealt to five folds at random, by the same seed; up to five rows have a fold each.
+3. Each fold is predicted by a clone that was fitted on all other rows. A single row has no others, and is predicted
+   by a clone fitted on itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mcce.exceptions import SamplerError
+from mcce.rng import derive_key
+from mcce.samplers.base import Floats, Ints
+
+N_FOLDS = 5
+_SEED = "random_state"
+# parameters by which a regressor chooses what it fits; without the value "quantile" its level has no effect
+_CHOOSERS = ("loss", "strategy")
+
+
+def seeded_clone(estimator: Any, seed: int) -> Any:
+    """Return an unfitted copy without any random state of its own (step 1)."""
+    from sklearn.base import clone
+
+    copy = clone(estimator)
+    unset = [name for name, value in copy.get_params().items() if name.split("__")[-1] == _SEED and value is None]
+    return copy.set_params(**{name: derive_key(seed, "estimator", name) >> 33 for name in unset}) if unset else copy
+
+
+def deal_folds(n: int, seed: int) -> Ints:
+    """Return the fold of each of `n` rows (step 2)."""
+    order = np.random.default_rng(derive_key(seed, "folds")).permutation(n)
+    return order % min(N_FOLDS, max(n, 1))
+
+
+@dataclass(frozen=True)
+class CrossFit:
+    """The fold of each training row, its prediction, and the fits that have predicted the folds."""
+
+    fold: Ints
+    predictions: Floats
+    fits: tuple[Any, ...]
+
+
+def cross_fit(estimator: Any, design: Floats, values: Floats, seed: int) -> CrossFit:
+    """Predict each row by a fit that has not seen it (step 3)."""
+    n = values.size
+    fold = deal_folds(n, seed)
+    predictions = np.empty(n)
+    fits = []
+    for held_out in range(int(fold.max()) + 1):
+        inside = fold == held_out
+        training = ~inside if n > 1 else inside
+        try:
+            fits.append(seeded_clone(estimator, seed).fit(design[training], values[training]))
+            predictions[inside] = predict(fits[-1], design[inside])
+        except ValueError as error:
+            raise SamplerError(
+                f"{estimator!r} could not be fitted on {training.sum()} of the {n} rows to predict the others: "
+                f"{error} Give more rows, or an estimator that needs fewer."
+            ) from error
+    return CrossFit(fold, predictions, tuple(fits))
+
+
+def predict(estimator: Any, design: Floats) -> Floats:
+    """Return the predictions as a vector; scikit-learn refuses to predict no rows at all."""
+    if not len(design):
+        return np.empty(0)
+    return np.asarray(estimator.predict(design), dtype=np.float64).ravel()
+
+
+def at_quantile(estimator: Any, level: float) -> Any:
+    """Return an unfitted copy of a quantile regressor for one level; refuse one that would ignore the level."""
+    from sklearn.base import clone
+
+    copy = clone(estimator)
+    params = copy.get_params()
+    choosers = [name for name in _CHOOSERS if name in params]
+    chosen = [name for name in choosers if params[name] == "quantile"]
+    for name in ("quantile", "alpha"):
+        if name in params and (chosen or (name == "quantile" and not choosers)):
+            return copy.set_params(**{name: float(level)})
+    if "quantile" in params:
+        raise SamplerError(
+            f"{estimator!r} ignores its quantile, because {choosers[0]} is {params[choosers[0]]!r}; method 'quantiles' "
+            f'needs {choosers[0]}="quantile".'
+        )
+    raise SamplerError(
+        f"{estimator!r} has no quantile to set; method 'quantiles' needs a regressor with a parameter `quantile` "
+        "(QuantileRegressor, HistGradientBoostingRegressor(loss='quantile')) or `alpha` with loss='quantile'."
+    )

@@ -1,0 +1,112 @@
+"""Drawing donors from the leaves of trees: what all samplers that grow trees share, one tree or many.
+
+1. Grow trees for the target on the given columns: each subclass its own kind.
+2. Route every row of `given` to its leaves.
+3. Draw one training value of the target, uniformly, among the donors of these leaves (`mcce.samplers.donors.engine`).
+
+The values drawn are observed values; their combinations are new (paper, section 2.2). Missing values of a categorical
+target are one more level. For a numeric or ordered target with missing values first trees decide whether the draw is
+missing, and others, grown on the complete rows, give the value.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal, TypeVar
+
+import numpy as np
+import pandas as pd
+
+from mcce.rng import RowStreams
+from mcce.samplers.base import BaseMeasure, Bools, ConditionalSampler, Floats, Ints, RestrictedDraw, Within
+from mcce.samplers.donors.density import MarginalDensity
+from mcce.samplers.donors.engine import DonorForest, DonorModel
+from mcce.table import Column, Feature, Table
+from mcce.trees.tree import Tree
+
+Self = TypeVar("Self", bound="DonorSampler")
+Purpose = Literal["value", "missing"]
+
+
+class DonorSampler(ConditionalSampler):
+    """Draws donors from the leaves of trees. A subclass says how these are grown."""
+
+    handles_missing = True
+    thread_safe = True
+    leaves_one_out = True
+    draws_observed = True
+
+    donors_: DonorModel
+
+    @abstractmethod
+    def _grow_trees(self, given: Table, target: Column, purpose: Purpose) -> Sequence[Tree]:
+        """Grow trees for a target without missing values (step 1): for its value, or for whether it is missing."""
+
+    @abstractmethod
+    def _check_parameters(self) -> None:
+        """Raise an InputError for a parameter out of its range."""
+
+    def fit(self: Self, given: Table, target: Column) -> Self:
+        """Grow the trees (step 1) and keep the donors of their leaves."""
+        self._check_parameters()
+        self.check_target(target.feature)
+        feature, values = target.feature, target.values
+        missing = np.isnan(values)
+        decider = None
+        if missing.any() and feature.kind == "categorical":
+            levels = np.where(missing, feature.n_levels, values)
+            trees = self._grow_trees(given, Column(with_missing_level(feature), levels), "value")
+        elif missing.all():
+            trees = self._grow_trees(given.first(0), Column(feature, np.zeros(missing.size)), "value")
+        elif missing.any():
+            indicator = missing.astype(np.float64)
+            grown = self._grow_trees(given, Column(missing_indicator(feature), indicator), "missing")
+            decider = DonorForest.of(grown, [indicator[tree.donors] for tree in grown])
+            known = np.flatnonzero(~missing)
+            grown = self._grow_trees(given.take(known), Column(feature, values[known]), "value")
+            trees = [replace(tree, donors=known[tree.donors].astype(np.int32)) for tree in grown]
+        else:
+            trees = self._grow_trees(given, target, "value")
+        forest = DonorForest.of(trees, [values[tree.donors] for tree in trees])
+        self.donors_ = DonorModel(forest, decider, MarginalDensity.of(values, feature.n_levels), feature.is_numeric)
+        return self
+
+    def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
+        """Draw a donor of each row's leaves (steps 2 and 3); restricted draws choose among the allowed donors."""
+        if within is not None:
+            return self.sample_within(given, rng, within).values
+        self.check_fitted("donors_")
+        return self.donors_.draw(given, rng)
+
+    def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
+        """Draw one of the allowed donors of each row's leaves, or a missing value by its probability."""
+        self.check_fitted("donors_")
+        return self.donors_.draw_within(given, rng, within)
+
+    def supports(self, given: Table, values: Floats) -> Bools:
+        """Return whether a donor of the row's leaves equals the value or, for a number, lies as close as donors do."""
+        self.check_fitted("donors_")
+        return self.donors_.supports(given, values)
+
+    def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
+        """Return a smoothed log density of each value among its donors, see `mcce.samplers.donors.density`."""
+        self.check_fitted("donors_")
+        return self.donors_.log_density(given, values, training_rows)
+
+    def base_measure(self) -> BaseMeasure:
+        """Return what the density is with respect to: probabilities of levels and of numbers with point mass."""
+        self.check_fitted("donors_")
+        return self.donors_.margin.base_measure
+
+
+def with_missing_level(feature: Feature) -> Feature:
+    """Return the feature with "missing" as one more level."""
+    levels = pd.Index([*range(feature.n_levels + 1)])
+    return Feature(feature.name, "categorical", levels.dtype, levels, 0.0, float(feature.n_levels))
+
+
+def missing_indicator(feature: Feature) -> Feature:
+    """Return a two-level feature that says whether this one is missing."""
+    return Feature(feature.name, "categorical", np.dtype(bool), pd.Index([False, True], dtype=object), 0.0, 1.0)

@@ -1,0 +1,532 @@
+# mypy: disable-error-code="no-untyped-def"
+"""Donors of the leaves of trees, as numba kernels: draws, supports, densities.
+
+The nodes of all trees are numbered one after the other, and so are their donors, so that a row has one node a tree and
+a forest is read like a tree. `first`, `value` and `count` are *runs*: the distinct donors of a node, ascending, and how
+many rows have each; those of node k stand from first[k] to first[k + 1].
+
+1. `pick_donor` and `pick_allowed_donor` draw one donor of the pool of a row's leaves, uniformly. Donors are numbered
+   tree by tree, in the order of the tree, not of their values: the draws of a seed do not depend on what is sorted.
+2. `find_support` looks a value up among the runs, `measure_gaps` has told how far from a donor counts as close. Where
+   leaves share training rows, `find_pooled_support` counts each of these once (`mcce.samplers.support`).
+3. `find_bandwidths` gives each node Silverman's bandwidth h. A sum of normal kernels S(x) = sum_j n_j k((x - y_j) / h)
+   is taken over the runs whose share of S is above e^-50, or, in a node of many runs, read from a Taylor polynomial.
+4. `count_cells` and `expand_cells` prepare these: a node's runs are put into *cells* no wider than 0.4 h, and around
+   the centre c of each, sum_j n_j k((x - y_j) / h) = sum_m a_m ((x - c) / h)^m. With b_m the coefficients of one run at
+   z = (c - y_j) / h, b_0 = k(z), b_1 = -z b_0, b_(m+1) = -(z b_m + b_(m-1)) / (m + 1): Hermite's polynomials. Up to 0.3
+   h from the centre eighteen terms give S to 1e-14 of itself, since b_m is below k(z) e^(z^2 / 4) / sqrt(m!) (Cramer's
+   bound) and a donor is no farther than h / 2.
+5. `log_densities` mixes the pool with the margin, `log_missing` the pool's missing donors with their share.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import namedtuple
+
+import numpy as np
+from numba import uint64
+
+from mcce.rng import multiply_high, philox
+from mcce.samplers.point_mass import silverman as silverman_rule
+from mcce.trees.compiling import entry, inner
+
+TERMS = 18
+LANES = 8
+_CELL_WIDTH = 0.4  # in bandwidths, of the runs in a cell
+_CELL_REACH = 0.3  # from the centre
+_FEW_RUNS = 24  # are summed without looking which are near
+_CELL_RUNS = 96  # fewer runs are summed as fast as a polynomial is prepared
+_WINDOW = 9.5  # beyond it a hundred thousand donors weigh less than 1e-14 of one at the centre
+_NEGLIGIBLE = 100.0  # of z^2: a donor e^50 times lighter than the nearest one
+_CANCELLED = 0.1  # what is left of a sum, below which it is summed anew
+_ROOT_TAU = math.sqrt(2.0 * math.pi)
+
+Margin = namedtuple("Margin", "n atoms counts grid density bandwidth")
+Runs = namedtuple("Runs", "first value count")
+Cells = namedtuple("Cells", "first centre terms")
+Own = namedtuple("Own", "rows donor copies")  # the rows left out; where each row's first donor is in a tree; how many
+
+_silverman = inner(silverman_rule)
+
+
+@inner
+def _place(ordered, first, last, x):
+    """Return the first place between `first` and `last` whose number is at least x; no step waits for a comparison."""
+    left = last - first
+    while left > 1:
+        half = left >> 1
+        first += half * (ordered[first + half - 1] < x)
+        left -= half
+    return first + (left == 1 and ordered[first] < x)
+
+
+# ---------------------------------------------------------------- step 1: draws
+
+
+@entry
+def pick_donor(key, draws, rows, leaves, start, size, values, out):
+    """Draw one donor of the pool of each row's leaves; `leaves` has one row a tree."""
+    for i in range(out.size):
+        total = uint64(0)
+        for t in range(leaves.shape[0]):
+            total += uint64(size[leaves[t, i]])
+        chosen = np.int64(multiply_high(philox(key, draws[i], rows[i])[0], total))
+        t = 0
+        while chosen >= size[leaves[t, i]]:
+            chosen -= size[leaves[t, i]]
+            t += 1
+        out[i] = values[start[leaves[t, i]] + chosen]
+
+
+@entry
+def pick_allowed_donor(key, draws, rows, leaves, start, size, values, low, high, levels, out, n_allowed):
+    """Draw one donor of each row's pool among those in [low, high] and, if given, of an allowed level; else NaN.
+
+    Writes also how many there are to choose from.
+    """
+    for i in range(out.size):
+        chosen = np.int64(-1)
+        out[i] = np.nan
+        for step in range(2):  # count the allowed donors, then walk to the chosen one
+            seen = np.int64(0)
+            for t in range(leaves.shape[0]):
+                node = leaves[t, i]
+                for d in range(start[node], start[node] + size[node]):
+                    value = values[d]
+                    if not (value >= low[i] and value <= high[i]):
+                        continue
+                    if levels.shape[1] and not levels[i, np.int64(value)]:
+                        continue
+                    if seen == chosen:
+                        out[i] = value
+                        break
+                    seen += 1
+                if seen == chosen and not np.isnan(out[i]):
+                    break
+            if step == 0:
+                n_allowed[i] = seen
+                if seen == 0:
+                    break
+                chosen = np.int64(multiply_high(philox(key, draws[i], rows[i])[0], uint64(seen)))
+
+
+# ---------------------------------------------------------------- step 2: supports
+
+
+@entry
+def measure_gaps(runs, spare, gap):
+    """Find the median gap (the lower one of two) between neighbouring donors of each node, equal ones included."""
+    for node in range(gap.size):
+        begin, end = runs.first[node], runs.first[node + 1]
+        donors = np.int64(0)
+        for r in range(begin, end):
+            donors += runs.count[r]
+        gap[node] = 0.0
+        if donors < 3:
+            continue
+        wanted = (donors - 2) // 2 - (donors - (end - begin))  # among the gaps that are not zero
+        if wanted < 0:
+            continue
+        n = end - begin - 1
+        for r in range(n):
+            spare[r] = runs.value[begin + r + 1] - runs.value[begin + r]
+        gap[node] = _select(spare, n, wanted)
+
+
+@inner
+def _select(numbers, n, k):
+    """Return the k-th smallest of the first n numbers, which are put into another order (Hoare 1961)."""
+    low, high = 0, n - 1
+    while low < high:
+        pivot = numbers[(low + high) >> 1]
+        i, j = low, high
+        while i <= j:
+            while numbers[i] < pivot:
+                i += 1
+            while numbers[j] > pivot:
+                j -= 1
+            if i <= j:
+                numbers[i], numbers[j] = numbers[j], numbers[i]
+                i += 1
+                j -= 1
+        if k <= j:
+            high = j
+        elif k >= i:
+            low = i
+        else:
+            break
+    return numbers[k]
+
+
+@entry
+def find_support(leaves, values, runs, gap, supported):
+    """Say whether each value lies in the range of a leaf's donors and no farther from one than the leaf's gap."""
+    for i in range(values.size):
+        supported[i] = False
+        for t in range(leaves.shape[0]):
+            node = leaves[t, i]
+            begin, end = runs.first[node], runs.first[node + 1]
+            at = _place(runs.value, begin, end, values[i])
+            if at == end or not values[i] >= runs.value[begin]:
+                continue
+            distance = runs.value[at] - values[i]
+            if distance > 0.0:
+                distance = min(distance, values[i] - runs.value[at - 1])
+            if distance <= gap[node]:
+                supported[i] = True
+                break
+
+
+@entry
+def find_pooled_support(leaves, order, start, size, rank, ranked, values, spare, gaps, supported):
+    """Say whether each value lies in the range of its pool's training rows and no farther from one than their gap.
+
+    `rank` is the place of each donor's training row among `ranked`, the values of these rows, ascending; `order` puts
+    rows of the same leaves side by side, which share what is found out about the pool.
+    """
+    n = np.int64(0)
+    gap = 0.0
+    for k in range(order.size):
+        i = order[k]
+        is_new = k == 0
+        for t in range(leaves.shape[0]):
+            is_new |= leaves[t, i] != leaves[t, order[k - 1]]
+        if is_new:
+            n = np.int64(0)
+            for t in range(leaves.shape[0]):
+                begin = start[leaves[t, i]]
+                for d in range(begin, begin + size[leaves[t, i]]):
+                    spare[n] = rank[d]
+                    n += 1
+            _sort(spare, n)
+            n = _drop_copies(spare, n)
+            gap = 0.0
+            if n > 2:
+                for j in range(n - 1):
+                    gaps[j] = ranked[spare[j + 1]] - ranked[spare[j]]
+                gap = _select(gaps, n - 1, (n - 2) // 2)
+        x = values[i]
+        supported[i] = False
+        if n == 0 or not (x >= ranked[spare[0]] and x <= ranked[spare[n - 1]]):
+            continue
+        low, high = np.int64(0), n - 1  # the first row whose value is at least x
+        while low < high:
+            middle = (low + high) >> 1
+            if ranked[spare[middle]] < x:
+                low = middle + 1
+            else:
+                high = middle
+        distance = ranked[spare[low]] - x
+        if distance > 0.0:
+            distance = min(distance, x - ranked[spare[low - 1]])
+        supported[i] = distance <= gap
+
+
+@inner
+def _sort(numbers, n):
+    """Sort the first n numbers, in place (heapsort: Williams 1964)."""
+    begin, end = n >> 1, n
+    while end > 1:
+        if begin > 0:
+            begin -= 1
+        else:
+            end -= 1
+            numbers[0], numbers[end] = numbers[end], numbers[0]
+        parent = begin
+        child = 2 * parent + 1
+        while child < end:
+            if child + 1 < end and numbers[child] < numbers[child + 1]:
+                child += 1
+            if numbers[parent] >= numbers[child]:
+                break
+            numbers[parent], numbers[child] = numbers[child], numbers[parent]
+            parent = child
+            child = 2 * parent + 1
+
+
+@inner
+def _drop_copies(ordered, n):
+    """Move the distinct ones of n ordered numbers to the front; return how many there are."""
+    kept = np.int64(0)
+    for j in range(n):
+        if j == 0 or ordered[j] != ordered[kept - 1]:
+            ordered[kept] = ordered[j]
+            kept += 1
+    return kept
+
+
+# ---------------------------------------------------------------- step 3: bandwidths, sums of kernels
+
+
+@inner
+def _quantile(runs, begin, n, share):
+    """Return the quantile of a node's n donors, linear between neighbours, as numpy's."""
+    at = share * (n - 1)
+    lower = np.int64(at)
+    r = begin
+    upto = runs.count[r]
+    while upto <= lower:
+        r += 1
+        upto += runs.count[r]
+    low = high = runs.value[r]
+    if upto == lower + 1 and lower + 1 < n:
+        high = runs.value[r + 1]
+    part = at - lower
+    return low + (high - low) * part if part < 0.5 else high - (high - low) * (1.0 - part)
+
+
+@entry
+def find_bandwidths(runs, instead, bandwidth):
+    """Find Silverman's bandwidth of each node's donors; `instead` where they do not differ."""
+    for node in range(bandwidth.size):
+        begin, end = runs.first[node], runs.first[node + 1]
+        bandwidth[node] = instead
+        if end - begin < 2:
+            continue
+        n = np.int64(0)
+        mean = 0.0
+        for r in range(begin, end):
+            n += runs.count[r]
+            mean += runs.count[r] * runs.value[r]
+        mean /= n
+        squares = 0.0
+        for r in range(begin, end):
+            squares += runs.count[r] * (runs.value[r] - mean) ** 2
+        quartile_range = _quantile(runs, begin, n, 0.75) - _quantile(runs, begin, n, 0.25)
+        found = _silverman(math.sqrt(squares / (n - 1)), quartile_range, n)
+        bandwidth[node] = found if found > 0.0 else instead
+
+
+@inner
+def _sum_all(runs, begin, end, x, scale, own, own_value):
+    """Sum the kernels of a few runs at x, without `own` donors of `own_value`; `scale` is 1 / bandwidth."""
+    total = 0.0
+    for r in range(begin, end):
+        z = (x - runs.value[r]) * scale
+        n = runs.count[r] - own * (runs.value[r] == own_value)
+        total += n * math.exp(-0.5 * z * z)
+    return total
+
+
+@inner
+def _sum_near(runs, begin, end, x, scale, own, own_value):
+    """Sum the kernels of those runs at x that are not negligible beside the nearest, without `own` donors."""
+    at = _place(runs.value, begin, end, x)
+    nearest = np.inf
+    for r in range(max(at - 2, begin), min(at + 2, end)):  # one on each side may be the one left out
+        if runs.value[r] != own_value or runs.count[r] > own:
+            z = (x - runs.value[r]) * scale
+            nearest = min(nearest, z * z)
+    low, high = at, at
+    while low > begin and ((x - runs.value[low - 1]) * scale) ** 2 <= nearest + _NEGLIGIBLE:
+        low -= 1
+    while high < end and ((x - runs.value[high]) * scale) ** 2 <= nearest + _NEGLIGIBLE:
+        high += 1
+    return _sum_all(runs, low, high, x, scale, own, own_value)
+
+
+# ---------------------------------------------------------------- step 4: Taylor polynomials
+
+
+@inner
+def _next_cell(runs, r, end, bandwidth):
+    """Return the run after those that share a cell with run r, and the centre of the cell."""
+    low = runs.value[r]
+    while r + 1 < end and runs.value[r + 1] - low <= _CELL_WIDTH * bandwidth:
+        r += 1
+    return r + 1, low + 0.5 * (runs.value[r] - low)
+
+
+@inner
+def _seen_from(runs, begin, end, centre, bandwidth):
+    """Return the runs that count at a centre: from, to."""
+    reach = _WINDOW * bandwidth
+    return _place(runs.value, begin, end, centre - reach), _place(runs.value, begin, end, centre + reach)
+
+
+@entry
+def count_cells(runs, bandwidth, n_cells):
+    """Count the cells of each node in whose window are so many runs that a polynomial pays."""
+    for node in range(bandwidth.size):
+        begin, end = runs.first[node], runs.first[node + 1]
+        n_cells[node] = 0
+        r = begin
+        while end - begin >= _CELL_RUNS and r < end:
+            r, centre = _next_cell(runs, r, end, bandwidth[node])
+            low, high = _seen_from(runs, begin, end, centre, bandwidth[node])
+            n_cells[node] += high - low >= _CELL_RUNS
+
+
+@entry
+def expand_cells(runs, bandwidth, cells, z, before, here, total):
+    """Write the centres and coefficients of the cells that `count_cells` counted; the rest is scratch of 8 numbers.
+
+    Eight runs at a time, so that they do not wait for each other.
+    """
+    for node in range(bandwidth.size):
+        cell, last_cell = cells.first[node], cells.first[node + 1]
+        begin, end = runs.first[node], runs.first[node + 1]
+        h = bandwidth[node]
+        r = begin
+        while cell < last_cell:
+            r, centre = _next_cell(runs, r, end, h)
+            low, high = _seen_from(runs, begin, end, centre, h)
+            if high - low < _CELL_RUNS:
+                continue
+            cells.centre[cell] = centre
+            for m in range(TERMS):
+                cells.terms[cell, m] = 0.0
+            for block in range(low, high, LANES):
+                for lane in range(LANES):
+                    inside = block + lane < high
+                    z[lane] = (centre - runs.value[block + lane]) / h if inside else 0.0
+                    before[lane] = 0.0
+                    here[lane] = runs.count[block + lane] * math.exp(-0.5 * z[lane] * z[lane]) if inside else 0.0
+                for m in range(TERMS):
+                    part = 1.0 / (m + 1)
+                    for lane in range(LANES):
+                        total[lane] = here[lane]
+                        here[lane] = -(z[lane] * here[lane] + before[lane]) * part
+                        before[lane] = total[lane]
+                    cells.terms[cell, m] += ((total[0] + total[1]) + (total[2] + total[3])) + (
+                        (total[4] + total[5]) + (total[6] + total[7])
+                    )
+            cell += 1
+
+
+@inner
+def _sum_kernels(runs, cells, node, x, bandwidth, own, own_value):
+    """Sum the kernels of a node's donors at x, without `own` donors of `own_value`."""
+    begin, end = runs.first[node], runs.first[node + 1]
+    if end - begin <= _FEW_RUNS:
+        return _sum_all(runs, begin, end, x, 1.0 / bandwidth, own, own_value)
+    first, last = cells.first[node], cells.first[node + 1]
+    if first < last:
+        at = _place(cells.centre, first, last, x)
+        if at == last or (at > first and x - cells.centre[at - 1] < cells.centre[at] - x):
+            at -= 1
+        u = (x - cells.centre[at]) / bandwidth
+        if abs(u) <= _CELL_REACH:
+            square = u * u
+            even = odd = 0.0
+            for m in range(TERMS - 2, -1, -2):
+                even = even * square + cells.terms[at, m]
+                odd = odd * square + cells.terms[at, m + 1]
+            total = even + u * odd
+            if own == 0:
+                return total
+            z = (x - own_value) / bandwidth
+            left = total - own * math.exp(-0.5 * z * z)
+            if left > _CANCELLED * total:
+                return left
+    return _sum_near(runs, begin, end, x, 1.0 / bandwidth, own, own_value)
+
+
+# ---------------------------------------------------------------- step 5: densities
+
+
+@inner
+def _share(margin, place, is_atom, x, own):
+    """Return the margin's mass or density of x, without one training row if `own` is 1."""
+    n = margin.n
+    if is_atom:
+        pseudo = 1.0 if margin.grid.size == 0 else 0.0  # spread over the levels, so that none is impossible
+        mass = (margin.counts[place] - own + pseudo / margin.atoms.size) / max(n - own + pseudo, 1.0)
+        return max(mass, 0.0)  # zero for a value that the left-out row did not have
+    last = margin.grid.size - 1
+    if last < 0 or x < margin.grid[0] or x > margin.grid[last]:
+        return 0.0
+    step = (margin.grid[last] - margin.grid[0]) / last
+    at = min(np.int64((x - margin.grid[0]) / step), last - 1)
+    while at > 0 and margin.grid[at] > x:
+        at -= 1
+    while at < last - 1 and margin.grid[at + 1] <= x:
+        at += 1
+    slope = (margin.density[at + 1] - margin.density[at]) / (margin.grid[at + 1] - margin.grid[at])
+    density = margin.density[at] + slope * (x - margin.grid[at])
+    if margin.bandwidth > 0.0:
+        density = max(density - own / (n * margin.bandwidth * _ROOT_TAU), 0.0) * n / max(n - own, 1.0)
+    return density
+
+
+@entry
+def margin_shares(margin, values, own, out):
+    """Write the margin's mass or density of each value."""
+    for i in range(values.size):
+        place = _place(margin.atoms, 0, margin.atoms.size, values[i])
+        is_atom = place < margin.atoms.size and margin.atoms[place] == values[i]
+        out[i] = _share(margin, place, is_atom, values[i], own[i])
+
+
+@inner
+def _own_donor(own, t, i, start, size, node):
+    """Return where the first donor that row i itself is stands in a node of tree t, and how many there are; -1, 0."""
+    if own.rows.size == 0 or own.rows[i] < 0 or own.rows[i] >= own.donor.shape[1]:
+        return np.int64(-1), np.int64(0)
+    donor = np.int64(own.donor[t, own.rows[i]])
+    if donor < start[node] or donor >= start[node] + size[node]:
+        return np.int64(-1), np.int64(0)
+    return donor, np.int64(own.copies[t, own.rows[i]])
+
+
+@entry
+def log_densities(leaves, start, size, donors, known, runs, smooth, bandwidth, cells, margin, own, pseudo, values, out):
+    """Write the log density of each value among the donors of its leaves and `pseudo` ones from the margin.
+
+    `known` counts a node's donors that are not missing, `runs` are all of these, `smooth` those without point mass.
+    """
+    for i in range(values.size):
+        x = values[i]
+        if np.isnan(x):
+            out[i] = -np.inf
+            continue
+        place = _place(margin.atoms, 0, margin.atoms.size, x)
+        is_atom = place < margin.atoms.size and margin.atoms[place] == x
+        matching = 0.0
+        pool = 0.0
+        for t in range(leaves.shape[0]):
+            node = leaves[t, i]
+            donor, copies = _own_donor(own, t, i, start, size, node)
+            own_value = donors[donor] if donor >= 0 else np.nan
+            pool += known[node] - copies
+            if is_atom:
+                begin, end = runs.first[node], runs.first[node + 1]
+                at = _place(runs.value, begin, end, x)
+                if at < end and runs.value[at] == x:
+                    matching += runs.count[at]
+                if own_value == x:
+                    matching -= copies
+            elif bandwidth[node] > 0.0 and smooth.first[node] < smooth.first[node + 1]:
+                h = bandwidth[node]
+                if copies:  # a row with point mass is not among the smoothed donors
+                    at = _place(smooth.value, smooth.first[node], smooth.first[node + 1], own_value)
+                    if at == smooth.first[node + 1] or smooth.value[at] != own_value:
+                        copies = np.int64(0)
+                matching += _sum_kernels(smooth, cells, node, x, h, copies, own_value) / (h * _ROOT_TAU)
+        share = _share(margin, place, is_atom, x, 1.0 if own.rows.size else 0.0)
+        density = (matching + pseudo * share) / (pool + pseudo)
+        out[i] = math.log(density) if density > 0.0 else -np.inf
+
+
+@entry
+def log_missing(leaves, start, size, donors, ones, own, pseudo, share, values, out):
+    """Add the log probability that the value is present to `out`; write that it is missing where it is.
+
+    `donors` is 1 for a missing donor, else 0; `ones` counts the missing ones of a node, `share` is the margin's.
+    """
+    for i in range(values.size):
+        missing = 0.0
+        pool = 0.0
+        for t in range(leaves.shape[0]):
+            node = leaves[t, i]
+            donor, copies = _own_donor(own, t, i, start, size, node)
+            pool += size[node] - copies
+            missing += ones[node]
+            if donor >= 0 and donors[donor] == 1.0:
+                missing -= copies
+        found = min((missing + pseudo * share) / (pool + pseudo), 1.0)
+        if np.isnan(values[i]):
+            out[i] = math.log(found)
+        else:
+            out[i] += math.log1p(-found) if found < 1.0 else -np.inf

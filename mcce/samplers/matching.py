@@ -1,0 +1,202 @@
+"""Predictive mean matching: which donors a row may draw, one of them, and the share that has a value.
+
+1. A training row is a donor: its prediction says where it stands, its value is what it gives. Donors may be predicted
+   by several fits (one for each fold); a row to draw then has one prediction by each fit, and its distance to a donor
+   is that of the two predictions by the donor's fit.
+2. A row's donors are the `n_donors` nearest. Donors as near as the last of these (up to rounding) are tied with it and
+   take the places that are left at random.
+3. A prediction beyond those of all donors is moved to the outermost of them. That changes no order of distances, which
+   would all be equal in floating point far outside the data.
+4. One of the donors is drawn, each with the same chance. A restricted draw has the nearest among the allowed donors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from mcce.rng import RowStreams
+from mcce.samplers.base import Bools, Floats
+from mcce.samplers.support import supported_in_segments
+
+Places = npt.NDArray[np.intp]
+
+_TIE = 1e-9  # of the largest prediction: distances that differ by less are tied
+
+
+@dataclass(frozen=True)
+class Donors:
+    """Training rows fit by fit, those of one fit in the order of their predictions; `n_donors` are drawn from.
+
+    The donors of fit f are those from ``starts[f]`` to ``starts[f + 1]``; none is without donors.
+    """
+
+    predictions: Floats
+    values: Floats
+    starts: Places
+    n_donors: int
+
+    @classmethod
+    def of_one_fit(cls, predictions: Floats, values: Floats, n_donors: int) -> Donors:
+        """Take donors that one fit has predicted, already in the order of their predictions."""
+        return cls(predictions, values, np.array([0, values.size]), n_donors)
+
+    @classmethod
+    def arrange(cls, predictions: Floats, values: Floats, fit: Places, n_donors: int) -> Donors:
+        """Put donors in order, with the number of the fit that has predicted each (step 1)."""
+        order = np.lexsort((values, predictions, fit))
+        return cls(predictions[order], values[order], np.concatenate([[0], np.cumsum(np.bincount(fit))]), n_donors)
+
+    def draw(self, predicted: Floats, rng: RowStreams, low: Floats | None = None, high: Floats | None = None) -> Floats:
+        """Draw one donor's value for each row, between the row's bounds; NaN where no donor is (steps 2 to 4).
+
+        `predicted` has one row for each row to draw, one column a fit.
+        """
+        if low is None or high is None:
+            near = self.nearest(predicted)
+            return self.values[near.pick(rng.integer(near.n_donors), rng.integer(near.n_tied))]
+        out = np.full(predicted.shape[0], np.nan)
+        for lowest, highest, rows in _rows_by_limits(low, high):
+            allowed = np.flatnonzero((self.values >= lowest) & (self.values <= highest))
+            if allowed.size:
+                near = self.nearest(predicted[rows], allowed)
+                streams = rng.take(rows)
+                picked = near.pick(streams.integer(near.n_donors), streams.integer(near.n_tied))
+                out[rows] = self.values[allowed[picked]]
+        return out
+
+    def log_share(self, predicted: Floats, values: Floats) -> Floats:
+        """Return the log probability that each row's draw is this value; -inf if none of its donors has it."""
+        near = self.nearest(predicted)
+        n = self.values.size
+        seen, rank = np.unique(self.values, return_inverse=True)
+        place = np.searchsorted(seen, values)
+        known = (place < seen.size) & (seen[np.minimum(place, seen.size - 1)] == values)
+        # donors sorted by value, then by place: those of one value between two places are a range
+        keys = np.sort(rank * (n + 1) + np.arange(n))
+
+        def count(first: Places, after: Places) -> Places:
+            key = place[:, None] * (n + 1)
+            return np.searchsorted(keys, key + after) - np.searchsorted(keys, key + first)
+
+        share = near.share(count)
+        return np.log(share, out=np.full(values.size, -np.inf), where=known & (share > 0.0))
+
+    def share_within(self, predicted: Floats, low: Floats, high: Floats) -> Floats:
+        """Return the probability that each row's draw, which is not restricted, lies between the row's bounds."""
+        near = self.nearest(predicted)
+        share = np.empty(predicted.shape[0])
+        for lowest, highest, rows in _rows_by_limits(low, high):
+            upto = np.concatenate([[0], np.cumsum((self.values >= lowest) & (self.values <= highest))])
+            share[rows] = near.take(rows).share(lambda first, after: upto[after] - upto[first])  # noqa: B023
+        return share
+
+    def supports(self, predicted: Floats, values: Floats, supported: Callable[[Floats, Floats], Bools]) -> Bools:
+        """Return whether each row's donors support its value, as ``supported(donors, values)`` says for some rows."""
+        near = self.nearest(predicted)
+        return supported_in_segments(supported, self.values, near.first, near.after, values)
+
+    def nearest(self, predicted: Floats, allowed: Places | None = None) -> Nearest:
+        """Find each row's donors, by their places among all donors or among the allowed ones (steps 2 and 3)."""
+        inside = np.clip(predicted, self.predictions.min(), self.predictions.max())
+        donors, starts = self.predictions, self.starts
+        if allowed is not None:
+            donors, starts = donors[allowed], np.searchsorted(allowed, starts)
+        k = min(self.n_donors, donors.size)
+        fits = [donors[start:after] for start, after in pairwise(starts)]
+        kth = _distance_of_last(fits, inside, k)
+        tie = _TIE * float(np.abs(self.predictions).max())
+        bounds = np.empty((4, *inside.shape), dtype=np.intp)
+        for f, part in enumerate(fits):
+            row = inside[:, f]
+            place = np.searchsorted(part, row)
+            sure_first = np.searchsorted(part, row - (kth - tie), side="right")
+            sure_after = np.searchsorted(part, row + (kth - tie), side="left")
+            none_sure = sure_first >= sure_after
+            bounds[0, :, f] = np.searchsorted(part, row - (kth + tie), side="left")
+            bounds[1, :, f] = np.where(none_sure, place, sure_first)
+            bounds[2, :, f] = np.where(none_sure, place, sure_after)
+            bounds[3, :, f] = np.searchsorted(part, row + (kth + tie), side="right")
+        first, sure_first, sure_after, after = bounds + starts[:-1]
+        return Nearest(first, sure_first, sure_after, after, k)
+
+
+def _rows_by_limits(low: Floats, high: Floats) -> Iterator[tuple[float, float, Places]]:
+    """Yield each pair of bounds, and the rows that have it."""
+    limits, group = np.unique(np.column_stack([low, high]), axis=0, return_inverse=True)
+    rows_by_limits = np.split(np.argsort(group.ravel(), kind="stable"), np.cumsum(np.bincount(group.ravel()))[:-1])
+    for (lowest, highest), rows in zip(limits, rows_by_limits):
+        yield lowest, highest, rows
+
+
+def _distance_of_last(fits: Sequence[Floats], inside: Floats, k: int) -> Floats:
+    """Return each row's distance to its k-th nearest donor."""
+    windows = []
+    for f, part in enumerate(fits):
+        around = np.searchsorted(part, inside[:, f])[:, None] + np.arange(-k, k)
+        distance = np.full(around.shape, np.inf)
+        exists = (around >= 0) & (around < part.size)
+        if part.size:
+            near = np.abs(part[np.clip(around, 0, part.size - 1)] - inside[:, f, None])
+            distance[exists] = near[exists]
+        windows.append(distance)
+    return np.partition(np.hstack(windows), k - 1, axis=1)[:, k - 1]
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """Each row's donors by place, one column a fit.
+
+    Sure ones stand from `sure_first` to `sure_after`, those tied with the last on both sides of them.
+    """
+
+    first: Places
+    sure_first: Places
+    sure_after: Places
+    after: Places
+    n_donors: int
+
+    @property
+    def n_sure(self) -> Places:
+        """How many donors are nearer than the last one."""
+        total: Places = (self.sure_after - self.sure_first).sum(axis=1)
+        return total
+
+    @property
+    def n_tied(self) -> Places:
+        """How many donors are as near as the last one."""
+        total: Places = (self.after - self.first).sum(axis=1)
+        return total - self.n_sure
+
+    def take(self, rows: Places) -> Nearest:
+        """Return the donors of some rows."""
+        first, sure_first, sure_after, after = self.first, self.sure_first, self.sure_after, self.after
+        return Nearest(first[rows], sure_first[rows], sure_after[rows], after[rows], self.n_donors)
+
+    def share(self, count: Callable[[Places, Places], Places]) -> Floats:
+        """Return the share of each row's donors that something holds for; `count` counts them between two places."""
+        sure = count(self.sure_first, self.sure_after).sum(axis=1)
+        tied = (count(self.first, self.sure_first) + count(self.sure_after, self.after)).sum(axis=1)
+        return np.asarray((sure + (self.n_donors - self.n_sure) * tied / self.n_tied) / self.n_donors)
+
+    def pick(self, which: npt.NDArray[np.int64], which_tied: npt.NDArray[np.int64]) -> Places:
+        """Return the place of one donor: the sure one number `which`, or beyond these a tied one."""
+        sure = self.sure_after - self.sure_first
+        row, fit, number = _locate(which, sure)
+        picked = self.sure_first[row, fit] + number
+        row, fit, number = _locate(which_tied, self.after - self.first - sure)
+        before = self.sure_first[row, fit] - self.first[row, fit]
+        tied = np.where(number < before, self.first[row, fit], self.sure_after[row, fit] - before) + number
+        return np.where(which < self.n_sure, picked, tied)
+
+
+def _locate(which: npt.NDArray[np.int64], counts: Places) -> tuple[Places, Places, Places]:
+    """Return row, column and number within the column of the item `which` of each row, `counts` items a column."""
+    row = np.arange(which.size)
+    upto = np.cumsum(counts, axis=1)
+    fit = np.minimum((upto <= which[:, None]).sum(axis=1), counts.shape[1] - 1)
+    return row, fit, which - (upto - counts)[row, fit]

@@ -1,0 +1,66 @@
+"""What becomes of the values that a sampler has drawn, before anyone sees them: ours or a plug-in's, the same for all.
+
+1. There is one value for each row.
+2. Each is a number or missing; a level is a code that exists. Anything else is the sampler's error, and named.
+3. Numbers are put on the column's grid (`mcce.table.grid`), inside the row's bounds if the draw was restricted. So the
+   values that later conditionals are given, and that measures are computed on, are those that the user sees. Samplers
+   that draw training values only (`draws_observed`) are on it already.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mcce.exceptions import SamplerError
+from mcce.samplers.base import ConditionalSampler, Floats, RestrictedDraw, Within
+from mcce.table import Feature
+
+
+def settle(
+    drawn: Floats, sampler: ConditionalSampler, feature: Feature, n_rows: int, within: Within | None = None
+) -> Floats:
+    """Return the draws of a feature, checked (steps 1 and 2) and put on its grid (step 3)."""
+    if np.shape(drawn) != (n_rows,):
+        raise SamplerError(
+            f"{sampler!r} drew an array of shape {np.shape(drawn)} for {feature.name!r} and {n_rows} rows; "
+            "sample() returns one value a row."
+        )
+    drawn = np.asarray(drawn, dtype=np.float64)
+    _check(drawn, sampler, feature)
+    if not feature.is_numeric or (sampler.draws_observed and within is None):
+        return drawn
+    if within is None:
+        return feature.grid.put(drawn)
+    return feature.grid.put_within(drawn, *within.bounds(n_rows))
+
+
+def settle_restricted(
+    found: RestrictedDraw, sampler: ConditionalSampler, feature: Feature, within: Within
+) -> RestrictedDraw:
+    """Return restricted draws, settled; a row is dead, too, if no point of the grid lies inside its bounds."""
+    n_rows = found.dead.size
+    values = settle(found.values, sampler, feature, n_rows, within)
+    return RestrictedDraw.of(values, found.dead | (np.isnan(values) & ~np.isnan(found.values)))
+
+
+def _check(drawn: Floats, sampler: ConditionalSampler, feature: Feature) -> None:
+    if not drawn.size:
+        return
+    low, high = drawn.min(), drawn.max()  # nearly always these tell that all is well, and nothing missing
+    if feature.is_numeric:
+        if np.isfinite(low) and np.isfinite(high):
+            return
+    elif low >= 0 and high < feature.n_levels and (np.floor(drawn) == drawn).all():
+        return
+    known = drawn[~np.isnan(drawn)]
+    if feature.is_numeric:
+        wrong, remedy = known[np.isinf(known)], "finite, or NaN for a missing one"
+    else:
+        exists = (known >= 0) & (known < feature.n_levels) & (np.floor(known) == known)
+        wrong = known[~exists]
+        remedy = f"the code of a level, a whole number from 0 to {feature.n_levels - 1}, or NaN for a missing one"
+    if wrong.size:
+        raise SamplerError(
+            f"{sampler!r} drew {wrong[0]:g} for {feature.name!r} ({wrong.size} such of {drawn.size} draws); "
+            f"every draw must be {remedy}."
+        )

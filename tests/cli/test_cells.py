@@ -1,0 +1,197 @@
+"""CSV files in and out of the command line: nothing is recoded in silence."""
+
+import csv
+import gzip
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mcce.cli import main
+from mcce.cli.inputs import read_source
+from mcce.exceptions import InputError
+
+WANTED = ["--response", "y", "--wanted", "yes", "--n-samples", "100"]
+N = 200
+
+
+def column(cells, header="v"):
+    """A file of one column and a number."""
+    return f"{header},n\n" + "".join(f"{cell},{i}\n" for i, cell in enumerate(cells))
+
+
+def read(tmp_path, text, name="t.csv", missing=(), categorical=(), numeric=()):
+    """Return the first column as a training file's is read."""
+    opened = gzip.open if name.endswith(".gz") else open
+    with opened(tmp_path / name, "wt", encoding="utf-8", newline="") as file:
+        file.write(text)
+    source = read_source("--train", str(tmp_path / name), ",", missing)
+    first = source.table.columns[:1]
+    return source.read(source.kinds(first, categorical, numeric), checked=True).iloc[:, 0]
+
+
+@pytest.mark.parametrize(
+    ("cells", "values"),
+    [
+        (["1", "2", "-3"], [1, 2, -3]),
+        (["1", "", "3"], [1.0, np.nan, 3.0]),
+        (["1", " ", "3"], [1.0, np.nan, 3.0]),
+        (["1.10", "2.00"], [1.1, 2.0]),
+        (["1e3", "-.5", "+7."], [1000.0, -0.5, 7.0]),
+        (["0.1", "0", "-0.25"], [0.1, 0.0, -0.25]),
+        (["-0.0", "0.0"], [0.0, 0.0]),
+        (["", ""], [np.nan, np.nan]),
+        (["True", "False"], [True, False]),
+        (["TRUE", "FALSE"], [True, False]),
+        (["TRUE", "True"], ["TRUE", "True"]),
+        (["NA", "None", "", "null", "b"], ["NA", "None", np.nan, "null", "b"]),
+        (["00026", "10115", ""], ["00026", "10115", np.nan]),
+        (["007", "NA"], ["007", "NA"]),
+        (["3A", "7B", "12"], ["3A", "7B", "12"]),
+        ([" a", "a"], [" a", "a"]),
+        (["0.30000000000000004", "0.1"], [0.1 + 0.2, 0.1]),  # to the last bit
+        (["9007199254740993", "1"], [9007199254740993, 1]),
+    ],
+)
+def test_what_the_cells_are(cells, values, tmp_path):
+    expected = pd.Series(values, name="v", dtype=None if not isinstance(values[0], str) else "str")
+    pd.testing.assert_series_equal(read(tmp_path, column(cells)), expected)
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        (
+            ["1", "2", "much"],
+            r"column 'v' of .*t.csv holds numbers, but line 4 holds 'much' \(1 of 3 cells .*: 'much'\)",
+        ),
+        (["1", "2", "NA"], "or add --missing NA if that means missing, or --categorical v if these are codes"),
+        (["1", '"12,5"'], "line 3 holds '12,5'"),
+        (["1.1", "1.10", "1.2"], "holds '1.1' and '1.10', which are one number in two spellings. Add --categorical v"),
+        (["123456789012345678901"], "'123456789012345678901', which has too many digits for a number"),
+    ],
+)
+def test_what_cannot_be_told_is_refused(cells, message, tmp_path):
+    with pytest.raises(InputError, match=message):
+        read(tmp_path, column(cells))
+    in_file = [row[0] for row in csv.reader(io.StringIO(column(cells)))][1:]
+    assert read(tmp_path, column(cells), categorical=["v"]).tolist() == in_file
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz"])
+def test_the_line_is_that_of_the_file(name, tmp_path):
+    text = 'v,n\n1,"two\nlines"\n\n2,3\nx,4\n'
+    with pytest.raises(InputError, match="line 6 holds 'x'"):
+        read(tmp_path, text, name)
+
+
+def test_options_say_what_cells_are(tmp_path):
+    assert read(tmp_path, column(["007", "12"]), numeric=["v"]).tolist() == [7, 12]
+    assert read(tmp_path, column(["1.1", "1.10"]), numeric=["v"]).tolist() == [1.1, 1.1]
+    with pytest.raises(InputError, match="is named by --numeric, but line 3 holds 'x', which is no number"):
+        read(tmp_path, column(["007", "x"]), numeric=["v"])
+    numbers = read(tmp_path, column(["1", "NA", "?", "4"]), missing=["NA", "?"])
+    np.testing.assert_array_equal(numbers, [1, np.nan, np.nan, 4])
+
+
+def test_a_name_that_stands_twice_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"has the column\(s\) 'a' more than once; rename them"):
+        read(tmp_path, "a,b,a\n1,2,3\n")
+
+
+# ---- through the whole command
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """Codes, levels that look missing, prices, numbers with holes, truths in R's spelling, ids with zeros."""
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame(
+        {
+            "who": [f"{i:06d}" for i in range(N)],
+            "zip": rng.choice(["00026", "10115", "00950"], N),
+            "alley": rng.choice(["NA", "None", "Grvl"], N),
+            "price": [f"{x:.2f}" for x in rng.integers(100, 2000, N) / 10],
+            "rooms": np.where(rng.random(N) < 0.2, "", rng.integers(1, 9, N).astype(str)),
+            "pool": rng.choice(["TRUE", "FALSE"], N),
+            "ratio": [f"{x:.12g}" for x in rng.random(N)],
+        }
+    )
+    good = (rows["price"].astype(float) > 80) & (rows["alley"] != "Grvl")
+    rows["y"] = np.where(good, "yes", "no")
+    rows.to_csv(tmp_path / "train.csv", index=False)
+    rows[~good].head(20).to_csv(tmp_path / "new.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def explain(*more):
+    return main(["explain", "--train", "train.csv", "--explain", "new.csv", *WANTED, *more])
+
+
+def as_text(path):
+    return pd.read_csv(path, dtype=str, keep_default_na=False)
+
+
+@pytest.mark.parametrize("sampler", ["cart", "parametric"])
+def test_every_cell_is_spelled_as_in_the_files(sampler, files, capsys):
+    assert explain("--id", "who", "--out", "cf.csv", "--fixed", "zip,rooms", "--sampler", sampler) in (0, 3)
+    said = capsys.readouterr().err
+    assert "column 'zip' of train.csv is taken for codes: line " in said
+    assert "column 'alley' of train.csv has the level(s) 'NA', 'None'" in said or "'None', 'NA'" in said
+    found, train, new = as_text("cf.csv"), as_text("train.csv"), as_text("new.csv").set_index("who")
+    assert len(found) > 5
+    own = new.loc[found["id"]].reset_index(drop=True)  # ids are the file's own text
+    pd.testing.assert_frame_equal(found[["zip", "rooms"]], own[["zip", "rooms"]])
+    for name in ("zip", "alley", "rooms", "pool"):
+        assert set(found[name]) <= set(train[name])
+    assert found["price"].str.fullmatch(r"\d+\.\d\d").mean() > (0.99 if sampler == "cart" else 0)
+    if sampler == "cart":
+        assert set(found["price"]) <= set(train["price"])
+        assert set(found["ratio"]) <= set(train["ratio"])
+    unchanged = found["price"].astype(float) == own["price"].astype(float)
+    assert (found["price"] == own["price"])[unchanged].all()
+
+
+def test_missing_words_that_are_named_are_missing_and_written_back(files):
+    for name in ("train.csv", "new.csv"):
+        table = as_text(name)
+        table.assign(rooms=table["rooms"].replace("", "NA")).to_csv(name, index=False)
+    assert explain("--out", "cf.csv") == 2
+    assert explain("--out", "cf.csv", "--missing", "NA", "--fixed", "rooms", "--id", "who") in (0, 3)
+    found, new = as_text("cf.csv"), as_text("new.csv").set_index("who")
+    assert (found["rooms"].to_numpy() == new.loc[found["id"], "rooms"].to_numpy()).all()
+    assert set(found["alley"]) <= {"None", "Grvl", "NA", ""}
+
+
+@pytest.mark.parametrize(
+    ("changes", "arguments", "message"),
+    [
+        (
+            {"price": "0080.00"},
+            [],
+            "new.csv is numeric in the training data, but line 2 holds '0080.00', which looks like",
+        ),
+        ({"price": "NA"}, [], "new.csv is numeric in the training data, but line 2 holds 'NA', which is no number"),
+        ({"pool": "maybe"}, [], "is True or False in the training data, but line 2 holds 'maybe', which is neither"),
+        ({"who": "000001"}, ["--id", "who"], "'000001' more than once"),
+        ({"who": ""}, ["--id", "who"], "has a name that is missing"),
+        ({}, ["--numeric", "zip", "--categorical", "zip"], "--categorical and --numeric both name 'zip'"),
+        ({}, ["--numeric", "zipp"], "--numeric 'zipp' is not a column of train.csv; did you mean 'zip'"),
+    ],
+)
+def test_rows_to_explain_that_do_not_fit(changes, arguments, message, files, capsys):
+    as_text("new.csv").assign(**changes).to_csv("new.csv", index=False)
+    assert explain(*arguments) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_text_cell_in_a_column_that_is_not_used_is_nobodys_business(files, capsys):
+    for name in ("train.csv", "new.csv"):
+        table = as_text(name)
+        table["who"] = [*table["who"].astype(int).astype(str)[:-1], "unknown"]
+        table.to_csv(name, index=False)
+    assert explain("--out", "-") == 2
+    assert "column 'who' of train.csv holds numbers, but line 201 holds 'unknown'" in capsys.readouterr().err
+    assert explain("--out", "-", "--id", "who") in (0, 3)

@@ -1,0 +1,120 @@
+"""Random tables through every kernel that grows, routes and selects, with numba's bounds checks on.
+
+Run by `test_bounds.py` in a process of its own: `NUMBA_BOUNDSCHECK=1 python bounds_fuzz.py N_TABLES SECONDS`. Numba's
+index errors name no place, so the table and the sampler that met one are printed.
+"""
+
+import os
+import sys
+import time
+import traceback
+from zlib import crc32
+
+import numpy as np
+import pandas as pd
+
+import mcce
+
+SAMPLERS = {
+    "cart": lambda rng: mcce.CartSampler(
+        min_leaf=int(rng.integers(1, 6)), max_depth=[None, 0, 3][rng.integers(3)], cp=[None, 0.0, 0.05][rng.integers(3)]
+    ),
+    "rpart": lambda rng: mcce.CartSampler(
+        dialect="rpart",
+        min_split=[None, 0, 2][rng.integers(3)],
+        min_leaf=[None, 1, 3][rng.integers(3)],
+        cp=[None, 0.0, -1.0][rng.integers(3)],
+        max_depth=[None, 0, 2][rng.integers(3)],
+    ),
+    "ctree": lambda rng: mcce.CtreeSampler(
+        min_split=int(rng.integers(2, 12)),
+        min_leaf=int(rng.integers(1, 5)),
+        mincriterion=float(rng.choice([0.0, 0.95])),
+    ),
+    "forest": lambda rng: mcce.ForestSampler(n_trees=2, min_leaf=int(rng.integers(1, 6))),
+}
+
+
+def _with_holes(values, rng):
+    column = pd.Series(values, dtype=object)
+    column[rng.random(len(column)) < rng.choice([0.1, 0.5, 0.95])] = None
+    return column
+
+
+COLUMNS = {
+    "floats": lambda n, rng: rng.normal(size=n),
+    "floats with holes": lambda n, rng: _with_holes(rng.normal(size=n), rng).astype(float),
+    "few floats": lambda n, rng: rng.choice([-0.0, 0.0, 1e100, -1e100, 5e-324], n),
+    "only missing floats": lambda n, rng: np.full(n, np.nan),
+    "constant": lambda n, rng: np.full(n, 3),
+    "integers": lambda n, rng: rng.integers(-3, 4, n),
+    "many integers": lambda n, rng: rng.integers(0, 2**40, n),
+    "bytes": lambda n, rng: rng.integers(0, 256, n).astype(np.uint8),
+    "nullable": lambda n, rng: _with_holes(rng.integers(0, 9, n), rng).astype("Int64"),
+    "booleans": lambda n, rng: rng.random(n) < 0.3,
+    "booleans with holes": lambda n, rng: _with_holes(rng.random(n) < 0.3, rng).astype("boolean"),
+    "dates": lambda n, rng: pd.Timestamp("2020-02-29") + pd.to_timedelta(rng.integers(0, 900, n), unit="D"),
+    "texts": lambda n, rng: rng.choice(["a", "b", "c", "", "æ"], n).astype(object),
+    "texts with holes": lambda n, rng: _with_holes(rng.choice(["a", "b", "c"], n), rng),
+    "many texts": lambda n, rng: rng.choice([f"t{i}" for i in range(14)], n).astype(object),
+    "only missing texts": lambda n, rng: np.full(n, None),
+    "one level": lambda n, rng: pd.Categorical(["a"] * n),
+    "one level with holes": lambda n, rng: pd.Categorical(_with_holes(["a"] * n, rng)),
+    "no levels": lambda n, rng: pd.Categorical([None] * n, categories=[]),
+    "no ordered levels": lambda n, rng: pd.Categorical([None] * n, categories=[], ordered=True),
+    "unused levels": lambda n, rng: pd.Categorical(rng.choice(["a", "b"], n), categories=["z", "b", "y", "a", "x"]),
+    "only unused levels": lambda n, rng: pd.Categorical([None] * n, categories=["a", "b", "c"]),
+    "ordered": lambda n, rng: pd.Categorical(rng.choice(["l", "m", "h"], n), categories=["l", "m", "h"], ordered=True),
+    "ordered with holes": lambda n, rng: pd.Categorical(
+        _with_holes(rng.choice(["l", "h"], n), rng), categories=["l", "m", "h"], ordered=True
+    ),
+}
+
+
+def random_table(rng):
+    """Two to six columns of random kinds, 1 to 120 rows."""
+    n = int(rng.choice([1, 2, 7, 40, 120]))
+    kinds = rng.choice(list(COLUMNS), rng.integers(2, 7))
+    return pd.DataFrame({f"{kind} {j}": COLUMNS[kind](n, rng) for j, kind in enumerate(kinds)})
+
+
+def decide(rows):
+    """Any function of the row alone."""
+    return np.array([crc32(repr(row).encode()) % 3 > 0 for row in rows.itertuples(index=False, name=None)])
+
+
+def run(table, sampler, rng):
+    """Fit, draw, weigh and explain."""
+    fixed = list(table.columns[rng.random(table.shape[1]) < 0.3])[: table.shape[1] - 1]
+    conditions = bool(rng.random() < 0.7)
+    explainer = mcce.MCCE(
+        decide, decision=True, fixed=fixed, sampler=sampler, condition_on_decision=conditions, random_state=1
+    )
+    explainer.fit(table).explain(table.head(10), n_samples=20, n_counterfactuals=2)
+    explainer.chain_.sample(20)
+    explainer.chain_.log_density(table, training=True)
+
+
+def main(n_tables, seconds):
+    assert os.environ.get("NUMBA_BOUNDSCHECK") == "1", "set NUMBA_BOUNDSCHECK=1"
+    begun, done, refused, failed = time.perf_counter(), 0, 0, 0
+    for seed in range(n_tables):
+        if time.perf_counter() - begun > seconds:
+            break
+        for name, make in SAMPLERS.items():
+            rng = np.random.default_rng([seed, 17])
+            table = random_table(rng)
+            try:
+                run(table, make(rng), rng)
+            except mcce.MCCEError:  # a reason of its own is an answer
+                refused += 1
+            except Exception:
+                failed += 1
+                print(f"seed {seed}, {name}, {dict(table.dtypes)}, {len(table)} rows", traceback.format_exc(), sep="\n")
+        done += 1
+    print(f"{done} tables, {refused} refused, {failed} failed, {time.perf_counter() - begun:.0f} s")
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]), float(sys.argv[2])))
