@@ -265,7 +265,11 @@ class Explainer:
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the training table; the generator still holds training values: donors, and the fixed features."""
+        """Leave out the training table as the user gave it.
+
+        What is saved still holds training rows: the fixed values and decisions of all of them, the values that donors
+        give, and a few whole rows. Whoever gets the file can read them.
+        """
         return {name: value for name, value in vars(self).items() if name != "_training"}
 
     def __repr__(self) -> str:

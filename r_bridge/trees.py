@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from mcce.state import NOT_STATE, stateful
 from mcce.table import Column, Feature, Floats, Table
 from mcce.trees.tree import Ints, Tree
 from r_bridge.frames import to_r
@@ -44,6 +45,7 @@ class GrownByR:
         return r.numbers(r.call(self.where, self.r_object, rows)).astype(np.int64)
 
 
+@stateful("r_bridge.RTree")
 @dataclass(frozen=True)
 class RTree(Tree):
     """A tree grown by R, see the module.
@@ -68,7 +70,7 @@ class RTree(Tree):
     split_is_levels: npt.NDArray[np.bool_]
     split_sides: npt.NDArray[np.int8]
     stays: npt.NDArray[np.bool_]
-    grown: GrownByR | None = field(default=None, compare=False, repr=False)
+    grown: GrownByR | None = field(default=None, compare=False, repr=False, metadata=NOT_STATE)
 
     @property
     def stops(self) -> npt.NDArray[np.bool_]:
@@ -119,10 +121,6 @@ class RTree(Tree):
             goes_left[undecided[known]] = left[known]
             undecided = undecided[~known]
         return goes_left, undecided
-
-    def get_state(self) -> dict[str, Any]:
-        """Return the arrays that define the tree; the R object is left behind."""
-        return {name: part for name, part in super().get_state().items() if name != "grown"}
 
     @classmethod
     def from_r(cls: type[T], grown: GrownByR, nodes: NodesOfR, leaf_of_row: npt.NDArray[np.int64]) -> T:

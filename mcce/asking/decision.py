@@ -36,12 +36,14 @@ from mcce.asking.source import (
     position_of,
 )
 from mcce.exceptions import InputError, spell, spell_all
+from mcce.state import stateful
 
 __all__ = ["Answer", "Decision", "Interval", "compare_answers", "resolve_decision"]
 
 _BRACKETS = {"both": ("[", "]"), "left": ("[", ")"), "right": ("(", "]"), "neither": ("(", ")")}
 
 
+@stateful("Interval")
 @dataclass(frozen=True)
 class Interval:
     """An interval of scores.
@@ -120,10 +122,6 @@ class Decision(ABC):
             The rows, in the form that the model takes.
         what : str
             What the rows are, for messages: "the training rows", "the candidates".
-
-        Returns
-        -------
-        Answer
 
         Raises
         ------

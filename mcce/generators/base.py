@@ -55,7 +55,10 @@ class DrawRequest:
 
 @dataclass(frozen=True)
 class Drawn:
-    """Encoded rows, columns in data order, and which of them could not be drawn within their restrictions."""
+    """Encoded rows, columns in data order, and which are dead: they could not be drawn within their restrictions.
+
+    A dead row has values that are not allowed, or missing; it is no candidate.
+    """
 
     rows: Floats
     dead: Bools

@@ -22,16 +22,15 @@ import numpy.typing as npt
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from mcce.exceptions import InputError, NotFittedError
+from mcce.exceptions import InputError, NotFittedError, SamplerError
 from mcce.generators.base import Drawn, DrawRequest
-from mcce.generators.conditionals import Samplers, make_samplers
+from mcce.generators.conditionals import Samplers, draw_within, make_samplers
 from mcce.generators.givens import bootstrap_givens, draw_index, encode_givens, occurrences
 from mcce.generators.layout import ChainLayout
 from mcce.generators.predictors import Predictors, choose_predictors
 from mcce.generators.visit import VisitSequence, make_visit_sequence
 from mcce.rng import RowStreams, UInts, derive_key, hash_rows, resolve_seed
 from mcce.samplers import ConditionalSampler
-from mcce.samplers.base import HANDED_ON
 from mcce.samplers.settle import settle
 from mcce.table import Data, Floats, Kind, Schema, Table, as_frame
 from mcce.table.checks import check_fixed, check_magnitudes
@@ -233,18 +232,23 @@ class ChainModel:
         matrix = np.empty((len(request), len(self._layout.features)), order="F")
         matrix[:, :first] = request.givens
         complete = not np.isnan(request.givens.sum())
-        handed_on: dict[str, Any] = {}
+        carried: object = None
         for k, (name, key) in enumerate(zip(self.visit_sequence_, stream_keys), first):
             sampler = self.samplers_[name]
             streams = RowStreams(key, request.stream_keys, request.draw_indices)
-            table = Table(self._layout.features, matrix, complete=complete, _shared={HANDED_ON: handed_on})
+            given = self._given(Table(self._layout.features, matrix, complete=complete), k)
             within = request.restrictions.get(name)
-            if within is None:
-                drawn = sampler.sample(self._given(table, k), streams)
+            feature = self._layout.features[k]
+            if within is not None:
+                drawn, lost = draw_within(sampler, given, streams, feature, within)
+                dead |= lost
+                carried = None if sampler.hands_on else carried  # a restricted draw leaves nothing
             else:
-                drawn = sampler.sample(self._given(table, k), streams, within)
-                dead |= np.isnan(drawn)
-            drawn = settle(drawn, sampler, self._layout.features[k], len(request), within)
+                if sampler.hands_on:
+                    drawn, carried = sampler.sample_on(given, streams, carried)
+                else:
+                    drawn = sampler.sample(given, streams)
+                drawn = settle(drawn, sampler, feature, len(request))
             complete = complete and not np.isnan(drawn).any()
             matrix[:, k] = drawn
         return matrix
@@ -268,8 +272,8 @@ class ChainModel:
         decision : bool or bool array
             For a chain fitted with a decision, the decision to condition on.
         training : bool
-            Whether `X` are the training rows, in their order: samplers that draw donors then leave each row itself
-            out, so that it does not vouch for itself.
+            Whether `X` are the training rows, in their order: each row is then left out of its own density, so that
+            it does not vouch for itself. Samplers that cannot do so (`leaves_one_out`) are refused.
         per_feature : bool
             Whether to return one column for each mutable feature instead of their sum.
 
@@ -297,11 +301,17 @@ class ChainModel:
         self, matrix: Floats, decision: bool | npt.NDArray[np.bool_] = True, *, training: bool = False
     ) -> dict[Any, Floats]:
         """Return, by mutable feature, the log densities of encoded rows (columns in data order)."""
+        for name, sampler in self.samplers_.items():
+            if training and not sampler.leaves_one_out:
+                raise SamplerError(
+                    f"{sampler!r} for {name!r} cannot leave a training row out of its density; use one that can (cart, "
+                    "ctree, forest, marginal), or leave training=True out: each row then vouches for itself."
+                )
         ordered = self._layout.order(matrix, decision)
         own = np.arange(matrix.shape[0], dtype=np.int64)
         columns: dict[Any, Floats] = {}
         for k, (name, sampler) in enumerate(self.samplers_.items(), self._layout.n_given):
-            left_out: dict[str, Any] = {"training_rows": own} if training and sampler.leaves_one_out else {}
+            left_out: dict[str, Any] = {"training_rows": own} if training else {}
             columns[name] = sampler.log_density(self._given(ordered, k), ordered.matrix[:, k], **left_out)
         return columns
 

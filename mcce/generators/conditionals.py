@@ -1,13 +1,19 @@
-"""Which sampler models which feature: one for all, or one for each."""
+"""Which sampler models which feature, one for all or one for each; and how one draws inside restrictions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from mcce.exceptions import InputError, SamplerError, did_you_mean, listing
 from mcce.generators.layout import ChainLayout
-from mcce.samplers import ConditionalSampler, make_sampler
+from mcce.rng import RowStreams
+from mcce.samplers import ConditionalSampler, Within, make_sampler
+from mcce.samplers.settle import settle, settle_restricted
+from mcce.samplers.within import Bools
+from mcce.table import Feature, Floats, Table
 
 Samplers = str | ConditionalSampler | Mapping[Any, str | ConditionalSampler]
 
@@ -42,3 +48,18 @@ def make_samplers(
                 "some; fill them, or use a sampler that does (cart)."
             )
     return samplers
+
+
+def draw_within(
+    sampler: ConditionalSampler, given: Table, streams: RowStreams, feature: Feature, within: Within
+) -> tuple[Floats, Bools]:
+    """Return one value for each row, settled, inside its restrictions, and the dead rows, for which there is none."""
+    found = settle_restricted(sampler.sample_within(given, streams, within), sampler, feature, within)
+    dead = np.flatnonzero(found.dead)
+    if not dead.size:
+        return found.values, found.dead
+    # later conditionals need not take missing values: dead rows go on with a value that is not allowed
+    free = sampler.sample(given.take(dead), streams.child("free").take(dead))
+    values = found.values.copy()
+    values[dead] = settle(free, sampler, feature, dead.size)
+    return values, found.dead

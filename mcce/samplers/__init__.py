@@ -1,6 +1,6 @@
 """Conditional samplers: one family a file, all behind `ConditionalSampler`."""
 
-from mcce.samplers.base import ConditionalSampler, Within
+from mcce.samplers.base import ConditionalSampler
 from mcce.samplers.copula import GaussianCopulaSampler
 from mcce.samplers.donors.cart import CartSampler
 from mcce.samplers.donors.ctree import CtreeSampler
@@ -17,6 +17,7 @@ from mcce.samplers.parametric import (
     PolyregSampler,
 )
 from mcce.samplers.registry import available_samplers, make_sampler, register_sampler
+from mcce.samplers.within import RestrictedDraw, Within
 
 register_sampler("cart", CartSampler)
 register_sampler("copula", GaussianCopulaSampler)
@@ -46,6 +47,7 @@ __all__ = [
     "PmmSampler",
     "PolrSampler",
     "PolyregSampler",
+    "RestrictedDraw",
     "Within",
     "available_samplers",
     "make_sampler",

@@ -4,58 +4,35 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from mcce.exceptions import InputError, NotFittedError, SamplerError, listing
 from mcce.rng import RowStreams
+from mcce.samplers.within import Bools, Floats, RestrictedDraw, Within
+from mcce.state import flatten, from_state, to_state, unflatten
 from mcce.table import KINDS, Column, Feature, Table
 
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
+__all__ = [
+    "BASE_MEASURES",
+    "BaseMeasure",
+    "Bools",
+    "ConditionalSampler",
+    "Floats",
+    "Ints",
+    "RestrictedDraw",
+    "Within",
+    "check_count",
+]
+
 Ints = npt.NDArray[np.int64]
 Self = TypeVar("Self", bound="ConditionalSampler")
 
-HANDED_ON = "handed on"  # in a chain, `given.shared` has a dict of this name: what samplers leave for the next
+BaseMeasure = Literal["counting", "lebesgue", "mixed"]
+BASE_MEASURES: tuple[BaseMeasure, ...] = ("counting", "lebesgue", "mixed")
 _REJECTION_ROUNDS = 200
-
-
-@dataclass(frozen=True)
-class Within:
-    """What each row's draw is restricted to: an interval for numbers, a set of levels for categories.
-
-    Attributes
-    ----------
-    low, high : array or None
-        Closed bounds of each row, in encoded units (a level's code for an ordered target).
-    levels : (rows, levels) boolean array or None
-        Levels allowed in each row.
-
-    A missing value is never allowed.
-    """
-
-    low: Floats | None = None
-    high: Floats | None = None
-    levels: Bools | None = None
-
-    def allows(self, values: Floats) -> Bools:
-        """Return whether each row's value is allowed."""
-        allowed = ~np.isnan(values)
-        if self.low is not None:
-            allowed &= values >= self.low
-        if self.high is not None:
-            allowed &= values <= self.high
-        if self.levels is not None:
-            codes = np.where(allowed, values, 0.0).astype(np.intp)
-            allowed &= self.levels[np.arange(values.size), codes]
-        return allowed
-
-    def take(self, rows: Any) -> Within:
-        """Return the restriction of some rows."""
-        return Within(*(None if part is None else part[rows] for part in (self.low, self.high, self.levels)))
 
 
 class ConditionalSampler(ABC):
@@ -73,8 +50,8 @@ class ConditionalSampler(ABC):
         Return one float64 draw for each row of `given` (the same columns as in `fit`), encoded like the target: a level
         code that exists, a number, or NaN where the training target was missing. All randomness comes from `rng`
         (`mcce.rng.RowStreams`): ``rng.uniform()``, ``rng.normal()``, ``rng.integer(high)``, ``rng.categorical(p)`` each
-        give one number per row. So a row's draw never depends on the rows beside it. With `within`, return a draw
-        from the conditional restricted to the allowed values, and NaN in the rows where none can be drawn.
+        give one number per row. So a row's draw never depends on the rows beside it. If it takes `within`, it returns
+        ``self.sample_within(given, rng, within).values`` then.
 
     Attributes
     ----------
@@ -88,11 +65,12 @@ class ConditionalSampler(ABC):
         Whether `fit` spends its time in linear algebra; the chain then gives each of its threads one BLAS thread,
         because small problems wait longer for several than they gain.
     leaves_one_out : bool
-        Whether `log_density` takes `training_rows`, the positions of the rows among the training rows, and leaves
-        each row itself out.
+        Whether `log_density` can leave a training row out; without it, `training_rows` is refused.
     draws_observed : bool
         Whether every number drawn is a value of the training target. The chain puts other numbers on the column's
         grid: whole numbers for an integer dtype or dates, as many decimals as the training values have.
+    hands_on : bool
+        Whether the sampler leaves something for the next one of a chain: it then implements `sample_on`.
     ignores_given : bool
         Whether the draws do not depend on the givens, on purpose; `mcce.testing` then does not expect them to.
 
@@ -100,15 +78,28 @@ class ConditionalSampler(ABC):
     -----
     Attributes above belong to the class. These methods are optional:
 
-    ``sample(given, rng, within=...)``
-        The helper `sample_by_rejection` restricts any sampler by drawing again; override for something exact.
+    ``sample_within(given, rng, within)``
+        A draw from the conditional restricted to what `within` (`mcce.Within`) allows: values, missing ones where they
+        are allowed, and a mask of the dead rows, of which nothing that is allowed can be drawn. The default draws again
+        until the value is allowed, and gives a row up for dead after 200 draws; override it for something exact.
+    ``sample_on(given, rng, carried)``
+        A draw, and what the chain hands to its next sampler that takes it, for a sampler with ``hands_on``. `carried`
+        is what the one before left, None at the beginning of a block of rows, and may come from another class.
     ``supports(given, values)``
-        Could the conditional have produced this value? Needed for anchored draws.
-    ``log_density(given, values)``
-        Log density (numbers) or log probability (levels) of each value.
+        Could the conditional have produced this value? True where it could, and for numbers also between the training
+        values that a draw comes from, no farther from one than their local spacing: `mcce.samplers.support` defines it,
+        and has the functions. What has a probability below 1e-12 counts as impossible. A missing value is supported
+        where a draw may be missing. Needed for anchored draws.
+    ``log_density(given, values, training_rows=None)``
+        Log density (numbers) or log probability (levels, missing values) of each value. `training_rows` are the
+        positions of the rows among the training rows: each row is then left out of what its own density stands on.
+    ``base_measure()``
+        What `log_density` is a density of, once fitted, missing values left aside: "counting" (probabilities; always so
+        for levels), "lebesgue" (numbers, in encoded units), or "mixed" (probabilities of the numbers with point mass, a
+        density of the others). Only densities with the same base measure can be compared.
     ``get_state()``, ``set_state(state)``
-        The fitted state as a dict of numpy arrays and JSON values; the default takes all attributes that end in an
-        underscore and refuses anything else.
+        The fitted state as a dict of numpy arrays and JSON values. The default takes all attributes that end in an
+        underscore: arrays, numbers, text, lists, tuples, dicts, and objects of classes that `mcce.state` knows.
 
     Examples
     --------
@@ -121,10 +112,8 @@ class ConditionalSampler(ABC):
     ...     def fit(self, given, target):
     ...         self.mean_, self.sd_ = float(np.mean(target.values)), float(np.std(target.values))
     ...         return self
-    ...     def sample(self, given, rng, within=None):
+    ...     def sample(self, given, rng):
     ...         self.check_fitted("mean_")
-    ...         if within is not None:
-    ...             return self.sample_by_rejection(given, rng, within)
     ...         return np.round(self.mean_ + self.sd_ * rng.normal())
     >>> RoundedNormal()
     RoundedNormal()
@@ -138,6 +127,7 @@ class ConditionalSampler(ABC):
     uses_blas: ClassVar[bool] = False
     leaves_one_out: ClassVar[bool] = False
     draws_observed: ClassVar[bool] = False
+    hands_on: ClassVar[bool] = False
     ignores_given: ClassVar[bool] = False
 
     @abstractmethod
@@ -148,18 +138,8 @@ class ConditionalSampler(ABC):
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
         """Draw one value for each row of `given`, restricted to `within` if that is given."""
 
-    def supports(self, given: Table, values: Floats) -> Bools:
-        """Return whether the conditional could have produced each value."""
-        raise SamplerError(
-            f"{self!r} cannot tell which values its conditional supports; use a sampler that implements supports()."
-        )
-
-    def log_density(self, given: Table, values: Floats) -> Floats:
-        """Return the log density or log probability of each value."""
-        raise SamplerError(f"{self!r} has no density; use a sampler that implements log_density().")
-
-    def sample_by_rejection(self, given: Table, rng: RowStreams, within: Within) -> Floats:
-        """Draw until the value is allowed, row by row; NaN where 200 draws were all refused."""
+    def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
+        """Draw one allowed value for each row, and say of which rows none can be drawn."""
         values = np.full(given.n_rows, np.nan)
         waiting = np.arange(given.n_rows)
         for attempt in range(_REJECTION_ROUNDS):
@@ -169,24 +149,60 @@ class ConditionalSampler(ABC):
             allowed = within.take(waiting).allows(tried)
             values[waiting[allowed]] = tried[allowed]
             waiting = waiting[~allowed]
-        return values
+        dead = np.zeros(given.n_rows, dtype=bool)
+        dead[waiting] = True
+        return RestrictedDraw(values, dead)
+
+    def sample_by_rejection(self, given: Table, rng: RowStreams, within: Within) -> Floats:
+        """Draw until the value is allowed, row by row; NaN where 200 draws were all refused."""
+        return ConditionalSampler.sample_within(self, given, rng, within).values
+
+    def sample_on(self, given: Table, rng: RowStreams, carried: object) -> tuple[Floats, object]:
+        """Draw one value for each row, going on from what the sampler before it left; return also what is left."""
+        raise SamplerError(f"{self!r} leaves nothing for the next sampler; call sample().")
+
+    def supports(self, given: Table, values: Floats) -> Bools:
+        """Return whether the conditional could have produced each value, or a number as close as training values."""
+        raise SamplerError(
+            f"{self!r} cannot tell which values its conditional supports; use a sampler that implements supports()."
+        )
+
+    def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
+        """Return the log density or log probability of each value; of training rows, without each row itself."""
+        raise SamplerError(f"{self!r} has no density; use a sampler that implements log_density().")
+
+    def base_measure(self) -> BaseMeasure:
+        """Return what `log_density` is a density of: "counting", "lebesgue" or "mixed"."""
+        raise SamplerError(
+            f"{self!r} does not say what its density is with respect to; use a sampler that implements base_measure()."
+        )
 
     def get_state(self) -> dict[str, Any]:
-        """Return the fitted state: numpy arrays and JSON values by attribute name."""
-        state = {name: value for name, value in vars(self).items() if name.endswith("_") and not name.startswith("_")}
-        for name, value in state.items():
-            if not isinstance(value, (np.ndarray, str, bool, int, float, type(None))):
+        """Return the fitted state: numpy arrays and JSON values by name."""
+        state = {}
+        for name in self._fitted():
+            value = getattr(self, name)
+            try:
+                state[name] = to_state(value, f"{type(self).__name__}.{name}")
+            except InputError as error:
                 raise SamplerError(
-                    f"{type(self).__name__}.{name} is a {type(value).__name__}; a sampler with such state implements "
-                    "get_state() and set_state() itself."
-                )
-        return state
+                    f"{type(self).__name__}.{name} is a {type(value).__name__}; {error} A sampler with such state "
+                    "implements get_state() and set_state() itself."
+                ) from error
+        if not state:
+            raise NotFittedError(f"{self!r} is not fitted; call fit(given, target) first.")
+        return flatten(state)
 
     def set_state(self: Self, state: dict[str, Any]) -> Self:
         """Take over a state made by `get_state`."""
-        for name, value in state.items():
-            setattr(self, name, value)
+        for name in self._fitted():
+            delattr(self, name)
+        for name, value in unflatten(state).items():
+            setattr(self, name, from_state(value))
         return self
+
+    def _fitted(self) -> list[str]:
+        return [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]
 
     # ---- what follows is the same for every sampler
 
@@ -210,6 +226,14 @@ class ConditionalSampler(ABC):
             raise SamplerError(
                 f"{self!r} cannot model {feature.name!r}: it is {feature.kind}, and the sampler handles "
                 f"{listing(sorted(self.handles))}. Choose another sampler for it."
+            )
+
+    def refuse_training_rows(self, training_rows: Ints | None) -> None:
+        """Refuse to leave training rows out of a density that stands on all of them."""
+        if training_rows is not None:
+            raise SamplerError(
+                f"{self!r} cannot leave a training row out of its density; ask for the density of new rows, or use a "
+                "sampler that can (cart, ctree, forest, marginal)."
             )
 
     def check_fitted(self, attribute: str) -> None:

@@ -22,6 +22,7 @@ A regressor (numeric targets):
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -29,10 +30,20 @@ import numpy.typing as npt
 
 from mcce.exceptions import InputError, SamplerError
 from mcce.rng import RowStreams, resolve_seed
-from mcce.samplers.base import Bools, ConditionalSampler, Floats, Within, check_count
+from mcce.samplers.base import (
+    BaseMeasure,
+    Bools,
+    ConditionalSampler,
+    Floats,
+    Ints,
+    RestrictedDraw,
+    Within,
+    check_count,
+)
 from mcce.samplers.crossfit import at_quantile, cross_fit, predict, seeded_clone
 from mcce.samplers.matching import Donors
 from mcce.samplers.quantiles import ROUNDING, PredictedQuantiles, Tails
+from mcce.samplers.support import IMPOSSIBLE, supported_by
 from mcce.table import Column, Feature, Table
 
 Self = TypeVar("Self", bound="EstimatorSampler")
@@ -128,8 +139,7 @@ class EstimatorSampler(ConditionalSampler):
         self.check_fitted("estimators_")
         if self.is_classifier_:
             return self._draw_level(self._probabilities(given), rng, within)
-        low = np.full(given.n_rows, -np.inf) if within is None or within.low is None else within.low
-        high = np.full(given.n_rows, np.inf) if within is None or within.high is None else within.high
+        low, high = (within or Within()).bounds(given.n_rows)
         if self.method == "quantiles":
             return self._predicted_quantiles(given).draw(rng.uniform(), low, high)
         if self.method == "pmm":
@@ -142,34 +152,45 @@ class EstimatorSampler(ConditionalSampler):
         drawn = np.clip(predicted + self.residuals_[place], low, high)
         return np.where((after > first) & (low <= high), drawn, np.nan)
 
-    def supports(self, given: Table, values: Floats) -> Bools:
-        """Return whether the level has a positive probability, or the method could draw the number.
+    def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
+        """Draw one allowed value for each row, exactly; no draw is missing."""
+        drawn = self.sample(given, rng, within)
+        return RestrictedDraw(drawn, np.isnan(drawn))
 
-        That is one of the row's donors ("pmm"), or the range that draws of the row reach ("residuals", "quantiles").
+    def supports(self, given: Table, values: Floats) -> Bools:
+        """Return whether the method could draw the level or number, or one as close as training values are.
+
+        That is near one of the row's donors ("pmm"), near a residual around the prediction ("residuals"), or between
+        the outer predictions and near an exceedance beyond them ("quantiles").
         """
         self.check_fitted("estimators_")
         if self.is_classifier_:
             known = np.where(np.isnan(values), 0, values).astype(np.intp)
-            positive = self._probabilities(given)[np.arange(values.size), known] > 0
+            positive = self._probabilities(given)[np.arange(values.size), known] > IMPOSSIBLE
             return np.asarray(positive & ~np.isnan(values))
         if self.method == "quantiles":
-            return self._predicted_quantiles(given).reach(values)
+            return self._predicted_quantiles(given).supports(values)
         if self.method == "pmm":
-            return np.isfinite(self.donors_.log_share(self._predict(given), values))
+            return self.donors_.supports(self._predict(given), values, partial(supported_by, is_number=True))
         predicted = self._predict(given)[:, 0]
-        residual, slack = values - predicted, self._slack(predicted)
-        return np.asarray((residual >= self.residuals_[0] - slack) & (residual <= self.residuals_[-1] + slack))
+        return supported_by(self.residuals_, values - predicted, is_number=True, slack=self._slack(predicted))
 
-    def log_density(self, given: Table, values: Floats) -> Floats:
+    def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
         """Return the log probability of each level; a regressor has no density here."""
         self.check_fitted("estimators_")
         if not self.is_classifier_:
             return super().log_density(given, values)
+        self.refuse_training_rows(training_rows)
         is_missing = np.isnan(values)
         codes = np.where(is_missing, 0.0, values).astype(np.intp)
         with np.errstate(divide="ignore"):
             density = np.log(self._probabilities(given)[np.arange(values.size), codes])
         return np.where(is_missing, -np.inf, density)
+
+    def base_measure(self) -> BaseMeasure:
+        """Return what the density is with respect to; a regressor has no density here."""
+        self.check_fitted("estimators_")
+        return "counting" if self.is_classifier_ else super().base_measure()
 
     def get_state(self) -> dict[str, Any]:
         """Refuse: a scikit-learn estimator is not arrays and JSON."""
@@ -191,10 +212,7 @@ class EstimatorSampler(ConditionalSampler):
         if within is None:
             return rng.categorical(probabilities).astype(np.float64)
         n, n_levels = probabilities.shape
-        codes = np.arange(n_levels, dtype=np.float64)
-        every = np.repeat(np.arange(n), n_levels)
-        allowed = within.take(every).allows(np.tile(codes, n)).reshape(n, n_levels)
-        weights = np.where(allowed, probabilities, 0.0)
+        weights = np.where(within.level_mask(n, n_levels), probabilities, 0.0)
         possible = weights.sum(axis=1) > 0
         drawn = rng.categorical(np.where(possible[:, None], weights, 1.0)).astype(np.float64)
         return np.where(possible, drawn, np.nan)

@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -20,7 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mcce.rng import RowStreams
-from mcce.samplers.base import Floats
+from mcce.samplers.base import Bools, Floats
+from mcce.samplers.support import supported_in_segments
 
 Places = npt.NDArray[np.intp]
 
@@ -59,9 +60,7 @@ class Donors:
             near = self.nearest(predicted)
             return self.values[near.pick(rng.integer(near.n_donors), rng.integer(near.n_tied))]
         out = np.full(predicted.shape[0], np.nan)
-        limits, group = np.unique(np.column_stack([low, high]), axis=0, return_inverse=True)
-        rows_by_limits = np.split(np.argsort(group.ravel(), kind="stable"), np.cumsum(np.bincount(group.ravel()))[:-1])
-        for (lowest, highest), rows in zip(limits, rows_by_limits):
+        for lowest, highest, rows in _rows_by_limits(low, high):
             allowed = np.flatnonzero((self.values >= lowest) & (self.values <= highest))
             if allowed.size:
                 near = self.nearest(predicted[rows], allowed)
@@ -82,13 +81,24 @@ class Donors:
 
         def count(first: Places, after: Places) -> Places:
             key = place[:, None] * (n + 1)
-            found: Places = (np.searchsorted(keys, key + after) - np.searchsorted(keys, key + first)).sum(axis=1)
-            return found
+            return np.searchsorted(keys, key + after) - np.searchsorted(keys, key + first)
 
-        sure = count(near.sure_first, near.sure_after)
-        tied = count(near.first, near.sure_first) + count(near.sure_after, near.after)
-        share = (sure + (near.n_donors - near.n_sure) * tied / near.n_tied) / near.n_donors
+        share = near.share(count)
         return np.log(share, out=np.full(values.size, -np.inf), where=known & (share > 0.0))
+
+    def share_within(self, predicted: Floats, low: Floats, high: Floats) -> Floats:
+        """Return the probability that each row's draw, which is not restricted, lies between the row's bounds."""
+        near = self.nearest(predicted)
+        share = np.empty(predicted.shape[0])
+        for lowest, highest, rows in _rows_by_limits(low, high):
+            upto = np.concatenate([[0], np.cumsum((self.values >= lowest) & (self.values <= highest))])
+            share[rows] = near.take(rows).share(lambda first, after: upto[after] - upto[first])  # noqa: B023
+        return share
+
+    def supports(self, predicted: Floats, values: Floats, supported: Callable[[Floats, Floats], Bools]) -> Bools:
+        """Return whether each row's donors support its value, as ``supported(donors, values)`` says for some rows."""
+        near = self.nearest(predicted)
+        return supported_in_segments(supported, self.values, near.first, near.after, values)
 
     def nearest(self, predicted: Floats, allowed: Places | None = None) -> Nearest:
         """Find each row's donors, by their places among all donors or among the allowed ones (steps 2 and 3)."""
@@ -113,6 +123,14 @@ class Donors:
             bounds[3, :, f] = np.searchsorted(part, row + (kth + tie), side="right")
         first, sure_first, sure_after, after = bounds + starts[:-1]
         return Nearest(first, sure_first, sure_after, after, k)
+
+
+def _rows_by_limits(low: Floats, high: Floats) -> Iterator[tuple[float, float, Places]]:
+    """Yield each pair of bounds, and the rows that have it."""
+    limits, group = np.unique(np.column_stack([low, high]), axis=0, return_inverse=True)
+    rows_by_limits = np.split(np.argsort(group.ravel(), kind="stable"), np.cumsum(np.bincount(group.ravel()))[:-1])
+    for (lowest, highest), rows in zip(limits, rows_by_limits):
+        yield lowest, highest, rows
 
 
 def _distance_of_last(fits: Sequence[Floats], inside: Floats, k: int) -> Floats:
@@ -153,6 +171,17 @@ class Nearest:
         """How many donors are as near as the last one."""
         total: Places = (self.after - self.first).sum(axis=1)
         return total - self.n_sure
+
+    def take(self, rows: Places) -> Nearest:
+        """Return the donors of some rows."""
+        first, sure_first, sure_after, after = self.first, self.sure_first, self.sure_after, self.after
+        return Nearest(first[rows], sure_first[rows], sure_after[rows], after[rows], self.n_donors)
+
+    def share(self, count: Callable[[Places, Places], Places]) -> Floats:
+        """Return the share of each row's donors that something holds for; `count` counts them between two places."""
+        sure = count(self.sure_first, self.sure_after).sum(axis=1)
+        tied = (count(self.first, self.sure_first) + count(self.sure_after, self.after)).sum(axis=1)
+        return np.asarray((sure + (self.n_donors - self.n_sure) * tied / self.n_tied) / self.n_donors)
 
     def pick(self, which: npt.NDArray[np.int64], which_tied: npt.NDArray[np.int64]) -> Places:
         """Return the place of one donor: the sure one number `which`, or beyond these a tied one."""

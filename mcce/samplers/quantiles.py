@@ -23,6 +23,7 @@ from typing import Literal
 import numpy as np
 
 from mcce.samplers.base import Bools, Floats, Ints
+from mcce.samplers.support import distance_to, local_spacing
 
 ROUNDING = 1e-9  # relative: what predictions and sums may differ by and count as equal
 _LEAST_SPREAD = 0.1  # of the mean spread
@@ -87,11 +88,22 @@ class PredictedQuantiles:
         drawn = self._invert(np.where(possible, first + uniform * (last - first), 0.5))
         return np.where(possible, np.clip(drawn, low, high), np.nan)  # inverting there and back rounds
 
-    def reach(self, values: Floats) -> Bools:
-        """Return whether each value lies between the least and the greatest that its row could draw."""
-        lowest = np.maximum(self.knots[:, 0] + self.spread * self.tails.below[0] - self._slack(), self.tails.lowest)
-        highest = np.minimum(self.knots[:, -1] + self.spread * self.tails.above[-1] + self._slack(), self.tails.highest)
-        return np.asarray((values >= lowest) & (values <= highest))
+    def supports(self, values: Floats) -> Bools:
+        """Return whether each row could draw its value, or one as close as exceedances are to each other."""
+        tails, slack = self.tails, self._slack()
+        below, above = values - self.knots[:, 0], values - self.knots[:, -1]
+        found = (below >= -slack) & (above <= slack)
+        for beyond, exceedances in ((below, tails.below), (above, tails.above)):
+            pool = np.sort(np.append(exceedances, 0.0))  # what the tail begins with
+            place, rounding = beyond / self.spread, slack / self.spread
+            inside = (place >= pool[0] - rounding) & (place <= pool[-1] + rounding)
+            found |= inside & (distance_to(pool, place) <= local_spacing(exceedances) + rounding)
+        least = self.knots[:, 0] + self.spread * tails.below[0]
+        greatest = self.knots[:, -1] + self.spread * tails.above[-1]
+        at_end = ((values == tails.lowest) & (least <= values + slack)) | (
+            (values == tails.highest) & (greatest >= values - slack)
+        )
+        return np.asarray((found & (values >= tails.lowest) & (values <= tails.highest)) | at_end)
 
     def _invert(self, level: Floats) -> Floats:
         """Return the value at each row's level (steps 2 and 3)."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from importlib.metadata import entry_points
+from typing import Any
 
-from mcce.exceptions import InputError, SamplerError, did_you_mean
+from mcce.exceptions import InputError, NotFittedError, SamplerError, did_you_mean
 from mcce.samplers.base import ConditionalSampler
+from mcce.state import flatten, from_state, register, to_state, unflatten
 
 _GROUP = "mcce.samplers"
 _registered: dict[str, type[ConditionalSampler]] = {}
@@ -65,3 +67,25 @@ def make_sampler(sampler: str | ConditionalSampler) -> ConditionalSampler:
     if found is None:
         raise SamplerError(f"there is no sampler {sampler!r}; {did_you_mean(sampler, available_samplers())}")
     return found()
+
+
+def _write(sampler: ConditionalSampler) -> dict[str, Any]:
+    """Return a sampler as its registered name, its parameters and its fitted state, None before `fit`."""
+    name = next((name for name, known in _registered.items() if known is type(sampler)), None)
+    if name is None:
+        raise InputError("a sampler without a name; give its class one by register_sampler().")
+    try:
+        fitted = {part: from_state(value) for part, value in unflatten(sampler.get_state()).items()}
+    except NotFittedError:
+        fitted = None
+    except SamplerError as error:
+        raise InputError(f"which has no state: {error}") from error
+    return {"name": name, "params": sampler.get_params(), "fitted": fitted}
+
+
+def _read(fields: dict[str, Any]) -> ConditionalSampler:
+    sampler = type(make_sampler(fields["name"]))(**fields["params"])
+    return sampler if fields["fitted"] is None else sampler.set_state(flatten(to_state(fields["fitted"])))
+
+
+register("sampler", ConditionalSampler, _write, _read, family=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from mcce.exceptions import SamplerError
-from mcce.samplers.base import ConditionalSampler, Floats, Within
+from mcce.samplers.base import ConditionalSampler, Floats, RestrictedDraw, Within
 from mcce.table import Feature
 
 
@@ -31,9 +31,16 @@ def settle(
         return drawn
     if within is None:
         return feature.grid.put(drawn)
-    low = np.full(n_rows, -np.inf) if within.low is None else within.low
-    high = np.full(n_rows, np.inf) if within.high is None else within.high
-    return feature.grid.put_within(drawn, low, high)
+    return feature.grid.put_within(drawn, *within.bounds(n_rows))
+
+
+def settle_restricted(
+    found: RestrictedDraw, sampler: ConditionalSampler, feature: Feature, within: Within
+) -> RestrictedDraw:
+    """Return restricted draws, settled; a row is dead, too, if no point of the grid lies inside its bounds."""
+    n_rows = found.dead.size
+    values = settle(found.values, sampler, feature, n_rows, within)
+    return RestrictedDraw.of(values, found.dead | (np.isnan(values) & ~np.isnan(found.values)))
 
 
 def _check(drawn: Floats, sampler: ConditionalSampler, feature: Feature) -> None:

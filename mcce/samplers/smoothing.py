@@ -22,8 +22,10 @@ import scipy  # its modules are loaded at their first use, which spares those wh
 
 from mcce.exceptions import InputError
 from mcce.rng import RowStreams
-from mcce.samplers.base import Floats
+from mcce.samplers.base import Bools, Floats
 from mcce.samplers.point_mass import DRAWN_AS_IT_IS, silverman
+from mcce.samplers.support import REACH, distance_to
+from mcce.state import stateful
 from mcce.table.grid import MOST_DECIMALS, decimals_of
 
 Smoothing = Literal["density"] | None
@@ -33,6 +35,7 @@ _WIDENINGS = 10
 _LEAST_UNIFORM = 2.0**-54
 
 
+@stateful("Smoother")
 @dataclass(frozen=True)
 class Smoother:
     """Kernel smoothing of drawn donors; see the module's docstring."""
@@ -61,6 +64,12 @@ class Smoother:
         around = truncated_normal(donors, self.bandwidth, low, high, rng.uniform())
         around = np.clip(np.round(around, self.decimals), self.low, self.high)
         return np.where(np.isin(donors, self.atoms), donors, around)
+
+    def supports(self, donors: Floats, values: Floats) -> Bools:
+        """Return whether each value can come of one of the donors: in the observed range, and within reach."""
+        reach = REACH * self.bandwidth + 0.5 * 10.0**-self.decimals if self.bandwidth else 0.0
+        inside = (values >= self.low) & (values <= self.high)
+        return np.asarray(inside & (distance_to(np.sort(donors), values) <= reach))
 
 
 def check_smoothing(smoothing: object, owner: object) -> None:

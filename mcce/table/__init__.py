@@ -2,5 +2,8 @@
 
 from mcce.table.feature import KINDS, Feature, Floats, Kind
 from mcce.table.schema import Column, Data, Schema, Table, as_frame
+from mcce.table.state import register_table_types
+
+register_table_types()
 
 __all__ = ["KINDS", "Column", "Data", "Feature", "Floats", "Kind", "Schema", "Table", "as_frame"]

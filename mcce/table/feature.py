@@ -20,6 +20,7 @@ import pandas as pd
 from pandas.api import types as ptypes
 
 from mcce.exceptions import InputError, spell, spell_all
+from mcce.state import stateful
 from mcce.table.dtypes import (
     EXACT,
     MOST_TICKS,
@@ -41,6 +42,7 @@ KINDS: tuple[Kind, ...] = ("numeric", "categorical", "ordered")
 Floats = npt.NDArray[np.float64]
 
 
+@stateful("Feature")
 @dataclass(frozen=True)
 class Feature:
     """One column: its kind, dtype and levels, and how its values are written as numbers.

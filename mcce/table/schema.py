@@ -21,6 +21,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce.exceptions import InputError, did_you_mean, listing
+from mcce.state import stateful
 from mcce.table.feature import KINDS, Feature, Floats, Kind, read_feature
 
 __all__ = ["KINDS", "Column", "Data", "Feature", "Floats", "Kind", "Schema", "Table", "as_frame"]
@@ -29,6 +30,7 @@ Data = pd.DataFrame | npt.NDArray[Any]
 Result = TypeVar("Result")
 
 
+@stateful("Schema", fields=("features", "array_dtype"))
 class Schema:
     """The features of a training table, in column order; built by `Schema.from_data`.
 

@@ -37,10 +37,13 @@ from mcce.testing.draws import (
     check_values,
 )
 from mcce.testing.optional import (
+    check_base_measure,
     check_log_density,
+    check_sample_within,
     check_state,
     check_supports,
     check_threads,
+    check_training_rows,
     check_within,
 )
 from mcce.testing.requirements import Check, ConformanceError
@@ -66,8 +69,11 @@ CHECKS: tuple[Check, ...] = (
     check_conditional,
     check_grid,
     check_within,
+    check_sample_within,
     check_supports,
     check_log_density,
+    check_training_rows,
+    check_base_measure,
     check_state,
     check_threads,
 )

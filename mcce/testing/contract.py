@@ -18,7 +18,7 @@ def check_declarations(sampler: ConditionalSampler, seed: int) -> None:
     unknown = set(sampler.handles) - set(KINDS)
     require(not unknown, f"handles names {listing(sorted(unknown))}; the kinds are {listing(KINDS)}.")
     require(sampler.handles, f"handles is empty; name at least one of {listing(KINDS)}.")
-    for name in ("handles_missing", "thread_safe", "draws_observed", "ignores_given"):
+    for name in ("handles_missing", "thread_safe", "draws_observed", "ignores_given", "leaves_one_out", "hands_on"):
         value = getattr(sampler, name)
         require(isinstance(value, bool), f"the class attribute {name} is {value!r}; it must be True or False.")
     for kind in KINDS:

@@ -9,19 +9,25 @@ import inspect
 import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from threading import Barrier
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mcce.exceptions import SamplerError
+from mcce.exceptions import SamplerError, listing
+from mcce.rng import RowStreams
 from mcce.samplers import ConditionalSampler, Within
+from mcce.samplers.base import BASE_MEASURES
 from mcce.samplers.settle import settle
+from mcce.table import Column
 from mcce.testing.requirements import ConformanceError, Floats, check, equal, require, require_agreement, require_array
 from mcce.testing.tables import DRAWS_PER_ROW, Problem, draw, fit, make_problem, trained
 
 THREADS = 4
+_GAP = 1e4  # between two clusters of numbers
+_GRID_POINTS = 1001
 
 
 @check
@@ -96,8 +102,44 @@ def _restrictions(problem: Problem, free: Floats, possible: npt.NDArray[np.bool_
 
 
 @check
+def check_sample_within(sampler: ConditionalSampler, seed: int) -> None:
+    """Require that sample_within() says which rows are dead, and gives missing values their probability."""
+    for kind, problem, fitted in trained(sampler, seed, or_missing=True, givens=("sex",), by_sex=True):
+        n = 2 * problem.given.n_rows
+        one_row = problem.given.take(np.zeros(n, dtype=np.intp))
+        free = draw(fitted, one_row, seed)
+        possible = np.arange(n) % 4 > 0
+        is_missing = np.isnan(free)
+        known = np.resize(free[~is_missing], n)
+        name, within = _restrictions(problem, known, possible)[0]
+        for missing in (None, np.arange(n) % 8 > 3):
+            allowed = replace(within, missing=missing)
+            found = fitted.sample_within(one_row, RowStreams.from_seed(seed + 1, n), allowed)
+            where = f"{kind} target{' with missing values' * problem.has_gaps}, sample_within() {name}"
+            where += "" if missing is None else " or missing"
+            require_array(found.values, np.float64, n, where)
+            require_array(found.dead, np.bool_, n, f"{where}: dead")
+            outside = (~allowed.allows(found.values) & ~found.dead).sum()
+            require(outside == 0, f"{where}: {outside} of {n} draws lie outside, and their rows are not dead.")
+            n_nan = (~np.isnan(found.values[found.dead])).sum()
+            require(n_nan == 0, f"{where}: {n_nan} dead rows have a value; it must be NaN.")
+            may_live = possible if missing is None or not is_missing.any() else possible | missing
+            wrong = (found.dead == may_live).sum()
+            require(wrong == 0, f"{where}: {wrong} of {n} rows are dead or alive against what can be drawn.")
+            if missing is not None and is_missing.any():
+                _require_missing_share(found.values[possible & missing], free, within.take(possible), where)
+
+
+def _require_missing_share(drawn: Floats, free: Floats, within: Within, where: str) -> None:
+    """Require that draws are missing as often as unrestricted ones that are allowed or missing."""
+    kept = free[within.take(np.zeros(free.size, dtype=np.intp)).allows(free) | np.isnan(free)]
+    one, other = (np.isnan(part).astype(np.float64) for part in (drawn, kept))
+    require_agreement("categorical", one, other, f"{where}: draws are missing at another rate than unrestricted ones")
+
+
+@check
 def check_supports(sampler: ConditionalSampler, seed: int) -> None:
-    """Require that supports(), if there is one, supports every value drawn."""
+    """Require that supports(), if there is one, supports what is drawn and what is as close, and nothing far away."""
     for kind, problem, fitted in trained(sampler, seed, or_missing=True):
         drawn = draw(fitted, problem.given, seed)
         try:
@@ -110,6 +152,33 @@ def check_supports(sampler: ConditionalSampler, seed: int) -> None:
             supported.all(),
             f"{where}: supports() denies {(~supported).sum()} of {drawn.size} drawn values.",
         )
+    if "numeric" in sampler.handles:
+        _require_local_support(sampler, seed)
+
+
+def _require_local_support(sampler: ConditionalSampler, seed: int) -> None:
+    """Require the definition for a number in two far-away clusters, from what one row draws."""
+    problem = make_problem("numeric", seed, givens=("sex",))
+    values = problem.target.values
+    split = values + _GAP * (values > np.median(values))
+    fitted = fit(sampler, Problem(problem.given, Column(problem.target.feature, split)))
+    n = values.size * DRAWS_PER_ROW
+    drawn = np.unique(draw(fitted, problem.given.take(np.zeros(n, dtype=np.intp)), seed))
+    gaps = np.diff(drawn)
+    width = drawn[-1] - drawn[0]
+    far = [("below", drawn[0] - width), ("above", drawn[-1] + width)]
+    if gaps.max() > 0.5 * width:
+        far.append(("between two clusters of", drawn[gaps.argmax()] + 0.5 * gaps.max()))
+    for place, value in far:
+        supported = fitted.supports(problem.given.take(np.zeros(1, dtype=np.intp)), np.array([value]))
+        require(not supported.any(), f"numeric target: supports() takes {value:.4g}, far {place} all draws of its row.")
+    near = drawn[:-1] + 0.4 * np.minimum(gaps, np.median(gaps))
+    denied = (~fitted.supports(problem.given.take(np.zeros(near.size, dtype=np.intp)), near)).sum()
+    require(
+        denied == 0,
+        f"numeric target: supports() denies {denied} of {near.size} numbers that are closer to a drawn value than "
+        "the draws are to each other.",
+    )
 
 
 @check
@@ -136,8 +205,58 @@ def check_log_density(sampler: ConditionalSampler, seed: int) -> None:
 
 
 @check
+def check_training_rows(sampler: ConditionalSampler, seed: int) -> None:
+    """Require, where it is declared, that log_density() leaves training rows out: they are then less likely."""
+    if not sampler.leaves_one_out or "training_rows" not in inspect.signature(sampler.log_density).parameters:
+        return
+    for kind, problem, fitted in trained(sampler, seed):
+        n = problem.given.n_rows
+        rows = np.arange(n, dtype=np.int64)
+        left_out = fitted.log_density(problem.given, problem.target.values, training_rows=rows)
+        require_array(left_out, np.float64, n, f"{kind} target: log_density(training_rows=...)")
+        density = fitted.log_density(problem.given, problem.target.values)
+        known = np.isfinite(density)
+        gain = np.median(left_out[known] - density[known])
+        require(gain < 0.0, f"{kind} target: training rows are as likely if they are left out; leave them out.")
+
+
+@check
+def check_base_measure(sampler: ConditionalSampler, seed: int) -> None:
+    """Require that base_measure(), if there is one, says what log_density() sums or integrates to 1 over."""
+    for kind, problem, fitted in trained(sampler, seed, givens=("sex",)):
+        try:
+            measure: object = fitted.base_measure()
+        except SamplerError:  # a refusal
+            return
+        known = listing(BASE_MEASURES)
+        require(measure in BASE_MEASURES, f"{kind} target: base_measure() is {measure!r}; it must be one of {known}.")
+        if kind != "numeric":
+            require(measure == "counting", f"{kind} target: base_measure() is {measure!r}; levels are counted.")
+            continue
+        grid = _grid(problem.target.values)
+        density = np.exp(fitted.log_density(problem.given.take(np.zeros(grid.size, dtype=np.intp)), grid))
+        # a grid of even steps that hits no value, and the training values themselves
+        integral = float(density.sum() * (grid[1] - grid[0]))
+        values = np.unique(problem.target.values)
+        at_values = np.exp(fitted.log_density(problem.given.take(np.zeros(values.size, dtype=np.intp)), values))
+        total = float(at_values.sum())
+        if measure == "counting":
+            require(total < 1.0 + 1e-6, f"numeric target: probabilities of the training values sum to {total:.4g}.")
+            require(integral == 0.0, "numeric target: values that were never observed have a probability.")
+        else:  # no training value of this problem has point mass
+            require(abs(integral - 1.0) < 0.05, f"numeric target: the density integrates to {integral:.4g}, not to 1.")
+
+
+def _grid(values: Floats) -> Floats:
+    """Return even steps, far beyond the values, that hit none of them."""
+    reach = np.ptp(values)
+    grid = np.linspace(values.min() - reach, values.max() + reach, _GRID_POINTS)
+    return np.asarray(grid[:-1] + (grid[1] - grid[0]) / np.e)
+
+
+@check
 def check_state(sampler: ConditionalSampler, seed: int) -> None:
-    """Require that get_state() gives arrays and JSON values, with which a clone draws the same."""
+    """Require that get_state() gives arrays and JSON values by name, with which a clone draws the same."""
     for kind, problem, fitted in trained(sampler, seed, or_missing=True):
         try:
             state = fitted.get_state()

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit, uint64
 
+from mcce.state import from_state, stateful, to_state
 from mcce.trees.kernels import LEAF
 
 Floats = npt.NDArray[np.float64]
@@ -73,6 +74,7 @@ def route_any(matrix, feature, threshold, left, missing_left, mask_at, masks, le
         leaf[i] = node
 
 
+@stateful("Tree")
 @dataclass(frozen=True)
 class Tree:
     """A binary tree over encoded rows; node 0 is the root, the children of a node stand side by side.
@@ -152,12 +154,12 @@ class Tree:
         return leaf
 
     def get_state(self) -> dict[str, Any]:
-        """Return the arrays that define the tree, and which kind of tree it is."""
-        return {"type": type(self).__name__} | {name: getattr(self, name) for name in self.__dataclass_fields__}
+        """Return the arrays that define the tree, and under "type" which kind of tree it is."""
+        state: dict[str, Any] = to_state(self, "the tree")
+        return state
 
     @staticmethod
     def from_state(state: dict[str, Any]) -> Tree:
         """Return the tree, of whichever kind, that `get_state` described."""
-        kinds: list[type[Tree]] = [Tree, *Tree.__subclasses__()]
-        kind = next(kind for kind in kinds if kind.__name__ == state["type"])
-        return kind(**{name: part for name, part in state.items() if name != "type"})
+        tree: Tree = from_state(state)
+        return tree

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,6 +19,8 @@ from mcce import (
     NotFittedError,
     SamplerError,
 )
+from mcce.generators.base import DrawRequest
+from mcce.samplers import Within
 
 N = 40_000
 P_A = np.array([0.5, 0.3, 0.2])
@@ -536,3 +540,59 @@ class TestBadCalls:
         chain = ChainModel(sampler=TooFew(), fixed=["g"]).fit(self.X)
         with pytest.raises(SamplerError, match=r"TooFew.*'x'.*one value a row"):
             chain.sample(5)
+
+
+# ---- restricted draws
+
+
+WITHIN_SAMPLERS = {
+    "cart": "cart",
+    "norm": {"kids": "norm", "grade": "parametric", "pay": "norm"},
+    "copula": "copula",
+}
+
+
+@pytest.fixture(scope="module")
+def families():
+    rng = np.random.default_rng(5)
+    age = rng.integers(18, 80, 1500)
+    kids = np.rint(age / 12 + rng.normal(0, 1.5, 1500)).clip(0).astype(int)
+    grade = pd.Categorical.from_codes(rng.integers(0, 3, 1500), ["low", "mid", "high"], ordered=True)
+    return pd.DataFrame({"age": age, "kids": kids, "grade": grade, "pay": 10.0 * kids + rng.normal(0, 3, 1500)})
+
+
+@pytest.mark.parametrize("name", WITHIN_SAMPLERS)
+def test_restricted_draws_stay_inside_and_rows_without_any_are_dead(families, name, monkeypatch):
+    chain = ChainModel(sampler=WITHIN_SAMPLERS[name], fixed=["age"], random_state=1).fit(families)
+    n = 4000
+    request = DrawRequest(np.full((n, 1), 48.0), np.zeros(n, dtype=np.uint64), np.arange(n, dtype=np.uint64), 1)
+    free = chain.draw(request).rows
+    numbers = np.arange(n)
+    no_kids = numbers % 4 == 0  # nothing between two whole numbers
+    low = np.where(no_kids, 3.2, np.where(numbers % 4 == 1, 3.2, -np.inf))
+    high = np.where(no_kids, 3.7, np.where(numbers % 4 == 1, 6.4, 4.0))
+    levels = np.ones((n, 3), dtype=bool)
+    levels[numbers % 5 == 0] = [True, False, True]
+    no_grade = numbers % 7 == 0
+    levels[no_grade] = False
+    restrictions = {"kids": Within(low=low, high=high), "grade": Within(levels=levels)}
+    drawn = chain.draw(replace(request, restrictions=restrictions))
+    np.testing.assert_array_equal(drawn.dead, no_kids | no_grade)
+    assert np.isfinite(drawn.rows).all()  # dead rows too: the conditionals that follow need not take missing values
+    alive = drawn.rows[~drawn.dead]
+    kids, grade, pay = drawn.rows[:, 1], drawn.rows[:, 2], drawn.rows[:, 3]
+    assert ((kids >= low) & (kids <= high) & (kids == np.rint(kids)))[~drawn.dead].all()
+    assert levels[numbers, grade.astype(int)][~drawn.dead].all()
+    # the pay follows the kids that were drawn, not those that would have been
+    assert (alive[:, 3] - 10.0 * alive[:, 1]).mean() == pytest.approx(0.0, abs=1.0)
+    assert np.corrcoef(pay[~drawn.dead], kids[~drawn.dead])[0, 1] > 0.9
+    # kids are drawn first: from the free ones that are allowed
+    for rows, allowed in ((numbers % 4 == 1, (4, 5, 6)), (numbers % 4 > 1, (0, 1, 2, 3, 4))):
+        counts = [[(part == k).sum() for k in allowed] for part in (kids[rows], free[:, 1])]
+        seen = np.array(counts)[:, np.sum(counts, axis=0) > 9]
+        assert stats.chi2_contingency(seen).pvalue > 1e-3
+
+    monkeypatch.setattr(mcce.generators.chain, "BLOCK_ROWS", 700)
+    again = chain.draw(replace(request, restrictions=restrictions), n_jobs=2)
+    np.testing.assert_array_equal(again.rows, drawn.rows)
+    np.testing.assert_array_equal(again.dead, drawn.dead)

@@ -185,6 +185,19 @@ def test_training_rows_are_left_out_under_their_own_decision(truth):
         assert found.iloc[i] == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.parametrize("sampler", ["parametric", "copula", "polyreg"])
+def test_training_rows_are_refused_where_they_cannot_be_left_out(loans, sampler):
+    """Else a row would vouch for itself in one feature and not in the others."""
+    train = loans[0][["age", "education", "salary"]]
+    chain = ChainModel(fixed=["age"], sampler={"education": sampler, "*": "cart"}, random_state=1).fit(train)
+    with pytest.raises(SamplerError, match=r"Sampler\(\) for 'education' cannot leave a training row out"):
+        chain.log_density(train, training=True)
+    assert np.isfinite(chain.log_density(train)).all()
+    given = chain.schema_.encode(train).first(1)
+    with pytest.raises(SamplerError, match=r"Sampler\(\) cannot leave a training row out of its density"):
+        chain.samplers_["education"].log_density(given, np.zeros(len(train)), training_rows=np.arange(len(train)))
+
+
 def test_other_rows_are_no_training_rows(chain, loans):
     with pytest.raises(InputError, match="X has 1000 rows, but the chain was trained on 2000; training=True needs the"):
         chain.log_density(loans[1], training=True)

@@ -3,12 +3,15 @@ from __future__ import annotations
 import random
 import re
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+import mcce
 from mcce import CartSampler, ConditionalSampler, InputError, MarginalSampler
 from mcce.rng import RowStreams
+from mcce.samplers import RestrictedDraw
 from mcce.testing import CHECKS, ConformanceError, check_sampler
 
 
@@ -365,6 +368,68 @@ class SmallestAllowed(MarginalSampler):
         return drawn if within is None else np.where(np.isnan(drawn), drawn, np.nanmin(drawn))
 
 
+class KeepsDeadRowsAlive(MarginalSampler):
+    def sample_within(self, given, rng, within):
+        found = super().sample_within(given, rng, within)
+        return RestrictedDraw(found.values, np.zeros(found.dead.size, dtype=bool))
+
+
+class NeverMissing(MarginalSampler):
+    """Allows no missing value where one is allowed."""
+
+    def sample_within(self, given, rng, within):
+        return super().sample_within(given, rng, replace(within, missing=None))
+
+
+class MissingTooOften(MarginalSampler):
+    """Draws a missing value wherever one is allowed and possible."""
+
+    def sample_within(self, given, rng, within):
+        found = super().sample_within(given, rng, within)
+        often = within.allows_missing(given.n_rows) & np.isnan(self.donors_).any()
+        return RestrictedDraw(np.where(often, np.nan, found.values), found.dead & ~often)
+
+
+class SupportsItsRange(MarginalSampler):
+    """Supports what lies between two far-away clusters."""
+
+    def supports(self, given, values):
+        observed = super().supports(given, values)
+        return observed | ((self.n_levels_ == 0) & (values >= self._known[0]) & (values <= self._known[-1]))
+
+
+class SupportsDonorsOnly(MarginalSampler):
+    def supports(self, given, values):
+        return np.isin(values, self._known) | (np.isnan(values) & np.isnan(self.donors_).any())
+
+
+class KeepsTrainingRows(MarginalSampler):
+    def log_density(self, given, values, training_rows=None):
+        return super().log_density(given, values)
+
+
+class UnknownMeasure(MarginalSampler):
+    def base_measure(self):
+        return "gaussian"
+
+
+class LevelsByLebesgue(MarginalSampler):
+    def base_measure(self):
+        return "lebesgue"
+
+
+class CountsNumbers(MarginalSampler):
+    def base_measure(self):
+        return "counting"
+
+
+class SmearsProbabilities(mcce.NormRankSampler):
+    """Its density is of training values only."""
+
+    def base_measure(self):
+        return "lebesgue"
+
+
 class SupportsNothing(MarginalSampler):
     def supports(self, given, values):
         return np.zeros(values.size, dtype=bool)
@@ -461,6 +526,16 @@ BROKEN = [
     (NeverNothing(), "within", r"within an interval: \d+ of 2400 draws lie outside"),
     (GivesUp(), "within", r"\d+ of 1800 rows are NaN, though values are possible"),
     (SmallestAllowed(), "within", "draws do not follow the conditional restricted to it"),
+    (KeepsDeadRowsAlive(), "sample_within", r"300 of 1200 draws lie outside, and their rows are not dead"),
+    (NeverMissing(), "sample_within", r"or missing: 150 of 1200 rows are dead or alive against what can be drawn"),
+    (MissingTooOften(), "sample_within", "draws are missing at another rate than unrestricted ones"),
+    (SupportsItsRange(), "supports", r"takes \d+, far between two clusters of all draws of its row"),
+    (SupportsDonorsOnly(), "supports", r"denies \d+ of \d+ numbers that are closer to a drawn value than the draws"),
+    (KeepsTrainingRows(), "training_rows", "training rows are as likely if they are left out; leave them out"),
+    (UnknownMeasure(), "base_measure", r"base_measure\(\) is 'gaussian'; it must be one of 'counting', 'lebesgue'"),
+    (LevelsByLebesgue(), "base_measure", r"base_measure\(\) is 'lebesgue'; levels are counted"),
+    (CountsNumbers(), "base_measure", "probabilities of the training values sum to"),
+    (SmearsProbabilities(), "base_measure", "the density integrates to 0, not to 1"),
     (SupportsNothing(), "supports", r"supports\(\) denies 600 of 600 drawn values"),
     (SupportsInFloats(), "supports", r"supports\(\) returns dtype float64; return bool"),
     (RefusesByTypeError(), "supports", "raised TypeError: no support here"),

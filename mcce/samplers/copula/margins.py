@@ -19,7 +19,6 @@ and by Stein's lemma E[e_l 1{level k}] = J_kl. The integrals are sums over an ev
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +26,7 @@ import scipy
 
 from mcce.samplers.copula.choice import CDF, choose_rows
 from mcce.samplers.point_mass import LATENT_INTERVAL, silverman
+from mcce.state import stateful
 from mcce.table import Column
 
 Floats = npt.NDArray[np.float64]
@@ -36,6 +36,7 @@ _FINE_GRID = np.arange(-8.0, 8.01, 0.125)
 _KNOTS, _KERNELS = 256, 2048
 
 
+@stateful("copula.Margin")
 @dataclass(frozen=True)
 class Margin:
     """A column with one latent variable (none if it is constant).
@@ -73,6 +74,11 @@ class Margin:
     def n_latents(self) -> int:
         """Number of latent variables."""
         return int(self.values.size > 1)
+
+    @property
+    def training_values(self) -> Floats:
+        """The training values, one for each row."""
+        return np.repeat(self.values, np.rint(np.diff(self.shares) * self.n_rows).astype(np.int64))
 
     @property
     def cuts(self) -> Floats:
@@ -118,11 +124,8 @@ class Margin:
             return np.full(len(latents), self.values[0])
         return self.values[self.positions_of(latents[:, 0])]
 
-    def get_state(self) -> dict[str, Any]:
-        """Return the fields by name."""
-        return dict(vars(self))
 
-
+@stateful("copula.Utilities")
 @dataclass(frozen=True)
 class Utilities:
     """A column of three or more unordered levels: one latent utility for each.
@@ -169,10 +172,6 @@ class Utilities:
         """Return the level that each row of noise stands for."""
         return np.asarray(self.values[(latents + self.offsets).argmax(axis=1)])
 
-    def get_state(self) -> dict[str, Any]:
-        """Return the fields by name."""
-        return dict(vars(self))
-
 
 def read_margin(column: Column) -> Margin | Utilities:
     """Return the margin that the column's kind asks for."""
@@ -217,10 +216,10 @@ def kernel_margin(margin: Margin) -> tuple[Floats, Floats]:
     It is the normal kernel estimate with Silverman's bandwidth 0.9 min(sd, iqr / 1.34) n^(-1/5), read at 256 quantiles
     and cut three bandwidths outside the data. Empty without such values.
     """
-    x = margin.values[~margin.atoms]
+    x = margin.training_values
+    x = x[np.isin(x, margin.values[~margin.atoms])]
     if x.size == 0:
         return np.empty(0), np.empty(0)
-    x = np.repeat(x, np.rint(np.diff(margin.shares)[~margin.atoms] * margin.n_rows).astype(np.int64))
     low, high = np.quantile(x, [0.25, 0.75])
     width = silverman(float(x.std()), float(high - low), x.size)
     width = width or silverman(max(1.0, abs(float(x[0]))) * 0.01, 0.0, x.size)

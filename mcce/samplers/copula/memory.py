@@ -7,18 +7,17 @@
 3. Only the very next conditional may do so: its givens are the former ones and the former target, under the same
    correlations, and only rows that hold the drawn value. Fewer givens know less than z does.
 
-The chain offers the place to leave them (`Table.shared` under the name `HANDED_ON`, a dict for each block); without
-one, every call draws for itself.
+The chain carries them from one sampler to the next (`ConditionalSampler.sample_on`); a call of `sample` draws for
+itself.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from mcce.samplers.base import HANDED_ON, Bools, Floats
+from mcce.samplers.base import Bools, Floats
 from mcce.table import Table
 
 
@@ -31,23 +30,14 @@ class DrawnLatents:
     correlation: Floats
     z: Floats
 
-    def leave(self, given: Table) -> None:
-        """Leave the latents for the next sampler, if there is a place for them."""
-        place = _place(given)
-        if place is not None:
-            place["copula"] = self
 
-
-def take_over(given: Table, correlation: Floats) -> tuple[Floats, Bools] | None:
-    """Return latents of the givens, and the rows they hold for; None if nobody left any for these columns.
+def take_over(carried: object, given: Table, correlation: Floats) -> tuple[Floats, Bools] | None:
+    """Return latents of the givens, and the rows they hold for; None if those carried are not of these columns.
 
     `correlation` is that of the givens' latents.
     """
-    left: DrawnLatents | None = (_place(given) or {}).get("copula")
-    if left is None or given.positions[:-1] != left.positions or not np.array_equal(left.correlation, correlation):
+    if not isinstance(carried, DrawnLatents) or given.positions[:-1] != carried.positions:
         return None
-    return left.z, np.asarray(given.matrix[:, -1] == left.values)
-
-
-def _place(given: Table) -> dict[str, Any] | None:
-    return given.shared(HANDED_ON, lambda root: None)
+    if not np.array_equal(carried.correlation, correlation):
+        return None
+    return carried.z, np.asarray(given.matrix[:, -1] == carried.values)

@@ -27,17 +27,23 @@ import scipy
 
 from mcce.exceptions import SamplerError, listing
 from mcce.rng import RowStreams
-from mcce.samplers.base import Bools, ConditionalSampler, Floats, Within, check_count
+from mcce.samplers.base import (
+    BaseMeasure,
+    Bools,
+    ConditionalSampler,
+    Floats,
+    RestrictedDraw,
+    Within,
+    check_count,
+)
 from mcce.samplers.copula.conditional import GIVEN_CALLS, LatentConditional
 from mcce.samplers.copula.latent import fit_latent
 from mcce.samplers.copula.margins import Ints, Margin, Utilities, kernel_margin
 from mcce.samplers.copula.memory import DrawnLatents, take_over
+from mcce.samplers.support import IMPOSSIBLE, supported_by
 from mcce.table import Column, Table
 
 Self = TypeVar("Self", bound="GaussianCopulaSampler")
-
-_NOT_SUPPORTED = 1e-12
-_MARGIN_TYPES: dict[str, type[Margin] | type[Utilities]] = {"margin": Margin, "utilities": Utilities}
 
 
 class GaussianCopulaSampler(ConditionalSampler):
@@ -78,6 +84,7 @@ class GaussianCopulaSampler(ConditionalSampler):
     thread_safe = True
     draws_observed = True
     uses_blas = True
+    hands_on = True
 
     given_margins_: tuple[Margin | Utilities, ...]
     target_margin_: Margin | Utilities
@@ -119,42 +126,65 @@ class GaussianCopulaSampler(ConditionalSampler):
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
         """Draw the latents of the givens, then the target (step 3, restricted step 4)."""
+        return self.sample_on(given, rng, None)[0] if within is None else self.sample_within(given, rng, within).values
+
+    def sample_on(self, given: Table, rng: RowStreams, carried: object) -> tuple[Floats, object]:
+        """Draw the target given the latents that the sampler before it drew, or new ones; return all latents too."""
         self.check_fitted("correlation_")
         self._check_complete(given)
-        margin = self.target_margin_
-        if within is not None:
-            return self._sample_within(given, rng, within)
-        z = self._draw_given(given, rng)
+        z = self._draw_given(given, rng, carried)
         latent = self._conditional.draw_target(z, rng)
-        drawn = margin.values_of(latent)
-        DrawnLatents(given.positions, drawn, self.correlation_, np.hstack([z, latent])).leave(given)
-        return drawn
+        drawn = self.target_margin_.values_of(latent)
+        return drawn, DrawnLatents(given.positions, drawn, self.correlation_, np.hstack([z, latent]))
+
+    def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
+        """Draw inside what is allowed (step 4)."""
+        self.check_fitted("correlation_")
+        self._check_complete(given)
+        margin, n = self.target_margin_, given.n_rows
+        low, high = within.bounds(n)
+        if self.is_number_ and isinstance(margin, Margin):
+            first = np.searchsorted(margin.values, low)
+            last = np.searchsorted(margin.values, high, side="right") - 1
+            possible, cells = last >= first, None
+        else:
+            cells = within.level_mask(n, int(margin.values.max()) + 1)[:, margin.values.astype(np.intp)]
+            possible = np.asarray(cells.any(axis=1))
+        if margin.n_latents == 0:
+            return RestrictedDraw.of(np.full(n, margin.values[0]), ~possible)
+        if cells is not None:
+            free = cells | ~possible[:, None]
+            chosen = self._conditional.draw_level_within(given.matrix, free, rng)
+        else:
+            assert isinstance(margin, Margin)
+            low, high = (np.where(possible, margin.cuts[end], 0.0) for end in (first * possible, last * possible + 1))
+            latent = self._conditional.draw_number_within(given.matrix, low, high, self.sweeps, rng)
+            # a latent at the very end of its interval may be rounded out of it
+            chosen = np.clip(
+                margin.positions_of(latent), first * possible, np.where(possible, last, margin.values.size)
+            )
+            chosen = np.where(possible, chosen, 0)
+        return RestrictedDraw.of(margin.values[chosen], ~possible)
 
     def supports(self, given: Table, values: Floats) -> Bools:
-        """Return whether the value was observed, or is a number close to observed ones, and is possible here.
+        """Return whether the value was observed, or is a number as close to observed ones as they are, and possible.
 
-        Close means inside their range and no farther from one than the median gap between neighbours. A latent normal
-        leaves nothing impossible; less than 1e-12 for values at least so extreme counts as such.
+        A latent normal leaves nothing impossible; less than 1e-12 for values at least so extreme counts as such.
         """
         self.check_fitted("correlation_")
         margin = self.target_margin_
         if isinstance(margin, Utilities) or not self.is_number_:
-            return np.asarray(self.log_density(given, values) > np.log(_NOT_SUPPORTED))
+            return np.asarray(self.log_density(given, values) > np.log(IMPOSSIBLE))
         self._check_complete(given)
-        known = margin.values
-        after = np.searchsorted(known, values)
-        above, below = known[np.minimum(after, known.size - 1)], known[np.maximum(after - 1, 0)]
-        distance = np.minimum(np.abs(above - values), np.abs(values - below))
-        gap = np.quantile(np.diff(known), 0.5, method="lower") if known.size > 2 else 0.0
-        supported: Bools = (values >= known[0]) & (values <= known[-1]) & (distance <= gap)
+        supported = supported_by(margin.training_values, values, is_number=True)
         if margin.n_latents == 0:
             return supported
-        low, high = margin.bounds(np.where(supported, values, known[0]))
+        low, high = margin.bounds(np.where(supported, values, margin.values[0]))
         below_it = self._probability(given, np.full_like(low, -np.inf), high)
         above_it = self._probability(given, low, np.full_like(low, np.inf))
-        return np.asarray(supported & (np.minimum(below_it, above_it) > _NOT_SUPPORTED))
+        return np.asarray(supported & (np.minimum(below_it, above_it) > IMPOSSIBLE))
 
-    def log_density(self, given: Table, values: Floats) -> Floats:
+    def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
         """Return the log probability of levels and of numbers that are atoms, the log density of other numbers.
 
         For numbers the base measure is the counting measure on atoms (values of more than 0.5% of the training
@@ -163,6 +193,7 @@ class GaussianCopulaSampler(ConditionalSampler):
         the kernel estimate, and for levels that were never observed.
         """
         self.check_fitted("correlation_")
+        self.refuse_training_rows(training_rows)
         self._check_complete(given)
         margin = self.target_margin_
         at = margin.position(values)
@@ -175,26 +206,20 @@ class GaussianCopulaSampler(ConditionalSampler):
             density, at = self._number_density(given, values, margin, at)
         else:
             density = self._probability(given, margin.cuts[at], margin.cuts[at + 1])
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):  # what has no position has no density to speak of
             return np.where(at >= 0, np.log(density), -np.inf)
 
-    def get_state(self) -> dict[str, Any]:
-        """Return margins and correlations, as arrays and JSON values."""
+    def base_measure(self) -> BaseMeasure:
+        """Return what the density is with respect to: probabilities of levels and atoms."""
         self.check_fitted("correlation_")
-        state: dict[str, Any] = {"correlation": self.correlation_, "is_number": self.is_number_, "kinds": []}
-        for j, margin in enumerate((*self.given_margins_, self.target_margin_)):
-            state["kinds"].append("margin" if isinstance(margin, Margin) else "utilities")
-            state |= {f"{j}.{name}": value for name, value in margin.get_state().items()}
-        return state
+        margin = self.target_margin_
+        if not self.is_number_ or margin.n_latents == 0 or isinstance(margin, Utilities) or margin.atoms.all():
+            return "counting"
+        return "mixed" if margin.atoms.any() else "lebesgue"
 
     def set_state(self: Self, state: dict[str, Any]) -> Self:
         """Take over a state made by `get_state`."""
-        margins = []
-        for j, kind in enumerate(state["kinds"]):
-            fields = {name.split(".")[1]: value for name, value in state.items() if name.startswith(f"{j}.")}
-            margins.append(_MARGIN_TYPES[kind](**fields))
-        self.given_margins_, self.target_margin_ = tuple(margins[:-1]), margins[-1]
-        self.correlation_, self.is_number_ = state["correlation"], bool(state["is_number"])
+        super().set_state(state)
         self._prepare()
         return self
 
@@ -206,10 +231,10 @@ class GaussianCopulaSampler(ConditionalSampler):
         if self.is_number_ and isinstance(self.target_margin_, Margin):
             self._kernel = kernel_margin(self.target_margin_)
 
-    def _draw_given(self, given: Table, rng: RowStreams) -> Floats:
+    def _draw_given(self, given: Table, rng: RowStreams, carried: object) -> Floats:
         """Return latents of the givens: those that the chain's last sampler drew, else new ones."""
         d = len(self.correlation_) - self.target_margin_.n_latents
-        taken = take_over(given, self.correlation_[:d, :d])
+        taken = take_over(carried, given, self.correlation_[:d, :d])
         if taken is None:
             return self._conditional.draw_given(given.matrix, self.sweeps, rng)
         z, fits = taken
@@ -247,36 +272,6 @@ class GaussianCopulaSampler(ConditionalSampler):
             ratio = self._conditional.point_density(given.matrix, place, self.density_points)
             density = np.where(is_atom, density, density * ratio)
         return density, np.where(is_atom | (slope > 0.0), 0, -1)
-
-    def _sample_within(self, given: Table, rng: RowStreams, within: Within) -> Floats:
-        """Draw inside what is allowed (step 4); NaN where that is nothing."""
-        margin, n = self.target_margin_, given.n_rows
-        low = np.full(n, -np.inf) if within.low is None else within.low
-        high = np.full(n, np.inf) if within.high is None else within.high
-        if self.is_number_ and isinstance(margin, Margin):
-            first = np.searchsorted(margin.values, low)
-            last = np.searchsorted(margin.values, high, side="right") - 1
-            possible, cells = last >= first, None
-        else:
-            cells = (margin.values >= low[:, None]) & (margin.values <= high[:, None])
-            if within.levels is not None:
-                cells &= within.levels[:, margin.values.astype(np.intp)]
-            possible = np.asarray(cells.any(axis=1))
-        if margin.n_latents == 0:
-            return np.where(possible, margin.values[0], np.nan)
-        if cells is not None:
-            free = cells | ~possible[:, None]
-            chosen = self._conditional.draw_level_within(given.matrix, free, rng)
-        else:
-            assert isinstance(margin, Margin)
-            low, high = (np.where(possible, margin.cuts[end], 0.0) for end in (first * possible, last * possible + 1))
-            latent = self._conditional.draw_number_within(given.matrix, low, high, self.sweeps, rng)
-            # a latent at the very end of its interval may be rounded out of it
-            chosen = np.clip(
-                margin.positions_of(latent), first * possible, np.where(possible, last, margin.values.size)
-            )
-            chosen = np.where(possible, chosen, 0)
-        return np.where(possible, margin.values[chosen], np.nan)
 
     def _check_complete(self, given: Table) -> None:
         if given.complete or not np.isnan(given.matrix).any():

@@ -14,13 +14,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from mcce.rng import RowStreams
-from mcce.samplers.base import Bools, ConditionalSampler, Floats, Ints, Within
+from mcce.samplers.base import BaseMeasure, Bools, ConditionalSampler, Floats, Ints, RestrictedDraw, Within
 from mcce.samplers.donors.density import MarginalDensity
 from mcce.samplers.donors.engine import DonorForest, DonorModel
 from mcce.table import Column, Feature, Table
@@ -37,7 +37,6 @@ class DonorSampler(ConditionalSampler):
     thread_safe = True
     leaves_one_out = True
     draws_observed = True
-    supports_between: ClassVar[bool]  # whether a number close to a donor is supported, or donors alone
 
     donors_: DonorModel
 
@@ -76,54 +75,30 @@ class DonorSampler(ConditionalSampler):
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
         """Draw a donor of each row's leaves (steps 2 and 3); restricted draws choose among the allowed donors."""
+        if within is not None:
+            return self.sample_within(given, rng, within).values
         self.check_fitted("donors_")
-        return self.donors_.draw(given, rng, within)
+        return self.donors_.draw(given, rng)
+
+    def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
+        """Draw one of the allowed donors of each row's leaves, or a missing value by its probability."""
+        self.check_fitted("donors_")
+        return self.donors_.draw_within(given, rng, within)
 
     def supports(self, given: Table, values: Floats) -> Bools:
-        """Return whether a donor of the row's leaves equals the value."""
+        """Return whether a donor of the row's leaves equals the value or, for a number, lies as close as donors do."""
         self.check_fitted("donors_")
-        return self.donors_.supports(given, values, between=self.supports_between)
+        return self.donors_.supports(given, values)
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
         """Return a smoothed log density of each value among its donors, see `mcce.samplers.donors.density`."""
         self.check_fitted("donors_")
         return self.donors_.log_density(given, values, training_rows)
 
-    def get_state(self) -> dict[str, Any]:
-        """Return the arrays of all trees, the donors' values and the margin."""
+    def base_measure(self) -> BaseMeasure:
+        """Return what the density is with respect to: probabilities of levels and of numbers with point mass."""
         self.check_fitted("donors_")
-        model = self.donors_
-        state: dict[str, Any] = {"is_number": model.is_number, "n_trees": len(model.forest.trees)}
-        state |= model.margin.get_state() | _forest_state("tree", model.forest)
-        if model.decider is not None:
-            state["n_missing_trees"] = len(model.decider.trees)
-            state |= _forest_state("missing_tree", model.decider)
-        return state
-
-    def set_state(self: Self, state: dict[str, Any]) -> Self:
-        """Take over a state made by `get_state`."""
-        forest = _forest_from_state("tree", state, int(state["n_trees"]))
-        n_missing = int(state.get("n_missing_trees", 0))
-        decider = _forest_from_state("missing_tree", state, n_missing) if n_missing else None
-        self.donors_ = DonorModel(forest, decider, MarginalDensity.from_state(state), bool(state["is_number"]))
-        return self
-
-
-def _forest_state(kind: str, forest: DonorForest) -> dict[str, Any]:
-    state: dict[str, Any] = {}
-    for t, (tree, values) in enumerate(zip(forest.trees, forest.values_by_tree)):
-        state |= {f"{kind}{t}.{name}": part for name, part in tree.get_state().items()}
-        state[f"{kind}{t}/values"] = values
-    return state
-
-
-def _forest_from_state(kind: str, state: dict[str, Any], n_trees: int) -> DonorForest:
-    trees = []
-    for t in range(n_trees):
-        prefix = f"{kind}{t}."
-        parts = {name.removeprefix(prefix): part for name, part in state.items() if name.startswith(prefix)}
-        trees.append(Tree.from_state(parts))
-    return DonorForest.of(trees, [state[f"{kind}{t}/values"] for t in range(n_trees)])
+        return self.donors_.margin.base_measure
 
 
 def with_missing_level(feature: Feature) -> Feature:

@@ -16,16 +16,16 @@ density. This is a declared surrogate, for a pool of m donors and c = 5 pseudo-d
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from mcce.samplers.base import BaseMeasure
 from mcce.samplers.donors import kernels
 from mcce.samplers.point_mass import COUNTED, silverman
+from mcce.state import stateful
 from mcce.table import Floats
 
 DISCRETE_SHARE = 0.9
@@ -34,6 +34,7 @@ PSEUDO_DONORS = 5.0  # as many as the paper's smallest leaf; fewer describe new 
 _GRID = 2048
 
 
+@stateful("donors.MarginalDensity")
 @dataclass(frozen=True)
 class MarginalDensity:
     """The target's training distribution: atoms with their counts, and a kernel density of the rest.
@@ -74,14 +75,12 @@ class MarginalDensity:
         masses = times[is_atom].astype(np.float64)
         return cls(known.size, distinct[is_atom], masses, grid, density, bandwidth, missing_share)
 
-    def get_state(self) -> dict[str, Any]:
-        """Return the arrays and numbers that define the margin."""
-        return {f"margin.{name}": getattr(self, name) for name in self.__dataclass_fields__}
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> MarginalDensity:
-        """Return the margin in a state that has what `get_state` returned."""
-        return cls(**{name: state[f"margin.{name}"] for name in cls.__dataclass_fields__})
+    @property
+    def base_measure(self) -> BaseMeasure:
+        """What densities of this margin are with respect to."""
+        if self.grid.size == 0:
+            return "counting"
+        return "mixed" if self.atoms.size else "lebesgue"
 
     def is_atom(self, values: Floats) -> npt.NDArray[np.bool_]:
         """Return which values have point mass."""

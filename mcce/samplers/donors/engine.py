@@ -21,9 +21,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mcce.rng import RowStreams
-from mcce.samplers.base import Bools, Floats, Ints, Within
+from mcce.samplers.base import Bools, Floats, Ints, RestrictedDraw, Within
 from mcce.samplers.donors import kernels
 from mcce.samplers.donors.density import PSEUDO_DONORS, MarginalDensity
+from mcce.state import register, stateful
 from mcce.table import Table
 from mcce.trees.tree import Tree
 
@@ -88,30 +89,41 @@ class DonorForest:
             leaves[t] = tree.route(given.matrix, complete=given.complete) + self.first_node[t]
         return leaves
 
-    def draw(self, leaves: Nodes, rng: RowStreams, within: Within | None = None) -> Floats:
-        """Draw a donor of each row's pool (step 2); NaN where none is allowed."""
-        n = leaves.shape[1]
-        out = np.empty(n)
+    def draw(self, leaves: Nodes, rng: RowStreams) -> Floats:
+        """Draw a donor of each row's pool (step 2)."""
+        out = np.empty(leaves.shape[1])
         pools = (leaves, self.start, self.size, self.values)
-        if within is None:
-            kernels.pick_donor(rng.next_key(), rng.draws, rng.rows, *pools, out)
-            return out
-        low = np.full(n, -np.inf) if within.low is None else np.ascontiguousarray(within.low, dtype=np.float64)
-        high = np.full(n, np.inf) if within.high is None else np.ascontiguousarray(within.high, dtype=np.float64)
-        levels = np.empty((n, 0), dtype=bool) if within.levels is None else np.ascontiguousarray(within.levels)
-        kernels.pick_allowed_donor(rng.next_key(), rng.draws, rng.rows, *pools, low, high, levels, out)
+        kernels.pick_donor(rng.next_key(), rng.draws, rng.rows, *pools, out)
         return out
+
+    def draw_within(self, leaves: Nodes, rng: RowStreams, within: Within) -> tuple[Floats, Ints]:
+        """Draw one of the allowed donors of each row's pool (step 2), NaN where there are none; return their number."""
+        n = leaves.shape[1]
+        out, n_allowed = np.empty(n), np.empty(n, dtype=np.int64)
+        levels = np.empty((n, 0), dtype=bool) if within.levels is None else np.ascontiguousarray(within.levels)
+        pools = (leaves, self.start, self.size, self.values)
+        allowed = (*within.bounds(n), levels)
+        kernels.pick_allowed_donor(rng.next_key(), rng.draws, rng.rows, *pools, *allowed, out, n_allowed)
+        return out, n_allowed
 
     def mean(self, leaves: Nodes) -> Floats:
         """Return the mean of each row's pool."""
         pooled = self.sums[leaves].sum(axis=0) / self.size[leaves].sum(axis=0)
         return np.asarray(pooled, dtype=np.float64)
 
-    def near(self, leaves: Nodes, values: Floats, *, between: bool) -> Bools:
-        """Return whether a leaf of the row has the value among its donors; `between`: or no farther than its gap."""
+    def supports(self, leaves: Nodes, values: Floats, *, is_number: bool) -> Bools:
+        """Return whether the row's pool has the value or, for a number, one close to it (`mcce.samplers.support`)."""
         supported = np.empty(values.size, dtype=bool)
-        gaps = self.gaps if between else np.zeros(self.size.size)
-        kernels.find_support(leaves, np.ascontiguousarray(values), self.runs, gaps, supported)
+        values = np.ascontiguousarray(values)
+        if is_number and self.shares_rows:
+            rank, ranked = self._ranks
+            most = int(sum(tree.size[tree.stops].max() for tree in self.trees))
+            spare, gaps = np.empty(most, dtype=np.int64), np.empty(most)
+            pools = (leaves, np.lexsort(leaves), self.start, self.size)
+            kernels.find_pooled_support(*pools, rank, ranked, values, spare, gaps, supported)
+            return supported
+        gaps = self.gaps if is_number else np.zeros(self.size.size)
+        kernels.find_support(leaves, values, self.runs, gaps, supported)
         return supported
 
     @cached_property
@@ -144,10 +156,27 @@ class DonorForest:
 
     @cached_property
     def gaps(self) -> Floats:
-        """Median gap between neighbouring donors of each node."""
+        """Local spacing of each node's donors (`mcce.samplers.support`): the median gap between neighbours."""
         found = np.empty(self.size.size)
         kernels.measure_gaps(self.runs, np.empty(max(int(np.diff(self.runs.first).max()), 1)), found)
         return found
+
+    @cached_property
+    def shares_rows(self) -> bool:
+        """Whether a training row may be in a pool more than once: in several trees, or several times in a bootstrap."""
+        return len(self.trees) > 1 or np.unique(self.trees[0].donors).size < self.trees[0].donors.size
+
+    @cached_property
+    def _ranks(self) -> tuple[Ints, Floats]:
+        """The place of each donor's training row among the training rows in the order of their values; these values."""
+        rows, first, row_of_donor = np.unique(
+            np.concatenate([tree.donors for tree in self.trees]), return_index=True, return_inverse=True
+        )
+        values = self.values[first]
+        order = np.argsort(values, kind="stable")
+        rank = np.empty(rows.size, dtype=np.int64)
+        rank[order] = np.arange(rows.size)
+        return rank[row_of_donor.ravel()], values[order]
 
     def smoothing(self, margin: MarginalDensity) -> Smoothing:
         """Prepare the sums of kernels over the donors that have no point mass in the margin (step 3)."""
@@ -187,6 +216,15 @@ class DonorForest:
         return donor, copies
 
 
+register(
+    "donors.DonorForest",
+    DonorForest,
+    lambda forest: {"trees": list(forest.trees), "values": forest.values_by_tree},
+    lambda fields: DonorForest.of(**fields),
+)
+
+
+@stateful("donors.DonorModel")
 @dataclass(frozen=True)
 class DonorModel:
     """The donors of a target (step 4).
@@ -204,21 +242,31 @@ class DonorModel:
     margin: MarginalDensity
     is_number: bool
 
-    def draw(self, given: Table, rng: RowStreams, within: Within | None) -> Floats:
-        """Draw a value for each row: missing as the decider says, or, if restricted, where nothing else is possible."""
-        drawn = self.forest.draw(self.forest.route(given), rng, within)
+    def draw(self, given: Table, rng: RowStreams) -> Floats:
+        """Draw a value for each row, missing as the decider says."""
+        drawn = self.forest.draw(self.forest.route(given), rng)
         if self.decider is not None:
-            leaves = self.decider.route(given)
-            if within is None:
-                drawn[self.decider.draw(leaves, rng) > 0] = np.nan
-            else:
-                drawn[self.decider.mean(leaves) == 1.0] = np.nan
+            drawn[self.decider.draw(self.decider.route(given), rng) > 0] = np.nan
         return drawn
 
-    def supports(self, given: Table, values: Floats, *, between: bool) -> Bools:
-        """Return whether each value is among the donors of its row, a missing one too; see `DonorForest.near`."""
+    def draw_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
+        """Draw an allowed value for each row, or a missing one by its probability."""
         leaves = self.forest.route(given)
-        supported = self.forest.near(leaves, values, between=between and self.is_number)
+        drawn, n_allowed = self.forest.draw_within(leaves, rng, within)
+        if self.flags is None:
+            return RestrictedDraw(drawn, np.isnan(drawn))
+        missing_share = self.flags.mean(self._decide(given, leaves))
+        found = RestrictedDraw.of(drawn, np.isnan(drawn) | (missing_share == 1.0))
+        if within.missing is None:
+            return found
+        n_known = np.maximum(self.forest.known[leaves].sum(axis=0), 1)
+        missing_weight = missing_share * within.allows_missing(given.n_rows)
+        return found.or_missing((1.0 - missing_share) * n_allowed / n_known, missing_weight, rng.uniform())
+
+    def supports(self, given: Table, values: Floats) -> Bools:
+        """Return whether the donors of each row support its value, a missing one too."""
+        leaves = self.forest.route(given)
+        supported = self.forest.supports(leaves, values, is_number=self.is_number)
         if self.flags is None:
             return supported
         share = self.flags.mean(self._decide(given, leaves))

@@ -46,8 +46,6 @@ class ForestSampler(DonorSampler):
     (3, 10)
     """
 
-    supports_between = False
-
     def __init__(
         self,
         *,

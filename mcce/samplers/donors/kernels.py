@@ -7,7 +7,8 @@ many rows have each; those of node k stand from first[k] to first[k + 1].
 
 1. `pick_donor` and `pick_allowed_donor` draw one donor of the pool of a row's leaves, uniformly. Donors are numbered
    tree by tree, in the order of the tree, not of their values: the draws of a seed do not depend on what is sorted.
-2. `find_support` looks a value up among the runs, `measure_gaps` has told how far from a donor counts as close.
+2. `find_support` looks a value up among the runs, `measure_gaps` has told how far from a donor counts as close. Where
+   leaves share training rows, `find_pooled_support` counts each of these once (`mcce.samplers.support`).
 3. `find_bandwidths` gives each node Silverman's bandwidth h. A sum of normal kernels S(x) = sum_j n_j k((x - y_j) / h)
    is taken over the runs whose share of S is above e^-50, or, in a node of many runs, read from a Taylor polynomial.
 4. `count_cells` and `expand_cells` prepare these: a node's runs are put into *cells* no wider than 0.4 h, and around
@@ -79,10 +80,12 @@ def pick_donor(key, draws, rows, leaves, start, size, values, out):
 
 
 @entry
-def pick_allowed_donor(key, draws, rows, leaves, start, size, values, low, high, levels, out):
-    """Draw one donor of each row's pool among those in [low, high] and, if given, of an allowed level; else NaN."""
+def pick_allowed_donor(key, draws, rows, leaves, start, size, values, low, high, levels, out, n_allowed):
+    """Draw one donor of each row's pool among those in [low, high] and, if given, of an allowed level; else NaN.
+
+    Writes also how many there are to choose from.
+    """
     for i in range(out.size):
-        allowed = np.int64(0)
         chosen = np.int64(-1)
         out[i] = np.nan
         for step in range(2):  # count the allowed donors, then walk to the chosen one
@@ -102,10 +105,10 @@ def pick_allowed_donor(key, draws, rows, leaves, start, size, values, low, high,
                 if seen == chosen and not np.isnan(out[i]):
                     break
             if step == 0:
-                allowed = seen
-                if allowed == 0:
+                n_allowed[i] = seen
+                if seen == 0:
                     break
-                chosen = np.int64(multiply_high(philox(key, draws[i], rows[i])[0], uint64(allowed)))
+                chosen = np.int64(multiply_high(philox(key, draws[i], rows[i])[0], uint64(seen)))
 
 
 # ---------------------------------------------------------------- step 2: supports
@@ -173,6 +176,84 @@ def find_support(leaves, values, runs, gap, supported):
             if distance <= gap[node]:
                 supported[i] = True
                 break
+
+
+@entry
+def find_pooled_support(leaves, order, start, size, rank, ranked, values, spare, gaps, supported):
+    """Say whether each value lies in the range of its pool's training rows and no farther from one than their gap.
+
+    `rank` is the place of each donor's training row among `ranked`, the values of these rows, ascending; `order` puts
+    rows of the same leaves side by side, which share what is found out about the pool.
+    """
+    n = np.int64(0)
+    gap = 0.0
+    for k in range(order.size):
+        i = order[k]
+        is_new = k == 0
+        for t in range(leaves.shape[0]):
+            is_new |= leaves[t, i] != leaves[t, order[k - 1]]
+        if is_new:
+            n = np.int64(0)
+            for t in range(leaves.shape[0]):
+                begin = start[leaves[t, i]]
+                for d in range(begin, begin + size[leaves[t, i]]):
+                    spare[n] = rank[d]
+                    n += 1
+            _sort(spare, n)
+            n = _drop_copies(spare, n)
+            gap = 0.0
+            if n > 2:
+                for j in range(n - 1):
+                    gaps[j] = ranked[spare[j + 1]] - ranked[spare[j]]
+                gap = _select(gaps, n - 1, (n - 2) // 2)
+        x = values[i]
+        supported[i] = False
+        if n == 0 or not (x >= ranked[spare[0]] and x <= ranked[spare[n - 1]]):
+            continue
+        low, high = np.int64(0), n - 1  # the first row whose value is at least x
+        while low < high:
+            middle = (low + high) >> 1
+            if ranked[spare[middle]] < x:
+                low = middle + 1
+            else:
+                high = middle
+        distance = ranked[spare[low]] - x
+        if distance > 0.0:
+            distance = min(distance, x - ranked[spare[low - 1]])
+        supported[i] = distance <= gap
+
+
+@inner
+def _sort(numbers, n):
+    """Sort the first n numbers, in place (heapsort: Williams 1964)."""
+    begin, end = n >> 1, n
+    while end > 1:
+        if begin > 0:
+            begin -= 1
+        else:
+            end -= 1
+            numbers[0], numbers[end] = numbers[end], numbers[0]
+        parent = begin
+        child = 2 * parent + 1
+        while child < end:
+            if child + 1 < end and numbers[child] < numbers[child + 1]:
+                child += 1
+            if numbers[parent] >= numbers[child]:
+                break
+            numbers[parent], numbers[child] = numbers[child], numbers[parent]
+            parent = child
+            child = 2 * parent + 1
+
+
+@inner
+def _drop_copies(ordered, n):
+    """Move the distinct ones of n ordered numbers to the front; return how many there are."""
+    kept = np.int64(0)
+    for j in range(n):
+        if j == 0 or ordered[j] != ordered[kept - 1]:
+            ordered[kept] = ordered[j]
+            kept += 1
+    return kept
 
 
 # ---------------------------------------------------------------- step 3: bandwidths, sums of kernels

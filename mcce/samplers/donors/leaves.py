@@ -13,8 +13,6 @@ from typing import TypeVar
 import numpy as np
 import pandas as pd
 
-from mcce.exceptions import SamplerError
-from mcce.samplers.base import Bools, Floats
 from mcce.samplers.donors.base import DonorSampler, Purpose, missing_indicator
 from mcce.table import Column, Feature, Table
 from mcce.trees.display import FittedTree
@@ -30,7 +28,8 @@ class LeafDonorSampler(DonorSampler):
     ``sampler.tree.plot()``.
     """
 
-    supports_between = True
+    given_features_: tuple[Feature, ...]
+    target_feature_: Feature
 
     @abstractmethod
     def _grow(self, given: Table, target: Column) -> Tree:
@@ -43,17 +42,9 @@ class LeafDonorSampler(DonorSampler):
         """Grow the tree and keep the donors of its leaves."""
         return super().fit(given, target).name_columns(given.features, target.feature)
 
-    def supports(self, given: Table, values: Floats) -> Bools:
-        """Return whether a donor of the row's leaf equals the value or, for a number, lies close to it.
-
-        Close means no farther than the median gap between neighbouring donors of that leaf (the lower one of two), and
-        inside their range: a value between two far-away clusters of donors is not supported.
-        """
-        return super().supports(given, values)
-
     def name_columns(self: Self, given: Sequence[Feature], target: Feature) -> Self:
-        """Say what the columns are, for `tree`; needed only if the state comes from `set_state`, not from `fit`."""
-        self._given_features, self._target_feature = tuple(given), target
+        """Say what the columns are called in `tree`, if not as in `fit`."""
+        self.given_features_, self.target_feature_ = tuple(given), target
         return self
 
     @property
@@ -64,28 +55,19 @@ class LeafDonorSampler(DonorSampler):
     @property
     def tree(self) -> FittedTree:
         """The fitted tree, to print, plot or turn into a table; `missing_tree` decides on missing values."""
-        given, target = self._named()
-        values = self.donors_.forest.values
+        self.check_fitted("donors_")
+        target, values = self.target_feature_, self.donors_.forest.values
         if target.levels is not None and np.isnan(values).any():
             target = replace(target, levels=pd.Index([*target.levels, "missing"], dtype=object))
             values = np.where(np.isnan(values), target.n_levels - 1, values)
-        return FittedTree(self.tree_, given, target, values)
+        return FittedTree(self.tree_, self.given_features_, target, values)
 
     @property
     def missing_tree(self) -> FittedTree | None:
         """The tree that decides whether a draw is missing; None if it is not needed."""
-        given, target = self._named()
-        decider = self.donors_.decider
+        self.check_fitted("donors_")
+        target, decider = self.target_feature_, self.donors_.decider
         if decider is None:
             return None
         indicator = replace(missing_indicator(target), name=f"{target.name} is missing")
-        return FittedTree(decider.trees[0], given, indicator, decider.values)
-
-    def _named(self) -> tuple[tuple[Feature, ...], Feature]:
-        self.check_fitted("donors_")
-        if not hasattr(self, "_target_feature"):
-            raise SamplerError(
-                f"{self!r} was restored from its state, which has no column names; tell them by "
-                "name_columns(given.features, target.feature)."
-            )
-        return self._given_features, self._target_feature
+        return FittedTree(decider.trees[0], self.given_features_, indicator, decider.values)

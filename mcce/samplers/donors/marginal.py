@@ -11,8 +11,9 @@ from typing import TypeVar
 import numpy as np
 
 from mcce.rng import RowStreams
-from mcce.samplers.base import Bools, ConditionalSampler, Floats, Ints, Within
+from mcce.samplers.base import BaseMeasure, Bools, ConditionalSampler, Floats, Ints, RestrictedDraw, Within
 from mcce.samplers.donors.density import MarginalDensity
+from mcce.samplers.support import supported_by
 from mcce.table import Column, Table
 
 Self = TypeVar("Self", bound="MarginalSampler")
@@ -48,29 +49,38 @@ class MarginalSampler(ConditionalSampler):
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
         """Draw an observed value for each row; restricted draws are exact."""
+        if within is not None:
+            return self.sample_within(given, rng, within).values
         self.check_fitted("donors_")
-        if within is None:
-            return self.donors_[rng.integer(self.donors_.size)]
-        known = self._known
-        low = np.full(given.n_rows, -np.inf) if within.low is None else within.low
-        high = np.full(given.n_rows, np.inf) if within.high is None else within.high
+        return self.donors_[rng.integer(self.donors_.size)]
+
+    def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
+        """Draw one of the allowed observed values, or a missing one by its share."""
+        self.check_fitted("donors_")
+        known, n = self._known, given.n_rows
         if within.levels is not None:
-            codes = np.arange(within.levels.shape[1])
-            allowed = within.levels & (codes >= low[:, None]) & (codes <= high[:, None])
-            weights = allowed * np.bincount(known.astype(np.intp), minlength=codes.size)
-            possible = weights.sum(axis=1) > 0
-            drawn = rng.categorical(np.where(possible[:, None], weights, 1.0))
-            return np.where(possible, drawn, np.nan)
-        first, after = np.searchsorted(known, low), np.searchsorted(known, high, side="right")
-        drawn = first + rng.integer(np.maximum(after - first, 1))
-        # a row that allows nothing reads the NaN after the last known value
-        return np.append(known, np.nan)[np.where(after > first, drawn, known.size)]
+            n_levels = within.levels.shape[1]
+            weights = within.level_mask(n, n_levels) * np.bincount(known.astype(np.intp), minlength=n_levels)
+            n_allowed = weights.sum(axis=1)
+            drawn = rng.categorical(np.where(n_allowed[:, None] > 0, weights, 1.0)).astype(np.float64)
+        else:
+            low, high = within.bounds(n)
+            first, after = np.searchsorted(known, low), np.searchsorted(known, high, side="right")
+            n_allowed = np.maximum(after - first, 0)
+            place = first + rng.integer(np.maximum(n_allowed, 1))
+            # a row that allows nothing reads the NaN after the last known value
+            drawn = np.append(known, np.nan)[np.where(n_allowed > 0, place, known.size)]
+        found = RestrictedDraw.of(drawn, n_allowed == 0)
+        if within.missing is None:
+            return found
+        n_missing = (self.donors_.size - known.size) * within.allows_missing(n)
+        return found.or_missing(n_allowed.astype(np.float64), n_missing.astype(np.float64), rng.uniform())
 
     def supports(self, given: Table, values: Floats) -> Bools:
-        """Return whether the value was observed."""
+        """Return whether the value was observed or, for a number, lies as close to observed ones as they do."""
         self.check_fitted("donors_")
-        observed: Bools = np.isin(values, self._known)
-        return observed | (np.isnan(values) & bool(np.isnan(self.donors_).any()))
+        supported = supported_by(self.donors_, values, is_number=self.n_levels_ == 0)
+        return supported | (np.isnan(values) & bool(np.isnan(self.donors_).any()))
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
         """Return the log share of each value, or a kernel density at it, see `mcce.samplers.donors.density`."""
@@ -81,6 +91,11 @@ class MarginalSampler(ConditionalSampler):
         with np.errstate(divide="ignore"):
             known = np.log(margin.share(np.where(is_missing, 0.0, values), own)) + np.log1p(-margin.missing_share)
             return np.asarray(np.where(is_missing, np.log(margin.missing_share), known))
+
+    def base_measure(self) -> BaseMeasure:
+        """Return what the density is with respect to: probabilities of levels and of numbers with point mass."""
+        self.check_fitted("donors_")
+        return MarginalDensity.of(self.donors_, self.n_levels_).base_measure
 
     @property
     def _known(self) -> Floats:

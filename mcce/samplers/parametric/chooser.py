@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from mcce.rng import RowStreams
-from mcce.samplers.base import Bools, ConditionalSampler, Floats, Within
+from mcce.samplers.base import BaseMeasure, Bools, ConditionalSampler, Floats, Ints, RestrictedDraw, Within
 from mcce.samplers.parametric.logistic import LogregSampler, PolrSampler, PolyregSampler
 from mcce.samplers.parametric.norm import NormRankSampler
 from mcce.samplers.parametric.regression import RegressionSampler
@@ -67,27 +67,25 @@ class ParametricSampler(ConditionalSampler):
         self.check_fitted("sampler_")
         return self.sampler_.sample(given, rng, within)
 
+    def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
+        """Draw one allowed value for each row."""
+        self.check_fitted("sampler_")
+        return self.sampler_.sample_within(given, rng, within)
+
     def supports(self, given: Table, values: Floats) -> Bools:
         """Return whether the conditional could have produced each value."""
         self.check_fitted("sampler_")
         return self.sampler_.supports(given, values)
 
-    def log_density(self, given: Table, values: Floats) -> Floats:
+    def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
         """Return the log density or log probability of each value."""
         self.check_fitted("sampler_")
-        return self.sampler_.log_density(given, values)
+        return self.sampler_.log_density(given, values, training_rows)
 
-    def get_state(self) -> dict[str, Any]:
-        """Return the chosen method's name and the state of its sampler."""
+    def base_measure(self) -> BaseMeasure:
+        """Return what the density is with respect to."""
         self.check_fitted("sampler_")
-        method = next(name for name, made in _METHODS.items() if type(self.sampler_) is made)
-        return {"method": method, **self.sampler_.get_state()}
-
-    def set_state(self: Chooser, state: dict[str, Any]) -> Chooser:
-        """Take over a state made by `get_state`."""
-        rest = {name: value for name, value in state.items() if name != "method"}
-        self.sampler_ = self._make(state["method"]).set_state(rest)
-        return self
+        return self.sampler_.base_measure()
 
     def _make(self, method: str) -> RegressionSampler:
         if method == "normrank":

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mcce.samplers.base import Floats
+from mcce.state import stateful
 from mcce.table import Table
 
 Ints = npt.NDArray[np.int64]
@@ -28,6 +29,7 @@ NUMBER = -1  # `code` of a column that is a number; a dummy has its level's code
 IS_MISSING = -2  # `code` of the indicator of a missing number
 
 
+@stateful("parametric.Design")
 @dataclass(frozen=True)
 class Design:
     """Which design columns the training rows gave.

@@ -21,6 +21,7 @@ import scipy
 from mcce.exceptions import MCCEError
 from mcce.samplers.base import Floats
 from mcce.samplers.parametric.design import Rows
+from mcce.state import stateful
 
 DENSE = 400
 _MOST_STEPS = 200
@@ -34,6 +35,7 @@ class NoMaximumError(MCCEError):
     """A likelihood that could not be maximised."""
 
 
+@stateful("parametric.Multinomial")
 @dataclass(frozen=True)
 class Multinomial:
     """A multinomial logit: log p(class k) - log p(class 0) = intercept + coef x.
@@ -125,6 +127,7 @@ def _solve_by_conjugate_gradients(x: Floats, w: Floats, p: Floats, gradient: Flo
     return move
 
 
+@stateful("parametric.Cumulative")
 @dataclass(frozen=True)
 class Cumulative:
     """A cumulative logit: P(class <= k) = logistic(thresholds[k] - coef x)."""

@@ -18,7 +18,7 @@ import numpy as np
 import scipy
 
 from mcce.rng import RowStreams
-from mcce.samplers.base import Floats, Within
+from mcce.samplers.base import Floats
 from mcce.samplers.parametric.regression import RegressionSampler
 from mcce.table import Column, Table
 
@@ -88,13 +88,3 @@ class LinearSampler(RegressionSampler):
     def predict_with(self, coef: Floats, given: Table) -> Floats:
         """Return the linear predictor of each row with these coefficients, intercept first."""
         return self.design_.predict(given, coef[:1], coef[None, 1:])[:, 0]
-
-
-def bounds_of(within: Within | None, n_rows: int) -> tuple[Floats, Floats]:
-    """Return the bounds of each row's draw, infinite where there are none."""
-    low = None if within is None else within.low
-    high = None if within is None else within.high
-    return (
-        np.full(n_rows, -np.inf) if low is None else np.asarray(low, dtype=np.float64),
-        np.full(n_rows, np.inf) if high is None else np.asarray(high, dtype=np.float64),
-    )

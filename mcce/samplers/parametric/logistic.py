@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from mcce.rng import RowStreams
-from mcce.samplers.base import Bools, Floats, Within
+from mcce.samplers.base import BaseMeasure, Bools, Floats, Within
 from mcce.samplers.parametric.design import Ints, augmented
 from mcce.samplers.parametric.glm import (
     Cumulative,
@@ -28,6 +28,7 @@ from mcce.samplers.parametric.glm import (
     log_softmax,
 )
 from mcce.samplers.parametric.regression import RegressionSampler
+from mcce.samplers.support import IMPOSSIBLE
 from mcce.table import Column, Table
 
 
@@ -100,16 +101,21 @@ class _LevelSampler(RegressionSampler):
         """Draw a level (step 3); restricted draws renormalise the probabilities of the allowed levels."""
         log_p = self.log_probabilities(given)
         if within is not None:
-            log_p = np.where(_allowed(within, log_p.shape), log_p, -np.inf)
+            log_p = np.where(within.level_mask(*log_p.shape), log_p, -np.inf)
         best = log_p.max(axis=1, keepdims=True)
         possible = np.isfinite(best[:, 0])
         weights = np.exp(log_p - np.where(possible[:, None], best, 0.0))
         weights[~possible] = 1.0
         return np.where(possible, rng.categorical(weights).astype(np.float64), np.nan)
 
+    def probability_within(self, given: Table, within: Within) -> Floats:
+        """Return the sum of the allowed levels' probabilities."""
+        probabilities = np.exp(self.log_probabilities(given))
+        return np.asarray((probabilities * within.level_mask(*probabilities.shape)).sum(axis=1))
+
     def supports_complete(self, given: Table, values: Floats) -> Bools:
-        """Return whether each level occurs in the training rows and its probability does not vanish."""
-        likely: Bools = self.log_density_complete(given, values) > np.log(np.finfo(float).tiny)
+        """Return whether each level occurs in the training rows and is not as good as impossible."""
+        likely: Bools = self.log_density_complete(given, values) > np.log(IMPOSSIBLE)
         return likely
 
     def log_density_complete(self, given: Table, values: Floats) -> Floats:
@@ -119,22 +125,16 @@ class _LevelSampler(RegressionSampler):
         log_p = self.log_probabilities(given)
         return np.where(is_level, log_p[np.arange(values.size), np.where(is_level, codes, 0)], -np.inf)
 
+    def base_measure(self) -> BaseMeasure:
+        """Return what the density is with respect to."""
+        self.check_fitted("design_")
+        return "counting"
+
     def _log_class_probabilities(self, given: Table) -> Floats:
         if self.model_ is None:
             return np.zeros((given.n_rows, 1))
         coef = self.model_.coef / self.scale_
         return log_softmax(self.design_.predict(given, self.model_.intercept - coef @ self.shift_, coef))
-
-
-def _allowed(within: Within, shape: tuple[int, ...]) -> Bools:
-    """Return which levels each row allows."""
-    codes = np.arange(shape[1])
-    allowed = np.ones(shape, dtype=bool) if within.levels is None else within.levels.copy()
-    if within.low is not None:
-        allowed &= codes >= within.low[:, None]
-    if within.high is not None:
-        allowed &= codes <= within.high[:, None]
-    return allowed
 
 
 class LogregSampler(_LevelSampler):

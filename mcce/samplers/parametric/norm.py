@@ -8,8 +8,8 @@ import scipy
 
 from mcce.exceptions import SamplerError
 from mcce.rng import RowStreams
-from mcce.samplers.base import Bools, Floats, Within
-from mcce.samplers.parametric.linear import LinearSampler, bounds_of
+from mcce.samplers.base import BaseMeasure, Bools, Floats, Within
+from mcce.samplers.parametric.linear import LinearSampler
 from mcce.samplers.smoothing import (
     Smoother,
     Smoothing,
@@ -17,12 +17,11 @@ from mcce.samplers.smoothing import (
     log_normal_mass,
     truncated_normal,
 )
+from mcce.samplers.support import REACH, supported_by
 from mcce.table import Column, Feature, Table
 from mcce.table.grid import decimals_of
 
 Ints = npt.NDArray[np.int64]
-
-_FARTHEST = 8.5  # standard deviations: no normal draw from 53 random bits lies farther out
 
 
 class NormSampler(LinearSampler):
@@ -50,7 +49,7 @@ class NormSampler(LinearSampler):
     Notes
     -----
     `log_density` is the normal density with respect to Lebesgue measure; it ignores the rounding. A target without
-    spread has probability 1 at its value instead. `supports` means within 8.5 standard deviations, and no more
+    spread has probability 1 at its value instead. `supports` means within 7 standard deviations, and no more
     decimals than the data.
 
     References
@@ -87,20 +86,31 @@ class NormSampler(LinearSampler):
         mean = self.predict(given)
         if within is None and np.isinf(self.low_):
             return self._rounded(mean + self.sigma_ * rng.normal())
-        low, high = bounds_of(within, given.n_rows)
-        low, high = self._inwards(np.maximum(low, self.low_), np.minimum(high, self.high_))
+        low, high = self._allowed(within or Within(), given.n_rows)
         possible = (low <= high) & (low < np.inf) & (high > -np.inf)
         low, high = np.where(possible, low, -np.inf), np.where(possible, high, np.inf)
         if self.sigma_ == 0.0:
             drawn = self._rounded(mean)
             return np.where(possible & (drawn >= low) & (drawn <= high), drawn, np.nan)
-        half = 0.0 if self.decimals_ is None else 0.5 * 10.0**-self.decimals_
-        drawn = truncated_normal(mean, self.sigma_, low - half, high + half, rng.uniform())
+        drawn = truncated_normal(mean, self.sigma_, low - self._half, high + self._half, rng.uniform())
         return np.where(possible, np.clip(self._rounded(drawn), low, high), np.nan)
+
+    def probability_within(self, given: Table, within: Within) -> Floats:
+        """Return the mass of what rounds to allowed values, as a share of what the dtype can hold."""
+        mean = self.predict(given)
+        low, high = self._allowed(within, given.n_rows)
+        if self.sigma_ == 0.0:
+            drawn = self._rounded(mean)
+            return ((drawn >= low) & (drawn <= high)).astype(np.float64)
+        allowed, whole = (
+            log_normal_mass((a - self._half - mean) / self.sigma_, (b + self._half - mean) / self.sigma_)
+            for a, b in ((low, np.maximum(low, high)), self._allowed(Within(), given.n_rows))
+        )
+        return np.where(low <= high, np.exp(allowed - whole), 0.0)
 
     def supports_complete(self, given: Table, values: Floats) -> Bools:
         """Return whether each value lies within reach of its prediction and has no decimals too many."""
-        near = np.abs(values - self.predict(given)) <= _FARTHEST * self.sigma_ + 10.0 ** -(
+        near = np.abs(values - self.predict(given)) <= REACH * self.sigma_ + 10.0 ** -(
             12.0 if self.decimals_ is None else self.decimals_
         )
         supported: Bools = near & (values >= self.low_) & (values <= self.high_) & (self._rounded(values) == values)
@@ -112,6 +122,21 @@ class NormSampler(LinearSampler):
             return np.where(self._rounded(values) == self._rounded(self.predict(given)), 0.0, -np.inf)
         z = (values - self.predict(given)) / self.sigma_
         return np.asarray(-0.5 * z**2 - np.log(self.sigma_) - 0.5 * np.log(2.0 * np.pi))
+
+    def base_measure(self) -> BaseMeasure:
+        """Return what the density is with respect to."""
+        self.check_fitted("design_")
+        return "counting" if self.always_missing_ or self.sigma_ == 0.0 else "lebesgue"
+
+    @property
+    def _half(self) -> float:
+        """Half of the step between rounded values."""
+        return 0.0 if self.decimals_ is None else 0.5 * 10.0**-self.decimals_
+
+    def _allowed(self, within: Within, n_rows: int) -> tuple[Floats, Floats]:
+        """Return the outermost values that are allowed, rounded, and that the dtype can hold."""
+        low, high = within.bounds(n_rows)
+        return self._inwards(np.maximum(low, self.low_), np.minimum(high, self.high_))
 
     def _rounded(self, values: Floats) -> Floats:
         # adding 0 turns -0 into 0
@@ -191,13 +216,11 @@ class NormRankSampler(LinearSampler):
     def sample_complete(self, given: Table, rng: RowStreams, within: Within | None) -> Floats:
         """Draw a score and map it back (steps 3 and 4)."""
         if self.smoother_ is not None:
-            if within is not None:
-                return self.sample_by_rejection(given, rng, within)
             return self.smoother_.smooth(self._at(self.predict(given) + self.sigma_ * rng.normal()), rng)
         mean = self.predict(given)
         if within is None:
             return self._at(mean + self.sigma_ * rng.normal())
-        low, high = bounds_of(within, given.n_rows)
+        low, high = within.bounds(given.n_rows)
         first, after = np.searchsorted(self.sorted_, low), np.searchsorted(self.sorted_, high, side="right")
         possible = first < after
         first, after = np.where(possible, first, 0), np.where(possible, after, self.sorted_.size)
@@ -209,22 +232,49 @@ class NormRankSampler(LinearSampler):
         position = np.clip(self._position(scores), first, after - 1)
         return np.where(possible, self.sorted_[position], np.nan)
 
+    @property
+    def restricts_by_rejection(self) -> bool:
+        """Whether a restricted draw is drawn again until it is allowed: a smoothed one is."""
+        return self.smoother_ is not None
+
+    def probability_within(self, given: Table, within: Within) -> Floats:
+        """Return the mass of the allowed training values."""
+        low, high = within.bounds(given.n_rows)
+        return np.exp(self._log_mass(given, low, high))
+
     def supports_complete(self, given: Table, values: Floats) -> Bools:
-        """Return whether each value was observed and has a positive probability; smoothed, whether it is in range."""
+        """Return whether each value is as close to training values as they are to each other, and within reach.
+
+        A smoothed value lies in the observed range, within reach of the kernels.
+        """
         if self.smoother_ is not None:
-            supported: Bools = (values >= self.sorted_[0]) & (values <= self.sorted_[-1])
-        else:
-            supported = np.isfinite(self.log_density_complete(given, values))
-        return supported
+            return self.smoother_.supports(self.sorted_, values)
+        if self.sigma_ == 0.0:
+            return np.asarray(self._at(self.predict(given)) == values)
+        lowest, highest = (self._at(self.predict(given) + end * self.sigma_) for end in (-REACH, REACH))
+        near = supported_by(self.sorted_, values, is_number=True)
+        return np.asarray(near & (values >= lowest) & (values <= highest))
 
     def log_density_complete(self, given: Table, values: Floats) -> Floats:
         """Return the log probability of each training value; -inf for other values."""
         if self.smoother_ is not None:
             raise SamplerError(f"{self!r} has no density; without smoothing it has one.")
+        return self._log_mass(given, values, values)
+
+    def base_measure(self) -> BaseMeasure:
+        """Return what the density is with respect to."""
+        self.check_fitted("design_")
+        if not self.always_missing_ and self.smoother_ is not None:
+            raise SamplerError(f"{self!r} has no density; without smoothing it has one.")
+        return "counting"
+
+    def _log_mass(self, given: Table, low: Floats, high: Floats) -> Floats:
+        """Return the log probability of the training values from low to high."""
         mean = self.predict(given)
-        first, after = np.searchsorted(self.sorted_, values), np.searchsorted(self.sorted_, values, side="right")
+        first, after = np.searchsorted(self.sorted_, low), np.searchsorted(self.sorted_, high, side="right")
         if self.sigma_ == 0.0:
-            mass = np.where(self._at(mean) == values, 0.0, -np.inf)
+            drawn = self._at(mean)
+            mass = np.where((drawn >= low) & (drawn <= high), 0.0, -np.inf)
         else:
             edges = self._edges()
             mass = log_normal_mass((edges[first] - mean) / self.sigma_, (edges[after] - mean) / self.sigma_)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from mcce.exceptions import SamplerError
 from mcce.rng import RowStreams
-from mcce.samplers.base import Bools, Floats, Within, check_count
+from mcce.samplers.base import BaseMeasure, Bools, Floats, Within, check_count
 from mcce.samplers.matching import Donors
-from mcce.samplers.parametric.linear import LinearSampler, bounds_of
+from mcce.samplers.parametric.linear import LinearSampler
 from mcce.samplers.smoothing import Smoother, Smoothing, check_smoothing
+from mcce.samplers.support import supported_by
 from mcce.table import Column, Table
 
 
@@ -92,29 +95,42 @@ class PmmSampler(LinearSampler):
 
     def sample_complete(self, given: Table, rng: RowStreams, within: Within | None) -> Floats:
         """Draw one of the nearest donors for each row (steps 2 and 3)."""
-        if self.smoother_ is not None:
-            if within is not None:
-                return self.sample_by_rejection(given, rng, within)
-            return self.smoother_.smooth(self._draw(given, rng, within), rng)
-        return self._draw(given, rng, within)
+        bounds = () if within is None else within.bounds(given.n_rows)
+        drawn = self._matching().draw(self.predict(given)[:, None], rng, *bounds)
+        return drawn if self.smoother_ is None else self.smoother_.smooth(drawn, rng)
+
+    @property
+    def restricts_by_rejection(self) -> bool:
+        """Whether a restricted draw is drawn again until it is allowed: a smoothed one is."""
+        return self.smoother_ is not None
+
+    def probability_within(self, given: Table, within: Within) -> Floats:
+        """Return the share of the row's donors that are allowed."""
+        return self._matching().share_within(self.predict(given)[:, None], *within.bounds(given.n_rows))
 
     def supports_complete(self, given: Table, values: Floats) -> Bools:
-        """Return whether each value is one of the row's donors; smoothed, whether it is in the observed range."""
-        if self.smoother_ is not None:
-            supported: Bools = (values >= self.donors_.min()) & (values <= self.donors_.max())
-        else:
-            supported = np.isfinite(self.log_density_complete(given, values))
-        return supported
+        """Return whether each value is one of the row's donors or as close to them as they are to each other.
+
+        A smoothed value lies in the observed range, within reach of the kernels.
+        """
+        supported = partial(supported_by, is_number=True) if self.smoother_ is None else self.smoother_.supports
+        return self._matching().supports(self.predict(given)[:, None], values, supported)
 
     def log_density_complete(self, given: Table, values: Floats) -> Floats:
         """Return the log of the donors' share that has each value."""
-        if self.smoother_ is not None:
-            raise SamplerError(f"{self!r} has no density; without smoothing it has one.")
+        self._refuse_smoothing()
         return self._matching().log_share(self.predict(given)[:, None], values)
 
-    def _draw(self, given: Table, rng: RowStreams, within: Within | None) -> Floats:
-        bounds = () if within is None else bounds_of(within, given.n_rows)
-        return self._matching().draw(self.predict(given)[:, None], rng, *bounds)
+    def base_measure(self) -> BaseMeasure:
+        """Return what the density is with respect to."""
+        self.check_fitted("design_")
+        if not self.always_missing_:
+            self._refuse_smoothing()
+        return "counting"
+
+    def _refuse_smoothing(self) -> None:
+        if self.smoother_ is not None:
+            raise SamplerError(f"{self!r} has no density; without smoothing it has one.")
 
     def _matching(self) -> Donors:
         return Donors.of_one_fit(self.predictions_, self.donors_, self.n_donors)

@@ -1,4 +1,4 @@
-"""What all parametric samplers share: the design, missing targets, `proper` synthesis, the stored state.
+"""What all parametric samplers share: the design, missing targets, and `proper` synthesis.
 
 A target with missing values is modelled in two parts, as synthpop does for numbers: a logistic regression says
 whether the draw is missing, and the model proper, fitted on the complete rows, gives the value.
@@ -7,17 +7,15 @@ whether the draw is missing, and the model proper, fitted on the complete rows, 
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import fields, is_dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
 from mcce.exceptions import InputError
 from mcce.rng import RowStreams, resolve_seed
-from mcce.samplers.base import Bools, ConditionalSampler, Floats, Within
+from mcce.samplers.base import Bools, ConditionalSampler, Floats, Ints, RestrictedDraw, Within
 from mcce.samplers.parametric.design import Design, augmented
-from mcce.samplers.parametric.glm import Cumulative, Multinomial, fit_multinomial, log_softmax
-from mcce.samplers.smoothing import Smoother
+from mcce.samplers.parametric.glm import Multinomial, fit_multinomial, log_softmax
 from mcce.table import Column, Table
 
 Self = TypeVar("Self", bound="RegressionSampler")
@@ -26,8 +24,8 @@ Self = TypeVar("Self", bound="RegressionSampler")
 class RegressionSampler(ConditionalSampler):
     """A sampler whose conditional is a regression on the design of the givens; a base class, not a sampler.
 
-    A subclass implements `fit_complete`, `sample_complete`, `supports_complete` and `log_density_complete` for targets
-    without missing values; this class adds the missing ones.
+    A subclass implements `fit_complete`, `sample_complete`, `probability_within`, `supports_complete` and
+    `log_density_complete` for targets without missing values; this class adds the missing ones.
     """
 
     handles_missing = True
@@ -35,14 +33,6 @@ class RegressionSampler(ConditionalSampler):
     uses_blas = True
 
     keeps_constants: ClassVar[bool] = False
-    parts: ClassVar[dict[str, type[Any]]] = {
-        "design_": Design,
-        "missing_design_": Design,
-        "missing_model_": Multinomial,
-        "model_": Multinomial,
-        "cumulative_": Cumulative,
-        "smoother_": Smoother,
-    }
 
     proper: bool
     random_state: int | None
@@ -57,7 +47,11 @@ class RegressionSampler(ConditionalSampler):
 
     @abstractmethod
     def sample_complete(self, given: Table, rng: RowStreams, within: Within | None) -> Floats:
-        """Draw one value, not missing, for each row."""
+        """Draw one value, not missing, for each row; NaN where nothing is allowed."""
+
+    @abstractmethod
+    def probability_within(self, given: Table, within: Within) -> Floats:
+        """Return the probability that each row's draw, which is not missing, is allowed."""
 
     @abstractmethod
     def supports_complete(self, given: Table, values: Floats) -> Bools:
@@ -66,6 +60,11 @@ class RegressionSampler(ConditionalSampler):
     @abstractmethod
     def log_density_complete(self, given: Table, values: Floats) -> Floats:
         """Return the log density of each value; none is missing."""
+
+    @property
+    def restricts_by_rejection(self) -> bool:
+        """Whether a restricted draw is drawn again until it is allowed."""
+        return False
 
     def check_parameters(self) -> None:
         """Refuse parameters that make no sense."""
@@ -98,14 +97,32 @@ class RegressionSampler(ConditionalSampler):
         return self
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
-        """Draw one value for each row, missing where the first part says so; restricted draws are never missing."""
+        """Draw one value for each row, missing where the first part says so."""
+        if within is not None:
+            return self.sample_within(given, rng, within).values
         self.check_fitted("design_")
         if self.always_missing_:
             return np.full(given.n_rows, np.nan)
-        drawn = self.sample_complete(given, rng, within)
-        if within is None and self.missing_model_ is not None:
+        drawn = self.sample_complete(given, rng, None)
+        if self.missing_model_ is not None:
             drawn = np.where(np.log(rng.uniform() + 2.0**-54) < self._log_missing(given)[:, 1], np.nan, drawn)
         return drawn
+
+    def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
+        """Draw one allowed value for each row, or a missing one by its probability."""
+        self.check_fitted("design_")
+        may_be_missing = within.allows_missing(given.n_rows)
+        if self.always_missing_:
+            return RestrictedDraw(np.full(given.n_rows, np.nan), ~may_be_missing)
+        if self.restricts_by_rejection:
+            return super().sample_within(given, rng, within)
+        drawn = self.sample_complete(given, rng, within)
+        found = RestrictedDraw(drawn, np.isnan(drawn))
+        if within.missing is None or self.missing_model_ is None:
+            return found
+        known, missing = np.exp(self._log_missing(given)).T
+        allowed = known * self.probability_within(given, within)
+        return found.or_missing(allowed, missing * may_be_missing, rng.uniform())
 
     def supports(self, given: Table, values: Floats) -> Bools:
         """Return whether the conditional could have produced each value."""
@@ -118,9 +135,10 @@ class RegressionSampler(ConditionalSampler):
         supported[known] = self.supports_complete(given.take(known), values[known])
         return supported
 
-    def log_density(self, given: Table, values: Floats) -> Floats:
+    def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
         """Return the log density of each value; of a missing one, the log probability to be missing."""
         self.check_fitted("design_")
+        self.refuse_training_rows(training_rows)
         known = np.flatnonzero(~np.isnan(values))
         out = np.full(values.size, 0.0 if self.always_missing_ else -np.inf)
         if self.always_missing_:
@@ -131,30 +149,6 @@ class RegressionSampler(ConditionalSampler):
             log_missing = self._log_missing(given)
             out = np.where(np.isnan(values), log_missing[:, 1], out + log_missing[:, 0])
         return out
-
-    def get_state(self) -> dict[str, Any]:
-        """Return the fitted state: numpy arrays and JSON values by name."""
-        self.check_fitted("design_")
-        state: dict[str, Any] = {}
-        for name, value in vars(self).items():
-            if name.endswith("_") and is_dataclass(value):
-                state |= {f"{name}.{part.name}": getattr(value, part.name) for part in fields(value)}
-            elif name.endswith("_"):
-                state[name] = value
-        return state
-
-    def set_state(self: Self, state: dict[str, Any]) -> Self:
-        """Take over a state made by `get_state`."""
-        grouped: dict[str, dict[str, Any]] = {}
-        for name, value in state.items():
-            owner, dot, part = name.partition(".")
-            if dot:
-                grouped.setdefault(owner, {})[part] = value
-            else:
-                setattr(self, name, value)
-        for owner, values in grouped.items():
-            setattr(self, owner, self.parts[owner](**values))
-        return self
 
     def proper_streams(self, target: Column, n: int) -> RowStreams:
         """Return `n` streams for parameter draws or a bootstrap: a function of `random_state` and the target's name."""

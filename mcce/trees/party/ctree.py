@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mcce.exceptions import InputError
+from mcce.state import stateful
 from mcce.table import Column, Feature, Table
 from mcce.table.dtypes import is_logical
 from mcce.trees import announce_compiling
@@ -41,6 +42,7 @@ _NEARLY = 1 - 1e-9
 _MOST_FREEDOM = 100  # beyond that the last bits of a statistic are not worth a large decomposition
 
 
+@stateful("CtreeTree")
 @dataclass(frozen=True)
 class CtreeTree(Tree):
     """A conditional inference tree: a `Tree` with its tests.

@@ -17,12 +17,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from mcce.state import stateful
 from mcce.trees.rpart import kernels
 from mcce.trees.tree import Floats, Ints, Tree
 
 MAX_DEPTH = 30  # numbers of deeper nodes do not fit into R's integers
 
 
+@stateful("RpartTree")
 @dataclass(frozen=True)
 class RpartTree(Tree):
     """A tree grown by rpart's rules: a `Tree` with all that rpart knows of its nodes and splits.

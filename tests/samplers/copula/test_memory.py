@@ -7,7 +7,6 @@ from scipy import stats
 
 from mcce import ChainModel, GaussianCopulaSampler
 from mcce.rng import RowStreams
-from mcce.samplers.base import HANDED_ON
 from mcce.samplers.copula.gibbs import start_rows
 from mcce.table import Schema, Table
 
@@ -47,10 +46,11 @@ def draw_chain(samplers, start, features, seed, *, hand_on, rows=None, between=N
     rows = np.arange(start.size) if rows is None else rows
     matrix = np.empty((rows.size, len(features)), order="F")
     matrix[:, 0] = start[rows]
-    shared = {HANDED_ON: {}} if hand_on else {}
+    carried = None
     for k, sampler in enumerate(samplers, 1):
         streams = RowStreams.from_seed(1000 * seed + k, start.size).take(rows)
-        matrix[:, k] = sampler.sample(Table(features, matrix, _shared=shared).first(k), streams)
+        matrix[:, k], left = sampler.sample_on(Table(features, matrix).first(k), streams, carried)
+        carried = left if hand_on else None
         if between is not None:
             between(matrix, k, rows)
     return matrix
@@ -138,16 +138,21 @@ def test_other_givens_take_nothing_over(training, samplers):
     fewer = training.select([0, 2])
     sampler = GaussianCopulaSampler().fit(fewer, training.column(3))
     matrix = training.matrix[:500].copy(order="F")
-    shared = {HANDED_ON: {}}
-    table = Table(training.features, matrix, _shared=shared)
-    matrix[:, 1] = samplers[0].sample(table.first(1), RowStreams.from_seed(1, 500))
-    matrix[:, 2] = samplers[1].sample(table.first(2), RowStreams.from_seed(2, 500))
-    drawn = sampler.sample(table.select([0, 2]), RowStreams.from_seed(3, 500))
+    table = Table(training.features, matrix)
+    matrix[:, 1], carried = samplers[0].sample_on(table.first(1), RowStreams.from_seed(1, 500), None)
+    matrix[:, 2], carried = samplers[1].sample_on(table.first(2), RowStreams.from_seed(2, 500), carried)
+    drawn, _ = sampler.sample_on(table.select([0, 2]), RowStreams.from_seed(3, 500), carried)
     alone = sampler.sample(Table(training.features, matrix).select([0, 2]), RowStreams.from_seed(3, 500))
     np.testing.assert_array_equal(drawn, alone)
 
 
-def test_without_a_place_every_call_draws_for_itself(training, samplers):
+def test_what_another_class_left_is_not_taken_over(training, samplers):
+    table = Table(training.features, training.matrix[:200].copy(order="F"))
+    drawn, _ = samplers[1].sample_on(table.first(2), RowStreams.from_seed(5, 200), {"latents": np.zeros(200)})
+    np.testing.assert_array_equal(drawn, samplers[1].sample(table.first(2), RowStreams.from_seed(5, 200)))
+
+
+def test_every_call_of_sample_draws_for_itself(training, samplers):
     table = Table(training.features, training.matrix[:200].copy(order="F"))
     first, again = (samplers[1].sample(table.first(2), RowStreams.from_seed(5, 200)) for _ in range(2))
     np.testing.assert_array_equal(first, again)

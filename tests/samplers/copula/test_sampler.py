@@ -363,6 +363,13 @@ def test_bounds_that_allow_nothing(training):
     assert np.isnan(draw(sampler, given, 0, 3, within)).tolist() == [True, True, False]
 
 
+def test_an_ordered_level_that_was_never_observed_has_no_probability():
+    level = pd.Categorical(np.arange(300) % 2 * 2, categories=[0, 1, 2, 3], ordered=True)
+    sampler, given = fit(pd.DataFrame({"x": np.arange(300.0), "level": level}), "level")
+    some = given.take(np.arange(4))
+    assert np.isneginf(sampler.log_density(some, np.arange(4.0))).tolist() == [False, True, False, True]
+
+
 def test_supports(training):
     sampler, given = fit(training[:500], "height")
     values = training["height"][:500].to_numpy()

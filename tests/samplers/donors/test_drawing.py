@@ -29,7 +29,8 @@ def three_leaves():
 
 
 def draw(tree, leaf, values, rng, within=None):
-    return DonorForest.of([tree], [values]).draw(leaf[None], rng, within)
+    forest = DonorForest.of([tree], [values])
+    return forest.draw(leaf[None], rng) if within is None else forest.draw_within(leaf[None], rng, within)[0]
 
 
 @pytest.mark.parametrize(("x", "rows"), [(0.0, range(4)), (1.0, range(4, 13)), (2.0, range(13, 43))])

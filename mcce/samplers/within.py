@@ -1,0 +1,110 @@
+"""What a draw is restricted to, and what a restricted draw gives back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Within:
+    """What each row's draw is restricted to: an interval for numbers, a set of levels for categories.
+
+    Attributes
+    ----------
+    low, high : array or None
+        Closed bounds of each row, in encoded units (a level's code for an ordered target).
+    levels : (rows, levels) boolean array or None
+        Levels allowed in each row.
+    missing : boolean array or None
+        Whether each row's draw may be missing; None: no row's may.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> within = Within(low=np.array([2.0, 2.0]), missing=np.array([False, True]))
+    >>> within.allows(np.array([1.0, np.nan])).tolist()
+    [False, True]
+    """
+
+    low: Floats | None = None
+    high: Floats | None = None
+    levels: Bools | None = None
+    missing: Bools | None = None
+
+    def allows(self, values: Floats) -> Bools:
+        """Return whether each row's value is allowed."""
+        is_missing = np.isnan(values)
+        allowed = ~is_missing
+        if self.low is not None:
+            allowed &= values >= self.low
+        if self.high is not None:
+            allowed &= values <= self.high
+        if self.levels is not None:
+            codes = np.where(allowed, values, 0.0).astype(np.intp)
+            allowed &= self.levels[np.arange(values.size), codes]
+        return allowed if self.missing is None else allowed | (is_missing & self.missing)
+
+    def take(self, rows: Any) -> Within:
+        """Return the restriction of some rows: an index array, a boolean mask or a slice."""
+        parts = (self.low, self.high, self.levels, self.missing)
+        return Within(*(None if part is None else part[rows] for part in parts))
+
+    def bounds(self, n_rows: int) -> tuple[Floats, Floats]:
+        """Return the bounds of each row, infinite where there are none."""
+        return (
+            np.full(n_rows, -np.inf) if self.low is None else np.ascontiguousarray(self.low, dtype=np.float64),
+            np.full(n_rows, np.inf) if self.high is None else np.ascontiguousarray(self.high, dtype=np.float64),
+        )
+
+    def level_mask(self, n_rows: int, n_levels: int) -> Bools:
+        """Return which levels each row allows, by its bounds and its set of levels: (rows, levels)."""
+        low, high = self.bounds(n_rows)
+        codes = np.arange(n_levels)
+        allowed = (codes >= low[:, None]) & (codes <= high[:, None])
+        return allowed if self.levels is None else allowed & self.levels[:, :n_levels]
+
+    def allows_missing(self, n_rows: int) -> Bools:
+        """Return whether each row's draw may be missing."""
+        return np.zeros(n_rows, dtype=bool) if self.missing is None else np.asarray(self.missing, dtype=bool)
+
+
+@dataclass(frozen=True)
+class RestrictedDraw:
+    """Draws from restricted conditionals.
+
+    Attributes
+    ----------
+    values : array
+        One draw for each row. NaN is a missing value where the restriction allows one, and stands in every dead row.
+    dead : boolean array
+        Rows of which nothing that is allowed can be drawn.
+    """
+
+    values: Floats
+    dead: Bools
+
+    @classmethod
+    def of(cls, values: Floats, dead: Bools) -> RestrictedDraw:
+        """Return the draws, NaN in the dead rows whatever stands there."""
+        return cls(np.where(dead, np.nan, values), dead)
+
+    def or_missing(self, value_weight: Floats, missing_weight: Floats, uniform: Floats) -> RestrictedDraw:
+        """Return draws that are missing instead, in proportion to two weights.
+
+        Parameters
+        ----------
+        value_weight, missing_weight : array
+            Probabilities that the unrestricted draw is one of the allowed values, and that it is missing and may be.
+        uniform : array
+            A uniform number for each row.
+        """
+        value_weight = np.where(self.dead, 0.0, value_weight)
+        is_missing = uniform * (value_weight + missing_weight) < missing_weight
+        return RestrictedDraw(np.where(is_missing, np.nan, self.values), self.dead & ~is_missing)

@@ -1,0 +1,145 @@
+"""Every built-in sampler: its state is arrays and JSON, and a sampler made of it does the same."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LinearRegression
+
+import mcce
+from mcce import InputError, NotFittedError, SamplerError, Within
+from mcce.rng import RowStreams
+from mcce.state import from_state, to_state
+from mcce.table import Schema
+
+SAMPLERS = [
+    mcce.CartSampler(),
+    mcce.CartSampler(dialect="rpart", cp=1e-3),
+    mcce.CtreeSampler(),
+    mcce.ForestSampler(n_trees=3),
+    mcce.MarginalSampler(),
+    mcce.NormSampler(),
+    mcce.NormRankSampler(),
+    mcce.NormRankSampler(smoothing="density", proper=True),
+    mcce.PmmSampler(),
+    mcce.PmmSampler(smoothing="density"),
+    mcce.LogregSampler(proper=True),
+    mcce.PolyregSampler(),
+    mcce.PolrSampler(),
+    mcce.ParametricSampler(),
+    mcce.GaussianCopulaSampler(particles=3),
+]
+
+
+def make_table(kind, *, missing):
+    """Return givens of every kind, under labels that are no text, and a target that depends on them."""
+    rng = np.random.default_rng(7)
+    x, n = rng.normal(size=250), 250
+    frame = pd.DataFrame(
+        {
+            "x": x,
+            7: pd.Categorical(rng.integers(0, 3, n), ordered=True),
+            ("job", 1): np.array([True, "cook", ("a", 2)], dtype=object)[rng.integers(0, 3, n)],
+            "day": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 90, n), unit="D"),
+        }
+    )
+    y = pd.Series((3.0 * x + rng.normal(size=n)).round(1))
+    if kind != "numeric":
+        y = pd.cut(y, [-99, -2, 0, 2, 99])
+        y = y if kind == "ordered" else y.cat.as_unordered()
+    if missing:
+        y = y.mask(rng.random(n) < 0.2)
+        frame["x"] = frame["x"].mask(rng.random(n) < 0.2)
+    frame["y"] = y
+    return Schema.from_data(frame).encode(frame)
+
+
+def through_a_file(state):
+    assert all(isinstance(name, str) for name in state)
+    return {
+        name: part.copy() if isinstance(part, np.ndarray) else json.loads(json.dumps(part))
+        for name, part in state.items()
+    }
+
+
+CASES = [
+    (sampler, kind, missing)
+    for sampler in SAMPLERS
+    for kind in ("numeric", "categorical", "ordered")
+    for missing in (False, True)
+    if kind in sampler.handles and (sampler.handles_missing or not missing)
+]
+
+
+@pytest.mark.parametrize(("sampler", "kind", "missing"), CASES, ids=str)
+def test_a_sampler_made_of_the_state_does_the_same(sampler, kind, missing):
+    table = make_table(kind, missing=missing)
+    given, values = table.first(4), table.matrix[:, 4]
+    fitted = sampler.clone().fit(given, table.column(4))
+    again = sampler.clone().set_state(through_a_file(fitted.get_state()))
+    whole = from_state(to_state(fitted))
+    assert repr(whole) == repr(fitted)
+    may = np.arange(250) % 2 == 0
+    within = Within(levels=np.tile([True, False, True, True], (250, 1)), missing=may)
+    within = Within(low=np.zeros(250), missing=may) if kind == "numeric" else within
+    for restored in (again, whole):
+
+        def both(call):
+            return call(fitted), call(restored)  # noqa: B023
+
+        np.testing.assert_array_equal(*both(lambda s: s.sample(given, RowStreams.from_seed(3, 250))))
+        np.testing.assert_array_equal(
+            *both(lambda s: s.sample_within(given, RowStreams.from_seed(4, 250), within).dead)
+        )
+        np.testing.assert_array_equal(*both(lambda s: s.sample(given, RowStreams.from_seed(4, 250), within)))
+        np.testing.assert_array_equal(*both(lambda s: s.supports(given, values)))
+        if getattr(sampler, "smoothing", None) is None:
+            np.testing.assert_array_equal(*both(lambda s: s.log_density(given, values)))
+            assert restored.base_measure() == fitted.base_measure()
+        if hasattr(type(sampler), "tree"):
+            assert str(restored.tree) == str(fitted.tree)
+            assert str(restored.missing_tree) == str(fitted.missing_tree)
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS, ids=repr)
+def test_before_fit_there_is_no_state(sampler):
+    with pytest.raises(NotFittedError, match="is not fitted; call fit"):
+        sampler.clone().get_state()
+    assert repr(from_state(to_state(sampler))) == repr(sampler)
+
+
+def test_nothing_of_an_earlier_fit_stays_behind():
+    table = make_table("numeric", missing=True)
+    with_gaps = mcce.PmmSampler().fit(table.first(4), table.column(4))
+    table = make_table("numeric", missing=False)
+    complete = mcce.PmmSampler().fit(table.first(4), table.column(4))
+    with_gaps.unknown_ = 1
+    with_gaps.set_state(complete.get_state())
+    assert not hasattr(with_gaps, "unknown_")
+    drawn = [s.sample(table.first(4), RowStreams.from_seed(1, 250)) for s in (with_gaps, complete)]
+    np.testing.assert_array_equal(*drawn)
+
+
+def test_an_estimator_has_no_state():
+    table = make_table("numeric", missing=False)
+    sampler = mcce.EstimatorSampler(LinearRegression()).fit(table.first(4), table.column(4))
+    with pytest.raises(SamplerError, match="holds a scikit-learn estimator, which cannot be written as arrays"):
+        sampler.get_state()
+    with pytest.raises(InputError, match=r"is EstimatorSampler\(.*a sampler without a name; .*register_sampler"):
+        to_state(sampler)
+
+
+class Label:
+    def __repr__(self):
+        return "Label()"
+
+
+def test_a_label_that_cannot_be_written_is_named():
+    frame = pd.DataFrame({Label(): [1.0, 2.0, 3.0], "y": [1.0, 2.0, 3.0]})
+    table = Schema.from_data(frame).encode(frame)
+    sampler = mcce.CartSampler().fit(table.first(1), table.column(1))
+    with pytest.raises(SamplerError, match=r"CartSampler.given_features_ is a tuple; .*\[0\].name is Label\(\)"):
+        sampler.get_state()

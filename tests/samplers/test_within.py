@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import mcce
+from mcce import Within
+from mcce.rng import RowStreams
+from mcce.samplers import RestrictedDraw
+from mcce.table import Schema
+
+N = 6000
+LEVELS = np.array(["a", "b", "c"])
+
+
+def test_bounds_are_infinite_where_there_are_none():
+    low, high = Within(low=np.array([1, 2])).bounds(2)
+    assert low.tolist() == [1.0, 2.0]
+    assert low.dtype == np.float64
+    assert high.tolist() == [np.inf, np.inf]
+    assert Within(high=np.arange(6.0)[::2]).bounds(3)[1].flags.c_contiguous
+
+
+def test_the_level_mask_is_what_allows_says_of_each_level():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        parts = {
+            "low": rng.integers(-1, 4, 5).astype(float),
+            "high": rng.integers(-1, 4, 5).astype(float),
+            "levels": rng.random((5, 4)) < 0.5,
+        }
+        within = Within(**{name: part for name, part in parts.items() if rng.random() < 0.6})
+        by_level = [within.allows(np.full(5, float(level))) for level in range(4)]
+        np.testing.assert_array_equal(within.level_mask(5, 4), np.column_stack(by_level))
+        np.testing.assert_array_equal(within.level_mask(5, 2), np.column_stack(by_level)[:, :2])
+
+
+def test_missing_is_allowed_row_by_row():
+    within = Within(low=np.zeros(3), missing=np.array([True, False, True]))
+    assert within.allows(np.array([np.nan, np.nan, -1.0])).tolist() == [True, False, False]
+    assert within.take(np.array([1, 0])).missing.tolist() == [False, True]
+    assert within.allows_missing(3).tolist() == [True, False, True]
+    assert Within().allows_missing(2).tolist() == [False, False]
+
+
+def test_a_draw_or_a_missing_value_by_two_weights():
+    found = RestrictedDraw.of(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), np.array([False, False, True, True, False]))
+    mixed = found.or_missing(
+        np.full(5, 0.3), np.array([0.1, 0.1, 0.1, 0.0, 0.0]), np.array([0.24, 0.26, 0.9, 0.0, 0.0])
+    )
+    np.testing.assert_array_equal(mixed.values, [np.nan, 2.0, np.nan, np.nan, 5.0])
+    assert mixed.dead.tolist() == [False, False, False, True, False]
+
+
+def process(kind, seed):
+    """Return a target that is missing with probability 0.2 or 0.5, by group, and else below a cut by 0.7 or 0.25."""
+    rng = np.random.default_rng(seed)
+    g = rng.integers(0, 2, N)
+    if kind == "numeric":
+        y = pd.Series(rng.normal(np.where(g == 1, 10.0 - stats.norm.ppf(0.25), 10.0 - stats.norm.ppf(0.7)), 1.0))
+    else:
+        p = np.array([[0.3, 0.4, 0.3], [0.2, 0.05, 0.75]])
+        codes = (rng.random(N)[:, None] > p[g].cumsum(axis=1)).sum(axis=1)
+        y = pd.Series(pd.Categorical(LEVELS[codes], categories=list(LEVELS), ordered=kind == "ordered"))
+    frame = pd.DataFrame({"g": g, "y": y.mask(rng.random(N) < np.where(g == 1, 0.5, 0.2))})
+    table = Schema.from_data(frame).encode(frame)
+    return table.first(1), table.column(1)
+
+
+def restricted(kind, n, missing):
+    if kind == "numeric":
+        return Within(high=np.full(n, 10.0), missing=missing)
+    if kind == "ordered":
+        return Within(high=np.full(n, 1.0), missing=missing)
+    return Within(levels=np.tile([True, True, False], (n, 1)), missing=missing)
+
+
+CASES = [
+    *((mcce.CartSampler(min_leaf=500), kind) for kind in ("numeric", "ordered", "categorical")),
+    *((mcce.ForestSampler(n_trees=2, min_leaf=1000, max_features=None), kind) for kind in ("numeric", "categorical")),
+    (mcce.CtreeSampler(), "numeric"),
+    (mcce.NormSampler(), "numeric"),
+    (mcce.NormRankSampler(), "numeric"),
+    (mcce.NormRankSampler(smoothing="density"), "numeric"),
+    (mcce.PmmSampler(n_donors=500), "numeric"),
+    (mcce.PolyregSampler(), "categorical"),
+    (mcce.PolrSampler(), "ordered"),
+    (mcce.ParametricSampler(), "ordered"),
+]
+
+
+@pytest.mark.parametrize(("sampler", "kind"), CASES, ids=repr)
+def test_a_restricted_draw_is_missing_with_its_conditional_probability(sampler, kind):
+    given, target = process(kind, 1)
+    fitted = sampler.clone().fit(given, target)
+    n = 3000
+    for g, p_missing, p_allowed in ((0, 0.2, 0.7), (1, 0.5, 0.25)):
+        row = np.flatnonzero(given.matrix[:, 0] == g)[0]
+        rows = given.take(np.full(n, row))
+        may = np.arange(n) % 3 > 0
+        within = restricted(kind, n, may)
+        found = fitted.sample_within(rows, RowStreams.from_seed(g, n), within)
+        assert within.allows(found.values).all()
+        assert not found.dead.any()
+        assert not np.isnan(found.values[~may]).any()
+        expected = p_missing / (p_missing + (1.0 - p_missing) * p_allowed)
+        assert np.isnan(found.values[may]).mean() == pytest.approx(expected, abs=0.04)
+        np.testing.assert_array_equal(fitted.sample(rows, RowStreams.from_seed(g, n), within), found.values)
+
+
+def test_the_marginal_draw_is_missing_with_its_conditional_probability():
+    target = process("numeric", 2)[1]
+    fitted = mcce.MarginalSampler().fit(*process("numeric", 2))
+    rows = process("numeric", 2)[0].take(np.arange(4000))
+    found = fitted.sample_within(rows, RowStreams.from_seed(1, 4000), restricted("numeric", 4000, np.ones(4000, bool)))
+    n_missing, n_low = np.isnan(target.values).sum(), (target.values <= 10.0).sum()
+    share = n_missing / (n_missing + n_low)
+    assert stats.binomtest(int(np.isnan(found.values).sum()), 4000, share).pvalue > 1e-4
+
+
+@pytest.mark.parametrize(("sampler", "kind"), CASES, ids=repr)
+def test_where_no_value_is_allowed_a_row_is_missing_or_dead(sampler, kind):
+    """NaN stands for both; the mask tells them apart."""
+    given, target = process(kind, 3)
+    fitted = sampler.clone().fit(given, target)
+    may = np.arange(8) % 2 == 0
+    nothing = {
+        "numeric": Within(low=np.full(8, 1e6), missing=may),
+        "ordered": Within(low=np.full(8, 7.0), missing=may),
+        "categorical": Within(levels=np.zeros((8, 3), dtype=bool), missing=may),
+    }[kind]
+    found = fitted.sample_within(given.take(np.arange(8)), RowStreams.from_seed(0, 8), nothing)
+    if type(fitted) is mcce.NormSampler:  # a normal distribution reaches everywhere, with a probability of nothing
+        assert np.isnan(found.values[may]).all()
+        assert not found.dead.any()
+        return
+    assert np.isnan(found.values).all()
+    np.testing.assert_array_equal(found.dead, ~may)
+
+
+NEVER_MISSING = [mcce.CartSampler(min_leaf=100), mcce.PolyregSampler(), mcce.GaussianCopulaSampler()]
+
+
+@pytest.mark.parametrize("sampler", NEVER_MISSING, ids=repr)
+def test_what_is_never_missing_stays_so(sampler):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=300), "y": LEVELS[rng.integers(0, 3, 300)]})
+    table = Schema.from_data(frame).encode(frame)
+    fitted = sampler.fit(table.first(1), table.column(1))
+    within = Within(levels=np.tile([True, False, False], (300, 1)), missing=np.ones(300, dtype=bool))
+    within.levels[::2] = False
+    found = fitted.sample_within(table.first(1), RowStreams.from_seed(0, 300), within)
+    assert found.dead.tolist() == [True, False] * 150
+    assert (found.values[1::2] == 0.0).all()
