@@ -26,6 +26,7 @@ import pandas as pd
 from mcce import precompile
 from mcce.asking.decision import Answer, Interval, compare_answers, resolve_decision
 from mcce.candidates.pools import Pools, draw_pools, pool_blocks, pool_keys, why_none
+from mcce.checks import check_count
 from mcce.counterfactuals import Counterfactuals
 from mcce.diagnostics.diagnose import diagnose
 from mcce.diagnostics.result import Diagnostics
@@ -188,8 +189,8 @@ class MCCE:
             Whether to show a progress bar; None shows one in a terminal or notebook after a second.
         """
         self._check_fitted()
-        _check_positive(n_samples, "n_samples")
-        _check_positive(n_counterfactuals, "n_counterfactuals")
+        check_count(n_samples, "n_samples")
+        check_count(n_counterfactuals, "n_counterfactuals")
         factuals = self._read_factuals(X)
         order = np.flatnonzero(~factuals.wanted)
         keys = pool_keys(self.chain_, factuals.matrix, independent)
@@ -223,7 +224,7 @@ class MCCE:
         They are the rows that `explain` chooses from with the same `n_samples` and `independent`.
         """
         self._check_fitted()
-        _check_positive(n_samples, "n_samples")
+        check_count(n_samples, "n_samples")
         index, matrix = self._encode_factuals(X)
         keys = pool_keys(self.chain_, matrix, independent)
         pools = draw_pools(self.chain_, matrix, keys, n_samples, progress)
@@ -244,7 +245,7 @@ class MCCE:
         X, n_counterfactuals, exhaustive : as in `explain`
         """
         self._check_fitted()
-        _check_positive(n_counterfactuals, "n_counterfactuals")
+        check_count(n_counterfactuals, "n_counterfactuals")
         factuals = self._read_factuals(X)
         begun = time.perf_counter()
         if not isinstance(candidates, pd.DataFrame):
@@ -519,8 +520,3 @@ class _Factuals:
 
 def _rows_of(X: Data, rows: Any) -> Data:
     return X.iloc[rows] if isinstance(X, pd.DataFrame) else np.asarray(X[rows])
-
-
-def _check_positive(value: object, name: str) -> None:
-    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
-        raise InputError(f"{name} is {value!r}; it must be a whole number of at least 1.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import itertools
 import re
 
@@ -142,10 +141,6 @@ def differs(one: pd.DataFrame, two: pd.DataFrame) -> np.ndarray:
     for j, (a, b) in enumerate(zip(one.astype(object).to_numpy().T, two.astype(object).to_numpy().T)):
         changed[:, j] = [pd.isna(x) != pd.isna(y) or (not pd.isna(x) and x != y) for x, y in zip(a, b)]
     return changed
-
-
-def test_docstring_examples_run():
-    assert doctest.testmod(mcce.explainer).failed == 0
 
 
 # ---------------------------------------------------------------- what comes back

@@ -12,14 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from mcce.arrays import Floats, Ints
 from mcce.generators.chain import ChainModel
 from mcce.rng import UInts, derive_key, hash_rows, mix
-from mcce.table import Floats
-
-Ints = npt.NDArray[np.int64]
 
 POOL_BYTES = 32 * 2**20  # candidates held at a time
 BLOCK_FACTUALS = 4096

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from mcce.arrays import Floats
 from mcce.generators.chain import ChainModel
 from mcce.rng import derive_key, hash_rows
-from mcce.table import Floats
 
 BLOCK_CELLS = 4_000_000  # of candidates held at a time
 

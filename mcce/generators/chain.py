@@ -22,6 +22,7 @@ import numpy.typing as npt
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
+from mcce.checks import check_count
 from mcce.exceptions import InputError, NotFittedError, SamplerError, did_you_mean, listing, spell
 from mcce.generators.predictors import Predictors, choose_predictors
 from mcce.generators.visit import VisitSequence, make_visit_sequence
@@ -179,8 +180,7 @@ class ChainModel:
         0, 1, ... without `given`.
         """
         self.check_fitted()
-        if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:
-            raise InputError(f"n is {n!r}; draw at least one row.")
+        n = check_count(n, "n")
         if decision is not None and not (self.conditions_on_decision_ and isinstance(decision, (bool, np.bool_))):
             raise InputError(
                 f"decision is {decision!r}; it must be True, False or None."
@@ -189,7 +189,7 @@ class ChainModel:
             )
         seed = self.seed_ if random_state is None else resolve_seed(random_state)
         if given is None:
-            start, keys, index = self._bootstrap_givens(int(n), decision, seed)
+            start, keys, index = self._bootstrap_givens(n, decision, seed)
             drawn = self.draw(start, keys, np.arange(n, dtype=np.uint64), seed, progress=progress)
             return self.schema_.decode(drawn, index)
         start, index = self._encode_givens(given, True if decision is None else decision)

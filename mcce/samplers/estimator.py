@@ -21,9 +21,10 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from mcce.checks import check_count
 from mcce.exceptions import InputError, SamplerError
 from mcce.rng import RowStreams
-from mcce.samplers.base import Bools, ConditionalSampler, Floats, Ints, Within, check_count
+from mcce.samplers.base import Bools, ConditionalSampler, Floats, Ints, Within
 from mcce.table import Column, Table
 
 Self = TypeVar("Self", bound="EstimatorSampler")

@@ -18,6 +18,7 @@ import numpy.typing as npt
 import pandas as pd
 from pandas.api import types as ptypes
 
+from mcce.arrays import Floats
 from mcce.exceptions import InputError, spell, spell_all
 from mcce.table.dtypes import (
     EXACT,
@@ -27,7 +28,7 @@ from mcce.table.dtypes import (
     holds_missing,
     holds_numbers,
     is_dated,
-    is_number,
+    is_numeric,
     is_ordered,
     numpy_dtype,
     origin_and_unit,
@@ -36,7 +37,6 @@ from mcce.table.dtypes import (
 
 Kind = Literal["numeric", "categorical", "ordered"]
 KINDS: tuple[Kind, ...] = ("numeric", "categorical", "ordered")
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -207,7 +207,7 @@ def read_feature(column: pd.Series[Any], override: Kind | None, where: str) -> F
     missing = column.isna().to_numpy(dtype=bool)
     kind = override or _default_kind(column, where)
     if kind == "numeric":
-        if not (is_number(dtype) or is_dated(dtype)):
+        if not (is_numeric(dtype) or is_dated(dtype)):
             raise InputError(
                 f"column {column.name!r} of {where} has dtype {dtype} and cannot be numeric; convert it first, "
                 "or leave it categorical."
@@ -227,7 +227,7 @@ def read_feature(column: pd.Series[Any], override: Kind | None, where: str) -> F
             unit=unit,
             has_missing=bool(missing.any()),
         )
-    if kind == "ordered" and override and not (is_number(dtype) or is_ordered(dtype)):
+    if kind == "ordered" and override and not (is_numeric(dtype) or is_ordered(dtype)):
         raise InputError(
             f"kinds[{column.name!r}] is 'ordered', but dtype {dtype} has no order; use an ordered pandas category."
         )
@@ -251,7 +251,7 @@ def _default_kind(column: pd.Series[Any], where: str) -> Kind:
         return "ordered" if dtype.ordered else "categorical"
     if ptypes.is_bool_dtype(dtype) or ptypes.is_string_dtype(dtype) or ptypes.is_object_dtype(dtype):
         return "categorical"
-    if is_number(dtype) or is_dated(dtype):
+    if is_numeric(dtype) or is_dated(dtype):
         return "numeric"
     raise InputError(
         f"column {column.name!r} of {where} has dtype {dtype}, which is not supported; convert it to numbers, dates, "
@@ -266,7 +266,7 @@ def _levels(column: pd.Series[Any], missing: npt.NDArray[np.bool_], where: str) 
         return categories
     if ptypes.is_bool_dtype(dtype):
         return pd.Index([False, True], dtype=object)
-    if is_number(dtype):
+    if is_numeric(dtype):
         _check_finite(column.to_numpy(dtype=np.float64, na_value=np.nan), column.name, where)
     try:
         seen = column[~missing].unique()

@@ -134,9 +134,9 @@ def test_a_seed_is_a_32_bit_integer(seed):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda r: r.uniform(-1), "n is -1; it must be a whole number of draws"),
+        (lambda r: r.uniform(-1), "n is -1; it must be a whole number of at least 0"),
         (lambda r: r.normal(1.5), "n is 1.5"),
-        (lambda r: r.indices(0, 5), r"n is 0; it must be a whole number from 1 to 4500000000000000"),
+        (lambda r: r.indices(0, 5), r"n is 0; it must be a whole number of at least 1 and at most 4500000000000000"),
         (lambda r: r.indices(2**52, 5), "n is 4503599627370496"),
         (lambda r: r.sample_int(5, 6), "cannot draw 6 of 5 without replacement"),
         (lambda r: r.sample([], 1), r"x has shape \(0,\)"),

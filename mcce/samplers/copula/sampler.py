@@ -25,9 +25,10 @@ from typing import Any, TypeVar
 import numpy as np
 import scipy
 
+from mcce.checks import check_count
 from mcce.exceptions import SamplerError, listing
 from mcce.rng import RowStreams
-from mcce.samplers.base import Bools, ConditionalSampler, Floats, Within, check_count
+from mcce.samplers.base import Bools, ConditionalSampler, Floats, Within
 from mcce.samplers.copula.conditional import GIVEN_CALLS, LatentConditional
 from mcce.samplers.copula.latent import fit_latent
 from mcce.samplers.copula.margins import Ints, Margin, Utilities, kernel_margin

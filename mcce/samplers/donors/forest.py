@@ -18,9 +18,10 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from mcce.checks import check_count, is_whole
 from mcce.exceptions import InputError
 from mcce.rng import RowStreams, derive_key
-from mcce.samplers.base import Bools, ConditionalSampler, Floats, Ints, Within, check_count
+from mcce.samplers.base import Bools, ConditionalSampler, Floats, Ints, Within
 from mcce.samplers.donors.density import DonorForest, Margin, donor_log_density
 from mcce.samplers.donors.leaves import missing_indicator, tree_from_state, with_missing_level
 from mcce.table import Column, Table
@@ -228,7 +229,7 @@ class ForestSampler(ConditionalSampler):
             check_count(self.max_depth, "max_depth", self, 0)
         features = self.max_features
         share = isinstance(features, float) and 0 < features <= 1
-        number = isinstance(features, (int, np.integer)) and not isinstance(features, bool) and features >= 1
+        number = is_whole(features) and features >= 1
         if not (features in ("third", "sqrt", None) or share or number):
             raise InputError(
                 f"max_features of ForestSampler is {features!r}; allowed: 'third', 'sqrt', a share in (0, 1], a number "

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from mcce.arrays import Indices
+from mcce.checks import check_count
 from mcce.exceptions import SamplerError
 from mcce.rng import RowStreams
-from mcce.samplers.base import Bools, Floats, Within, check_count
+from mcce.samplers.base import Bools, Floats, Within
 from mcce.samplers.parametric.linear import LinearSampler, bounds_of
 from mcce.samplers.smoothing import Smoother, Smoothing, check_smoothing
 from mcce.table import Column, Table
-
-Ints = npt.NDArray[np.intp]
 
 _TIE = 1e-9  # of the largest prediction: distances that differ by less are tied
 
@@ -124,7 +124,7 @@ class PmmSampler(LinearSampler):
         # donors sorted by value, then by place: those of one value between two places are a range
         keys = np.sort(rank * (n + 1) + np.arange(n))
 
-        def count(first: Ints, after: Ints) -> Ints:
+        def count(first: Indices, after: Indices) -> Indices:
             key = place * (n + 1)
             return np.searchsorted(keys, key + after) - np.searchsorted(keys, key + first)
 
@@ -179,21 +179,21 @@ class PmmSampler(LinearSampler):
 class _Nearest:
     """Each row's donors by place: sure ones from `sure_first` to `sure_after`, tied ones on both sides of them."""
 
-    first: Ints
-    sure_first: Ints
-    sure_after: Ints
-    after: Ints
+    first: Indices
+    sure_first: Indices
+    sure_after: Indices
+    after: Indices
     n_donors: int
 
     @property
-    def n_sure(self) -> Ints:
+    def n_sure(self) -> Indices:
         return self.sure_after - self.sure_first
 
     @property
-    def n_tied(self) -> Ints:
+    def n_tied(self) -> Indices:
         return self.after - self.first - self.n_sure
 
-    def pick(self, which: npt.NDArray[np.int64], which_tied: npt.NDArray[np.int64]) -> Ints:
+    def pick(self, which: npt.NDArray[np.int64], which_tied: npt.NDArray[np.int64]) -> Indices:
         """Return the place of one donor: the sure one number `which`, or beyond these a tied one."""
         before = self.sure_first - self.first
         tied = np.where(which_tied < before, self.first + which_tied, self.sure_after + which_tied - before)

@@ -17,8 +17,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from mcce.arrays import Floats, Int32s
 from mcce.trees.rpart import kernels
-from mcce.trees.tree import Floats, Ints, Tree
+from mcce.trees.tree import Tree
 
 MAX_DEPTH = 30  # numbers of deeper nodes do not fit into R's integers
 
@@ -44,14 +45,14 @@ class RpartTree(Tree):
     """
 
     number: npt.NDArray[np.int64]
-    n_grown: Ints
+    n_grown: Int32s
     value: Floats
     complexity: Floats
-    first_split: Ints
-    n_compete: Ints
-    n_surrogate: Ints
-    split_feature: Ints
-    split_count: Ints
+    first_split: Int32s
+    n_compete: Int32s
+    n_surrogate: Int32s
+    split_feature: Int32s
+    split_count: Int32s
     split_below: npt.NDArray[np.int8]
     split_improve: Floats
     split_cut: Floats
@@ -60,7 +61,7 @@ class RpartTree(Tree):
     sides: npt.NDArray[np.uint8]
     column_levels: npt.NDArray[np.int64]
 
-    def route(self, matrix: Floats, *, complete: bool = False) -> Ints:
+    def route(self, matrix: Floats, *, complete: bool = False) -> Int32s:
         """Return the leaf of every row of an encoded matrix; `complete`: it is known to have no missing values.
 
         A row for which nothing decides stays in an inner node.
@@ -145,7 +146,7 @@ class RpartTree(Tree):
         return np.where((np.arange(n_levels) < self.split_cut[split]) == small_left, kernels.LEFT, kernels.RIGHT)
 
 
-def with_donors(tree: RpartTree, leaf: Ints) -> RpartTree:
+def with_donors(tree: RpartTree, leaf: Int32s) -> RpartTree:
     """Return the tree with its donors: `leaf` has the last node that each training row came to."""
     rank = (tree.frame_row - 1).astype(np.min_scalar_type(tree.n_nodes))  # few bytes are sorted fast
     bits = _bits(tree.number)
