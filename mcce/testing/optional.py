@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mcce.arrays import Floats
 from mcce.exceptions import SamplerError
 from mcce.samplers import ConditionalSampler, Within
-from mcce.testing.requirements import ConformanceError, Floats, check, equal, require, require_agreement, require_array
+from mcce.testing.requirements import ConformanceError, check, equal, require, require_agreement, require_array
 from mcce.testing.tables import DRAWS_PER_ROW, Problem, draw, fit, trained
 
 THREADS = 4

@@ -466,9 +466,12 @@ def test_state_is_arrays_and_json():
     np.testing.assert_array_equal(again.log_density(given, drawn), sampler.log_density(given, drawn))
 
 
+CHECKED = GaussianCopulaSampler()  # one object, whose fits the checks share
+
+
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_conformance(check):
-    check(GaussianCopulaSampler(), 0)
+    check(CHECKED, 0)
 
 
 # ---- refusals
