@@ -1,4 +1,4 @@
-"""R's random stream, against numbers that R drew (tests/fixtures/parity/rng); live against R in tests/r_bridge."""
+"""R's random stream, against numbers that R drew (tests/fixtures/parity/rng.zip); live against R in tests/r_bridge."""
 
 import numpy as np
 import pandas as pd
@@ -7,11 +7,11 @@ from scipy import stats
 
 from mcce.exceptions import InputError
 from mcce.rng import RGenerator
-from tests.rcompat.parity_tables import FOLDER, read_table
+from tests.rcompat.parity_tables import read_table
 
 
 def by_seed(name: str):
-    table = read_table(FOLDER / "rng" / f"{name}.csv.gz", text=["step"])
+    table = read_table("rng", name, text=["step"])
     return [pytest.param(seed, rows, id=f"seed {seed}") for seed, rows in table.groupby("seed")]
 
 
