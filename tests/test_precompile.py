@@ -7,11 +7,12 @@ from mcce import precompile
 from mcce.trees import kernels
 
 SIGNATURES = """
-from mcce import MCCE, precompile, selection
+from mcce import MCCE, precompile
 from mcce.datasets import load_loans
+from mcce.selection import selector
 from mcce.trees import tree
 
-KERNELS = (tree.route_numbers, tree.route_any, tree.pick_donor, selection._best_candidates)
+KERNELS = (tree.route_numbers, tree.route_any, tree.pick_donor, selector._best_candidates)
 precompile.compile_drawing_and_selecting()
 before = [kernel.signatures for kernel in KERNELS]
 assert all(before), before
