@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from mcce.arrays import Floats
 from mcce.asking.decision import Decision
 from mcce.asking.factuals import Factuals
 from mcce.blocks import Outcome
@@ -17,7 +18,7 @@ from mcce.exceptions import SamplerError
 from mcce.generators.base import Generator
 from mcce.selection.measures import measure_table
 from mcce.selection.ordering import Measure
-from mcce.table import Floats, Schema
+from mcce.table import Schema
 
 
 def assemble(

@@ -13,17 +13,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from mcce.arrays import Floats, Ints, UInts
 from mcce.asking.asker import Asker
 from mcce.asking.factuals import Factuals
 from mcce.candidates.plausibility import Plausibility
-from mcce.candidates.pools import Ints, draw_pools, fixed_columns, pool_blocks, pool_keys
+from mcce.candidates.pools import draw_pools, fixed_columns, pool_blocks, pool_keys
 from mcce.candidates.sparse import Bounds, SparseSearch
 from mcce.generators.base import Generator
-from mcce.rng import UInts
 from mcce.selection.candidates import Candidates
 from mcce.selection.ordering import Ordering
 from mcce.selection.selector import Selector
-from mcce.table import Floats
 
 
 @dataclass(frozen=True)

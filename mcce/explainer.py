@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from mcce.arrays import Floats
 from mcce.asking.asker import Asker, SpotCheck, ask_table, check_wanted, spot_positions
 from mcce.asking.decision import Answer, Interval, resolve_decision
 from mcce.asking.factuals import encode_factuals, read_factuals
@@ -31,6 +32,7 @@ from mcce.blocks import Block, Settings, Task, choose, concatenate, explain_bloc
 from mcce.candidates.matching import match_candidates
 from mcce.candidates.plausibility import Plausibility
 from mcce.candidates.pools import draw_pools, fixed_columns, pool_keys
+from mcce.checks import check_count, is_number
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError, NotFittedError
 from mcce.generators.base import Generator
@@ -41,7 +43,7 @@ from mcce.generators.predictors import Predictors
 from mcce.generators.visit import VisitSequence
 from mcce.progress import progress_bar
 from mcce.selection.ordering import DEFAULT, LEARNED, MeasureLike, Ordering, resolve_measures
-from mcce.table import Data, Floats, Kind, as_frame
+from mcce.table import Data, Kind, as_frame
 from mcce.table.checks import check_fixed, rows_of
 
 Self = TypeVar("Self", bound="Explainer")
@@ -179,13 +181,13 @@ class Explainer:
         """
         self._check_fitted()
         settings = Settings(
-            n_samples=_positive(n_samples, "n_samples"),
-            n_counterfactuals=_positive(n_counterfactuals, "n_counterfactuals"),
+            n_samples=check_count(n_samples, "n_samples"),
+            n_counterfactuals=check_count(n_counterfactuals, "n_counterfactuals"),
             independent=independent,
             exhaustive=exhaustive,
             sparse=sparse,
             floor=_share(floor, "floor"),
-            max_changes=None if max_changes is None else _positive(max_changes, "max_changes"),
+            max_changes=None if max_changes is None else check_count(max_changes, "max_changes"),
             max_gower=max_gower,
         )
         plausibility = self._plausibility(progress) if sparse else None
@@ -217,7 +219,7 @@ class Explainer:
         They are the rows that `explain` chooses from with the same `n_samples` and `independent`.
         """
         self._check_fitted()
-        _positive(n_samples, "n_samples")
+        check_count(n_samples, "n_samples")
         schema = self.generator_.schema_
         index, matrix = encode_factuals(X, schema)
         columns: Sequence[int] = range(len(schema)) if independent else fixed_columns(self.generator_)
@@ -239,7 +241,7 @@ class Explainer:
         X, n_counterfactuals, exhaustive : as in `explain`
         """
         self._check_fitted()
-        _positive(n_counterfactuals, "n_counterfactuals")
+        check_count(n_counterfactuals, "n_counterfactuals")
         schema = self.generator_.schema_
         factuals = read_factuals(X, schema, self.decision_, self._spots)
         begun = time.perf_counter()
@@ -366,13 +368,7 @@ class Explainer:
             raise NotFittedError("this MCCE is not fitted; call fit(X) with the training rows first.")
 
 
-def _positive(value: int, name: str) -> int:
-    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
-        raise InputError(f"{name} is {value!r}; it must be a whole number of at least 1.")
-    return int(value)
-
-
 def _share(value: float, name: str) -> float:
-    if not isinstance(value, (int, float, np.integer, np.floating)) or isinstance(value, bool) or not 0 <= value < 1:
+    if not is_number(value) or not 0 <= value < 1:
         raise InputError(f"{name} is {value!r}; it must be a number from 0 to below 1.")
     return float(value)

@@ -7,9 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-import numpy as np
-
-from mcce.exceptions import InputError
+from mcce.checks import check_count
 from mcce.progress import progress_bar
 
 Item = TypeVar("Item")
@@ -20,9 +18,7 @@ def count_jobs(n_jobs: int | None) -> int:
     """Return the number of threads for `n_jobs`."""
     if n_jobs is None or n_jobs == -1:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if not isinstance(n_jobs, (int, np.integer)) or isinstance(n_jobs, bool) or n_jobs < 1:
-        raise InputError(f"n_jobs is {n_jobs!r}; give a number of threads, or None for all cores.")
-    return int(n_jobs)
+    return check_count(n_jobs, "n_jobs", or_else=", or None for all cores")
 
 
 def run_in_threads(

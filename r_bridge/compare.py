@@ -22,15 +22,17 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from mcce.arrays import Floats
+from mcce.checks import check_count
 from mcce.diagnostics import Correlations, Discriminator, compare_correlations, discriminator, marginal_distances
-from mcce.diagnostics.pairs import Pair, check_count, read_pair
+from mcce.diagnostics.pairs import Pair, read_pair
 from mcce.exceptions import InputError, listing
 from mcce.generators.chain import ChainModel
 from mcce.generators.conditionals import Samplers
 from mcce.generators.predictors import Predictors
 from mcce.generators.visit import VisitSequence
 from mcce.rng import derive_key, resolve_seed
-from mcce.table import Data, Floats, Kind, as_frame
+from mcce.table import Data, Kind, as_frame
 from r_bridge.report import as_html, as_text
 from r_bridge.two_samples import chi_square, holm, permuted_ks
 
@@ -158,8 +160,8 @@ def compare_samplers(
     >>> r_bridge.compare_samplers("cart", "marginal", X, n_samples=1000, random_state=1).different
     ['all features']
     """
-    check_count("n_samples", n_samples, 20)
-    check_count("n_permutations", n_permutations)
+    check_count(n_samples, "n_samples", least=20)
+    check_count(n_permutations, "n_permutations")
     if not isinstance(level, float) or not 0 < level < 1:
         raise InputError(f"level is {level!r}; give a share between 0 and 1, such as 0.05.")
     seed = resolve_seed(random_state)

@@ -20,8 +20,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce.asking.decision import Interval
+from mcce.checks import check_count
 from mcce.rcompat import FeatureModel, Processed, Simulated, fit_autoregressive, generate, process
-from mcce.rcompat.columns import check_count, check_fixed
+from mcce.rcompat.columns import check_fixed
 from mcce.rcompat.process import check_measures
 from mcce.rng import RGenerator
 from mcce.table import Data, as_frame

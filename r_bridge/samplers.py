@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from mcce.checks import check_count, is_number
 from mcce.exceptions import InputError, SamplerError
-from mcce.samplers.base import check_count
 from mcce.samplers.donors.leaves import LeafDonorSampler
 from mcce.table import Column, Table
 from r_bridge.frames import to_r
@@ -82,7 +82,7 @@ class RpartSampler(LeafDonorSampler):
         check_count(self.max_depth, "max_depth", self, 1)
         if self.max_depth > 30:
             raise InputError(f"max_depth of RpartSampler is {self.max_depth}; rpart allows 30 at most.")
-        if isinstance(self.cp, bool) or not isinstance(self.cp, (int, float)) or not np.isfinite(self.cp):
+        if not is_number(self.cp) or not np.isfinite(self.cp):
             raise InputError(f"cp of RpartSampler is {self.cp!r}; it must be a number.")
 
 
@@ -147,8 +147,7 @@ class PartyCtreeSampler(LeafDonorSampler):
                     f"{name} of PartyCtreeSampler is {getattr(self, name)!r}; allowed: {', '.join(map(repr, known))}."
                 )
         at_most = 1.0 if self.p_values != "none" else np.inf
-        is_number = isinstance(self.mincriterion, (int, float)) and not isinstance(self.mincriterion, bool)
-        if not is_number or not 0 <= self.mincriterion < at_most:
+        if not is_number(self.mincriterion) or not 0 <= self.mincriterion < at_most:
             raise InputError(
                 f"mincriterion of PartyCtreeSampler is {self.mincriterion!r}; it must be a number from 0 to "
                 f"{at_most:g}."

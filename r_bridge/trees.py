@@ -18,9 +18,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from mcce.arrays import Floats, Int32s
 from mcce.state import NOT_STATE, stateful
-from mcce.table import Column, Feature, Floats, Table
-from mcce.trees.tree import Ints, Tree
+from mcce.table import Column, Feature, Table
+from mcce.trees.tree import Tree
 from r_bridge.frames import to_r
 from r_bridge.session import session
 
@@ -62,9 +63,9 @@ class RTree(Tree):
     grown : the R object; None for a tree restored from its state.
     """
 
-    leaf_number: Ints
-    split_start: Ints
-    split_feature: Ints
+    leaf_number: Int32s
+    split_start: Int32s
+    split_feature: Int32s
     split_threshold: Floats
     split_reversed: npt.NDArray[np.bool_]
     split_is_levels: npt.NDArray[np.bool_]
@@ -77,7 +78,7 @@ class RTree(Tree):
         """Leaves, and nodes that keep a row for which no split decides."""
         return super().stops | self.stays
 
-    def route(self, matrix: Floats, *, complete: bool = False) -> Ints:
+    def route(self, matrix: Floats, *, complete: bool = False) -> Int32s:
         """Return the leaf of every row: by R, or along the arrays if there is no R object."""
         if matrix.shape[0] == 0 or self.n_nodes == 1:
             return np.zeros(matrix.shape[0], dtype=np.int32)
@@ -87,7 +88,7 @@ class RTree(Tree):
         order = np.argsort(self.leaf_number, kind="stable")
         return order[np.searchsorted(self.leaf_number[order], numbers)].astype(np.int32)
 
-    def walk(self, matrix: Floats) -> Ints:
+    def walk(self, matrix: Floats) -> Int32s:
         """Return the leaf of every row along the arrays."""
         leaf = np.zeros(matrix.shape[0], dtype=np.int32)
         waiting = [(0, np.arange(matrix.shape[0]))]
@@ -170,14 +171,14 @@ class NodesOfR:
     the index goes left, 1 where it goes right, else the index is a row of the table of sides.
     """
 
-    number: Ints
-    left: Ints
-    right: Ints
+    number: Int32s
+    left: Int32s
+    right: Int32s
     impurity: Floats
     larger_is_left: npt.NDArray[np.bool_]
     stays: npt.NDArray[np.bool_]
-    split_node: Ints
-    split_feature: Ints
+    split_node: Int32s
+    split_feature: Int32s
     split_threshold: Floats
     split_reversed: npt.NDArray[np.bool_]
     split_is_levels: npt.NDArray[np.bool_]
@@ -220,7 +221,7 @@ class NodesOfR:
             split_sides=np.where(swapped[node][:, None], LEFT + RIGHT - sides, sides).astype(np.int8),
         )
 
-    def side_by_side(self) -> tuple[npt.NDArray[np.intp], Ints]:
+    def side_by_side(self) -> tuple[npt.NDArray[np.intp], Int32s]:
         """Return the nodes in an order in which the right child follows the left, and each one's left child in it."""
         order, left = [0], []
         for node in order:  # grows while it is walked
@@ -230,7 +231,7 @@ class NodesOfR:
         return np.array(order, dtype=np.intp), np.array(left, dtype=np.int32)
 
 
-def _donors(left: Ints, leaf_of_row: Ints) -> tuple[Ints, Ints, Ints]:
+def _donors(left: Int32s, leaf_of_row: Int32s) -> tuple[Int32s, Int32s, Int32s]:
     """Return the training rows, those of a node side by side, and where each node's begin and how many they are."""
     n_nodes = left.size
     counts = np.bincount(leaf_of_row, minlength=n_nodes)

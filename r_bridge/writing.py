@@ -9,9 +9,9 @@ import numpy.typing as npt
 import pandas as pd
 from pandas.api import types as ptypes
 
-from mcce.asking.source import is_number as is_real
+from mcce.checks import is_number
 from mcce.exceptions import InputError, listing, spell
-from mcce.table.dtypes import EXACT, is_dated, is_number, to_ticks
+from mcce.table.dtypes import EXACT, is_dated, is_numeric, to_ticks
 from r_bridge.columns import DAY, MICROSECONDS, NA_INTEGER, RColumn, text_of, texts_of, unit_of
 from r_bridge.session import Session
 
@@ -46,7 +46,7 @@ def _natural_type(column: pd.Series[Any], name: str) -> str:
         return _date_type(dtype, name)
     if ptypes.is_bool_dtype(dtype):
         return "logical"
-    if is_number(dtype):
+    if is_numeric(dtype):
         return "numeric"
     if ptypes.is_string_dtype(dtype) or ptypes.is_object_dtype(dtype):
         inferred = ptypes.infer_dtype(column, skipna=True)
@@ -125,7 +125,7 @@ def _write_factor(
     levels = list(wanted.levels) or texts
     code = {text: k for k, text in enumerate(levels, 1)}
     numbers = {_number(text): k for k, text in enumerate(levels, 1)}  # R writes 100000 as 1e+05
-    by_number = [numbers.get(float(v), 0) if is_real(v) else 0 for v in distinct]
+    by_number = [numbers.get(float(v), 0) if is_number(v) else 0 for v in distinct]
     codes = np.array([code.get(t, k) for t, k in zip(texts, by_number)] + [0], dtype=np.int32)
     written = codes[np.asarray(place)]
     unknown = (written == 0) & ~missing

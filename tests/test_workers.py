@@ -41,5 +41,5 @@ def test_the_number_of_threads():
     assert count_jobs(3) == 3
     assert count_jobs(None) == count_jobs(-1) >= 1
     for wrong in (0, -2, 1.5, True, "2"):
-        with pytest.raises(InputError, match=r"n_jobs is .*; give a number of threads, or None for all cores"):
+        with pytest.raises(InputError, match=r"n_jobs is .*; it must be a whole number .*, or None for all cores"):
             count_jobs(wrong)

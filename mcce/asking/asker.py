@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mcce.arrays import Floats
 from mcce.asking.decision import Answer, Decision, compare_answers
 from mcce.exceptions import InputError, MCCEWarning, listing, spell_all
-from mcce.table import Data, Floats, Schema
+from mcce.table import Data, Schema
 from mcce.table.checks import rows_of
 
 ASK_ROWS = 200_000  # rows per question to the model

@@ -31,10 +31,10 @@ from mcce.asking.source import (
     classes_of,
     equals,
     find_source,
-    is_number,
     name_of,
     position_of,
 )
+from mcce.checks import is_number
 from mcce.exceptions import InputError, spell, spell_all
 from mcce.state import stateful
 

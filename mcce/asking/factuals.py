@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from mcce.arrays import Floats
 from mcce.asking.asker import SpotCheck
 from mcce.asking.decision import Answer, Decision
-from mcce.table import Data, Floats, Schema, as_frame
+from mcce.table import Data, Schema, as_frame
 from mcce.table.checks import check_magnitudes, check_missing, check_row_names
 
 

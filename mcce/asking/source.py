@@ -12,13 +12,13 @@ import difflib
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from mcce.checks import is_number
 from mcce.exceptions import InputError, ModelError, spell, spell_all
 
 Rows: TypeAlias = "pd.DataFrame | npt.NDArray[Any]"
@@ -200,11 +200,6 @@ def check_columns_are_classes(model: Any, classes: list[Any]) -> None:
     if pairs or getattr(inner, "multilabel_", False) is True or target == "multilabel-indicator":
         columns = "pairs of classes (decision_function_shape='ovo')" if pairs else "labels (multi-label)"
         raise ModelError(f"decision_function of the {type(inner).__name__} has columns for {columns}. {WAY_OUT}")
-
-
-def is_number(value: object) -> bool:
-    """Say whether a value is a number; booleans are none."""
-    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def equals(one: Any, two: Any) -> bool:

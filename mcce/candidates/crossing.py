@@ -21,11 +21,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mcce.arrays import Floats, Ints
 from mcce.candidates.crossing_kernels import cross, nearest_tuples, step_table
 from mcce.selection.distances import Distance, stack
-from mcce.table import Floats
 
-Ints = npt.NDArray[np.int64]
 Cells = npt.NDArray[Any]
 
 MOST_TUPLES = 300_000  # tuples of a pool that are looked through

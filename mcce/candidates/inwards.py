@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from mcce.arrays import Bools, Floats, Ints
 from mcce.candidates.crossing_kernels import set_back
 from mcce.candidates.found import Found
 from mcce.candidates.plausibility import Plausibility
@@ -21,10 +22,6 @@ from mcce.rng import hash_rows
 from mcce.selection.candidates import Candidates
 from mcce.selection.distances import Distance
 from mcce.selection.selector import Ask
-from mcce.table import Floats
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 VALUES_BETWEEN = 8  # that a number is tried at, on its way to the factual
 

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from mcce.arrays import Ints
 from mcce.asking.factuals import Factuals
-from mcce.candidates.pools import Ints
 from mcce.exceptions import InputError, spell
 from mcce.selection.candidates import Candidates
 from mcce.table import Schema

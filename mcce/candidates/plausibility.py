@@ -25,13 +25,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from mcce.arrays import Floats, Ints, UInts
 from mcce.candidates.plausibility_kernels import add_scores, grow_tree
 from mcce.generators.givens import occurrences
-from mcce.rng import UInts, derive_key, hash_rows
-from mcce.table import Feature, Floats
+from mcce.rng import derive_key, hash_rows
+from mcce.table import Feature
 from mcce.workers import count_jobs, run_in_threads
 
-Ints = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
 
 MOST_ROWS = 20_000  # that the trees of a fold are grown on

@@ -11,15 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from mcce.arrays import Floats, Ints, UInts
 from mcce.generators.base import DrawRequest, Generator
-from mcce.rng import UInts, derive_key, hash_rows, mix
+from mcce.rng import derive_key, hash_rows, mix
 from mcce.selection.candidates import Candidates
-from mcce.table import Floats
-
-Ints = npt.NDArray[np.int64]
 
 POOL_BYTES = 32 * 2**20  # candidates held at a time
 BLOCK_FACTUALS = 4096

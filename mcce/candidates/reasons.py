@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from mcce.arrays import Floats, Ints
 from mcce.asking.factuals import Factuals
-from mcce.candidates.pools import Ints, fixed_columns, pool_keys
+from mcce.candidates.pools import fixed_columns, pool_keys
 from mcce.generators.base import Generator
-from mcce.table import Floats
 
 ALREADY = "already has the wanted decision"
 

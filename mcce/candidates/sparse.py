@@ -19,6 +19,7 @@ from math import comb
 import numpy as np
 import numpy.typing as npt
 
+from mcce.arrays import Floats, Ints
 from mcce.candidates.crossing import Crossings, NearestCrossings, distinct_tuples
 from mcce.candidates.found import Found
 from mcce.candidates.inwards import Inwards
@@ -28,9 +29,7 @@ from mcce.selection.distances import Distance, columnwise, gower
 from mcce.selection.ordering import Measure, Ordering
 from mcce.selection.ranking import Ranking
 from mcce.selection.selector import Ask, Selector
-from mcce.table import Feature, Floats
-
-Ints = npt.NDArray[np.int64]
+from mcce.table import Feature
 
 NEAREST = 1024  # crossings of several features that are looked at, for each number of features
 LARGEST_SET = 3  # features crossed at once where not all sets can be tried

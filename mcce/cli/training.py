@@ -9,8 +9,8 @@ import pandas as pd
 
 from mcce.cli.console import say
 from mcce.cli.wanted import read_interval, read_wanted
-from mcce.datasets.base import is_number
 from mcce.exceptions import InputError, listing, spell
+from mcce.table.dtypes import is_numeric
 
 POOR = {"AUC": 0.7, "R2": 0.3}
 MOST_LEVELS = 255  # of scikit-learn's HistGradientBoosting
@@ -26,7 +26,7 @@ def train_model(X: pd.DataFrame, y: pd.Series[Any], arguments: argparse.Namespac
         say(f"{int((~known).sum())} training rows without {y.name!r} are left out")
         X, y = X[known], y[known]
     counts = y.value_counts()
-    is_class = not is_number(y) or len(counts) == 2 or y.name in arguments.categorical
+    is_class = not is_numeric(y.dtype) or len(counts) == 2 or y.name in arguments.categorical
     _check_trainable(X, y, counts, is_class, arguments)
     settings = {"max_leaf_nodes": 8, "categorical_features": "from_dtype", "random_state": 0}
     if is_class:

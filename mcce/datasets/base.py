@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce.exceptions import InputError, listing
+from mcce.table.dtypes import is_numeric
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,7 +63,7 @@ class Dataset:
         return np.asarray(self.y == self.desired, dtype=np.bool_)
 
     def __repr__(self) -> str:
-        numeric = sum(is_number(self.X[c]) for c in self.X)
+        numeric = sum(is_numeric(self.X[c].dtype) for c in self.X)
         share = "" if self.desired is None else f", wanted {self.desired!r} ({self.wanted.mean():.1%} of the rows)"
         return (
             f"Dataset {self.name!r}: {len(self.X)} rows, {self.X.shape[1]} features "
@@ -70,11 +71,6 @@ class Dataset:
             f"  response {str(self.y.name)!r}{share}\n"
             f"  fixed {listing(self.fixed)}"
         )
-
-
-def is_number(column: pd.Series[Any]) -> bool:
-    """Say whether a column holds numbers; booleans are none."""
-    return pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,11 +14,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from mcce.arrays import Floats, Ints
+from mcce.checks import check_count
 from mcce.datasets.base import Dataset
 from mcce.exceptions import InputError, did_you_mean, listing
-
-Floats = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int64]
 
 _EDUCATION = ["compulsory", "upper secondary", "bachelor", "master"]
 _EMPLOYMENT = ["employed", "public sector", "self-employed", "unemployed", "retired"]
@@ -123,7 +122,7 @@ def load_loans(n: int = 3000, *, seed: int = 36) -> Dataset:
     >>> loans.desired
     False
     """
-    rows = _row_count(n)
+    rows = check_count(n, "n")
     rng = np.random.default_rng(seed)
     X = _draw_applicants(rng, rows - 1)
     first = pd.DataFrame({c: pd.Series([v]).astype(X[c].dtype) for c, v in _CUSTOMER.items()})
@@ -134,12 +133,6 @@ def load_loans(n: int = 3000, *, seed: int = 36) -> Dataset:
         "`load_loans`). The response says who defaulted on the loan; row 0 is the customer of the paper."
     )
     return Dataset("loans", X, y, ["age", "sex"], False, description)
-
-
-def _row_count(n: object) -> int:
-    if isinstance(n, int | np.integer) and not isinstance(n, bool) and n >= 1:
-        return int(n)
-    raise InputError(f"load_loans needs n, the number of rows, as an integer of at least 1; got {n!r}.")
 
 
 def _draw_applicants(rng: np.random.Generator, n: int) -> pd.DataFrame:
@@ -186,7 +179,7 @@ def _draw_applicants(rng: np.random.Generator, n: int) -> pd.DataFrame:
     )
 
 
-def _draw_employment(rng: np.random.Generator, age: Codes, education: Codes) -> Codes:
+def _draw_employment(rng: np.random.Generator, age: Ints, education: Ints) -> Ints:
     """Draw codes of `_EMPLOYMENT`: first who is retired, then what the others do."""
     retired = rng.random(len(age)) < np.where(age >= 55, _sigmoid((age - 66) / 1.5), 0.0)
     unemployed = np.array([0.10, 0.07, 0.04, 0.03])[education]
@@ -268,5 +261,5 @@ def _sigmoid(t: npt.ArrayLike) -> Floats:
     return result
 
 
-def _rounded(values: Floats, unit: int) -> Codes:
+def _rounded(values: Floats, unit: int) -> Ints:
     return (np.rint(values / unit) * unit).astype(np.int64)

@@ -15,8 +15,9 @@ import numpy as np
 import pandas as pd
 
 from mcce.datasets import openml
-from mcce.datasets.base import Dataset, PaperSet, is_number, read_paperset
+from mcce.datasets.base import Dataset, PaperSet, read_paperset
 from mcce.exceptions import InputError, listing
+from mcce.table.dtypes import is_numeric
 
 
 def load_adult(folder: str | os.PathLike[str] | None = None, *, binarise: bool = False) -> Dataset:
@@ -232,6 +233,6 @@ def _checked(paperset: PaperSet, frame: pd.DataFrame, where: str) -> pd.DataFram
                 "Recode it, or leave the rows out."
             )
     for column in paperset.numeric:
-        if not is_number(frame[column]):
+        if not is_numeric(frame[column].dtype):
             raise InputError(f"column {column!r} of {where} must be numeric; it has dtype {frame[column].dtype}.")
     return frame[expected]

@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from mcce.arrays import Floats
 from mcce.explainer import Explainer
 from mcce.generators.base import DrawRequest, Generator
 from mcce.generators.givens import occurrences
 from mcce.rng import derive_key, hash_rows
-from mcce.table import Floats
 
 BLOCK_CELLS = 4_000_000  # of candidates held at a time
 

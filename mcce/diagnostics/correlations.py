@@ -18,11 +18,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from mcce.arrays import Floats
 from mcce.diagnostics.pairs import read_pair
 from mcce.exceptions import InputError
 from mcce.generators.visit import association_matrix
 from mcce.report.plots import correlation_plot
-from mcce.table import Data, Floats, Kind, Schema, Table
+from mcce.table import Data, Kind, Schema, Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -17,13 +17,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from mcce.checks import check_count
 from mcce.diagnostics.candidates import candidate_table, draw_like
 from mcce.diagnostics.correlations import compare_correlations
 from mcce.diagnostics.discriminator import FEWEST_ROWS, discriminator
 from mcce.diagnostics.evaluation import evaluate
 from mcce.diagnostics.marginals import marginal_distances
 from mcce.diagnostics.neighbours import find_equal
-from mcce.diagnostics.pairs import check_count, read_pair
+from mcce.diagnostics.pairs import read_pair
 from mcce.diagnostics.pmse import pmse
 from mcce.diagnostics.propensity import count_columns
 from mcce.diagnostics.result import Diagnostics
@@ -51,7 +52,7 @@ def diagnose(
 ) -> Diagnostics:
     """Gather all diagnostics of a fitted explainer; `MCCE.diagnose` is the call to use, and says what the parts are."""
     for name, value in (("n_samples", n_samples), ("max_factuals", max_factuals), ("max_rows", max_rows)):
-        check_count(name, value)
+        check_count(value, name)
     frame, _ = as_frame(X)
     if not len(frame):
         raise InputError("X has no rows; give real rows, those to explain among them.")

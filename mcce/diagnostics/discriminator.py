@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mcce.checks import check_count
 from mcce.diagnostics.pairs import read_pair
 from mcce.exceptions import InputError
 from mcce.rng import derive_key, resolve_seed
@@ -142,7 +143,7 @@ def discriminator(
     n_rows = _count_rows(len(left), len(right), max_rows, paired)
     n_test = _count_test_rows(n_rows, test_size)
     for name, value in (("n_seeds", n_seeds), ("n_trees", n_trees), ("min_leaf", min_leaf)):
-        _check_count(name, value)
+        check_count(value, name)
     seed = resolve_seed(random_state)
 
     def tell(k: int) -> float:
@@ -211,9 +212,8 @@ def _count_rows(n_real: int, n_generated: int, max_rows: int | None, paired: boo
         )
     if max_rows is None:
         return min(n_real, n_generated)
-    if not _is_whole(max_rows) or max_rows < FEWEST_ROWS:
-        raise InputError(f"max_rows is {max_rows!r}; give a whole number of at least {FEWEST_ROWS}, or None for all.")
-    return min(n_real, n_generated, int(max_rows))
+    most = check_count(max_rows, "max_rows", least=FEWEST_ROWS, or_else=", or None for all")
+    return min(n_real, n_generated, most)
 
 
 def _count_test_rows(n_rows: int, test_size: float) -> int:
@@ -221,12 +221,3 @@ def _count_test_rows(n_rows: int, test_size: float) -> int:
     if not isinstance(test_size, (float, np.floating)) or not 0 < test_size < 1:
         raise InputError(f"test_size is {test_size!r}; give the share of the rows to test on, between 0 and 1.")
     return min(max(round(test_size * n_rows), 1), n_rows - 1)
-
-
-def _check_count(name: str, value: object) -> None:
-    if not _is_whole(value) or value < 1:  # type: ignore[operator]
-        raise InputError(f"{name} is {value!r}; it must be a whole number of at least 1.")
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)

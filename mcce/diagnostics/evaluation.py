@@ -22,13 +22,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from mcce.arrays import Floats
 from mcce.asking.decision import Decision, resolve_decision
 from mcce.counterfactuals import Counterfactuals
 from mcce.diagnostics.neighbours import find_equal, find_nearest
 from mcce.diagnostics.pairs import encode_widely
 from mcce.exceptions import InputError, listing
 from mcce.selection.measures import measure_table
-from mcce.table import Data, Floats, Kind, Schema, as_frame
+from mcce.table import Data, Kind, Schema, as_frame
 from mcce.table.checks import check_fixed
 
 WORDS = {

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from mcce.arrays import Floats
 from mcce.diagnostics.pairs import read_pair
-from mcce.table import Data, Feature, Floats, Kind
+from mcce.table import Data, Feature, Kind
 
 
 def marginal_distances(real: Data, generated: Data, *, kinds: Mapping[Any, Kind] | None = None) -> pd.DataFrame:

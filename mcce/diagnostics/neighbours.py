@@ -19,16 +19,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from mcce.arrays import Bools, Floats, Ints
 from mcce.diagnostics.pairs import encode_widely
 from mcce.exceptions import InputError
 from mcce.rng import hash_rows
 from mcce.selection import kernels
 from mcce.selection.distances import Distance, gower, stack
-from mcce.table import Data, Feature, Floats, Kind, Schema, as_frame
+from mcce.table import Data, Feature, Kind, Schema, as_frame
 from mcce.workers import count_jobs, run_in_threads
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 BLOCK = 64  # rows searched for between two looks at the progress bar
 SAMPLE = 256  # rows that tell which features differ most

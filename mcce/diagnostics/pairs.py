@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from mcce.arrays import Floats
 from mcce.exceptions import InputError, listing
-from mcce.table import Data, Feature, Floats, Kind, Schema, as_frame
+from mcce.table import Data, Feature, Kind, Schema, as_frame
 from mcce.table.dtypes import holds_missing, is_dated
 
 
@@ -106,10 +107,3 @@ def encode_widely(schema: Schema, X: Data, where: str) -> tuple[Schema, Floats]:
     if array_dtype is not None and any(a.dtype != b.dtype for a, b in zip(schema.features, features)):
         array_dtype = np.result_type(array_dtype, *(np.asarray([], dtype=f.dtype) for f in features))
     return Schema(features, array_dtype), _encode(features, frame, where)
-
-
-def check_count(name: str, value: object, least: int = 1) -> int:
-    """Return a whole number of at least `least`; anything else is an error."""
-    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
-        raise InputError(f"{name} is {value!r}; it must be a whole number of at least {least}.")
-    return int(value)

@@ -21,12 +21,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mcce.diagnostics.pairs import check_count, read_pair
+from mcce.arrays import Floats
+from mcce.checks import check_count
+from mcce.diagnostics.pairs import read_pair
 from mcce.diagnostics.propensity import Scores, TreeModel, logit_scores
 from mcce.diagnostics.tables import count_above
 from mcce.exceptions import InputError
 from mcce.rng import derive_key, resolve_seed
-from mcce.table import Data, Floats, Kind
+from mcce.table import Data, Kind
 from mcce.workers import count_jobs, run_in_threads
 
 FEWEST_ROWS = 2
@@ -127,8 +129,8 @@ def pmse(
         raise InputError(f"model is {model!r}; allowed: 'logit', 'cart'.")
     if max_order not in (0, 1) or isinstance(max_order, bool):
         raise InputError(f"max_order is {max_order!r}; allowed: 0 (columns alone), 1 (and their products).")
-    check_count("min_leaf", min_leaf)
-    check_count("n_permutations", n_permutations, least=0)
+    check_count(min_leaf, "min_leaf")
+    check_count(n_permutations, "n_permutations", least=0)
     if not isinstance(cp, (int, float, np.number)) or not 0 <= cp < 1:
         raise InputError(f"cp is {cp!r}; give a number of at least 0 and below 1.")
     pair = read_pair(real, generated, kinds, FEWEST_ROWS)

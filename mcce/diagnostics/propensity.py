@@ -15,16 +15,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
+from mcce.arrays import Floats
 from mcce.diagnostics.pairs import Pair
 from mcce.exceptions import InputError
-from mcce.table import Column, Feature, Floats, Table
+from mcce.table import Column, Feature, Table
 from mcce.trees import rpart
-
-Ints = npt.NDArray[np.int64]
 
 DEPENDENT = 1e-9  # of a column's length may be left beside the columns before it
 MOST_CELLS = 2e8  # of a design matrix: 1.6 GB

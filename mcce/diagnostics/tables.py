@@ -25,14 +25,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from mcce.diagnostics.pairs import Pair, check_count, read_pair
+from mcce.arrays import Floats, Ints
+from mcce.checks import check_count
+from mcce.diagnostics.pairs import Pair, read_pair
 from mcce.exceptions import InputError
-from mcce.table import Data, Floats, Kind
-
-Ints = npt.NDArray[np.int64]
+from mcce.table import Data, Kind
 
 
 def utility_tables(
@@ -77,7 +76,7 @@ def utility_tables(
     """
     if tables not in ("oneway", "twoway"):
         raise InputError(f"tables is {tables!r}; allowed: 'oneway', 'twoway'.")
-    check_count("n_groups", n_groups)
+    check_count(n_groups, "n_groups")
     pair = read_pair(real, generated, kinds)
     codes = [_cells(pair, j, n_groups) for j in range(len(pair.features))]
     if tables == "oneway":

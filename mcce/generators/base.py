@@ -11,14 +11,9 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-import numpy as np
-import numpy.typing as npt
-
-from mcce.rng import UInts
+from mcce.arrays import Bools, Floats, UInts
 from mcce.samplers import Within
-from mcce.table import Data, Floats, Schema
-
-Bools = npt.NDArray[np.bool_]
+from mcce.table import Data, Schema
 
 
 @dataclass(frozen=True)

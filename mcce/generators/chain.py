@@ -22,6 +22,8 @@ import numpy.typing as npt
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
+from mcce.arrays import Floats, UInts
+from mcce.checks import check_count
 from mcce.exceptions import InputError, NotFittedError, SamplerError
 from mcce.generators.base import Drawn, DrawRequest
 from mcce.generators.conditionals import Samplers, draw_within, make_samplers
@@ -29,10 +31,10 @@ from mcce.generators.givens import bootstrap_givens, draw_index, encode_givens, 
 from mcce.generators.layout import ChainLayout
 from mcce.generators.predictors import Predictors, choose_predictors
 from mcce.generators.visit import VisitSequence, make_visit_sequence
-from mcce.rng import RowStreams, UInts, derive_key, hash_rows, resolve_seed
+from mcce.rng import RowStreams, derive_key, hash_rows, resolve_seed
 from mcce.samplers import ConditionalSampler
 from mcce.samplers.settle import settle
-from mcce.table import Data, Floats, Kind, Schema, Table, as_frame
+from mcce.table import Data, Kind, Schema, Table, as_frame
 from mcce.table.checks import check_fixed, check_magnitudes
 from mcce.workers import count_jobs, run_in_threads
 
@@ -184,8 +186,7 @@ class ChainModel:
         0, 1, ... without `given`.
         """
         self.check_fitted()
-        if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:
-            raise InputError(f"n is {n!r}; draw at least one row.")
+        n = check_count(n, "n")
         if decision is not None and not (self.conditions_on_decision_ and isinstance(decision, (bool, np.bool_))):
             raise InputError(
                 f"decision is {decision!r}; it must be True, False or None."

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from mcce.arrays import Bools, Floats
 from mcce.exceptions import InputError, SamplerError, did_you_mean, listing
 from mcce.generators.layout import ChainLayout
 from mcce.rng import RowStreams
 from mcce.samplers import ConditionalSampler, Within, make_sampler
 from mcce.samplers.settle import settle, settle_restricted
-from mcce.samplers.within import Bools
-from mcce.table import Feature, Floats, Table
+from mcce.table import Feature, Table
 
 Samplers = str | ConditionalSampler | Mapping[Any, str | ConditionalSampler]
 

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from mcce.arrays import Floats, UInts
 from mcce.exceptions import InputError, listing
 from mcce.generators.layout import ChainLayout
-from mcce.rng import RowStreams, UInts, derive_key
+from mcce.rng import RowStreams, derive_key
 from mcce.samplers import ConditionalSampler
-from mcce.table import Data, Floats, Schema, Table
+from mcce.table import Data, Schema, Table
 from mcce.table.checks import check_magnitudes, check_missing
 
 

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from mcce.arrays import Bools, Floats
 from mcce.exceptions import InputError
-from mcce.table import Feature, Floats, Schema, Table
-
-Bools = npt.NDArray[np.bool_]
+from mcce.table import Feature, Schema, Table
 
 
 @dataclass(frozen=True)

@@ -21,11 +21,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from mcce.arrays import Floats
 from mcce.exceptions import InputError, did_you_mean, listing
 from mcce.table import Table
 from mcce.table.checks import refuse_iterator
 
-Floats = npt.NDArray[np.float64]
 VisitSequence = str | Sequence[Hashable]
 
 

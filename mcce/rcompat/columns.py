@@ -19,8 +19,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from mcce.arrays import Floats
 from mcce.exceptions import InputError, did_you_mean, listing, spell
-from mcce.table import Column, Feature, Floats, Schema
+from mcce.table import Column, Feature, Schema
 from mcce.table.checks import refuse_iterator
 from mcce.table.dtypes import is_dated, is_logical
 
@@ -120,10 +121,3 @@ def check_present(frame: pd.DataFrame, names: Iterable[Hashable], where: str) ->
         raise InputError(f"{where} lacks the column(s) {listing(absent)} of x_train; it has {listing(frame.columns)}.")
     if len(frame) == 0:
         raise InputError(f"{where} has no rows; give at least one.")
-
-
-def check_count(value: int, name: str) -> int:
-    """Return a whole number of at least 1."""
-    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
-        raise InputError(f"{name} is {spell(value)}; it must be a whole number of at least 1.")
-    return int(value)

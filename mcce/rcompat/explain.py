@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 
 from mcce.asking.decision import Decision, Interval, resolve_decision
-from mcce.asking.source import is_number, name_of
+from mcce.asking.source import name_of
+from mcce.checks import check_count, is_number
 from mcce.exceptions import InputError, spell
-from mcce.rcompat.columns import DECISION, RESULT_COLUMNS, check_count, check_fixed, check_names, check_present
+from mcce.rcompat.columns import DECISION, RESULT_COLUMNS, check_fixed, check_names, check_present
 from mcce.rcompat.fit import FeatureModel, fit_autoregressive
 from mcce.rcompat.generate import generate
 from mcce.rcompat.names import translate

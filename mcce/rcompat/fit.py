@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from mcce.arrays import Floats, Int32s
 from mcce.exceptions import InputError
 from mcce.rcompat.columns import (
     DECISION,
@@ -31,13 +32,11 @@ from mcce.rcompat.columns import (
 )
 from mcce.rcompat.names import translate
 from mcce.rng import RGenerator
-from mcce.table import Column, Feature, Floats, Table
+from mcce.table import Column, Feature, Table
 from mcce.trees import rpart
 from mcce.trees.party import ctree
 from mcce.trees.party.ctree import CtreeTree
 from mcce.trees.rpart import RpartTree
-
-Ints = npt.NDArray[np.int32]
 
 
 def _grow_ctree(given: Table, target: Column, **settings: Any) -> CtreeTree:
@@ -66,7 +65,7 @@ class FeatureModel:
     """
 
     trees: tuple[RpartTree | CtreeTree, ...]
-    leaf_train: tuple[Ints, ...]
+    leaf_train: tuple[Int32s, ...]
     fixed_features: tuple[Hashable, ...]
     mutable_features: tuple[Hashable, ...]
     autoregressive_model: str

@@ -22,15 +22,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from mcce.arrays import Floats, Ints
+from mcce.checks import check_count
 from mcce.exceptions import InputError
 from mcce.rcompat import kernels
-from mcce.rcompat.columns import check_count, check_present, encode_columns
+from mcce.rcompat.columns import check_present, encode_columns
 from mcce.rcompat.fit import FeatureModel
 from mcce.rng import RGenerator
-from mcce.table import Floats
 from mcce.trees.tree import Tree
-
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

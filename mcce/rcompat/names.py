@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from mcce.checks import check_count, is_number
 from mcce.exceptions import InputError, did_you_mean, spell, spell_all
 
 
@@ -136,16 +137,14 @@ def _ctree_arguments(given: dict[str, Any]) -> TreeArguments:
 
 def _whole(given: dict[str, Any], name: str, default: int, low: int, high: int | None = None) -> int:
     value = given.get(name, default)
-    is_whole = isinstance(value, (int, np.integer, float, np.floating)) and not isinstance(value, bool)
-    if not is_whole or value != value // 1 or value < low or (high is not None and value > high):
-        upper = "" if high is None else f" and at most {high}"
-        raise InputError(f"{name} is {spell(value)}; it must be a whole number of at least {low}{upper}.")
-    return int(value)
+    if isinstance(value, (float, np.floating)) and value.is_integer():
+        value = int(value)  # most numbers of R are doubles
+    return check_count(value, name, least=low, most=high)
 
 
 def _number(given: dict[str, Any], name: str, default: float) -> float:
     value = given.get(name, default)
-    if not isinstance(value, (int, np.integer, float, np.floating)) or isinstance(value, bool) or value != value:
+    if not is_number(value) or value != value:
         raise InputError(f"{name} is {spell(value)}; it must be a number.")
     return float(value)
 

@@ -19,12 +19,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from mcce.arrays import Floats
+from mcce.checks import check_count
 from mcce.exceptions import InputError, did_you_mean, listing, spell
 from mcce.rcompat import kernels
-from mcce.rcompat.columns import check_count, gower_roles
+from mcce.rcompat.columns import gower_roles
 from mcce.rcompat.generate import Simulated
 from mcce.selection.kernels import best_within, sort_within
-from mcce.table import Floats
 
 MEASURES = ("validation", "L0", "L1", "L2", "gower")
 

@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mcce.arrays import Floats, Ints
+from mcce.checks import check_count, is_whole
 from mcce.exceptions import InputError, spell
 from mcce.rng import r_kernels as kernels
 from mcce.rng.r_kernels import SIZE
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint32]
 
 _LARGEST_SEED = 2**31 - 1  # -2^31 is R's NA
@@ -72,7 +72,7 @@ class RGenerator:
     def __init__(self, seed: int | np.integer[Any] | None = None) -> None:
         if seed is None:
             seed = secrets.randbelow(2 * _LARGEST_SEED + 1) - _LARGEST_SEED
-        if not isinstance(seed, (int, np.integer)) or isinstance(seed, bool) or abs(int(seed)) > _LARGEST_SEED:
+        if not is_whole(seed) or abs(int(seed)) > _LARGEST_SEED:
             raise InputError(
                 f"the seed of R's generator is {spell(seed)}; it must be an integer from {-_LARGEST_SEED} to "
                 f"{_LARGEST_SEED}, as for set.seed, or None for a fresh one."
@@ -104,26 +104,27 @@ class RGenerator:
 
     def uniform(self, n: int) -> Floats:
         """Return `n` uniform numbers in (0, 1): `runif(n)`."""
-        words = np.empty(_count(n, "n"), dtype=np.uint32)
+        words = np.empty(check_count(n, "n", least=0), dtype=np.uint32)
         kernels.fill_words(self._state, words)
         return np.where(words == 0, _ZERO_BECOMES, words * _STEP)
 
     def normal(self, n: int) -> Floats:
         """Return `n` standard normal numbers: `rnorm(n)`."""
-        pairs = self.uniform(2 * _count(n, "n"))
+        pairs = self.uniform(2 * check_count(n, "n", least=0))
         drawn = np.empty(n)
         kernels.fill_quantiles((np.floor(_COARSE * pairs[::2]) + pairs[1::2]) / _COARSE, drawn)
         return drawn
 
     def indices(self, n: int, size: int) -> Ints:
         """Return `size` draws with replacement from 0, ..., n - 1: `sample.int(n, size, TRUE) - 1`."""
-        drawn = np.empty(_count(size, "size"), dtype=np.int64)
-        kernels.fill_indices(self._state, np.uint64(_upper(n)), math.ceil(math.log2(n)), drawn)
+        drawn = np.empty(check_count(size, "size", least=0), dtype=np.int64)
+        n = check_count(n, "n", most=_LARGEST_N)
+        kernels.fill_indices(self._state, np.uint64(n), math.ceil(math.log2(n)), drawn)
         return drawn
 
     def sample_int(self, n: int, size: int | None = None, replace: bool = False) -> Ints:
         """Return `size` (default: n) draws from 1, ..., n: `sample.int(n, size, replace)`."""
-        size = _upper(n) if size is None else _count(size, "size")
+        size = check_count(n, "n", most=_LARGEST_N) if size is None else check_count(size, "size", least=0)
         if replace or size < 2:
             return self.indices(n, size) + 1
         if size > n:
@@ -173,15 +174,3 @@ def _seeded(seed: int) -> Words:
         state[j - 1] = word  # the first goes where the position stands
     state[SIZE] = SIZE
     return state
-
-
-def _count(size: int, name: str) -> int:
-    if not isinstance(size, (int, np.integer)) or isinstance(size, bool) or size < 0:
-        raise InputError(f"{name} is {spell(size)}; it must be a whole number of draws, 0 or more.")
-    return int(size)
-
-
-def _upper(n: int) -> int:
-    if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or not 1 <= n <= _LARGEST_N:
-        raise InputError(f"n is {spell(n)}; it must be a whole number from 1 to {_LARGEST_N}.")
-    return int(n)

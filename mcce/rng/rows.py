@@ -20,10 +20,9 @@ import numpy.typing as npt
 from numba import njit, types, uint64
 from numba.extending import intrinsic
 
+from mcce.arrays import Floats, UInts
+from mcce.checks import is_whole
 from mcce.exceptions import InputError
-
-UInts = npt.NDArray[np.uint64]
-Floats = npt.NDArray[np.float64]
 
 _MULTIPLIER = np.uint64(0xD2B74407B1CE6E93)
 _WEYL = np.uint64(0x9E3779B97F4A7C15)
@@ -83,7 +82,7 @@ def resolve_seed(random_state: int | np.integer[Any] | None) -> int:
     """Return the seed to use: the given integer, or fresh entropy for None."""
     if random_state is None:
         return secrets.randbits(63)
-    if isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool):
+    if is_whole(random_state):
         return int(random_state)
     raise InputError(
         f"random_state is {random_state!r}, but a seed is an integer (one seed, one answer) or None for a fresh one."

@@ -7,11 +7,11 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from mcce.arrays import Bools, Floats, Ints
 from mcce.exceptions import InputError, NotFittedError, SamplerError, listing
 from mcce.rng import RowStreams
-from mcce.samplers.within import Bools, Floats, RestrictedDraw, Within
+from mcce.samplers.within import RestrictedDraw, Within
 from mcce.state import flatten, from_state, to_state, unflatten
 from mcce.table import KINDS, Column, Feature, Table
 
@@ -24,10 +24,8 @@ __all__ = [
     "Ints",
     "RestrictedDraw",
     "Within",
-    "check_count",
 ]
 
-Ints = npt.NDArray[np.int64]
 Self = TypeVar("Self", bound="ConditionalSampler")
 
 BaseMeasure = Literal["counting", "lebesgue", "mixed"]
@@ -250,11 +248,3 @@ class ConditionalSampler(ABC):
         # compared as written: arrays and estimators need not have a truth value
         changed = {k: v for k, v in self.get_params().items() if k not in defaults or repr(defaults[k]) != repr(v)}
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in changed.items())})"
-
-
-def check_count(value: object, name: str, owner: object, least: int) -> None:
-    """Check that a parameter is a whole number of at least `least`."""
-    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
-        raise InputError(
-            f"{name} of {type(owner).__name__} is {value!r}; it must be a whole number of at least {least}."
-        )

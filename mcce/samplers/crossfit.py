@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from mcce.arrays import Floats, Ints
 from mcce.exceptions import SamplerError
 from mcce.rng import derive_key
-from mcce.samplers.base import Floats, Ints
 
 N_FOLDS = 5
 _SEED = "random_state"

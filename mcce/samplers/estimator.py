@@ -28,17 +28,15 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from mcce.arrays import Bools, Floats, Ints
+from mcce.checks import check_count
 from mcce.exceptions import InputError, SamplerError
 from mcce.rng import RowStreams, resolve_seed
 from mcce.samplers.base import (
     BaseMeasure,
-    Bools,
     ConditionalSampler,
-    Floats,
-    Ints,
     RestrictedDraw,
     Within,
-    check_count,
 )
 from mcce.samplers.crossfit import at_quantile, cross_fit, predict, seeded_clone
 from mcce.samplers.matching import Donors

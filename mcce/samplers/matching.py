@@ -19,8 +19,8 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from mcce.arrays import Bools, Floats
 from mcce.rng import RowStreams
-from mcce.samplers.base import Bools, Floats
 from mcce.samplers.support import supported_in_segments
 
 Places = npt.NDArray[np.intp]

@@ -22,7 +22,7 @@ from typing import Literal
 
 import numpy as np
 
-from mcce.samplers.base import Bools, Floats, Ints
+from mcce.arrays import Bools, Floats, Ints
 from mcce.samplers.support import distance_to, local_spacing
 
 ROUNDING = 1e-9  # relative: what predictions and sums may differ by and count as equal

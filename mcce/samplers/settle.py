@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from mcce.arrays import Floats
 from mcce.exceptions import SamplerError
-from mcce.samplers.base import ConditionalSampler, Floats, RestrictedDraw, Within
+from mcce.samplers.base import ConditionalSampler, RestrictedDraw, Within
 from mcce.table import Feature
 
 

@@ -20,9 +20,9 @@ from typing import Literal
 import numpy as np
 import scipy  # its modules are loaded at their first use, which spares those who need none the wait
 
+from mcce.arrays import Bools, Floats
 from mcce.exceptions import InputError
 from mcce.rng import RowStreams
-from mcce.samplers.base import Bools, Floats
 from mcce.samplers.point_mass import DRAWN_AS_IT_IS, silverman
 from mcce.samplers.support import REACH, distance_to
 from mcce.state import stateful

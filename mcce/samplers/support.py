@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from mcce.samplers.within import Bools, Floats
+from mcce.arrays import Bools, Floats
 
 IMPOSSIBLE = 1e-12
 REACH = float(-scipy.special.ndtri(IMPOSSIBLE))  # standard deviations: a normal draw farther out counts as impossible

@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
+from mcce.arrays import Bools, Floats
 
 
 @dataclass(frozen=True)

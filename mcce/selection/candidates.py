@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mcce.table import Floats
+from mcce.arrays import Floats
 
 
 @dataclass(frozen=True)

@@ -35,11 +35,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
+from mcce.arrays import Floats, Ints
 from mcce.exceptions import InputError, spell
 from mcce.selection.kernels import CURVES, LEVELS, SCALED, Steps, Tables, rank_candidates
-from mcce.table import Feature, Floats
+from mcce.table import Feature
 
-Ints = npt.NDArray[np.int64]
 NOTHING: Ints = np.empty(0, dtype=np.int64)
 CHUNK = 512  # rows measured at a time: their sums stay in the nearest cache
 SMALLEST = np.finfo(np.float64).tiny  # of a spread below, the inverse is infinite

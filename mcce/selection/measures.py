@@ -13,10 +13,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from mcce.arrays import Floats
 from mcce.exceptions import InputError
 from mcce.selection import distances
 from mcce.selection.distances import Distance, scales
-from mcce.table import Data, Feature, Floats, Schema
+from mcce.table import Data, Feature, Schema
 
 __all__ = ["MEASURES", "Measure", "gower_distance", "measure_table", "scales"]
 

@@ -20,10 +20,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from mcce.arrays import Floats
 from mcce.exceptions import InputError, did_you_mean, listing, spell
 from mcce.selection import distances
 from mcce.selection.distances import Distance
-from mcce.table import Feature, Floats, Schema
+from mcce.table import Feature, Schema
 
 Cost = Literal["free", "density", "model"]
 COSTS: tuple[Cost, ...] = ("free", "density", "model")

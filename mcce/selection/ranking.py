@@ -17,12 +17,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from mcce.arrays import Floats, Ints
 from mcce.rng import hash_rows
 from mcce.selection.candidates import Candidates
-from mcce.selection.distances import CHUNK, Distance, Ints, columnwise, gower, rowwise, stack
+from mcce.selection.distances import CHUNK, Distance, columnwise, gower, rowwise, stack
 from mcce.selection.kernels import SCALED, rank_candidates
 from mcce.selection.ordering import Measure, Ordering
-from mcce.table import Feature, Floats
+from mcce.table import Feature
 
 NO_VALUES: Floats = np.empty((0, 0))
 NO_ROWS: Ints = np.empty((0, 0), dtype=np.int64)

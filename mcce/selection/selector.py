@@ -20,13 +20,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from mcce.arrays import Bools, Floats, Ints
 from mcce.selection.candidates import Candidates
 from mcce.selection.ordering import DEFAULT, Ordering, resolve_measures
 from mcce.selection.ranking import Ranking
-from mcce.table import Feature, Floats
+from mcce.table import Feature
 
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 Ask = Callable[[Floats], tuple[npt.NDArray[np.generic], Bools]]
 Admit = Callable[[Ints], Bools]
 

@@ -1,6 +1,7 @@
 """Tables: what the columns of a frame are, and the frame as one matrix of floats."""
 
-from mcce.table.feature import KINDS, Feature, Floats, Kind
+from mcce.arrays import Floats
+from mcce.table.feature import KINDS, Feature, Kind
 from mcce.table.schema import Column, Data, Schema, Table, as_frame
 from mcce.table.state import register_table_types
 

@@ -16,7 +16,8 @@ MOST_TICKS = 2.0**63
 NO_TICK = np.iinfo(np.int64).min  # how pandas counts a missing date
 
 
-def is_number(dtype: Any) -> bool:
+def is_numeric(dtype: Any) -> bool:
+    """Return whether a dtype is of real numbers that float64 holds; booleans are none."""
     return bool(
         ptypes.is_numeric_dtype(dtype)
         and not ptypes.is_bool_dtype(dtype)
@@ -31,7 +32,7 @@ def holds_numbers(column: pd.Series[Any]) -> bool:
     if ptypes.is_object_dtype(column.dtype):
         inferred = ptypes.infer_dtype(column, skipna=True)
         return inferred in ("integer", "floating", "mixed-integer-float", "boolean", "empty")
-    return is_number(column.dtype) or (
+    return is_numeric(column.dtype) or (
         ptypes.is_bool_dtype(column.dtype) and not isinstance(column.dtype, pd.CategoricalDtype)
     )
 

@@ -19,6 +19,7 @@ import numpy.typing as npt
 import pandas as pd
 from pandas.api import types as ptypes
 
+from mcce.arrays import Floats
 from mcce.exceptions import InputError, spell, spell_all
 from mcce.state import stateful
 from mcce.table.dtypes import (
@@ -29,7 +30,7 @@ from mcce.table.dtypes import (
     holds_missing,
     holds_numbers,
     is_dated,
-    is_number,
+    is_numeric,
     is_ordered,
     numpy_dtype,
     origin_and_unit,
@@ -39,7 +40,6 @@ from mcce.table.grid import Grid, decimals_of
 
 Kind = Literal["numeric", "categorical", "ordered"]
 KINDS: tuple[Kind, ...] = ("numeric", "categorical", "ordered")
-Floats = npt.NDArray[np.float64]
 
 
 @stateful("Feature")
@@ -218,7 +218,7 @@ def read_feature(column: pd.Series[Any], override: Kind | None, where: str) -> F
     missing = column.isna().to_numpy(dtype=bool)
     kind = override or _default_kind(column, where)
     if kind == "numeric":
-        if not (is_number(dtype) or is_dated(dtype)):
+        if not (is_numeric(dtype) or is_dated(dtype)):
             raise InputError(
                 f"column {column.name!r} of {where} has dtype {dtype} and cannot be numeric; convert it first, "
                 "or leave it categorical."
@@ -239,7 +239,7 @@ def read_feature(column: pd.Series[Any], override: Kind | None, where: str) -> F
             has_missing=bool(missing.any()),
             decimals=decimals_of(seen, None if is_dated(dtype) else numpy_dtype(dtype)) if seen.size else None,
         )
-    if kind == "ordered" and override and not (is_number(dtype) or is_ordered(dtype)):
+    if kind == "ordered" and override and not (is_numeric(dtype) or is_ordered(dtype)):
         raise InputError(
             f"kinds[{column.name!r}] is 'ordered', but dtype {dtype} has no order; use an ordered pandas category."
         )
@@ -263,7 +263,7 @@ def _default_kind(column: pd.Series[Any], where: str) -> Kind:
         return "ordered" if dtype.ordered else "categorical"
     if ptypes.is_bool_dtype(dtype) or ptypes.is_string_dtype(dtype) or ptypes.is_object_dtype(dtype):
         return "categorical"
-    if is_number(dtype) or is_dated(dtype):
+    if is_numeric(dtype) or is_dated(dtype):
         return "numeric"
     raise InputError(
         f"column {column.name!r} of {where} has dtype {dtype}, which is not supported; convert it to numbers, dates, "
@@ -278,7 +278,7 @@ def _levels(column: pd.Series[Any], missing: npt.NDArray[np.bool_], where: str) 
         return categories
     if ptypes.is_bool_dtype(dtype):
         return pd.Index([False, True], dtype=object)
-    if is_number(dtype):
+    if is_numeric(dtype):
         _check_finite(column.to_numpy(dtype=np.float64, na_value=np.nan), column.name, where)
     try:
         seen = column[~missing].unique()

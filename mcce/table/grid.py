@@ -15,11 +15,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from mcce.arrays import Floats
 from mcce.table.dtypes import EXACT, MOST_TICKS, NO_TICK, is_dated, numpy_dtype
-
-Floats = npt.NDArray[np.float64]
 
 MOST_DECIMALS = 12
 _FEW = 64  # values that tell most columns without a grid

@@ -20,9 +20,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from mcce.arrays import Floats
 from mcce.exceptions import InputError, did_you_mean, listing
 from mcce.state import stateful
-from mcce.table.feature import KINDS, Feature, Floats, Kind, read_feature
+from mcce.table.feature import KINDS, Feature, Kind, read_feature
 
 __all__ = ["KINDS", "Column", "Data", "Feature", "Floats", "Kind", "Schema", "Table", "as_frame"]
 

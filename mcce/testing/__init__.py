@@ -3,7 +3,8 @@
 1. Build small tables with known properties: numeric, ordered, categorical and two-level givens, one target
    of each kind that the sampler declares to handle (`tables`).
 2. Run the checks of `CHECKS` one after the other; each takes the sampler and a seed and works on clones. They say
-   what a sampler is (`contract`), what it draws (`draws`), and what its optional methods promise (`optional`).
+   what a sampler is (`contract`), what it draws (`draws`), and what its optional methods promise (`optional`). Checks
+   that only draw share one fitted clone a problem; those of fitting fit their own.
 3. The first one that fails raises a `ConformanceError` that says which check failed, on what, and why
    (`requirements`).
 
@@ -47,6 +48,7 @@ from mcce.testing.optional import (
     check_within,
 )
 from mcce.testing.requirements import Check, ConformanceError
+from mcce.testing.tables import forget_fits
 
 __all__ = ["CHECKS", "ConformanceError", "check_sampler"]
 
@@ -103,5 +105,6 @@ def check_sampler(sampler: ConditionalSampler, *, seed: int = 0) -> None:
     """
     if not isinstance(sampler, ConditionalSampler):
         raise InputError(f"check_sampler got {sampler!r}; give an object of a subclass of ConditionalSampler.")
+    forget_fits(sampler)  # an estimator among the parameters may have been changed since
     for check in CHECKS:
         check(sampler, seed)

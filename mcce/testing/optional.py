@@ -16,13 +16,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mcce.arrays import Floats
 from mcce.exceptions import SamplerError, listing
 from mcce.rng import RowStreams
 from mcce.samplers import ConditionalSampler, Within
 from mcce.samplers.base import BASE_MEASURES
 from mcce.samplers.settle import settle
 from mcce.table import Column
-from mcce.testing.requirements import ConformanceError, Floats, check, equal, require, require_agreement, require_array
+from mcce.testing.requirements import ConformanceError, check, equal, require, require_agreement, require_array
 from mcce.testing.tables import DRAWS_PER_ROW, Problem, draw, fit, make_problem, trained
 
 THREADS = 4

@@ -6,13 +6,12 @@ import functools
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 from scipy import stats
 
+from mcce.arrays import Floats
 from mcce.samplers import ConditionalSampler
 from mcce.table import Column, Kind
 
-Floats = npt.NDArray[np.float64]
 Check = Callable[[ConditionalSampler, int], None]
 
 LEVEL = 1e-4

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+import weakref
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,11 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from mcce.arrays import Floats
 from mcce.rng import RowStreams
 from mcce.samplers import ConditionalSampler, Within
 from mcce.table import KINDS, Column, Kind, Schema, Table
-
-Floats = npt.NDArray[np.float64]
 
 TRAINING_ROWS = 600
 DRAWS_PER_ROW = 4
@@ -127,8 +127,34 @@ def draw(fitted: ConditionalSampler, given: Table, seed: int, within: Within | N
 def trained(
     sampler: ConditionalSampler, seed: int, *, or_missing: bool = False, **options: Any
 ) -> Iterator[tuple[Kind, Problem, ConditionalSampler]]:
-    """Fit a clone to a target of each kind that the sampler handles; with `or_missing`, to one with gaps as well."""
+    """Fit a clone to a target of each kind that the sampler handles; with `or_missing`, to one with gaps as well.
+
+    Checks that ask for the same problem get the same fitted clone: they only draw from it.
+    """
     for kind in kinds_of(sampler):
         for missing in (False, True)[: 1 + (or_missing and sampler.handles_missing)]:
-            problem = make_problem(kind, seed, missing_target=missing, **options)
-            yield kind, problem, fit(sampler, problem)
+            yield kind, *_fitted_once(sampler, kind, seed, missing_target=missing, **options)
+
+
+_SHARED: dict[int, dict[Hashable, tuple[Problem, ConditionalSampler]]] = {}  # by identity: equal samplers may differ
+
+
+def _fitted_once(
+    sampler: ConditionalSampler, kind: Kind, seed: int, **options: Any
+) -> tuple[Problem, ConditionalSampler]:
+    """Return a problem and a clone fitted to it, which live as long as the sampler and its parameters."""
+    if id(sampler) not in _SHARED:
+        _SHARED[id(sampler)] = {}
+        weakref.finalize(sampler, _SHARED.pop, id(sampler), None)
+    fits = _SHARED[id(sampler)]
+    parameters = tuple(map(id, sampler.get_params().values()))
+    key = (kind, seed, parameters, *sorted(options.items()))
+    if key not in fits:
+        problem = make_problem(kind, seed, **options)
+        fits[key] = problem, fit(sampler, problem)
+    return fits[key]
+
+
+def forget_fits(sampler: ConditionalSampler) -> None:
+    """Let the next checks of this sampler fit it anew."""
+    _SHARED.get(id(sampler), {}).clear()

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from mcce.exceptions import InputError
+from mcce.checks import check_count
 from mcce.table.dtypes import is_dated
-from mcce.trees.display import FittedTree, Rule, text_of
+from mcce.trees.nodes import Nodes
 from mcce.trees.party.ctree import CtreeTree
+from mcce.trees.texts import Rule, text_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,11 +58,9 @@ class Canvas(NamedTuple):
         return self.height - HEAD - depth * ROW
 
 
-def draw(view: FittedTree, ax: Axes | None, max_leaves: int) -> Axes:
+def draw(view: Nodes, ax: Axes | None, max_leaves: int) -> Axes:
     """Draw a tree on `ax`, or on a figure of its own."""
-    if isinstance(max_leaves, bool) or not isinstance(max_leaves, (int, np.integer)) or max_leaves < 1:
-        raise InputError(f"max_leaves is {max_leaves!r}; draw at least one.")
-    places = _places(view, _deepest(view, int(max_leaves)))
+    places = _places(view, _deepest(view, check_count(max_leaves, "max_leaves")))
     canvas = _canvas(ax, places[0].width, max(int(view.depth[node]) for node in places))
     _write_title(canvas, view, places)
     ends = [node for node in places if places[node].width == 1]
@@ -75,7 +74,7 @@ def draw(view: FittedTree, ax: Axes | None, max_leaves: int) -> Axes:
     return canvas.ax
 
 
-def _deepest(view: FittedTree, max_leaves: int) -> int:
+def _deepest(view: Nodes, max_leaves: int) -> int:
     """Return the greatest depth to draw: the tree cut there has no more than `max_leaves` ends."""
     is_leaf = np.array([not view.children(node) for node in range(view.tree.n_nodes)])
     depth = 0
@@ -86,7 +85,7 @@ def _deepest(view: FittedTree, max_leaves: int) -> int:
     return depth
 
 
-def _places(view: FittedTree, deepest: int) -> dict[int, Place]:
+def _places(view: Nodes, deepest: int) -> dict[int, Place]:
     """Return the place of each node to draw, in the tree's order."""
     drawn = [node for node in view.order if view.depth[node] <= deepest]
     is_end = {node: not view.children(node) or view.depth[node] == deepest for node in drawn}
@@ -132,7 +131,7 @@ def _write(canvas: Canvas, x: float, y: float, text: str, size: float, **style: 
     canvas.ax.text(x, y, text, **(usual | style))
 
 
-def _write_title(canvas: Canvas, view: FittedTree, places: dict[int, Place]) -> None:
+def _write_title(canvas: Canvas, view: Nodes, places: dict[int, Place]) -> None:
     kind = "Conditional inference tree" if isinstance(view.tree, CtreeTree) else "Tree"
     title = f"{kind} for {view.target.name}: {view.n_leaves} leaves, n = {view.tree.size[0]}"
     low, high = canvas.ax.get_xlim()
@@ -144,7 +143,7 @@ def _write_title(canvas: Canvas, view: FittedTree, places: dict[int, Place]) -> 
     _write(canvas, (low + high) / 2, canvas.height - 0.08, "\n".join(lines), TITLE, va="top")
 
 
-def _draw_split(canvas: Canvas, view: FittedTree, places: dict[int, Place], node: int) -> None:
+def _draw_split(canvas: Canvas, view: Nodes, places: dict[int, Place], node: int) -> None:
     """Draw a node, the ways to its children, and the rules on them."""
     place, top = places[node], canvas.top(int(view.depth[node]))
     name = str(view.given[view.tree.feature[node]].name)
@@ -166,7 +165,7 @@ def _rule_text(rule: Rule) -> str:
     return f"{SIGNS.get(rule.sign, rule.sign)} {', '.join(rule.values)}".strip()
 
 
-def _test_text(view: FittedTree, node: int) -> list[str]:
+def _test_text(view: Nodes, node: int) -> list[str]:
     """Return the p-value of a node, or the statistic if that was the criterion."""
     tree = view.tree
     if not isinstance(tree, CtreeTree):
@@ -181,7 +180,7 @@ def _test_text(view: FittedTree, node: int) -> list[str]:
 # ---------------------------------------------------------------- the leaves
 
 
-def _draw_panels(canvas: Canvas, view: FittedTree, places: dict[int, Place], ends: list[int]) -> None:
+def _draw_panels(canvas: Canvas, view: Nodes, places: dict[int, Place], ends: list[int]) -> None:
     draw_one = _bars(view) if view.target.levels is not None else _box(view)
     for node in ends:
         place = places[node]
@@ -195,7 +194,7 @@ def _draw_panels(canvas: Canvas, view: FittedTree, places: dict[int, Place], end
         panel.tick_params(labelleft=node == ends[0])
 
 
-def _box(view: FittedTree) -> Any:
+def _box(view: Nodes) -> Any:
     """Return how to draw numbers: a box plot, on the scale of all of them."""
     known = view.values[~np.isnan(view.values)]
     low, high = (known.min(), known.max()) if known.size else (0.0, 1.0)
@@ -228,7 +227,7 @@ def _locator() -> Any:
     return MaxNLocator(4)
 
 
-def _bars(view: FittedTree) -> Any:
+def _bars(view: Nodes) -> Any:
     """Return how to draw levels: the share of each as a bar; rare ones together, if there are many."""
     assert view.target.levels is not None
     overall = view.counts(0)

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mcce.arrays import Floats
 from mcce.table.dtypes import is_dated
+from mcce.trees.nodes import Nodes
 from mcce.trees.party.ctree import CtreeTree
-from mcce.trees.tree import Floats
+from mcce.trees.texts import DIGITS, format_numbers
 
-if TYPE_CHECKING:
-    from mcce.trees.display import FittedTree
-
-DIGITS = 7  # significant digits of a number
 MANY_CLASSES = 5  # from that number on rpart prints shares with two digits
 
 
-def party_lines(view: FittedTree, tree: CtreeTree) -> list[str]:
+def party_lines(view: Nodes, tree: CtreeTree) -> list[str]:
     """Return the lines of a conditional inference tree."""
     names = [str(feature.name) for feature in view.given]
     lines = ["", f"\t Conditional inference tree with {view.n_leaves} terminal nodes", ""]
@@ -43,7 +40,7 @@ def party_lines(view: FittedTree, tree: CtreeTree) -> list[str]:
     return [line.rstrip() for line in lines]
 
 
-def rpart_lines(view: FittedTree) -> list[str]:
+def rpart_lines(view: Nodes) -> list[str]:
     """Return the lines of a classification or regression tree."""
     order, tree = view.order, view.tree
     if view.target.levels is not None:
@@ -74,32 +71,3 @@ def rpart_lines(view: FittedTree) -> list[str]:
 def _rounded(values: Sequence[float] | Floats) -> list[float]:
     """Return numbers with the significant digits that are shown, and zeros behind them."""
     return [float(f"{value:.{DIGITS - 1}e}") for value in values]
-
-
-def format_numbers(values: Sequence[float] | Floats, digits: int = DIGITS) -> list[str]:
-    """Write numbers as R's `format` does: with as many decimals as show `digits` significant digits of each.
-
-    Powers of ten are used if that is shorter.
-
-    Examples
-    --------
-    >>> from mcce.trees.printing import format_numbers
-    >>> format_numbers([1402.471, 9.556252]), format_numbers([100000.0]), format_numbers([0.1 + 0.2])
-    (['1402.471000', '   9.556252'], ['1e+05'], ['0.3'])
-    """
-    decimals, longest, widest_left = 0, 1, 1
-    exponents = [0]
-    for value in values:
-        if np.isfinite(value):
-            mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
-            shown = len(mantissa.lstrip("-").replace(".", "").rstrip("0")) or 1
-            exponents.append(int(exponent))
-            decimals = max(decimals, shown - 1 - int(exponent))
-            longest = max(longest, shown)
-            widest_left = max(widest_left, max(int(exponent) + 1, 1) + (value < 0))
-    fixed_width = widest_left + (decimals + 1 if decimals else 0)
-    exponent_width = 3 if max(map(abs, exponents)) > 99 else 2
-    power_width = any(v < 0 for v in values) + (longest + 1 if longest > 1 else 1) + 2 + exponent_width
-    form = f".{decimals}f" if fixed_width <= power_width else f".{longest - 1}e"
-    texts = [format(float(value) + 0.0, form) if np.isfinite(value) else "NA" for value in values]  # no -0
-    return [text.rjust(max(map(len, texts), default=0)) for text in texts]

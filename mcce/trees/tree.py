@@ -16,11 +16,9 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit, uint64
 
+from mcce.arrays import Floats, Int32s
 from mcce.state import from_state, stateful, to_state
 from mcce.trees.kernels import LEAF
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int32]
 
 _CHUNK = 256
 _STRIDE = 4
@@ -91,16 +89,16 @@ class Tree:
     donors : training rows, those of a leaf side by side.
     """
 
-    feature: Ints
+    feature: Int32s
     threshold: Floats
-    left: Ints
+    left: Int32s
     missing_left: npt.NDArray[np.bool_]
-    mask_at: Ints
+    mask_at: Int32s
     masks: npt.NDArray[np.bool_]
-    start: Ints
-    size: Ints
+    start: Int32s
+    size: Int32s
     impurity: Floats
-    donors: Ints
+    donors: Int32s
 
     @property
     def n_nodes(self) -> int:
@@ -130,7 +128,7 @@ class Tree:
         column = np.where(is_leaf, 0, self.feature).astype(np.uint64)
         return left << np.uint64(32), column, np.where(is_leaf, np.inf, self.threshold)
 
-    def route(self, matrix: Floats, *, complete: bool = False) -> Ints:
+    def route(self, matrix: Floats, *, complete: bool = False) -> Int32s:
         """Return the leaf of every row of an encoded matrix; `complete`: it is known to have no missing values."""
         leaf = np.zeros(matrix.shape[0], dtype=np.int32)
         if self.n_nodes == 1 or matrix.shape[0] == 0:

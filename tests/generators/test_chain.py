@@ -418,7 +418,7 @@ def test_missing_givens_that_the_dtype_cannot_hold():
             r"Plain\(\) cannot model 'a': it is categorical, .*handles 'numeric'",
         ),
         ({"random_state": 1.5}, InputError, "random_state is 1.5, but a seed is an integer"),
-        ({"n_jobs": 0}, InputError, "n_jobs is 0; give a number of threads, or None for all cores"),
+        ({"n_jobs": 0}, InputError, "n_jobs is 0; it must be a whole number of at least 1, or None for all cores"),
     ],
 )
 def test_wrong_parameters_are_refused_when_fitting(truth, parameters, error, message):
@@ -442,7 +442,7 @@ def test_a_sampler_that_does_not_handle_missing_values_is_refused():
 
 @pytest.mark.parametrize("n", [0, -1, 2.0, "3", None])
 def test_a_wrong_number_of_rows_is_refused(chain, n):
-    with pytest.raises(InputError, match=rf"n is {n!r}; draw at least one row"):
+    with pytest.raises(InputError, match=rf"n is {n!r}; it must be a whole number of at least 1"):
         chain.sample(n)
 
 

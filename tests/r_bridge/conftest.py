@@ -1,4 +1,4 @@
-"""What the tests of the bridge share: R or a reason to skip, and a count of live comparisons."""
+"""What the tests of the bridge share: R, or a reason to skip."""
 
 import functools
 import os
@@ -6,7 +6,6 @@ import os
 import pytest
 
 HOW = "pip install 'mcce[r]', and R with its packages rpart and party (Debian: r-base-dev r-cran-rpart r-cran-party)"
-_compared = {}
 
 
 @functools.cache
@@ -61,21 +60,3 @@ def _missing(message):
     if os.environ.get("MCCE_REQUIRE_R"):
         pytest.fail(f"{message} ({why_no_r()})")
     pytest.skip(message)
-
-
-@pytest.fixture(scope="session")
-def compared():
-    """Count values that were compared with R's; the counts are printed at the end."""
-
-    def count(what, n):
-        _compared[what] = _compared.get(what, 0) + int(n)
-
-    return count
-
-
-def pytest_terminal_summary(terminalreporter):
-    if _compared:
-        terminalreporter.write_line("live comparisons with R:")
-        for what, n in _compared.items():
-            terminalreporter.write_line(f"  {n:>10,}  {what}")
-        terminalreporter.write_line(f"  {sum(_compared.values()):>10,}  in all")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
-import gzip
+import json
+import zipfile
 from collections.abc import Collection
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,10 +15,29 @@ import pandas as pd
 FOLDER = Path(__file__).parents[1] / "fixtures" / "parity"
 
 
-def read_table(path: Path, text: Collection[str] = ()) -> pd.DataFrame:
-    """Read a gzipped table; columns named in `text` stay text, whole numbers are integers, `NA` is missing."""
-    with gzip.open(path, "rt", encoding="utf-8", newline="") as lines:
-        header, *rows = csv.reader(lines)
+def cases_of(engine: str = "") -> list[str]:
+    """Return the names of the runs of mcceR, all or those of one engine."""
+    return sorted(path.stem for path in (FOLDER / "cases").glob(f"*{engine}.zip"))
+
+
+def read_meta(case: str) -> dict[str, Any]:
+    """Return the settings of a run."""
+    with zipfile.ZipFile(FOLDER / "cases" / f"{case}.zip") as stored:
+        return json.loads(stored.read("meta.json"))
+
+
+def has_table(case: str, table: str) -> bool:
+    """Say whether a run has a table."""
+    with zipfile.ZipFile(FOLDER / "cases" / f"{case}.zip") as stored:
+        return f"{table}.csv" in stored.namelist()
+
+
+def read_table(case: str, table: str, text: Collection[str] = ()) -> pd.DataFrame:
+    """Read a table of a run, or of `rng`; columns in `text` stay text, whole numbers are integers, `NA` is missing."""
+    place = FOLDER / "rng.zip" if case == "rng" else FOLDER / "cases" / f"{case}.zip"
+    with zipfile.ZipFile(place) as stored:
+        lines = stored.read(f"{table}.csv").decode().splitlines()
+    header, *rows = csv.reader(lines)
     columns = dict(zip(header, zip(*rows))) if rows else {name: () for name in header}
     return pd.DataFrame({name: _values(list(column), name in text) for name, column in columns.items()})
 

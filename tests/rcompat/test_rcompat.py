@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -13,14 +11,10 @@ import pandas as pd
 import pytest
 
 from mcce import rcompat
-from tests.rcompat.parity_tables import FOLDER, read_table
+from tests.rcompat.parity_tables import cases_of, read_meta, read_table
 
-CASES = sorted(path.name for path in (FOLDER / "cases").iterdir())
-SORT_ORDERS = [
-    (case, order)
-    for case in CASES
-    for order in json.loads(gzip.decompress((FOLDER / "cases" / case / "meta.json.gz").read_bytes()))["sort_orders"]
-]
+CASES = cases_of()
+SORT_ORDERS = [(case, order) for case in CASES for order in read_meta(case)["sort_orders"]]
 
 
 @dataclass
@@ -38,7 +32,7 @@ class Case:
     def read(self, table: str) -> pd.DataFrame:
         columns = self.meta["columns"]
         factors = [name for name, column in columns.items() if column["type"] == "factor"]
-        frame = read_table(FOLDER / "cases" / self.name / f"{table}.csv.gz", text=factors)
+        frame = read_table(self.name, table, text=factors)
         for name in columns.keys() & set(frame.columns):
             kinds = {"integer": "int64", "double": "float64"}
             dtype = kinds.get(columns[name]["type"]) or pd.CategoricalDtype(columns[name]["levels"])
@@ -66,8 +60,7 @@ class Case:
 
 @cache
 def load(name: str) -> Case:
-    meta = json.loads(gzip.decompress((FOLDER / "cases" / name / "meta.json.gz").read_bytes()))
-    return Case(name, meta)
+    return Case(name, read_meta(name))
 
 
 @cache
@@ -92,7 +85,7 @@ def assert_same(ours: pd.DataFrame, theirs: pd.DataFrame) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_parity_of_training_routing(name):
     where = found(name).featuremodel_object.where_train
-    assert_same(where, read_table(FOLDER / "cases" / name / "where_train.csv.gz"))
+    assert_same(where, read_table(name, "where_train"))
     assert {feature: where[feature].nunique() for feature in where} == load(name).meta["leaves"]
 
 
@@ -129,7 +122,7 @@ def test_parity_of_the_answer(name, table, k, remove):
 def test_parity_with_the_snapshot_that_mccer_keeps(engine):
     """K = 1000, the default call of mcceR's own tests; the predictions are those of the lm that they explain."""
     case = load(f"airquality_numeric_{engine}")
-    coefficients = read_table(FOLDER / "cases" / case.name / "model_coefficients.csv.gz", text=["term"])
+    coefficients = read_table(case.name, "model_coefficients", text=["term"])
     slope = dict(zip(coefficients["term"], coefficients["value"]))
 
     def predict(model, frame):

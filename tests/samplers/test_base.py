@@ -6,9 +6,9 @@ import pytest
 from scipy import stats
 
 from mcce import CartSampler, ConditionalSampler, InputError, MarginalSampler, NotFittedError, SamplerError
+from mcce.checks import check_count
 from mcce.rng import RowStreams
 from mcce.samplers import Within
-from mcce.samplers.base import check_count
 from mcce.table import Schema, Table
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import math
 
 import numpy as np
@@ -11,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import mcce.selection.measures
 from mcce import InputError, Schema, gower_distance
 from mcce.selection.measures import MEASURES, measure_table, scales
 
@@ -77,10 +75,6 @@ def cell_by_cell(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
 
 def measured(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
     return measure_table(SCHEMA.encode(a).matrix, SCHEMA.encode(b).matrix, SCHEMA.features, list(MEASURES))
-
-
-def test_docstring_examples_run():
-    assert doctest.testmod(mcce.selection.measures).failed == 0
 
 
 @pytest.mark.parametrize(

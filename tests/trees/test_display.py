@@ -16,7 +16,7 @@ from mcce.table import Schema
 from mcce.trees import cart, rpart
 from mcce.trees.display import FittedTree
 from mcce.trees.party import ctree
-from mcce.trees.printing import format_numbers
+from mcce.trees.texts import format_numbers
 from tests.trees.party.ctree_cases import CASES, read_case, read_stored
 
 GROW = {"party": ctree.grow, "rpart": rpart.grow}

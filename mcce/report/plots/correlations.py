@@ -12,9 +12,9 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from mcce.arrays import Floats, Indices
 from mcce.exceptions import InputError
 from mcce.report.plots.canvas import DARK, SMALL, ink, letters_that_fit, new_axes, settle, write_caption, write_title
 from mcce.report.words import fold
@@ -22,8 +22,6 @@ from mcce.report.words import fold
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Ints = npt.NDArray[np.intp]
-Floats = npt.NDArray[np.float64]
 
 MOST_NUMBERS = 12
 CELL, CELL_WITH_NUMBER = 0.24, 0.43  # inches for a feature
@@ -77,7 +75,7 @@ def correlation_plot(
     return ax
 
 
-def _draw_circles(ax: Axes, rows: Ints, columns: Ints, shares: Floats) -> None:
+def _draw_circles(ax: Axes, rows: Indices, columns: Indices, shares: Floats) -> None:
     from matplotlib.collections import EllipseCollection
 
     diameters = 0.94 * np.sqrt(np.clip(np.abs(shares), 0.0, 1.0))

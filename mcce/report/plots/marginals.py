@@ -16,10 +16,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from mcce.arrays import Floats
 from mcce.exceptions import InputError, did_you_mean
 from mcce.report.plots.canvas import DARK, SMALL, as_array, ink, new_panels
 from mcce.report.words import fold, value_text
-from mcce.table import Data, Feature, Floats, Kind, Schema, as_frame
+from mcce.table import Data, Feature, Kind, Schema, as_frame
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

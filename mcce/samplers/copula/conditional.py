@@ -19,10 +19,10 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
+from mcce.arrays import Bools, Floats, Ints
 from mcce.rng import RowStreams
-from mcce.samplers.base import Bools, Floats
 from mcce.samplers.copula.gibbs import start_rows, sweep_rows, weigh_rows
-from mcce.samplers.copula.margins import Ints, Margin, Utilities, choice_probabilities
+from mcce.samplers.copula.margins import Margin, Utilities, choice_probabilities
 
 RESTRICTED_PARTICLES = 4  # times as many: the target's restriction is one more thing to meet
 RESTRICTED_POINTS = 64

@@ -22,6 +22,7 @@ import numpy as np
 from numba import njit, uint64
 
 from mcce.rng import philox
+from mcce.rng.normal import normal_quantile
 
 _inner = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 _entry = njit(nogil=True, error_model="numpy", cache=True)
@@ -37,39 +38,6 @@ def _normal_cdf(x):
 
 
 @_inner
-def _normal_quantile(p):
-    """Wichura's algorithm AS 241 (1988), relative accuracy 1e-16."""
-    q = p - 0.5
-    if abs(q) <= 0.425:
-        r = 0.180625 - q * q
-        top = (2509.0809287301226727 * r + 33430.575583588128105) * r + 67265.770927008700853
-        top = (top * r + 45921.953931549871457) * r + 13731.693765509461125
-        top = ((top * r + 1971.5909503065514427) * r + 133.14166789178437745) * r + 3.387132872796366608
-        bottom = (5226.495278852545925 * r + 28729.085735721942674) * r + 39307.89580009271061
-        bottom = (bottom * r + 21213.794301586595867) * r + 5394.1960214247511077
-        bottom = ((bottom * r + 687.1870074920579083) * r + 42.313330701600911252) * r + 1.0
-        return q * top / bottom
-    r = math.sqrt(-math.log(p if q < 0 else 1.0 - p))
-    if r <= 5.0:
-        r -= 1.6
-        top = (7.7454501427834140764e-4 * r + 0.0227238449892691845833) * r + 0.24178072517745061177
-        top = (top * r + 1.27045825245236838258) * r + 3.64784832476320460504
-        top = ((top * r + 5.7694972214606914055) * r + 4.6303378461565452959) * r + 1.42343711074968357734
-        bottom = (1.05075007164441684324e-9 * r + 5.475938084995344946e-4) * r + 0.0151986665636164571966
-        bottom = (bottom * r + 0.14810397642748007459) * r + 0.68976733498510000455
-        bottom = ((bottom * r + 1.6763848301838038494) * r + 2.05319162663775882187) * r + 1.0
-    else:
-        r -= 5.0
-        top = (2.01033439929228813265e-7 * r + 2.71155556874348757815e-5) * r + 0.0012426609473880784386
-        top = (top * r + 0.026532189526576123093) * r + 0.29656057182850489123
-        top = ((top * r + 1.7848265399172913358) * r + 5.4637849111641143699) * r + 6.6579046435011037772
-        bottom = (2.04426310338993978564e-15 * r + 1.4215117583164458887e-7) * r + 1.8463183175100546818e-5
-        bottom = (bottom * r + 7.868691311456132591e-4) * r + 0.0148753612908506148525
-        bottom = ((bottom * r + 0.13692988092273580531) * r + 0.59983220655588793769) * r + 1.0
-    return -top / bottom if q < 0 else top / bottom
-
-
-@_inner
 def _cut_normal(mean, sd, low, high, u):
     """Draw a normal number between low and high, and give their mass; without any, the end nearer to the mean."""
     a = (low - mean) / sd
@@ -81,7 +49,7 @@ def _cut_normal(mean, sd, low, high, u):
     mass = _normal_cdf(b) - below
     x = b
     if mass > _NO_MASS:
-        x = min(max(_normal_quantile(below + u * mass), a), b)
+        x = min(max(normal_quantile(below + u * mass), a), b)
     found = mean - sd * x if upper else mean + sd * x
     return min(max(found, low), high), mass
 
@@ -111,7 +79,7 @@ def _propose(z, low, high, winner, slope, sd, group_start, offset, uniforms):
             z[j] = floor
             weight -= 0.5 * ((floor - mean) / sd[j]) ** 2
         elif floor == -np.inf and ceiling == np.inf:
-            z[j] = mean + sd[j] * _normal_quantile(uniforms[j])
+            z[j] = mean + sd[j] * normal_quantile(uniforms[j])
         else:
             z[j], mass = _cut_normal(mean, sd[j], floor, ceiling, uniforms[j])
             product *= max(mass, _NO_MASS)

@@ -28,10 +28,9 @@ from functools import cached_property
 import numpy as np
 import scipy
 
+from mcce.arrays import Floats, Ints
 from mcce.samplers.copula.choice import CDF, PDF, mean_below
 from mcce.samplers.copula.margins import (
-    Floats,
-    Ints,
     Margin,
     Utilities,
     choice_probabilities,

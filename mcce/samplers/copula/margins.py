@@ -24,13 +24,11 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
+from mcce.arrays import Floats, Ints
 from mcce.samplers.copula.choice import CDF, choose_rows
 from mcce.samplers.point_mass import LATENT_INTERVAL, silverman
 from mcce.state import stateful
 from mcce.table import Column
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _FINE_GRID = np.arange(-8.0, 8.01, 0.125)
 _KNOTS, _KERNELS = 256, 2048

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mcce.samplers.base import Bools, Floats
+from mcce.arrays import Bools, Floats
 from mcce.table import Table
 
 

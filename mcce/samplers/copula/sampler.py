@@ -25,20 +25,19 @@ from typing import Any, TypeVar
 import numpy as np
 import scipy
 
+from mcce.arrays import Bools, Floats, Ints
+from mcce.checks import check_count
 from mcce.exceptions import SamplerError, listing
 from mcce.rng import RowStreams
 from mcce.samplers.base import (
     BaseMeasure,
-    Bools,
     ConditionalSampler,
-    Floats,
     RestrictedDraw,
     Within,
-    check_count,
 )
 from mcce.samplers.copula.conditional import GIVEN_CALLS, LatentConditional
 from mcce.samplers.copula.latent import fit_latent
-from mcce.samplers.copula.margins import Ints, Margin, Utilities, kernel_margin
+from mcce.samplers.copula.margins import Margin, Utilities, kernel_margin
 from mcce.samplers.copula.memory import DrawnLatents, take_over
 from mcce.samplers.support import IMPOSSIBLE, supported_by
 from mcce.table import Column, Table

@@ -19,8 +19,9 @@ from typing import Literal, TypeVar
 import numpy as np
 import pandas as pd
 
+from mcce.arrays import Bools, Floats, Ints
 from mcce.rng import RowStreams
-from mcce.samplers.base import BaseMeasure, Bools, ConditionalSampler, Floats, Ints, RestrictedDraw, Within
+from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, Within
 from mcce.samplers.donors.density import MarginalDensity
 from mcce.samplers.donors.engine import DonorForest, DonorModel
 from mcce.table import Column, Feature, Table

@@ -14,8 +14,8 @@ from typing import Literal
 
 import numpy as np
 
+from mcce.checks import check_count
 from mcce.exceptions import InputError, did_you_mean
-from mcce.samplers.base import check_count
 from mcce.samplers.donors.leaves import LeafDonorSampler
 from mcce.table import Column, Table
 from mcce.trees import cart, rpart

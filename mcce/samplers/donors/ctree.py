@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from mcce.checks import check_count, is_number
 from mcce.exceptions import InputError, listing
-from mcce.samplers.base import check_count
 from mcce.samplers.donors.leaves import LeafDonorSampler
 from mcce.table import Column, Table
 from mcce.trees.party import ctree
@@ -81,16 +81,12 @@ class CtreeSampler(LeafDonorSampler):
             if getattr(self, name) not in allowed:
                 raise InputError(f"{name} of CtreeSampler is {getattr(self, name)!r}; allowed: {listing(allowed)}.")
         highest = np.inf if self.p_values == "none" else 1.0
-        if not (_is_number(self.mincriterion) and 0 <= self.mincriterion <= highest):
+        if not (is_number(self.mincriterion) and 0 <= self.mincriterion <= highest):
             least = "at least 0" if self.p_values == "none" else "from 0 to 1"
             raise InputError(f"mincriterion of CtreeSampler is {self.mincriterion!r}; it must be a number {least}.")
-        if not (_is_number(self.minprob) and 0 <= self.minprob < 0.5):
+        if not (is_number(self.minprob) and 0 <= self.minprob < 0.5):
             raise InputError(f"minprob of CtreeSampler is {self.minprob!r}; it must be a share from 0 to below 0.5.")
         check_count(self.min_split, "min_split", self, 2)
         check_count(self.min_leaf, "min_leaf", self, 1)
         if self.max_depth is not None:
             check_count(self.max_depth, "max_depth", self, 0)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)

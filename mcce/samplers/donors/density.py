@@ -22,11 +22,11 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from mcce.arrays import Floats
 from mcce.samplers.base import BaseMeasure
 from mcce.samplers.donors import kernels
 from mcce.samplers.point_mass import COUNTED, silverman
 from mcce.state import stateful
-from mcce.table import Floats
 
 DISCRETE_SHARE = 0.9
 DISCRETE_VALUES = 100

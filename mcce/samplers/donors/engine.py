@@ -20,8 +20,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from mcce.arrays import Bools, Floats, Ints
 from mcce.rng import RowStreams
-from mcce.samplers.base import Bools, Floats, Ints, RestrictedDraw, Within
+from mcce.samplers.base import RestrictedDraw, Within
 from mcce.samplers.donors import kernels
 from mcce.samplers.donors.density import PSEUDO_DONORS, MarginalDensity
 from mcce.state import register, stateful

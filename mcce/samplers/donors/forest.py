@@ -14,9 +14,10 @@ import math
 
 import numpy as np
 
+from mcce.arrays import Floats
+from mcce.checks import check_count, is_whole
 from mcce.exceptions import InputError
 from mcce.rng import RowStreams, derive_key
-from mcce.samplers.base import Floats, check_count
 from mcce.samplers.donors.base import DonorSampler, Purpose
 from mcce.table import Column, Table
 from mcce.trees import cart
@@ -115,7 +116,7 @@ class ForestSampler(DonorSampler):
             check_count(self.max_depth, "max_depth", self, 0)
         features = self.max_features
         share = isinstance(features, float) and 0 < features <= 1
-        number = isinstance(features, (int, np.integer)) and not isinstance(features, bool) and features >= 1
+        number = is_whole(features) and features >= 1
         if not (features in ("third", "sqrt", None) or share or number):
             raise InputError(
                 f"max_features of ForestSampler is {features!r}; allowed: 'third', 'sqrt', a share in (0, 1], a number "

@@ -10,8 +10,9 @@ from typing import TypeVar
 
 import numpy as np
 
+from mcce.arrays import Bools, Floats, Ints
 from mcce.rng import RowStreams
-from mcce.samplers.base import BaseMeasure, Bools, ConditionalSampler, Floats, Ints, RestrictedDraw, Within
+from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, Within
 from mcce.samplers.donors.density import MarginalDensity
 from mcce.samplers.support import supported_by
 from mcce.table import Column, Table

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from mcce.arrays import Bools, Floats, Ints
 from mcce.rng import RowStreams
-from mcce.samplers.base import BaseMeasure, Bools, ConditionalSampler, Floats, Ints, RestrictedDraw, Within
+from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, Within
 from mcce.samplers.parametric.logistic import LogregSampler, PolrSampler, PolyregSampler
 from mcce.samplers.parametric.norm import NormRankSampler
 from mcce.samplers.parametric.regression import RegressionSampler

@@ -17,13 +17,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from mcce.samplers.base import Floats
+from mcce.arrays import Floats, Ints
 from mcce.state import stateful
 from mcce.table import Table
-
-Ints = npt.NDArray[np.int64]
 
 NUMBER = -1  # `code` of a column that is a number; a dummy has its level's code there
 IS_MISSING = -2  # `code` of the indicator of a missing number

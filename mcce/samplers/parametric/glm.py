@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
+from mcce.arrays import Floats
 from mcce.exceptions import MCCEError
-from mcce.samplers.base import Floats
 from mcce.samplers.parametric.design import Rows
 from mcce.state import stateful
 

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
+from mcce.arrays import Floats
 from mcce.rng import RowStreams
-from mcce.samplers.base import Floats
 from mcce.samplers.parametric.regression import RegressionSampler
 from mcce.table import Column, Table
 

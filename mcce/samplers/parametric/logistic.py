@@ -15,9 +15,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from mcce.arrays import Bools, Floats, Ints
 from mcce.rng import RowStreams
-from mcce.samplers.base import BaseMeasure, Bools, Floats, Within
-from mcce.samplers.parametric.design import Ints, augmented
+from mcce.samplers.base import BaseMeasure, Within
+from mcce.samplers.parametric.design import augmented
 from mcce.samplers.parametric.glm import (
     Cumulative,
     Multinomial,

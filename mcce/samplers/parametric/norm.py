@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import scipy
 
+from mcce.arrays import Bools, Floats, Ints
 from mcce.exceptions import SamplerError
 from mcce.rng import RowStreams
-from mcce.samplers.base import BaseMeasure, Bools, Floats, Within
+from mcce.samplers.base import BaseMeasure, Within
 from mcce.samplers.parametric.linear import LinearSampler
 from mcce.samplers.smoothing import (
     Smoother,
@@ -20,8 +20,6 @@ from mcce.samplers.smoothing import (
 from mcce.samplers.support import REACH, supported_by
 from mcce.table import Column, Feature, Table
 from mcce.table.grid import decimals_of
-
-Ints = npt.NDArray[np.int64]
 
 
 class NormSampler(LinearSampler):

@@ -6,9 +6,11 @@ from functools import partial
 
 import numpy as np
 
+from mcce.arrays import Bools, Floats
+from mcce.checks import check_count
 from mcce.exceptions import SamplerError
 from mcce.rng import RowStreams
-from mcce.samplers.base import BaseMeasure, Bools, Floats, Within, check_count
+from mcce.samplers.base import BaseMeasure, Within
 from mcce.samplers.matching import Donors
 from mcce.samplers.parametric.linear import LinearSampler
 from mcce.samplers.smoothing import Smoother, Smoothing, check_smoothing

@@ -11,9 +11,10 @@ from typing import ClassVar, TypeVar
 
 import numpy as np
 
+from mcce.arrays import Bools, Floats, Ints
 from mcce.exceptions import InputError
 from mcce.rng import RowStreams, resolve_seed
-from mcce.samplers.base import Bools, ConditionalSampler, Floats, Ints, RestrictedDraw, Within
+from mcce.samplers.base import ConditionalSampler, RestrictedDraw, Within
 from mcce.samplers.parametric.design import Design, augmented
 from mcce.samplers.parametric.glm import Multinomial, fit_multinomial, log_softmax
 from mcce.table import Column, Table

@@ -24,6 +24,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from mcce.arrays import Floats, Int32s, Ints
 from mcce.exceptions import InputError
 from mcce.state import stateful
 from mcce.table import Column, Feature, Table
@@ -32,11 +33,10 @@ from mcce.trees import announce_compiling
 from mcce.trees.kernels import LEAF, ROW, SORTED
 from mcce.trees.party import independence, kernels
 from mcce.trees.ranking import Ranking
-from mcce.trees.tree import Floats, Ints, Tree
+from mcce.trees.tree import Tree
 
 Statistic = Literal["quadratic", "maximum"]
 PValues = Literal["bonferroni", "univariate", "none"]
-Positions = npt.NDArray[np.int64]
 
 _NEARLY = 1 - 1e-9
 _MOST_FREEDOM = 100  # beyond that the last bits of a statistic are not worth a large decomposition
@@ -59,7 +59,7 @@ class CtreeTree(Tree):
         admissible cut has criterion minus infinity.
     """
 
-    number: Ints
+    number: Int32s
     cut: Floats
     seen: npt.NDArray[np.bool_]
     cut_statistic: Floats
@@ -71,22 +71,22 @@ class CtreeTree(Tree):
 class _Level(NamedTuple):
     """The nodes of one level of the tree: where their rows are, their tests, their cuts."""
 
-    start: Positions
-    size: Positions
+    start: Ints
+    size: Ints
     statistics: Floats
     criteria: Floats
-    chosen: Positions
+    chosen: Ints
     cut: Floats
     goes_left: npt.NDArray[np.bool_]
     seen: npt.NDArray[np.bool_]
     cut_statistic: Floats
     found: npt.NDArray[np.bool_]
     mirrored: npt.NDArray[np.bool_]
-    left_size: Positions
+    left_size: Ints
     missing_left: npt.NDArray[np.bool_]
 
     @classmethod
-    def of(cls, start: Positions, size: Positions, columns: kernels.Columns) -> _Level:
+    def of(cls, start: Ints, size: Ints, columns: kernels.Columns) -> _Level:
         m, p, most_levels = start.size, columns.kind.size, int(columns.n_levels.max(initial=0))
         return cls(
             start=start,
@@ -111,8 +111,8 @@ class _Data(NamedTuple):
     columns: kernels.Columns
     response: kernels.Response
     work: kernels.Work
-    rows: Ints
-    node_of_row: Ints
+    rows: Int32s
+    node_of_row: Int32s
 
 
 def grow(
@@ -206,7 +206,7 @@ def _wide(level: _Level, data: _Data, node: int, j: int) -> tuple[Floats, Floats
     return wide.astype(np.float64), y.astype(np.float64)
 
 
-def _choose(level: _Level, mincriterion: float) -> Positions:
+def _choose(level: _Level, mincriterion: float) -> Ints:
     """Step 2: return the variable to cut each node on, or LEAF."""
     if level.criteria.shape[1] == 0:
         return np.full(level.start.size, LEAF)
@@ -215,7 +215,7 @@ def _choose(level: _Level, mincriterion: float) -> Positions:
     return np.where(best > mincriterion, strongest, LEAF)
 
 
-def _cut(level: _Level, data: _Data, chosen: Positions, min_leaf: int, minprob: float) -> None:
+def _cut(level: _Level, data: _Data, chosen: Ints, min_leaf: int, minprob: float) -> None:
     """Step 3: cut each node on the chosen variable, if there is one and it has an admissible cut."""
     if (chosen == LEAF).all():
         return
@@ -228,7 +228,7 @@ def _cut(level: _Level, data: _Data, chosen: Positions, min_leaf: int, minprob: 
     level.chosen[cut] = chosen[cut]
 
 
-def _split(level: _Level, data: _Data) -> tuple[Positions, Positions]:
+def _split(level: _Level, data: _Data) -> tuple[Ints, Ints]:
     """Step 4: part the rows of the nodes that are cut; return where the children's rows start, and their numbers."""
     kernels.split_nodes(
         data.columns, data.work, data.rows, level.start, level.size, level.chosen, level.cut, level.goes_left,
@@ -278,7 +278,7 @@ def _assemble(levels: list[_Level], data: _Data) -> CtreeTree:
     )
 
 
-def _numbers(left: Ints, first: Ints, sizes: list[int]) -> Ints:
+def _numbers(left: Int32s, first: Int32s, sizes: list[int]) -> Int32s:
     """Return the nodes' numbers from 1, parents before children, the `first` of these before the other.
 
     `sizes` says how many nodes each level has.
@@ -321,7 +321,7 @@ def _read(given: Table, target: Column) -> _Data:
     return _Data(columns, response, work, np.arange(n, dtype=np.int32), np.zeros(n, dtype=np.int32))
 
 
-def _orders(table: Table, ranking: Ranking) -> tuple[Ints, Positions]:
+def _orders(table: Table, ranking: Ranking) -> tuple[Int32s, Ints]:
     """Return the rows in the order of each column that has one, equal values in row order, and the columns' places."""
     slot = np.full(len(table.features), -1, dtype=np.int64)
     wanted = [j for j, feature in enumerate(table.features) if feature.kind != "categorical"]

@@ -14,13 +14,10 @@ For n rows with predictor columns X (a number, or one 0/1 column a level) and re
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from mcce.arrays import Floats, Ints
 from mcce.trees.party.kernels import TOLERANCE
 from mcce.trees.party.svd_kernels import decompose
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _POINTS = 8192
 _BITS = 2.0**40

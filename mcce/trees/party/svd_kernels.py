@@ -16,11 +16,9 @@ LAPACK's algorithms are described in Anderson et al. (1999), "LAPACK Users' Guid
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from mcce.arrays import Floats
 from mcce.trees.compiling import entry, inner
-
-Floats = npt.NDArray[np.float64]
 
 MOST_ROWS = 25  # beyond, LAPACK divides and conquers
 _EPS = 2.0**-53

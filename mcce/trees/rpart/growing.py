@@ -30,12 +30,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mcce.arrays import Floats
 from mcce.exceptions import InputError
 from mcce.table import Column, Feature, Table
 from mcce.trees import announce_compiling
 from mcce.trees.rpart import kernels
 from mcce.trees.rpart.tree import MAX_DEPTH, RpartTree, with_donors
-from mcce.trees.tree import Floats
 
 __all__ = ["MAX_DEPTH", "MAX_SUBSET_LEVELS", "RpartTree", "class_weights", "control", "grow", "sort_column"]
 

@@ -17,9 +17,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from mcce.arrays import Floats, Int32s
 from mcce.state import stateful
 from mcce.trees.rpart import kernels
-from mcce.trees.tree import Floats, Ints, Tree
+from mcce.trees.tree import Tree
 
 MAX_DEPTH = 30  # numbers of deeper nodes do not fit into R's integers
 
@@ -46,14 +47,14 @@ class RpartTree(Tree):
     """
 
     number: npt.NDArray[np.int64]
-    n_grown: Ints
+    n_grown: Int32s
     value: Floats
     complexity: Floats
-    first_split: Ints
-    n_compete: Ints
-    n_surrogate: Ints
-    split_feature: Ints
-    split_count: Ints
+    first_split: Int32s
+    n_compete: Int32s
+    n_surrogate: Int32s
+    split_feature: Int32s
+    split_count: Int32s
     split_below: npt.NDArray[np.int8]
     split_improve: Floats
     split_cut: Floats
@@ -69,7 +70,7 @@ class RpartTree(Tree):
         children = np.minimum(self.left, last), np.minimum(self.left + 1, last)
         return np.asarray(super().stops | (self.n_grown[children[0]] == self.n_grown[children[1]]))
 
-    def route(self, matrix: Floats, *, complete: bool = False) -> Ints:
+    def route(self, matrix: Floats, *, complete: bool = False) -> Int32s:
         """Return the leaf of every row of an encoded matrix; `complete`: it is known to have no missing values.
 
         A row for which nothing decides stays in an inner node.
@@ -154,7 +155,7 @@ class RpartTree(Tree):
         return np.where((np.arange(n_levels) < self.split_cut[split]) == small_left, kernels.LEFT, kernels.RIGHT)
 
 
-def with_donors(tree: RpartTree, leaf: Ints) -> RpartTree:
+def with_donors(tree: RpartTree, leaf: Int32s) -> RpartTree:
     """Return the tree with its donors: `leaf` has the last node that each training row came to."""
     rank = (tree.frame_row - 1).astype(np.min_scalar_type(tree.n_nodes))  # few bytes are sorted fast
     bits = _bits(tree.number)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,12 +12,11 @@ from mcce.table import Column, Schema, Table
 from mcce.trees.party import independence
 from mcce.trees.party.ctree import CtreeTree, grow
 from mcce.trees.tree import Tree
-from tests.rcompat.parity_tables import FOLDER as PARITY
-from tests.rcompat.parity_tables import read_table
+from tests.rcompat.parity_tables import cases_of, read_meta, read_table
 from tests.trees.party.ctree_cases import CASES, Case, as_in_r, read_case, read_logicals, tied
 
 RUNS = [(name, run) for name in CASES for run in "ab"]
-PARITY_CASES = sorted(path.name for path in (PARITY / "cases").glob("*_ctree"))
+PARITY_CASES = cases_of("_ctree")
 ARGUMENTS = {"mincriterion": "mincriterion", "minsplit": "min_split", "minbucket": "min_leaf", "maxdepth": "max_depth"}
 ALPHA = 1e-4
 
@@ -104,18 +100,17 @@ def test_every_split_is_partys(grown):
 
 @pytest.mark.parametrize("name", PARITY_CASES)
 def test_the_trees_of_mccer(name):
-    folder = PARITY / "cases" / name
-    meta = json.loads(gzip.decompress((folder / "meta.json.gz").read_bytes()))
+    meta = read_meta(name)
     levels = {column: d["levels"] for column, d in meta["columns"].items() if d["type"] in ("factor", "ordered")}
-    frame = read_table(folder / "x_train.csv.gz", text=levels)
+    frame = read_table(name, "x_train", text=levels)
     for column, known in levels.items():
         frame[column] = pd.Categorical(frame[column], known, ordered=meta["columns"][column]["type"] == "ordered")
     low, high = (float(bound) for bound in meta["c_int"])
-    score = read_table(folder / "pred_train.csv.gz")["pred"]
+    score = read_table(name, "pred_train")["pred"]
     frame = frame.assign(decision=score.between(low, high).astype(float), dummy=1.0)
     table = Schema.from_data(frame).encode(frame)
-    where = read_table(folder / "where_train.csv.gz")
-    tests = read_table(folder / "ctree_tests.csv.gz", text=["feature", "var"])
+    where = read_table(name, "where_train")
+    tests = read_table(name, "ctree_tests", text=["feature", "var"])
     arguments = {ARGUMENTS[key]: value for key, value in dict(meta["engine_arguments"]).items()}
     for feature, tree in meta["trees"].items():
         given = table.select([table.names.index(p) for p in np.atleast_1d(tree["predictors"])])

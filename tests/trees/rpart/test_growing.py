@@ -14,8 +14,7 @@ from mcce.table import Column, Schema
 from mcce.trees import rpart
 from mcce.trees.rpart import RpartTree, kernels
 from mcce.trees.tree import Tree
-from tests.rcompat.parity_tables import FOLDER as PARITY
-from tests.rcompat.parity_tables import read_table
+from tests.rcompat.parity_tables import cases_of, has_table, read_table
 from tests.rcompat.test_rcompat import found
 from tests.trees.rpart.rpart_cases import FOLDER, Answer, differences, encode, grow, numbers, read_stored, typed, where
 
@@ -110,17 +109,14 @@ def test_some_rows_of_synthpop_meet_a_level_that_their_node_has_not_seen():
     assert "1" in stored["leaf_new"]["absent_level_on_path"]
 
 
-@pytest.mark.parametrize("name", [path.name for path in sorted((PARITY / "cases").glob("*_rpart"))])
+@pytest.mark.parametrize("name", cases_of("_rpart"))
 def test_parity_of_the_trees_behind_mccer(name):
     """Every tree of mcceR's runs: frame, splits and sides of levels."""
-    stored = PARITY / "cases" / name
-    tables = {
-        part: read_table(stored / f"rpart_{part}.csv.gz", text=("feature", "var")) for part in ("frame", "splits")
-    }
-    if (stored / "rpart_csplit.csv.gz").exists():
-        tables["csplit"] = read_table(stored / "rpart_csplit.csv.gz", text=("feature",))
+    tables = {part: read_table(name, f"rpart_{part}", text=("feature", "var")) for part in ("frame", "splits")}
+    if has_table(name, "rpart_csplit"):
+        tables["csplit"] = read_table(name, "rpart_csplit", text=("feature",))
     model = found(name).featuremodel_object
-    leaves = read_table(stored / "where_train.csv.gz")
+    leaves = read_table(name, "where_train")
     for i, (feature, tree) in enumerate(zip(model.mutable_features, model.trees)):
         frame, splits, csplit = (
             tables[part][tables[part]["feature"] == feature].drop(columns=["feature", "row"], errors="ignore")

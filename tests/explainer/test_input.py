@@ -1,0 +1,93 @@
+"""Bad input is refused before anything is done."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mcce import MCCE, InputError, NotFittedError
+from tests.explainer.problem import DENIED, SMALL, TABLE, fitted, score
+
+
+@pytest.mark.parametrize("value", [0, -3, 1.5, "many", None, True])
+@pytest.mark.parametrize("parameter", ["n_samples", "n_counterfactuals"])
+def test_counts_must_be_whole_and_positive(explainer, parameter, value):
+    message = re.escape(f"{parameter} is {value!r}; it must be a whole number of at least 1")
+    with pytest.raises(InputError, match=message):
+        explainer.explain(DENIED, **{parameter: value})
+
+
+@pytest.mark.parametrize("call", ["explain", "generate"])
+def test_not_fitted(call):
+    with pytest.raises(NotFittedError, match=r"this MCCE is not fitted; call fit\(X\)"):
+        getattr(MCCE(score), call)(DENIED)
+    with pytest.raises(NotFittedError, match="not fitted"):
+        MCCE(score).select(DENIED, DENIED)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"fixed": ["sexx"]}, "fixed feature 'sexx' is not a column of X; did you mean 'sex'?"),
+        ({"fixed": ["qqqqq"]}, "fixed feature 'qqqqq' is not a column of X; known: 'age', 'sex'"),
+        ({"fixed": "age"}, "fixed is 'age'; give a list of column names"),
+        ({"fixed": None}, "fixed is None; give a list of column names"),
+        ({"fixed": ["age", "age"]}, "fixed names 'age' more than once"),
+        ({"fixed": list(TABLE)}, "all 10 columns of X are fixed"),
+        ({"random_state": 1.5}, "random_state is 1.5"),
+        ({"n_jobs": 0}, "n_jobs is 0"),
+        ({"condition_on_decision": "no"}, "condition_on_decision is 'no'; it must be True or False"),
+        ({"kinds": ["age"]}, r"kinds is \['age'\]; give a dict"),
+        ({"kinds": {"agee": "numeric"}}, "kinds names 'agee'.*did you mean 'age'"),
+        ({"decision": (1, 0)}, "low > high; swap the ends"),
+    ],
+)
+def test_settings_are_checked(settings, message):
+    with pytest.raises(InputError, match=message):
+        fitted(**settings)
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (TABLE.iloc[:0], "X has 0 rows and 10 columns; it needs at least one of each"),
+        (TABLE["age"], "X is a Series; give a pandas DataFrame"),
+        (pd.concat([TABLE, TABLE], axis=1), "X has the column label.* more than once"),
+    ],
+)
+def test_training_tables_are_checked(X, message):
+    with pytest.raises(InputError, match=message):
+        MCCE(lambda f: np.ones(len(f))).fit(X)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda X: X.assign(job="thief"), "column 'job' of X holds the level 'thief'"),
+        (lambda X: X.drop(columns="job"), r"X lacks the column\(s\) 'job' of the training data"),
+        (lambda X: X.assign(zip=1), r"X has the column\(s\) 'zip', unknown to the training data"),
+        (lambda X: X.assign(income=np.inf), "column 'income' of X holds 2 infinite value"),
+        (lambda X: X.assign(age=np.nan), "column 'age' of X has 2 missing .* row 'p0', which .* int64 cannot"),
+        (lambda X: X.assign(age=40.5), "column 'age' of X holds 40.5 in row 'p"),
+        (lambda X: X.assign(income=1e200), r"column 'income' of X holds numbers of size 1e\+200"),
+        (lambda X: X.iloc[0], "X is a Series"),
+        (lambda X: X.to_dict(), "X is a dict"),
+    ],
+)
+def test_factuals_are_checked(explainer, change, message):
+    with pytest.raises(InputError, match=message):
+        explainer.explain(change(DENIED.iloc[:2]))
+
+
+def test_kinds_are_known_from_the_start():
+    """Integers beyond 2**53 are levels if the user says so."""
+    X = SMALL.assign(account=2**60 + np.arange(80) % 3)
+    found = (
+        MCCE(lambda f: f["x"].to_numpy(), decision=(40, 99), kinds={"account": "categorical"}, random_state=1)
+        .fit(X)
+        .explain(X.iloc[:3])
+    )
+    assert found.frame["account"].isin(X["account"]).all()

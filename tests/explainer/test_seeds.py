@@ -1,0 +1,106 @@
+"""One seed, one answer: for any threads, blocks, order and batches of factuals, lazy or exhaustive."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from pandas.testing import assert_frame_equal
+
+import mcce.candidates.pools
+import mcce.asking.asker
+import mcce.generators.chain
+from tests.explainer.problem import DENIED, MODELS, TABLE, assert_same, fitted
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("k", [1, 4])
+def test_lazy_and_exhaustive_agree(name, k):
+    model, decision = MODELS[name]
+    explainer = fitted(model, decision)
+    lazy = explainer.explain(TABLE, n_samples=150, n_counterfactuals=k)
+    exhaustive = explainer.explain(TABLE, n_samples=150, n_counterfactuals=k, exhaustive=True)
+    assert len(lazy) > 50
+    assert_same(lazy, exhaustive)
+    assert lazy.settings["rows_asked"] <= exhaustive.settings["rows_asked"]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, None])
+def test_threads_do_not_matter(found, n_jobs, monkeypatch):
+    monkeypatch.setattr(mcce.generators.chain, "BLOCK_ROWS", 64)
+    other = fitted(n_jobs=n_jobs).explain(DENIED, n_samples=200, n_counterfactuals=3)
+    assert_same(found, other)
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "value"),
+    [
+        (mcce.candidates.pools, "POOL_BYTES", 1),
+        (mcce.candidates.pools, "POOL_BYTES", 40_000),
+        (mcce.candidates.pools, "BLOCK_FACTUALS", 1),
+        (mcce.candidates.pools, "BLOCK_FACTUALS", 7),
+        (mcce.asking.asker, "ASK_ROWS", 5),
+        (mcce.generators.chain, "BLOCK_ROWS", 1),
+        (mcce.generators.chain, "BLOCK_ROWS", 33),
+    ],
+)
+def test_block_sizes_do_not_matter(found, module, name, value, monkeypatch):
+    monkeypatch.setattr(module, name, value)
+    other = fitted().explain(DENIED, n_samples=200, n_counterfactuals=3)
+    assert_same(found, other)
+
+
+@pytest.mark.parametrize("independent", [False, True])
+def test_order_and_batches_of_factuals_do_not_matter(explainer, independent):
+    def explain(X):
+        return explainer.explain(X, n_samples=100, n_counterfactuals=2, independent=independent)
+
+    whole = explain(DENIED)
+    backwards = explain(DENIED.iloc[::-1])
+    assert backwards.frame.index.get_level_values(0)[0] == DENIED.index[-1]
+    batches = [explain(DENIED.iloc[i : i + 7]) for i in range(0, len(DENIED), 7)]
+    singles = [explain(DENIED.loc[[i]]) for i in DENIED.index]
+    for parts in ([backwards], batches, singles):
+        for name in ("frame", "measures", "unexplained"):
+            expected = getattr(whole, name)
+            table = pd.concat(
+                [getattr(part, name) for part in parts if len(getattr(part, name))] or [expected.iloc[:0]]
+            )
+            assert_frame_equal(table.loc[expected.index], expected, check_exact=True, check_dtype=name == "frame")
+            assert len(table) == len(expected)
+
+
+def test_columns_of_the_factuals_in_any_order(found, explainer):
+    other = explainer.explain(DENIED[DENIED.columns[::-1]], n_samples=200, n_counterfactuals=3)
+    assert_same(found, other)
+
+
+def test_another_seed_gives_other_rows(found):
+    other = fitted(random_state=2).explain(DENIED, n_samples=200, n_counterfactuals=3)
+    assert not found.frame.equals(other.frame)
+
+
+def test_without_a_seed_a_fresh_one_is_told():
+    one, two = (fitted(random_state=None).explain(DENIED, n_samples=50) for _ in range(2))
+    assert one.settings["random_state"] != two.settings["random_state"]
+    again = fitted(random_state=one.settings["random_state"]).explain(DENIED, n_samples=50)
+    assert_same(one, again)
+
+
+def test_numpys_global_state_is_neither_read_nor_written(found):
+    np.random.seed(123)  # noqa: NPY002
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    other = fitted().explain(DENIED, n_samples=200, n_counterfactuals=3)
+    assert (np.random.get_state()[1] == before).all()  # noqa: NPY002
+    assert_same(found, other)
+
+
+@pytest.mark.parametrize("independent", [False, True])
+@pytest.mark.parametrize("exhaustive", [False, True])
+def test_explain_is_generate_then_select(explainer, independent, exhaustive):
+    both = explainer.explain(TABLE.iloc[:60], n_samples=80, n_counterfactuals=3, independent=independent)
+    candidates = explainer.generate(TABLE.iloc[:60], n_samples=80, independent=independent)
+    steps = explainer.select(candidates, TABLE.iloc[:60], n_counterfactuals=3, exhaustive=exhaustive)
+    assert_frame_equal(both.frame, steps.frame, check_exact=True)
+    assert_frame_equal(both.measures, steps.measures, check_exact=True)
+    assert both.unexplained.index.equals(steps.unexplained.index)

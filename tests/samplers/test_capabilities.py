@@ -1,0 +1,182 @@
+"""The tables of the README and of the vignette on swapping say what the samplers declare and do.
+
+What they should say is read from the classes' attributes and parameters, and each declaration is tried out: a target of
+each kind, with and without missing values, its density, a restricted draw.
+"""
+
+import inspect
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LinearRegression, LogisticRegression
+
+import mcce
+from mcce import ChainModel, EstimatorSampler, SamplerError, Within
+from mcce.rng import RowStreams
+from mcce.table import KINDS, Schema
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = {"README": ROOT / "README.md", "vignette": ROOT / "vignettes" / "swapping-conditionals.md"}
+OURS = {name: kind for name, kind in mcce.available_samplers().items() if kind.__module__.startswith("mcce.")}
+ESTIMATOR = "EstimatorSampler(estimator)"
+N = 400
+
+
+def read_table(page):
+    """Return the rows of the table of samplers by name; a row may be of several."""
+    lines = PAGES[page].read_text(encoding="utf-8").splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith("| name | draws |"))
+    head = [cell.strip(" `") for cell in lines[first].strip("|").split("|")]
+    rows = {}
+    for line in lines[first + 2 :]:
+        if not line.startswith("|"):
+            return rows
+        cells = dict(zip(head, (cell.strip() for cell in line.strip("|").split("|")), strict=True))
+        rows |= dict.fromkeys(re.findall(r"`([^`]+)`", cells["name"]), cells)
+    raise AssertionError("the table has no end")
+
+
+TABLES = {page: read_table(page) for page in PAGES}
+of_every_table = pytest.mark.parametrize("page", PAGES)
+of_every_sampler = pytest.mark.parametrize("name", [*OURS, ESTIMATOR])
+
+
+def cell(page, name, column):
+    """Return a cell by the README's name of its column."""
+    row = TABLES[page][name]
+    names = {"density": "log_density", "restricted draws": "restricted draws (`within`)"}
+    return row[column] if column in row else row[names[column]]
+
+
+def make(name, kind):
+    if name != ESTIMATOR:
+        return OURS[name]()
+    return EstimatorSampler(LinearRegression() if kind == "numeric" else LogisticRegression())
+
+
+def frame_with(kind, gaps=False):
+    """Return a given `x` and a target `y` that depends on it."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=N)
+    y = x + rng.normal(size=N)
+    levels = pd.Categorical.from_codes(np.digitize(y, [-1, 1]), ["a", "b", "c"], ordered=kind == "ordered")
+    frame = pd.DataFrame({"x": x, "y": y if kind == "numeric" else levels})
+    return frame.mask(rng.random(frame.shape) < 0.2) if gaps else frame
+
+
+def kinds_of(name):
+    return [kind for kind in KINDS if kind in (OURS[name] if name != ESTIMATOR else EstimatorSampler).handles]
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    """Every sampler with a target of every kind that it handles, without missing values."""
+    found = {}
+    for name in [*OURS, ESTIMATOR]:
+        for kind in kinds_of(name):
+            frame = frame_with(kind)
+            table = Schema.from_data(frame).encode(frame)
+            sampler = make(name, kind).fit(table.first(1), table.column(1))
+            found[name, kind] = sampler, table.first(1), table.column(1)
+    return found
+
+
+@of_every_table
+def test_the_table_has_every_sampler(page):
+    assert set(TABLES[page]) - {'dialect="rpart"'} == {*OURS, ESTIMATOR}
+
+
+@of_every_table
+@of_every_sampler
+def test_targets(page, name):
+    handled = set(kinds_of(name))
+    said = cell(page, name, "targets")
+    if name == ESTIMATOR:
+        assert said == "by the estimator"
+    elif handled == set(KINDS):
+        assert said == "all"
+    elif handled == {"numeric"}:
+        assert said == "numbers"
+    else:
+        assert "levels" in said
+        assert handled <= {"categorical", "ordered"}
+    for kind in KINDS:
+        chain = ChainModel(sampler={"y": make(name, kind), "*": "cart"}, fixed=["x"])
+        if kind in handled:
+            chain.fit(frame_with(kind))
+        else:
+            with pytest.raises(SamplerError, match=f"cannot model 'y': it is {kind}"):
+                chain.fit(frame_with(kind))
+
+
+@of_every_table
+@of_every_sampler
+def test_missing_values(page, name):
+    declared = (OURS[name] if name != ESTIMATOR else EstimatorSampler).handles_missing
+    assert cell(page, name, "missing values") == ("yes" if declared else "no")
+    for kind in kinds_of(name):
+        frame = frame_with(kind, gaps=True)
+        chain = ChainModel(sampler={"y": make(name, kind), "*": "cart"}, fixed=["x"], random_state=1)
+        if declared:
+            drawn = chain.fit(frame).sample(given=frame[["x"]])["y"]
+            assert 0 < drawn.isna().mean() < 0.5
+        else:
+            with pytest.raises(SamplerError, match="does not handle missing values"):
+                chain.fit(frame)
+
+
+@of_every_table
+@of_every_sampler
+def test_densities(page, name, fitted):
+    said = cell(page, name, "density")
+    for kind in kinds_of(name):
+        sampler, given, target = fitted[name, kind]
+        if name == ESTIMATOR and kind == "numeric":
+            assert said == "classifiers"
+            with pytest.raises(SamplerError, match="has no density"):
+                sampler.log_density(given, target.values)
+            continue
+        assert said
+        density = sampler.log_density(given, target.values)
+        assert np.isfinite(density).mean() > 0.9
+        if said == "probability":
+            assert (density <= 0).all()
+
+
+@of_every_table
+@of_every_sampler
+def test_restricted_draws(page, name, fitted):
+    assert cell(page, name, "restricted draws")
+    for kind in kinds_of(name):
+        sampler, given, _ = fitted[name, kind]
+        within = Within(low=np.zeros(N)) if kind == "numeric" else Within(levels=np.tile([False, True, True], (N, 1)))
+        drawn = sampler.sample(given, RowStreams.from_seed(1, N), within)
+        possible = ~np.isnan(drawn)
+        assert possible.mean() > 0.5  # a leaf may have no donor that is allowed
+        assert within.take(np.flatnonzero(possible)).allows(drawn[possible]).all()
+
+
+@of_every_sampler
+def test_parameters(name):
+    parameters = inspect.signature((OURS[name] if name != ESTIMATOR else EstimatorSampler).__init__).parameters
+    proper, smoothing = "proper" in parameters, "smoothing" in parameters
+    said = {(False, False): "", (True, False): "proper", (True, True): "both"}[proper, smoothing]
+    assert TABLES["README"][name]["proper, smoothing"] == said
+    row = TABLES["vignette"][name]
+    assert (row["proper"], row["smoothing"]) == ("yes" * proper, "yes" * smoothing)
+
+
+@of_every_table
+def test_what_parametric_chooses_from(page, fitted):
+    two = frame_with("numeric").assign(
+        y=lambda rows: pd.Categorical.from_codes(np.digitize(rows["y"], [0]), ["no", "yes"])
+    )
+    table = Schema.from_data(two).encode(two)
+    chosen = [mcce.ParametricSampler().fit(table.first(1), table.column(1))]
+    chosen += [fitted["parametric", kind][0] for kind in KINDS]
+    classes = {type(sampler.sampler_) for sampler in chosen}
+    said = re.findall(r"`(\w+)`", TABLES[page]["parametric"]["draws"])
+    assert {OURS[name] for name in said} == classes
