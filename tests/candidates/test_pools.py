@@ -1,6 +1,4 @@
-"""Pools of candidates: who shares one, in which blocks they come, what is drawn, and why there is nothing."""
-
-import re
+"""Pools of candidates: who shares one, in which blocks they come, and what is drawn."""
 
 import numpy as np
 import pandas as pd
@@ -8,7 +6,9 @@ import pytest
 
 import mcce
 from mcce.candidates import pools
-from mcce.candidates.pools import draw_pools, pool_blocks, pool_keys, why_none
+from mcce.candidates.pools import draw_pools, fixed_columns, pool_blocks, pool_keys
+
+FIXED = (0, 1)  # the columns that draws depend on
 
 
 @pytest.fixture(scope="module")
@@ -35,19 +35,20 @@ def matrix(chain):
 
 def test_factuals_share_a_pool_just_if_their_fixed_values_agree(chain, matrix):
     model, X = chain
-    keys = pool_keys(model, matrix, independent=False)
+    keys = pool_keys(model, matrix, FIXED)
     alike = X.groupby(["group", "age"], dropna=False).ngroup()
     assert pd.Series(keys).groupby(alike).nunique().eq(1).all()
     assert pd.Series(keys).nunique() == alike.nunique()
+    assert fixed_columns(model) == FIXED
 
 
 def test_independent_pools_are_shared_by_equal_rows_alone(chain, matrix):
     model, _ = chain
     twice = np.vstack([matrix[:50], matrix[:50]])
-    keys = pool_keys(model, twice, independent=True)
+    keys = pool_keys(model, twice, range(4))
     np.testing.assert_array_equal(keys[:50], keys[50:])
     assert np.unique(keys).size == 50
-    assert not np.isin(keys, pool_keys(model, twice, independent=False)).any()
+    assert not np.isin(keys, pool_keys(model, twice, FIXED)).any()
 
 
 @pytest.mark.parametrize(("pool_bytes", "most"), [(1, 10**6), (100, 3), (250, 1), (10**6, 1)])
@@ -70,7 +71,7 @@ def test_blocks_hold_every_factual_once_and_few_pools(monkeypatch, pool_bytes, m
 
 def test_a_pool_keeps_the_fixed_values_and_depends_on_its_key_alone(chain, matrix):
     model, _ = chain
-    keys = pool_keys(model, matrix, independent=False)
+    keys = pool_keys(model, matrix, FIXED)
     drawn = draw_pools(model, matrix[:60], keys[:60], 30)
     np.testing.assert_array_equal(drawn.end - drawn.begin, 30)
     for i in range(60):
@@ -81,31 +82,3 @@ def test_a_pool_keeps_the_fixed_values_and_depends_on_its_key_alone(chain, matri
     np.testing.assert_array_equal(alone.rows, drawn.rows[drawn.begin[41] : drawn.end[41]])
     more = draw_pools(model, matrix[[41]], keys[[41]], 50)
     np.testing.assert_array_equal(more.rows[:30], alone.rows)
-
-
-def row_of(chain, **values):
-    model, X = chain
-    return model.schema_.encode(X.iloc[[0]].assign(**values)).matrix
-
-
-@pytest.mark.parametrize(
-    ("values", "words"),
-    [
-        ({"group": "c", "age": 30.0}, r"and no training row with its fixed values \(group = c, age = 30.0\) has it"),
-        ({"group": "a", "age": 77.0}, r"and no training row has its fixed values \(group = a, age = 77.0\)"),
-        ({"group": "a", "age": 30.0}, "though training rows with its fixed values do; draw more"),
-        ({"group": "c", "age": np.nan}, r"and no training row with its fixed values \(group = c, age = nan\) has it"),
-    ],
-)
-def test_why_there_is_none(chain, values, words):
-    said = why_none(chain[0], row_of(chain, **values), 50)
-    assert re.fullmatch(f"none of the 50 candidates has the wanted decision, {words}", said)
-
-
-def test_why_there_is_none_without_a_condition(chain):
-    _, X = chain
-    free = mcce.ChainModel(random_state=1).fit(X)
-    assert (
-        why_none(free, free.schema_.encode(X.iloc[[0]]).matrix, None)
-        == "no candidate has the wanted decision; draw more"
-    )

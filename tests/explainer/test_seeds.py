@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from pandas.testing import assert_frame_equal
 
-import mcce.candidates.pools
 import mcce.asking.asker
+import mcce.candidates.pools
 import mcce.generators.chain
 from tests.explainer.problem import DENIED, MODELS, TABLE, assert_same, fitted
 
