@@ -200,11 +200,11 @@ def test_changes_of_many_rows_are_quick():
         return pd.DataFrame({**numbers, "l": levels, "s": strings, "d": dates, "b": rng.random(n) < 0.5, "f": 0.5})
 
     found = around(table(), table())
-    start = time.perf_counter()
+    start = time.process_time()
     changes = found.changes()
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     assert len(changes) == int((found.changed_features()["times"]).sum())
-    assert seconds < 5, "about a second is expected; five leave room for a busy machine"
+    assert seconds < 5, "about a second of computing is expected"
 
 
 def test_summary_by_hand(found):

@@ -84,9 +84,9 @@ def test_a_large_table_is_quick():
     seen = schema.encode(training).matrix
     rows = rng.normal(size=(500, 12))
     find_nearest(rows[:1], seen, schema.features)
-    begun = time.perf_counter()
+    begun = time.process_time()
     find_nearest(rows, seen, schema.features, n_jobs=1)
-    assert time.perf_counter() - begun < 5, "half a second is expected; five leave room for a busy machine"
+    assert time.process_time() - begun < 5, "half a second of computing is expected"
 
 
 def test_nearest_rows_by_hand():
