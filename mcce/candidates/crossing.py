@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mcce.arrays import Floats, Ints
-from mcce.candidates.crossing_kernels import cross, nearest_tuples, step_table
+from mcce.candidates.crossing_kernels import cross, mark_first, nearest_tuples, number_values, step_table
 from mcce.selection.distances import Distance, stack
 
 Cells = npt.NDArray[Any]
@@ -43,40 +43,34 @@ class Tuples:
     sets: Ints
 
 
-def distinct_tuples(pool: Floats, mutable: Ints, size: int) -> Tuples | None:
-    """Return the tuples of one pool's draws, encoded rows (steps 1 and 2); None if there are too many to look at."""
-    n_draws = pool.shape[0]
-    if comb(mutable.size, size) * n_draws > MOST_TUPLES or size > mutable.size:
-        return None
-    sets = np.array(list(combinations(range(mutable.size), size)), dtype=np.int64).reshape(-1, size)
-    codes, counts = _number_values(pool[:, mutable])
-    keys = codes[:, sets[:, 0]]
-    missing = keys < 0
-    for place in range(1, size):
-        member = sets[:, place]
-        missing |= codes[:, member] < 0
-        keys = keys * counts[member] + codes[:, member]
-    order = np.argsort(keys, axis=0, kind="stable")
-    sorted_keys = np.take_along_axis(keys, order, axis=0)
-    first = np.ones(keys.shape, dtype=bool)
-    first[1:] = sorted_keys[1:] != sorted_keys[:-1]
-    is_first = np.zeros(keys.shape, dtype=bool)
-    np.put_along_axis(is_first, order, first, axis=0)
-    draws, which = np.nonzero(is_first & ~missing)
-    return Tuples(draws, which, sets)
+class PoolCodes:
+    """The distinct values of every mutable feature in one pool, numbered (step 1).
 
+    Parameters
+    ----------
+    cells : the draws of all pools column by column, as the kernels read them.
+    begin, n_draws : where the pool begins, and its size.
+    mutable : positions of the columns that may be crossed.
+    """
 
-def _number_values(values: Floats) -> tuple[Ints, Ints]:
-    """Return the place of each value among the distinct ones of its column (missing: -1), and how many there are."""
-    order = np.argsort(values, axis=0, kind="stable")
-    in_order = np.take_along_axis(values, order, axis=0)
-    place = np.zeros(values.shape, dtype=np.int64)
-    place[1:] = np.cumsum(in_order[1:] != in_order[:-1], axis=0)
-    codes = np.empty_like(place)
-    np.put_along_axis(codes, order, place, axis=0)
-    counts = np.maximum(codes.max(axis=0, initial=0) + 1, 1)
-    codes[np.isnan(values)] = -1
-    return codes, counts
+    def __init__(self, cells: Floats, begin: int, n_draws: int, mutable: Ints) -> None:
+        self.n_draws = n_draws
+        self.codes = np.empty((mutable.size, n_draws), dtype=np.int64)
+        self.counts = np.empty(mutable.size, dtype=np.int64)
+        self._keys = np.empty(2 << int(n_draws).bit_length(), dtype=np.int64)
+        number = np.empty_like(self._keys)
+        number_values(cells, begin, mutable, cells.view(np.int64), self._keys, number, self.codes, self.counts)
+
+    def tuples(self, size: int) -> Tuples | None:
+        """Return the distinct tuples of `size` columns (step 2); None if there are too many to look at."""
+        n_columns = self.counts.size
+        if size > n_columns or comb(n_columns, size) * self.n_draws > MOST_TUPLES:
+            return None
+        sets = np.array(list(combinations(range(n_columns), size)), dtype=np.int64)
+        is_first = np.empty((self.n_draws, len(sets)), dtype=np.bool_)
+        mark_first(self.codes, self.counts, sets, self._keys, is_first)
+        draws, which = np.nonzero(is_first)
+        return Tuples(draws, which, sets)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,64 @@ from __future__ import annotations
 from mcce.selection.kernels import same, step
 from mcce.trees.compiling import entry, inner
 
+MULTIPLIER = 0x9E3779B97F4A7C1  # odd, for hashing
 UNCHANGED = -1.0  # in a table of steps: the draw has the factual's value, or none
+
+
+@inner
+def find_or_insert(keys, key):
+    """Return the place of a key in an open hash table (a power of two long, -1 where empty), and whether it is new."""
+    last = keys.size - 1
+    at = ((key * MULTIPLIER) >> 20) & last
+    while keys[at] != -1 and keys[at] != key:
+        at = (at + 1) & last
+    new = keys[at] == -1
+    keys[at] = key
+    return at, new
+
+
+@entry
+def number_values(cells, begin, columns, bits, keys, number, codes, counts):
+    """Write codes of the values of each column of a pool: 0, 1, ... in the order drawn, -1 for a missing value.
+
+    `bits` are the cells as integers; `keys` and `number` are room for a hash table.
+    """
+    for a in range(columns.size):
+        j = columns[a]
+        for b in range(keys.size):
+            keys[b] = -1
+        counts[a] = 0
+        for i in range(codes.shape[1]):
+            value = cells[j, begin + i]
+            if value != value:
+                codes[a, i] = -1
+                continue
+            key = bits[j, begin + i] if value != 0.0 else 0  # one zero
+            if key == -1:
+                key = -2  # no finite number has these bits
+            at, new = find_or_insert(keys, key)
+            if new:
+                number[at] = counts[a]
+                counts[a] += 1
+            codes[a, i] = number[at]
+
+
+@entry
+def mark_first(codes, counts, sets, keys, is_first):
+    """Mark, for each set of columns, the draws that are the first with their values in them."""
+    for s in range(sets.shape[0]):
+        for b in range(keys.size):
+            keys[b] = -1
+        for i in range(codes.shape[1]):
+            key = 0
+            missing = False
+            for a in sets[s]:
+                missing = missing or codes[a, i] < 0
+                key = key * counts[a] + codes[a, i]
+            new = False
+            if not missing:
+                _, new = find_or_insert(keys, key)
+            is_first[i, s] = new
 
 
 @entry

@@ -5,7 +5,7 @@ log p(row) - log p(spoilt row), and epsilon a quantile of the scores of real row
 
 1. Folds. A training row's fold is a hash of its cells, so that a factual meets trees that have not seen it, whether it
    is one of the training rows or new; its candidates are scored by the trees of its fold.
-2. Bins. For each fold, the rows outside it (at most 20,000) are binned column by column: a level or a distinct value
+2. Bins. For each fold, the rows outside it (at most 10,000) are binned column by column: a level or a distinct value
    has a bin of its own; a number with more values has bins of equal counts and of equal widths, so that rare values are
    not lost in the bins of common ones. Missing is bin 0.
 3. Spoilt rows. Fixed cells stay. Most rows get several of their mutable cells from other rows, each from a row of its
@@ -34,9 +34,9 @@ from mcce.workers import count_jobs, run_in_threads
 
 Bytes = npt.NDArray[np.uint8]
 
-MOST_ROWS = 20_000  # that the trees of a fold are grown on
+MOST_ROWS = 10_000  # that the trees of a fold are grown on
 BINS = 128
-TREES, DEPTH, RATE, RIDGE, RENEWED = 100, 6, 0.06, 30.0, 20
+TREES, DEPTH, RATE, RIDGE, RENEWED = 60, 6, 0.1, 30.0, 20
 SHARE_OF_COLUMNS = 0.5  # tried at a level of a tree
 SPREAD_EVENLY = 0.15  # share of spoilt rows with one cell spread over the range
 _CHUNK = 512
@@ -153,7 +153,7 @@ def _fold(keys: UInts, n_folds: int) -> Ints:
 
 def _count_folds(n_rows: int) -> int:
     """More folds where rows are few, so that the trees of each fold see nearly all of them."""
-    return 10 if n_rows < 2_000 else 5 if n_rows < 10_000 else 2
+    return 10 if n_rows < 2_000 else 3 if n_rows < 10_000 else 2
 
 
 def _edges(column: Floats, feature: Feature) -> Floats:

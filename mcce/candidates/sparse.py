@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mcce.arrays import Floats, Ints
-from mcce.candidates.crossing import Crossings, NearestCrossings, distinct_tuples
+from mcce.candidates.crossing import Crossings, NearestCrossings, PoolCodes
 from mcce.candidates.found import Found
 from mcce.candidates.inwards import Inwards
 from mcce.candidates.plausibility import Bytes, Plausibility
@@ -139,7 +139,7 @@ class SparseSearch:
             n_draws = int(pools.end[members[0]] - begin)
             if size > LARGEST_SET and comb(self.mutable.size, size) * n_draws > NEAREST:
                 continue
-            tuples = distinct_tuples(pools.rows[begin : begin + n_draws], self.mutable, size)
+            tuples = PoolCodes(cells, int(begin), n_draws, self.mutable).tuples(size)
             if tuples is None:
                 continue
             most = tuples.draws.size if size == 1 else NEAREST

@@ -31,6 +31,8 @@ from mcce.trees.tree import Tree
 
 Nodes = npt.NDArray[np.int32]
 
+FEW = 4  # a table with a fourth as many rows as there are nodes, or fewer, has only the nodes it meets prepared
+
 
 @dataclass(frozen=True)
 class Smoothing:
@@ -136,7 +138,10 @@ class DonorForest:
     @cached_property
     def runs(self) -> kernels.Runs:
         """The distinct donors of each node at which rows may stop, and their counts (step 3)."""
-        nodes = np.flatnonzero(np.concatenate([tree.stops for tree in self.trees]))
+        return self.runs_of(np.flatnonzero(np.concatenate([tree.stops for tree in self.trees])))
+
+    def runs_of(self, nodes: Ints) -> kernels.Runs:
+        """Return the distinct donors of some nodes, in order; other nodes have none."""
         sizes = self.size[nodes].astype(np.int64)
         node = np.repeat(nodes, sizes)
         donor = np.arange(node.size) + np.repeat(self.start[nodes] - np.cumsum(sizes) + sizes, sizes)
@@ -179,11 +184,11 @@ class DonorForest:
         rank[order] = np.arange(rows.size)
         return rank[row_of_donor.ravel()], values[order]
 
-    def smoothing(self, margin: MarginalDensity) -> Smoothing:
+    def smoothing(self, margin: MarginalDensity, donors: kernels.Runs) -> Smoothing:
         """Prepare the sums of kernels over the donors that have no point mass in the margin (step 3)."""
-        smooth = ~margin.is_atom(self.runs.value)
-        first = np.concatenate([[0], np.cumsum(smooth)])[self.runs.first]
-        runs = kernels.Runs(first, self.runs.value[smooth], self.runs.count[smooth])
+        smooth = ~margin.is_atom(donors.value)
+        first = np.concatenate([[0], np.cumsum(smooth)])[donors.first]
+        runs = kernels.Runs(first, donors.value[smooth], donors.count[smooth])
         bandwidth, n_cells = np.empty(self.size.size), np.empty(self.size.size, dtype=np.int64)
         kernels.find_bandwidths(runs, margin.bandwidth, bandwidth)
         kernels.count_cells(runs, bandwidth, n_cells)
@@ -276,11 +281,16 @@ class DonorModel:
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None) -> Floats:
         """Return the smoothed log density of each value, see `mcce.samplers.donors.density`."""
         values = np.ascontiguousarray(values, dtype=np.float64)
-        forest, smoothing = self.forest, self.smoothing
+        forest = self.forest
         leaves = forest.route(given)
+        if values.size * FEW < forest.size.size and "smoothing" not in vars(self):  # not worth preparing all nodes
+            runs = forest.runs_of(np.unique(leaves).astype(np.int64))
+            smoothing = forest.smoothing(self.margin, runs)
+        else:
+            runs, smoothing = forest.runs, self.smoothing
         out = np.empty(values.size)
         kernels.log_densities(
-            *(leaves, forest.start, forest.size, forest.values, forest.known, forest.runs),
+            *(leaves, forest.start, forest.size, forest.values, forest.known, runs),
             *(smoothing.runs, smoothing.bandwidth, smoothing.cells, self.margin.as_kernels_take_it),
             *(forest.own(training_rows), PSEUDO_DONORS, values, out),
         )
@@ -295,7 +305,7 @@ class DonorModel:
     @cached_property
     def smoothing(self) -> Smoothing:
         """What sums of kernels are read from."""
-        return self.forest.smoothing(self.margin)
+        return self.forest.smoothing(self.margin, self.forest.runs)
 
     @cached_property
     def flags(self) -> DonorForest | None:
