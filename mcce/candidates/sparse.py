@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import comb
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +32,7 @@ from mcce.table import Feature
 
 NEAREST = 1024  # crossings of several features that are looked at, for each number of features
 LARGEST_SET = 3  # features crossed at once where not all sets can be tried
+ALL_CROSSINGS = 8192  # crossings of a pool, of every size, up to which all are tried
 STARTS = 4  # draws taken inwards, at least
 CROSSED_BYTES = 48 * 2**20  # crossed rows held at a time
 
@@ -137,12 +137,13 @@ class SparseSearch:
         for begin in np.unique(pools.begin[which]):
             members = which[pools.begin[which] == begin]
             n_draws = int(pools.end[members[0]] - begin)
-            if size > LARGEST_SET and comb(self.mutable.size, size) * n_draws > NEAREST:
+            few = n_draws * 2.0**self.mutable.size <= ALL_CROSSINGS
+            if size > LARGEST_SET and not few:
                 continue
             tuples = PoolCodes(cells, int(begin), n_draws, self.mutable).tuples(size)
             if tuples is None:
                 continue
-            most = tuples.draws.size if size == 1 else NEAREST
+            most = tuples.draws.size if size == 1 or few else NEAREST
             for f in members:
                 made.append(near.find(int(f), np.ascontiguousarray(factuals[f]), int(begin), n_draws, tuples, most))
                 held += made[-1].chosen.size
