@@ -72,13 +72,13 @@ class Scorer:
 
     binning: Binning
     column: npt.NDArray[np.int32]
-    cut: npt.NDArray[np.int32]
+    cut: Bytes
     value: Floats
 
     def score(self, bins: Bytes) -> Floats:
         """Return the scores of binned rows."""
         scores = np.zeros(bins.shape[1])
-        add_scores(bins, self.column, self.cut, self.value, np.empty(_CHUNK, dtype=np.int64), scores)
+        add_scores(bins, self.column, self.cut, self.value, np.empty(_CHUNK, dtype=np.uint8), scores)
         return scores
 
 
@@ -176,12 +176,12 @@ def _boost(matrix: Floats, features: Sequence[Feature], mutable: Ints, rng: np.r
     real = binning.encode(matrix)
     p, n = real.shape
     column = np.zeros((TREES, DEPTH), dtype=np.int32)
-    cut = np.full((TREES, DEPTH), BINS, dtype=np.int32)
+    cut = np.full((TREES, DEPTH), BINS, dtype=np.uint8)
     value = np.zeros((TREES, 1 << DEPTH))
     if n == 0:
         return Scorer(binning, column, cut, value)
     n_tried = max(1, int(np.ceil(SHARE_OF_COLUMNS * p)))
-    node = np.empty(2 * n, dtype=np.int64)
+    node = np.empty(2 * n, dtype=np.uint8)
     room = np.empty((1 << DEPTH, BINS, 2)), np.empty((1 << DEPTH, 2)), np.empty((1 << DEPTH, 2))
     is_real = np.repeat([1.0, 0.0], n)
     for t in range(TREES):

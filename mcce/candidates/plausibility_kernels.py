@@ -6,7 +6,11 @@ Cells come column by column: `bins[j, i]` is the bin of column j of row i.
 
 from __future__ import annotations
 
+import numpy as np
+
 from mcce.trees.compiling import entry, inner
+
+ONE = np.uint8(1)
 
 
 @inner
@@ -74,7 +78,7 @@ def grow_tree(bins, gradient, weight, tried, ridge, rate, node, histogram, total
                 cut[level] = b
         j = column[level]
         for i in range(n):
-            node[i] = 2 * node[i] + (1 if bins[j, i] > cut[level] else 0)
+            node[i] = (node[i] << ONE) | np.uint8(bins[j, i] > cut[level])
     for q in range(1 << depth):
         totals[q, 0] = 0.0
         totals[q, 1] = 0.0
@@ -97,7 +101,7 @@ def add_scores(bins, column, cut, value, leaf, scores):
             for level in range(depth):
                 j = column[t, level]
                 at = cut[t, level]
-                for i in range(n):
-                    leaf[i] = 2 * leaf[i] + (1 if bins[j, first + i] > at else 0)
+                for i in range(n):  # bytes only, so that many rows are compared at once
+                    leaf[i] = (leaf[i] << ONE) | np.uint8(bins[j, first + i] > at)
             for i in range(n):
                 scores[first + i] += value[t, leaf[i]]

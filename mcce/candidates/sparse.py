@@ -173,7 +173,7 @@ class SparseSearch:
             crossings.write(cells, begin, factual, self.mutable, rows, at)
             crossings.write(binned[k, begin], 0, np.ascontiguousarray(own[k][:, i]), self.mutable, bins, at)
         begins = ends - [crossings.chosen.size for crossings in made]
-        return members, Candidates(rows.T, begins, ends), bins
+        return members, Candidates(rows.T, begins, ends, distinct=True), bins
 
     def _score(self, bins: Bytes, fold_of_row: Ints, rows: Ints) -> Floats:
         """Return the scores of some binned rows, each by the trees of its fold."""

@@ -12,8 +12,12 @@ from mcce.arrays import Floats
 
 @dataclass(frozen=True)
 class Candidates:
-    """Factual i may choose among rows[begin[i] : end[i]] of one encoded matrix; on ties the earlier row wins."""
+    """Factual i may choose among rows[begin[i] : end[i]] of one encoded matrix; on ties the earlier row wins.
+
+    `distinct` says that no two rows of a factual are equal, which spares the search for them.
+    """
 
     rows: Floats
     begin: npt.NDArray[np.int64]
     end: npt.NDArray[np.int64]
+    distinct: bool = False

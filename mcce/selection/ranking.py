@@ -88,6 +88,8 @@ class Ranking:
         within = np.all(values[: len(self.limits)] <= self.limits[:, f, None], axis=0)
         order = np.lexsort(values[self.order[::-1]])
         order = order[within[order]]
+        if self.pools.distinct:
+            return np.asarray(order + begin)
         repeated = pd.DataFrame(self.pools.rows[begin:end][order][:, self.mutable]).duplicated().to_numpy()
         return np.asarray(order[~repeated] + begin)
 

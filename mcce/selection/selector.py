@@ -114,9 +114,9 @@ def _best_first(ranking: Ranking, n_factuals: int, k: int, answers: _Answers) ->
 
 
 def _to_the_end(ranking: Ranking, k: int, answers: _Answers, taken: list[Ints], waiting: Ints) -> list[Ints]:
-    """Step 4: rank everything for the factuals that are left, and ask in batches that double."""
+    """Step 4: rank everything for the factuals that are left, and ask in batches that grow by a fourth."""
     orders = {int(f): ranking.full(int(f)) for f in waiting}
-    depth = 2 * (ROUNDS[-1] + k)
+    depth = ROUNDS[-1] + k + ROUNDS[-1] // 4
     while orders:
         answers.of(np.concatenate([order[:depth] for order in orders.values()]))
         for f, order in list(orders.items()):
@@ -124,7 +124,7 @@ def _to_the_end(ranking: Ranking, k: int, answers: _Answers, taken: list[Ints], 
             if len(rows) == k or depth >= len(order):
                 taken[f] = rows
                 del orders[f]
-        depth *= 2
+        depth += depth // 4
     return taken
 
 
