@@ -6,7 +6,9 @@ nothing new is drawn:
 1. Number the distinct values of every mutable feature in a pool.
 2. For every set of L features, keep the distinct tuples of values that a draw has in them; several values are always
    taken from the same draw, so that what belongs together stays together.
-3. For a factual take those tuples that differ from it in all L features; where there are many, the nearest.
+3. For a factual take those tuples that differ from it in all L features; where there are many, the nearest. Of a single
+   feature with many values take every other one, every third, ..., counted from the factual's own on both sides; what
+   is passed over is looked at when a value next to it is chosen (`mcce.candidates.inwards`).
 
 A known value is never crossed with a missing one: to withhold something is no advice.
 """
@@ -27,6 +29,7 @@ from mcce.selection.distances import Distance, stack
 
 Cells = npt.NDArray[Any]
 
+MOST_VALUES = 128  # of a single feature that are looked at first
 MOST_TUPLES = 300_000  # tuples of a pool that are looked through
 BINS = 4096
 
@@ -71,6 +74,39 @@ class PoolCodes:
         mark_first(self.codes, self.counts, sets, self._keys, is_first)
         draws, which = np.nonzero(is_first)
         return Tuples(draws, which, sets)
+
+
+class Thinning:
+    """Passes over some values of single features that have many in a pool.
+
+    Parameters
+    ----------
+    pool : the draws of one pool, encoded rows.
+    mutable : positions of the columns that may be crossed.
+    tuples : the distinct values, as tuples of one column.
+    """
+
+    def __init__(self, pool: Floats, mutable: Ints, tuples: Tuples) -> None:
+        column = tuples.sets[tuples.which, 0]
+        values = pool[tuples.draws, mutable[column]]
+        order = np.lexsort((values, column))
+        self.column = column
+        self.first = np.searchsorted(column[order], np.arange(mutable.size + 1))
+        self.rank = np.empty(order.size, dtype=np.int64)
+        self.rank[order] = np.arange(order.size) - self.first[column[order]]
+        self.sorted_values = values[order]
+        self.stride = -(-np.diff(self.first) // MOST_VALUES)  # rounded up
+
+    def keep(self, factual: Floats, chosen: Ints) -> Ints:
+        """Return which of some tuples are looked at for a factual, whose mutable values are given."""
+        if (self.stride <= 1).all():
+            return chosen
+        parts = [self.sorted_values[a:b] for a, b in zip(self.first[:-1], self.first[1:])]
+        place = np.array([np.searchsorted(values, x) for values, x in zip(parts, factual)])
+        column = self.column[chosen]
+        beyond = self.rank[chosen] - place[column]
+        steps = np.where(beyond >= 0, beyond, -1 - beyond)
+        return np.asarray(chosen[steps % self.stride[column] == 0])
 
 
 @dataclass(frozen=True)

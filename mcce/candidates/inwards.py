@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mcce.arrays import Bools, Floats, Ints
+from mcce.candidates.crossing import MOST_VALUES
 from mcce.candidates.crossing_kernels import set_back
 from mcce.candidates.found import Found
 from mcce.candidates.plausibility import Plausibility
@@ -54,6 +55,12 @@ class Inwards:
             walk.move_number(place, pools)
         return Found(starts.owner, walk.rows, walk.scores, walk.tree_scores, starts.n_asked + walk.n_asked)
 
+    def look_between(self, found: Found, factuals: Floats, fold: Ints, pools: Candidates) -> Found:
+        """Return rows with a single change at the nearest value among those passed over beside the chosen one."""
+        walk = _Walk(self, found, factuals, fold)
+        walk.look_beside(pools)
+        return Found(found.owner, walk.rows, walk.scores, walk.tree_scores, found.n_asked + walk.n_asked)
+
 
 class _Walk:
     """The rows on their way."""
@@ -89,6 +96,28 @@ class _Walk:
                     row[j] = value
                     tries.append(row)
                     at.append(i)
+        if tries:
+            self._advance(np.array(tries), np.array(at, dtype=np.int64))
+
+    def look_beside(self, pools: Candidates) -> None:
+        """Try the values next to a changed number that were passed over because it has many (`Thinning`)."""
+        tries, at = [], []
+        for i in range(self.owner.size):
+            changed = self._changed_numbers(i)
+            if not changed.size:
+                continue
+            j = int(changed[0])
+            values = np.unique(pools.rows[pools.begin[self.owner[i]] : pools.end[self.owner[i]], j])
+            n_passed = -(-np.count_nonzero(~np.isnan(values)) // MOST_VALUES) - 1
+            if n_passed < 1:
+                continue
+            low, high = sorted((self.factuals[i, j], self.rows[i, j]))
+            inside = values[(values > low) & (values < high)]
+            for value in inside[:n_passed] if self.rows[i, j] == low else inside[-n_passed:]:
+                row = self.rows[i].copy()
+                row[j] = value
+                tries.append(row)
+                at.append(i)
         if tries:
             self._advance(np.array(tries), np.array(at, dtype=np.int64))
 

@@ -13,13 +13,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from mcce.arrays import Floats, Ints
-from mcce.candidates.crossing import Crossings, NearestCrossings, PoolCodes
+from mcce.candidates.crossing import Crossings, NearestCrossings, PoolCodes, Thinning
 from mcce.candidates.found import Found
 from mcce.candidates.inwards import Inwards
 from mcce.candidates.plausibility import Bytes, Plausibility
@@ -92,7 +92,7 @@ class SparseSearch:
 
         for size in range(1, self.mutable.size + 1):
             for part in self._choose_crossed(pools, factuals, fold, waiting(), size, k):
-                parts.append(part)
+                parts.append(self.inwards.look_between(part, factuals, fold, pools) if size == 1 else part)
                 np.add.at(n_found, part.owner, 1)
         for part in self._choose_drawn(pools, factuals, fold, waiting(), n_found, k):
             parts.append(part)
@@ -144,8 +144,13 @@ class SparseSearch:
             if tuples is None:
                 continue
             most = tuples.draws.size if size == 1 or few else NEAREST
+            thinning = Thinning(pools.rows[begin : begin + n_draws], self.mutable, tuples) if size == 1 else None
             for f in members:
-                made.append(near.find(int(f), np.ascontiguousarray(factuals[f]), int(begin), n_draws, tuples, most))
+                factual = np.ascontiguousarray(factuals[f])
+                crossings = near.find(int(f), factual, int(begin), n_draws, tuples, most)
+                if thinning is not None:
+                    crossings = replace(crossings, chosen=thinning.keep(factual[self.mutable], crossings.chosen))
+                made.append(crossings)
                 held += made[-1].chosen.size
                 if 9 * held * cells.shape[0] > CROSSED_BYTES:  # a float and a bin for each cell
                     yield self._write(made, cells, factuals, fold, held)
