@@ -62,7 +62,9 @@ class Ranking:
         if bounded or not by_step:
             by_step = [paper, *(d for d in by_step if not d.adds_like(paper))]
         self.others = [m for m in ordering.measures if not isinstance(m.function, Distance)]
-        self.order = np.array([self._place(m, by_step) for m in ordering.measures], dtype=np.int64)
+        # measures may be one and the same: Gower's sum counts changes where all columns are unordered levels
+        places = dict.fromkeys(self._place(m, by_step) for m in ordering.measures)
+        self.order = np.array(list(places), dtype=np.int64)
         self.n_values = 1 + len(by_step) + len(self.others)
         self.steps, self.tables = stack(by_step)
         self.plain = self._plain(by_step, features)

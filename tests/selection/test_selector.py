@@ -259,3 +259,20 @@ def test_scores_may_be_labels(labels):
         one_pool([[0, 0, 0, 1, 0], [1, 0, 0, 1, 0], [2, 0, 0, 1, 0]]), np.zeros((1, 5)), 5
     )
     assert chosen.scores.tolist() == [labels[0]] * 2
+
+
+def test_where_all_columns_are_levels_two_measures_are_one():
+    """L0 and Gower's sum were then kept in one place, and moved twice."""
+    rng = np.random.default_rng(0)
+    table = Schema.from_data(pd.DataFrame({c: rng.choice(list("xyz"), 300) for c in "abcd"}))
+    rows = np.asfortranarray(rng.integers(0, 3, (300, 4)).astype(float))
+    pools = Candidates(rows, np.zeros(4, dtype=np.int64), np.full(4, 300))
+    chosen = Selector(
+        table.features, np.arange(4), lambda asked: (asked[:, 0], np.ones(len(asked), dtype=bool))
+    ).select(pools, rows[:4], 40)
+    for f in range(4):
+        mine = rows[chosen.row[chosen.factual == f]]
+        changes = (mine != rows[f]).sum(axis=1)
+        assert len(np.unique(mine, axis=0)) == len(mine) == 40
+        assert (np.diff(changes) >= 0).all()
+        assert changes.tolist() == sorted((np.unique(rows, axis=0) != rows[f]).sum(axis=1))[:40]

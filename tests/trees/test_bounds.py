@@ -6,16 +6,16 @@ import subprocess
 import sys
 from pathlib import Path
 
-N_TABLES, SECONDS = 60, 60
+N_TABLES = 8
 
 
 def test_kernels_stay_inside_their_arrays(tmp_path):
     settings = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}  # kernels with checks are others
     script = str(Path(__file__).with_name("bounds_fuzz.py"))
     done = subprocess.run(
-        [sys.executable, script, str(N_TABLES), str(SECONDS)], capture_output=True, text=True, env=os.environ | settings
+        [sys.executable, script, str(N_TABLES)], capture_output=True, text=True, env=os.environ | settings
     )
     assert done.returncode == 0, done.stdout + done.stderr
     n_tables, n_refused = map(int, re.search(r"(\d+) tables, (\d+) refused", done.stdout).groups())
-    assert n_tables >= 5, done.stdout  # on a slow machine time may run out
+    assert n_tables == N_TABLES, done.stdout
     assert n_refused <= n_tables, done.stdout  # of four runs each
