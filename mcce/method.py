@@ -106,7 +106,7 @@ class MCCE(Explainer):
         return diagnose(
             self,
             X,
-            training=self._known_training() if training is None else training,
+            training=self._training.known_table() if training is None else training,
             n_samples=n_samples,
             max_factuals=max_factuals,
             max_rows=max_rows,
