@@ -13,7 +13,6 @@ the number of factuals. `mcce.method.MCCE` is this explainer together with its d
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import time
 from collections.abc import Hashable, Mapping, Sequence
@@ -36,6 +35,7 @@ from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError, NotFittedError
 from mcce.generators.base import Generator
 from mcce.generators.chain import ChainModel
+from mcce.generators.choice import OF_A_CHAIN, check_generator, choose_generator
 from mcce.generators.conditionals import Samplers
 from mcce.generators.givens import draw_index
 from mcce.generators.predictors import Predictors
@@ -91,7 +91,7 @@ class Explainer:
             Whether to show a progress bar; None shows one in a terminal or notebook after a second.
         """
         begun = time.perf_counter()
-        for name in ("fit_seconds_", "plausibility_"):  # a fit that fails leaves no half-fitted explainer
+        for name in ("fit_seconds_", "generator_", "plausibility_"):  # a fit that fails leaves no half-fitted explainer
             vars(self).pop(name, None)
         if not isinstance(self.condition_on_decision, (bool, np.bool_)):
             raise InputError(f"condition_on_decision is {self.condition_on_decision!r}; it must be True or False.")
@@ -102,6 +102,8 @@ class Explainer:
                 f"X has {frame.shape[0]} rows and {frame.shape[1]} columns; it needs at least one of each."
             )
         fixed = check_fixed(self.fixed, list(frame.columns))
+        of_a_chain = {name: getattr(self, name) for name in OF_A_CHAIN}
+        generator = choose_generator(self.generator, fixed, of_a_chain, self.n_jobs)
         spots = spot_positions(len(frame))
         answer: Answer | None = None
         if self.condition_on_decision:
@@ -110,13 +112,14 @@ class Explainer:
             first = Answer(answer.scores[spots], answer.wanted[spots])
         else:
             first = self.decision_.ask(rows_of(X, spots), "training rows")
-        self.generator_ = self._make_generator(fixed)
-        self.generator_.fit(X, None if answer is None else answer.wanted, progress=progress)
-        schema = self.generator_.schema_
-        given = fixed_columns(self.generator_)
+        wanted = None if answer is None else answer.wanted
+        generator.fit(X, wanted, progress=progress)
+        check_generator(generator, fixed, self.condition_on_decision)
+        self.generator_ = generator
+        schema = generator.schema_
+        given = fixed_columns(generator)
         self._mutable = np.array([j for j in range(len(schema)) if j not in given], dtype=np.int64)
         checked = SpotCheck(spots, schema.encode(rows_of(X, spots)).matrix, first)
-        wanted = None if answer is None else answer.wanted
         self._training = TrainingRows(X, schema, self.decision_, checked, wanted)
         self.fit_seconds_ = time.perf_counter() - begun
         return self
@@ -270,20 +273,6 @@ class Explainer:
         drawn = f"sampler={self.sampler!r}" if self.generator is None else f"generator={self.generator!r}"
         return f"MCCE({type(self.model).__name__}, decision={decision!r}, fixed={list(self.fixed)!r}, {drawn})"
 
-    def _make_generator(self, fixed: list[Any]) -> Generator:
-        """Return an unfitted generator: a copy of the one given, or a chain."""
-        if self.generator is not None:
-            return copy.deepcopy(self.generator)
-        return ChainModel(
-            sampler=self.sampler,
-            fixed=fixed,
-            visit_sequence=self.visit_sequence,
-            predictors=self.predictors,
-            kinds=self.kinds,
-            random_state=self.random_state,
-            n_jobs=self.n_jobs,
-        )
-
     def _task(self, settings: Settings, ordering: Ordering, plausibility: Plausibility | None = None) -> Task:
         asker = Asker(self.decision_, self.generator_.schema_)
         return Task(self.generator_, asker, self._mutable, settings, ordering, plausibility)
@@ -322,11 +311,12 @@ class Explainer:
 
     def _described(self) -> dict[str, object]:
         """Return the settings of the explainer itself, for the result."""
-        described: dict[str, object] = {"random_state": self.generator_.seed_, "sampler": self.sampler}
-        if isinstance(self.generator_, ChainModel):
-            described["visit_sequence"] = list(self.generator_.visit_sequence_)
+        generator = self.generator_
+        described: dict[str, object] = {"random_state": generator.seed_}
+        if isinstance(generator, ChainModel):
+            described |= {"sampler": generator.sampler, "visit_sequence": list(generator.visit_sequence_)}
         else:
-            described["sampler"] = type(self.generator_).__name__
+            described["sampler"] = type(generator).__name__
         return {**described, "condition_on_decision": self.condition_on_decision}
 
     def _check_fitted(self) -> None:

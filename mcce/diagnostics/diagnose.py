@@ -29,7 +29,7 @@ from mcce.diagnostics.pmse import pmse
 from mcce.diagnostics.propensity import count_columns
 from mcce.diagnostics.result import Diagnostics
 from mcce.diagnostics.tables import utility_tables
-from mcce.diagnostics.visiting import Order, visit_effect
+from mcce.diagnostics.visiting import Order, has_visit_sequence, visit_effect
 from mcce.exceptions import InputError
 from mcce.explainer import Explainer
 from mcce.table import Data, as_frame
@@ -82,7 +82,9 @@ def diagnose(
         notes.append("every row of X has the wanted decision: there is nothing to explain.")
     parts |= _explain(explainer, factuals, training, n_samples, n_jobs, notes)
     visit = None
-    if len(visit_sequences) and len(factuals) and training is not None:
+    if len(visit_sequences) and not has_visit_sequence(explainer):
+        notes.append(f"a {type(explainer.generator_).__name__} visits the features in no order; none are compared.")
+    elif len(visit_sequences) and len(factuals) and training is not None:
         visit = visit_effect(
             explainer,
             factuals,
@@ -156,7 +158,7 @@ def _explain(
         explainer.model,
         training=explainer.generator_.schema_ if training is None else training,
         decision=explainer.decision,
-        kinds=explainer.kinds,
+        kinds=explainer.generator_.schema_.kinds,
         n_jobs=n_jobs,
     )
     return {
