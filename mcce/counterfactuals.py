@@ -20,7 +20,8 @@ from mcce.exceptions import InputError, spell, spell_all
 from mcce.files import written_whole
 from mcce.report.changes import changed_cells, count_changes, differs
 from mcce.report.pages import Shown, html_table, result_page
-from mcce.report.plots import change_plot, changes_plot, fold, value_pair, value_text
+from mcce.report.plots import change_plot, changes_plot
+from mcce.report.words import fold, value_pair, value_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -33,6 +33,7 @@ from mcce.diagnostics.visiting import Order, has_visit_sequence, visit_effect
 from mcce.exceptions import InputError
 from mcce.explainer import Explainer
 from mcce.table import Data, as_frame
+from mcce.table.checks import check_row_names
 
 MOST_SEEN = 0.5  # share of the rows of X that may be training rows before it is said
 ROWS_FOR_A_COLUMN = 10  # the regression takes products of columns only if there are as many rows for each
@@ -56,10 +57,7 @@ def diagnose(
     frame, _ = as_frame(X)
     if not len(frame):
         raise InputError("X has no rows; give real rows, those to explain among them.")
-    if not frame.index.is_unique:
-        raise InputError(
-            "the index of X holds a label more than once; it names the rows. Use X.reset_index(drop=True)."
-        )
+    check_row_names(frame.index, "X", "rows")
     schema = explainer.generator_.schema_
     matrix = schema.encode(X).matrix
     wanted = explainer.decision_.ask(schema.decode_for_model(matrix), "the rows of X").wanted

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from mcce.report.plots import value_text
+from mcce.report.words import value_text
 from mcce.table.dtypes import is_dated
 
 
