@@ -248,11 +248,11 @@ class Explainer:
         factuals = read_factuals(X, schema, self.decision_, self._training.spots)
         begun = time.perf_counter()
         members = np.flatnonzero(~factuals.wanted)
-        pools = match_candidates(candidates, factuals, members, schema, self._mutable)
+        brought = match_candidates(candidates, factuals, members, schema, self._mutable)
         ordering = resolve_measures(DEFAULT, schema.features)
         task = self._task(Settings(0, n_counterfactuals, exhaustive=exhaustive), ordering)
         block = Block(members, factuals.matrix[members], np.empty(0, dtype=np.uint64))
-        outcome = concatenate([choose(task, pools, block)], factuals)
+        outcome = concatenate([choose(task, brought, block)], factuals)
         return assemble(
             factuals,
             dataclasses.replace(outcome, seconds_select=time.perf_counter() - begun),
