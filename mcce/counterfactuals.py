@@ -18,10 +18,9 @@ import pandas as pd
 
 from mcce.exceptions import InputError, spell, spell_all
 from mcce.files import written_whole
-from mcce.report.changes import changed_cells, count_changes, differs
+from mcce.report.changes import changed_cells, differs, directions, typical_change
 from mcce.report.pages import Shown, html_table, result_page
-from mcce.report.plots import change_plot, changes_plot
-from mcce.report.words import fold, value_pair, value_text
+from mcce.report.plots import change_plot, changes_plot, fold, value_pair, value_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -113,7 +112,16 @@ class Counterfactuals:
         """
         best = np.flatnonzero(self._is_best())
         before, changed = self._compare(best)
-        return count_changes(before, self.frame.iloc[best], changed, self.fixed)
+        after = self.frame.iloc[best]
+        n = max(len(best), 1)
+        times = changed.sum(axis=0)
+        table = pd.DataFrame({"times": times, "share": times / n}, index=self.frame.columns)
+        table["fixed"] = table.index.isin(self.fixed)
+        steps = [directions(before.iloc[:, j], after.iloc[:, j], changed[:, j]) for j in range(changed.shape[1])]
+        for part, sign in (("up", 1), ("down", -1), ("other", 0)):
+            table[part] = [float((step[c] == sign).sum() / n) for step, c in zip(steps, changed.T)]
+        table["note"] = [typical_change(before.iloc[c, j], after.iloc[c, j]) for j, c in enumerate(changed.T)]
+        return table.rename_axis("feature").sort_values("times", ascending=False, kind="stable")
 
     def to_frame(self) -> pd.DataFrame:
         """Return features and measures side by side, id and rank as columns.

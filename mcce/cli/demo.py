@@ -23,7 +23,7 @@ from mcce.datasets import load_loans
 from mcce.files import written_whole
 from mcce.method import MCCE
 from mcce.report.pages import as_png
-from mcce.report.words import value_text
+from mcce.report.plots import value_text
 
 DRAWS = 10_000  # for each customer
 

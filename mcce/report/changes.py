@@ -1,20 +1,14 @@
-"""What changes between two tables, row by row: which cells, in which direction, and what is typical of it.
-
-1. `differs` compares a column with what it was: not equal, or missing on one side only.
-2. `changed_cells` lists the cells that differ; `count_changes` counts them by feature, by direction (`directions`) and
-   with a typical step in words (`typical_change`).
-"""
+"""What changes between two columns: which cells, in which direction, and what is typical of it."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from mcce.report.words import value_text
+from mcce.report.plots import value_text
 from mcce.table.dtypes import is_dated
 
 
@@ -26,6 +20,25 @@ def differs(before: pd.Series[Any], after: pd.Series[Any]) -> NDArray[np.bool_]:
     present = ~(old_missing | new_missing)
     differs[present] = (old[present] != new[present]).to_numpy(dtype=bool)
     return differs
+
+
+def changed_cells(before: pd.DataFrame, after: pd.DataFrame, changed: NDArray[np.bool_]) -> pd.DataFrame:
+    """Return every changed cell of `after`, whose index is (id, rank): id, rank, feature, from, to."""
+    rows, columns = np.nonzero(changed)
+    old, new = (np.empty(len(rows), dtype=object) for _ in range(2))
+    for j in range(after.shape[1]):
+        cells = columns == j
+        old[cells] = before.iloc[changed[:, j], j].astype(object).to_numpy()
+        new[cells] = after.iloc[changed[:, j], j].astype(object).to_numpy()
+    return pd.DataFrame(
+        {
+            "id": after.index.get_level_values("id")[rows],
+            "rank": after.index.get_level_values("rank")[rows],
+            "feature": after.columns[columns],
+            "from": pd.Series(old, dtype=object),
+            "to": pd.Series(new, dtype=object),
+        }
+    )
 
 
 def directions(before: pd.Series[Any], after: pd.Series[Any], changed: NDArray[np.bool_]) -> NDArray[np.int8]:
@@ -65,37 +78,3 @@ def typical_change(before: pd.Series[Any], after: pd.Series[Any]) -> str:
         return "" if pd.isna(days) else f"median {'+' if days > 0 else ''}{value_text(float(days), 3)} days"
     counts = new.astype(object).map(value_text).value_counts()
     return f"mostly to {counts.index[0]}" if len(counts) > 1 else f"to {counts.index[0]}"
-
-
-def changed_cells(before: pd.DataFrame, after: pd.DataFrame, changed: NDArray[np.bool_]) -> pd.DataFrame:
-    """Return every changed cell of `after`, whose index is (id, rank): id, rank, feature, from, to."""
-    rows, columns = np.nonzero(changed)
-    old, new = (np.empty(len(rows), dtype=object) for _ in range(2))
-    for j in range(after.shape[1]):
-        cells = columns == j
-        old[cells] = before.iloc[changed[:, j], j].astype(object).to_numpy()
-        new[cells] = after.iloc[changed[:, j], j].astype(object).to_numpy()
-    return pd.DataFrame(
-        {
-            "id": after.index.get_level_values("id")[rows],
-            "rank": after.index.get_level_values("rank")[rows],
-            "feature": after.columns[columns],
-            "from": pd.Series(old, dtype=object),
-            "to": pd.Series(new, dtype=object),
-        }
-    )
-
-
-def count_changes(
-    before: pd.DataFrame, after: pd.DataFrame, changed: NDArray[np.bool_], fixed: Sequence[Hashable]
-) -> pd.DataFrame:
-    """Return how often each feature changes, the most changed first: times, share, fixed, up, down, other, note."""
-    n = max(len(after), 1)
-    times = changed.sum(axis=0)
-    table = pd.DataFrame({"times": times, "share": times / n}, index=after.columns)
-    table["fixed"] = table.index.isin(list(fixed))
-    steps = [directions(before.iloc[:, j], after.iloc[:, j], changed[:, j]) for j in range(changed.shape[1])]
-    for part, sign in (("up", 1), ("down", -1), ("other", 0)):
-        table[part] = [float((step[c] == sign).sum() / n) for step, c in zip(steps, changed.T)]
-    table["note"] = [typical_change(before.iloc[c, j], after.iloc[c, j]) for j, c in enumerate(changed.T)]
-    return table.rename_axis("feature").sort_values("times", ascending=False, kind="stable")

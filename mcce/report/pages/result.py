@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from mcce.report.pages.page import Page, Picture, as_png, html_page
-from mcce.report.words import value_text
+from mcce.report.plots import value_text
 
 FACTUALS, SENTENCES, PICTURES = 25, 5, 3
 PACKAGES = ("mcce", "numpy", "pandas", "scikit-learn", "numba", "matplotlib")

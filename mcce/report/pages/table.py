@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from mcce.report.words import fold, value_pair, value_text
+from mcce.report.plots import fold, value_pair, value_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

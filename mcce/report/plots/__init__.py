@@ -10,14 +10,19 @@ from mcce.report.plots.curves import runtime_plot, samples_plot
 from mcce.report.plots.many import changes_plot
 from mcce.report.plots.marginals import marginal_plot
 from mcce.report.plots.overview import overview_plot
+from mcce.report.words import fold, is_same, value_pair, value_text
 
 __all__ = [
     "change_plot",
     "changes_plot",
     "correlation_plot",
+    "fold",
+    "is_same",
     "marginal_plot",
     "overview_plot",
     "position",
     "runtime_plot",
     "samples_plot",
+    "value_pair",
+    "value_text",
 ]
