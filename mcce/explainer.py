@@ -24,7 +24,7 @@ import pandas as pd
 from mcce.asking.asker import Asker, SpotCheck, ask_table, check_wanted, spot_positions
 from mcce.asking.decision import Answer, Interval, resolve_decision
 from mcce.asking.factuals import encode_factuals, read_factuals
-from mcce.asking.training import TrainingRows
+from mcce.asking.training import TrainingTable
 from mcce.assembling import assemble
 from mcce.blocks import Block, Settings, Task, choose, concatenate, explain_block, make_blocks
 from mcce.candidates.matching import match_candidates
@@ -120,7 +120,7 @@ class Explainer:
         given = fixed_columns(generator)
         self._mutable = np.array([j for j in range(len(schema)) if j not in given], dtype=np.int64)
         checked = SpotCheck(spots, schema.encode(rows_of(X, spots)).matrix, first)
-        self._training = TrainingRows(X, schema, self.decision_, checked, wanted)
+        self._training = TrainingTable(X, schema, self.decision_, checked, wanted)
         self.fit_seconds_ = time.perf_counter() - begun
         return self
 
@@ -301,7 +301,7 @@ class Explainer:
         """Return the scorer of plausibility, fitted once, when it is first needed."""
         if "plausibility_" not in vars(self):
             self.plausibility_ = Plausibility.fit(
-                self._training.matrix(),
+                self._training.matrix("Fit it again, or call explain(..., sparse=True) once before saving it."),
                 self.generator_.schema_.features,
                 self._mutable,
                 self.generator_.seed_,

@@ -16,9 +16,11 @@ from mcce.asking.decision import Decision
 from mcce.exceptions import InputError
 from mcce.table import Data, Schema
 
+AGAIN = "Fit it again."
+
 
 @dataclass
-class TrainingRows:
+class TrainingTable:
     """What was given to `fit`.
 
     Attributes
@@ -40,28 +42,25 @@ class TrainingRows:
         """Return the table given to `fit`, unless it is gone; a table that was changed since is an error."""
         if self.table is not None and not self.spots.is_of(self.table, self.schema):
             raise InputError(
-                "the table given to fit has been changed since; fit again, or give `diagnose` the training rows as "
-                "`training`."
+                "the table given to fit has been changed since. Fit again, with a copy if the table must change; "
+                "diagnose also takes the training rows as `training`."
             )
         return self.table
 
-    def matrix(self) -> Floats:
-        """Return the encoded rows."""
-        return self.schema.encode(self._needed(), "the training rows").matrix
+    def matrix(self, otherwise: str = AGAIN) -> Floats:
+        """Return the encoded rows; `otherwise` says what to do where they are gone."""
+        return self.schema.encode(self._needed(otherwise), "the training rows").matrix
 
     def wanted(self) -> Bools:
         """Return which rows have the wanted decision."""
         if self.answered is None:
-            self.answered = ask_table(self.decision, self._needed()).wanted
+            self.answered = ask_table(self.decision, self._needed(AGAIN)).wanted
         return self.answered
 
-    def _needed(self) -> Data:
+    def _needed(self, otherwise: str) -> Data:
         table = self.known_table()
         if table is None:
-            raise InputError(
-                "an explainer that was saved does not have its training rows, which this needs; fit it again. For "
-                "sparse=True it is enough to call explain(..., sparse=True) once before saving it."
-            )
+            raise InputError(f"an explainer that was saved does not have its training rows, needed here. {otherwise}")
         return table
 
     def __getstate__(self) -> dict[str, Any]:

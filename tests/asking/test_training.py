@@ -9,7 +9,7 @@ import pytest
 from mcce import InputError
 from mcce.asking.asker import SpotCheck, ask_table, spot_positions
 from mcce.asking.decision import resolve_decision
-from mcce.asking.training import TrainingRows
+from mcce.asking.training import TrainingTable
 from mcce.table import Schema
 
 asked = []
@@ -26,7 +26,7 @@ def training_rows(table, *, answered=True):
     spots = spot_positions(len(table))
     answer = ask_table(decision, table.iloc[spots])
     checked = SpotCheck(spots, schema.encode(table.iloc[spots]).matrix, answer)
-    return TrainingRows(table, schema, decision, checked, ask_table(decision, table).wanted if answered else None)
+    return TrainingTable(table, schema, decision, checked, ask_table(decision, table).wanted if answered else None)
 
 
 def table_of(n=100):
@@ -55,7 +55,7 @@ def test_a_table_that_was_changed_is_refused():
     kept = training_rows(table, answered=False)
     table.loc[99, "x"] = -1.0
     for use in (kept.known_table, kept.matrix, kept.wanted):
-        with pytest.raises(InputError, match="the table given to fit has been changed since; fit again, or give"):
+        with pytest.raises(InputError, match=r"the table given to fit has been changed since\. Fit again, with a copy"):
             use()
 
 
@@ -74,8 +74,10 @@ def test_a_saved_copy_has_no_table_but_what_was_answered():
     loaded = pickle.loads(saved)
     assert loaded.known_table() is None
     np.testing.assert_array_equal(loaded.wanted(), table["x"] >= 50)
-    with pytest.raises(InputError, match="does not have its training rows, which this needs; fit it again"):
+    with pytest.raises(InputError, match=r"does not have its training rows, needed here\. Fit it again\.$"):
         loaded.matrix()
+    with pytest.raises(InputError, match=r"needed here\. Do this\.$"):
+        loaded.matrix("Do this.")
 
 
 def test_a_saved_copy_that_was_never_asked_cannot_say_who_has_the_decision():
