@@ -1,4 +1,4 @@
-"""Checks of a single parameter: whether it is a number, a whole number, and large enough."""
+"""Checks of a single parameter: whether it is a number, a whole number, a share, and large enough."""
 
 from __future__ import annotations
 
@@ -48,3 +48,10 @@ def check_count(
     whose = "" if owner is None else f" of {type(owner).__name__}"
     upper = "" if most is None else f" and at most {most}"
     raise InputError(f"{name}{whose} is {spell(value)}; it must be a whole number of at least {least}{upper}{or_else}.")
+
+
+def check_share(value: Any, name: str) -> float:
+    """Return a parameter that has to be a number from 0 to below 1."""
+    if not is_number(value) or not 0 <= value < 1:
+        raise InputError(f"{name} is {spell(value)}; it must be a number from 0 to below 1.")
+    return float(value)

@@ -18,7 +18,7 @@ import pandas as pd
 
 from mcce.exceptions import InputError, spell, spell_all
 from mcce.files import written_whole
-from mcce.report.changes import differs, directions, typical_change
+from mcce.report.changes import changed_cells, differs, directions, typical_change
 from mcce.report.pages import Shown, html_table, result_page
 from mcce.report.plots import change_plot, changes_plot, fold, value_pair, value_text
 
@@ -85,21 +85,7 @@ class Counterfactuals:
     def changes(self) -> pd.DataFrame:
         """Return every changed cell: id, rank, feature, from, to, in the order of `frame`."""
         before, changed = self._compare(np.arange(len(self)))
-        rows, columns = np.nonzero(changed)
-        old, new = (np.empty(len(rows), dtype=object) for _ in range(2))
-        for j in range(self.frame.shape[1]):
-            cells = columns == j
-            old[cells] = before.iloc[changed[:, j], j].astype(object).to_numpy()
-            new[cells] = self.frame.iloc[changed[:, j], j].astype(object).to_numpy()
-        return pd.DataFrame(
-            {
-                "id": self.frame.index.get_level_values("id")[rows],
-                "rank": self.frame.index.get_level_values("rank")[rows],
-                "feature": self.frame.columns[columns],
-                "from": pd.Series(old, dtype=object),
-                "to": pd.Series(new, dtype=object),
-            }
-        )
+        return changed_cells(before, self.frame, changed)
 
     def summary(self) -> pd.DataFrame:
         """Return the figures of the whole result in one column; the measures are those of rank 1."""

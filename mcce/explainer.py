@@ -13,30 +13,29 @@ the number of factuals. `mcce.method.MCCE` is this explainer together with its d
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import time
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from mcce.arrays import Floats
 from mcce.asking.asker import Asker, SpotCheck, ask_table, check_wanted, spot_positions
 from mcce.asking.decision import Answer, Interval, resolve_decision
 from mcce.asking.factuals import encode_factuals, read_factuals
+from mcce.asking.training import TrainingTable
 from mcce.assembling import assemble
 from mcce.blocks import Block, Settings, Task, choose, concatenate, explain_block, make_blocks
 from mcce.candidates.matching import match_candidates
 from mcce.candidates.plausibility import Plausibility
 from mcce.candidates.pools import draw_pools, fixed_columns, pool_keys
-from mcce.checks import check_count, is_number
+from mcce.checks import check_count, check_share
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError, NotFittedError
 from mcce.generators.base import Generator
 from mcce.generators.chain import ChainModel
+from mcce.generators.choice import OF_A_CHAIN, check_generator, choose_generator
 from mcce.generators.conditionals import Samplers
 from mcce.generators.givens import draw_index
 from mcce.generators.predictors import Predictors
@@ -92,7 +91,7 @@ class Explainer:
             Whether to show a progress bar; None shows one in a terminal or notebook after a second.
         """
         begun = time.perf_counter()
-        for name in ("fit_seconds_", "plausibility_"):  # a fit that fails leaves no half-fitted explainer
+        for name in ("fit_seconds_", "generator_", "plausibility_"):  # a fit that fails leaves no half-fitted explainer
             vars(self).pop(name, None)
         if not isinstance(self.condition_on_decision, (bool, np.bool_)):
             raise InputError(f"condition_on_decision is {self.condition_on_decision!r}; it must be True or False.")
@@ -103,6 +102,8 @@ class Explainer:
                 f"X has {frame.shape[0]} rows and {frame.shape[1]} columns; it needs at least one of each."
             )
         fixed = check_fixed(self.fixed, list(frame.columns))
+        of_a_chain = {name: getattr(self, name) for name in OF_A_CHAIN}
+        generator = choose_generator(self.generator, fixed, of_a_chain, self.n_jobs)
         spots = spot_positions(len(frame))
         answer: Answer | None = None
         if self.condition_on_decision:
@@ -111,14 +112,15 @@ class Explainer:
             first = Answer(answer.scores[spots], answer.wanted[spots])
         else:
             first = self.decision_.ask(rows_of(X, spots), "training rows")
-        self.generator_ = self._make_generator(fixed)
-        self.generator_.fit(X, None if answer is None else answer.wanted, progress=progress)
-        schema = self.generator_.schema_
-        self._spots = SpotCheck(spots, schema.encode(rows_of(X, spots)).matrix, first)
-        given = fixed_columns(self.generator_)
+        wanted = None if answer is None else answer.wanted
+        generator.fit(X, wanted, progress=progress)
+        check_generator(generator, fixed, self.condition_on_decision)
+        self.generator_ = generator
+        schema = generator.schema_
+        given = fixed_columns(generator)
         self._mutable = np.array([j for j in range(len(schema)) if j not in given], dtype=np.int64)
-        self._training: Data | None = X
-        self._training_wanted = None if answer is None else answer.wanted
+        checked = SpotCheck(spots, schema.encode(rows_of(X, spots)).matrix, first)
+        self._training = TrainingTable(X, schema, self.decision_, checked, wanted)
         self.fit_seconds_ = time.perf_counter() - begun
         return self
 
@@ -186,13 +188,13 @@ class Explainer:
             independent=independent,
             exhaustive=exhaustive,
             sparse=sparse,
-            floor=_share(floor, "floor"),
+            floor=check_share(floor, "floor"),
             max_changes=None if max_changes is None else check_count(max_changes, "max_changes"),
             max_gower=max_gower,
         )
         plausibility = self._plausibility(progress) if sparse else None
         ordering = self._ordering(measures, weights, plausibility)
-        factuals = read_factuals(X, self.generator_.schema_, self.decision_, self._spots)
+        factuals = read_factuals(X, self.generator_.schema_, self.decision_, self._training.spots)
         task = self._task(settings, ordering, plausibility)
         blocks, n_pools = make_blocks(task, factuals)
         outcomes = []
@@ -243,14 +245,14 @@ class Explainer:
         self._check_fitted()
         check_count(n_counterfactuals, "n_counterfactuals")
         schema = self.generator_.schema_
-        factuals = read_factuals(X, schema, self.decision_, self._spots)
+        factuals = read_factuals(X, schema, self.decision_, self._training.spots)
         begun = time.perf_counter()
         members = np.flatnonzero(~factuals.wanted)
-        pools = match_candidates(candidates, factuals, members, schema, self._mutable)
+        brought = match_candidates(candidates, factuals, members, schema, self._mutable)
         ordering = resolve_measures(DEFAULT, schema.features)
         task = self._task(Settings(0, n_counterfactuals, exhaustive=exhaustive), ordering)
         block = Block(members, factuals.matrix[members], np.empty(0, dtype=np.uint64))
-        outcome = concatenate([choose(task, pools, block)], factuals)
+        outcome = concatenate([choose(task, brought, block)], factuals)
         return assemble(
             factuals,
             dataclasses.replace(outcome, seconds_select=time.perf_counter() - begun),
@@ -266,32 +268,10 @@ class Explainer:
             },
         )
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out the training table as the user gave it.
-
-        What is saved still holds training rows: the fixed values and decisions of all of them, the values that donors
-        give, and a few whole rows. Whoever gets the file can read them.
-        """
-        return {name: value for name, value in vars(self).items() if name != "_training"}
-
     def __repr__(self) -> str:
         decision = self.decision if not isinstance(self.decision, Interval) else str(self.decision)
         drawn = f"sampler={self.sampler!r}" if self.generator is None else f"generator={self.generator!r}"
         return f"MCCE({type(self.model).__name__}, decision={decision!r}, fixed={list(self.fixed)!r}, {drawn})"
-
-    def _make_generator(self, fixed: list[Any]) -> Generator:
-        """Return an unfitted generator: a copy of the one given, or a chain."""
-        if self.generator is not None:
-            return copy.deepcopy(self.generator)
-        return ChainModel(
-            sampler=self.sampler,
-            fixed=fixed,
-            visit_sequence=self.visit_sequence,
-            predictors=self.predictors,
-            kinds=self.kinds,
-            random_state=self.random_state,
-            n_jobs=self.n_jobs,
-        )
 
     def _task(self, settings: Settings, ordering: Ordering, plausibility: Plausibility | None = None) -> Task:
         asker = Asker(self.decision_, self.generator_.schema_)
@@ -312,8 +292,8 @@ class Explainer:
             measures,
             features,
             weights=weights,
-            training=self._training_matrix() if learning else None,
-            decision=self._training_decision() if learning else None,
+            training=self._training.matrix() if learning else None,
+            decision=self._training.wanted() if learning else None,
             scorers=scorers,
         )
 
@@ -321,7 +301,7 @@ class Explainer:
         """Return the scorer of plausibility, fitted once, when it is first needed."""
         if "plausibility_" not in vars(self):
             self.plausibility_ = Plausibility.fit(
-                self._training_matrix(),
+                self._training.matrix("Fit it again, or call explain(..., sparse=True) once before saving it."),
                 self.generator_.schema_.features,
                 self._mutable,
                 self.generator_.seed_,
@@ -329,46 +309,16 @@ class Explainer:
             )
         return self.plausibility_
 
-    def _known_training(self) -> Data | None:
-        """Return the table given to `fit`, unless it is gone; a table that was changed since is an error."""
-        training: Data | None = getattr(self, "_training", None)
-        if training is not None and not self._spots.is_of(training, self.generator_.schema_):
-            raise InputError("the table given to fit has been changed since; give the training rows as `training`.")
-        return training
-
-    def _training_matrix(self) -> Floats:
-        """Return the encoded training rows."""
-        training = self._known_training()
-        if training is None:
-            raise InputError(
-                "an explainer that was saved does not have its training rows, which this needs; fit it again, or call "
-                "explain(..., sparse=True) once before saving it."
-            )
-        return self.generator_.schema_.encode(training, "the training rows").matrix
-
-    def _training_decision(self) -> npt.NDArray[np.bool_]:
-        """Return which training rows have the wanted decision."""
-        if self._training_wanted is None:
-            training = self._known_training()
-            assert training is not None
-            self._training_wanted = ask_table(self.decision_, training).wanted
-        return self._training_wanted
-
     def _described(self) -> dict[str, object]:
         """Return the settings of the explainer itself, for the result."""
-        described: dict[str, object] = {"random_state": self.generator_.seed_, "sampler": self.sampler}
-        if isinstance(self.generator_, ChainModel):
-            described["visit_sequence"] = list(self.generator_.visit_sequence_)
+        generator = self.generator_
+        described: dict[str, object] = {"random_state": generator.seed_}
+        if isinstance(generator, ChainModel):
+            described |= {"sampler": generator.sampler, "visit_sequence": list(generator.visit_sequence_)}
         else:
-            described["sampler"] = type(self.generator_).__name__
+            described["sampler"] = type(generator).__name__
         return {**described, "condition_on_decision": self.condition_on_decision}
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "fit_seconds_"):
             raise NotFittedError("this MCCE is not fitted; call fit(X) with the training rows first.")
-
-
-def _share(value: float, name: str) -> float:
-    if not is_number(value) or not 0 <= value < 1:
-        raise InputError(f"{name} is {value!r}; it must be a number from 0 to below 1.")
-    return float(value)

@@ -31,7 +31,8 @@ class MCCE(Explainer):
         One seed, one answer: for any number of threads, order and batching of the factuals. None takes a fresh seed.
     generator : Generator or None
         What draws the candidates, instead of a chain: an unfitted model with the methods of
-        `mcce.generators.base.Generator`. It is copied; `fixed` must be the features that it is given.
+        `mcce.generators.base.Generator`. It is copied; `fixed` must be the features that it is given. What a chain
+        would be made from (sampler, visit_sequence, predictors, kinds, random_state) is then set on the generator.
 
     Attributes
     ----------
@@ -106,7 +107,7 @@ class MCCE(Explainer):
         return diagnose(
             self,
             X,
-            training=self._known_training() if training is None else training,
+            training=self._training.known_table() if training is None else training,
             n_samples=n_samples,
             max_factuals=max_factuals,
             max_rows=max_rows,

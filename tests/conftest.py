@@ -3,9 +3,14 @@
 import os
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 # the small models of the tests gain nothing from OpenMP threads, and wait long for them on a busy machine
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# whether a test passes must not depend on how busy the machine is
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 _compared = {}
 

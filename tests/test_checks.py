@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mcce import InputError, MarginalSampler
-from mcce.checks import check_count, is_number, is_whole
+from mcce.checks import check_count, check_share, is_number, is_whole
 
 
 @pytest.mark.parametrize("value", [0, -3, 2**70, np.int8(4), np.uint64(2**63)])
@@ -55,3 +55,15 @@ def test_a_count_comes_back_as_a_plain_integer():
 def test_messages(value, options, message):
     with pytest.raises(InputError, match=message):
         check_count(value, "n", **options)
+
+
+@pytest.mark.parametrize("value", [0, 0.0, 0.05, np.float32(0.5), Fraction(1, 3), np.nextafter(1.0, 0.0)])
+def test_a_share_comes_back_as_a_plain_float(value):
+    found = check_share(value, "floor")
+    assert (found, type(found)) == (float(value), float)
+
+
+@pytest.mark.parametrize("value", [1, 1.0, -1e-9, np.nan, np.inf, True, "0.1", None, [0.1]])
+def test_what_is_no_share(value):
+    with pytest.raises(InputError, match=r"^floor is .*; it must be a number from 0 to below 1\.$"):
+        check_share(value, "floor")

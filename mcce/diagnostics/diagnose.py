@@ -29,10 +29,11 @@ from mcce.diagnostics.pmse import pmse
 from mcce.diagnostics.propensity import count_columns
 from mcce.diagnostics.result import Diagnostics
 from mcce.diagnostics.tables import utility_tables
-from mcce.diagnostics.visiting import Order, visit_effect
+from mcce.diagnostics.visiting import Order, has_visit_sequence, visit_effect
 from mcce.exceptions import InputError
 from mcce.explainer import Explainer
 from mcce.table import Data, as_frame
+from mcce.table.checks import check_row_names
 
 MOST_SEEN = 0.5  # share of the rows of X that may be training rows before it is said
 ROWS_FOR_A_COLUMN = 10  # the regression takes products of columns only if there are as many rows for each
@@ -56,10 +57,7 @@ def diagnose(
     frame, _ = as_frame(X)
     if not len(frame):
         raise InputError("X has no rows; give real rows, those to explain among them.")
-    if not frame.index.is_unique:
-        raise InputError(
-            "the index of X holds a label more than once; it names the rows. Use X.reset_index(drop=True)."
-        )
+    check_row_names(frame.index, "X", "rows")
     schema = explainer.generator_.schema_
     matrix = schema.encode(X).matrix
     wanted = explainer.decision_.ask(schema.decode_for_model(matrix), "the rows of X").wanted
@@ -82,7 +80,9 @@ def diagnose(
         notes.append("every row of X has the wanted decision: there is nothing to explain.")
     parts |= _explain(explainer, factuals, training, n_samples, n_jobs, notes)
     visit = None
-    if len(visit_sequences) and len(factuals) and training is not None:
+    if len(visit_sequences) and not has_visit_sequence(explainer):
+        notes.append(f"a {type(explainer.generator_).__name__} visits the features in no order; none are compared.")
+    elif len(visit_sequences) and len(factuals) and training is not None:
         visit = visit_effect(
             explainer,
             factuals,
@@ -156,7 +156,7 @@ def _explain(
         explainer.model,
         training=explainer.generator_.schema_ if training is None else training,
         decision=explainer.decision,
-        kinds=explainer.kinds,
+        kinds=explainer.generator_.schema_.kinds,
         n_jobs=n_jobs,
     )
     return {

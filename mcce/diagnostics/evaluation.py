@@ -30,7 +30,7 @@ from mcce.diagnostics.pairs import encode_widely
 from mcce.exceptions import InputError, listing
 from mcce.selection.measures import measure_table
 from mcce.table import Data, Kind, Schema, as_frame
-from mcce.table.checks import check_fixed
+from mcce.table.checks import check_fixed, check_row_names
 
 WORDS = {
     "L0": "features changed",
@@ -248,8 +248,7 @@ def _read_found(found: Counterfactuals | pd.DataFrame) -> tuple[pd.DataFrame, np
 
 def _owners(frame: pd.DataFrame, factuals: pd.DataFrame) -> npt.NDArray[np.intp]:
     """Return for each counterfactual the place of its factual in X."""
-    if not factuals.index.is_unique:
-        raise InputError("the index of X holds a label more than once; it names the factuals. Use X.reset_index().")
+    check_row_names(factuals.index, "X", "factuals")
     ids = frame.index.get_level_values(0)
     owner = factuals.index.get_indexer(ids)
     if (owner < 0).any():

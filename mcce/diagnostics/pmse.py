@@ -22,7 +22,7 @@ from typing import Any, Literal
 import numpy as np
 
 from mcce.arrays import Floats
-from mcce.checks import check_count
+from mcce.checks import check_count, check_share
 from mcce.diagnostics.pairs import read_pair
 from mcce.diagnostics.propensity import Scores, TreeModel, logit_scores
 from mcce.diagnostics.tables import count_above
@@ -131,8 +131,7 @@ def pmse(
         raise InputError(f"max_order is {max_order!r}; allowed: 0 (columns alone), 1 (and their products).")
     check_count(min_leaf, "min_leaf")
     check_count(n_permutations, "n_permutations", least=0)
-    if not isinstance(cp, (int, float, np.number)) or not 0 <= cp < 1:
-        raise InputError(f"cp is {cp!r}; give a number of at least 0 and below 1.")
+    check_share(cp, "cp")
     pair = read_pair(real, generated, kinds, FEWEST_ROWS)
     n_real, n_generated = pair.real.shape[0], pair.generated.shape[0]
     share = n_generated / (n_real + n_generated)

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Hashable, Sequence
 from typing import Any
@@ -23,6 +24,7 @@ from mcce.diagnostics.pairs import read_pair
 from mcce.diagnostics.propensity import logit_scores
 from mcce.exceptions import InputError
 from mcce.explainer import Explainer
+from mcce.generators.chain import ChainModel
 from mcce.table import Data, as_frame
 
 Order = str | Sequence[Hashable]
@@ -66,6 +68,11 @@ def visit_effect(
     """
     if not len(visit_sequences):
         raise InputError("visit_sequences is empty; give at least one order.")
+    if not has_visit_sequence(explainer):
+        raise InputError(
+            f"the explainer draws from a {type(explainer.generator_).__name__}, which visits the features in no order; "
+            "there is nothing to compare."
+        )
     seed = explainer.chain_.seed_
     orders: list[tuple[str, Order, int]] = [(_name(order), order, seed) for order in visit_sequences]
     orders.append((CHANCE, visit_sequences[0], seed + 1))
@@ -86,6 +93,11 @@ def visit_effect(
     return table.rename_axis("visit_sequence")
 
 
+def has_visit_sequence(explainer: Explainer) -> bool:
+    """Say whether an explainer draws from a chain; other generators have no order."""
+    return isinstance(explainer.generator_, ChainModel)
+
+
 def _name(order: Order) -> str:
     return order if isinstance(order, str) else ", ".join(map(str, order))
 
@@ -97,8 +109,13 @@ def _refit(explainer: Explainer, training: Data, order: Order, state: int) -> Ex
     if isinstance(order, str) and order == "reversed":
         fixed = explainer.chain_.fixed_
         order = [name for name in explainer.chain_.schema_.names[::-1] if name not in fixed]
-    other = type(explainer)(explainer.model, **{**settings, "visit_sequence": order, "random_state": state})
-    return other.fit(training, progress=False)
+    if explainer.generator is None:
+        settings |= {"visit_sequence": order, "random_state": state}
+    else:
+        chain = copy.copy(explainer.generator)
+        vars(chain).update(visit_sequence=order, random_state=state)
+        settings["generator"] = chain
+    return type(explainer)(explainer.model, **settings).fit(training, progress=False)
 
 
 def _quality(explainer: Explainer, found: Any, X: Data, training: Data) -> dict[str, float]:
@@ -108,7 +125,7 @@ def _quality(explainer: Explainer, found: Any, X: Data, training: Data) -> dict[
         explainer.model,
         training=training,
         decision=explainer.decision,
-        kinds=explainer.kinds,
+        kinds=explainer.chain_.schema_.kinds,
         n_jobs=explainer.n_jobs,
     )
     means = measured.summary["mean"]

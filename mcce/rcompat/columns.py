@@ -20,9 +20,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce.arrays import Floats
-from mcce.exceptions import InputError, did_you_mean, listing, spell
+from mcce.exceptions import InputError, listing, spell
 from mcce.table import Column, Feature, Schema
-from mcce.table.checks import refuse_iterator
+from mcce.table.checks import check_fixed_names
 from mcce.table.dtypes import is_dated, is_logical
 
 DECISION = "decision"  # the column that says whether a row has the wanted decision
@@ -91,14 +91,7 @@ def check_fixed(fixed_features: str | Iterable[Hashable] | None, names: Sequence
     """Return the fixed features as a list of known, different names."""
     if fixed_features is None or isinstance(fixed_features, str):
         fixed_features = () if fixed_features is None else (fixed_features,)
-    refuse_iterator(fixed_features, "fixed_features")
-    fixed = list(fixed_features)
-    for name in fixed:
-        if name not in names:
-            raise InputError(f"fixed feature {name!r} is not a column of x_train; {did_you_mean(name, names)}")
-    if len(set(fixed)) < len(fixed):
-        twice = sorted({str(name) for name in fixed if fixed.count(name) > 1})
-        raise InputError(f"fixed_features names {listing(twice)} more than once; name each feature once.")
+    fixed = check_fixed_names(fixed_features, names, "fixed_features", "x_train")
     if len(fixed) == len(names):
         raise InputError("fixed_features names every column of x_train; leave at least one that may change.")
     return fixed

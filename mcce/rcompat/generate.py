@@ -153,12 +153,12 @@ def _draw(
     place = np.zeros(tree.n_nodes, dtype=np.int64)
     begin = 0
     for node in visited:
-        pool = grouped[ends[node - 1] if node else 0 : ends[node]]
-        if pool.size == 1:
-            pool = np.arange(pool[0] + 1)
-        elif pool.size == 0:  # an inner node, where an unknown level left the row
-            pool = np.sort(tree.donors[tree.start[node] : tree.start[node] + tree.size[node]])
+        donors = grouped[ends[node - 1] if node else 0 : ends[node]]
+        if donors.size == 1:
+            donors = np.arange(donors[0] + 1)
+        elif donors.size == 0:  # an inner node, where an unknown level left the row
+            donors = np.sort(tree.donors[tree.start[node] : tree.start[node] + tree.size[node]])
         place[node] = begin
-        drawn[begin : begin + count[node]] = values[pool][rng.indices(pool.size, count[node])]
+        drawn[begin : begin + count[node]] = values[donors][rng.indices(donors.size, count[node])]
         begin += count[node]
     kernels.deal(leaf, place, drawn, out)

@@ -22,6 +22,25 @@ def differs(before: pd.Series[Any], after: pd.Series[Any]) -> NDArray[np.bool_]:
     return differs
 
 
+def changed_cells(before: pd.DataFrame, after: pd.DataFrame, changed: NDArray[np.bool_]) -> pd.DataFrame:
+    """Return every changed cell of `after`, whose index is (id, rank): id, rank, feature, from, to."""
+    rows, columns = np.nonzero(changed)
+    old, new = (np.empty(len(rows), dtype=object) for _ in range(2))
+    for j in range(after.shape[1]):
+        cells = columns == j
+        old[cells] = before.iloc[changed[:, j], j].astype(object).to_numpy()
+        new[cells] = after.iloc[changed[:, j], j].astype(object).to_numpy()
+    return pd.DataFrame(
+        {
+            "id": after.index.get_level_values("id")[rows],
+            "rank": after.index.get_level_values("rank")[rows],
+            "feature": after.columns[columns],
+            "from": pd.Series(old, dtype=object),
+            "to": pd.Series(new, dtype=object),
+        }
+    )
+
+
 def directions(before: pd.Series[Any], after: pd.Series[Any], changed: NDArray[np.bool_]) -> NDArray[np.int8]:
     """Return 1 where an ordered value rises, -1 where it falls, 0 where there is no order or a value is missing."""
     old, new = before.reset_index(drop=True), after.reset_index(drop=True)

@@ -94,10 +94,10 @@ class PredictedQuantiles:
         below, above = values - self.knots[:, 0], values - self.knots[:, -1]
         found = (below >= -slack) & (above <= slack)
         for beyond, exceedances in ((below, tails.below), (above, tails.above)):
-            pool = np.sort(np.append(exceedances, 0.0))  # what the tail begins with
+            reached = np.sort(np.append(exceedances, 0.0))  # what the tail begins with
             place, rounding = beyond / self.spread, slack / self.spread
-            inside = (place >= pool[0] - rounding) & (place <= pool[-1] + rounding)
-            found |= inside & (distance_to(pool, place) <= local_spacing(exceedances) + rounding)
+            inside = (place >= reached[0] - rounding) & (place <= reached[-1] + rounding)
+            found |= inside & (distance_to(reached, place) <= local_spacing(exceedances) + rounding)
         least = self.knots[:, 0] + self.spread * tails.below[0]
         greatest = self.knots[:, -1] + self.spread * tails.above[-1]
         at_end = ((values == tails.lowest) & (least <= values + slack)) | (

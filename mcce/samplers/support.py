@@ -23,24 +23,24 @@ IMPOSSIBLE = 1e-12
 REACH = float(-scipy.special.ndtri(IMPOSSIBLE))  # standard deviations: a normal draw farther out counts as impossible
 
 
-def local_spacing(pool: Floats) -> float:
+def local_spacing(drawable: Floats) -> float:
     """Return the local spacing (step 3) of sorted values."""
-    return float(np.quantile(np.diff(pool), 0.5, method="lower")) if pool.size > 2 else 0.0
+    return float(np.quantile(np.diff(drawable), 0.5, method="lower")) if drawable.size > 2 else 0.0
 
 
-def distance_to(pool: Floats, values: Floats) -> Floats:
+def distance_to(drawable: Floats, values: Floats) -> Floats:
     """Return how far each value is from the nearest of some sorted ones, of which there is at least one."""
-    after = np.searchsorted(pool, values)
-    above, below = pool[np.minimum(after, pool.size - 1)], pool[np.maximum(after - 1, 0)]
+    after = np.searchsorted(drawable, values)
+    above, below = drawable[np.minimum(after, drawable.size - 1)], drawable[np.maximum(after - 1, 0)]
     return np.minimum(np.abs(above - values), np.abs(values - below))
 
 
-def supported_by(pool: Floats, values: Floats, *, is_number: bool, slack: Floats | float = 0.0) -> Bools:
+def supported_by(drawable: Floats, values: Floats, *, is_number: bool, slack: Floats | float = 0.0) -> Bools:
     """Return whether values are supported by those that the draw comes from (step 2); a missing one is not.
 
     Parameters
     ----------
-    pool : array
+    drawable : array
         Values that the draw comes from, one for each training row, in any order; missing ones do not count.
     values : array
     is_number : bool
@@ -48,22 +48,22 @@ def supported_by(pool: Floats, values: Floats, *, is_number: bool, slack: Floats
     slack : float or array
         What rounding may add to a distance.
     """
-    pool = np.sort(pool[~np.isnan(pool)])
-    if pool.size == 0:
+    drawable = np.sort(drawable[~np.isnan(drawable)])
+    if drawable.size == 0:
         return np.zeros(values.size, dtype=bool)
-    spacing = local_spacing(pool) if is_number else 0.0
-    inside = (values >= pool[0] - slack) & (values <= pool[-1] + slack)
-    return np.asarray(inside & (distance_to(pool, values) <= spacing + slack))
+    spacing = local_spacing(drawable) if is_number else 0.0
+    inside = (values >= drawable[0] - slack) & (values <= drawable[-1] + slack)
+    return np.asarray(inside & (distance_to(drawable, values) <= spacing + slack))
 
 
 def supported_in_segments(
     supported: Callable[[Floats, Floats], Bools],
-    pool: Floats,
+    drawable: Floats,
     first: npt.NDArray[np.integer],
     after: npt.NDArray[np.integer],
     values: Floats,
 ) -> Bools:
-    """Return ``supported(pool[first:after], values)``, where each value has its own part of the pool.
+    """Return ``supported(drawable[first:after], values)``, where each value has its own part of them.
 
     A part may be in pieces: `first` and `after` then have a column for each.
     """
@@ -73,6 +73,6 @@ def supported_in_segments(
     rows_by_part = np.argsort(part_of_row.ravel(), kind="stable")
     ends = np.cumsum(np.bincount(part_of_row.ravel(), minlength=len(parts)))
     for part, rows in zip(parts, np.split(rows_by_part, ends[:-1])):
-        pieces = [pool[begin:end] for begin, end in zip(part[:n_pieces], part[n_pieces:])]
+        pieces = [drawable[begin:end] for begin, end in zip(part[:n_pieces], part[n_pieces:])]
         found[rows] = supported(np.concatenate(pieces), values[rows])
     return found

@@ -21,6 +21,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce.arrays import Floats
+from mcce.checks import is_number
 from mcce.exceptions import InputError, did_you_mean, listing, spell
 from mcce.selection import distances
 from mcce.selection.distances import Distance
@@ -155,8 +156,7 @@ def resolve_weights(weights: Mapping[Any, float] | None, features: Sequence[Feat
     for name, weight in weights.items():
         if name not in names:
             raise InputError(f"weights names {name!r}, which is not a feature; {did_you_mean(name, names)}")
-        number = isinstance(weight, (int, float, np.integer, np.floating)) and not isinstance(weight, bool)
-        if not number or not 0 <= weight < np.inf:
+        if not is_number(weight) or not 0 <= weight < np.inf:
             raise InputError(f"weights[{name!r}] is {spell(weight)}; give a number of at least 0.")
         found[names.index(name)] = weight
     if not found.any():

@@ -19,15 +19,21 @@ def check_fixed(fixed: Sequence[Hashable], columns: list[Any]) -> list[Any]:
     """Return the fixed features in data order; unknown and repeated names are errors."""
     if isinstance(fixed, str) or not isinstance(fixed, Iterable):
         raise InputError(f"fixed is {fixed!r}; give a list of column names, for example ['age', 'sex'].")
-    refuse_iterator(fixed, "fixed")
+    names = check_fixed_names(fixed, columns, "fixed", "X")
+    return [name for name in columns if name in names]
+
+
+def check_fixed_names(fixed: Iterable[Hashable], columns: Sequence[Hashable], role: str, where: str) -> list[Any]:
+    """Return names of fixed features as a list of known, different ones, in the order given."""
+    refuse_iterator(fixed, role)
     names = list(fixed)
     for name in names:
         if name not in columns:
-            raise InputError(f"fixed feature {name!r} is not a column of X; {did_you_mean(name, columns)}")
+            raise InputError(f"fixed feature {name!r} is not a column of {where}; {did_you_mean(name, columns)}")
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if twice:
-        raise InputError(f"fixed names {listing(twice)} more than once.")
-    return [name for name in columns if name in names]
+        raise InputError(f"{role} names {listing(twice)} more than once; name each feature once.")
+    return names
 
 
 def check_magnitudes(table: Table, where: str) -> None:

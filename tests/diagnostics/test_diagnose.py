@@ -208,7 +208,7 @@ def test_draws_depend_on_the_row_alone(explainer):
     ("X", "settings", "message"),
     [
         (NEW.iloc[:0], {}, "X has no rows"),
-        (pd.concat([NEW, NEW]), {}, "holds a label more than once"),
+        (pd.concat([NEW, NEW]), {}, "the index of X holds .* more than once; it names the rows"),
         (NEW, {"n_samples": 0}, "n_samples is 0"),
         (NEW, {"max_rows": 1.5}, "max_rows is 1.5"),
         (NEW.drop(columns="age"), {}, "lacks the column"),

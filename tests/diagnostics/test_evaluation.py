@@ -170,7 +170,7 @@ def test_nothing_found():
     [
         ([1], FACTUALS, {}, "found is a list; give a Counterfactuals, or a DataFrame"),
         (FACTUALS.set_axis([0, 1]), FACTUALS, {}, "found has rows for '0', '1', not in the index of X"),
-        (FACTUALS, FACTUALS.set_axis(["p", "p"]), {}, "the index of X holds a label more than once"),
+        (FACTUALS, FACTUALS.set_axis(["p", "p"]), {}, "the index of X holds 'p' more than once; it names the factuals"),
         (FACTUALS, FACTUALS, {"training": None}, "training is None"),
         (FACTUALS.drop(columns="home"), FACTUALS, {}, r"found lacks the column\(s\) 'home'"),
         (FACTUALS.assign(age="old"), FACTUALS, {}, "column 'age' of found is numeric in the training data"),

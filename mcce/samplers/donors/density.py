@@ -1,7 +1,7 @@
 """A smoothed density for samplers that draw donors.
 
 How likely is a value among the donors of a row? Donor samplers draw observed values, so their own distribution has no
-density. This is a declared surrogate, for a pool of m donors and c = 5 pseudo-donors, spread like the target's margin:
+density. This is a declared surrogate, for m donors and c = 5 pseudo-donors, spread like the target's margin:
 
 1. A level, or a number with point mass: (donors equal to it + c times its share in the margin) / (m + c), with respect
    to the counting measure.
@@ -10,7 +10,7 @@ density. This is a declared surrogate, for a pool of m donors and c = 5 pseudo-d
    such donors in the leaf, or the margin's where these do not differ.
 3. A number has point mass if at least one per cent of the training rows hold it; all numbers do if the column has no
    more than 100 distinct values, and nine rows in ten share theirs with another.
-4. For training rows, a row's own copies are taken out of its pool and out of the margin first, so that it does not
+4. For training rows, a row's own copies are taken out of its donors and out of the margin first, so that it does not
    vouch for itself. Bandwidths stay as they are.
 """
 

@@ -1,8 +1,8 @@
 """Donors in the leaves of trees: routing, drawing, supports and densities, for one tree and for many alike.
 
-1. `DonorForest` puts the nodes and the donors of its trees one after the other; a tree is a forest of one. A row's pool
-   are the donors of the leaves it reaches.
-2. A draw is one donor of the pool, uniformly; a restricted draw one of those allowed.
+1. `DonorForest` puts the nodes and the donors of its trees one after the other; a tree is a forest of one. A row's
+   donors are those of the leaves it reaches.
+2. A draw is one of these donors, uniformly; a restricted draw one of those allowed.
 3. What supports and densities read is prepared once, when it is first asked for, because most chains only draw: the
    *runs* of each leaf (its distinct donors, ascending, with their counts), its median gap, its bandwidth, and Taylor
    polynomials of its sum of kernels.
@@ -93,37 +93,37 @@ class DonorForest:
         return leaves
 
     def draw(self, leaves: Nodes, rng: RowStreams) -> Floats:
-        """Draw a donor of each row's pool (step 2)."""
+        """Draw a donor of each row's leaves (step 2)."""
         out = np.empty(leaves.shape[1])
-        pools = (leaves, self.start, self.size, self.values)
-        kernels.pick_donor(rng.next_key(), rng.draws, rng.rows, *pools, out)
+        of_leaves = (leaves, self.start, self.size, self.values)
+        kernels.pick_donor(rng.next_key(), rng.draws, rng.rows, *of_leaves, out)
         return out
 
     def draw_within(self, leaves: Nodes, rng: RowStreams, within: Within) -> tuple[Floats, Ints]:
-        """Draw one of the allowed donors of each row's pool (step 2), NaN where there are none; return their number."""
+        """Draw one of each row's allowed donors (step 2), NaN where there are none; return their number."""
         n = leaves.shape[1]
         out, n_allowed = np.empty(n), np.empty(n, dtype=np.int64)
         levels = np.empty((n, 0), dtype=bool) if within.levels is None else np.ascontiguousarray(within.levels)
-        pools = (leaves, self.start, self.size, self.values)
+        of_leaves = (leaves, self.start, self.size, self.values)
         allowed = (*within.bounds(n), levels)
-        kernels.pick_allowed_donor(rng.next_key(), rng.draws, rng.rows, *pools, *allowed, out, n_allowed)
+        kernels.pick_allowed_donor(rng.next_key(), rng.draws, rng.rows, *of_leaves, *allowed, out, n_allowed)
         return out, n_allowed
 
     def mean(self, leaves: Nodes) -> Floats:
-        """Return the mean of each row's pool."""
+        """Return the mean of the donors in each row's leaves."""
         pooled = self.sums[leaves].sum(axis=0) / self.size[leaves].sum(axis=0)
         return np.asarray(pooled, dtype=np.float64)
 
     def supports(self, leaves: Nodes, values: Floats, *, is_number: bool) -> Bools:
-        """Return whether the row's pool has the value or, for a number, one close to it (`mcce.samplers.support`)."""
+        """Return whether a donor has the value or, for a number, one close to it (`mcce.samplers.support`)."""
         supported = np.empty(values.size, dtype=bool)
         values = np.ascontiguousarray(values)
         if is_number and self.shares_rows:
             rank, ranked = self._ranks
             most = int(sum(tree.size[tree.stops].max() for tree in self.trees))
             spare, gaps = np.empty(most, dtype=np.int64), np.empty(most)
-            pools = (leaves, np.lexsort(leaves), self.start, self.size)
-            kernels.find_pooled_support(*pools, rank, ranked, values, spare, gaps, supported)
+            of_leaves = (leaves, np.lexsort(leaves), self.start, self.size)
+            kernels.find_pooled_support(*of_leaves, rank, ranked, values, spare, gaps, supported)
             return supported
         gaps = self.gaps if is_number else np.zeros(self.size.size)
         kernels.find_support(leaves, values, self.runs, gaps, supported)
@@ -169,7 +169,7 @@ class DonorForest:
 
     @cached_property
     def shares_rows(self) -> bool:
-        """Whether a training row may be in a pool more than once: in several trees, or several times in a bootstrap."""
+        """Whether a training row may be a donor more than once: in several trees, or several times in a bootstrap."""
         return len(self.trees) > 1 or np.unique(self.trees[0].donors).size < self.trees[0].donors.size
 
     @cached_property

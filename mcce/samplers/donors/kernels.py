@@ -5,7 +5,7 @@ The nodes of all trees are numbered one after the other, and so are their donors
 a forest is read like a tree. `first`, `value` and `count` are *runs*: the distinct donors of a node, ascending, and how
 many rows have each; those of node k stand from first[k] to first[k + 1].
 
-1. `pick_donor` and `pick_allowed_donor` draw one donor of the pool of a row's leaves, uniformly. Donors are numbered
+1. `pick_donor` and `pick_allowed_donor` draw one of the donors in a row's leaves, uniformly. Donors are numbered
    tree by tree, in the order of the tree, not of their values: the draws of a seed do not depend on what is sorted.
 2. `find_support` looks a value up among the runs, `measure_gaps` has told how far from a donor counts as close. Where
    leaves share training rows, `find_pooled_support` counts each of these once (`mcce.samplers.support`).
@@ -16,7 +16,7 @@ many rows have each; those of node k stand from first[k] to first[k + 1].
    z = (c - y_j) / h, b_0 = k(z), b_1 = -z b_0, b_(m+1) = -(z b_m + b_(m-1)) / (m + 1): Hermite's polynomials. Up to 0.3
    h from the centre eighteen terms give S to 1e-14 of itself, since b_m is below k(z) e^(z^2 / 4) / sqrt(m!) (Cramer's
    bound) and a donor is no farther than h / 2.
-5. `log_densities` mixes the pool with the margin, `log_missing` the pool's missing donors with their share.
+5. `log_densities` mixes the donors with the margin, `log_missing` the missing donors with their share.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _place(ordered, first, last, x):
 
 @entry
 def pick_donor(key, draws, rows, leaves, start, size, values, out):
-    """Draw one donor of the pool of each row's leaves; `leaves` has one row a tree."""
+    """Draw one of the donors in each row's leaves; `leaves` has one row a tree."""
     for i in range(out.size):
         total = uint64(0)
         for t in range(leaves.shape[0]):
@@ -81,7 +81,7 @@ def pick_donor(key, draws, rows, leaves, start, size, values, out):
 
 @entry
 def pick_allowed_donor(key, draws, rows, leaves, start, size, values, low, high, levels, out, n_allowed):
-    """Draw one donor of each row's pool among those in [low, high] and, if given, of an allowed level; else NaN.
+    """Draw one donor of each row's leaves among those in [low, high] and, if given, of an allowed level; else NaN.
 
     Writes also how many there are to choose from.
     """
@@ -180,10 +180,10 @@ def find_support(leaves, values, runs, gap, supported):
 
 @entry
 def find_pooled_support(leaves, order, start, size, rank, ranked, values, spare, gaps, supported):
-    """Say whether each value lies in the range of its pool's training rows and no farther from one than their gap.
+    """Say whether each value lies in the range of its leaves' training rows and no farther from one than their gap.
 
     `rank` is the place of each donor's training row among `ranked`, the values of these rows, ascending; `order` puts
-    rows of the same leaves side by side, which share what is found out about the pool.
+    rows of the same leaves side by side, which share what is found out about them.
     """
     n = np.int64(0)
     gap = 0.0
@@ -484,12 +484,12 @@ def log_densities(leaves, start, size, donors, known, runs, smooth, bandwidth, c
         place = _place(margin.atoms, 0, margin.atoms.size, x)
         is_atom = place < margin.atoms.size and margin.atoms[place] == x
         matching = 0.0
-        pool = 0.0
+        n_donors = 0.0
         for t in range(leaves.shape[0]):
             node = leaves[t, i]
             donor, copies = _own_donor(own, t, i, start, size, node)
             own_value = donors[donor] if donor >= 0 else np.nan
-            pool += known[node] - copies
+            n_donors += known[node] - copies
             if is_atom:
                 begin, end = runs.first[node], runs.first[node + 1]
                 at = _place(runs.value, begin, end, x)
@@ -505,7 +505,7 @@ def log_densities(leaves, start, size, donors, known, runs, smooth, bandwidth, c
                         copies = np.int64(0)
                 matching += _sum_kernels(smooth, cells, node, x, h, copies, own_value) / (h * _ROOT_TAU)
         share = _share(margin, place, is_atom, x, 1.0 if own.rows.size else 0.0)
-        density = (matching + pseudo * share) / (pool + pseudo)
+        density = (matching + pseudo * share) / (n_donors + pseudo)
         out[i] = math.log(density) if density > 0.0 else -np.inf
 
 
@@ -517,15 +517,15 @@ def log_missing(leaves, start, size, donors, ones, own, pseudo, share, values, o
     """
     for i in range(values.size):
         missing = 0.0
-        pool = 0.0
+        n_donors = 0.0
         for t in range(leaves.shape[0]):
             node = leaves[t, i]
             donor, copies = _own_donor(own, t, i, start, size, node)
-            pool += size[node] - copies
+            n_donors += size[node] - copies
             missing += ones[node]
             if donor >= 0 and donors[donor] == 1.0:
                 missing -= copies
-        found = min((missing + pseudo * share) / (pool + pseudo), 1.0)
+        found = min((missing + pseudo * share) / (n_donors + pseudo), 1.0)
         if np.isnan(values[i]):
             out[i] = math.log(found)
         else:

@@ -85,9 +85,9 @@ def grow(
     nodes, splits = _room(n, max_compete + 1 + max_surrogate)
     work = _work(n, n_classes, width, nodes.feature.size)
     best = _best(max(max_compete + 1, max_surrogate), width)
-    pool = np.empty(256, dtype=np.uint8)
+    all_sides = np.empty(256, dtype=np.uint8)
     n_nodes, n_splits, sides = kernels.grow_nodes(
-        columns, rules, nodes, splits, work, best, np.ascontiguousarray(y), labels, pool
+        columns, rules, nodes, splits, work, best, np.ascontiguousarray(y), labels, all_sides
     )
     nodes = kernels.Nodes(*(array[:n_nodes].copy() for array in nodes))
     splits = kernels.Splits(*(array[:n_splits].copy() for array in splits))
@@ -266,7 +266,7 @@ def _work(n: int, n_classes: int, width: int, most_nodes: int) -> Any:
         path=np.empty(depths, dtype=np.int64),
         stage=np.empty(depths, dtype=np.int64),
         bound=np.empty(depths),
-        pool_before=np.empty(depths, dtype=np.int64),
+        sides_before=np.empty(depths, dtype=np.int64),
         n_splits=np.empty(most_nodes, dtype=np.int64),
         risk_below=np.empty(most_nodes),
     )

@@ -34,7 +34,7 @@ Best = namedtuple("Best", "feature count below improve cut adjusted place sides"
 Work = namedtuple(
     "Work",
     "order side spare_rows spare_packed entries y in_left in_right level_n level_sum level_key level_order table sides "
-    "path stage bound pool_before n_splits risk_below",
+    "path stage bound sides_before n_splits risk_below",
 )
 
 _inner = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
@@ -502,8 +502,8 @@ def _insert(best, n_best, most, feature, count, below, improve, cut, adjusted, n
 
 
 @_inner
-def _write_splits(best, n_best, splits, n_splits, pool, n_pool, n_levels):
-    """Append the list to the table of splits; the pool of level sides grows as needed."""
+def _write_splits(best, n_best, splits, n_splits, all_sides, n_sides, n_levels):
+    """Append the list to the table of splits; the array of level sides grows as needed."""
     for i in range(n_best):
         feature = best.feature[i]
         splits.feature[n_splits] = feature
@@ -515,17 +515,17 @@ def _write_splits(best, n_best, splits, n_splits, pool, n_pool, n_levels):
         splits.sides_at[n_splits] = -1
         width = n_levels[feature]
         if width:
-            if n_pool + width > pool.size:
-                wider = np.empty(2 * pool.size + width, dtype=np.uint8)
-                for c in range(n_pool):
-                    wider[c] = pool[c]
-                pool = wider
-            splits.sides_at[n_splits] = n_pool
+            if n_sides + width > all_sides.size:
+                wider = np.empty(2 * all_sides.size + width, dtype=np.uint8)
+                for c in range(n_sides):
+                    wider[c] = all_sides[c]
+                all_sides = wider
+            splits.sides_at[n_splits] = n_sides
             for c in range(width):
-                pool[n_pool + c] = best.sides[best.place[i], c]
-            n_pool += width
+                all_sides[n_sides + c] = best.sides[best.place[i], c]
+            n_sides += width
         n_splits += 1
-    return n_splits, pool, n_pool
+    return n_splits, all_sides, n_sides
 
 
 @_inner
@@ -628,7 +628,7 @@ def _side_of(x, below, cut, sides_at, sides):
 
 
 @_inner
-def _send_by_surrogates(columns, nodes, splits, pool, work, node, majority):
+def _send_by_surrogates(columns, nodes, splits, all_sides, work, node, majority):
     """Send the rows of which the primary split knows nothing: by surrogates, then with the majority of the others.
 
     A row stays where it is, UNKNOWN, if there is no majority either.
@@ -640,7 +640,7 @@ def _send_by_surrogates(columns, nodes, splits, pool, work, node, majority):
         s = first
         while side == UNKNOWN and s < first + nodes.n_surrogate[node]:
             x = columns.matrix[splits.feature[s], row]
-            side = _side_of(x, splits.below[s], splits.cut[s], splits.sides_at[s], pool)
+            side = _side_of(x, splits.below[s], splits.cut[s], splits.sides_at[s], all_sides)
             splits.count[s] += side != UNKNOWN
             s += 1
         work.side[row] = majority if side == UNKNOWN else side
@@ -676,7 +676,7 @@ def _partition(columns, work, start, end, first_side):
 
 
 @_inner
-def _split_node(columns, rules, nodes, splits, work, best, n_best, node, n_nodes, n_splits, pool, n_pool):
+def _split_node(columns, rules, nodes, splits, work, best, n_best, node, n_nodes, n_splits, all_sides, n_sides):
     """Write down the splits of a node, send its rows and make its children; return what has grown.
 
     The first child is the one of small values, or of the first of two levels; else the left one.
@@ -687,12 +687,12 @@ def _split_node(columns, rules, nodes, splits, work, best, n_best, node, n_nodes
     nodes.feature[node] = feature
     nodes.first_split[node] = primary
     nodes.n_compete[node] = n_best - 1
-    n_splits, pool, n_pool = _write_splits(best, n_best, splits, n_splits, pool, n_pool, columns.n_levels)
+    n_splits, all_sides, n_sides = _write_splits(best, n_best, splits, n_splits, all_sides, n_sides, columns.n_levels)
     below, cut, sides_at = splits.below[primary], splits.cut[primary], splits.sides_at[primary]
     n_left = n_right = np.int64(0)
     for i in range(start, end):
         row = work.order[i]
-        side = _side_of(columns.matrix[feature, row], below, cut, sides_at, pool)
+        side = _side_of(columns.matrix[feature, row], below, cut, sides_at, all_sides)
         work.side[row] = side
         n_left += side == LEFT
         n_right += side == RIGHT
@@ -700,14 +700,16 @@ def _split_node(columns, rules, nodes, splits, work, best, n_best, node, n_nodes
     if rules.max_surrogate:
         n_best = _find_surrogates(columns, rules, work, best, start, end, feature, n_left, n_right)
         nodes.n_surrogate[node] = n_best
-        n_splits, pool, n_pool = _write_splits(best, n_best, splits, n_splits, pool, n_pool, columns.n_levels)
+        n_splits, all_sides, n_sides = _write_splits(
+            best, n_best, splits, n_splits, all_sides, n_sides, columns.n_levels
+        )
     all_sent = n_left + n_right == end - start
     if not all_sent:
         majority = LEFT if n_left > n_right else RIGHT if n_right > n_left else UNKNOWN
         if rules.max_surrogate == 0:
             majority = UNKNOWN
-        _send_by_surrogates(columns, nodes, splits, pool, work, node, majority)
-    first_side = RIGHT if below > 0 or (columns.n_levels[feature] == 2 and pool[sides_at] == RIGHT) else LEFT
+        _send_by_surrogates(columns, nodes, splits, all_sides, work, node, majority)
+    first_side = RIGHT if below > 0 or (columns.n_levels[feature] == 2 and all_sides[sides_at] == RIGHT) else LEFT
     middle = _partition(columns, work, start, end, first_side)
     if not all_sent:  # rows that stay in the node come last
         end = _partition(columns, work, middle, end, LEFT + RIGHT - first_side)
@@ -716,7 +718,7 @@ def _split_node(columns, rules, nodes, splits, work, best, n_best, node, n_nodes
     nodes.start[n_nodes + 1], nodes.size[n_nodes + 1] = middle, end - middle
     nodes.number[n_nodes] = 2 * nodes.number[node] + (first_side == RIGHT)
     nodes.number[n_nodes + 1] = 2 * nodes.number[node] + (first_side == LEFT)
-    return n_nodes + 2, n_splits, pool, n_pool
+    return n_nodes + 2, n_splits, all_sides, n_sides
 
 
 # ---------------------------------------------------------------- the whole tree
@@ -769,7 +771,7 @@ def _weakest_link(nodes, work, node, left, right):
 
 
 @_entry
-def grow_nodes(columns, rules, nodes, splits, work, best, response, labels, pool):
+def grow_nodes(columns, rules, nodes, splits, work, best, response, labels, all_sides):
     """Grow the tree depth first, R's left child first; return numbers of nodes and splits, and the level sides.
 
     A node is passed three times: on the way down, between its children and on the way up.
@@ -779,7 +781,7 @@ def grow_nodes(columns, rules, nodes, splits, work, best, response, labels, pool
     _evaluate(columns, rules, nodes, work, root, response, labels)
     alpha = rules.cp * nodes.risk[0]
     nodes.complexity[0] = nodes.risk[0]
-    n_nodes, n_splits, n_pool = root + 1, root, root
+    n_nodes, n_splits, n_sides = root + 1, root, root
     largest = 0.0
     depth = root
     work.path[0] = work.stage[0] = 0
@@ -798,13 +800,13 @@ def grow_nodes(columns, rules, nodes, splits, work, best, response, labels, pool
                 depth -= 1
                 continue
             work.bound[depth] = bound
-            work.pool_before[depth] = n_pool
-            n_nodes, n_splits, pool, n_pool = _split_node(
-                columns, rules, nodes, splits, work, best, n_best, node, n_nodes, n_splits, pool, n_pool
+            work.sides_before[depth] = n_sides
+            n_nodes, n_splits, all_sides, n_sides = _split_node(
+                columns, rules, nodes, splits, work, best, n_best, node, n_nodes, n_splits, all_sides, n_sides
             )
             if min(nodes.size[nodes.left[node]], nodes.size[nodes.left[node] + 1]) == 0:
                 # the midpoint of neighbouring floats is one of them, and the cut is none
-                n_nodes, n_splits, n_pool = nodes.left[node], nodes.first_split[node], work.pool_before[depth]
+                n_nodes, n_splits, n_sides = nodes.left[node], nodes.first_split[node], work.sides_before[depth]
                 _close(nodes, work, node, 0.0)
                 depth -= 1
                 continue
@@ -816,7 +818,7 @@ def grow_nodes(columns, rules, nodes, splits, work, best, response, labels, pool
             complexity = _weakest_link(nodes, work, node, left, right)
             nodes.complexity[node] = complexity
             if complexity <= alpha:  # the branch is given up
-                n_nodes, n_splits, n_pool = nodes.left[node], nodes.first_split[node], work.pool_before[depth]
+                n_nodes, n_splits, n_sides = nodes.left[node], nodes.first_split[node], work.sides_before[depth]
                 _close(nodes, work, node, complexity)
             depth -= 1
             continue
@@ -835,7 +837,7 @@ def grow_nodes(columns, rules, nodes, splits, work, best, response, labels, pool
         if nodes.feature[node] >= 0:
             for child in range(nodes.left[node], nodes.left[node] + 2):
                 nodes.complexity[child] = min(nodes.complexity[child], nodes.complexity[node])
-    return n_nodes, n_splits, pool[:n_pool]
+    return n_nodes, n_splits, all_sides[:n_sides]
 
 
 @_entry

@@ -1,0 +1,59 @@
+"""Which generator an explainer draws from: the one that the user gives, or a chain made from the settings.
+
+1. `choose_generator` copies the one given, so that `fit` leaves the user's as it is. Settings of a chain would have no
+   effect on it, so they are refused beside it.
+2. `check_generator` compares the fitted one with what the explainer was told: what is fixed, and whether the decision
+   is conditioned on. A generator that is given other columns would draw candidates that change fixed features.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+from mcce.exceptions import InputError, listing, spell
+from mcce.generators.base import Generator
+from mcce.generators.chain import ChainModel
+
+METHODS = ("fit", "givens_of", "draw", "feature_log_densities")
+OF_A_CHAIN = {"sampler": "cart", "visit_sequence": "data", "predictors": None, "kinds": None, "random_state": None}
+
+
+def choose_generator(
+    generator: Generator | None, fixed: list[Any], settings: Mapping[str, Any], n_jobs: int | None
+) -> Generator:
+    """Return an unfitted generator (step 1); `settings` are those of `OF_A_CHAIN`."""
+    if generator is None:
+        return ChainModel(fixed=fixed, n_jobs=n_jobs, **settings)
+    lacking = [name for name in METHODS if not callable(getattr(generator, name, None))]
+    if isinstance(generator, type) or lacking:
+        what = f"lacks {listing(lacking)}" if lacking else "is a class"
+        raise InputError(
+            f"generator is {spell(generator)}, which {what}; give an unfitted object with the methods of "
+            "mcce.generators.base.Generator, or None for a chain."
+        )
+    for name, default in OF_A_CHAIN.items():
+        value = settings[name]
+        if not (value is default or (isinstance(value, str) and value == default)):
+            raise InputError(
+                f"{name} is {spell(value)}, a setting of the chain, but generator={generator!r} draws in its place; "
+                "set it on the generator."
+            )
+    return copy.deepcopy(generator)
+
+
+def check_generator(generator: Generator, fixed: list[Any], condition_on_decision: bool) -> None:
+    """Refuse a fitted generator that is given other columns than the explainer says (step 2)."""
+    given = list(generator.fixed_)
+    if given != fixed:
+        raise InputError(
+            f"fixed is {fixed!r}, but the generator {generator!r} is given {given!r} (fixed_, in the order of the "
+            "data); let both name the same features."
+        )
+    if bool(generator.conditions_on_decision_) != bool(condition_on_decision):
+        does = "conditions" if generator.conditions_on_decision_ else "does not condition"
+        raise InputError(
+            f"condition_on_decision is {condition_on_decision}, but the generator {generator!r} {does} on the decision "
+            "(conditions_on_decision_); let both say the same."
+        )

@@ -1,0 +1,159 @@
+"""Another generator in the chain's place: a bootstrap of whole rows, which knows nothing of chains."""
+
+from __future__ import annotations
+
+import pickle
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from pandas.testing import assert_frame_equal
+
+from mcce import MCCE, ChainModel, InputError
+from mcce.diagnostics import visit_effect
+from tests.explainer.problem import DENIED, FIXED, TABLE, assert_same, differs, fitted, score
+from tests.generators.row_bootstrap import RowBootstrap
+
+
+@pytest.fixture(scope="module")
+def bootstrapped():
+    return fitted(random_state=None, generator=RowBootstrap(FIXED))
+
+
+def test_generate_takes_training_rows_with_the_fixed_values_and_the_decision(bootstrapped):
+    rows = bootstrapped.generate(DENIED.iloc[:8], n_samples=40)
+    wanted = TABLE[score(TABLE) >= 0.5]
+    for id, pool in rows.groupby(level="id"):
+        donors = wanted[(wanted[FIXED] == DENIED.loc[id, FIXED]).all(axis=1)]
+        assert len(donors) > 3
+        drawn, known = (set(map(str, frame.astype(object).to_numpy().tolist())) for frame in (pool, donors))
+        assert drawn <= known
+        assert len(drawn) > len(known) / 2
+
+
+def test_explain_finds_the_nearest_wanted_row_by_brute_force(bootstrapped):
+    """With many draws every donor is a candidate: the answer is the nearest training row with the fixed values."""
+    factuals = DENIED.iloc[:6]
+    found = bootstrapped.explain(factuals, n_samples=2000)
+    wanted = TABLE[score(TABLE) >= 0.5]
+    for id, factual in factuals.iterrows():
+        donors = wanted[(wanted[FIXED] == factual[FIXED]).all(axis=1)]
+        changes = differs(donors, factuals.loc[[id] * len(donors)]).sum(axis=1)
+        assert found.measures.loc[(id, 1), "L0"] == changes.min()
+        best = found.frame.loc[[(id, 1)]]
+        assert any(not differs(best, donors.iloc[[i]]).any() for i in np.flatnonzero(changes == changes.min()))
+    assert found.settings["sampler"] == "RowBootstrap"
+    assert found.settings["random_state"] == 1
+
+
+def test_the_same_answer_whatever_stands_beside_a_factual(bootstrapped):
+    together = bootstrapped.explain(DENIED, n_samples=60)
+    alone = bootstrapped.explain(DENIED.iloc[[7]], n_samples=60)
+    assert_frame_equal(together.frame.loc[[DENIED.index[7]]], alone.frame)
+
+
+def test_sparse(bootstrapped):
+    found = bootstrapped.explain(DENIED.iloc[:10], n_samples=200, sparse=True)
+    whole = bootstrapped.explain(DENIED.iloc[:10], n_samples=200)
+    assert found.measures["L0"].mean() < whole.measures["L0"].mean()
+    assert (score(found.frame) >= 0.5).all()
+    ids = found.frame.index.get_level_values("id")
+    assert not differs(found.frame[FIXED], DENIED.loc[ids, FIXED]).any()
+    assert found.measures["plausibility"].between(0, 1).all()
+    assert "log_density" in found.measures
+
+
+def test_select_is_the_second_half_of_explain(bootstrapped):
+    candidates = bootstrapped.generate(DENIED.iloc[:10], n_samples=100)
+    chosen = bootstrapped.select(candidates, DENIED.iloc[:10], n_counterfactuals=2)
+    found = bootstrapped.explain(DENIED.iloc[:10], n_samples=100, n_counterfactuals=2)
+    assert_frame_equal(chosen.frame, found.frame)
+
+
+def test_diagnose_leaves_out_the_order_that_there_is_not(bootstrapped):
+    d = bootstrapped.diagnose(TABLE, n_samples=50, max_factuals=10)
+    assert d.visit is None
+    assert "a RowBootstrap visits the features in no order; none are compared." in d.notes
+    # among training rows a bootstrap of them is no different from them
+    assert d.marginals["distance"].max() < 0.15
+    assert d.evaluation.summary.loc["success", "mean"] == 1.0
+    with pytest.raises(InputError, match="draws from a RowBootstrap, which visits the features in no order"):
+        visit_effect(bootstrapped, DENIED, training=TABLE)
+
+
+def test_there_is_no_chain_but_a_generator(bootstrapped):
+    assert isinstance(bootstrapped.generator_, RowBootstrap)
+    with pytest.raises(AttributeError, match="draws from a RowBootstrap, see generator_"):
+        _ = bootstrapped.chain_
+
+
+def test_the_given_generator_is_left_unfitted():
+    mine = RowBootstrap(FIXED)
+    fitted(random_state=None, generator=mine)
+    assert vars(mine) == {"fixed": FIXED, "seed": 1}
+
+
+def test_a_saved_explainer_draws_the_same_rows(bootstrapped):
+    again = pickle.loads(pickle.dumps(bootstrapped))
+    assert_same(again.explain(DENIED, n_samples=50), bootstrapped.explain(DENIED, n_samples=50))
+
+
+def test_reasons_come_from_what_the_generator_was_given():
+    X = pd.DataFrame({"group": list("aab") * 20, "x": np.arange(60.0)})
+    explainer = MCCE(
+        lambda t: ((t["group"] == "a") & (t["x"] > 30)).to_numpy(dtype=float),
+        fixed=["group"],
+        generator=RowBootstrap(["group"]),
+    ).fit(X)
+    found = explainer.explain(X.iloc[[2]], n_samples=20)
+    assert re.search("no training row with its fixed values .group = b. has it", found.unexplained["reason"].iloc[0])
+
+
+def test_a_given_chain_is_the_chain():
+    chain = ChainModel(fixed=FIXED[::-1], visit_sequence="correlation", sampler="marginal", random_state=3)
+    given = fitted(random_state=None, generator=chain)
+    made = fitted(random_state=3, visit_sequence="correlation", sampler="marginal")
+    assert_same(given.explain(DENIED, n_samples=50), made.explain(DENIED, n_samples=50))
+    assert given.explain(DENIED.iloc[:1], n_samples=5).settings["sampler"] == "marginal"
+
+
+def test_orders_are_compared_for_a_given_chain_too():
+    chain = ChainModel(fixed=FIXED, random_state=3)
+    given = fitted(random_state=None, generator=chain).diagnose(TABLE.iloc[:60], n_samples=20, max_factuals=5)
+    made = fitted(random_state=3).diagnose(TABLE.iloc[:60], n_samples=20, max_factuals=5)
+    assert_frame_equal(given.visit.drop(columns="seconds_fit"), made.visit.drop(columns="seconds_fit"))
+    assert given.visit["sequence"].map(tuple).nunique() > 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"fixed": ["age"]}, r"fixed is \['age'\], but the generator RowBootstrap.* is given \['age', 'sex'\]"),
+        ({"fixed": ()}, r"fixed is \[\], but the generator"),
+        ({"fixed": ["age", "sex", "job"]}, r"let both name the same features"),
+        ({"sampler": "ctree"}, "sampler is 'ctree', a setting of the chain, but generator=RowBootstrap"),
+        ({"visit_sequence": ["income"]}, "visit_sequence is .*; set it on the generator"),
+        ({"predictors": {}}, "predictors is {}"),
+        ({"kinds": {"age": "ordered"}}, "kinds is "),
+        ({"random_state": 0}, "random_state is 0, a setting of the chain"),
+        ({"generator": RowBootstrap}, "is a class; give an unfitted object with the methods of"),
+        ({"generator": "chain"}, "generator is 'chain', which lacks .*fit"),
+    ],
+)
+def test_wrong_use(settings, message):
+    explainer = MCCE(score, **({"fixed": FIXED, "generator": RowBootstrap(FIXED)} | settings))
+    with pytest.raises(InputError, match=message):
+        explainer.fit(TABLE)
+    assert not hasattr(explainer, "generator_")
+
+
+def test_a_generator_that_conditions_otherwise_is_refused():
+    class Unconditional(RowBootstrap):
+        def fit(self, X, decision=None, *, progress=None):
+            return super().fit(X, None, progress=progress)
+
+    with pytest.raises(InputError, match=r"condition_on_decision is True, but .* does not condition on the decision"):
+        MCCE(score, fixed=FIXED, generator=Unconditional(FIXED)).fit(TABLE)
+    free = MCCE(score, fixed=FIXED, generator=Unconditional(FIXED), condition_on_decision=False).fit(TABLE)
+    assert len(free.explain(DENIED.iloc[:5], n_samples=300)) > 0

@@ -1,0 +1,111 @@
+"""From encoded winners to the tables of a result."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mcce import gower_distance
+from mcce.asking.decision import resolve_decision
+from mcce.asking.factuals import Factuals
+from mcce.assembling import assemble
+from mcce.blocks import Outcome
+from mcce.exceptions import SamplerError
+from mcce.selection.ordering import resolve_measures
+from tests.explainer.problem import DENIED, FIXED, TABLE, score
+from tests.generators.row_bootstrap import RowBootstrap
+
+DECISION = resolve_decision((0.5, 1.0), score)
+BEST = TABLE[score(TABLE) > 0.7].iloc[:3]
+
+
+@pytest.fixture(scope="module")
+def generator():
+    return RowBootstrap(FIXED, seed=9).fit(TABLE, score(TABLE) >= 0.5)
+
+
+def assembled(generator, *, plausibility=np.nan, owner=(0, 0, 2), further=(), n_samples=50):
+    rows = DENIED.iloc[:4]
+    factuals = Factuals(rows.index, generator.schema_.encode(rows).matrix, score(rows), np.array([False] * 3 + [True]))
+    found = BEST.iloc[: len(owner)].assign(age=rows["age"].iloc[list(owner)].to_numpy())
+    outcome = Outcome(
+        np.array(owner, dtype=np.int64),
+        generator.schema_.encode(found).matrix,
+        score(found),
+        np.full(len(owner), plausibility),
+        n_asked=77,
+        seconds_generate=1.5,
+        seconds_select=0.5,
+    )
+    result = assemble(
+        factuals,
+        outcome,
+        generator,
+        DECISION,
+        further=further,
+        n_samples=n_samples,
+        fit_seconds=3.0,
+        settings={"n_samples": n_samples},
+    )
+    return result, found, rows
+
+
+def test_ranks_names_and_dtypes(generator):
+    result, found, rows = assembled(generator)
+    a, _, c, _ = rows.index
+    assert result.frame.index.tolist() == [(a, 1), (a, 2), (c, 1)]
+    pd.testing.assert_frame_equal(result.frame.reset_index(drop=True), found.reset_index(drop=True))
+    pd.testing.assert_frame_equal(result.factuals, rows)
+    assert dict(result.timings) == {"fit": 3.0, "generate": 1.5, "select": 0.5}
+    assert dict(result.settings) == {"n_samples": 50, "rows_asked": 77}
+    assert result.fixed == tuple(FIXED)
+
+
+def test_measures_are_those_of_the_rows_against_their_factuals(generator):
+    l2 = resolve_measures("l2", generator.schema_.features).measures
+    result, found, rows = assembled(generator, further=l2)
+    assert list(result.measures.columns) == ["prediction", "L0", "gower", "gower_sum", "l2"]
+    for place, owner in enumerate((0, 0, 2)):
+        gower = gower_distance(found.iloc[[place]], rows.iloc[[owner]], training=TABLE)
+        np.testing.assert_allclose(result.measures["gower"].iloc[place], gower)
+    np.testing.assert_array_equal(result.measures["prediction"], score(found))
+
+
+def test_reasons_are_of_those_without_a_counterfactual(generator):
+    result, _, rows = assembled(generator)
+    assert result.unexplained.index.tolist() == [rows.index[1], rows.index[3]]
+    assert result.unexplained["reason"].iloc[1] == "already has the wanted decision"
+    assert result.unexplained["reason"].iloc[0].startswith("none of the 50 candidates has the wanted decision")
+    brought, _, _ = assembled(generator, n_samples=None)
+    assert brought.unexplained["reason"].iloc[0].startswith("no candidate has the wanted decision")
+
+
+def test_densities_come_with_plausibility(generator):
+    result, found, _ = assembled(generator, plausibility=0.4)
+    assert (result.measures["plausibility"] == 0.4).all()
+    expected = generator.feature_log_densities(generator.schema_.encode(found).matrix)
+    np.testing.assert_array_equal(result.measures["log_density"], sum(expected.values()))
+    assert "log_density" not in assembled(generator)[0].measures
+
+
+def test_a_generator_without_densities_gives_missing_ones(generator):
+    class Silent(RowBootstrap):
+        def feature_log_densities(self, matrix, decision=True, *, training=False):
+            raise SamplerError("no density")
+
+    silent = Silent(FIXED).fit(TABLE, score(TABLE) >= 0.5)
+    result, _, _ = assembled(silent, plausibility=0.4)
+    assert result.measures["log_density"].isna().all()
+
+
+def test_nothing_found(generator):
+    result, _, rows = assembled(generator, owner=())
+    assert len(result) == 0
+    assert result.frame.dtypes.equals(TABLE.dtypes)
+    assert result.unexplained.index.tolist() == rows.index.tolist()
+
+
+def test_ranges_are_those_of_the_training_numbers(generator):
+    ranges = assembled(generator)[0].ranges
+    assert ranges["income"] == (TABLE["income"].min(), TABLE["income"].max())
+    assert ranges["since"] == (TABLE["since"].min(), TABLE["since"].max())
+    assert "job" not in ranges

@@ -1,0 +1,91 @@
+"""The version before, name by name: what was public still is, and is called as before."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.public_api import MODULES, public_api
+
+BEFORE = json.loads(gzip.decompress((Path(__file__).parent / "fixtures" / "api" / "before.json.gz").read_bytes()))
+
+# what is called otherwise than before, and why
+CHANGED = {
+    "mcce.ChainModel.draw": "takes a DrawRequest: what a draw depends on travels as one frozen object",
+    "mcce.ChainModel.encode_fixed": "is givens_of: it also adds the decision",
+}
+CHANGED |= {
+    f"{module}.{name}Sampler.parts": "said which classes set_state makes; they are registered now, see mcce.state"
+    for module in ("mcce", "mcce.samplers")
+    for name in ("Logreg", "NormRank", "Norm", "Pmm", "Polr", "Polyreg")
+}
+
+
+def differences(before, now):
+    """Say in which ways a call as before would fail or mean something else."""
+    if isinstance(before, str) or isinstance(now, str):
+        return [] if before == now else [f"was {before}, is {now}"]
+    found = {name: (kind, default) for name, kind, default in now}
+    wrong = [f"lost {name}" for name, _, _ in before if name not in found]
+    for name, kind, default in before:
+        if name in found and found[name] != (kind, default):
+            wrong.append(f"{name} was {(kind, default)}, is {found[name]}")
+    known = {name for name, _, _ in before}
+    for name, kind, default in now:
+        if name not in known and default is None and not kind.startswith("VAR_"):
+            wrong.append(f"{name} is new and has no default")
+    in_order = [[name for name, kind, _ in signature if kind.startswith("POSITIONAL")] for signature in (before, now)]
+    if in_order[1][: len(in_order[0])] != in_order[0]:
+        wrong.append(f"by position {in_order[0]} became {in_order[1]}")
+    return wrong
+
+
+def test_every_public_name_is_still_there_and_is_called_as_before():
+    now = public_api()
+    wrong = {}
+    for name, before in BEFORE["names"].items():
+        if name in CHANGED:
+            continue
+        if name not in now:
+            wrong[name] = ["is gone"]
+        elif differences(before, now[name]):
+            wrong[name] = differences(before, now[name])
+    assert wrong == {}
+
+
+def test_what_is_listed_as_changed_did_change():
+    now = public_api()
+    assert set(CHANGED) <= set(BEFORE["names"])
+    assert [name for name in CHANGED if name in now and not differences(BEFORE["names"][name], now[name])] == []
+
+
+def test_the_names_written_down_are_those_of_every_public_module():
+    for module in MODULES:
+        assert any(name.startswith(f"{module}.") for name in BEFORE["names"]), module
+    for name in ("mcce.MCCE.explain", "mcce.samplers.CartSampler.fit", "mcce.rcompat.explain_mcce"):
+        assert name in BEFORE["names"]
+    assert ["n_samples", "KEYWORD_ONLY", "1000"] in BEFORE["names"]["mcce.MCCE.explain"]
+
+
+A = ["a", "POSITIONAL_OR_KEYWORD", None]
+B = ["b", "POSITIONAL_OR_KEYWORD", "1"]
+C = ["c", "KEYWORD_ONLY", "None"]
+
+
+@pytest.mark.parametrize(
+    ("now", "said"),
+    [
+        ([A, B, C], []),
+        ([A, B, ["d", "POSITIONAL_OR_KEYWORD", "2"], C, ["e", "VAR_KEYWORD", None]], []),
+        ([A, C], ["lost b", "by position ['a', 'b'] became ['a']"]),
+        ([A, ["b", "POSITIONAL_OR_KEYWORD", "2"], C], ["b was ('POSITIONAL_OR_KEYWORD', '1'), is"]),
+        ([B, A, C], ["by position ['a', 'b'] became ['b', 'a']"]),
+        ([A, B, C, ["d", "KEYWORD_ONLY", None]], ["d is new and has no default"]),
+        ("property", ["was [['a',"]),
+    ],
+)
+def test_a_call_that_would_fail_is_found(now, said):
+    wrong = differences([A, B, C], now)
+    assert len(wrong) == len(said)
+    assert all(found.startswith(words) for found, words in zip(wrong, said))
