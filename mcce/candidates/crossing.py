@@ -44,9 +44,12 @@ class Tuples:
 
 
 def distinct_tuples(pool: Floats, mutable: Ints, size: int) -> Tuples | None:
-    """Return the tuples of one pool's draws, encoded rows (steps 1 and 2); None if there are too many to look at."""
+    """Return the tuples of one pool's draws, encoded rows (steps 1 and 2); None if there are too many to look at.
+
+    Single values are never too many.
+    """
     n_draws = pool.shape[0]
-    if comb(mutable.size, size) * n_draws > MOST_TUPLES or size > mutable.size:
+    if size > mutable.size or (size > 1 and comb(mutable.size, size) * n_draws > MOST_TUPLES):
         return None
     sets = np.array(list(combinations(range(mutable.size), size)), dtype=np.int64).reshape(-1, size)
     codes, counts = _number_values(pool[:, mutable])
@@ -54,6 +57,8 @@ def distinct_tuples(pool: Floats, mutable: Ints, size: int) -> Tuples | None:
     missing = keys < 0
     for place in range(1, size):
         member = sets[:, place]
+        if place > 2:  # the product of more counts may be beyond an integer
+            keys, _ = _number_values(keys)
         missing |= codes[:, member] < 0
         keys = keys * counts[member] + codes[:, member]
     order = np.argsort(keys, axis=0, kind="stable")
@@ -66,7 +71,7 @@ def distinct_tuples(pool: Floats, mutable: Ints, size: int) -> Tuples | None:
     return Tuples(draws, which, sets)
 
 
-def _number_values(values: Floats) -> tuple[Ints, Ints]:
+def _number_values(values: Floats | Ints) -> tuple[Ints, Ints]:
     """Return the place of each value among the distinct ones of its column (missing: -1), and how many there are."""
     order = np.argsort(values, axis=0, kind="stable")
     in_order = np.take_along_axis(values, order, axis=0)
