@@ -137,7 +137,9 @@ class SparseSearch:
         for begin in np.unique(pools.begin[which]):
             members = which[pools.begin[which] == begin]
             n_draws = int(pools.end[members[0]] - begin)
-            if size > LARGEST_SET and comb(self.mutable.size, size) * n_draws > NEAREST:
+            # a set larger than one that was left out could win over a draw with fewer changes
+            beyond = max((comb(self.mutable.size, s) for s in range(LARGEST_SET + 1, size + 1)), default=0)
+            if beyond * n_draws > NEAREST:
                 continue
             tuples = distinct_tuples(pools.rows[begin : begin + n_draws], self.mutable, size)
             if tuples is None:
