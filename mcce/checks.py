@@ -48,3 +48,10 @@ def check_count(
     whose = "" if owner is None else f" of {type(owner).__name__}"
     upper = "" if most is None else f" and at most {most}"
     raise InputError(f"{name}{whose} is {spell(value)}; it must be a whole number of at least {least}{upper}{or_else}.")
+
+
+def check_not_negative(value: float, name: str) -> float:
+    """Return a parameter that has to be a number of at least 0."""
+    if not is_number(value) or not value >= 0:
+        raise InputError(f"{name} is {spell(value)}; it must be a number of at least 0.")
+    return float(value)

@@ -32,7 +32,7 @@ from mcce.blocks import Block, Settings, Task, choose, concatenate, explain_bloc
 from mcce.candidates.matching import match_candidates
 from mcce.candidates.plausibility import Plausibility
 from mcce.candidates.pools import draw_pools, fixed_columns, pool_keys
-from mcce.checks import check_count, is_number
+from mcce.checks import check_count, check_not_negative, is_number
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError, NotFittedError
 from mcce.generators.base import Generator
@@ -188,7 +188,7 @@ class Explainer:
             sparse=sparse,
             floor=_share(floor, "floor"),
             max_changes=None if max_changes is None else check_count(max_changes, "max_changes"),
-            max_gower=max_gower,
+            max_gower=None if max_gower is None else check_not_negative(max_gower, "max_gower"),
         )
         plausibility = self._plausibility(progress) if sparse else None
         ordering = self._ordering(measures, weights, plausibility)
@@ -312,7 +312,7 @@ class Explainer:
             measures,
             features,
             weights=weights,
-            training=self._training_matrix() if learning else None,
+            training=self._training_matrix("Fit it again.") if learning else None,
             decision=self._training_decision() if learning else None,
             scorers=scorers,
         )
@@ -321,7 +321,7 @@ class Explainer:
         """Return the scorer of plausibility, fitted once, when it is first needed."""
         if "plausibility_" not in vars(self):
             self.plausibility_ = Plausibility.fit(
-                self._training_matrix(),
+                self._training_matrix("Fit it again, or call explain(..., sparse=True) once before saving it."),
                 self.generator_.schema_.features,
                 self._mutable,
                 self.generator_.seed_,
@@ -333,17 +333,17 @@ class Explainer:
         """Return the table given to `fit`, unless it is gone; a table that was changed since is an error."""
         training: Data | None = getattr(self, "_training", None)
         if training is not None and not self._spots.is_of(training, self.generator_.schema_):
-            raise InputError("the table given to fit has been changed since; give the training rows as `training`.")
+            raise InputError(
+                "the table given to fit has been changed since. Fit again, with a copy if the table must change; "
+                "diagnose also takes the training rows as `training`."
+            )
         return training
 
-    def _training_matrix(self) -> Floats:
-        """Return the encoded training rows."""
+    def _training_matrix(self, otherwise: str) -> Floats:
+        """Return the encoded training rows; `otherwise` says what to do where they are gone."""
         training = self._known_training()
         if training is None:
-            raise InputError(
-                "an explainer that was saved does not have its training rows, which this needs; fit it again, or call "
-                "explain(..., sparse=True) once before saving it."
-            )
+            raise InputError(f"an explainer that was saved does not have its training rows, needed here. {otherwise}")
         return self.generator_.schema_.encode(training, "the training rows").matrix
 
     def _training_decision(self) -> npt.NDArray[np.bool_]:
