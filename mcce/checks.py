@@ -55,3 +55,10 @@ def check_share(value: Any, name: str) -> float:
     if not is_number(value) or not 0 <= value < 1:
         raise InputError(f"{name} is {spell(value)}; it must be a number from 0 to below 1.")
     return float(value)
+
+
+def check_not_negative(value: float, name: str) -> float:
+    """Return a parameter that has to be a number of at least 0."""
+    if not is_number(value) or not value >= 0:
+        raise InputError(f"{name} is {spell(value)}; it must be a number of at least 0.")
+    return float(value)

@@ -30,7 +30,7 @@ from mcce.blocks import Block, Settings, Task, choose, concatenate, explain_bloc
 from mcce.candidates.matching import match_candidates
 from mcce.candidates.plausibility import Plausibility
 from mcce.candidates.pools import draw_pools, fixed_columns, pool_keys
-from mcce.checks import check_count, check_share
+from mcce.checks import check_count, check_not_negative, check_share
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError, NotFittedError
 from mcce.generators.base import Generator
@@ -190,7 +190,7 @@ class Explainer:
             sparse=sparse,
             floor=check_share(floor, "floor"),
             max_changes=None if max_changes is None else check_count(max_changes, "max_changes"),
-            max_gower=max_gower,
+            max_gower=None if max_gower is None else check_not_negative(max_gower, "max_gower"),
         )
         plausibility = self._plausibility(progress) if sparse else None
         ordering = self._ordering(measures, weights, plausibility)

@@ -1,5 +1,6 @@
 """One check of whole numbers and one of numbers: what passes, and what the message says."""
 
+import re
 from decimal import Decimal
 from fractions import Fraction
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 
 from mcce import InputError, MarginalSampler
-from mcce.checks import check_count, check_share, is_number, is_whole
+from mcce.checks import check_count, check_not_negative, check_share, is_number, is_whole
 
 
 @pytest.mark.parametrize("value", [0, -3, 2**70, np.int8(4), np.uint64(2**63)])
@@ -67,3 +68,15 @@ def test_a_share_comes_back_as_a_plain_float(value):
 def test_what_is_no_share(value):
     with pytest.raises(InputError, match=r"^floor is .*; it must be a number from 0 to below 1\.$"):
         check_share(value, "floor")
+
+
+@pytest.mark.parametrize("value", [0, 0.0, np.float32(0.5), 3, np.inf])
+def test_a_number_that_is_not_negative_comes_back_as_a_float(value):
+    found = check_not_negative(value, "x")
+    assert (found, type(found)) == (float(value), float)
+
+
+@pytest.mark.parametrize("value", [-1, -1e-300, np.nan, True, "1", None, 1j])
+def test_a_number_of_at_least_0(value):
+    with pytest.raises(InputError, match=rf"^x is {re.escape(repr(value))}; it must be a number of at least 0\.$"):
+        check_not_negative(value, "x")

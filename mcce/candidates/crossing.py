@@ -60,18 +60,21 @@ class PoolCodes:
         self.n_draws = n_draws
         self.codes = np.empty((mutable.size, n_draws), dtype=np.int64)
         self.counts = np.empty(mutable.size, dtype=np.int64)
-        self._keys = np.empty(2 << int(n_draws).bit_length(), dtype=np.int64)
-        number = np.empty_like(self._keys)
-        number_values(cells, begin, mutable, cells.view(np.int64), self._keys, number, self.codes, self.counts)
+        self._room = np.empty(2 << int(n_draws).bit_length(), dtype=np.int64)
+        number = np.empty_like(self._room)
+        number_values(cells, begin, mutable, cells.view(np.int64), self._room, number, self.codes, self.counts)
 
     def tuples(self, size: int) -> Tuples | None:
-        """Return the distinct tuples of `size` columns (step 2); None if there are too many to look at."""
+        """Return the distinct tuples of `size` columns (step 2); None if there are too many to look at.
+
+        Single values are never too many.
+        """
         n_columns = self.counts.size
-        if size > n_columns or comb(n_columns, size) * self.n_draws > MOST_TUPLES:
+        if size > n_columns or (size > 1 and comb(n_columns, size) * self.n_draws > MOST_TUPLES):
             return None
         sets = np.array(list(combinations(range(n_columns), size)), dtype=np.int64)
         is_first = np.empty((self.n_draws, len(sets)), dtype=np.bool_)
-        mark_first(self.codes, self.counts, sets, self._keys, is_first)
+        mark_first(self.codes, sets, self._room, is_first)
         draws, which = np.nonzero(is_first)
         return Tuples(draws, which, sets)
 

@@ -48,22 +48,40 @@ def number_values(cells, begin, columns, bits, keys, number, codes, counts):
             codes[a, i] = number[at]
 
 
+@inner
+def same_codes(codes, members, one, other):
+    """Whether two draws have the same values in some columns."""
+    for a in members:
+        if codes[a, one] != codes[a, other]:
+            return False
+    return True
+
+
 @entry
-def mark_first(codes, counts, sets, keys, is_first):
-    """Mark, for each set of columns, the draws that are the first with their values in them."""
+def mark_first(codes, sets, slots, is_first):
+    """Mark, for each set of columns, the draws that are the first with their values in them.
+
+    `slots` is room for a hash table of draws.
+    """
+    last = slots.size - 1
     for s in range(sets.shape[0]):
-        for b in range(keys.size):
-            keys[b] = -1
+        for b in range(slots.size):
+            slots[b] = -1
         for i in range(codes.shape[1]):
-            key = 0
+            is_first[i, s] = False
+            mixed = 0
             missing = False
             for a in sets[s]:
                 missing = missing or codes[a, i] < 0
-                key = key * counts[a] + codes[a, i]
-            new = False
-            if not missing:
-                _, new = find_or_insert(keys, key)
-            is_first[i, s] = new
+                mixed = (mixed + codes[a, i]) * MULTIPLIER
+            if missing:
+                continue
+            at = (mixed >> 20) & last
+            while slots[at] != -1 and not same_codes(codes, sets[s], slots[at], i):
+                at = (at + 1) & last
+            if slots[at] == -1:
+                slots[at] = i
+                is_first[i, s] = True
 
 
 @entry

@@ -11,6 +11,8 @@ together, so that the model is asked a few large questions.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -51,8 +53,9 @@ class Inwards:
         active = np.arange(starts.owner.size)
         while active.size:
             active = walk.set_back(active)
+        numbers = [walk.changed_numbers(i) for i in range(starts.owner.size)]
         for place in range(self.numbers.size):
-            walk.move_number(place, pools)
+            walk.move_number(place, numbers, pools)
         return Found(starts.owner, walk.rows, walk.scores, walk.tree_scores, starts.n_asked + walk.n_asked)
 
     def look_between(self, found: Found, factuals: Floats, fold: Ints, pools: Candidates) -> Found:
@@ -83,11 +86,10 @@ class _Walk:
         n = set_back(self.rows[active], self.factuals[active], at, tries)
         return self._advance(tries[:n], active[at[:n]])
 
-    def move_number(self, place: int, pools: Candidates) -> None:
-        """Step 2 for the changed number of each row that has the `place`-th largest step."""
+    def move_number(self, place: int, numbers: Sequence[Ints], pools: Candidates) -> None:
+        """Step 2 for the changed number of each row that had the `place`-th largest step."""
         tries, at = [], []
-        for i in range(self.owner.size):
-            columns = self._changed_numbers(i)
+        for i, columns in enumerate(numbers):
             if place < columns.size:
                 j = int(columns[place])
                 begin, end = pools.begin[self.owner[i]], pools.end[self.owner[i]]
@@ -103,7 +105,7 @@ class _Walk:
         """Try the values next to a changed number that were passed over because it has many (`Thinning`)."""
         tries, at = [], []
         for i in range(self.owner.size):
-            changed = self._changed_numbers(i)
+            changed = self.changed_numbers(i)
             if not changed.size:
                 continue
             j = int(changed[0])
@@ -121,7 +123,7 @@ class _Walk:
         if tries:
             self._advance(np.array(tries), np.array(at, dtype=np.int64))
 
-    def _changed_numbers(self, i: int) -> Ints:
+    def changed_numbers(self, i: int) -> Ints:
         """Return the changed columns of a row that hold numbers, the largest step first."""
         columns = self.way.numbers
         scale = self.way.distance.scale[columns]

@@ -4,7 +4,8 @@ The paper's criterion 1 asks that p(mutable | fixed) be above some epsilon. Here
 log p(row) - log p(spoilt row), and epsilon a quantile of the scores of real rows:
 
 1. Folds. A training row's fold is a hash of its cells, so that a factual meets trees that have not seen it, whether it
-   is one of the training rows or new; its candidates are scored by the trees of its fold.
+   is one of the training rows or new; its candidates are scored by the trees of its fold. Of equal training rows, the
+   first is in that fold and the others in any: the trees leave one of them out, not all.
 2. Bins. For each fold, the rows outside it (at most 10,000) are binned column by column: a level or a distinct value
    has a bin of its own; a number with more values has bins of equal counts and of equal widths, so that rare values are
    not lost in the bins of common ones. Missing is bin 0.
@@ -13,8 +14,9 @@ log p(row) - log p(spoilt row), and epsilon a quantile of the scores of real row
    range or the levels: telling these is to know which values are rare.
 4. Boosting. Trees with one split a level, by Newton steps on the logistic loss, with spoilt rows drawn anew now and
    then. The sum of the leaves is the score. It is finite for every row, whatever its values.
-5. Calibration. Every training row is scored by the trees of its own fold. The plausibility of a row is the share of
-   training rows with a score as low or lower; at `floor=0.05` one real row in twenty is rejected.
+5. Calibration. Every training row is scored by the trees that a factual equal to it meets, so that equal rows have one
+   score, in training and later. The plausibility of a row is the share of training rows with a score as low or lower;
+   at `floor=0.05` one real row in twenty is rejected, or fewer where many have equal scores.
 """
 
 from __future__ import annotations
@@ -97,6 +99,7 @@ class Plausibility:
         keys = _row_keys(matrix)
         n_folds = _count_folds(matrix.shape[0])
         fold = _fold(keys, n_folds)
+        met = _fold(hash_rows(matrix), n_folds)
         scores = np.empty(matrix.shape[0])
 
         def fit_fold(k: int) -> Scorer:
@@ -105,8 +108,8 @@ class Plausibility:
                 others = np.sort(others[np.argsort(keys[others], kind="stable")[:MOST_ROWS]])
             rng = np.random.default_rng(derive_key(seed, "plausibility", k))
             scorer = _boost(matrix[others], features, mutable, rng)
-            own = np.flatnonzero(fold == k)
-            scores[own] = scorer.score(scorer.binning.encode(matrix[own]))
+            meeting = np.flatnonzero(met == k)
+            scores[meeting] = scorer.score(scorer.binning.encode(matrix[meeting]))
             return scorer
 
         scorers = tuple(run_in_threads(fit_fold, range(n_folds), count_jobs(n_jobs), "plausibility", None))

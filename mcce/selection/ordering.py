@@ -12,7 +12,7 @@ The default, ("L0", "gower"), is the paper's (section 2.3); ("gower",) drops the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -119,7 +119,10 @@ def resolve_measures(
     decision : the class of each training row, for "hvdm" and "ivdm".
     scorers : what finds "plausibility" and "log_density" of encoded candidates of an encoded factual.
     """
-    given = [measures] if isinstance(measures, (str, Distance)) or callable(measures) else list(measures)
+    if isinstance(measures, (str, Distance)) or callable(measures) or not isinstance(measures, Iterable):
+        given = [measures]
+    else:
+        given = list(measures)
     if not given:
         raise InputError(f"measures is empty; name at least one, for example measures={DEFAULT!r}.")
     by_feature = resolve_weights(weights, features)

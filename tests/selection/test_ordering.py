@@ -212,6 +212,8 @@ def test_names_costs_and_weights():
         ((), {}, "measures is empty; name at least one"),
         (("L0", "gowr"), {}, "measures names 'gowr'; did you mean 'gower'"),
         (("L0", "L0"), {}, "measures names 'L0' twice"),
+        (3, {}, "measures holds 3; give names, distances or functions"),
+        (None, {}, "measures holds None; give names, distances or functions"),
         ((3,), {}, "measures holds 3; give names, distances or functions"),
         ("mad", {}, "measure 'mad' needs the training rows"),
         ("hvdm", {"training": ENCODED}, "measure 'hvdm' compares what values say about the decision"),

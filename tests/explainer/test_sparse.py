@@ -1,0 +1,321 @@
+"""Sparse counterfactuals, end to end: few changes, valid, plausible, the same for any threads, batches and order."""
+
+from __future__ import annotations
+
+import functools
+import pickle
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pandas.testing import assert_frame_equal
+
+import mcce.candidates.pools
+import mcce.candidates.sparse
+from mcce import InputError
+from tests.explainer.problem import DENIED, FIXED, MODELS, TABLE, assert_same, differs, fitted, score
+
+FEW = DENIED.iloc[:12]
+
+
+@functools.cache
+def explainer_of(name):
+    model, decision = MODELS[name]
+    return fitted(model, decision)
+
+
+def wanted(name, frame):
+    """Ask the model again."""
+    model, decision = MODELS[name]
+    if model is None:
+        return decision(frame)
+    answer = model(frame)
+    if isinstance(decision, str):
+        return answer == decision
+    low, high = decision if isinstance(decision, tuple) else (decision.low, decision.high)
+    return (answer >= low) & (answer <= high)
+
+
+def factuals_of(found):
+    return found.factuals.loc[found.frame.index.get_level_values(0)]
+
+
+def withholds(rows, factuals):
+    """Whether something known is missing in each row."""
+    return (rows.isna().to_numpy() & factuals.notna().to_numpy()).any(axis=1)
+
+
+def gower(found):
+    """Gower's distance by its definition, column by column of the user's table."""
+    rows, own = found.frame, factuals_of(found)
+    total = np.zeros(len(rows))
+    for j, name in enumerate(TABLE):
+        a, b, spread = rows[name], own[name], TABLE[name]
+        if name in ("sex", "job", "owner", "club"):
+            step = np.ones(len(rows))
+        else:
+            if name == "size":
+                a, b, spread = a.cat.codes, b.cat.codes, spread.cat.codes
+            elif name == "since":
+                a, b, spread = (column.astype("int64") for column in (a, b, spread))
+            a, b = (column.astype("Float64").to_numpy(float, na_value=np.nan) for column in (a, b))
+            spread = spread.astype("Float64").dropna()
+            step = np.abs(a - b) / float(spread.max() - spread.min())
+        step = np.where(rows[name].isna().to_numpy() | own[name].isna().to_numpy(), 1.0, step)
+        total += np.where(differs(rows, own)[:, j], step, 0.0)
+    return total / TABLE.shape[1]
+
+
+def plausibility(explainer, found):
+    """The share of training rows with a score as low or lower, one row at a time."""
+    schema, scorer = explainer.generator_.schema_, explainer.plausibility_
+    rows, own = schema.encode(found.frame).matrix, schema.encode(factuals_of(found)).matrix
+    training = schema.encode(TABLE).matrix
+    calibration = scorer.score(training, scorer.fold_of(training))
+    shares = []
+    for row, factual in zip(rows, own, strict=True):
+        least = scorer.score(row[None], scorer.fold_of(factual[None]))[0]
+        shares.append((1 + (calibration <= least).sum()) / (len(TABLE) + 1))
+    return np.array(shares)
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    name=st.sampled_from(["score", "rare", "label", "predicate"]),
+    k=st.sampled_from([1, 3]),
+    floor=st.sampled_from([0.0, 0.05, 0.5, 0.95]),
+    max_changes=st.sampled_from([None, 1, 3]),
+    max_gower=st.sampled_from([None, 0.02, 0.2]),
+    n_samples=st.sampled_from([1, 20, 150]),
+    independent=st.booleans(),
+    first=st.integers(0, 30),
+)
+def test_rows_are_valid_distinct_sorted_and_within_bounds(
+    name, k, floor, max_changes, max_gower, n_samples, independent, first
+):
+    explainer = explainer_of(name)
+    found = explainer.explain(
+        TABLE.iloc[first : first + 15],
+        n_samples=n_samples,
+        n_counterfactuals=k,
+        sparse=True,
+        floor=floor,
+        max_changes=max_changes,
+        max_gower=max_gower,
+        independent=independent,
+    )
+    rows, own, measures = found.frame, factuals_of(found), found.measures
+    assert wanted(name, rows).all()
+    assert not wanted(name, own).any()
+    changed = differs(rows, own)
+    assert not changed[:, [list(TABLE).index(column) for column in FIXED]].any()
+    np.testing.assert_array_equal(measures["L0"], changed.sum(axis=1))
+    np.testing.assert_allclose(measures["gower"], gower(found), rtol=1e-12)
+    np.testing.assert_array_equal(measures["plausibility"], plausibility(explainer, found))
+    assert (measures["L0"] <= (max_changes or 10)).all()
+    assert (measures["gower"] <= (max_gower or 1)).all()
+    for _, part in measures.groupby(level="id", sort=False):
+        assert part.index.get_level_values("rank").tolist() == list(range(1, len(part) + 1))
+        assert len(part) <= k
+        keys = list(zip(part["L0"], part["gower"], strict=True))
+        assert all(a <= (b[0], b[1] + 1e-12) for a, b in pairwise(keys))
+        assert not rows.loc[part.index].duplicated().any()
+        assert part["plausibility"].ge(floor).all() or part["plausibility"].lt(floor).all()
+
+
+@pytest.mark.parametrize("name", ["score", "rare", "label"])
+@pytest.mark.parametrize("independent", [False, True])
+def test_never_more_changes_than_the_plain_method_from_the_same_draws(name, independent):
+    """The plain method chooses among the draws that withhold nothing: to withhold is no advice."""
+    explainer = explainer_of(name)
+    for n_samples, k in ((5, 1), (60, 4)):
+        draws = explainer.generate(DENIED, n_samples=n_samples, independent=independent)
+        draws = draws[~withholds(draws, DENIED.loc[draws.index.get_level_values(0)])]
+        plain = explainer.select(draws, DENIED, n_counterfactuals=k).measures["L0"]
+        found = explainer.explain(
+            DENIED, n_samples=n_samples, n_counterfactuals=k, sparse=True, floor=0, independent=independent
+        )
+        sparse = found.measures["L0"]
+        assert plain.index.isin(sparse.index).all()
+        assert (sparse[plain.index] <= plain).all()
+        assert sparse[plain.index].mean() < 0.8 * plain.mean()
+
+
+def test_rows_below_the_floor_come_back_only_where_nothing_reaches_it():
+    explainer, floor = explainer_of("rare"), 0.97
+    found = explainer.explain(DENIED, n_samples=15, sparse=True, floor=floor)
+    below = found.measures["plausibility"].lt(floor).groupby(level="id").any()
+    assert 0 < below.sum() < len(below)
+    draws = explainer.generate(DENIED, n_samples=15)
+    schema, scorer = explainer.generator_.schema_, explainer.plausibility_
+    for i in below.index[below]:
+        pool, own = draws.loc[i], DENIED.loc[[i]]
+        singles = [
+            own.assign(**{name: pd.Series([value], index=[i]).astype(TABLE[name].dtype)})
+            for name in TABLE.columns.difference(FIXED)
+            for value in pool[name].dropna().unique()
+        ]
+        candidates = pd.concat([pool, *singles])
+        candidates = candidates[wanted("rare", candidates)]
+        assert len(candidates)
+        factual = schema.encode(own).matrix[0]
+        assert (scorer.of_candidates(schema.encode(candidates).matrix, factual) < floor).all()
+
+
+def test_nobody_whom_the_plain_method_explains_is_left_unexplained():
+    for name in ("rare", "label"):
+        plain = explainer_of(name).explain(DENIED, n_samples=15)
+        found = explainer_of(name).explain(DENIED, n_samples=15, sparse=True, floor=0.99)
+        assert set(found.unexplained.index) <= set(plain.unexplained.index)
+
+
+# ---------------------------------------------------------------- one seed, one answer
+
+
+@pytest.fixture(scope="module")
+def found():
+    return explainer_of("score").explain(FEW, n_samples=60, n_counterfactuals=2, sparse=True)
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "value"),
+    [
+        (mcce.candidates.pools, "POOL_BYTES", 1),
+        (mcce.candidates.pools, "BLOCK_FACTUALS", 1),
+        (mcce.candidates.sparse, "CROSSED_BYTES", 1),
+    ],
+)
+def test_threads_and_blocks_do_not_matter(found, module, name, value, monkeypatch):
+    monkeypatch.setattr(module, name, value)
+    other = fitted(n_jobs=2).explain(FEW, n_samples=60, n_counterfactuals=2, sparse=True)
+    assert_same(found, other)
+
+
+@pytest.mark.parametrize("independent", [False, True])
+def test_order_and_batches_of_factuals_do_not_matter(independent):
+    def explain(X):
+        return explainer_of("score").explain(X, n_samples=60, n_counterfactuals=2, sparse=True, independent=independent)
+
+    whole = explain(FEW)
+    for parts in ([explain(FEW.iloc[::-1])], [explain(FEW.loc[[i]]) for i in FEW.index]):
+        for name in ("frame", "measures"):
+            table = pd.concat([getattr(part, name) for part in parts if len(part.frame)])
+            assert len(table) == len(whole.frame)
+            assert_frame_equal(table.loc[whole.frame.index], getattr(whole, name), check_exact=True)
+
+
+def test_a_second_explain_and_another_seed(found):
+    again = explainer_of("score").explain(FEW, n_samples=60, n_counterfactuals=2, sparse=True)
+    assert_same(found, again)
+    other = fitted(random_state=2).explain(FEW, n_samples=60, n_counterfactuals=2, sparse=True)
+    assert not other.measures["plausibility"].equals(found.measures["plausibility"])
+
+
+# ---------------------------------------------------------------- other measures
+
+
+def far_from_home(candidates, factual):
+    assert isinstance(candidates, pd.DataFrame)
+    return (candidates["income"] - factual["income"]).abs()
+
+
+@pytest.mark.parametrize(
+    ("measures", "columns"),
+    [
+        ("gower", [("gower", 1)]),
+        (("plausibility", "gower"), [("plausibility", -1), ("gower", 1)]),
+        (("L0", far_from_home), [("L0", 1), ("far_from_home", 1)]),
+        (("L0", "mad"), [("L0", 1), ("mad", 1)]),
+        (("hvdm", "L0"), [("hvdm", 1), ("L0", 1)]),
+    ],
+)
+def test_rows_are_ordered_by_the_measures_asked_for(measures, columns):
+    explainer = explainer_of("score")
+    found = explainer.explain(FEW, n_samples=40, n_counterfactuals=4, sparse=True, measures=measures)
+    assert score(found.frame).min() >= 0.5
+    table = pd.DataFrame({name: sign * found.measures[name] for name, sign in columns})
+    for _, part in table.groupby(level="id"):
+        keys = [tuple(row) for row in part.to_numpy().round(12).tolist()]
+        assert keys == sorted(keys)
+    default = explainer.explain(FEW, n_samples=40, sparse=True).measures.xs(1, level="rank")
+    best = found.measures.xs(1, level="rank")
+    name, sign = columns[0]
+    if name in default:  # the best by a measure is no worse by it than the best by others
+        assert (sign * best[name] <= sign * default[name] + 1e-12).all()
+
+
+def test_a_feature_that_costs_much_is_spared():
+    explainer = explainer_of("score")
+    free = explainer.explain(DENIED, n_samples=60, sparse=True)
+    dear = explainer.explain(
+        DENIED, n_samples=60, sparse=True, measures="gower", weights={"income": 1000, "since": 1000}
+    )
+
+    def share(found):
+        return differs(found.frame, factuals_of(found))[:, [list(TABLE).index(n) for n in ("income", "since")]].mean()
+
+    assert share(dear) < 0.25 * share(free)
+
+
+# ---------------------------------------------------------------- saving; bad input
+
+
+def test_an_explainer_saved_after_a_sparse_explanation_gives_the_same_rows(found):
+    loaded = pickle.loads(pickle.dumps(explainer_of("score")))
+    assert_same(found, loaded.explain(FEW, n_samples=60, n_counterfactuals=2, sparse=True))
+    with pytest.raises(InputError, match=r"saved does not have its training rows, needed here\. Fit it again\.$"):
+        loaded.explain(FEW, measures="mad")
+
+
+def test_an_explainer_saved_before_says_what_to_do():
+    loaded = pickle.loads(pickle.dumps(fitted()))
+    with pytest.raises(InputError, match=r"Fit it again, or call explain\(\.\.\., sparse=True\) once before saving"):
+        loaded.explain(FEW, n_samples=10, sparse=True)
+    assert len(loaded.explain(FEW, n_samples=10))
+
+
+def test_a_training_table_that_was_changed_is_refused():
+    X = TABLE.copy()
+    explainer = fitted(X=X)
+    X.iloc[0, 2] = 0.0
+    with pytest.raises(InputError, match=r"table given to fit has been changed since\. Fit again"):
+        explainer.explain(FEW, n_samples=10, sparse=True)
+
+
+def test_a_new_fit_forgets_what_was_plausible():
+    explainer = fitted()
+    explainer.explain(FEW.iloc[:1], n_samples=10, sparse=True)
+    one = explainer.plausibility_.calibration
+    explainer.fit(TABLE.iloc[:250]).explain(FEW.iloc[:1], n_samples=10, sparse=True)
+    assert (one.size, explainer.plausibility_.calibration.size) == (300, 250)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"floor": 1.0}, r"floor is 1\.0; it must be a number from 0 to below 1"),
+        ({"floor": -0.1}, r"floor is -0\.1; it must be a number from 0"),
+        ({"floor": float("nan")}, "floor is nan; it must be a number from 0"),
+        ({"floor": "low"}, "floor is 'low'; it must be a number from 0"),
+        ({"floor": True}, "floor is True; it must be a number from 0"),
+        ({"max_gower": -0.1}, r"max_gower is -0\.1; it must be a number of at least 0"),
+        ({"max_gower": float("nan")}, "max_gower is nan; it must be a number of at least 0"),
+        ({"max_gower": "near"}, "max_gower is 'near'; it must be a number of at least 0"),
+        ({"max_gower": True}, "max_gower is True; it must be a number of at least 0"),
+        ({"max_changes": 0}, "max_changes is 0; it must be a whole number of at least 1"),
+        ({"measures": 5}, "measures holds 5; give names, distances or functions"),
+        ({"measures": ()}, "measures is empty; name at least one"),
+        ({"measures": "gowr"}, "measures names 'gowr'; did you mean 'gower'"),
+        ({"measures": lambda candidates, factual: 1}, r"returned shape \(\) for \d+ candidates"),
+        ({"weights": {"incom": 2}}, "weights names 'incom', which is not a feature; did you mean 'income'"),
+        ({"weights": {"income": -1}}, r"weights\['income'\] is -1; give a number of at least 0"),
+        ({"weights": [1]}, r"weights is \[1\]; give a dict by feature"),
+        ({"sparse": False, "measures": "plausibility"}, "measure 'plausibility' needs a score"),
+    ],
+)
+def test_bad_options_are_refused(options, message):
+    with pytest.raises(InputError, match=message):
+        explainer_of("score").explain(FEW.iloc[:2], **({"n_samples": 10, "sparse": True} | options))
