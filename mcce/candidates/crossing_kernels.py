@@ -51,10 +51,10 @@ def number_values(cells, begin, columns, bits, keys, number, codes, counts):
 @inner
 def same_codes(codes, members, one, other):
     """Whether two draws have the same values in some columns."""
+    equal = True
     for a in members:
-        if codes[a, one] != codes[a, other]:
-            return False
-    return True
+        equal = equal and codes[a, one] == codes[a, other]
+    return equal
 
 
 @entry
