@@ -44,7 +44,7 @@ def assemble(
     measures.insert(0, "prediction", outcome.scores)
     for measure in further:
         measures[measure.name] = measure.of_pairs(rows, factuals.matrix[owner])
-    if not np.isnan(outcome.plausibility).all():
+    if settings.get("sparse"):
         measures["log_density"] = _log_density(generator, rows)
         measures["plausibility"] = outcome.plausibility
     measures.index = index
