@@ -29,6 +29,7 @@ from mcce.asking.decision import Answer, Interval, resolve_decision
 from mcce.asking.factuals import encode_factuals, read_factuals
 from mcce.assembling import assemble
 from mcce.blocks import Block, Settings, Task, choose, concatenate, explain_block, make_blocks
+from mcce.candidates.copies import TrainingRows
 from mcce.candidates.matching import match_candidates
 from mcce.candidates.plausibility import Plausibility
 from mcce.candidates.pools import draw_pools, fixed_columns, pool_keys
@@ -92,7 +93,8 @@ class Explainer:
             Whether to show a progress bar; None shows one in a terminal or notebook after a second.
         """
         begun = time.perf_counter()
-        for name in ("fit_seconds_", "plausibility_"):  # a fit that fails leaves no half-fitted explainer
+        # a fit that fails leaves no half-fitted explainer
+        for name in ("fit_seconds_", "plausibility_", "training_rows_"):
             vars(self).pop(name, None)
         if not isinstance(self.condition_on_decision, (bool, np.bool_)):
             raise InputError(f"condition_on_decision is {self.condition_on_decision!r}; it must be True or False.")
@@ -145,6 +147,8 @@ class Explainer:
         weights: Mapping[Any, float] | None = None,
         max_changes: int | None = None,
         max_gower: float | None = None,
+        diverse: bool = False,
+        exclude_training: bool = False,
         progress: bool | None = None,
     ) -> Counterfactuals:
         """Find counterfactuals for the rows of `X` (steps 2 and 3).
@@ -176,6 +180,14 @@ class Explainer:
             What a step in a feature counts in these distances, by feature; 1 for those not named.
         max_changes, max_gower : int, float or None
             Bounds: counterfactuals with more changes, or farther away, are not returned.
+        diverse : bool
+            Whether several counterfactuals of a factual are chosen so that they differ: the best one, then each for
+            what it adds to those before it, at its cost (`mcce.selection.diversity`). `Counterfactuals.diversity` says
+            how far apart they are.
+        exclude_training : bool
+            Whether rows that equal a training row in every column are passed over (the paper's safeguard). Nothing more
+            is promised: every value is still one that somebody has, unless its sampler smooths. Without it,
+            `Counterfactuals.copies` counts such rows.
         progress : bool or None
             Whether to show a progress bar; None shows one in a terminal or notebook after a second.
         """
@@ -189,11 +201,14 @@ class Explainer:
             floor=_share(floor, "floor"),
             max_changes=None if max_changes is None else check_count(max_changes, "max_changes"),
             max_gower=max_gower,
+            diverse=diverse,
+            exclude_training=exclude_training,
         )
         plausibility = self._plausibility(progress) if sparse else None
         ordering = self._ordering(measures, weights, plausibility)
         factuals = read_factuals(X, self.generator_.schema_, self.decision_, self._spots)
-        task = self._task(settings, ordering, plausibility)
+        training = self._training_rows(needed=exclude_training)
+        task = self._task(settings, ordering, plausibility, training if exclude_training else None)
         blocks, n_pools = make_blocks(task, factuals)
         outcomes = []
         with progress_bar(int((~factuals.wanted).sum()), "explaining", progress) as bar:
@@ -206,6 +221,7 @@ class Explainer:
             self.generator_,
             self.decision_,
             further=[m for m in ordering.measures if m.name not in REPORTED],
+            training=training,
             n_samples=n_samples,
             fit_seconds=self.fit_seconds_,
             settings={**dataclasses.asdict(settings), "pools": n_pools, **self._described()},
@@ -256,6 +272,7 @@ class Explainer:
             dataclasses.replace(outcome, seconds_select=time.perf_counter() - begun),
             self.generator_,
             self.decision_,
+            training=self._training_rows(),
             n_samples=None,
             fit_seconds=self.fit_seconds_,
             settings={
@@ -270,7 +287,7 @@ class Explainer:
         """Leave out the training table as the user gave it.
 
         What is saved still holds training rows: the fixed values and decisions of all of them, the values that donors
-        give, and a few whole rows. Whoever gets the file can read them.
+        give, a few whole rows, and hashes of all rows. Whoever gets the file can read them.
         """
         return {name: value for name, value in vars(self).items() if name != "_training"}
 
@@ -293,9 +310,15 @@ class Explainer:
             n_jobs=self.n_jobs,
         )
 
-    def _task(self, settings: Settings, ordering: Ordering, plausibility: Plausibility | None = None) -> Task:
+    def _task(
+        self,
+        settings: Settings,
+        ordering: Ordering,
+        plausibility: Plausibility | None = None,
+        excluded: TrainingRows | None = None,
+    ) -> Task:
         asker = Asker(self.decision_, self.generator_.schema_)
-        return Task(self.generator_, asker, self._mutable, settings, ordering, plausibility)
+        return Task(self.generator_, asker, self._mutable, settings, ordering, plausibility, excluded)
 
     def _ordering(
         self,
@@ -329,6 +352,17 @@ class Explainer:
             )
         return self.plausibility_
 
+    def _training_rows(self, *, needed: bool = False) -> TrainingRows | None:
+        """Return what tells copies of training rows, made once; None if they are gone and not needed."""
+        if "training_rows_" not in vars(self):
+            try:
+                self.training_rows_ = TrainingRows.of(self._training_matrix())
+            except InputError:
+                if needed:
+                    raise
+                return None
+        return self.training_rows_
+
     def _known_training(self) -> Data | None:
         """Return the table given to `fit`, unless it is gone; a table that was changed since is an error."""
         training: Data | None = getattr(self, "_training", None)
@@ -342,7 +376,7 @@ class Explainer:
         if training is None:
             raise InputError(
                 "an explainer that was saved does not have its training rows, which this needs; fit it again, or call "
-                "explain(..., sparse=True) once before saving it."
+                "explain() once with the same options before saving it."
             )
         return self.generator_.schema_.encode(training, "the training rows").matrix
 
