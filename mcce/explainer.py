@@ -69,6 +69,7 @@ class Explainer:
         random_state: int | None = None,
         n_jobs: int | None = None,
         generator: Generator | None = None,
+        min_donors: int | None = None,
     ) -> None:
         self.model = model
         self.decision = decision
@@ -81,6 +82,7 @@ class Explainer:
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.generator = generator
+        self.min_donors = min_donors
 
     def fit(self: Self, X: Data, *, progress: bool | None = None) -> Self:
         """Step 1: ask the model about the training rows, and fit the chain.
@@ -299,6 +301,8 @@ class Explainer:
     def _make_generator(self, fixed: list[Any]) -> Generator:
         """Return an unfitted generator: a copy of the one given, or a chain."""
         if self.generator is not None:
+            if self.min_donors is not None:
+                raise InputError(f"min_donors is {self.min_donors!r}, but it is for chains; give it to the generator.")
             return copy.deepcopy(self.generator)
         return ChainModel(
             sampler=self.sampler,
@@ -308,6 +312,7 @@ class Explainer:
             kinds=self.kinds,
             random_state=self.random_state,
             n_jobs=self.n_jobs,
+            min_donors=self.min_donors,
         )
 
     def _task(
@@ -395,6 +400,8 @@ class Explainer:
             described["visit_sequence"] = list(self.generator_.visit_sequence_)
         else:
             described["sampler"] = type(self.generator_).__name__
+        if self.min_donors is not None:
+            described["min_donors"] = self.min_donors
         return {**described, "condition_on_decision": self.condition_on_decision}
 
     def _check_fitted(self) -> None:

@@ -32,6 +32,10 @@ class MCCE(Explainer):
     generator : Generator or None
         What draws the candidates, instead of a chain: an unfitted model with the methods of
         `mcce.generators.base.Generator`. It is copied; `fixed` must be the features that it is given.
+    min_donors : int or None
+        The fewest distinct training rows that a value is drawn from, see `ChainModel`. Together with
+        ``explain(..., exclude_training=True)`` this keeps single people out of what is returned as whole rows and as
+        pools of one; it is no differential privacy.
 
     Attributes
     ----------

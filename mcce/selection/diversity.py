@@ -8,7 +8,7 @@
    are often fifty values of one feature.
 3. d is Gower's distance; where the order counts changes (L0), the share of differing features is added to it, so that
    a change costs, and another feature counts, whatever the size of the step.
-4. What is chosen is given back in the order of the measures, the best one first.
+4. What is chosen is given back in the order of the measures, the best one first; on ties, the one chosen earlier.
 
 Why this gain. d is a sum over features, so d(c, s) = d(c, x) + d(s, x) - 2 overlap(c, s), where the overlap is the part
 of the way from x that both have in common: none if they change different features, or move in opposite directions.
