@@ -186,14 +186,12 @@ def main(arguments: list[str] | None = None) -> int:
         answers, seconds = explain()
         figures[name] = measure(loans, answers, k) | {"seconds": seconds}
     table = pd.DataFrame(figures).T[HEAD].to_string(float_format=lambda value: f"{value:.3f}")
-    machine = (
-        f"{len(loans.factuals)} people; {platform.system()} {platform.machine()}, Python {platform.python_version()}."
-    )
     text = "\n".join([table, *([reason] if reason else [])])
     print(text)
-    options.out.write_text(
-        f"# Counterfactuals that differ\n{NOTES.format(k=k)}\n{len(loans.factuals)} people; {machine}.\n\n```\n{text}\n```\n"
+    about = (
+        f"{len(loans.factuals)} people; {platform.system()} {platform.machine()}, Python {platform.python_version()}."
     )
+    options.out.write_text(f"# Counterfactuals that differ\n{NOTES.format(k=k)}\n{about}\n\n```\n{text}\n```\n")
     return 0
 
 
