@@ -12,10 +12,12 @@ from mcce.arrays import Floats
 from mcce.asking.decision import Decision
 from mcce.asking.factuals import Factuals
 from mcce.blocks import Outcome
+from mcce.candidates.copies import TrainingRows
 from mcce.candidates.reasons import unexplained_table
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import SamplerError
 from mcce.generators.base import Generator
+from mcce.selection.diversity import diversity_table
 from mcce.selection.measures import measure_table
 from mcce.selection.ordering import Measure
 from mcce.table import Schema
@@ -28,13 +30,15 @@ def assemble(
     decision: Decision,
     *,
     further: Sequence[Measure] = (),
+    training: TrainingRows | None = None,
     n_samples: int | None,
     fit_seconds: float,
     settings: Mapping[str, object],
 ) -> Counterfactuals:
     """Write the outcome of all blocks as tables.
 
-    `further` are measures to report beside the usual ones; `n_samples` is None where the user brought the candidates.
+    `further` are measures to report beside the usual ones; `training` are the training rows, to count copies of them,
+    None if they are gone; `n_samples` is None where the user brought the candidates.
     """
     schema = generator.schema_
     owner, rows = outcome.owner, outcome.rows
@@ -48,11 +52,14 @@ def assemble(
         measures["log_density"] = _log_density(generator, rows)
         measures["plausibility"] = outcome.plausibility
     measures.index = index
+    pairwise = diversity_table(owner, rows, schema.features)
     return Counterfactuals(
         frame=schema.decode(rows, index),
         measures=measures,
         factuals=schema.decode(factuals.matrix, factuals.index),
-        unexplained=unexplained_table(generator, factuals, owner, n_samples),
+        unexplained=unexplained_table(
+            generator, factuals, owner, n_samples, without_copies=bool(settings.get("exclude_training"))
+        ),
         factual_predictions=pd.Series(factuals.scores, index=factuals.index, name="prediction"),
         decision=decision.describe(),
         fixed=tuple(generator.fixed_),
@@ -60,6 +67,8 @@ def assemble(
         ranges=_ranges(schema),
         timings={"fit": fit_seconds, "generate": outcome.seconds_generate, "select": outcome.seconds_select},
         settings={**settings, "rows_asked": outcome.n_asked},
+        copies=None if training is None else training.count_in(rows),
+        pairwise=pairwise.set_axis(factuals.index[pairwise.index].rename("id"), axis=0),
     )
 
 

@@ -13,16 +13,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from mcce.arrays import Floats, Ints, UInts
-from mcce.asking.asker import Asker
+from mcce.arrays import Bools, Floats, Ints, UInts
+from mcce.asking.asker import Asker, RememberingAsker
 from mcce.asking.factuals import Factuals
+from mcce.candidates.copies import TrainingRows
 from mcce.candidates.plausibility import Plausibility
 from mcce.candidates.pools import draw_pools, fixed_columns, pool_blocks, pool_keys
 from mcce.candidates.sparse import Bounds, SparseSearch
 from mcce.generators.base import Generator
 from mcce.selection.candidates import Candidates
+from mcce.selection.diversity import Spread
 from mcce.selection.ordering import Ordering
+from mcce.selection.ranking import best_of
 from mcce.selection.selector import Selector
+
+DIVERSE_FACTUALS = 64  # whose answers are remembered at a time
 
 
 @dataclass(frozen=True)
@@ -37,21 +42,24 @@ class Settings:
     floor: float = 0.05
     max_changes: int | None = None
     max_gower: float | None = None
+    diverse: bool = False
+    exclude_training: bool = False
 
 
 @dataclass(frozen=True)
 class Task:
     """What explaining any block needs: whom to draw from, whom to ask, what is asked for, and in which order.
 
-    `plausibility` is needed for sparse counterfactuals.
+    `plausibility` is needed for sparse counterfactuals; `excluded` are training rows that none may be a copy of.
     """
 
     generator: Generator
-    asker: Asker
+    asker: Asker | RememberingAsker
     mutable: Ints
     settings: Settings
     ordering: Ordering
     plausibility: Plausibility | None = None
+    excluded: TrainingRows | None = None
 
 
 @dataclass(frozen=True)
@@ -78,6 +86,16 @@ class Outcome:
     seconds_generate: float = 0.0
     seconds_select: float = 0.0
 
+    def take(self, which: Bools) -> Outcome:
+        """Return some of the counterfactuals, at the same cost."""
+        return replace(
+            self,
+            owner=self.owner[which],
+            rows=self.rows[which],
+            scores=self.scores[which],
+            plausibility=self.plausibility[which],
+        )
+
 
 def make_blocks(task: Task, factuals: Factuals) -> tuple[Iterator[Block], int]:
     """Return the blocks of the factuals that lack the wanted decision, and how many pools they draw from."""
@@ -95,14 +113,19 @@ def explain_block(task: Task, block: Block) -> Outcome:
     begun = time.perf_counter()
     pools = draw_pools(task.generator, block.matrix, block.keys, task.settings.n_samples)
     drawn = time.perf_counter()
-    chosen = choose_sparse(task, pools, block) if task.settings.sparse else choose(task, pools, block)
+    chosen = choose_diverse(task, pools, block) if task.settings.diverse else choose_by_order(task, pools, block)
     return replace(chosen, seconds_generate=drawn - begun, seconds_select=time.perf_counter() - drawn)
 
 
+def choose_by_order(task: Task, pools: Candidates, block: Block) -> Outcome:
+    """Choose the best valid candidates of each factual of a block: whole draws, or draws crossed with the factual."""
+    return choose_sparse(task, pools, block) if task.settings.sparse else choose(task, pools, block)
+
+
 def choose(task: Task, pools: Candidates, block: Block) -> Outcome:
-    """Choose the best valid candidates of each factual of a block."""
+    """Choose the best valid draws of each factual of a block."""
     selector = Selector(task.generator.schema_.features, task.mutable, task.asker.ask_encoded)
-    settings = task.settings
+    settings, excluded = task.settings, task.excluded
     chosen = selector.select(
         pools,
         block.matrix,
@@ -111,6 +134,7 @@ def choose(task: Task, pools: Candidates, block: Block) -> Outcome:
         ordering=task.ordering,
         max_changes=settings.max_changes,
         max_gower=settings.max_gower,
+        admit=None if excluded is None else lambda which: ~excluded.contain(pools.rows[which]),
     )
     unknown = np.full(chosen.row.size, np.nan)
     return Outcome(block.members[chosen.factual], pools.rows[chosen.row], chosen.scores, unknown, chosen.n_asked)
@@ -128,10 +152,43 @@ def choose_sparse(task: Task, pools: Candidates, block: Block) -> Outcome:
         task.plausibility,
         settings.floor,
         Bounds(settings.max_changes, settings.max_gower),
+        task.excluded,
     )
     found = search.search(pools, block.matrix, settings.n_counterfactuals)
     quantile = task.plausibility.quantile(found.tree_scores)
     return Outcome(block.members[found.owner], found.rows, found.scores, quantile, found.n_asked)
+
+
+def choose_diverse(task: Task, pools: Candidates, block: Block) -> Outcome:
+    """Choose counterfactuals one after the other, each for what it adds (`mcce.selection.diversity`)."""
+    features, k = task.generator.schema_.features, task.settings.n_counterfactuals
+    parts: list[Outcome] = []
+    n_asked = 0
+    for begin in range(0, block.members.size, DIVERSE_FACTUALS):
+        asker = RememberingAsker(task.asker.ask_encoded)
+        spread = Spread(features, task.ordering)
+        one = replace(task, asker=asker, settings=replace(task.settings, n_counterfactuals=1))
+        left = np.arange(begin, min(begin + DIVERSE_FACTUALS, block.members.size))
+        for _ in range(k):
+            candidates = Candidates(pools.rows, pools.begin[left], pools.end[left])
+            part = choose_by_order(one, candidates, Block(left, block.matrix[left], block.keys[left]))
+            new = spread.choose(part.rows, block.matrix[part.owner])
+            parts.append(part.take(new))
+            left = part.owner[new]
+            if not left.size:  # the others have no further candidate
+                break
+            one = replace(one, ordering=spread.next_ordering())
+        n_asked += asker.n_asked
+    rows = np.concatenate([part.rows for part in parts])
+    owner = np.concatenate([part.owner for part in parts])
+    kept = best_of(task.ordering, features, task.mutable, owner, rows, block.matrix, k)
+    return Outcome(
+        block.members[owner[kept]],
+        rows[kept],
+        np.concatenate([part.scores for part in parts if part.owner.size] or [parts[0].scores])[kept],
+        np.concatenate([part.plausibility for part in parts])[kept],
+        n_asked,
+    )
 
 
 def concatenate(outcomes: Sequence[Outcome], factuals: Factuals) -> Outcome:

@@ -57,6 +57,11 @@ class Counterfactuals:
         Seconds for fit, generate and select.
     settings : mapping
         What was asked for: n_samples, n_counterfactuals, random_state, ...
+    copies : int or None
+        How many rows of `frame` equal a training row in every feature. None if the training rows were not at hand:
+        the explainer was saved before it ever explained, or the table given to `fit` was changed since.
+    pairwise : DataFrame or None
+        What `diversity` returns.
     """
 
     frame: pd.DataFrame
@@ -70,6 +75,8 @@ class Counterfactuals:
     ranges: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
     timings: Mapping[str, float] = field(default_factory=dict)
     settings: Mapping[str, object] = field(default_factory=dict)
+    copies: int | None = None
+    pairwise: pd.DataFrame | None = None
 
     def __post_init__(self) -> None:
         if not self.measures.index.equals(self.frame.index):
@@ -99,9 +106,24 @@ class Counterfactuals:
         best = self.measures[self._is_best()].drop(columns="prediction").select_dtypes("number")
         for name in best.columns:
             figures[f"mean {name}"], figures[f"sd {name}"] = best[name].mean(), best[name].std()
+        if self.pairwise is not None and (several := self.pairwise[self.pairwise["rows"] > 1]).size:
+            figures["mean pairwise gower"] = several["gower"].mean()
+            figures["mean pairwise share of features"] = several["features"].mean()
+        if self.copies is not None:
+            figures["copies of training rows"] = self.copies
         for step, seconds in self.timings.items():
             figures[f"seconds {step}"] = seconds
         return pd.DataFrame({"value": pd.Series(figures, dtype=object)})
+
+    def diversity(self) -> pd.DataFrame:
+        """Return how different the counterfactuals of each explained factual are from each other, two by two.
+
+        `rows` counts them; `gower` is the mean Gower distance of two of them, `features` the mean share of features in
+        which two of them differ. Both are NaN for a single one.
+        """
+        if self.pairwise is None:
+            raise InputError("this result was built without `pairwise`; those of `MCCE.explain` have it.")
+        return self.pairwise.copy()
 
     def changed_features(self) -> pd.DataFrame:
         """Return how often the counterfactuals of rank 1 change each feature, the most changed first.

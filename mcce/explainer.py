@@ -27,6 +27,7 @@ from mcce.asking.factuals import encode_factuals, read_factuals
 from mcce.asking.training import TrainingTable
 from mcce.assembling import assemble
 from mcce.blocks import Block, Settings, Task, choose, concatenate, explain_block, make_blocks
+from mcce.candidates.copies import TrainingRows
 from mcce.candidates.matching import match_candidates
 from mcce.candidates.plausibility import Plausibility
 from mcce.candidates.pools import draw_pools, fixed_columns, pool_keys
@@ -67,6 +68,7 @@ class Explainer:
         random_state: int | None = None,
         n_jobs: int | None = None,
         generator: Generator | None = None,
+        min_donors: int | None = None,
     ) -> None:
         self.model = model
         self.decision = decision
@@ -79,6 +81,7 @@ class Explainer:
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.generator = generator
+        self.min_donors = min_donors
 
     def fit(self: Self, X: Data, *, progress: bool | None = None) -> Self:
         """Step 1: ask the model about the training rows, and fit the chain.
@@ -91,7 +94,8 @@ class Explainer:
             Whether to show a progress bar; None shows one in a terminal or notebook after a second.
         """
         begun = time.perf_counter()
-        for name in ("fit_seconds_", "generator_", "plausibility_"):  # a fit that fails leaves no half-fitted explainer
+        # a fit that fails leaves no half-fitted explainer
+        for name in ("fit_seconds_", "generator_", "plausibility_", "training_rows_"):
             vars(self).pop(name, None)
         if not isinstance(self.condition_on_decision, (bool, np.bool_)):
             raise InputError(f"condition_on_decision is {self.condition_on_decision!r}; it must be True or False.")
@@ -147,6 +151,8 @@ class Explainer:
         weights: Mapping[Any, float] | None = None,
         max_changes: int | None = None,
         max_gower: float | None = None,
+        diverse: bool = False,
+        exclude_training: bool = False,
         progress: bool | None = None,
     ) -> Counterfactuals:
         """Find counterfactuals for the rows of `X` (steps 2 and 3).
@@ -178,6 +184,14 @@ class Explainer:
             What a step in a feature counts in these distances, by feature; 1 for those not named.
         max_changes, max_gower : int, float or None
             Bounds: counterfactuals with more changes, or farther away, are not returned.
+        diverse : bool
+            Whether several counterfactuals of a factual are chosen so that they differ: the best one, then each for
+            what it adds to those before it, at its cost (`mcce.selection.diversity`). `Counterfactuals.diversity` says
+            how far apart they are.
+        exclude_training : bool
+            Whether rows that equal a training row in every column are passed over (the paper's safeguard). Nothing more
+            is promised: every value is still one that somebody has, unless its sampler smooths. Without it,
+            `Counterfactuals.copies` counts such rows.
         progress : bool or None
             Whether to show a progress bar; None shows one in a terminal or notebook after a second.
         """
@@ -191,11 +205,14 @@ class Explainer:
             floor=check_share(floor, "floor"),
             max_changes=None if max_changes is None else check_count(max_changes, "max_changes"),
             max_gower=None if max_gower is None else check_not_negative(max_gower, "max_gower"),
+            diverse=diverse,
+            exclude_training=exclude_training,
         )
         plausibility = self._plausibility(progress) if sparse else None
         ordering = self._ordering(measures, weights, plausibility)
         factuals = read_factuals(X, self.generator_.schema_, self.decision_, self._training.spots)
-        task = self._task(settings, ordering, plausibility)
+        training = self._training_rows(needed=exclude_training)
+        task = self._task(settings, ordering, plausibility, training if exclude_training else None)
         blocks, n_pools = make_blocks(task, factuals)
         outcomes = []
         with progress_bar(int((~factuals.wanted).sum()), "explaining", progress) as bar:
@@ -208,6 +225,7 @@ class Explainer:
             self.generator_,
             self.decision_,
             further=[m for m in ordering.measures if m.name not in REPORTED],
+            training=training,
             n_samples=n_samples,
             fit_seconds=self.fit_seconds_,
             settings={**dataclasses.asdict(settings), "pools": n_pools, **self._described()},
@@ -258,6 +276,7 @@ class Explainer:
             dataclasses.replace(outcome, seconds_select=time.perf_counter() - begun),
             self.generator_,
             self.decision_,
+            training=self._training_rows(),
             n_samples=None,
             fit_seconds=self.fit_seconds_,
             settings={
@@ -273,9 +292,15 @@ class Explainer:
         drawn = f"sampler={self.sampler!r}" if self.generator is None else f"generator={self.generator!r}"
         return f"MCCE({type(self.model).__name__}, decision={decision!r}, fixed={list(self.fixed)!r}, {drawn})"
 
-    def _task(self, settings: Settings, ordering: Ordering, plausibility: Plausibility | None = None) -> Task:
+    def _task(
+        self,
+        settings: Settings,
+        ordering: Ordering,
+        plausibility: Plausibility | None = None,
+        excluded: TrainingRows | None = None,
+    ) -> Task:
         asker = Asker(self.decision_, self.generator_.schema_)
-        return Task(self.generator_, asker, self._mutable, settings, ordering, plausibility)
+        return Task(self.generator_, asker, self._mutable, settings, ordering, plausibility, excluded)
 
     def _ordering(
         self,
@@ -309,6 +334,14 @@ class Explainer:
             )
         return self.plausibility_
 
+    def _training_rows(self, *, needed: bool = False) -> TrainingRows | None:
+        """Return what tells copies of training rows, made once; None if they are gone and not needed."""
+        if "training_rows_" not in vars(self):
+            if self._training.table is None and not needed:
+                return None
+            self.training_rows_ = TrainingRows.of(self._training.matrix())
+        return self.training_rows_
+
     def _described(self) -> dict[str, object]:
         """Return the settings of the explainer itself, for the result."""
         generator = self.generator_
@@ -317,6 +350,8 @@ class Explainer:
             described |= {"sampler": generator.sampler, "visit_sequence": list(generator.visit_sequence_)}
         else:
             described["sampler"] = type(generator).__name__
+        if self.min_donors is not None:
+            described["min_donors"] = self.min_donors
         return {**described, "condition_on_decision": self.condition_on_decision}
 
     def _check_fitted(self) -> None:

@@ -33,6 +33,10 @@ class MCCE(Explainer):
         What draws the candidates, instead of a chain: an unfitted model with the methods of
         `mcce.generators.base.Generator`. It is copied; `fixed` must be the features that it is given. What a chain
         would be made from (sampler, visit_sequence, predictors, kinds, random_state) is then set on the generator.
+    min_donors : int or None
+        The fewest distinct training rows that a value is drawn from, see `ChainModel`. Together with
+        ``explain(..., exclude_training=True)`` this keeps single people out of what is returned as whole rows and as
+        pools of one; it is no differential privacy.
 
     Attributes
     ----------

@@ -3,11 +3,13 @@
 1. `ask_table` asks about the user's own table, `ask_encoded` about drawn rows, decoded to the training dtypes.
 2. `SpotCheck` keeps a few training rows and what the model said of them. They are asked again with the factuals: a
    model that answers differently is not deterministic, and the user is told.
+3. `RememberingAsker` asks about no row twice, for a search that comes back to the same candidates.
 """
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +19,7 @@ import numpy.typing as npt
 from mcce.arrays import Floats
 from mcce.asking.decision import Answer, Decision, compare_answers
 from mcce.exceptions import InputError, MCCEWarning, listing, spell_all
+from mcce.rng import hash_rows
 from mcce.table import Data, Schema
 from mcce.table.checks import rows_of
 
@@ -39,6 +42,30 @@ class Asker:
         ]
         answer = _join(parts)
         return answer.scores, answer.wanted
+
+
+class RememberingAsker:
+    """Asks about each row once; `ask` returns (scores, wanted) for encoded rows. Answers are kept, so give it few."""
+
+    def __init__(self, ask: Callable[[Floats], tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]]) -> None:
+        self.ask = ask
+        self._answers: dict[int, tuple[Any, bool]] = {}
+
+    @property
+    def n_asked(self) -> int:
+        """How many rows the model was asked about."""
+        return len(self._answers)
+
+    def ask_encoded(self, rows: Floats) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+        """Return the scores of encoded candidates, and which have the wanted decision."""
+        keys = hash_rows(rows).tolist()
+        new = {key: i for i, key in enumerate(keys) if key not in self._answers}
+        if new:
+            scores, wanted = self.ask(rows[list(new.values())])
+            self._answers.update(zip(new, zip(scores, wanted.tolist())))
+        found = [self._answers[key] for key in keys]
+        scores = np.array([score for score, _ in found], dtype=type(found[0][0]) if found else float)
+        return scores, np.array([wanted for _, wanted in found], dtype=bool)
 
 
 def ask_table(decision: Decision, X: Data) -> Answer:

@@ -5,7 +5,8 @@
 2. Move changed numbers towards the factual, the largest step first: of some values of the factual's pool in between,
    take the nearest that keeps the row valid and at or above the floor.
 
-A row that starts below the floor may only become more plausible on the way. The rows of all factuals are tried
+A row that starts below the floor may only become more plausible on the way, and none becomes a copy of a training row
+that is excluded. The rows of all factuals are tried
 together, so that the model is asked a few large questions.
 """
 
@@ -17,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mcce.arrays import Bools, Floats, Ints
+from mcce.candidates.copies import TrainingRows
 from mcce.candidates.crossing import MOST_VALUES
 from mcce.candidates.crossing_kernels import set_back
 from mcce.candidates.found import Found
@@ -38,14 +40,24 @@ class Inwards:
     plausibility, least : a fitted scorer, and the score of the floor.
     distance : how long a step is.
     numbers : positions of the mutable columns that hold numbers.
+    excluded : training rows that no row may become a copy of.
     """
 
-    def __init__(self, ask: Ask, plausibility: Plausibility, least: float, distance: Distance, numbers: Ints) -> None:
+    def __init__(
+        self,
+        ask: Ask,
+        plausibility: Plausibility,
+        least: float,
+        distance: Distance,
+        numbers: Ints,
+        excluded: TrainingRows | None = None,
+    ) -> None:
         self.ask = ask
         self.plausibility = plausibility
         self.least = least
         self.distance = distance
         self.numbers = numbers
+        self.excluded = excluded
 
     def take(self, starts: Found, factuals: Floats, fold: Ints, pools: Candidates) -> Found:
         """Return what becomes of some valid rows."""
@@ -136,6 +148,8 @@ class _Walk:
         tree_scores = self.way.plausibility.score(tries, self.fold[at])
         enough = (tree_scores >= self.way.least) | (tree_scores > self.tree_scores[at])
         enough &= (tries != self.factuals[at]).any(axis=1)
+        if self.way.excluded is not None:
+            enough &= ~self.way.excluded.contain(tries)
         tries, at, tree_scores = tries[enough], at[enough], tree_scores[enough]
         scores, wanted = self._ask_distinct(tries)
         if not wanted.any():

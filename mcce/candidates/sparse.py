@@ -2,9 +2,10 @@
 
 1. Cross the draws of each factual's pool with the factual (`mcce.candidates.crossing`): single features first, then
    pairs and triples from one draw, the nearest of them; sets of every size where these are few.
-2. Choose among the crossed rows as among any candidates: they are ordered by the measures, those below the floor are
-   passed over before the model is asked, and it is asked best-first. If the order counts changes first, a factual is
-   done with the first size that has enough valid rows; else every size takes part.
+2. Choose among the crossed rows as among any candidates: they are ordered by the measures; those below the floor, and
+   on demand copies of training rows, are passed over before the model is asked, and it is asked best-first. If the
+   order counts changes first, a factual is done with the first size that has enough valid rows; else every size takes
+   part.
 3. Where that is not enough, take the best valid draws at or above the floor inwards (`mcce.candidates.inwards`).
 4. Where no draw is both valid and at or above the floor, do the same from the most plausible valid draws. Such a row
    may only become more plausible on the way, and comes back as one below the floor if it does not reach it.
@@ -16,9 +17,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
-from mcce.arrays import Floats, Ints
+from mcce.arrays import Bools, Floats, Ints
+from mcce.candidates.copies import TrainingRows
 from mcce.candidates.crossing import Crossings, NearestCrossings, PoolCodes, Thinning
 from mcce.candidates.found import Found
 from mcce.candidates.inwards import Inwards
@@ -26,7 +27,7 @@ from mcce.candidates.plausibility import Bytes, Plausibility
 from mcce.selection.candidates import Candidates
 from mcce.selection.distances import Distance, columnwise, gower
 from mcce.selection.ordering import Measure, Ordering
-from mcce.selection.ranking import Ranking
+from mcce.selection.ranking import best_of
 from mcce.selection.selector import Ask, Selector
 from mcce.table import Feature
 
@@ -55,6 +56,7 @@ class SparseSearch:
     plausibility : a fitted scorer.
     floor : least plausibility of a counterfactual.
     bounds : on changes and distance.
+    excluded : training rows that no counterfactual may be a copy of.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class SparseSearch:
         plausibility: Plausibility,
         floor: float,
         bounds: Bounds,
+        excluded: TrainingRows | None = None,
     ) -> None:
         self.features = features
         self.mutable = mutable
@@ -74,12 +77,13 @@ class SparseSearch:
         self.plausibility = plausibility
         self.least = plausibility.least_score(floor)
         self.bounds = bounds
+        self.excluded = excluded
         steps = [m.function for m in ordering.measures if isinstance(m.function, Distance)]
         steps = [distance for distance in steps if not distance.counts_changes]
         self.distance = steps[0] if steps else gower(features)
         self.changes_first = _counts_changes(ordering.measures[0])
         numbers = np.array([j for j in mutable if features[j].is_numeric], dtype=np.int64)
-        self.inwards = Inwards(ask, plausibility, self.least, self.distance, numbers)
+        self.inwards = Inwards(ask, plausibility, self.least, self.distance, numbers, excluded)
 
     def search(self, pools: Candidates, factuals: Floats, k: int) -> Found:
         """Return the best `k` counterfactuals of each factual, fewer where there are fewer."""
@@ -105,8 +109,11 @@ class SparseSearch:
         for members, candidates, bins in self._cross(pools, factuals, fold, which, size):
             owner = np.repeat(np.arange(members.size), candidates.end - candidates.begin)
 
-            def admit(rows: Ints, bins: Bytes = bins, of_row: Ints = fold[members][owner]) -> npt.NDArray[np.bool_]:
-                return self._score(bins, of_row, rows) >= self.least
+            def admit(
+                which: Ints, rows: Floats = candidates.rows, bins: Bytes = bins, of_row: Ints = fold[members][owner]
+            ) -> Bools:
+                admitted = self._score(bins, of_row, which) >= self.least
+                return admitted if self.excluded is None else admitted & ~self.excluded.contain(rows[which])
 
             chosen = self.selector.select(
                 candidates,
@@ -115,7 +122,7 @@ class SparseSearch:
                 ordering=self.ordering,
                 max_changes=self.bounds.max_changes,
                 max_gower=self.bounds.max_gower,
-                admit=None if self.least == -np.inf else admit,
+                admit=admit if self.least > -np.inf or self.excluded is not None else None,
             )
             scores = self._score(bins, fold[members][owner], chosen.row)
             yield Found(
@@ -214,15 +221,18 @@ class SparseSearch:
         owner = np.repeat(members, sizes)
         ordering = self.ordering if plausible else self._by_plausibility()
 
-        def admit(some: Ints) -> npt.NDArray[np.bool_]:
-            return self.plausibility.score(rows[some], fold[owner[some]]) >= self.least
+        least = self.least if plausible else -np.inf
+
+        def admit(some: Ints) -> Bools:
+            admitted = self.plausibility.score(rows[some], fold[owner[some]]) >= least
+            return admitted if self.excluded is None else admitted & ~self.excluded.contain(rows[some])
 
         chosen = self.selector.select(
             Candidates(rows, ends - sizes, ends),
             factuals[members],
             max(k, STARTS),
             ordering=ordering,
-            admit=admit if plausible and self.least > -np.inf else None,
+            admit=admit if least > -np.inf or self.excluded is not None else None,
         )
         scores = self.plausibility.score(rows[chosen.row], fold[owner[chosen.row]])
         return Found(owner[chosen.row], rows[chosen.row], chosen.scores, scores, chosen.n_asked)
@@ -235,26 +245,23 @@ class SparseSearch:
         """Join the parts, and keep the best distinct ones of each factual, none beyond a bound."""
         parts = [part for part in parts if part.owner.size] or parts[:1]
         owner = np.concatenate([part.owner for part in parts])
-        by_owner = np.argsort(owner, kind="stable")
-        owner = owner[by_owner]
-        rows = np.asfortranarray(np.concatenate([part.rows for part in parts])[by_owner])
-        begin, end = (np.searchsorted(owner, np.arange(factuals.shape[0]), side=side) for side in ("left", "right"))
-        ranking = Ranking(
+        rows = np.concatenate([part.rows for part in parts])
+        kept = best_of(
             self.ordering,
             self.features,
             self.mutable,
-            Candidates(rows, begin, end),
+            owner,
+            rows,
             factuals,
+            k,
             self.bounds.max_changes,
             self.bounds.max_gower,
         )
-        found, n_found = ranking.first(np.arange(factuals.shape[0]), k)
-        kept = found[np.arange(k) < n_found[:, None]]
         return Found(
             owner[kept],
             rows[kept],
-            np.concatenate([part.scores for part in parts])[by_owner][kept],
-            np.concatenate([part.tree_scores for part in parts])[by_owner][kept],
+            np.concatenate([part.scores for part in parts])[kept],
+            np.concatenate([part.tree_scores for part in parts])[kept],
             sum(part.n_asked for part in parts),
         )
 

@@ -61,6 +61,11 @@ class ChainModel:
         Seed of the draws; None takes a fresh one at `fit` (kept as `seed_`).
     n_jobs : int or None
         Threads to use; None for all cores. The results do not depend on it.
+    min_donors : int or None
+        The fewest distinct training rows that a value of a mutable feature is drawn from: leaves with fewer are not
+        made. Samplers that do not draw from such pools are refused. It is no differential privacy: a value that one
+        person has can be drawn, among those of others; and fixed values that are not given to `sample` are those of
+        one training row.
 
     Attributes
     ----------
@@ -93,6 +98,7 @@ class ChainModel:
         kinds: Mapping[Any, Kind] | None = None,
         random_state: int | None = None,
         n_jobs: int | None = None,
+        min_donors: int | None = None,
     ) -> None:
         self.sampler = sampler
         self.fixed = fixed
@@ -101,6 +107,7 @@ class ChainModel:
         self.kinds = kinds
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.min_donors = min_donors
 
     def fit(
         self, X: Data, decision: npt.NDArray[np.bool_] | None = None, *, progress: bool | None = None
@@ -142,7 +149,9 @@ class ChainModel:
             first,
             with_decision=self.conditions_on_decision_,
         )
-        samplers = make_samplers(self.sampler, layout, self._given_columns, self.schema_.names)
+        if self.min_donors is not None:
+            check_count(self.min_donors, "min_donors", or_else=", or None for any number")
+        samplers = make_samplers(self.sampler, layout, self._given_columns, self.schema_.names, self.min_donors)
 
         def fit_one(k: int) -> ConditionalSampler:
             return samplers[k].fit(self._given(ordered, first + k), ordered.column(first + k))

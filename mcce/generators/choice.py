@@ -17,7 +17,14 @@ from mcce.generators.base import Generator
 from mcce.generators.chain import ChainModel
 
 METHODS = ("fit", "givens_of", "draw", "feature_log_densities")
-OF_A_CHAIN = {"sampler": "cart", "visit_sequence": "data", "predictors": None, "kinds": None, "random_state": None}
+OF_A_CHAIN = {
+    "sampler": "cart",
+    "visit_sequence": "data",
+    "predictors": None,
+    "kinds": None,
+    "random_state": None,
+    "min_donors": None,
+}
 
 
 def choose_generator(

@@ -21,11 +21,16 @@ REST = "*"
 
 
 def make_samplers(
-    sampler: Samplers, layout: ChainLayout, given_columns: Mapping[int, Sequence[int]], known: Sequence[Any]
+    sampler: Samplers,
+    layout: ChainLayout,
+    given_columns: Mapping[int, Sequence[int]],
+    known: Sequence[Any],
+    min_donors: int | None = None,
 ) -> list[ConditionalSampler]:
     """Return an unfitted sampler for each visited feature; one that cannot model its feature is an error.
 
-    `given_columns` are the chain columns of features with predictors of their own; `known` are all columns of X.
+    `given_columns` are the chain columns of features with predictors of their own; `known` are all columns of X;
+    `min_donors` is handed to every sampler, and one that has no such parameter is refused.
     """
     visited = [feature.name for feature in layout.features[layout.n_given :]]
     chosen: dict[Any, str | ConditionalSampler] = dict(sampler) if isinstance(sampler, Mapping) else {REST: sampler}
@@ -37,6 +42,8 @@ def make_samplers(
     if without and REST not in chosen:
         raise InputError(f'sampler says nothing of {listing(without)}; add "*": ... for the rest.')
     samplers = [make_sampler(chosen.get(name, chosen.get(REST, "cart"))) for name in visited]
+    if min_donors is not None:
+        samplers = [_bound_donors(made, min_donors, name) for made, name in zip(samplers, visited)]
     for k, made in enumerate(samplers, layout.n_given):
         feature = layout.features[k]
         made.check_target(feature)
@@ -48,6 +55,17 @@ def make_samplers(
                 "some; fill them, or use a sampler that does (cart)."
             )
     return samplers
+
+
+def _bound_donors(made: ConditionalSampler, min_donors: int, name: object) -> ConditionalSampler:
+    """Return a sampler that draws from at least so many training rows."""
+    parameters = made.get_params()
+    if "min_donors" not in parameters:
+        raise SamplerError(
+            f"{made!r} for {name!r} cannot promise min_donors={min_donors}: it does not draw from pools of training "
+            "rows that it could bound. Use one that does (cart, ctree, forest, marginal), or leave min_donors out."
+        )
+    return type(made)(**{**parameters, "min_donors": max(min_donors, parameters["min_donors"])})
 
 
 def draw_within(

@@ -89,6 +89,18 @@ class Distance:
         found: Floats = out[1]
         return found
 
+    def to_each(self, rows: Floats, others: Floats) -> tuple[Floats, Floats]:
+        """Return how many features differ, and the sum of steps, for all pairs: (other rows, rows)."""
+        n, p = rows.shape
+        m = others.shape[0]
+        out: Floats = np.empty((2, m * n))
+        rank_candidates(
+            columnwise(rows), np.zeros(m, dtype=np.int64), np.full(m, n), np.arange(m), rowwise(others), np.arange(p),
+            *stack([self]), np.zeros((1, p), dtype=np.bool_), np.empty((0, m)), np.empty((0, m)), NOTHING,
+            np.empty((3, CHUNK)), np.empty((0, 0)), out, np.empty((m, 0), dtype=np.int64), np.empty(m, dtype=np.int64),
+        )  # fmt: skip
+        return out[0].reshape(m, n), out[1].reshape(m, n)
+
     def between(self, rows: Floats, factuals: Floats) -> Floats:
         """Return the distance of each encoded row to the factual at the same place."""
         return self.finish(self.sums(rows, factuals))

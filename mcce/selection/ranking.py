@@ -5,7 +5,7 @@
 2. Other measures are found before. Equal rows are measured once, so that they have equal keys even if a function
    answers differently by a last digit.
 3. `first` returns the few first candidates of factuals, `full` all of one factual. Both leave out rows that are equal
-   to an earlier one, and those beyond a bound.
+   to an earlier one, and those beyond a bound. `best_of` puts rows that were found in several ways together.
 
 Distances are compared by their sums of steps, before a mean or a root is taken: the order is the same, with no ties
 made by rounding.
@@ -147,6 +147,30 @@ class Ranking:
         back[by_place] = np.arange(by_place.size)
         values = measure.function(rows[first[by_place]], factual)[back][place]
         return -values if measure.largest_first else values
+
+
+def best_of(
+    ordering: Ordering,
+    features: tuple[Feature, ...],
+    mutable: Ints,
+    owner: Ints,
+    rows: Floats,
+    factuals: Floats,
+    k: int,
+    max_changes: npt.ArrayLike | None = None,
+    max_gower: npt.ArrayLike | None = None,
+) -> Ints:
+    """Return the places of the best `k` distinct rows of each factual, factual by factual; `owner` says whose they are.
+
+    Of equal rows, and on ties, the earlier one is taken.
+    """
+    by_owner = np.argsort(owner, kind="stable")
+    each = np.arange(factuals.shape[0])
+    begin, end = (np.searchsorted(owner[by_owner], each, side=side) for side in ("left", "right"))
+    pools = Candidates(np.asfortranarray(rows[by_owner]), begin, end)
+    ranking = Ranking(ordering, features, mutable, pools, factuals, max_changes, max_gower)
+    found, n_found = ranking.first(each, k)
+    return np.asarray(by_owner[found[np.arange(k) < n_found[:, None]]])
 
 
 def _largest_sum(bound: Floats, distance: Distance) -> Floats:

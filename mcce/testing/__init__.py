@@ -40,6 +40,7 @@ from mcce.testing.draws import (
 from mcce.testing.optional import (
     check_base_measure,
     check_log_density,
+    check_min_donors,
     check_sample_within,
     check_state,
     check_supports,
@@ -72,6 +73,7 @@ CHECKS: tuple[Check, ...] = (
     check_grid,
     check_within,
     check_sample_within,
+    check_min_donors,
     check_supports,
     check_log_density,
     check_training_rows,

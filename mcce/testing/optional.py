@@ -29,6 +29,7 @@ from mcce.testing.tables import DRAWS_PER_ROW, Problem, draw, fit, make_problem,
 THREADS = 4
 _GAP = 1e4  # between two clusters of numbers
 _GRID_POINTS = 1001
+_DONORS = 30
 
 
 @check
@@ -219,6 +220,20 @@ def check_training_rows(sampler: ConditionalSampler, seed: int) -> None:
         known = np.isfinite(density)
         gain = np.median(left_out[known] - density[known])
         require(gain < 0.0, f"{kind} target: training rows are as likely if they are left out; leave them out.")
+
+
+@check
+def check_min_donors(sampler: ConditionalSampler, seed: int) -> None:
+    """Require, of a sampler with this parameter, that no value is drawn from fewer training rows."""
+    if "min_donors" not in sampler.get_params() or "numeric" not in sampler.handles:
+        return
+    bound = type(sampler)(**{**sampler.get_params(), "min_donors": _DONORS})
+    problem = make_problem("numeric", seed, by_sex=True)  # all values differ: as many values as donors
+    fitted = fit(bound, problem)
+    for row in range(0, problem.given.n_rows, 50):
+        one_row = problem.given.take(np.full(40 * _DONORS, row))
+        n_values = np.unique(draw(fitted, one_row, seed)).size
+        require(n_values >= _DONORS, f"min_donors={_DONORS}: row {row} is drawn from {n_values} training rows.")
 
 
 @check

@@ -270,7 +270,14 @@ def test_each_feature_may_have_its_own_sampler(truth):
 def test_samplers_of_the_user_are_cloned_not_fitted(truth):
     sampler = CartSampler(min_leaf=30)
     chain = ChainModel(sampler=sampler).fit(truth.head(500))
-    assert vars(sampler) == {"dialect": "mcce", "min_split": None, "min_leaf": 30, "max_depth": None, "cp": None}
+    assert vars(sampler) == {
+        "dialect": "mcce",
+        "min_split": None,
+        "min_leaf": 30,
+        "max_depth": None,
+        "cp": None,
+        "min_donors": 1,
+    }
     assert all(fitted is not sampler and fitted.min_leaf == 30 for fitted in chain.samplers_.values())
     assert len({id(fitted) for fitted in chain.samplers_.values()}) == 3
 

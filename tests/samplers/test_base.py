@@ -97,7 +97,7 @@ def test_parameters_clone_and_repr():
     assert repr(sampler) == "Uniform(width=2.0, weights=array([0, 1, 2]))"
     assert repr(Uniform()) == "Uniform()"
     assert repr(CartSampler(min_leaf=9, cp=0.1)) == "CartSampler(min_leaf=9, cp=0.1)"
-    assert MarginalSampler().get_params() == {}
+    assert MarginalSampler().get_params() == {"min_donors": 1}
 
 
 def test_what_is_not_implemented_is_refused():

@@ -477,6 +477,16 @@ class SharesScratch(MarginalSampler):
         return self._scratch
 
 
+class SmallLeaves(CartSampler):
+    """Takes the parameter, and grows the leaves that it would have grown without."""
+
+    def _grow(self, given, target):
+        return CartSampler(min_leaf=5)._grow(given, target)
+
+    def _check_pools(self, trees, feature):
+        pass
+
+
 BROKEN = [
     (
         UnknownKind(),
@@ -532,6 +542,7 @@ BROKEN = [
     (SupportsItsRange(), "supports", r"takes \d+, far between two clusters of all draws of its row"),
     (SupportsDonorsOnly(), "supports", r"denies \d+ of \d+ numbers that are closer to a drawn value than the draws"),
     (KeepsTrainingRows(), "training_rows", "training rows are as likely if they are left out; leave them out"),
+    (SmallLeaves(), "min_donors", r"min_donors=30: row \d+ is drawn from \d+ training rows"),
     (UnknownMeasure(), "base_measure", r"base_measure\(\) is 'gaussian'; it must be one of 'counting', 'lebesgue'"),
     (LevelsByLebesgue(), "base_measure", r"base_measure\(\) is 'lebesgue'; levels are counted"),
     (CountsNumbers(), "base_measure", "probabilities of the training values sum to"),

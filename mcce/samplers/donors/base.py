@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 
 from mcce.arrays import Bools, Floats, Ints
+from mcce.exceptions import SamplerError
 from mcce.rng import RowStreams
 from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, Within
 from mcce.samplers.donors.density import MarginalDensity
@@ -40,6 +41,7 @@ class DonorSampler(ConditionalSampler):
     draws_observed = True
 
     donors_: DonorModel
+    min_donors: int = 1
 
     @abstractmethod
     def _grow_trees(self, given: Table, target: Column, purpose: Purpose) -> Sequence[Tree]:
@@ -71,8 +73,19 @@ class DonorSampler(ConditionalSampler):
         else:
             trees = self._grow_trees(given, target, "value")
         forest = DonorForest.of(trees, [values[tree.donors] for tree in trees])
-        self.donors_ = DonorModel(forest, decider, MarginalDensity.of(values, feature.n_levels), feature.is_numeric)
+        self._check_pools([*trees, *(decider.trees if decider is not None else [])], feature)
+        margin = MarginalDensity.of(values, feature.n_levels)
+        self.donors_ = DonorModel(forest, decider, margin, feature.is_numeric, self.min_donors)
         return self
+
+    def _check_pools(self, trees: Sequence[Tree], feature: Feature) -> None:
+        """Refuse trees with a leaf of fewer than `min_donors` distinct training rows."""
+        fewest = self.min_donors if self.min_donors == 1 else min(map(fewest_donors, trees))
+        if fewest < self.min_donors:
+            raise SamplerError(
+                f"{self!r} would draw {feature.name!r} from {fewest} training rows, and min_donors is "
+                f"{self.min_donors}; there are too few rows with a known value. Lower min_donors, or leave it out."
+            )
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
         """Draw a donor of each row's leaves (steps 2 and 3); restricted draws choose among the allowed donors."""
@@ -100,6 +113,14 @@ class DonorSampler(ConditionalSampler):
         """Return what the density is with respect to: probabilities of levels and of numbers with point mass."""
         self.check_fitted("donors_")
         return self.donors_.margin.base_measure
+
+
+def fewest_donors(tree: Tree) -> int:
+    """Return how many distinct training rows the leaf with the fewest has."""
+    if np.unique(tree.donors).size == tree.donors.size:
+        return int(tree.size[tree.stops].min())
+    leaves = zip(tree.start[tree.stops], tree.size[tree.stops])
+    return min(np.unique(tree.donors[start : start + size]).size for start, size in leaves)
 
 
 def with_missing_level(feature: Feature) -> Feature:

@@ -45,6 +45,9 @@ class CartSampler(LeafDonorSampler):
         Cut back subtrees that lower the impurity by less than `cp` times the root's impurity a split; None: never. In
         the rpart dialect the impurity of classes is the number of rows outside the commonest class, None is 0.01,
         and a negative number keeps all splits.
+    min_donors : int
+        No value is drawn from fewer distinct training rows: leaves with fewer are not made, a target with fewer known
+        values is refused, and a restricted draw with fewer allowed donors is none.
 
     Examples
     --------
@@ -67,12 +70,14 @@ class CartSampler(LeafDonorSampler):
         min_leaf: int | None = None,
         max_depth: int | None = None,
         cp: float | None = None,
+        min_donors: int = 1,
     ) -> None:
         self.dialect = dialect
         self.min_split = min_split
         self.min_leaf = min_leaf
         self.max_depth = max_depth
         self.cp = cp
+        self.min_donors = min_donors
 
     def _grow(self, given: Table, target: Column) -> Tree:
         if self.dialect == "rpart":
@@ -81,7 +86,7 @@ class CartSampler(LeafDonorSampler):
                 target,
                 cp=0.01 if self.cp is None else self.cp,
                 min_split=self.min_split,
-                min_leaf=self.min_leaf,
+                min_leaf=self._least_leaf(round((20 if self.min_split is None else self.min_split) / 3)),
                 max_depth=rpart.MAX_DEPTH if self.max_depth is None else self.max_depth,
                 max_compete=0,
             )
@@ -89,12 +94,18 @@ class CartSampler(LeafDonorSampler):
             given,
             target,
             min_split=2 if self.min_split is None else self.min_split,
-            min_leaf=5 if self.min_leaf is None else self.min_leaf,
+            min_leaf=self._least_leaf(5) or 5,
             max_depth=self.max_depth,
             cp=self.cp,
         )
 
+    def _least_leaf(self, default: int) -> int | None:
+        """Return the fewest rows of a leaf; None for the default, if that is enough."""
+        enough = (default if self.min_leaf is None else self.min_leaf) >= self.min_donors
+        return self.min_leaf if enough else self.min_donors
+
     def _check_parameters(self) -> None:
+        check_count(self.min_donors, "min_donors", self)
         if self.dialect not in DIALECTS:
             raise InputError(f"dialect of CartSampler is {self.dialect!r}; {did_you_mean(self.dialect, DIALECTS)}")
         like_r = self.dialect == "rpart"

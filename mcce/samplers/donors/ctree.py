@@ -43,6 +43,8 @@ class CtreeSampler(LeafDonorSampler):
         A split leaves about this share of the node's rows, or more, on each side.
     max_depth : int or None
         Greatest depth of the tree.
+    min_donors : int
+        No value is drawn from fewer distinct training rows, see `CartSampler`.
 
     Examples
     --------
@@ -64,6 +66,7 @@ class CtreeSampler(LeafDonorSampler):
         min_leaf: int = 7,
         minprob: float = 0.01,
         max_depth: int | None = None,
+        min_donors: int = 1,
     ) -> None:
         self.statistic = statistic
         self.p_values = p_values
@@ -72,9 +75,12 @@ class CtreeSampler(LeafDonorSampler):
         self.min_leaf = min_leaf
         self.minprob = minprob
         self.max_depth = max_depth
+        self.min_donors = min_donors
 
     def _grow(self, given: Table, target: Column) -> CtreeTree:
-        return ctree.grow(given, target, **self.get_params())
+        options = self.get_params()
+        options["min_leaf"] = max(self.min_leaf, options.pop("min_donors"))
+        return ctree.grow(given, target, **options)
 
     def _check_parameters(self) -> None:
         for name, allowed in (("statistic", _STATISTICS), ("p_values", _P_VALUES)):
@@ -88,5 +94,6 @@ class CtreeSampler(LeafDonorSampler):
             raise InputError(f"minprob of CtreeSampler is {self.minprob!r}; it must be a share from 0 to below 0.5.")
         check_count(self.min_split, "min_split", self, 2)
         check_count(self.min_leaf, "min_leaf", self, 1)
+        check_count(self.min_donors, "min_donors", self)
         if self.max_depth is not None:
             check_count(self.max_depth, "max_depth", self, 0)

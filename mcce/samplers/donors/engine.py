@@ -109,6 +109,16 @@ class DonorForest:
         kernels.pick_allowed_donor(rng.next_key(), rng.draws, rng.rows, *of_leaves, *allowed, out, n_allowed)
         return out, n_allowed
 
+    def distinct_allowed(self, leaves: Nodes, within: Within) -> Ints:
+        """Return how many distinct training rows are among the allowed donors of each row's pool."""
+        row_of_donor = np.concatenate([tree.donors for tree in self.trees])
+        counts = np.empty(leaves.shape[1], dtype=np.int64)
+        for i in range(counts.size):
+            pool = np.concatenate([np.arange(self.start[k], self.start[k] + self.size[k]) for k in leaves[:, i]])
+            allowed = within.take(np.full(pool.size, i)).allows(self.values[pool])
+            counts[i] = np.unique(row_of_donor[pool[allowed & ~np.isnan(self.values[pool])]]).size
+        return counts
+
     def mean(self, leaves: Nodes) -> Floats:
         """Return the mean of the donors in each row's leaves."""
         pooled = self.sums[leaves].sum(axis=0) / self.size[leaves].sum(axis=0)
@@ -241,12 +251,14 @@ class DonorModel:
     decider : a forest that decides whether a draw is missing: 1 for a missing donor, 0 for another. None: not needed.
     margin : the target's training distribution.
     is_number : whether the target is a number, which may lie between donors.
+    min_donors : the fewest donors that a restricted draw may choose among.
     """
 
     forest: DonorForest
     decider: DonorForest | None
     margin: MarginalDensity
     is_number: bool
+    min_donors: int = 1
 
     def draw(self, given: Table, rng: RowStreams) -> Floats:
         """Draw a value for each row, missing as the decider says."""
@@ -259,6 +271,10 @@ class DonorModel:
         """Draw an allowed value for each row, or a missing one by its probability."""
         leaves = self.forest.route(given)
         drawn, n_allowed = self.forest.draw_within(leaves, rng, within)
+        if self.min_donors > 1:
+            distinct = self.forest.distinct_allowed(leaves, within) if self.forest.shares_rows else n_allowed
+            n_allowed = np.where(distinct < self.min_donors, 0, n_allowed)
+            drawn = np.where(n_allowed == 0, np.nan, drawn)
         if self.flags is None:
             return RestrictedDraw(drawn, np.isnan(drawn))
         missing_share = self.flags.mean(self._decide(given, leaves))

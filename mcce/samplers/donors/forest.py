@@ -11,6 +11,7 @@ Drawing, and what missing values of the target do, is that of `mcce.samplers.don
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from mcce.arrays import Floats
 from mcce.checks import check_count, is_whole
 from mcce.exceptions import InputError
 from mcce.rng import RowStreams, derive_key
-from mcce.samplers.donors.base import DonorSampler, Purpose
+from mcce.samplers.donors.base import DonorSampler, Purpose, fewest_donors
 from mcce.table import Column, Table
 from mcce.trees import cart
 from mcce.trees.tree import Tree
@@ -37,6 +38,9 @@ class ForestSampler(DonorSampler):
     min_split, min_leaf, max_depth : see `CartSampler`
     random_state : int
         Seed of the bootstrap samples and of the columns tried; draws come from the chain's own seed.
+    min_donors : int
+        No value is drawn from a leaf with fewer distinct training rows. A bootstrap sample has some rows several times:
+        a tree is grown again with larger leaves until each has enough.
 
     Examples
     --------
@@ -56,6 +60,7 @@ class ForestSampler(DonorSampler):
         min_leaf: int = 5,
         max_depth: int | None = None,
         random_state: int = 0,
+        min_donors: int = 1,
     ) -> None:
         self.n_trees = n_trees
         self.max_features = max_features
@@ -63,6 +68,7 @@ class ForestSampler(DonorSampler):
         self.min_leaf = min_leaf
         self.max_depth = max_depth
         self.random_state = random_state
+        self.min_donors = min_donors
 
     @property
     def trees_(self) -> tuple[Tree, ...]:
@@ -81,18 +87,21 @@ class ForestSampler(DonorSampler):
         for t in range(self.n_trees):
             streams = RowStreams.from_seed(derive_key(seed, target.feature.name, purpose, t), n)
             rows = np.sort(streams.integer(n))
-            trees.append(
-                cart.grow(
-                    given,
-                    target,
-                    min_split=self.min_split,
-                    min_leaf=self.min_leaf,
-                    max_depth=self.max_depth,
-                    rows=rows,
-                    max_features=self._n_features(len(given.features)),
-                    random_key=derive_key(seed, target.feature.name, purpose, t, "columns"),
-                )
+            grow = partial(
+                cart.grow,
+                given,
+                target,
+                min_split=self.min_split,
+                max_depth=self.max_depth,
+                rows=rows,
+                max_features=self._n_features(len(given.features)),
+                random_key=derive_key(seed, target.feature.name, purpose, t, "columns"),
             )
+            min_leaf = max(self.min_leaf, self.min_donors)
+            trees.append(grow(min_leaf=min_leaf))
+            while fewest_donors(trees[-1]) < self.min_donors and trees[-1].n_nodes > 1:
+                min_leaf += (min_leaf + 1) // 2
+                trees[-1] = grow(min_leaf=min_leaf)
         return trees
 
     def _n_features(self, n_columns: int) -> int | None:
@@ -111,6 +120,7 @@ class ForestSampler(DonorSampler):
         check_count(self.n_trees, "n_trees", self, 1)
         check_count(self.min_split, "min_split", self, 2)
         check_count(self.min_leaf, "min_leaf", self, 1)
+        check_count(self.min_donors, "min_donors", self)
         check_count(self.random_state, "random_state", self, 0)
         if self.max_depth is not None:
             check_count(self.max_depth, "max_depth", self, 0)

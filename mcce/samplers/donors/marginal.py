@@ -6,11 +6,14 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from mcce.arrays import Bools, Floats, Ints
+from mcce.checks import check_count
+from mcce.exceptions import SamplerError
 from mcce.rng import RowStreams
 from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, Within
 from mcce.samplers.donors.density import MarginalDensity
@@ -22,6 +25,12 @@ Self = TypeVar("Self", bound="MarginalSampler")
 
 class MarginalSampler(ConditionalSampler):
     """Draws from the observed values of the target, whatever is given.
+
+    Parameters
+    ----------
+    min_donors : int
+        No value is drawn from fewer training rows: a target with fewer is refused, and a restricted draw with fewer
+        allowed donors is none.
 
     Examples
     --------
@@ -40,10 +49,20 @@ class MarginalSampler(ConditionalSampler):
 
     donors_: Floats
     n_levels_: int
+    min_donors: int = 1
+
+    def __init__(self, *, min_donors: int = 1) -> None:
+        self.min_donors = min_donors
 
     def fit(self: Self, given: Table, target: Column) -> Self:
         """Keep the target's values, sorted (missing ones last)."""
+        check_count(self.min_donors, "min_donors", self)
         self.check_target(target.feature)
+        if self.min_donors > 1 and target.values.size < self.min_donors:
+            raise SamplerError(
+                f"{self!r} would draw {target.feature.name!r} from {target.values.size} training rows, and min_donors "
+                f"is {self.min_donors}. Lower min_donors, or leave it out."
+            )
         self.donors_ = np.sort(target.values)
         self.n_levels_ = target.feature.n_levels
         return self
@@ -62,12 +81,12 @@ class MarginalSampler(ConditionalSampler):
         if within.levels is not None:
             n_levels = within.levels.shape[1]
             weights = within.level_mask(n, n_levels) * np.bincount(known.astype(np.intp), minlength=n_levels)
-            n_allowed = weights.sum(axis=1)
+            n_allowed = self._enough(weights.sum(axis=1))
             drawn = rng.categorical(np.where(n_allowed[:, None] > 0, weights, 1.0)).astype(np.float64)
         else:
             low, high = within.bounds(n)
             first, after = np.searchsorted(known, low), np.searchsorted(known, high, side="right")
-            n_allowed = np.maximum(after - first, 0)
+            n_allowed = self._enough(np.maximum(after - first, 0))
             place = first + rng.integer(np.maximum(n_allowed, 1))
             # a row that allows nothing reads the NaN after the last known value
             drawn = np.append(known, np.nan)[np.where(n_allowed > 0, place, known.size)]
@@ -97,6 +116,10 @@ class MarginalSampler(ConditionalSampler):
         """Return what the density is with respect to: probabilities of levels and of numbers with point mass."""
         self.check_fitted("donors_")
         return MarginalDensity.of(self.donors_, self.n_levels_).base_measure
+
+    def _enough(self, n_allowed: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return the numbers of allowed donors, 0 where they are too few."""
+        return np.where(n_allowed < self.min_donors, 0, n_allowed)
 
     @property
     def _known(self) -> Floats:

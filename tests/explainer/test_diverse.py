@@ -1,0 +1,212 @@
+"""Counterfactuals that differ, and copies of training rows, as users ask for them."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pandas.testing import assert_frame_equal
+
+import mcce.blocks
+import mcce.candidates.pools
+from mcce import InputError, gower_distance
+from tests.explainer.problem import DENIED, FIXED, TABLE, assert_same, differs, fitted, score
+
+# few values in each column, so that many draws and crossings are copies of training rows
+COARSE = pd.DataFrame(
+    {
+        "age": TABLE["age"],
+        "income": (TABLE["income"] / 10).round() * 10,
+        "job": TABLE["job"],
+        "size": TABLE["size"],
+        "owner": TABLE["owner"],
+    }
+)
+
+
+def coarse_score(frame: pd.DataFrame) -> np.ndarray:
+    z = 0.1 * (frame["income"] - 35) + 0.8 * frame["owner"] + 0.5 * frame["size"].cat.codes
+    return (1 / (1 + np.exp(-z))).to_numpy(dtype=float)
+
+
+REFUSED = COARSE[coarse_score(COARSE) < 0.5].iloc[:30]
+KNOWN = {tuple(row) for row in COARSE.astype(object).itertuples(index=False)}
+
+
+@pytest.fixture(scope="module")
+def coarse():
+    explainer = fitted(coarse_score, X=COARSE, fixed=["age"])
+    explainer.explain(REFUSED.iloc[:1], sparse=True)
+    return explainer
+
+
+def is_copy(frame: pd.DataFrame) -> list[bool]:
+    return [tuple(row) in KNOWN for row in frame.astype(object).itertuples(index=False)]
+
+
+OPTIONS = {
+    "k": st.integers(1, 4),
+    "sparse": st.booleans(),
+    "diverse": st.booleans(),
+    "exclude": st.booleans(),
+    "floor": st.sampled_from([0.0, 0.05]),
+}
+SLOW = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@SLOW
+@given(**OPTIONS)
+def test_rows_are_valid_distinct_sorted_and_no_copies(coarse, k, sparse, diverse, exclude, floor):
+    found = coarse.explain(
+        REFUSED,
+        n_samples=100,
+        n_counterfactuals=k,
+        sparse=sparse,
+        diverse=diverse,
+        exclude_training=exclude,
+        floor=floor,
+    )
+    assert (coarse_score(found.frame) >= 0.5).all()
+    assert not (found.frame["age"] != REFUSED["age"].reindex(found.frame.index.get_level_values("id")).to_numpy()).any()
+    for _, rows in found.frame.groupby(level="id"):
+        assert 1 <= len(rows) <= k
+        assert not rows.duplicated().any()
+    measures = found.measures.reset_index()
+    order = measures.sort_values(["id", "L0", "gower"], kind="stable")
+    assert order.groupby("id")["rank"].apply(lambda ranks: ranks.is_monotonic_increasing).all()
+    assert found.copies == sum(is_copy(found.frame))
+    if exclude:
+        assert found.copies == 0
+    pairs = found.diversity()
+    assert pairs["rows"].tolist() == found.frame.groupby(level="id", sort=False).size().tolist()
+
+
+@SLOW
+@given(seed=st.integers(0, 1000), **OPTIONS)
+def test_the_same_bytes_for_any_threads_batch_and_order(coarse, seed, k, sparse, diverse, exclude, floor):
+    options = {
+        "n_samples": 60,
+        "n_counterfactuals": k,
+        "sparse": sparse,
+        "diverse": diverse,
+        "exclude_training": exclude,
+        "floor": floor,
+    }
+    found = coarse.explain(REFUSED, **options)
+    shuffled = REFUSED.sample(frac=1, random_state=seed)
+    jobs = coarse.n_jobs
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mcce.candidates.pools, "POOL_BYTES", 1)  # one pool at a time
+        patch.setattr(mcce.blocks, "DIVERSE_FACTUALS", 3)
+        patch.setattr(coarse, "n_jobs", 1 if jobs != 1 else 2)
+        patch.setattr(coarse.generator_, "n_jobs", 1)
+        again = coarse.explain(shuffled, **options)
+    explained = found.frame.index.get_level_values("id").unique()
+    assert set(again.frame.index.get_level_values("id")) == set(explained)
+    if len(explained):
+        assert_frame_equal(again.frame.loc[list(explained)], found.frame.loc[list(explained)], check_exact=True)
+        assert_frame_equal(again.measures.loc[list(explained)], found.measures.loc[list(explained)], check_exact=True)
+        assert_frame_equal(again.diversity().loc[list(explained)], found.diversity(), check_exact=True)
+    assert again.copies == found.copies
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_excluded_copies_were_there(coarse, sparse):
+    """What is excluded would have been chosen: the test above is not empty."""
+    free = coarse.explain(REFUSED, n_samples=100, n_counterfactuals=3, sparse=sparse)
+    assert free.copies > 10
+    without = coarse.explain(REFUSED, n_samples=100, n_counterfactuals=3, sparse=sparse, exclude_training=True)
+    assert len(without) > 10
+    if not sparse:  # exhaustive by hand: the rows that are left, ranked
+        candidates = coarse.generate(REFUSED, n_samples=100)
+        candidates = candidates[~np.array(is_copy(candidates))]
+        assert_frame_equal(coarse.select(candidates, REFUSED, n_counterfactuals=3).frame, without.frame)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_diverse_rows_are_farther_apart_and_begin_with_the_best(explainer, sparse):
+    plain = explainer.explain(DENIED, n_samples=200, n_counterfactuals=4, sparse=sparse)
+    diverse = explainer.explain(DENIED, n_samples=200, n_counterfactuals=4, sparse=sparse, diverse=True)
+    means = [found.diversity()[["gower", "features"]].mean() for found in (plain, diverse)]
+    assert (means[1] > 1.2 * means[0]).all()
+    best, first = (found.measures.xs(1, level="rank")[["L0", "gower"]] for found in (plain, diverse))
+    if sparse:  # searching for others may find a better one
+        assert all(tuple(first.loc[i]) <= tuple(best.loc[i]) for i in best.index)
+    else:
+        assert_frame_equal(first, best)
+    assert not differs(diverse.frame[FIXED], DENIED.loc[diverse.frame.index.get_level_values("id"), FIXED]).any()
+    assert (score(diverse.frame) >= 0.5).all()
+
+
+def test_one_diverse_counterfactual_is_the_best_one(explainer):
+    options = {"n_samples": 100, "n_counterfactuals": 1}
+    assert_same(explainer.explain(DENIED, diverse=True, **options), explainer.explain(DENIED, **options))
+
+
+def test_exhaustive_and_lazy_choose_the_same(explainer):
+    options = {"n_samples": 80, "n_counterfactuals": 3, "diverse": True}
+    assert_same(explainer.explain(DENIED, exhaustive=True, **options), explainer.explain(DENIED, **options))
+
+
+def test_bounds_hold_for_diverse_rows(explainer):
+    found = explainer.explain(DENIED, n_samples=200, n_counterfactuals=4, diverse=True, max_changes=5, max_gower=0.2)
+    assert len(found)
+    assert found.measures["L0"].max() <= 5
+    assert found.measures["gower"].max() <= 0.2
+
+
+def test_the_reported_diversity_by_hand(found, explainer):
+    table = found.diversity()
+    i = table.index[0]
+    rows = [found.frame.loc[[(i, rank)]] for rank in (1, 2, 3)]
+    pairs = [(rows[a], rows[b]) for a, b in ((0, 1), (0, 2), (1, 2))]
+    assert table.loc[i, "gower"] == pytest.approx(np.mean([gower_distance(a, b, training=TABLE)[0] for a, b in pairs]))
+    assert table.loc[i, "features"] == pytest.approx(np.mean([differs(a, b).mean() for a, b in pairs]))
+    value = found.summary()["value"]
+    assert value["mean pairwise gower"] == pytest.approx(table["gower"].mean())
+    assert value["mean pairwise share of features"] == pytest.approx(table["features"].mean())
+    assert value["copies of training rows"] == found.copies
+    single = explainer.explain(DENIED.iloc[:3], n_samples=50)
+    assert "mean pairwise gower" not in single.summary().index
+
+
+def test_who_has_only_copies_is_told_so():
+    table = pd.DataFrame({"group": list("ab") * 20, "x": [0.0, 1.0] * 20, "y": [1.0] * 40})
+    explainer = fitted(lambda frame: frame["x"].to_numpy(), X=table, fixed=["group"], sampler="marginal")
+    factual = pd.DataFrame({"group": ["b"], "x": [0.0], "y": [1.0]})
+    assert len(explainer.explain(factual)) == 1
+    found = explainer.explain(factual, exclude_training=True)
+    assert (
+        found.unexplained["reason"]
+        .iloc[0]
+        .startswith("none of the 1000 candidates has the wanted decision and is no copy of a training row")
+    )
+
+
+def test_a_saved_explainer_knows_copies_once_it_has_explained(coarse):
+    fresh = fitted(coarse_score, X=COARSE, fixed=["age"])
+    saved = pickle.loads(pickle.dumps(fresh))
+    assert saved.explain(REFUSED, n_samples=50).copies is None
+    assert "copies of training rows" not in saved.explain(REFUSED, n_samples=50).summary().index
+    with pytest.raises(InputError, match="saved does not have its training rows"):
+        saved.explain(REFUSED, exclude_training=True)
+    known = pickle.loads(pickle.dumps(coarse))
+    assert known.explain(REFUSED, n_samples=50, exclude_training=True).copies == 0
+
+
+def test_a_result_built_by_hand_has_no_diversity(found):
+    by_hand = type(found)(
+        frame=found.frame,
+        measures=found.measures,
+        factuals=found.factuals,
+        unexplained=found.unexplained,
+        factual_predictions=found.factual_predictions,
+        decision=found.decision,
+    )
+    assert by_hand.copies is None
+    with pytest.raises(InputError, match="built without `pairwise`"):
+        by_hand.diversity()
