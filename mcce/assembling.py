@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mcce.arrays import Floats
+from mcce.arrays import Floats, Ints
 from mcce.asking.decision import Decision
 from mcce.asking.factuals import Factuals
 from mcce.blocks import Outcome
@@ -32,13 +32,16 @@ def assemble(
     further: Sequence[Measure] = (),
     training: TrainingRows | None = None,
     n_samples: int | None,
+    draws: Ints | None = None,
+    standard_errors: Mapping[str, float] | None = None,
     fit_seconds: float,
     settings: Mapping[str, object],
 ) -> Counterfactuals:
     """Write the outcome of all blocks as tables.
 
     `further` are measures to report beside the usual ones; `training` are the training rows, to count copies of them,
-    None if they are gone; `n_samples` is None where the user brought the candidates.
+    None if they are gone; `n_samples` (the most that were drawn for a factual without a counterfactual) and `draws` are
+    None where the user brought the candidates.
     """
     schema = generator.schema_
     owner, rows = outcome.owner, outcome.rows
@@ -65,6 +68,8 @@ def assemble(
         fixed=tuple(generator.fixed_),
         kinds=dict(schema.kinds),
         ranges=_ranges(schema),
+        draws=None if draws is None else pd.Series(draws, index=factuals.index, name="draws"),
+        standard_errors=dict(standard_errors or {}),
         timings={"fit": fit_seconds, "generate": outcome.seconds_generate, "select": outcome.seconds_select},
         settings={**settings, "rows_asked": outcome.n_asked},
         copies=None if training is None else training.count_in(rows),

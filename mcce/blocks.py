@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -32,9 +33,9 @@ DIVERSE_FACTUALS = 64  # whose answers are remembered at a time
 
 @dataclass(frozen=True)
 class Settings:
-    """What is asked for, the same for all factuals."""
+    """What is asked for, the same for all factuals; `redraw` says which of many independent drawings is taken."""
 
-    n_samples: int
+    n_samples: int | Literal["auto"]
     n_counterfactuals: int = 1
     independent: bool = False
     exhaustive: bool = False
@@ -44,6 +45,7 @@ class Settings:
     max_gower: float | None = None
     diverse: bool = False
     exclude_training: bool = False
+    redraw: int = 0
 
 
 @dataclass(frozen=True)
@@ -64,11 +66,12 @@ class Task:
 
 @dataclass(frozen=True)
 class Block:
-    """Some factuals: their positions among all, their encoded rows, and the keys of their pools."""
+    """Some factuals: positions among all, encoded rows, keys of their pools, and which draws of these are looked at."""
 
     members: npt.NDArray[np.intp]
     matrix: Floats
     keys: UInts
+    draws: range
 
 
 @dataclass(frozen=True)
@@ -97,21 +100,31 @@ class Outcome:
         )
 
 
-def make_blocks(task: Task, factuals: Factuals) -> tuple[Iterator[Block], int]:
-    """Return the blocks of the factuals that lack the wanted decision, and how many pools they draw from."""
-    n_columns = factuals.matrix.shape[1]
-    columns: Sequence[int] = range(n_columns) if task.settings.independent else fixed_columns(task.generator)
-    keys = pool_keys(task.generator, factuals.matrix, columns)
-    refused = np.flatnonzero(~factuals.wanted)
-    parts = pool_blocks(refused, keys, 8 * task.settings.n_samples * n_columns)
-    blocks = (Block(members, factuals.matrix[members], keys[members]) for members in parts)
-    return blocks, int(np.unique(keys[refused]).size)
+def keys_of(task: Task, factuals: Factuals) -> UInts:
+    """Return what identifies the pool of each factual."""
+    columns: Sequence[int] = fixed_columns(task.generator)
+    if task.settings.independent:
+        columns = range(factuals.matrix.shape[1])
+    return pool_keys(task.generator, factuals.matrix, columns)
+
+
+def make_blocks(factuals: Factuals, keys: UInts, which: Ints, draws: range) -> Iterator[Block]:
+    """Yield the factuals at `which` in blocks whose pools, with these draws, fit in memory."""
+    for members in pool_blocks(which, keys, 8 * len(draws) * factuals.matrix.shape[1]):
+        yield Block(members, factuals.matrix[members], keys[members], draws)
 
 
 def explain_block(task: Task, block: Block) -> Outcome:
     """Draw the pools of a block and choose among them."""
     begun = time.perf_counter()
-    pools = draw_pools(task.generator, block.matrix, block.keys, task.settings.n_samples)
+    pools = draw_pools(
+        task.generator,
+        block.matrix,
+        block.keys,
+        len(block.draws),
+        begin=block.draws.start,
+        redraw=task.settings.redraw,
+    )
     drawn = time.perf_counter()
     chosen = choose_diverse(task, pools, block) if task.settings.diverse else choose_by_order(task, pools, block)
     return replace(chosen, seconds_generate=drawn - begun, seconds_select=time.perf_counter() - drawn)
@@ -171,7 +184,7 @@ def choose_diverse(task: Task, pools: Candidates, block: Block) -> Outcome:
         left = np.arange(begin, min(begin + DIVERSE_FACTUALS, block.members.size))
         for _ in range(k):
             candidates = Candidates(pools.rows, pools.begin[left], pools.end[left])
-            part = choose_by_order(one, candidates, Block(left, block.matrix[left], block.keys[left]))
+            part = choose_by_order(one, candidates, Block(left, block.matrix[left], block.keys[left], block.draws))
             new = spread.choose(part.rows, block.matrix[part.owner])
             parts.append(part.take(new))
             left = part.owner[new]

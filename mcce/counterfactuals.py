@@ -53,6 +53,10 @@ class Counterfactuals:
         Feature to "numeric", "categorical" or "ordered".
     ranges : mapping
         Numeric feature to its lowest and highest training value; dates as `Timestamp`.
+    draws : Series or None
+        How many rows were drawn for each factual; 0 for those that have the wanted decision already.
+    standard_errors : mapping
+        Measure to the Monte Carlo standard error of its mean, if it was asked for; see `summary`.
     timings : mapping
         Seconds for fit, generate and select.
     settings : mapping
@@ -73,6 +77,8 @@ class Counterfactuals:
     fixed: tuple[str, ...] = ()
     kinds: Mapping[str, str] = field(default_factory=dict)
     ranges: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+    draws: pd.Series[int] | None = None
+    standard_errors: Mapping[str, float] = field(default_factory=dict)
     timings: Mapping[str, float] = field(default_factory=dict)
     settings: Mapping[str, object] = field(default_factory=dict)
     copies: int | None = None
@@ -95,7 +101,12 @@ class Counterfactuals:
         return changed_cells(before, self.frame, changed)
 
     def summary(self) -> pd.DataFrame:
-        """Return the figures of the whole result in one column; the measures are those of rank 1."""
+        """Return the figures of the whole result in one column; the measures are those of rank 1.
+
+        `sd` is the spread over the factuals. `se`, if `explain` was asked for `standard_errors`, is the Monte Carlo
+        standard error of the mean: its spread over redraws for the same factuals, fitted generator and model. It knows
+        that factuals that share a pool share its luck. It says nothing about other factuals or training rows.
+        """
         figures: dict[str, object] = {
             "factuals": len(self.factuals),
             "explained": len(np.unique(self._row_of_factual())),
@@ -106,6 +117,10 @@ class Counterfactuals:
         best = self.measures[self._is_best()].drop(columns="prediction").select_dtypes("number")
         for name in best.columns:
             figures[f"mean {name}"], figures[f"sd {name}"] = best[name].mean(), best[name].std()
+            if name in self.standard_errors:
+                figures[f"se {name}"] = self.standard_errors[name]
+        if self.settings.get("n_samples") == "auto" and self.draws is not None:
+            figures["mean draws"] = self.draws[self.draws > 0].mean()
         if self.pairwise is not None and (several := self.pairwise[self.pairwise["rows"] > 1]).size:
             figures["mean pairwise gower"] = several["gower"].mean()
             figures["mean pairwise share of features"] = several["features"].mean()

@@ -16,7 +16,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -26,7 +26,7 @@ from mcce.asking.decision import Answer, Interval, resolve_decision
 from mcce.asking.factuals import encode_factuals, read_factuals
 from mcce.asking.training import TrainingTable
 from mcce.assembling import assemble
-from mcce.blocks import Block, Settings, Task, choose, concatenate, explain_block, make_blocks
+from mcce.blocks import Block, Settings, Task, choose, concatenate
 from mcce.candidates.copies import TrainingRows
 from mcce.candidates.matching import match_candidates
 from mcce.candidates.plausibility import Plausibility
@@ -42,6 +42,7 @@ from mcce.generators.givens import draw_index
 from mcce.generators.predictors import Predictors
 from mcce.generators.visit import VisitSequence
 from mcce.progress import progress_bar
+from mcce.rounds import explain_all, redraw_errors
 from mcce.selection.ordering import DEFAULT, LEARNED, MeasureLike, Ordering, resolve_measures
 from mcce.table import Data, Kind, as_frame
 from mcce.table.checks import check_fixed, rows_of
@@ -141,7 +142,7 @@ class Explainer:
         self,
         X: Data,
         *,
-        n_samples: int = 1000,
+        n_samples: int | Literal["auto"] = 1000,
         n_counterfactuals: int = 1,
         independent: bool = False,
         exhaustive: bool = False,
@@ -153,6 +154,8 @@ class Explainer:
         max_gower: float | None = None,
         diverse: bool = False,
         exclude_training: bool = False,
+        redraw: int = 0,
+        standard_errors: bool = False,
         progress: bool | None = None,
     ) -> Counterfactuals:
         """Find counterfactuals for the rows of `X` (steps 2 and 3).
@@ -161,8 +164,10 @@ class Explainer:
         ----------
         X : DataFrame or array
             Rows to explain; the index of a DataFrame names them in the result and must be unique.
-        n_samples : int
-            K, rows drawn for each factual.
+        n_samples : int or "auto"
+            K, rows drawn for each factual. "auto" doubles the draws of a factual, from 500 on, until a doubling leaves
+            its counterfactuals with as many changes, within 0.02 of their summed Gower distance, and ends at 16,000;
+            `draws` of the result says how many each had. See `mcce.rounds` for what that means and what it does not.
         n_counterfactuals : int
             How many distinct counterfactuals to return for each factual, best first.
         independent : bool
@@ -192,12 +197,23 @@ class Explainer:
             Whether rows that equal a training row in every column are passed over (the paper's safeguard). Nothing more
             is promised: every value is still one that somebody has, unless its sampler smooths. Without it,
             `Counterfactuals.copies` counts such rows.
+        redraw : int
+            0 for the draws that belong to the seed; each other number for other, independent ones from the same fitted
+            generator, to see what depends on chance (`mcce.diagnostics.stability`).
+        standard_errors : bool
+            Whether to draw and choose a second time, and report in `summary()` the Monte Carlo standard errors of the
+            mean L0 and Gower distance: how much they would vary over redraws for these same factuals. It takes as long
+            again.
         progress : bool or None
             Whether to show a progress bar; None shows one in a terminal or notebook after a second.
         """
         self._check_fitted()
+        if diverse and n_samples == "auto":
+            raise InputError(
+                "diverse=True chooses among all draws at once, and n_samples='auto' draws in rounds; give a number."
+            )
         settings = Settings(
-            n_samples=check_count(n_samples, "n_samples"),
+            n_samples="auto" if n_samples == "auto" else check_count(n_samples, "n_samples", or_else=', or "auto"'),
             n_counterfactuals=check_count(n_counterfactuals, "n_counterfactuals"),
             independent=independent,
             exhaustive=exhaustive,
@@ -207,28 +223,29 @@ class Explainer:
             max_gower=None if max_gower is None else check_not_negative(max_gower, "max_gower"),
             diverse=diverse,
             exclude_training=exclude_training,
+            redraw=check_count(redraw, "redraw", least=0),
         )
         plausibility = self._plausibility(progress) if sparse else None
         ordering = self._ordering(measures, weights, plausibility)
         factuals = read_factuals(X, self.generator_.schema_, self.decision_, self._training.spots)
         training = self._training_rows(needed=exclude_training)
         task = self._task(settings, ordering, plausibility, training if exclude_training else None)
-        blocks, n_pools = make_blocks(task, factuals)
-        outcomes = []
-        with progress_bar(int((~factuals.wanted).sum()), "explaining", progress) as bar:
-            for block in blocks:
-                outcomes.append(explain_block(task, block))
-                bar.update(block.members.size)
+        n_refused = int((~factuals.wanted).sum())
+        with progress_bar(n_refused * (1 + standard_errors), "explaining", progress) as bar:
+            explained = explain_all(task, factuals, bar.update)
+            errors = redraw_errors(task, factuals, explained.outcome, bar.update) if standard_errors else {}
         return assemble(
             factuals,
-            concatenate(outcomes, factuals),
+            explained.outcome,
             self.generator_,
             self.decision_,
             further=[m for m in ordering.measures if m.name not in REPORTED],
             training=training,
-            n_samples=n_samples,
+            n_samples=int(explained.draws.max(initial=0)),
+            draws=explained.draws,
+            standard_errors=errors,
             fit_seconds=self.fit_seconds_,
-            settings={**dataclasses.asdict(settings), "pools": n_pools, **self._described()},
+            settings={**dataclasses.asdict(settings), "pools": explained.n_pools, **self._described()},
         )
 
     def generate(
@@ -269,7 +286,7 @@ class Explainer:
         brought = match_candidates(candidates, factuals, members, schema, self._mutable)
         ordering = resolve_measures(DEFAULT, schema.features)
         task = self._task(Settings(0, n_counterfactuals, exhaustive=exhaustive), ordering)
-        block = Block(members, factuals.matrix[members], np.empty(0, dtype=np.uint64))
+        block = Block(members, factuals.matrix[members], np.empty(0, dtype=np.uint64), range(0))
         outcome = concatenate([choose(task, brought, block)], factuals)
         return assemble(
             factuals,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mcce.asking.factuals import read_factuals
-from mcce.blocks import Settings, concatenate, explain_block, make_blocks
+from mcce.blocks import Settings, concatenate, explain_block, keys_of, make_blocks
 from mcce.candidates import pools
 from tests.explainer.problem import DENIED, FIXED, TABLE, fitted, score
 from tests.generators.row_bootstrap import RowBootstrap
@@ -28,8 +28,9 @@ def task_and_blocks(explainer, monkeypatch, settings, X=DENIED):
     plausibility = explainer._plausibility(False) if settings.sparse else None
     task = explainer._task(settings, explainer._ordering(("L0", "gower"), None, plausibility), plausibility)
     factuals = read_factuals(X, explainer.generator_.schema_, explainer.decision_, explainer._training.spots)
-    blocks, n_pools = make_blocks(task, factuals)
-    return task, list(blocks), n_pools, factuals
+    keys, refused = keys_of(task, factuals), np.flatnonzero(~factuals.wanted)
+    blocks = list(make_blocks(factuals, keys, refused, range(settings.n_samples)))
+    return task, blocks, np.unique(keys[refused]).size, factuals
 
 
 def same(one, two):

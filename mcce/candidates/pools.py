@@ -3,7 +3,8 @@
 1. A factual's draws are identified by the columns that they depend on: its fixed values. Factuals that agree in them
    share one pool. Drawn independently, they are identified by all its values.
 2. Factuals are taken in blocks whose pools fit in memory; those of one pool stay side by side.
-3. Each pool is drawn from the generator, given its fixed values and the wanted decision.
+3. Each pool is drawn from the generator, given its fixed values and the wanted decision. Any part of it can be drawn
+   by itself, because a draw is known by its index; a redraw is another, independent pool for the same factuals.
 """
 
 from __future__ import annotations
@@ -50,18 +51,25 @@ def pool_blocks(order: Ints, keys: UInts, pool_bytes: int) -> Iterator[Ints]:
 
 
 def draw_pools(
-    generator: Generator, matrix: Floats, keys: UInts, n_samples: int, progress: bool | None = False
+    generator: Generator,
+    matrix: Floats,
+    keys: UInts,
+    n_samples: int,
+    progress: bool | None = False,
+    *,
+    begin: int = 0,
+    redraw: int = 0,
 ) -> Candidates:
-    """Step 3: draw one pool for each distinct key."""
+    """Step 3: draw one pool for each distinct key: `n_samples` rows from draw `begin` on, of one of its redraws."""
     pool, distinct = pd.factorize(keys)
     first = np.zeros(len(distinct), dtype=np.intp)
     first[pool[::-1]] = np.arange(keys.size)[::-1]
     request = DrawRequest(
         givens=np.repeat(generator.givens_of(matrix[first]), n_samples, axis=0),
         stream_keys=np.repeat(np.asarray(distinct, dtype=np.uint64), n_samples),
-        draw_indices=np.tile(np.arange(n_samples, dtype=np.uint64), len(distinct)),
-        seed=derive_key(generator.seed_, "pool"),
+        draw_indices=np.tile(np.arange(begin, begin + n_samples, dtype=np.uint64), len(distinct)),
+        seed=derive_key(generator.seed_, "pool", *([redraw] if redraw else [])),
     )
     rows = generator.draw(request, progress=progress).rows
-    begin = pool.astype(np.int64) * n_samples
-    return Candidates(rows, begin, begin + n_samples)
+    first_row = pool.astype(np.int64) * n_samples
+    return Candidates(rows, first_row, first_row + n_samples)

@@ -7,6 +7,7 @@ from mcce.diagnostics.marginals import marginal_distances
 from mcce.diagnostics.neighbours import nearest_rows
 from mcce.diagnostics.pmse import PMSE, pmse
 from mcce.diagnostics.result import Diagnostics
+from mcce.diagnostics.stability import Stability, stability
 from mcce.diagnostics.tables import utility_tables
 from mcce.diagnostics.visiting import visit_effect
 
@@ -16,6 +17,7 @@ __all__ = [
     "Diagnostics",
     "Discriminator",
     "Evaluation",
+    "Stability",
     "compare_correlations",
     "correlations",
     "discriminator",
@@ -23,6 +25,7 @@ __all__ = [
     "marginal_distances",
     "nearest_rows",
     "pmse",
+    "stability",
     "utility_tables",
     "visit_effect",
 ]

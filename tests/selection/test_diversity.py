@@ -67,7 +67,7 @@ def choose(rows, begin, end, factuals, k: int, model, measures: tuple[str, ...])
         ordering=resolve_measures(measures, FEATURES),
     )
     n = factuals.shape[0]
-    block = Block(np.arange(n), factuals, np.zeros(n, dtype=np.uint64))
+    block = Block(np.arange(n), factuals, np.zeros(n, dtype=np.uint64), range(0))
     outcome = choose_diverse(task, Candidates(np.asfortranarray(rows), np.array(begin), np.array(end)), block)
     return [[tuple(row) for row in outcome.rows[outcome.owner == f]] for f in range(n)]
 

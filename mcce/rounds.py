@@ -1,0 +1,187 @@
+"""Explaining all factuals: with a given number of draws, or with as many as each of them needs.
+
+With `n_samples="auto"` draws are made in rounds, and each factual leaves when its own answer has settled:
+
+1. Draw rows 0 to 499 of the pool of every factual, and choose.
+2. Draw as many rows again as there have been, for the factuals that are left, and choose among these. Join with what
+   was chosen before, in the same order: what is chosen from whole draws is exactly what one choice among all draws so
+   far would be. Crossings of sparse counterfactuals are of one draw each, so they too lose nothing by rounds; as only
+   so many crossings of several features are looked at each time, rounds may even find better ones than one large pool.
+3. A factual is settled if that doubling left its counterfactuals as many as they were, each with as many changes, and
+   none moved by more than 0.02 in the summed Gower distance, which is 2 per cent of the range of one feature. One that
+   has no counterfactual yet, or none at or above the floor, is not settled.
+4. Go back to 2 until all are settled or have 16,000 draws.
+
+Draws are known by their index and the rule looks at one factual alone, so neither its answer nor its number of draws
+depends on what stands beside it.
+
+What the rule says: where none of h further draws is better by more than the tolerance, fewer than about 3 / h of all
+draws are (95 per cent confidence; h is half of the draws made, at least 500). What it cannot say: that nothing better
+exists. Where distances have no ties, the best of two halves is in the first half of the time, however few the draws: a
+factual leaves early by luck as well as by merit, so that for the mean over many factuals a fixed `n_samples` of the
+same work is a little better (benchmarks/results/draws.md). What "auto" has for it is the case where some factuals need
+far more draws than others.
+
+Another, independent drawing of all pools gives the Monte Carlo error of a mean (`redraw_errors`): factuals of one pool
+share their luck, so it is pools, not factuals, that vary independently. With S_p the sum over the factuals of pool p,
+of n in all, the variance of their mean is  sum_p Var(S_p) / n^2,  and Var(S_p) is estimated from the redraws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from mcce.arrays import Bools, Floats, Ints, UInts
+from mcce.asking.factuals import Factuals
+from mcce.blocks import Outcome, Task, concatenate, explain_block, keys_of, make_blocks
+from mcce.selection.candidates import Candidates
+from mcce.selection.distances import Distance, changes, gower, gower_sum
+from mcce.selection.ranking import Ranking
+
+FIRST_DRAWS, MOST_DRAWS = 500, 16_000
+TOLERANCE = 0.02  # of the summed Gower distance
+
+Advance = Callable[[int], object]
+
+
+@dataclass(frozen=True)
+class Explained:
+    """The outcome of all factuals, how many rows were drawn for each, and how many pools they draw from."""
+
+    outcome: Outcome
+    draws: Ints
+    n_pools: int
+
+
+def explain_all(task: Task, factuals: Factuals, advance: Advance) -> Explained:
+    """Explain the factuals that lack the wanted decision; `advance` is told how many more are done."""
+    keys = keys_of(task, factuals)
+    refused = np.flatnonzero(~factuals.wanted)
+    draws = np.zeros(len(factuals), dtype=np.int64)
+    if task.settings.n_samples == "auto":
+        outcome = _in_rounds(task, factuals, keys, refused, draws, advance)
+    else:
+        draws[refused] = task.settings.n_samples
+        outcome = _explain(task, factuals, keys, refused, range(task.settings.n_samples), advance)
+    return Explained(outcome, draws, int(np.unique(keys[refused]).size))
+
+
+def _explain(task: Task, factuals: Factuals, keys: UInts, which: Ints, draws: range, advance: Advance) -> Outcome:
+    outcomes = []
+    for block in make_blocks(factuals, keys, which, draws):
+        outcomes.append(explain_block(task, block))
+        advance(block.members.size)
+    return concatenate(outcomes, factuals)
+
+
+def _in_rounds(task: Task, factuals: Factuals, keys: UInts, refused: Ints, draws: Ints, advance: Advance) -> Outcome:
+    """Follow the rule of this module, and write the number of draws of each factual into `draws`."""
+    left, n_drawn = refused, FIRST_DRAWS
+    best = _explain(task, factuals, keys, left, range(n_drawn), lambda _: None)
+    done = []
+    while left.size and n_drawn < MOST_DRAWS:
+        more = _explain(task, factuals, keys, left, range(n_drawn, 2 * n_drawn), lambda _: None)
+        n_drawn *= 2
+        joined = _join(task, factuals, best, more)
+        settled = left[_settled(task, factuals, best, joined, left)]
+        draws[settled] = n_drawn
+        advance(settled.size)
+        leaves = np.isin(joined.owner, settled)
+        done.append(replace(_take(joined, leaves), n_asked=0, seconds_generate=0.0, seconds_select=0.0))
+        best = _take(joined, ~leaves)
+        left = np.setdiff1d(left, settled)
+    draws[left] = n_drawn
+    advance(left.size)
+    return concatenate([*done, best], factuals)
+
+
+def _join(task: Task, factuals: Factuals, before: Outcome, new: Outcome) -> Outcome:
+    """Keep the best of what two rounds found; rows below the floor only where there are no others."""
+    both = concatenate([before, new], factuals)  # of each factual the earlier round first, which wins ties
+    if task.settings.sparse:
+        low = both.plausibility < task.settings.floor
+        both = _take(both, ~low | ~np.isin(both.owner, both.owner[~low]))
+    owners, begin = np.unique(both.owner, return_index=True)
+    pools = Candidates(both.rows, begin, np.append(begin[1:], both.owner.size))
+    ranking = Ranking(task.ordering, task.generator.schema_.features, task.mutable, pools, factuals.matrix[owners])
+    k = task.settings.n_counterfactuals
+    found, n_found = ranking.first(np.arange(owners.size), k)
+    return _take(both, found[np.arange(k) < n_found[:, None]])
+
+
+def _settled(task: Task, factuals: Factuals, before: Outcome, after: Outcome, which: Ints) -> Bools:
+    """Say which factuals have the costs that they had, one rank like the other."""
+    features = task.generator.schema_.features
+    old, new = (
+        np.stack([_by_rank(part, factuals, d, which, task) for d in (changes(features), gower_sum(features))])
+        for part in (before, after)
+    )
+    same = ((np.abs(old - new) <= [[[0.0]], [[TOLERANCE]]]) | (np.isnan(old) & np.isnan(new))).all(axis=(0, 2))
+    good = ~np.isnan(new[0, :, 0])
+    if task.settings.sparse:
+        good &= np.isin(which, after.owner[after.plausibility >= task.settings.floor])
+    return np.asarray(same & good)
+
+
+def _by_rank(outcome: Outcome, factuals: Factuals, distance: Distance, which: Ints, task: Task) -> Floats:
+    """Return the distances of the counterfactuals of some factuals, a row each, NaN where there is none."""
+    values = np.full((len(factuals), task.settings.n_counterfactuals), np.nan)
+    rank = np.arange(outcome.owner.size) - np.searchsorted(outcome.owner, outcome.owner)
+    values[outcome.owner, rank] = distance.between(outcome.rows, factuals.matrix[outcome.owner])
+    return values[which]
+
+
+def _take(outcome: Outcome, rows: Ints | Bools) -> Outcome:
+    return replace(
+        outcome,
+        owner=outcome.owner[rows],
+        rows=outcome.rows[rows],
+        scores=outcome.scores[rows],
+        plausibility=outcome.plausibility[rows],
+    )
+
+
+def redraw_errors(task: Task, factuals: Factuals, outcome: Outcome, advance: Advance) -> dict[str, float]:
+    """Return the Monte Carlo standard errors of the mean L0 and Gower distance of the best counterfactuals.
+
+    All pools are drawn again, and chosen from. The means are over the factuals that are explained both times.
+    """
+    settings = replace(task.settings, redraw=-1 - task.settings.redraw)  # a negative number is no user's redraw
+    again = explain_all(replace(task, settings=settings), factuals, advance).outcome
+    features = task.generator.schema_.features
+    keys, everybody = keys_of(task, factuals), np.arange(len(factuals))
+    errors = {}
+    for distance in (changes(features), gower(features)):
+        best = [_by_rank(part, factuals, distance, everybody, task)[:, 0] for part in (outcome, again)]
+        errors[distance.name] = pooled_error(np.stack(best), keys)
+    return errors
+
+
+def pooled_error(values: Floats, pools: UInts) -> float:
+    """Return the standard error of a mean over factuals, from its redraws.
+
+    Parameters
+    ----------
+    values : a row for each of at least two redraws, a column for each factual; those with NaN are left out.
+    pools : what identifies the pool of each factual.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mcce.rounds import pooled_error
+    >>> values = np.array([[1.0, 1.0, 2.0, 2.0], [2.0, 2.0, 2.0, 2.0]])
+    >>> pooled_error(values, np.array([7, 7, 8, 9], dtype=np.uint64))  # sqrt(2) / 4: the sums of pool 7 are 2 and 4
+    0.3535533905932738
+    """
+    known = ~np.isnan(values).any(axis=0)
+    if not known.any():
+        return float("nan")
+    pool, distinct = pd.factorize(pools[known])
+    sums = np.zeros((values.shape[0], len(distinct)))
+    for r, row in enumerate(values[:, known]):
+        np.add.at(sums[r], pool, row)
+    return float(np.sqrt(sums.var(axis=0, ddof=1).sum()) / known.sum())

@@ -1,0 +1,13 @@
+"""The benchmark of numbers of draws runs, and writes what it says."""
+
+from __future__ import annotations
+
+from benchmarks import draws
+
+
+def test_runs_and_writes(tmp_path, capsys):
+    assert draws.main(["--quick", "--out", str(tmp_path / "draws.md")]) == 0
+    said = capsys.readouterr().out
+    assert said.count("whole draws") == said.count("sparse") == 2 * (4 + 1 + 4)
+    assert max(len(line) for line in said.splitlines()) <= 120
+    assert said.strip() in (tmp_path / "draws.md").read_text()

@@ -1,0 +1,255 @@
+"""`n_samples="auto"`: each factual has the draws that the documented rule gives it, whatever stands beside it."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pandas.testing import assert_frame_equal, assert_series_equal
+
+import mcce.candidates.pools
+import mcce.rounds
+from mcce import MCCE
+from mcce.datasets import load_loans
+from mcce.exceptions import InputError
+from mcce.rounds import pooled_error
+from tests.explainer.problem import DENIED, FIXED, MODELS, TABLE, assert_same, fitted
+
+FEW = DENIED.iloc[:12]
+
+
+@pytest.fixture
+def short_rounds(monkeypatch):
+    """Rounds of 20 to 320 draws, so that the rule can be followed by brute force."""
+    monkeypatch.setattr(mcce.rounds, "FIRST_DRAWS", 20)
+    monkeypatch.setattr(mcce.rounds, "MOST_DRAWS", 320)
+
+
+def assert_follows_the_rule(explainer, X, **how):
+    """The rule as the documentation states it, from explanations with each number of draws, made from scratch."""
+    found = explainer.explain(X, n_samples="auto", **how)
+    with_draws = {20 * 2**i: explainer.explain(X, n_samples=20 * 2**i, **how) for i in range(5)}
+
+    def of(id, table):
+        return table[table.index.get_level_values("id") == id]
+
+    for id in X.index:
+        n = 20
+        while n < 320:
+            n *= 2
+            before, after = (of(id, with_draws[m].measures[["L0", "gower_sum"]]).to_numpy() for m in (n // 2, n))
+            if len(before) == len(after) > 0 and (np.abs(before - after) <= [0, 0.02]).all():
+                break
+        assert found.draws[id] == n
+        for name in ("frame", "measures"):
+            assert_frame_equal(of(id, getattr(found, name)), of(id, getattr(with_draws[n], name)), check_exact=True)
+        assert (id in found.unexplained.index) == (len(of(id, with_draws[n].frame)) == 0)
+    assert found.draws.nunique() > 2
+
+
+@pytest.mark.parametrize("name", ["score", "rare", "label"])
+@pytest.mark.parametrize("k", [1, 3])
+def test_draws_and_rows_are_those_of_the_rule(name, k, short_rounds):
+    model, decision = MODELS[name]
+    assert_follows_the_rule(fitted(model, decision), DENIED, n_counterfactuals=k)
+
+
+def test_other_measures_and_bounds_follow_the_same_rule(explainer, short_rounds):
+    how = {"measures": ("gower", "L0"), "max_changes": 5, "n_counterfactuals": 2}
+    assert_follows_the_rule(explainer, DENIED, **how)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("independent", [False, True])
+def test_order_and_batches_do_not_matter(explainer, sparse, independent, short_rounds):
+    def explain(X):
+        return explainer.explain(
+            X, n_samples="auto", sparse=sparse, independent=independent, n_counterfactuals=2, floor=0.3
+        )
+
+    whole = explain(FEW)
+    backwards = explain(FEW.iloc[::-1])
+    singles = [explain(FEW.loc[[i]]) for i in FEW.index]
+    for parts in ([backwards], singles):
+        for name in ("frame", "measures"):
+            table = pd.concat([getattr(part, name) for part in parts])
+            assert_frame_equal(table.loc[getattr(whole, name).index], getattr(whole, name), check_exact=True)
+        assert_series_equal(pd.concat([part.draws for part in parts])[whole.draws.index], whole.draws)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize(("name", "value"), [("POOL_BYTES", 1), ("BLOCK_FACTUALS", 3)])
+def test_blocks_and_threads_do_not_matter(explainer, sparse, name, value, short_rounds, monkeypatch):
+    one = explainer.explain(FEW, n_samples="auto", sparse=sparse)
+    monkeypatch.setattr(mcce.candidates.pools, name, value)
+    two = fitted(n_jobs=2).explain(FEW, n_samples="auto", sparse=sparse)
+    assert_same(one, two)
+    assert_series_equal(one.draws, two.draws)
+
+
+def test_each_row_is_drawn_once(short_rounds, monkeypatch):
+    explainer = fitted()
+    drawn = []
+    plain = type(explainer.generator_).draw
+
+    def counting(self, request, **how):
+        drawn.extend(zip(request.stream_keys.tolist(), request.draw_indices.tolist()))
+        return plain(self, request, **how)
+
+    monkeypatch.setattr(type(explainer.generator_), "draw", counting)
+    found = explainer.explain(DENIED, n_samples="auto")
+    assert len(set(drawn)) == len(drawn)
+    by_pool = found.draws.groupby([DENIED[name] for name in FIXED], observed=True).max()
+    assert len(drawn) == by_pool.sum()
+
+
+def test_sparse_rounds_only_get_better(explainer, short_rounds):
+    """Each round's crossings are candidates: the result is at least as good as that of the first round alone."""
+    first = explainer.explain(DENIED, n_samples=20, sparse=True).measures
+    found = explainer.explain(DENIED, n_samples="auto", sparse=True).measures
+    both = first.index.intersection(found.index)
+    above = both[(first.loc[both, "plausibility"] >= 0.05).to_numpy()]
+    assert len(above) > 20
+    cost = [list(zip(table.loc[above, "L0"], table.loc[above, "gower"])) for table in (first, found)]
+    assert all(new <= (old[0], old[1] + 1e-12) for old, new in zip(*cost))
+    assert (found.loc[above, "plausibility"] >= 0.05).all()
+
+
+def test_who_has_nothing_is_drawn_for_to_the_end(short_rounds):
+    """No candidate of group b is ever valid: the reason counts all draws; group a settles before."""
+    X = pd.DataFrame({"group": ["a"] * 40 + ["b"] * 40, "x": np.tile(np.arange(40.0), 2)})
+    X["x"] += np.where(X["group"] == "b", 100, 0)
+    explainer = MCCE(
+        lambda frame: ((frame["x"] >= 30) & (frame["x"] < 100)).to_numpy(float),
+        fixed=["group"],
+        random_state=1,
+        condition_on_decision=False,
+    ).fit(X)
+    found = explainer.explain(X, n_samples="auto")
+    assert (found.draws[X["group"] == "b"] == 320).all()
+    assert (found.draws[(X["group"] == "a") & (X["x"] < 30)] < 320).all()
+    assert (found.draws[(X["group"] == "a") & (X["x"] >= 30)] == 0).all()
+    assert found.unexplained["reason"].str.contains("none of the 320 candidates").sum() == 40
+
+
+def test_the_result_says_how_many_draws(explainer):
+    found = explainer.explain(TABLE, n_samples=30)
+    wanted = found.unexplained.index[found.unexplained["reason"].str.startswith("already")]
+    assert (found.draws[wanted] == 0).all()
+    assert (found.draws.drop(wanted) == 30).all()
+    assert "mean draws" not in found.summary().index
+    auto = explainer.explain(FEW, n_samples="auto")
+    assert auto.settings["n_samples"] == "auto"
+    assert set(auto.draws) <= {1000 * 2**i for i in range(5)}
+    assert auto.summary()["value"]["mean draws"] == auto.draws.mean()
+    assert explainer.select(explainer.generate(FEW, n_samples=5), FEW).draws is None
+
+
+def test_nobody_to_explain(explainer):
+    found = explainer.explain(TABLE[~TABLE.index.isin(DENIED.index)].iloc[:0], n_samples="auto")
+    assert len(found) == 0
+    assert len(found.draws) == 0
+
+
+def test_bad_numbers_of_draws(explainer):
+    with pytest.raises(InputError, match=r"n_samples is 'many'; it must be a whole number of at least 1, or \"auto\""):
+        explainer.explain(FEW, n_samples="many")
+    with pytest.raises(InputError, match="redraw is -1; it must be a whole number of at least 0"):
+        explainer.explain(FEW, redraw=-1)
+
+
+# ---------------------------------------------------------------- redraws and standard errors
+
+
+def test_a_redraw_has_other_rows_of_the_same_generator(explainer):
+    one, again, two = (explainer.explain(DENIED, n_samples=50, redraw=r) for r in (0, 0, 1))
+    assert_same(one, again)
+    assert_same(one, explainer.explain(DENIED, n_samples=50))
+    assert not one.frame.equals(two.frame)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.data())
+def test_pooled_error_by_hand(data):
+    n, redraws = data.draw(st.integers(1, 8)), data.draw(st.integers(2, 4))
+    number = st.integers(0, 5).map(float)
+    values = np.array(data.draw(st.lists(st.lists(number, min_size=n, max_size=n), min_size=redraws, max_size=redraws)))
+    pools = np.array(data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n)), dtype=np.uint64)
+    variance = 0.0
+    for pool in set(pools.tolist()):
+        sums = [sum(v for v, p in zip(row, pools) if p == pool) for row in values.tolist()]
+        mean = sum(sums) / redraws
+        variance += sum((s - mean) ** 2 for s in sums) / (redraws - 1)
+    assert pooled_error(values, pools) == pytest.approx(np.sqrt(variance) / n)
+    with_unexplained = np.column_stack([values, np.r_[np.nan, values[1:, 0]]])
+    assert pooled_error(with_unexplained, np.append(pools, 0)) == pytest.approx(pooled_error(values, pools))
+
+
+def spread_over_redraws(explainer, X, n_redraws, **how):
+    """What the standard errors estimate: standard deviations of the means over many real redraws."""
+    means = [explainer.explain(X, redraw=1000 + r, **how).measures[["L0", "gower"]].mean() for r in range(n_redraws)]
+    return pd.DataFrame(means).std()
+
+
+@pytest.fixture(scope="module")
+def loans():
+    data = load_loans(1500)
+    X = data.X.assign(age=(data.X["age"] // 5) * 5)  # some fixed values are shared by many
+
+    def granted(frame):
+        return 1 / (1 + np.exp(-(frame["salary"] / 2e4 + frame["savings"] / 1e4 - 4.5))).to_numpy()
+
+    explainer = MCCE(granted, fixed=["age", "sex"], random_state=1, n_jobs=1).fit(X)
+    return explainer, X[granted(X) < 0.4].iloc[:150]
+
+
+@pytest.fixture(scope="module")
+def one_large_pool():
+    """Three pools, of 100, 10 and 10 factuals: errors that took factuals as independent would be far too small."""
+    rng = np.random.default_rng(5)
+    X = pd.DataFrame({"group": np.repeat(["a", "b", "c"], 200)})
+    for name in "uvw":
+        X[name] = rng.normal(size=600)
+    explainer = MCCE(lambda f: f[["u", "v", "w"]].sum(axis=1).to_numpy(), decision=(0, np.inf), fixed=["group"])
+    explainer.random_state = 3
+    refused = X[X[["u", "v", "w"]].sum(axis=1) < 0]
+    some = pd.concat([refused[refused["group"] == g].iloc[:n] for g, n in (("a", 100), ("b", 10), ("c", 10))])
+    return explainer.fit(X), some
+
+
+def test_standard_errors_are_the_spread_over_real_redraws_of_the_loans(loans):
+    """About 20 pools and 3 standard errors from two redraws each: their mean is within 30 per cent of the truth."""
+    explainer, X = loans
+    truth = spread_over_redraws(explainer, X, 60, n_samples=60)
+    errors = [explainer.explain(X, n_samples=60, redraw=r, standard_errors=True) for r in range(3)]
+    for name in ("L0", "gower"):
+        said = np.sqrt(np.mean([found.summary()["value"][f"se {name}"] ** 2 for found in errors]))
+        assert said == pytest.approx(truth[name], rel=0.3)
+
+
+def test_standard_errors_know_that_factuals_share_pools(one_large_pool):
+    """Over 25 standard errors the variance is right within 35 per cent; as if independent it is several times less."""
+    explainer, X = one_large_pool
+    truth = spread_over_redraws(explainer, X, 100, n_samples=100)
+    found = [explainer.explain(X, n_samples=100, redraw=r, standard_errors=True) for r in range(25)]
+    said = np.sqrt(np.mean([one.standard_errors["gower"] ** 2 for one in found]))
+    assert said == pytest.approx(truth["gower"], rel=0.35)
+    apart = [explainer.explain(X, n_samples=100, redraw=r).measures["gower"].to_numpy() for r in range(25)]
+    naive = pooled_error(np.stack(apart), np.arange(len(X), dtype=np.uint64))
+    assert naive < 0.6 * truth["gower"]
+
+
+def test_errors_are_had_on_demand_and_change_nothing_else(explainer):
+    plain = explainer.explain(FEW, n_samples=50)
+    found = explainer.explain(FEW, n_samples=50, standard_errors=True)
+    assert_same(plain, found)
+    assert not [name for name in plain.summary().index if name.startswith("se ")]
+    names = list(found.summary().index)
+    assert names.index("se L0") == names.index("sd L0") + 1
+    assert "se gower" in names
+    assert dataclasses.replace(found, standard_errors={}).summary().index.tolist() == plain.summary().index.tolist()
+    assert explainer.explain(FEW, n_samples="auto", sparse=True, standard_errors=True).standard_errors["L0"] >= 0
