@@ -8,6 +8,7 @@ from mcce.diagnostics.neighbours import nearest_rows
 from mcce.diagnostics.pmse import PMSE, pmse
 from mcce.diagnostics.result import Diagnostics
 from mcce.diagnostics.tables import utility_tables
+from mcce.diagnostics.trade_off import TradeOff
 from mcce.diagnostics.visiting import visit_effect
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "Diagnostics",
     "Discriminator",
     "Evaluation",
+    "TradeOff",
     "compare_correlations",
     "correlations",
     "discriminator",

@@ -280,7 +280,7 @@ def sort_within(keys, K, order, spare, sorted_rows):
 
 @entry
 def find_nearest(rows, first, last, training, steps, tables, own, sums, nearest):
-    """Find the nearest training rows of rows[first:last], nearest first, the earlier one on ties; own[i] does not count.
+    """Find the nearest training rows of rows[first:last], the earlier one first on ties; own[i] does not count.
 
     As many as `nearest` has columns; -1 where there are fewer. `sums` is room for as many numbers.
     """
