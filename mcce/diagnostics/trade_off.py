@@ -189,7 +189,7 @@ def _figures(
         "distance": _mean(_distances(explainer, rows, own, seen)),
         "plausibility": _mean(plausibility),
         "explained": len(found) / len(before),
-        "above_floor": np.nan if np.isnan(floor) else _mean(plausibility >= floor),
+        "above_floor": np.nan if np.isnan(floor) else _mean(~found.below_floor()),
         "rows_asked": float(found.settings["rows_asked"]) / len(before),  # type: ignore[arg-type]
     }
 
