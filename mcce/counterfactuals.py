@@ -123,9 +123,7 @@ class Counterfactuals:
         """
         best = np.flatnonzero(self._is_best())
         before, changed = self._compare(best)
-        table = count_changes(before, self.frame.iloc[best], changed)
-        table.insert(2, "fixed", table.index.isin(self.fixed))
-        return table.sort_values("times", ascending=False, kind="stable")
+        return count_changes(before, self.frame.iloc[best], changed, self.fixed)
 
     def to_frame(self) -> pd.DataFrame:
         """Return features and measures side by side, id and rank as columns.

@@ -288,8 +288,8 @@ def test_rows_below_the_floor_are_marked(found):
     assert sparse.below_floor().tolist() == [True, False, False]
     plain = found.sentence("ann")
     assert sparse.sentence("ann") == plain + (
-        " Take it with care: it is below the floor of plausibility, since only 2.1% of the real rows look as unusual "
-        "as this one, and 5% were asked for."
+        " Take it with care: it is below the floor of plausibility, since 2.1% of the real rows look as unusual "
+        "as this one or more so, and 5% were asked for."
     )
     assert sparse.sentence("bob") == found.sentence("bob")
     line = "rows below the floor of plausibility (0.05): 1"

@@ -36,10 +36,10 @@ def change_sentence(changes: Sequence[tuple[str, str, str]], decision: str, old:
 
 def care_sentence(plausibility: float, floor: float) -> str:
     """Return what to say of a counterfactual below the floor."""
-    share = "hardly any" if plausibility < 0.001 else f"only {value_text(100 * plausibility, 2)}%"
+    share = "hardly any" if plausibility < 0.001 else f"{value_text(100 * plausibility, 3)}%"
     return (
         f"Take it with care: it is below the floor of plausibility, since {share} of the real rows look as unusual as "
-        f"this one, and {value_text(100 * floor, 2)}% were asked for."
+        f"this one or more so, and {value_text(100 * floor, 3)}% were asked for."
     )
 
 
