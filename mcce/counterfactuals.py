@@ -18,15 +18,16 @@ import pandas as pd
 
 from mcce.exceptions import InputError, spell, spell_all
 from mcce.files import written_whole
-from mcce.report.changes import changed_cells, differs, directions, typical_change
+from mcce.report.changes import changed_cells, count_changes, differs
 from mcce.report.pages import Shown, html_table, result_page
-from mcce.report.plots import change_plot, changes_plot, fold, value_pair, value_text
+from mcce.report.plots import change_plot, changes_plot, value_pair
+from mcce.report.telling import care_sentence, change_sentence, floor_of, headline, is_below, printed_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-FACTUALS_SHOWN, RANKS_SHOWN, ROWS_PRINTED, CHANGES_PRINTED = 10, 5, 6, 3
+FACTUALS_SHOWN, RANKS_SHOWN, ROWS_PRINTED = 10, 5, 6
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -38,7 +39,8 @@ class Counterfactuals:
     frame : DataFrame
         The counterfactual rows, indexed by (id, rank), with the columns and dtypes of the training table.
     measures : DataFrame
-        Indexed alike: `prediction`, `L0`, `gower`, `gower_sum`, and further measures asked for.
+        Indexed alike: `prediction`, `L0`, `gower`, `gower_sum`, and further measures asked for. Sparse counterfactuals
+        have `log_density` and `plausibility`, the share of real rows that look no more like a real row.
     factuals : DataFrame
         Every row that was to be explained; its index is the id.
     unexplained : DataFrame
@@ -126,6 +128,8 @@ class Counterfactuals:
             figures["mean pairwise share of features"] = several["features"].mean()
         if self.copies is not None:
             figures["copies of training rows"] = self.copies
+        if floor_of(self.settings) is not None:
+            figures["rows below the floor of plausibility"] = int(self.below_floor().sum())
         for step, seconds in self.timings.items():
             figures[f"seconds {step}"] = seconds
         return pd.DataFrame({"value": pd.Series(figures, dtype=object)})
@@ -140,6 +144,13 @@ class Counterfactuals:
             raise InputError("this result was built without `pairwise`; those of `MCCE.explain` have it.")
         return self.pairwise.copy()
 
+    def below_floor(self) -> pd.Series[Any]:
+        """Return which rows are less plausible than was asked for: those of factuals for which nothing else was found.
+
+        None is, unless `explain` was called with `sparse=True` and a `floor`.
+        """
+        return is_below(self.measures, floor_of(self.settings))
+
     def changed_features(self) -> pd.DataFrame:
         """Return how often the counterfactuals of rank 1 change each feature, the most changed first.
 
@@ -149,16 +160,7 @@ class Counterfactuals:
         """
         best = np.flatnonzero(self._is_best())
         before, changed = self._compare(best)
-        after = self.frame.iloc[best]
-        n = max(len(best), 1)
-        times = changed.sum(axis=0)
-        table = pd.DataFrame({"times": times, "share": times / n}, index=self.frame.columns)
-        table["fixed"] = table.index.isin(self.fixed)
-        steps = [directions(before.iloc[:, j], after.iloc[:, j], changed[:, j]) for j in range(changed.shape[1])]
-        for part, sign in (("up", 1), ("down", -1), ("other", 0)):
-            table[part] = [float((step[c] == sign).sum() / n) for step, c in zip(steps, changed.T)]
-        table["note"] = [typical_change(before.iloc[c, j], after.iloc[c, j]) for j, c in enumerate(changed.T)]
-        return table.rename_axis("feature").sort_values("times", ascending=False, kind="stable")
+        return count_changes(before, self.frame.iloc[best], changed, self.fixed)
 
     def to_frame(self) -> pd.DataFrame:
         """Return features and measures side by side, id and rank as columns.
@@ -175,6 +177,8 @@ class Counterfactuals:
     def sentence(self, id: Hashable, rank: int = 1) -> str:
         """Return one counterfactual in plain words; for an unexplained factual, why there is none.
 
+        A second sentence warns of a counterfactual below the floor of plausibility that was asked for.
+
         Parameters
         ----------
         id : hashable
@@ -186,12 +190,11 @@ class Counterfactuals:
         if row is None:
             return self._why_unexplained(id)
         old, new = value_pair(self.factual_predictions.iloc[factual], self.measures["prediction"].iloc[row], 3)
-        changes = [f"{name} {after} instead of {before}" for name, before, after in self._changes_of(row)]
-        if not changes:
-            return f"Nothing has to change: the decision is the wanted one ({self.decision}: {new})."
-        listed = " and ".join([", ".join(changes[:-1]), changes[-1]] if changes[1:] else changes)
-        verdict = f"{self.decision}: {new} instead of {old}"
-        return f"With {listed}, the decision would have been the wanted one ({verdict})."
+        said = change_sentence(self._changes_of(row), self.decision, old, new)
+        floor = floor_of(self.settings)
+        if floor is not None and self.below_floor().iloc[row]:
+            said += " " + care_sentence(float(self.measures["plausibility"].iloc[row]), floor)
+        return said
 
     def plot(self, id: Hashable | None = None, rank: int = 1, ax: Axes | None = None) -> Axes:
         """Draw what one counterfactual changes; by default the best one of the first explained factual.
@@ -273,18 +276,8 @@ class Counterfactuals:
         return target
 
     def __repr__(self) -> str:
-        lines = [self._headline(), ""]
         shown = self.measures.iloc[:ROWS_PRINTED]
-        table = []
-        for row, (id, rank) in enumerate(shown.index):
-            changes = [f"{name}: {fold(f'{old} -> {new}', 48, 1)}" for name, old, new in self._changes_of(row)]
-            more = [f"and {len(changes) - CHANGES_PRINTED} more"] if len(changes) > CHANGES_PRINTED else []
-            figures = [value_text(shown[m].iloc[row], 3) for m in ("prediction", "L0", "gower")]
-            table.append([str(id), str(rank), *figures, "; ".join(changes[:CHANGES_PRINTED] + more) or "nothing"])
-        if table:
-            table.insert(0, ["id", "rank", "prediction", "L0", "gower", "changes"])
-            widths = [max(len(line[k]) for line in table) for k in range(5)]
-            lines += ["  ".join([*map(str.rjust, line, widths), line[5]]) for line in table]
+        lines = [self._headline(), "", *printed_rows(shown, [self._changes_of(row) for row in range(len(shown))])]
         if len(self) > len(shown):
             lines.append(f"... and {len(self) - len(shown)} more rows")
         return "\n".join(lines + self._reasons())
@@ -365,12 +358,9 @@ class Counterfactuals:
         return f"No counterfactual was found for {spell(id)}: {reason}."
 
     def _headline(self) -> str:
-        best = self.measures[self._is_best()]
-        figures = [f"{m} {value_text(best[m].mean(), 3)}" for m in ("L0", "gower")] if len(best) else []
-        means = f"\nmean over the best of each: {', '.join(figures)}" if figures else ""
         explained = len(np.unique(self._row_of_factual()))
-        counts = f"{explained} of {len(self.factuals)} factuals explained, {len(self)} rows"
-        return f"Counterfactuals: {counts}\nwanted: {self.decision}{means}"
+        floor = floor_of(self.settings)
+        return headline(explained, len(self.factuals), self.decision, self.measures, self._is_best(), floor)
 
     def _reasons(self) -> list[str]:
         """One line for each reason why factuals stayed unexplained."""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from mcce.diagnostics.diagnose import diagnose
 from mcce.diagnostics.result import Diagnostics
+from mcce.diagnostics.trade_off import TradeOff, trade_off
+from mcce.exceptions import InputError
 from mcce.explainer import Explainer
 from mcce.generators.visit import VisitSequence
+from mcce.selection.ordering import DEFAULT, MeasureLike
 from mcce.table import Data
 
 
@@ -118,4 +122,73 @@ class MCCE(Explainer):
             visit_sequences=visit_sequences,
             random_state=random_state,
             n_jobs=self.n_jobs,
+        )
+
+    def trade_off(
+        self,
+        X: Data,
+        floors: float | Sequence[float] = (0, 0.01, 0.05, 0.1, 0.25, 0.5),
+        n_samples: int = 1000,
+        *,
+        measures: MeasureLike | Sequence[MeasureLike] = DEFAULT,
+        weights: Mapping[Any, float] | None = None,
+        max_changes: int | None = None,
+        max_gower: float | None = None,
+        training: Data | None = None,
+        max_factuals: int = 200,
+        max_rows: int = 10_000,
+    ) -> TradeOff:
+        """Measure what a floor of plausibility costs in changes and distance, so that you can choose one.
+
+        Parameters
+        ----------
+        X : DataFrame or array
+            Rows to explain; those that have the wanted decision already are passed over.
+        floors : sequence of float
+            The floors to compare.
+        n_samples, measures, weights, max_changes, max_gower : as in `explain`
+            For the sparse counterfactuals; the plain method is shown as published, with as many draws.
+        training : DataFrame, array or None
+            The training rows, for distances to them. None takes the table that was given to `fit`; an explainer that
+            was saved does not have it.
+        max_factuals, max_rows : int
+            Factuals to explain and training rows to search at most, spread over their tables.
+
+        Returns
+        -------
+        TradeOff
+            Prints as a table; `table` has the figures, `plot()` draws them. See `mcce.diagnostics.trade_off`.
+
+        Examples
+        --------
+        >>> import mcce
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> X = mcce.datasets.load_loans(1000).X.select_dtypes("number")
+        >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
+        >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
+        >>> costs = explainer.trade_off(X, floors=(0, 0.25), n_samples=100, max_factuals=50)
+        >>> costs.table.index.tolist()
+        ['plain', 'floor 0', 'floor 0.25']
+        >>> bool(costs.table["L0"]["floor 0"] <= costs.table["L0"]["plain"])
+        True
+        """
+        self._check_fitted()
+        rows = self._known_training() if training is None else training
+        if rows is None:
+            raise InputError(
+                "an explainer that was saved does not have its training rows, which distances are measured to; give "
+                "them as `training`."
+            )
+        return trade_off(
+            self,
+            X,
+            floors,
+            training=rows,
+            n_samples=n_samples,
+            measures=measures,
+            weights=weights,
+            max_changes=max_changes,
+            max_gower=max_gower,
+            max_factuals=max_factuals,
+            max_rows=max_rows,
         )

@@ -11,6 +11,7 @@ from mcce.report.plots import (
     position,
     runtime_plot,
     samples_plot,
+    trade_off_plot,
     value_pair,
     value_text,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "position",
     "runtime_plot",
     "samples_plot",
+    "trade_off_plot",
     "value_pair",
     "value_text",
 ]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pickle
 import time
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import matplotlib
@@ -274,6 +275,49 @@ def test_ids_of_any_type(index):
     assert len(found.changes()) == 1
     assert found.sentence(ids[0]).startswith("With a 3 instead of 1,")
     assert str(index[0]) in repr(found)
+
+
+def sparse_of(found: Counterfactuals, floor: float) -> Counterfactuals:
+    """As if asked for sparsely, with plausibilities on both sides of a floor of 0.05 and one at it."""
+    measures = found.measures.assign(plausibility=[0.021, 0.6, 0.05])
+    return replace(found, measures=measures, settings={"sparse": True, "floor": floor})
+
+
+def test_rows_below_the_floor_are_marked(found):
+    sparse = sparse_of(found, 0.05)
+    assert sparse.below_floor().tolist() == [True, False, False]
+    plain = found.sentence("ann")
+    assert sparse.sentence("ann") == plain + (
+        " Take it with care: it is below the floor of plausibility, since 2.1% of the real rows look as unusual "
+        "as this one or more so, and 5% were asked for."
+    )
+    assert sparse.sentence("bob") == found.sentence("bob")
+    line = "rows below the floor of plausibility (0.05): 1"
+    assert line in repr(sparse).splitlines()
+    assert line in sparse._repr_html_()
+    assert sparse.summary()["value"]["rows below the floor of plausibility"] == 1
+    page = sparse.to_html()
+    assert "Take it with care" in page
+    assert "rows below the floor of plausibility" in page
+    head, _, first, *_ = Cells(sparse._repr_html_()).rows
+    assert [cell[0] for cell in head[:5]] == ["id, → rank", "prediction", "L0", "gower", "plausibility"]
+    assert [cell[0] for cell in first[:5]] == ["→ 1", "0.62", "2", "0.3", "0.021"]
+
+
+def test_a_row_at_the_floor_is_not_below_it(found):
+    assert sparse_of(found, 0.1 / 2 + 1e-17).below_floor().tolist() == [True, False, False]
+    assert sparse_of(found, 0.05 + 1e-12).below_floor().tolist() == [True, False, False], "rounding"
+    assert sparse_of(found, 0.051).below_floor().tolist() == [True, False, True]
+    none = replace(sparse_of(found, 0.05), measures=found.measures.assign(plausibility=0.0004))
+    assert "since hardly any of the real rows" in none.sentence("ann")
+
+
+def test_without_a_floor_nothing_is_said_of_it(found):
+    plain = replace(sparse_of(found, 0.05), settings={"sparse": False, "floor": 0.05})
+    for result in (found, plain):
+        assert not result.below_floor().any()
+        assert "floor" not in repr(result) + result._repr_html_() + "".join(result.summary().index)
+        assert "care" not in result.sentence("ann")
 
 
 def test_repr_for_a_terminal(found):

@@ -4,6 +4,7 @@ import doctest
 import importlib
 import os
 import pkgutil
+import pydoc
 import re
 import subprocess
 import sys
@@ -48,3 +49,13 @@ def test_vignette_runs(path, tmp_path):
         [sys.executable, "-W", "error", program], cwd=path.parent, env=environment, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
+
+
+TEXTS = [ROOT / "README.md", *(ROOT / "vignettes").glob("*.md"), *(ROOT / "mcce").rglob("*.py")]
+GROUPS = {"mcce.commands"}  # of entry points
+
+
+@pytest.mark.parametrize("path", sorted(TEXTS), ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_names_of_the_package_in_a_text_exist(path):
+    names = {*re.findall(r"\bmcce(?:\.[A-Za-z_]\w*)+", path.read_text(encoding="utf-8"))} - GROUPS
+    assert [name for name in sorted(names) if pydoc.locate(name) is None] == []

@@ -9,6 +9,7 @@ from mcce.diagnostics.pmse import PMSE, pmse
 from mcce.diagnostics.result import Diagnostics
 from mcce.diagnostics.stability import Stability, stability
 from mcce.diagnostics.tables import utility_tables
+from mcce.diagnostics.trade_off import TradeOff
 from mcce.diagnostics.visiting import visit_effect
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "Discriminator",
     "Evaluation",
     "Stability",
+    "TradeOff",
     "compare_correlations",
     "correlations",
     "discriminator",

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from mcce.checks import check_count
@@ -24,7 +23,7 @@ from mcce.diagnostics.discriminator import FEWEST_ROWS, discriminator
 from mcce.diagnostics.evaluation import evaluate
 from mcce.diagnostics.marginals import marginal_distances
 from mcce.diagnostics.neighbours import find_equal
-from mcce.diagnostics.pairs import read_pair
+from mcce.diagnostics.pairs import read_pair, spread
 from mcce.diagnostics.pmse import pmse
 from mcce.diagnostics.propensity import count_columns
 from mcce.diagnostics.result import Diagnostics
@@ -61,7 +60,7 @@ def diagnose(
     schema = explainer.generator_.schema_
     matrix = schema.encode(X).matrix
     wanted = explainer.decision_.ask(schema.decode_for_model(matrix), "the rows of X").wanted
-    chosen = _spread(len(frame), max_rows)
+    chosen = spread(len(frame), max_rows)
     real = schema.decode(matrix[chosen], frame.index[chosen])
     drawn = draw_like(explainer.generator_, matrix[chosen], wanted[chosen], explainer.generator_.seed_)
     generated = schema.decode(drawn, frame.index[chosen])
@@ -75,7 +74,7 @@ def diagnose(
             )
     parts = _compare(real, generated, explainer, random_state, n_jobs, notes)
     denied = np.flatnonzero(~wanted)
-    factuals = schema.decode(matrix, frame.index).iloc[denied[_spread(denied.size, max_factuals)]]
+    factuals = schema.decode(matrix, frame.index).iloc[denied[spread(denied.size, max_factuals)]]
     if not len(factuals):
         notes.append("every row of X has the wanted decision: there is nothing to explain.")
     parts |= _explain(explainer, factuals, training, n_samples, n_jobs, notes)
@@ -98,11 +97,6 @@ def diagnose(
         "random_state": explainer.generator_.seed_,
     }
     return Diagnostics(**parts, visit=visit, real=real, generated=generated, notes=tuple(notes), settings=settings)
-
-
-def _spread(n: int, most: int) -> npt.NDArray[np.intp]:
-    """Return up to `most` places spread evenly over n."""
-    return np.unique(np.linspace(0, max(n - 1, 0), min(most, n)).astype(np.intp))
 
 
 def _compare(

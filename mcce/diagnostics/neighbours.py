@@ -1,9 +1,9 @@
 """How near counterfactuals lie to the training data: nearest neighbours by Gower distance, and copies.
 
 1. The distance is the paper's Gower distance (`mcce.selection.distances`), with the ranges of the training data.
-2. For each row the nearest training row is searched for exhaustively. Features with the largest differences are added
-   first, and a training row is left as soon as its sum exceeds the smallest one so far; so the answer is exact, memory
-   does not grow with the product of the two sizes, and most rows cost a few features.
+2. For each row the nearest training rows are searched for exhaustively. Features with the largest differences are
+   added first, and a training row is left as soon as its sum exceeds the smallest ones so far; so the answer is exact,
+   memory does not grow with the product of the two sizes, and most rows cost a few features.
 3. A counterfactual is always near its own factual. If the factual is a training row, that row does not count: one
    training row equal to the factual in every feature is left out. Further rows equal to it are other people, and stay.
 4. A copy is a row equal to a training row in every feature.
@@ -34,7 +34,10 @@ SAMPLE = 256  # rows that tell which features differ most
 
 @dataclass(frozen=True)
 class Nearest:
-    """For each row its nearest training row (-1 if there is none to choose from) and the Gower distance to it."""
+    """For each row its nearest training row (-1 if there is none to choose from) and the Gower distance to it.
+
+    Where several were asked for, they stand in columns, the nearest first.
+    """
 
     row: Ints
     distance: Floats
@@ -126,6 +129,22 @@ def find_nearest(
     among : which training rows may be chosen; None for all.
     n_jobs : threads; the result does not depend on it.
     """
+    found = find_several_nearest(rows, training, features, 1, own=own, among=among, n_jobs=n_jobs, progress=progress)
+    return Nearest(found.row[:, 0], found.distance[:, 0])
+
+
+def find_several_nearest(
+    rows: Floats,
+    training: Floats,
+    features: Sequence[Feature],
+    k: int,
+    *,
+    own: Ints | None = None,
+    among: Bools | None = None,
+    n_jobs: int | None = None,
+    progress: bool | None = False,
+) -> Nearest:
+    """Find the `k` nearest training rows of each row; the parameters are those of `find_nearest`."""
     n = rows.shape[0]
     chosen = np.arange(training.shape[0]) if among is None else np.flatnonzero(among)
     distance = gower(features)
@@ -135,17 +154,18 @@ def find_nearest(
     place[chosen] = np.arange(chosen.size)
     skipped = np.full(n, -1, dtype=np.int64) if own is None else place[own]
     few, many = np.ascontiguousarray(rows[:, order]), np.ascontiguousarray(training[chosen][:, order])
-    found = np.empty(n, dtype=np.int64)
+    found = np.empty((n, k), dtype=np.int64)
 
     def search(begin: int) -> None:
-        kernels.find_nearest(few, begin, min(begin + BLOCK, n), many, steps, tables, skipped, found)
+        end = min(begin + BLOCK, n)
+        kernels.find_nearest(few, begin, end, many, steps, tables, skipped, np.empty(k), found)
 
     for _ in run_in_threads(search, list(range(0, n, BLOCK)), count_jobs(n_jobs), "nearest rows", progress):
         pass
-    nearest = np.full(n, np.nan)
+    nearest = np.full((n, k), np.nan)
     has = found >= 0
     row = np.where(has, chosen[np.where(has, found, 0)] if chosen.size else -1, -1)
-    nearest[has] = distance.between(rows[has], training[row[has]])
+    nearest[has] = distance.between(rows[np.nonzero(has)[0]], training[row[has]])
     return Nearest(row, nearest)
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from mcce.arrays import Floats
@@ -107,3 +108,8 @@ def encode_widely(schema: Schema, X: Data, where: str) -> tuple[Schema, Floats]:
     if array_dtype is not None and any(a.dtype != b.dtype for a, b in zip(schema.features, features)):
         array_dtype = np.result_type(array_dtype, *(np.asarray([], dtype=f.dtype) for f in features))
     return Schema(features, array_dtype), _encode(features, frame, where)
+
+
+def spread(n: int, most: int) -> npt.NDArray[np.intp]:
+    """Return up to `most` places spread evenly over n: which rows of a large table to look at."""
+    return np.unique(np.linspace(0, max(n - 1, 0), min(most, n)).astype(np.intp))

@@ -14,13 +14,12 @@ import inspect
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from mcce.diagnostics.candidates import draw_like
 from mcce.diagnostics.correlations import compare_correlations
 from mcce.diagnostics.evaluation import evaluate
-from mcce.diagnostics.pairs import read_pair
+from mcce.diagnostics.pairs import read_pair, spread
 from mcce.diagnostics.propensity import logit_scores
 from mcce.exceptions import InputError
 from mcce.explainer import Explainer
@@ -135,7 +134,7 @@ def _quality(explainer: Explainer, found: Any, X: Data, training: Data) -> dict[
 
 def _realism(explainer: Explainer, training: Data, max_rows: int) -> dict[str, float]:
     frame, _ = as_frame(training)
-    chosen = np.unique(np.linspace(0, len(frame) - 1, min(max_rows, len(frame))).astype(np.intp))
+    chosen = spread(len(frame), max_rows)
     schema = explainer.chain_.schema_
     matrix = schema.encode(training).matrix[chosen]
     wanted = explainer.decision_.ask(schema.decode_for_model(matrix), "some training rows").wanted

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -78,3 +79,18 @@ def typical_change(before: pd.Series[Any], after: pd.Series[Any]) -> str:
         return "" if pd.isna(days) else f"median {'+' if days > 0 else ''}{value_text(float(days), 3)} days"
     counts = new.astype(object).map(value_text).value_counts()
     return f"mostly to {counts.index[0]}" if len(counts) > 1 else f"to {counts.index[0]}"
+
+
+def count_changes(
+    before: pd.DataFrame, after: pd.DataFrame, changed: NDArray[np.bool_], fixed: Sequence[Hashable]
+) -> pd.DataFrame:
+    """Return how often each feature changes, the most changed first: times, share, fixed, up, down, other, note."""
+    n = max(len(after), 1)
+    times = changed.sum(axis=0)
+    table = pd.DataFrame({"times": times, "share": times / n}, index=after.columns)
+    table["fixed"] = table.index.isin(list(fixed))
+    steps = [directions(before.iloc[:, j], after.iloc[:, j], changed[:, j]) for j in range(changed.shape[1])]
+    for part, sign in (("up", 1), ("down", -1), ("other", 0)):
+        table[part] = [float((step[c] == sign).sum() / n) for step, c in zip(steps, changed.T)]
+    table["note"] = [typical_change(before.iloc[c, j], after.iloc[c, j]) for j, c in enumerate(changed.T)]
+    return table.rename_axis("feature").sort_values("times", ascending=False, kind="stable")

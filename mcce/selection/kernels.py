@@ -5,7 +5,7 @@
 2. `measure_block` adds them for rows against a factual.
 3. `insert` keeps the first rows of a lexicographic order.
 4. `rank_candidates` does both for the candidates of factuals, `best_within` and `sort_within` take keys that are there
-   already, and `find_nearest` looks for the training row with the least sum.
+   already, and `find_nearest` looks for the training rows with the least sums.
 
 Matrices of candidates come column by column (`cells[j, i]` is column j of row i): values of one column lie side by
 side, and a matrix of one row or one column has the same layout as any other, so nothing is compiled twice.
@@ -279,19 +279,29 @@ def sort_within(keys, K, order, spare, sorted_rows):
 
 
 @entry
-def find_nearest(rows, first, last, training, steps, tables, own, nearest):
-    """Find the nearest training row of rows[first:last], the earliest one on ties; own[i] does not count."""
+def find_nearest(rows, first, last, training, steps, tables, own, sums, nearest):
+    """Find the nearest training rows of rows[first:last], the earlier one first on ties; own[i] does not count.
+
+    As many as `nearest` has columns; -1 where there are fewer. `sums` is room for as many numbers.
+    """
+    k = nearest.shape[1]
     for i in range(first, last):
-        best = np.inf
-        nearest[i] = -1
+        for place in range(k):
+            sums[place] = np.inf
+            nearest[i, place] = -1
         for t in range(training.shape[0]):
             total = 0.0
             for j in range(rows.shape[1]):
                 a, b = rows[i, j], training[t, j]
                 if not same(a, b):
                     total += step(steps, tables, 0, j, a, b)
-                    if total >= best:
+                    if total >= sums[k - 1]:
                         break
-            if total < best and t != own[i]:
-                best = total
-                nearest[i] = t
+            if total < sums[k - 1] and t != own[i]:
+                place = k - 1
+                while place > 0 and total < sums[place - 1]:
+                    sums[place] = sums[place - 1]
+                    nearest[i, place] = nearest[i, place - 1]
+                    place -= 1
+                sums[place] = total
+                nearest[i, place] = t

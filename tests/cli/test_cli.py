@@ -138,6 +138,9 @@ def test_demo_tells_the_story_and_writes_picture_and_page(tmp_path, capsys):
     assert text.count("the decision would have been the wanted one") == 3
     assert "for 20 of 20 refused customers" in text
     assert "age (fixed) 36 same same same" in text
+    changed = [line for line in said.splitlines() if line.count("same") == 2]
+    assert len(changed) == 3, "each way changes one feature, another one each time"
+    assert "The method as published returns whole drawn customers, with all that comes along: hers has " in text
     assert str(tmp_path / "new" / "mcce-demo.png") in said
     assert (tmp_path / "new" / "mcce-demo.png").read_bytes().startswith(b"\x89PNG")
     page = (tmp_path / "new" / "mcce-demo.html").read_text(encoding="utf-8")

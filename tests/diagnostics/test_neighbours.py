@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcce import InputError, Schema, gower_distance
-from mcce.diagnostics.neighbours import find_equal, find_nearest, nearest_rows
+from mcce.diagnostics.neighbours import find_equal, find_nearest, find_several_nearest, nearest_rows
 
 
 def table(rng: np.random.Generator, n: int) -> pd.DataFrame:
@@ -53,6 +53,28 @@ def test_equals_the_smallest_of_all_distances(seed, n, m):
             assert found.distance[i] == pytest.approx(distance[allowed].min(), abs=1e-12)
             assert allowed[found.row[i]]
             assert distance[found.row[i]] == found.distance[i]
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), m=st.integers(1, 40), k=st.integers(1, 7))
+def test_several_nearest_are_the_smallest_of_all_distances(seed, m, k):
+    rng = np.random.default_rng(seed)
+    training, rows = table(rng, m), table(rng, 6)
+    schema = Schema.from_data(training)
+    own = rng.integers(-1, m, 6)
+    among = rng.random(m) < 0.6
+    found = find_several_nearest(
+        schema.encode(rows).matrix, schema.encode(training).matrix, schema.features, k, own=own, among=among
+    )
+    for i in range(6):
+        distance = gower_distance(training, rows.iloc[[i]], training=schema)
+        allowed = [t for t in range(m) if among[t] and t != own[i]]
+        smallest = sorted(distance[allowed])[:k]
+        n = len(smallest)
+        assert found.distance[i, :n] == pytest.approx(smallest, abs=1e-12)
+        assert np.isnan(found.distance[i, n:]).all()
+        assert (found.row[i, n:] == -1).all()
+        assert len({*found.row[i, :n]} & {*allowed}) == n
 
 
 @settings(max_examples=40, deadline=None)

@@ -41,8 +41,13 @@ def test_first_rows_and_ranks_are_those_of_a_stable_sort(seed, n_keys, n_factual
 
 
 @settings(max_examples=40, deadline=None)
-@given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 30), name=st.sampled_from(["gower_sum", "l2", "hvdm", "ivdm"]))
-def test_the_nearest_row_by_any_distance(seed, n, name):
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n=st.integers(1, 30),
+    k=st.integers(1, 6),
+    name=st.sampled_from(["gower_sum", "l2", "hvdm", "ivdm"]),
+)
+def test_the_nearest_rows_by_any_distance(seed, n, k, name):
     rng = np.random.default_rng(seed)
     training = rng.integers(0, 4, (n, 3)).astype(float)
     training[rng.random((n, 3)) < 0.1] = np.nan
@@ -52,10 +57,11 @@ def test_the_nearest_row_by_any_distance(seed, n, name):
     distance = make(features, training, decision) if name in ("hvdm", "ivdm") else make(features)
     rows = rng.integers(0, 4, (5, 3)).astype(float)
     own = rng.integers(-1, n, 5)
-    nearest = np.empty(5, dtype=np.int64)
-    find_nearest(rows, 0, 5, training, *distances.stack([distance]), own, nearest)
+    nearest = np.empty((5, k), dtype=np.int64)
+    find_nearest(rows, 0, 5, training, *distances.stack([distance]), own, np.empty(k), nearest)
     for i in range(5):
         sums = distance.sums(training, np.tile(rows[i], (n, 1)))
         if own[i] >= 0:
             sums[own[i]] = np.inf
-        assert nearest[i] == (-1 if np.isinf(sums).all() else int(np.argmin(sums)))
+        expected = [t for t in np.argsort(sums, kind="stable")[:k] if sums[t] < np.inf]
+        assert nearest[i].tolist() == expected + [-1] * (k - len(expected))

@@ -13,6 +13,7 @@ from typing import Any
 
 from mcce.report.pages.page import Page, Picture, as_png, html_page
 from mcce.report.plots import value_text
+from mcce.report.telling import floor_of
 
 FACTUALS, SENTENCES, PICTURES = 25, 5, 3
 PACKAGES = ("mcce", "numpy", "pandas", "scikit-learn", "numba", "matplotlib")
@@ -47,6 +48,8 @@ def _figures(found: Any) -> list[tuple[str, str]]:
     if len(best):
         figures.append(("features changed, mean", value_text(float(best["L0"].mean()), 3)))
         figures.append(("Gower distance, mean (0 to 1)", value_text(float(best["gower"].mean()), 3)))
+    if floor_of(found.settings) is not None:
+        figures.append(("rows below the floor of plausibility", f"{int(found.below_floor().sum()):,}"))
     return [*figures, ("wanted", found.decision)]
 
 

@@ -96,7 +96,7 @@ def html_table(shown: Shown) -> str:
         order = np.argsort(~shown.changed.any(axis=0), kind="stable")
     names = [str(name) for name in shown.after.columns[order]]
     numeric = [shown.kinds.get(name) == "numeric" for name in names]
-    figures = [name for name in ("prediction", "L0", "gower") if name in shown.measures]
+    figures = [name for name in ("prediction", "L0", "gower", "plausibility") if name in shown.measures]
     heads = [f'<th scope="col" class="n">{escape(name)}</th>' for name in figures]
     for name, is_number in zip(names, numeric):
         lock = "<small>fixed</small>" if name in shown.fixed else ""

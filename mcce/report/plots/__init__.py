@@ -6,7 +6,7 @@ closed. `ax=` draws on given axes. Without it the size of a new figure follows w
 
 from mcce.report.plots.change import change_plot, position
 from mcce.report.plots.correlations import correlation_plot
-from mcce.report.plots.curves import runtime_plot, samples_plot
+from mcce.report.plots.curves import runtime_plot, samples_plot, trade_off_plot
 from mcce.report.plots.many import changes_plot
 from mcce.report.plots.marginals import marginal_plot
 from mcce.report.plots.overview import overview_plot
@@ -23,6 +23,7 @@ __all__ = [
     "position",
     "runtime_plot",
     "samples_plot",
+    "trade_off_plot",
     "value_pair",
     "value_text",
 ]

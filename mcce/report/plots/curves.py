@@ -1,9 +1,11 @@
-"""Measurements against a setting: quality against K; run time against p, K, n_train and n_test.
+"""Measurements against a setting: quality against K and the floor; run time against p, K, n_train and n_test.
 
 1. `samples_plot`: L0 and distance against the number of draws K, on a logarithmic axis; one line for each method.
    (Paper, Experiment 2.)
 2. `runtime_plot`: seconds of each step against each of the quantities that vary, the others held, on two logarithmic
    axes, where a power of the quantity is a straight line. The legend has the fitted power. (Paper, Experiment 4.)
+3. `trade_off_plot`: changes, distances and shares against the floor of plausibility, on an axis of square roots, where
+   small floors have room; level lines for what has no floor.
 
 Lines differ in marker and dash, so they can be told apart without colour.
 """
@@ -38,6 +40,12 @@ MEASURES = {
     "gower": "Gower distance",
     "distance": "Gower distance to the training rows",
 }
+FLOOR_MEASURES = {
+    "L0": "features changed, L0",
+    "gower_sum": "Gower distance, summed (L1)",
+    "distance": "summed Gower distance, 5 nearest rows",
+}
+SHARES = {"explained": "explained", "above_floor": "of these at or above the floor"}
 STYLES = (
     ("o", "-"),
     ("s", "--"),
@@ -149,6 +157,60 @@ def runtime_plot(
             held, (0, 1), xytext=(0, 5), xycoords="axes fraction", textcoords="offset points", fontsize=SMALL - 0.5
         )
     return as_array(panels)
+
+
+def trade_off_plot(table: pd.DataFrame, factual_distance: float, *, axes: Sequence[Axes] | None = None) -> Panels:
+    """Draw what a floor of plausibility costs, as `TradeOff.table` has it.
+
+    Parameters
+    ----------
+    table : DataFrame
+        A row for each floor and one without, the plain method's: `floor`, L0, gower_sum, distance, explained,
+        above_floor.
+    factual_distance : float
+        The distance to the data of the factuals themselves.
+    axes : sequence of Axes, optional
+        Where to draw: four.
+
+    Returns
+    -------
+    array of Axes
+        Changes, distance to the factual, distance to the data, shares.
+    """
+    _check_columns(table, ["floor", *FLOOR_MEASURES, *SHARES])
+    by_floor = table[table["floor"].notna()].set_index("floor").sort_index()
+    plain = table[table["floor"].isna()]
+    panels = _panels(axes, len(FLOOR_MEASURES) + 1)
+    for ax, (measure, words) in zip(panels, FLOOR_MEASURES.items()):
+        _draw_line(ax, by_floor[measure], "sparse", 0)
+        for value in plain[measure]:
+            _draw_level(ax, float(value), "plain method", "--")
+        if measure == "distance":
+            _draw_level(ax, factual_distance, "the factuals themselves", ":")
+        _against_floors(ax, by_floor.index, words)
+        ax.set_ylim(0, 1.05 * ax.get_ylim()[1])
+    for k, (share, words) in enumerate(SHARES.items()):
+        _draw_line(panels[-1], by_floor[share], words, k)
+    _against_floors(panels[-1], by_floor.index, "share of the factuals")
+    panels[-1].set_ylim(0, 1.05)
+    titles = ("Changes", "Distance to the factual", "Distance to the data", "Whom it reaches")
+    for ax, title in zip(panels, titles):
+        ax.set_title(title, loc="left", fontsize=FONT, fontweight="bold")
+    return as_array(panels)
+
+
+def _draw_level(ax: Axes, value: float, label: str, dash: str) -> None:
+    ax.axhline(value, color=ink(), linestyle=dash, linewidth=1.1, label=label)
+
+
+def _against_floors(ax: Axes, floors: pd.Index[Any], y: str) -> None:
+    """Set an x axis of square roots with ticks at the floors."""
+    ax.set_xscale("function", functions=(lambda v: np.sign(v) * np.sqrt(np.abs(v)), lambda v: np.sign(v) * v**2))
+    highest = max(float(floors.max()), 0.01)
+    ax.set_xlim(-0.002 * highest, 1.1 * highest)
+    ax.set_xticks(floors.to_numpy(float), [value_text(float(v)) if v else "0" for v in floors])
+    ax.minorticks_off()
+    _dress(ax, "floor of plausibility", y, True)
 
 
 def _vary_one(times: pd.DataFrame, quantity: str, others: list[str]) -> tuple[pd.DataFrame, dict[str, Any]]:
