@@ -41,17 +41,24 @@ SOURCES = ("training", "held-out")
 FLOORS = "0,0.01,0.05,0.1,0.25,0.5"
 FLOOR = 0.05  # that the rows of every method are held against
 HELD = "walk, held"
+PEERS = {
+    "nice": "NICEx",
+    "nice-fixed": "NICEx, held",
+    "dice-random": "DiCE, random",
+    "dice-genetic": "DiCE, genetic",
+    "dice-kdtree": "DiCE, kdtree",
+}
 MEASURES = ["L0", "L1", "near5"]  # that the held walk is beaten by or not
 ABSENT = "To have them: python -m venv peers && peers/bin/pip install dice-ml NICEx; --peers-python peers/bin/python."
-HEAD = ["", "expl.", "L0", "L1", "viol.", "success", "floor", "real", "near", "5 near"]
-HEAD += ["near w.", "5 n. w.", "asked", "seconds"]
+HEAD = ["", "expl.", "L0", "L1", "viol.", "valid", "floor", "real", "near", "5 near"]
+HEAD += ["near w.", "5 n. w.", "asked", "sec."]
 NOTES = """\
 Means over the factuals that a method explains (expl.). L1: sum of range-scaled differences (gower_sum). viol.: changed
-fixed values. success: share of rows that are valid when asked again. floor: share of rows at or above the floor that
-was asked for. real: share with a plausibility of 0.05 or more by trees of another seed, which no method has chosen by;
-0.95 of real rows have it. near, 5 near: distance, as L1, to the nearest training row and mean of that to the five
+fixed values. valid: share of rows with the wanted decision when asked again. floor: share of rows at or above the floor
+that was asked for. real: share with a plausibility of 0.05 or more by trees of another seed, which no method has chosen
+by; 0.95 of real rows have it. near, 5 near: distance, as L1, to the nearest training row and mean of that to the five
 nearest; w.: among those with the wanted decision; the factual itself does not count. asked: rows asked of the model per
-factual after the fit. seconds: from frame to frame, warm, one run; for mcce they hold the fit, with sparse that of the
+factual after the fit. sec.: from frame to frame, warm, one run; for mcce they hold the fit, with sparse that of the
 plausibility. plain: the method straight from the paper (benchmarks.plain). mcce: as in the paper. sparse: mcce with
 sparse=True. walk: as NICE walks, for sparsity (benchmarks.walk), free and held to the fixed values. factuals: the rows
 to explain. The second table is the trade-off over floors: means of sparse minus those of the held walk, on the factuals
@@ -143,16 +150,19 @@ def run_peers(problem: Problem, options: Options) -> Iterator[Found | str]:
     y = problem.decision.contains(problem.score(problem.X)).astype(int)
     rows = Rows("", TEXT, problem.X, y, problem.categorical, problem.fixed, problem.standin, 0.0)
     case, judge = Case(rows, some, model, 0, np.nan), Judge(some)
-    absent = []
+    absent, versions = [], []
     for method in options.peers:
         told = peers.ask_peer(case, some, method, options)
         if "No module named" in told.why:
-            absent.append(peers.TITLES[method])
+            absent.append(PEERS[method])
         elif told.rows.empty:
-            yield f"{peers.TITLES[method]} found nothing: {told.why}"
+            yield f"{PEERS[method]} found nothing: {told.why}"
         else:
             run = Run({"total": told.seconds}, told.rows, 0)
-            yield Found(f"{peers.TITLES[method]} ({told.version})", run, judge.judge(told.rows), told.asked)
+            versions.append(told.version)
+            yield Found(PEERS[method], run, judge.judge(told.rows), told.asked)
+    if versions:
+        yield f"{', '.join(dict.fromkeys(versions))}; each peer has {options.peers_limit:g} s, for as many as it can."
     if absent:
         yield f"Not installed: {'; '.join(absent)}.\n{ABSENT}"
 
@@ -213,7 +223,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--floors", default=FLOORS, help="floors of the sparse mode")
     parser.add_argument("--sources", default=",".join(SOURCES), help="where factuals come from: training,held-out")
     parser.add_argument("--rows", type=int, help="random rows to take of each data set; else all")
-    parser.add_argument("--peers", default=",".join(peers.PEERS), help="comma-separated peers, or none")
+    parser.add_argument("--peers", default=",".join(PEERS), help="comma-separated peers, or none")
     parser.add_argument("--peers-python", default=peers_python(), help="Python that has dice-ml and NICEx")
     parser.add_argument("--peers-factuals", type=int, default=50)
     parser.add_argument("--peers-limit", type=float, default=60.0, help="seconds for a peer on a data set")
@@ -225,7 +235,7 @@ def main(arguments: list[str] | None = None) -> int:
     sources = read_names(parser, "--sources", chosen.sources, SOURCES)
     floors = read_shares(parser, "--floors", chosen.floors)
     options = Options(
-        peers=() if chosen.peers == "none" else tuple(read_names(parser, "--peers", chosen.peers, peers.PEERS)),
+        peers=() if chosen.peers == "none" else tuple(read_names(parser, "--peers", chosen.peers, list(PEERS))),
         peers_python=chosen.peers_python,
         peers_factuals=chosen.peers_factuals,
         peers_limit=chosen.peers_limit,

@@ -164,8 +164,9 @@ def test_peers_are_run_on_the_model_and_judged(monkeypatch):
 
     monkeypatch.setattr(peers, "run_peer", answer)
     options = Options(peers=("nice", "dice-random", "dice-kdtree"), peers_factuals=3)
-    nice, absent = quality.run_peers(problem, options)
-    assert nice.cells[:2] == ["NICE, sparsity (NICEx 9)", "2/2"]
+    nice, versions, absent = quality.run_peers(problem, options)
+    assert nice.cells[:2] == ["NICEx", "2/2"]
+    assert versions.startswith("NICEx 9; each peer has")
     assert nice.cells[-1] == "2.00"
     assert (nice.figures["near wanted"] == 0).all()
     assert nice.figures["success"].all()
@@ -222,7 +223,7 @@ def test_quick_run_on_the_loans(tmp_path, capsys):
         (["--sources", ""], "--sources names nothing; there are training, held-out"),
         (["--floors", "0.05,two"], "--floors is '0.05,two'; give numbers from 0 to below 1"),
         (["--floors", "5"], "--floors is '5'; give numbers from 0 to below 1"),
-        (["--peers", "carla"], "--peers names carla; there are dice-random"),
+        (["--peers", "carla"], "--peers names carla; there are nice"),
     ],
 )
 def test_wrong_arguments_are_refused(arguments, message, capsys):
