@@ -11,6 +11,8 @@ and Knowledge Discovery 38, 2665-2703; its reward for sparsity:
 NICE knows no fixed features. `held` keeps them: the neighbour is searched for among training rows with the factual's
 own fixed values, and a factual without such a row is not explained. NICE by default asks as well that the neighbour's
 response be the wanted one; here the model's decision is enough, which leaves more rows to be near to.
+
+Given decisions as responses, NICEx 0.2.3 returns the same rows as the free walk (German Credit and FICO: 100 of 100).
 """
 
 from __future__ import annotations
