@@ -6,7 +6,7 @@
    factuals that do not have the wanted decision.
 
 The data, the binarised categories and the networks are those of the paper's Experiment 1: scikit-learn's MLP
-with the paper's layers, batch sizes and learning rates, 20 epochs.
+with the paper's layers, batch sizes and learning rates, 20 epochs. The loans keep their levels.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import pandas as pd
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -39,7 +40,9 @@ NETWORKS = {
     "gmc": ((18, 9, 3), 2048, 0.002),
     "fico": ((81, 27, 3), 8, 0.0005),
     "german": ((81, 16, 3), 16, 0.002),
+    "loans": ((18, 9, 3), 32, 0.002),
 }
+MODELS = ("mlp", "forest", "boosting", "logistic")
 LOADERS: dict[str, Callable[[Path], Dataset]] = {
     "adult": load_adult,
     "gmc": lambda folder: load_gmc(folder, trim=3),
@@ -123,7 +126,7 @@ SETTINGS = [
     ),
     Setting("adult-forest", "Adult, random forest of 200 trees", "adult", "forest", 1000, 1000),
     Setting("adult-10k", "Adult, MLP, K = 10,000", "adult", "mlp", 1000, 10_000),
-    Setting("adult-native", "Adult, categories not binarised", "adult", "onehot-mlp", 1000, 1000, binarised=False),
+    Setting("adult-native", "Adult, categories not binarised", "adult", "mlp", 1000, 1000, binarised=False),
     Setting("gmc", "GMC, MLP", "gmc", "mlp", 1000, 1000),
     Setting("fico", "FICO, MLP", "fico", "mlp", 1000, 1000),
     Setting("german", "German, MLP", "german", "mlp", 200, 1000),
@@ -139,7 +142,7 @@ SETTINGS = [
     ),
 ]
 MANY = [
-    Setting(f"many-{kind}-{n}", f"loans, {n:,} factuals", "loans", "boosting", n, 100, False, kind == "own", 3000)
+    Setting(f"many-{kind}-{n}", f"loans, {n:,} factuals", "new-loans", "boosting", n, 100, False, kind == "own", 3000)
     for kind in ("shared", "own")
     for n in (10_000, 100_000)
 ]
@@ -171,8 +174,8 @@ def make_problem(setting: Setting, folder: Path | None) -> Problem:
     """Load the data, train the model, choose the factuals."""
     if setting.data == "gaussian":
         return simulate(setting.n_train or 10_000, setting.n_features or 30, setting.n_factuals)
-    if setting.data == "loans":
-        return _loans(setting.n_train or 3000, setting.n_factuals)
+    if setting.data == "new-loans":
+        return _new_loans(setting.n_train or 3000, setting.n_factuals)
     data, standin = load_data(setting.data, folder)
     if setting.n_train is not None and setting.n_train < len(data.X):
         some = np.random.default_rng(0).permutation(len(data.X))[: setting.n_train]
@@ -183,7 +186,7 @@ def make_problem(setting: Setting, folder: Path | None) -> Problem:
         for c in categorical:
             X[c] = (X[c] == X[c].mode()[0]).astype(np.int64)
     score = Probability(_train(setting, X, data.wanted.astype(int), categorical))
-    decision = Interval(0.5, 1.0)
+    decision = Interval(0.9 if setting.data == "loans" else 0.5, 1.0)
     factuals = X[~decision.contains(score(X))].iloc[: setting.n_factuals]
     return Problem(X, factuals, score, decision, data.fixed, categorical, standin)
 
@@ -203,31 +206,39 @@ def simulate(n_train: int, p: int, n_factuals: int, *, seed: int = 3) -> Problem
 
 def load_data(name: str, folder: Path | None) -> tuple[Dataset, bool]:
     """Return the data set as the paper prepares it, or a stand-in where its file is absent; and whether it is one."""
+    if name == "loans":
+        return load_loans(), False
     if folder is not None and any((folder / f"{name}{ending}").is_file() for ending in (".csv.gz", ".csv")):
         return LOADERS[name](folder), False
     return load_standin(name), True
 
 
 def _train(setting: Setting, X: pd.DataFrame, y: np.ndarray, categorical: list[str]) -> Any:
+    levels = [c for c in categorical if isinstance(X[c].dtype, pd.CategoricalDtype)]
     if setting.model == "forest":
         trees = 200 if setting.n_train is None else 20
-        return RandomForestClassifier(trees, random_state=0, n_jobs=-1).fit(X, y)
+        forest = RandomForestClassifier(trees, random_state=0, n_jobs=-1)
+        return (make_pipeline(_one_hot(levels, "passthrough"), forest) if levels else forest).fit(X, y)
     if setting.model == "boosting":
         rounds = 100 if len(X) > 500 else 10  # few rows: the command is only tried
         boosting = HistGradientBoostingClassifier(max_iter=rounds, random_state=0, categorical_features="from_dtype")
         return boosting.fit(X, y)
+    scaler = _one_hot(levels, StandardScaler()) if levels else StandardScaler()
+    if setting.model == "logistic":
+        return make_pipeline(scaler, LogisticRegression(max_iter=1000)).fit(X, y)
     layers, batch_size, rate = NETWORKS[setting.data]
     network = MLPClassifier(layers, batch_size=batch_size, learning_rate_init=rate, max_iter=20, random_state=0)
-    scaler = StandardScaler()
-    if setting.model == "onehot-mlp":
-        onehot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-        scaler = make_column_transformer((onehot, categorical), remainder=StandardScaler())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # 20 epochs, as in the paper
         return make_pipeline(scaler, network).fit(X, y)
 
 
-def _loans(n_train: int, n_factuals: int) -> Problem:
+def _one_hot(levels: list[str], remainder: Any) -> Any:
+    onehot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    return make_column_transformer((onehot, levels), remainder=remainder)
+
+
+def _new_loans(n_train: int, n_factuals: int) -> Problem:
     """Loans are generated, so there are as many different factuals as one likes."""
     loans = load_loans(n_train)
     model = HistGradientBoostingClassifier(max_iter=50, random_state=0, categorical_features="from_dtype")

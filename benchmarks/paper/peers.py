@@ -14,7 +14,7 @@ import json
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -54,26 +54,51 @@ def compare(case: Case, options: Options) -> Iterator[dict[str, Any]]:
         yield {"data": case.rows.name, "method": TITLES[method], **_run_and_judge(case, problem, method, options)}
 
 
-def _run_and_judge(case: Case, problem: Problem, method: str, options: Options) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Answers:
+    """What a peer said: its rows by factual, how many it was asked for, seconds, version, and what went wrong."""
+
+    rows: pd.DataFrame
+    asked: int
+    seconds: float
+    version: str
+    why: str
+
+
+def ask_peer(case: Case, problem: Problem, method: str, options: Options) -> Answers:
+    """Store the problem, run the peer on it and read its answers (steps 1 and 2)."""
     with tempfile.TemporaryDirectory() as name:
         store(case, problem, Path(name))
         told, why = run_peer(Path(name), method, options)
     head = next((line for line in told if "prepared" in line), None)
     answers = [line for line in told if "place" in line]
     if head is None or not answers:
-        return {"asked": 0, "N_CE": 0, "why": why or "no answer within the limit"}
-    asked = replace(problem, factuals=problem.factuals.iloc[: len(answers)])
+        return Answers(problem.X.iloc[:0], 0, 0.0, "", why or "no answer within the limit")
     rows = {problem.factuals.index[line["place"]]: line["row"] for line in answers if line["row"]}
-    found = pd.DataFrame.from_dict(rows, orient="index", columns=problem.X.columns)
     reasons = pd.Series([line["why"] for line in answers if line["why"]], dtype=object)
-    seconds = head["prepared"] + sum(line["seconds"] for line in answers)
-    figures = judge(asked, found, seconds, manifold=True) if rows else {"N_CE": 0, "n_test": len(answers)}
+    return Answers(
+        pd.DataFrame.from_dict(rows, orient="index", columns=problem.X.columns),
+        len(answers),
+        head["prepared"] + sum(line["seconds"] for line in answers),
+        head["version"],
+        "" if reasons.empty else f"{len(reasons)}: {reasons.mode()[0]}",
+    )
+
+
+def _run_and_judge(case: Case, problem: Problem, method: str, options: Options) -> dict[str, Any]:
+    told = ask_peer(case, problem, method, options)
+    if not told.asked:
+        return {"asked": 0, "N_CE": 0, "why": told.why}
+    asked = replace(problem, factuals=problem.factuals.iloc[: told.asked])
+    figures = {"N_CE": 0, "n_test": told.asked}
+    if len(told.rows):
+        figures = judge(asked, told.rows, told.seconds, manifold=True)
     return {
-        "version": head["version"],
-        "asked": len(answers),
+        "version": told.version,
+        "asked": told.asked,
         **figures,
-        "seconds_per_factual": seconds / len(answers),
-        "why": "" if reasons.empty else f"{len(reasons)}: {reasons.mode()[0]}",
+        "seconds_per_factual": told.seconds / told.asked,
+        "why": told.why,
     }
 
 

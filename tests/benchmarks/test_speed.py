@@ -108,7 +108,7 @@ def test_standin_has_the_shape_it_documents(name):
 
 def test_codes_and_frames_go_back_and_forth():
     problem = settings.make_problem(
-        settings.Setting("t", "t", "german", "onehot-mlp", 5, 10, binarised=False, n_train=200), None
+        settings.Setting("t", "t", "german", "mlp", 5, 10, binarised=False, n_train=200), None
     )
     assert problem.standin
     pd.testing.assert_frame_equal(problem.decode(problem.encode(problem.X)), problem.X)

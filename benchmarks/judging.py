@@ -1,0 +1,100 @@
+"""What counterfactuals are worth, row by row, judged in one way whoever made them.
+
+1. Changes: how many features (L0), how far in all (L1: the sum of range-scaled differences, 1 for another level), how
+   many fixed ones.
+2. Decision: whether the model, asked again, says the wanted one.
+3. Plausibility: by trees of another seed than those that a method may have chosen by (`mcce.candidates.plausibility`).
+4. Nearness: distance (as L1) to the nearest training row and the mean of that to the five nearest ones, among all and
+   among those with the wanted decision. Of the training rows equal to the factual one does not count: a
+   counterfactual is always near its own factual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from sklearn.neighbors import NearestNeighbors
+
+import mcce
+from benchmarks.settings import Problem
+from mcce.candidates.plausibility import Plausibility
+from mcce.diagnostics.neighbours import find_equal
+from mcce.selection.distances import gower
+from mcce.table import Feature
+
+SEED = 20_000  # of the trees that judge
+NEIGHBOURS = 5
+
+
+class Points:
+    """Encoded rows as points whose Manhattan distance is the sum of Gower's steps."""
+
+    def __init__(self, training: np.ndarray, features: Sequence[Feature]) -> None:
+        self.scale = gower(features).scale
+        self.levels = [np.unique(training[:, j]) for j in range(training.shape[1])]
+
+    def of(self, matrix: np.ndarray) -> np.ndarray:
+        """Return the points; a level is half a step from nowhere, so that two levels are a step apart."""
+        parts = []
+        for j, scale in enumerate(self.scale):
+            column = matrix[:, [j]]
+            if scale > 0:
+                parts.append(column * scale)
+            else:
+                known = column == self.levels[j]
+                parts.append(np.hstack([known, ~known.any(axis=1, keepdims=True)]) / 2)
+        return np.hstack(parts)
+
+
+class Judge:
+    """Knows the training rows of a problem, and judges counterfactuals of its factuals."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.schema = mcce.Schema.from_data(problem.X, problem.kinds)
+        self.training = self.schema.encode(problem.X).matrix
+        features = self.schema.features
+        mutable = np.array([j for j, f in enumerate(features) if f.name not in problem.fixed], dtype=np.int64)
+        self.plausibility = Plausibility.fit(self.training, features, mutable, SEED)
+        self.points = Points(self.training, features)
+        wanted = np.flatnonzero(problem.decision.contains(problem.score(problem.X)))
+        self.places = {"": np.arange(len(self.training)), " wanted": wanted}
+        self.trees = {
+            name: NearestNeighbors(metric="manhattan").fit(self.points.of(self.training[places]))
+            for name, places in self.places.items()
+        }
+
+    def judge(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Return the figures of counterfactuals, given as numbers (`Problem.encode`) and indexed by factual."""
+        decoded = self.problem.decode(rows)
+        factuals = self.schema.encode(self.problem.factuals.loc[rows.index]).matrix
+        matrix = self.schema.encode(decoded).matrix
+        fixed = [self.schema.position(name) for name in self.problem.fixed]
+        distance = gower(self.schema.features)
+        fold = self.plausibility.fold_of(factuals)
+        own = find_equal(factuals, self.training)
+        return pd.DataFrame(
+            {
+                "L0": (matrix != factuals).sum(axis=1),
+                "L1": distance.between(matrix, factuals) * distance.divisor,
+                "violations": (matrix[:, fixed] != factuals[:, fixed]).sum(axis=1),
+                "success": self.problem.decision.contains(self.problem.score(decoded)),
+                "plausibility": self.plausibility.quantile(self.plausibility.score(matrix, fold)),
+                **self._nearness(matrix, own),
+            },
+            index=rows.index,
+        )
+
+    def _nearness(self, matrix: np.ndarray, own: np.ndarray) -> dict[str, np.ndarray]:
+        """Step 4, among all and among wanted training rows."""
+        out = {}
+        points = self.points.of(matrix)
+        for name, places in self.places.items():
+            n = min(NEIGHBOURS + 1, places.size)
+            distance, found = self.trees[name].kneighbors(points, n_neighbors=n)
+            distance = np.sort(np.where(places[found] == own[:, None], np.inf, distance), axis=1)
+            out[f"near{name}"] = distance[:, 0]
+            out[f"near5{name}"] = distance[:, : min(NEIGHBOURS, n - 1)].mean(axis=1)
+        return out

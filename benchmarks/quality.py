@@ -1,0 +1,257 @@
+"""How much counterfactuals change and how real they look: mcce's modes beside the plain method, a walk, and peers.
+
+    python -m benchmarks.quality [--only NAME,...] [--models NAME,...] [--factuals N] [--floors F,...] [--out FILE]
+
+1. For each data set and model (`benchmarks.settings`; the loans as well) take the first factuals. They are training
+   rows, as in the paper; then, held out, the methods get the training rows without them.
+2. Run on the same factuals: the plain method (`benchmarks.plain`); mcce as in the paper; mcce with `sparse=True` at
+   each floor, which is the trade-off between few changes and rows that look real; a walk to the nearest unlike
+   neighbour as NICE does it, free and held to the fixed values (`benchmarks.walk`); for networks on numbers NICEx and
+   DiCE themselves, where they are installed (`benchmarks.paper.peers`).
+3. Judge all rows in the same way (`benchmarks.judging`), and say at which floors mcce is not behind the held walk in
+   L0, L1 and distance to the five nearest training rows, on the factuals that both explain.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+import mcce
+from benchmarks import report
+from benchmarks.judging import Judge
+from benchmarks.page import Page, read_names, read_shares
+from benchmarks.paper import peers
+from benchmarks.paper.options import Options, peers_python
+from benchmarks.paper.problems import TEXT, Case, Rows
+from benchmarks.settings import MODELS, Problem, Setting, find_data, make_problem
+from benchmarks.speed import Counted, Run, describe_machine, run_mcce, run_plain
+from benchmarks.walk import run_walk
+
+DATA = ("adult", "gmc", "fico", "german", "loans")
+TITLES = {"adult": "Adult", "gmc": "GMC", "fico": "FICO", "german": "German", "loans": "loans"}
+SOURCES = ("training", "held-out")
+FLOORS = "0,0.01,0.05,0.1,0.25,0.5"
+FLOOR = 0.05  # that the rows of every method are held against
+HELD = "walk, held"
+PEERS = {
+    "nice": "NICEx",
+    "nice-fixed": "NICEx, held",
+    "dice-random": "DiCE, random",
+    "dice-genetic": "DiCE, genetic",
+    "dice-kdtree": "DiCE, kdtree",
+}
+MEASURES = ["L0", "L1", "near5"]  # that the held walk is beaten by or not
+ABSENT = "To have them: python -m venv peers && peers/bin/pip install dice-ml NICEx; --peers-python peers/bin/python."
+HEAD = ["", "expl.", "L0", "L1", "viol.", "valid", "floor", "real", "near", "5 near"]
+HEAD += ["near w.", "5 n. w.", "asked", "sec."]
+NOTES = """\
+Means over the factuals that a method explains (expl.). L1: sum of range-scaled differences (gower_sum). viol.: changed
+fixed values. valid: share of rows with the wanted decision when asked again. floor: share of rows at or above the floor
+that was asked for. real: share with a plausibility of 0.05 or more by trees of another seed, which no method has chosen
+by; 0.95 of real rows have it. near, 5 near: distance, as L1, to the nearest training row and mean of that to the five
+nearest; w.: among those with the wanted decision; the factual itself does not count. asked: rows asked of the model per
+factual after the fit. sec.: from frame to frame, warm, one run; for mcce they hold the fit, with sparse that of the
+plausibility. plain: the method straight from the paper (benchmarks.plain). mcce: as in the paper. sparse: mcce with
+sparse=True. walk: as NICE walks, for sparsity (benchmarks.walk), free and held to the fixed values. factuals: the rows
+to explain. The second table is the trade-off over floors: means of sparse minus those of the held walk, on the factuals
+that both explain."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What one method found: its run, the figures of its rows, and the share at or above its own floor, if any."""
+
+    method: str
+    run: Run
+    figures: pd.DataFrame
+    n_factuals: int
+    floor: float | None = None
+    above: float | None = None
+
+    @property
+    def cells(self) -> list[str]:
+        """A line of the table."""
+        f = self.figures
+        means = [f"{f[name].mean():.3f}" for name in ("near", "near5", "near wanted", "near5 wanted")]
+        return [
+            self.method,
+            f"{len(f)}/{self.n_factuals}",
+            f"{f['L0'].mean():.3f}",
+            f"{f['L1'].mean():.3f}",
+            str(f["violations"].sum()),
+            f"{f['success'].mean():.3f}",
+            "" if self.above is None else f"{self.above:.3f}",
+            f"{(f['plausibility'] >= FLOOR).mean():.3f}",
+            *means,
+            f"{self.run.asked / self.n_factuals:.1f}" if self.run.asked else "",
+            f"{self.run.seconds['total']:.2f}" if self.run.seconds["total"] else "",
+        ]
+
+
+def run_sparse(problem: Problem, setting: Setting, floors: list[float]) -> Iterator[tuple[float, Run, float]]:
+    """Run mcce's sparse mode at each floor; yield the floor, the run, and the share of rows at or above the floor."""
+    model = Counted(problem.score)
+    begun = time.perf_counter()
+    explainer = mcce.MCCE(
+        model, decision=problem.decision, fixed=problem.fixed, kinds=problem.kinds, random_state=1
+    ).fit(problem.X)
+    explainer.explain(problem.factuals.iloc[:1], n_samples=1, sparse=True)  # learns what is plausible
+    prepared = time.perf_counter() - begun
+    for floor in floors:
+        begun, asked = time.perf_counter(), model.asked
+        found = explainer.explain(problem.factuals, n_samples=setting.n_samples, sparse=True, floor=floor)
+        seconds = {"total": prepared + time.perf_counter() - begun}
+        rows = problem.encode(found.frame.droplevel("rank"))
+        above = float((found.measures["plausibility"] >= floor).mean())
+        yield floor, Run(seconds, rows, model.asked - asked), above
+
+
+def run_methods(problem: Problem, setting: Setting, floors: list[float]) -> Iterator[Found]:
+    """Run and judge all methods but the peers (steps 2 and 3)."""
+    few = replace(problem, X=problem.X.iloc[:500], factuals=problem.factuals.iloc[:5])
+    if problem.decision.contains(problem.score(few.X)).any():  # compile kernels, or read them, before a clock runs
+        small = replace(setting, n_samples=20)
+        run_mcce(few, small)
+        list(run_sparse(few, small, [FLOOR]))
+    judge, n = Judge(problem), len(problem.factuals)
+
+    def found(method: str, run: Run, floor: float | None = None, above: float | None = None) -> Found:
+        return Found(method, run, judge.judge(run.rows), n, floor, above)
+
+    yield found("plain", run_plain(problem, setting))
+    yield found("mcce", run_mcce(problem, setting))
+    for floor, run, above in run_sparse(problem, setting, floors):
+        yield found(f"sparse, floor {floor:g}", run, floor, above)
+    yield found(HELD, run_walk(problem, held=True))
+    yield found("walk, free", run_walk(problem, held=False))
+    yield found("factuals", Run({"total": 0.0}, problem.encode(problem.factuals), 0))
+
+
+def run_peers(problem: Problem, options: Options) -> Iterator[Found | str]:
+    """Run and judge the peers on the first factuals; yield why instead where one gives nothing.
+
+    They are given the model's decisions as the response, so that they learn from the same rows as the walk.
+    """
+    if not options.peers:
+        return
+    model = getattr(problem.score, "model", None)
+    if problem.X.select_dtypes("category").shape[1] or not hasattr(getattr(model, "_final_estimator", None), "coefs_"):
+        yield "NICEx and DiCE are run for networks on numbers only (--models mlp; not on the loans)."
+        return
+    some = replace(problem, factuals=problem.factuals.iloc[: options.peers_factuals])
+    y = problem.decision.contains(problem.score(problem.X)).astype(int)
+    rows = Rows("", TEXT, problem.X, y, problem.categorical, problem.fixed, problem.standin, 0.0)
+    case, judge = Case(rows, some, model, 0, np.nan), Judge(some)
+    absent, versions = [], []
+    for method in options.peers:
+        told = peers.ask_peer(case, some, method, options)
+        if "No module named" in told.why:
+            absent.append(PEERS[method])
+        elif told.rows.empty:
+            yield f"{PEERS[method]} found nothing: {told.why}"
+        else:
+            run = Run({"total": told.seconds}, told.rows, 0)
+            versions.append(told.version)
+            yield Found(PEERS[method], run, judge.judge(told.rows), told.asked)
+    if versions:
+        yield f"{', '.join(dict.fromkeys(versions))}; each peer has {options.peers_limit:g} s, for as many as it can."
+    if absent:
+        yield f"Not installed: {'; '.join(absent)}.\n{ABSENT}"
+
+
+def compare(found: list[Found]) -> tuple[list[list[str]], str]:
+    """Return sparse minus held walk by floor, and say at which floors nothing is above the walk's (step 3)."""
+    (held,) = (one for one in found if one.method == HELD)
+    lines, good = [], []
+    for one in found:
+        both = held.figures.index.intersection(one.figures.index)
+        if one.floor is None or both.empty:
+            continue
+        gap = one.figures.loc[both, MEASURES].mean() - held.figures.loc[both, MEASURES].mean()
+        lines.append([f"{one.floor:g}", str(len(both)), *(f"{gap[name]:+.3f}" for name in MEASURES)])
+        if (gap <= 1e-9).all():
+            good.append(f"{one.floor:g}")
+    where = f"at the floor(s) {', '.join(good)}" if good else "at none of these floors"
+    return lines, f"At or below the held walk in L0, L1 and distance to the five nearest rows: {where}."
+
+
+def run_setting(
+    page: Page, setting: Setting, folder: Path | None, sources: list[str], floors: list[float], options: Options
+) -> None:
+    """Make the problem and say its tables (steps 1 to 3)."""
+    whole = make_problem(setting, folder)
+    for source in sources:
+        problem = whole if source == "training" else replace(whole, X=whole.X.drop(index=whole.factuals.index))
+        told = {"training": "among the training rows", "held-out": "held out"}[source]
+        n, p = problem.X.shape
+        sizes = f"n = {n:,}, p = {p}, K = {setting.n_samples:,}"
+        page.title(f"{setting.title}: {len(problem.factuals):,} factuals {told} ({sizes})")
+        if problem.standin:
+            page.say(report.STANDIN)
+        found = list(run_methods(problem, setting, floors))
+        said = list(run_peers(problem, options))
+        page.table(HEAD, [one.cells for one in [*found, *(peer for peer in said if isinstance(peer, Found))]])
+        lines, finding = compare(found)
+        page.table(["floor", "both", "L0", "L1", "5 near"], lines)
+        page.say("\n".join([finding, *(peer for peer in said if isinstance(peer, str))]))
+
+
+def make_setting(data: str, model: str, chosen: argparse.Namespace) -> Setting:
+    """Return the sizes that the command line asks for."""
+    rows = 600 if chosen.quick else chosen.rows
+    factuals, samples = (8, 50) if chosen.quick else (chosen.factuals, chosen.samples)
+    title = f"{TITLES[data]}, {model}"
+    return Setting(data, title, data, model, factuals, samples, binarised=data != "loans", n_train=rows)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.quality", description=__doc__.splitlines()[0])
+    parser.add_argument("--data", help="folder with adult.csv.gz, ...; else MCCE_DATA, else ../shared/data")
+    parser.add_argument("--only", default=",".join(DATA), help=f"comma-separated, of: {', '.join(DATA)}")
+    parser.add_argument("--models", default="mlp", help=f"comma-separated, of: {', '.join(MODELS)}")
+    parser.add_argument("--factuals", type=int, default=200, help="factuals of each data set")
+    parser.add_argument("--samples", type=int, default=1000, help="K, rows drawn for a factual")
+    parser.add_argument("--floors", default=FLOORS, help="floors of the sparse mode")
+    parser.add_argument("--sources", default=",".join(SOURCES), help="where factuals come from: training,held-out")
+    parser.add_argument("--rows", type=int, help="random rows to take of each data set; else all")
+    parser.add_argument("--peers", default=",".join(PEERS), help="comma-separated peers, or none")
+    parser.add_argument("--peers-python", default=peers_python(), help="Python that has dice-ml and NICEx")
+    parser.add_argument("--peers-factuals", type=int, default=50)
+    parser.add_argument("--peers-limit", type=float, default=60.0, help="seconds for a peer on a data set")
+    parser.add_argument("--quick", action="store_true", help="tiny sizes, to try the command")
+    parser.add_argument("--out", type=Path, help="write FILE.md")
+    chosen = parser.parse_args(arguments)
+    names = read_names(parser, "--only", chosen.only, DATA)
+    models = read_names(parser, "--models", chosen.models, MODELS)
+    sources = read_names(parser, "--sources", chosen.sources, SOURCES)
+    floors = read_shares(parser, "--floors", chosen.floors)
+    options = Options(
+        peers=() if chosen.peers == "none" else tuple(read_names(parser, "--peers", chosen.peers, list(PEERS))),
+        peers_python=chosen.peers_python,
+        peers_factuals=chosen.peers_factuals,
+        peers_limit=chosen.peers_limit,
+    )
+    page = Page("How much counterfactuals change, and how real they look")
+    page.say(report.about(describe_machine()))
+    if chosen.quick:
+        page.say("Tiny sizes (--quick): the numbers say nothing.")
+    page.say(NOTES)
+    for name in names:
+        for model in models:
+            run_setting(page, make_setting(name, model, chosen), find_data(chosen.data), sources, floors, options)
+    if chosen.out:
+        page.write(chosen.out.with_suffix(".md"))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
