@@ -1,12 +1,12 @@
 """Several counterfactuals for one person: how different they are, and what they cost; mcce beside DiCE.
 
-    python -m benchmarks.diversity [--factuals N] [--rows N] [--k K] [--out FILE]
+    python -m benchmarks.diversity [--factuals N] [--rows N] [--k K] [--limit SECONDS] [--out FILE]
 
 1. Train a model on the generated loans (`mcce.datasets.load_loans`); the wanted decision is a probability of default
    below 10 per cent; age and sex are fixed.
 2. Explain the same refused people with K counterfactuals each: the best K and K diverse ones, of whole draws (the
    paper's method) and of crossed draws (`sparse=True`); and by DiCE's `random` and `genetic`, where dice-ml is
-   installed: it is skipped with the reason where it is not.
+   installed: it is skipped with the reason where it is not. A person for whom it needs more than SECONDS is given up.
 3. Measure all with the same functions: share explained with K rows, valid and distinct ones counted alone; changes and
    Gower distance to the factual, of all rows; and of the rows of one person, two by two, Gower distance and share of
    features that differ.
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import platform
+import signal
 import sys
 import time
 import warnings
@@ -41,7 +42,7 @@ NOTES = """
 `python -m benchmarks.diversity`: people who were refused a loan, {k} counterfactuals each. rows: valid, distinct rows
 that keep age and sex, a person. explained: share of people with {k} of them. L0 and gower: to the person, mean over all
 rows. pairwise: of two rows of the same person, the mean Gower distance and share of features that differ. seconds: all
-people, without fitting.
+people, without fitting. DiCE is given up after {limit:g} seconds a person.
 """
 
 
@@ -83,7 +84,7 @@ def explain_by_mcce(loans: Loans, k: int, **options: bool) -> tuple[dict[object,
     return {i: rows.droplevel("id") for i, rows in found.frame.groupby(level="id")}, seconds
 
 
-def explain_by_dice(loans: Loans, k: int, method: str) -> tuple[dict[object, pd.DataFrame], float]:
+def explain_by_dice(loans: Loans, k: int, method: str, limit: float) -> tuple[dict[object, pd.DataFrame], float]:
     """Return DiCE's counterfactuals by person, and the seconds."""
     import dice_ml
 
@@ -111,6 +112,8 @@ def explain_by_dice(loans: Loans, k: int, method: str) -> tuple[dict[object, pd.
     begun = time.perf_counter()
     for i in loans.factuals.index:
         query = loans.factuals.loc[[i]].astype(texts)
+        signal.signal(signal.SIGALRM, _give_up)
+        signal.setitimer(signal.ITIMER_REAL, limit)
         try:
             found = explainer.generate_counterfactuals(
                 query, total_CFs=k, desired_class=1, features_to_vary=mutable, verbose=False, **seed
@@ -118,10 +121,16 @@ def explain_by_dice(loans: Loans, k: int, method: str) -> tuple[dict[object, pd.
         except Exception as error:  # DiCE raises where it finds nothing
             print(f"DiCE {method}, person {i}: {type(error).__name__}: {error}", file=sys.stderr)
             continue
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
         rows = found.cf_examples_list[0].final_cfs_df
         if rows is not None and len(rows):
             answers[i] = loans.as_trained(rows.reset_index(drop=True))
     return answers, time.perf_counter() - begun
+
+
+def _give_up(*_: object) -> None:
+    raise TimeoutError("given up")
 
 
 def measure(loans: Loans, answers: dict[object, pd.DataFrame], k: int) -> dict[str, float]:
@@ -167,6 +176,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--factuals", type=int, default=50)
     parser.add_argument("--rows", type=int, default=None, help="rows of the loans, all by default")
     parser.add_argument("--k", type=int, default=4)
+    parser.add_argument("--limit", type=float, default=30.0, help="seconds of DiCE for a person")
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args(arguments)
     loans, k = Loans(options.rows, options.factuals), options.k
@@ -180,7 +190,7 @@ def main(arguments: list[str] | None = None) -> int:
     reason = why_no_dice()
     if reason is None:
         for method in ("random", "genetic"):
-            ways[f"DiCE {method}"] = lambda method=method: explain_by_dice(loans, k, method)
+            ways[f"DiCE {method}"] = lambda method=method: explain_by_dice(loans, k, method, options.limit)
     figures = {}
     for name, explain in ways.items():
         answers, seconds = explain()
@@ -191,7 +201,9 @@ def main(arguments: list[str] | None = None) -> int:
     about = (
         f"{len(loans.factuals)} people; {platform.system()} {platform.machine()}, Python {platform.python_version()}."
     )
-    options.out.write_text(f"# Counterfactuals that differ\n{NOTES.format(k=k)}\n{about}\n\n```\n{text}\n```\n")
+    options.out.write_text(
+        f"# Counterfactuals that differ\n{NOTES.format(k=k, limit=options.limit)}\n{about}\n\n```\n{text}\n```\n"
+    )
     return 0
 
 
