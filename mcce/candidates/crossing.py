@@ -6,9 +6,10 @@ nothing new is drawn:
 1. Number the distinct values of every mutable feature in a pool.
 2. For every set of L features, keep the distinct tuples of values that a draw has in them; several values are always
    taken from the same draw, so that what belongs together stays together.
-3. For a factual take those tuples that differ from it in all L features; where there are many, the nearest. Of a single
-   feature with many values take every other one, every third, ..., counted from the factual's own on both sides; what
-   is passed over is looked at when a value next to it is chosen (`mcce.candidates.inwards`).
+3. For a factual take those tuples that differ from it in all L features; where there are many, half of what is looked
+   at are the nearest, the other half spread over all. Of a single feature with many values take every other one, every
+   third, ..., counted from the factual's own on both sides. What is passed over is looked at when something next to it
+   is chosen (`mcce.candidates.inwards`).
 
 A known value is never crossed with a missing one: to withhold something is no advice.
 """
@@ -24,7 +25,14 @@ import numpy as np
 import numpy.typing as npt
 
 from mcce.arrays import Floats, Ints
-from mcce.candidates.crossing_kernels import cross, mark_first, nearest_tuples, number_values, step_table
+from mcce.candidates.crossing_kernels import (
+    UNCHANGED,
+    cross,
+    mark_first,
+    nearest_tuples,
+    number_values,
+    step_table,
+)
 from mcce.selection.distances import Distance, stack
 
 Cells = npt.NDArray[Any]
@@ -121,6 +129,7 @@ class Crossings:
     n_draws: int
     tuples: Tuples
     chosen: Ints
+    complete: bool = True  # whether none was passed over
 
     def write(self, cells: Cells, begin: int, factual: Cells, mutable: Ints, out: Cells, at: int) -> None:
         """Write them as rows out[:, at:]. The draws are cells[:, begin:]; they may be in another coding, as bins."""
@@ -151,7 +160,10 @@ class NearestCrossings:
         found = np.empty(tuples.draws.size, dtype=np.int64)
         distance = np.empty(tuples.draws.size)
         n = nearest_tuples(table, tuples.draws, tuples.which, tuples.sets, most, self._counts, found, distance)
-        chosen = found[:n]
-        if n > most:
-            chosen = np.sort(chosen[np.argsort(distance[:n], kind="stable")[:most]])
-        return Crossings(f, begin, n_draws, tuples, chosen)
+        if n <= most:
+            return Crossings(f, begin, n_draws, tuples, found[:n])
+        nearest = found[:n][np.argsort(distance[:n], kind="stable")[: most // 2]]
+        # the nearest may all be too near to have the wanted decision, so that others are looked at as well
+        others = np.arange(0, tuples.draws.size, -(-tuples.draws.size // (most - most // 2)))
+        changed = (table[tuples.sets[tuples.which[others]].T, tuples.draws[others]] != UNCHANGED).all(axis=0)
+        return Crossings(f, begin, n_draws, tuples, np.union1d(nearest, others[changed]), complete=False)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mcce.arrays import Floats
+from mcce.arrays import Bools, Floats
 
 
 @dataclass(frozen=True)
@@ -19,3 +19,7 @@ class Found:
     scores: npt.NDArray[np.generic]
     tree_scores: Floats
     n_asked: int = 0
+
+    def take(self, which: Bools) -> Found:
+        """Return some of the rows, without what was asked for them."""
+        return Found(self.owner[which], self.rows[which], self.scores[which], self.tree_scores[which])

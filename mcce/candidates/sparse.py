@@ -96,7 +96,7 @@ class SparseSearch:
 
         for size in range(1, self.mutable.size + 1):
             for part in self._choose_crossed(pools, factuals, fold, waiting(), size, k):
-                parts.append(self.inwards.look_between(part, factuals, fold, pools) if size == 1 else part)
+                parts.append(part)
                 np.add.at(n_found, part.owner, 1)
         for part in self._choose_drawn(pools, factuals, fold, waiting(), n_found, k):
             parts.append(part)
@@ -106,7 +106,7 @@ class SparseSearch:
         self, pools: Candidates, factuals: Floats, fold: Ints, which: Ints, size: int, k: int
     ) -> Iterator[Found]:
         """Yield the best crossings of one size (steps 1 and 2), some factuals at a time."""
-        for members, candidates, bins in self._cross(pools, factuals, fold, which, size):
+        for members, candidates, bins, complete in self._cross(pools, factuals, fold, which, size):
             owner = np.repeat(np.arange(members.size), candidates.end - candidates.begin)
 
             def admit(
@@ -125,18 +125,17 @@ class SparseSearch:
                 admit=admit if self.least > -np.inf or self.excluded is not None else None,
             )
             scores = self._score(bins, fold[members][owner], chosen.row)
-            yield Found(
-                members[chosen.factual],
-                candidates.rows[chosen.row],
-                chosen.scores,
-                scores,
-                chosen.n_asked,
-            )
+            found = Found(members[chosen.factual], candidates.rows[chosen.row], chosen.scores, scores, chosen.n_asked)
+            if size == 1:
+                yield self.inwards.look_between(found, factuals, fold, pools)
+            else:  # where crossings were passed over, nearer ones may be found on the way to the factual
+                yield replace(found.take(complete[chosen.factual]), n_asked=chosen.n_asked)
+                yield self.inwards.take(found.take(~complete[chosen.factual]), factuals, fold, pools)
 
     def _cross(
         self, pools: Candidates, factuals: Floats, fold: Ints, which: Ints, size: int
-    ) -> Iterator[tuple[Ints, Candidates, Bytes]]:
-        """Yield whose crossings they are, the crossed rows, and their bins."""
+    ) -> Iterator[tuple[Ints, Candidates, Bytes, Bools]]:
+        """Yield whose crossings they are, the crossed rows, their bins, and for whom these are all there are."""
         cells = columnwise(pools.rows)
         near = NearestCrossings(cells, self.mutable, self.distance)
         made: list[Crossings] = []
@@ -167,7 +166,7 @@ class SparseSearch:
 
     def _write(
         self, made: list[Crossings], cells: Floats, factuals: Floats, fold: Ints, n_rows: int
-    ) -> tuple[Ints, Candidates, Bytes]:
+    ) -> tuple[Ints, Candidates, Bytes, Bools]:
         """Write crossings as candidates, and as the bins in which they are scored."""
         rows = np.empty((cells.shape[0], n_rows))
         bins = np.empty((cells.shape[0], n_rows), dtype=np.uint8)
@@ -185,7 +184,8 @@ class SparseSearch:
             crossings.write(cells, begin, factual, self.mutable, rows, at)
             crossings.write(binned[k, begin], 0, np.ascontiguousarray(own[k][:, i]), self.mutable, bins, at)
         begins = ends - [crossings.chosen.size for crossings in made]
-        return members, Candidates(rows.T, begins, ends, distinct=True), bins
+        complete = np.array([crossings.complete for crossings in made], dtype=bool)
+        return members, Candidates(rows.T, begins, ends, distinct=True), bins, complete
 
     def _score(self, bins: Bytes, fold_of_row: Ints, rows: Ints) -> Floats:
         """Return the scores of some binned rows, each by the trees of its fold."""
