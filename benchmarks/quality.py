@@ -32,7 +32,8 @@ from benchmarks.paper import peers
 from benchmarks.paper.options import Options, peers_python
 from benchmarks.paper.problems import TEXT, Case, Rows
 from benchmarks.settings import MODELS, Problem, Setting, find_data, make_problem
-from benchmarks.speed import Counted, Run, describe_machine, run_mcce, run_plain
+from benchmarks.speed import describe_machine
+from benchmarks.speed_worker import Counted, Run, run_mcce, run_plain
 from benchmarks.walk import run_walk
 
 DATA = ("adult", "gmc", "fico", "german", "loans")

@@ -24,7 +24,7 @@ import pandas as pd
 
 import mcce
 from benchmarks.settings import Problem
-from benchmarks.speed import Counted, Run
+from benchmarks.speed_worker import Counted, Run
 from mcce.diagnostics.neighbours import find_nearest
 
 
