@@ -276,10 +276,15 @@ def plain(problem, f, k, bound):
 
 
 @settings(max_examples=60, deadline=None)
-@given(problems, bounds)
-def test_never_more_changes_than_the_best_draws_have(settings, bound):
+@given(problems, bounds, st.sampled_from([(1024, 3), (8, 3), (3, 1)]))
+def test_never_more_changes_than_the_best_draws_have(settings, bound, tried):
+    """Also where not all crossings are tried."""
     problem, k = Problem.of(**settings), settings["k"]
-    for f, found in enumerate(search(problem, k, 0.0, bound)):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sparse, "NEAREST", tried[0])
+        patch.setattr(sparse, "LARGEST_SET", tried[1])
+        by_factual = search(problem, k, 0.0, bound)
+    for f, found in enumerate(by_factual):
         drawn = plain(problem, f, k, bound)
         assert len(found) >= len(drawn)
         for row, most in zip(found, drawn, strict=False):
@@ -301,6 +306,26 @@ def test_a_large_set_does_not_win_over_a_draw_with_fewer_changes():
     pools = Candidates(np.asfortranarray(draws), np.array([0]), np.array([80]))
     found = SparseSearch(features, mutable, ask, ordering, scorer, 0.0, UNBOUNDED).search(pools, np.zeros((1, 12)), 1)
     np.testing.assert_array_equal(found.rows, draws[[40]])
+
+
+@pytest.mark.parametrize("floor", [0.0, 0.01])
+def test_a_pair_that_is_not_among_the_nearest_wins_over_three_changes(floor, monkeypatch):
+    """Draw 1 changes two features by far; with it, no more than the nearest pair is tried, and three near ones do."""
+    monkeypatch.setattr(sparse, "NEAREST", 1)
+    factual = (0.0, 0.0, 0.0, 0.0, 5.0, 0.0)
+    near, far, withholding = (1.0, 1.0, 1.0, 0.0, 5.0, 0.5), (8.0, 0.0, 0.0, 0.0, 5.0, 4.0), (NAN, *factual[1:])
+    sets = [row for row in crossings([near], factual) if changes(row, factual) == 3]
+    valid = [far, withholding, min(sets, key=lambda row: gower_sum(row, factual))]
+
+    def ask(rows):
+        answer = np.array([any(same_row(row, good) for good in valid) for row in rows])
+        return answer.astype(float), answer
+
+    pools = Candidates(np.asfortranarray([near, far, withholding]), np.array([0]), np.array([3]))
+    ordering = resolve_measures(("L0", "gower"), FEATURES)
+    searching = SparseSearch(FEATURES, MUTABLE, ask, ordering, plausibility(), floor, UNBOUNDED)
+    found = searching.search(pools, np.array([factual]), 1)
+    np.testing.assert_array_equal(found.rows, [far])
 
 
 @pytest.mark.parametrize("crossed_bytes", [1, 2_000])
