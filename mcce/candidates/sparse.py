@@ -201,8 +201,8 @@ class SparseSearch:
         return scores
 
     def _choose_fewer(self, pools: Candidates, factuals: Floats, fold: Ints, done_at: Ints, k: int) -> Iterator[Found]:
-        """Yield draws with fewer changes than the crossings chosen: of pairs and more, only the nearest were tried."""
-        which = np.flatnonzero(done_at > 2)
+        """Yield draws with fewer changes than the crossings chosen: where there are many, some were passed over."""
+        which = np.flatnonzero(done_at > 1)
         at_once = self._at_once(pools)
         for first in range(0, which.size, at_once):
             members = which[first : first + at_once]
