@@ -328,6 +328,23 @@ def test_a_pair_that_is_not_among_the_nearest_wins_over_three_changes(floor, mon
     np.testing.assert_array_equal(found.rows, [far])
 
 
+def test_a_single_value_that_is_passed_over_wins_over_two_changes():
+    """Of 300 values of a number a third are tried at first; one draw has nothing but a valid one of the others."""
+    X = pd.DataFrame({"a": np.arange(300.0), "b": np.arange(300.0) % 2})
+    features, mutable = Schema.from_data(X).features, np.arange(2)
+    scorer = Plausibility.fit(X.to_numpy(), features, mutable, 0, 1)
+    ordering = resolve_measures(("L0", "gower"), features)
+    pools = Candidates(np.asfortranarray(X.assign(b=X["a"] % 7 == 0)).astype(float), np.array([0]), np.array([300]))
+    for valid in (101.0, 102.0, 103.0):
+
+        def ask(rows, valid=valid):
+            answer = (rows[:, 0] == valid) & (rows[:, 1] == 0) | (rows[:, 1] == 1) & (rows[:, 0] > 0)
+            return answer.astype(float), answer
+
+        searching = SparseSearch(features, mutable, ask, ordering, scorer, 0.0, UNBOUNDED)
+        assert searching.search(pools, np.zeros((1, 2)), 1).rows.tolist() == [[valid, 0.0]]
+
+
 @pytest.mark.parametrize("crossed_bytes", [1, 2_000])
 def test_how_many_crossings_are_held_at_a_time_does_not_matter(crossed_bytes, monkeypatch):
     rng = np.random.default_rng(4)
