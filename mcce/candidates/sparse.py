@@ -155,7 +155,8 @@ class SparseSearch:
             if tuples is None:
                 continue
             most = tuples.draws.size if size == 1 or few else NEAREST
-            thinning = Thinning(pools.rows[begin : begin + n_draws], self.mutable, tuples) if size == 1 else None
+            pool = pools.rows[begin : begin + n_draws]
+            thinning = Thinning(pool, self.mutable, tuples, self.inwards.numbers) if size == 1 else None
             for f in members:
                 factual = np.ascontiguousarray(factuals[f])
                 crossings = near.find(int(f), factual, int(begin), n_draws, tuples, most)
