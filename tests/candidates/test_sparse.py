@@ -345,6 +345,24 @@ def test_a_single_value_that_is_passed_over_wins_over_two_changes():
         assert searching.search(pools, np.zeros((1, 2)), 1).rows.tolist() == [[valid, 0.0]]
 
 
+@pytest.mark.parametrize("ordered", [False, True])
+def test_of_many_levels_none_is_passed_over(ordered):
+    levels = pd.Categorical([f"l{i:03d}" for i in range(300)], ordered=ordered)
+    schema = Schema.from_data(pd.DataFrame({"l": levels, "b": np.arange(300.0) % 2, "c": np.arange(300.0) % 3}))
+    X, mutable = np.column_stack([np.arange(300.0), np.ones(300), np.arange(300.0) % 3]), np.arange(3)
+    scorer = Plausibility.fit(X, schema.features, mutable, 0, 1)
+    ordering = resolve_measures(("L0", "gower"), schema.features)
+    pools = Candidates(np.asfortranarray(X), np.array([0]), np.array([300]))
+    for valid in (100.0, 101.0, 102.0):
+
+        def ask(rows, valid=valid):
+            answer = (rows[:, 0] == valid) | (rows[:, 1] == 1) & (rows[:, 2] == 1)
+            return answer.astype(float), answer
+
+        searching = SparseSearch(schema.features, mutable, ask, ordering, scorer, 0.0, UNBOUNDED)
+        assert searching.search(pools, np.zeros((1, 3)), 1).rows.tolist() == [[valid, 0.0, 0.0]]
+
+
 @pytest.mark.parametrize("crossed_bytes", [1, 2_000])
 def test_how_many_crossings_are_held_at_a_time_does_not_matter(crossed_bytes, monkeypatch):
     rng = np.random.default_rng(4)
