@@ -7,7 +7,7 @@ nothing new is drawn:
 2. For every set of L features, keep the distinct tuples of values that a draw has in them; several values are always
    taken from the same draw, so that what belongs together stays together.
 3. For a factual take those tuples that differ from it in all L features; where there are many, half of what is looked
-   at are the nearest, the other half spread over all. Of a single feature with many values take every other one, every
+   at are the nearest, the other half spread over all. Of a single number with many values take every other one, every
    third, ..., counted from the factual's own on both sides. What is passed over is looked at when something next to it
    is chosen (`mcce.candidates.inwards`).
 
@@ -37,7 +37,7 @@ from mcce.selection.distances import Distance, stack
 
 Cells = npt.NDArray[Any]
 
-MOST_VALUES = 128  # of a single feature that are looked at first
+MOST_VALUES = 128  # of a single number that are looked at first
 MOST_TUPLES = 300_000  # tuples of a pool that are looked through
 BINS = 4096
 
@@ -88,16 +88,17 @@ class PoolCodes:
 
 
 class Thinning:
-    """Passes over some values of single features that have many in a pool.
+    """Passes over some values of single numbers that have many in a pool; levels have no order to go by.
 
     Parameters
     ----------
     pool : the draws of one pool, encoded rows.
     mutable : positions of the columns that may be crossed.
     tuples : the distinct values, as tuples of one column.
+    numbers : positions of the mutable columns that hold numbers.
     """
 
-    def __init__(self, pool: Floats, mutable: Ints, tuples: Tuples) -> None:
+    def __init__(self, pool: Floats, mutable: Ints, tuples: Tuples, numbers: Ints) -> None:
         column = tuples.sets[tuples.which, 0]
         values = pool[tuples.draws, mutable[column]]
         order = np.lexsort((values, column))
@@ -106,7 +107,8 @@ class Thinning:
         self.rank = np.empty(order.size, dtype=np.int64)
         self.rank[order] = np.arange(order.size) - self.first[column[order]]
         self.sorted_values = values[order]
-        self.stride = -(-np.diff(self.first) // MOST_VALUES)  # rounded up
+        rounded_up = -(-np.diff(self.first) // MOST_VALUES)
+        self.stride = np.where(np.isin(mutable, numbers), rounded_up, 1)
 
     def keep(self, factual: Floats, chosen: Ints) -> Ints:
         """Return which of some tuples are looked at for a factual, whose mutable values are given."""

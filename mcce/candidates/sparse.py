@@ -4,8 +4,8 @@
    pairs and triples from one draw, the nearest of them; sets of every size where these are few.
 2. Choose among the crossed rows as among any candidates: they are ordered by the measures; those below the floor, and
    on demand copies of training rows, are passed over before the model is asked, and it is asked best-first. If the
-   order counts changes first, a factual is done with the first size that has enough valid rows; else every size takes
-   part.
+   order counts changes first, a factual is done with the first size that has enough valid rows, unless a whole draw
+   changes less; else every size takes part.
 3. Where that is not enough, take the best valid draws at or above the floor inwards (`mcce.candidates.inwards`).
 4. Where no draw is both valid and at or above the floor, do the same from the most plausible valid draws. Such a row
    may only become more plausible on the way, and comes back as one below the floor if it does not reach it.
@@ -89,6 +89,7 @@ class SparseSearch:
         """Return the best `k` counterfactuals of each factual, fewer where there are fewer."""
         fold = self.plausibility.fold_of(factuals)
         n_found = np.zeros(factuals.shape[0], dtype=np.int64)
+        done_at = np.zeros(factuals.shape[0], dtype=np.int64)  # the size of the crossings that were enough
         parts: list[Found] = []
 
         def waiting() -> Ints:
@@ -98,6 +99,9 @@ class SparseSearch:
             for part in self._choose_crossed(pools, factuals, fold, waiting(), size, k):
                 parts.append(part)
                 np.add.at(n_found, part.owner, 1)
+            done_at[(n_found >= k) & (done_at == 0)] = size
+        if self.changes_first:
+            parts.extend(self._choose_fewer(pools, factuals, fold, done_at, k))
         for part in self._choose_drawn(pools, factuals, fold, waiting(), n_found, k):
             parts.append(part)
         return self._best(parts, factuals, k)
@@ -150,7 +154,8 @@ class SparseSearch:
             if tuples is None:
                 continue
             most = tuples.draws.size if size == 1 or few else NEAREST
-            thinning = Thinning(pools.rows[begin : begin + n_draws], self.mutable, tuples) if size == 1 else None
+            pool = pools.rows[begin : begin + n_draws]
+            thinning = Thinning(pool, self.mutable, tuples, self.inwards.numbers) if size == 1 else None
             for f in members:
                 factual = np.ascontiguousarray(factuals[f])
                 crossings = near.find(int(f), factual, int(begin), n_draws, tuples, most)
@@ -196,11 +201,19 @@ class SparseSearch:
                 scores[mine] = scorer.score(np.ascontiguousarray(bins[:, rows[mine]]))
         return scores
 
+    def _choose_fewer(self, pools: Candidates, factuals: Floats, fold: Ints, done_at: Ints, k: int) -> Iterator[Found]:
+        """Yield draws with fewer changes than the crossings chosen: where there are many, some were passed over."""
+        which = np.flatnonzero(done_at > 1)
+        at_once = self._at_once(pools)
+        for first in range(0, which.size, at_once):
+            members = which[first : first + at_once]
+            yield self._starts(pools, factuals, fold, members, k, plausible=True, most=done_at[members] - 1)
+
     def _choose_drawn(
         self, pools: Candidates, factuals: Floats, fold: Ints, which: Ints, n_found: Ints, k: int
     ) -> Iterator[Found]:
         """Yield what the best valid draws become when they are taken inwards (steps 3 and 4)."""
-        at_once = max(1, CROSSED_BYTES // (8 * int((pools.end - pools.begin).max(initial=1)) * factuals.shape[1]))
+        at_once = self._at_once(pools)
         for first in range(0, which.size, at_once):
             members = which[first : first + at_once]
             starts = self._starts(pools, factuals, fold, members, k, plausible=True)
@@ -210,10 +223,26 @@ class SparseSearch:
                 starts = self._starts(pools, factuals, fold, without, k, plausible=False)
                 yield self.inwards.take(starts, factuals, fold, pools)
 
+    def _at_once(self, pools: Candidates) -> int:
+        """Return how many factuals' draws are held at a time."""
+        n_draws = int((pools.end - pools.begin).max(initial=1))
+        return int(max(1, CROSSED_BYTES // (8 * n_draws * pools.rows.shape[1])))
+
     def _starts(
-        self, pools: Candidates, factuals: Floats, fold: Ints, members: Ints, k: int, *, plausible: bool
+        self,
+        pools: Candidates,
+        factuals: Floats,
+        fold: Ints,
+        members: Ints,
+        k: int,
+        *,
+        plausible: bool,
+        most: Ints | None = None,
     ) -> Found:
-        """Return the best valid draws of some factuals: at or above the floor, or else the most plausible ones."""
+        """Return the best valid draws of some factuals: at or above the floor, or else the most plausible ones.
+
+        With `most`, those that have at most so many changes, and a value wherever the factual has one.
+        """
         sizes = pools.end[members] - pools.begin[members]
         ends = np.cumsum(sizes)
         place = np.arange(int(sizes.sum())) - np.repeat(ends - sizes, sizes) + np.repeat(pools.begin[members], sizes)
@@ -225,6 +254,8 @@ class SparseSearch:
 
         def admit(some: Ints) -> Bools:
             admitted = self.plausibility.score(rows[some], fold[owner[some]]) >= least
+            if most is not None:
+                admitted &= (np.isnan(rows[some]) <= np.isnan(factuals[owner[some]])).all(axis=1)
             return admitted if self.excluded is None else admitted & ~self.excluded.contain(rows[some])
 
         chosen = self.selector.select(
@@ -232,7 +263,8 @@ class SparseSearch:
             factuals[members],
             max(k, STARTS),
             ordering=ordering,
-            admit=admit if least > -np.inf or self.excluded is not None else None,
+            max_changes=most,
+            admit=admit if least > -np.inf or most is not None or self.excluded is not None else None,
         )
         scores = self.plausibility.score(rows[chosen.row], fold[owner[chosen.row]])
         return Found(owner[chosen.row], rows[chosen.row], chosen.scores, scores, chosen.n_asked)

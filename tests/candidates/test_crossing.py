@@ -84,7 +84,7 @@ def test_distinct_tuples_are_those_of_a_set(pool, size):
     before=st.integers(0, 3),
     squared=st.booleans(),
 )
-def test_the_nearest_are_the_first_of_all_in_order(pool, factual, size, most, before, squared):
+def test_where_there_are_many_half_are_the_nearest_and_half_are_spread(pool, factual, size, most, before, squared):
     """The pool is one of several: others stand before it."""
     draws, sets = oracle_tuples(pool, MUTABLE, size)
     factual = np.array(factual)
@@ -94,7 +94,11 @@ def test_the_nearest_are_the_first_of_all_in_order(pool, factual, size, most, be
         if changed(pool[draw][columns], factual[columns]):
             sums = sum(step(j, pool[draw][j], factual[j], squared) for j in columns)
             expected.append((sums, t))
-    nearest = sorted(t for _, t in sorted(expected)[:most])
+    nearest = sorted(t for _, t in expected)
+    if len(expected) > most:
+        spread = range(0, len(draws), math.ceil(len(draws) / (most - most // 2)))
+        spread = {t for _, t in expected}.intersection(spread)
+        nearest = sorted(spread.union(t for _, t in sorted(expected)[: most // 2]))
 
     cells = columnwise(np.vstack([np.zeros((before, 6)), pool]))
     distance = l2(FEATURES) if squared else gower(FEATURES)
@@ -102,6 +106,7 @@ def test_the_nearest_are_the_first_of_all_in_order(pool, factual, size, most, be
     found = NearestCrossings(cells, MUTABLE, distance).find(7, factual, before, len(pool), tuples, most)
     assert found.factual == 7
     assert found.chosen.tolist() == nearest
+    assert found.complete == (len(expected) <= most)
 
     out = np.full((6, len(nearest) + 2), -9.0)
     found.write(cells, before, factual, MUTABLE, out, 1)

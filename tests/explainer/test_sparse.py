@@ -172,6 +172,15 @@ def test_nobody_whom_the_plain_method_explains_is_left_unexplained():
         assert set(found.unexplained.index) <= set(plain.unexplained.index)
 
 
+def test_without_counterfactuals_the_tables_have_the_same_columns(found):
+    nothing = explainer_of("score").explain(FEW, n_samples=5, sparse=True, max_gower=0)
+    assert len(nothing.frame) == 0
+    assert nothing.measures.columns.tolist() == found.measures.columns.tolist()
+    assert nothing.unexplained.index.tolist() == FEW.index.tolist()
+    nobody = explainer_of("score").explain(TABLE[score(TABLE) > 0.6].iloc[:3], n_samples=5, sparse=True)
+    assert nobody.measures.columns.tolist() == found.measures.columns.tolist()
+
+
 # ---------------------------------------------------------------- one seed, one answer
 
 
