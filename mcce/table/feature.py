@@ -157,10 +157,7 @@ class Feature:
         if isinstance(column.dtype, pd.CategoricalDtype) and column.cat.categories.equals(self.levels):
             codes = column.cat.codes.to_numpy()
         else:
-            place, distinct = pd.factorize(column)
-            known = self.levels.astype(object)  # an index of dates or intervals matches more than equal values
-            code_of_distinct = known.get_indexer(pd.Index(distinct.astype(object), dtype=object, tupleize_cols=False))
-            codes = np.append(code_of_distinct, -1)[place]
+            codes = self._find_levels(column)
             unknown = (codes < 0) & ~missing
             if unknown.any():
                 first, row = column[unknown].iloc[0], column.index[unknown][0]
@@ -171,6 +168,19 @@ class Feature:
         encoded = codes.astype(np.float64)
         encoded[missing] = np.nan
         return encoded
+
+    def _find_levels(self, column: pd.Series[Any]) -> npt.NDArray[np.intp]:
+        """Return the code of each value, -1 for those that are no level."""
+        assert self.levels is not None
+        if isinstance(column.dtype, np.dtype) and column.dtype == self.dtype and column.dtype.kind in "iub":
+            whole = self.levels.to_numpy(dtype=column.dtype)  # whole numbers need no objects to be told apart
+            order, values = np.argsort(whole), column.to_numpy()
+            nearest = order[np.minimum(np.searchsorted(whole, values, sorter=order), whole.size - 1)]
+            return np.where(whole[nearest] == values, nearest, -1)
+        place, distinct = pd.factorize(column)
+        known = self.levels.astype(object)  # an index of dates or intervals matches more than equal values
+        code_of_distinct = known.get_indexer(pd.Index(distinct.astype(object), dtype=object, tupleize_cols=False))
+        return np.asarray(np.append(code_of_distinct, -1)[place])
 
     def decode(self, encoded: Floats) -> Any:
         """Write encoded values back as an array of the training column's dtype."""

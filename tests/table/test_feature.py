@@ -61,6 +61,26 @@ def test_levels_come_back(values):
     pd.testing.assert_series_equal(back, column)
 
 
+@given(
+    st.lists(st.integers(-5, 5), min_size=1),
+    st.lists(st.integers(-7, 7)),
+    st.sampled_from(["int64", "int8", "uint8", "uint64", "bool"]),
+)
+def test_whole_numbers_as_levels(train, new, dtype):
+    """The code is the place among the sorted distinct values, and what is not among them is named."""
+    train, new = (pd.Series(np.abs(v) if dtype[0] == "u" else v, dtype="int64").astype(dtype) for v in (train, new))
+    feature = read(train, "categorical", dtype=dtype)
+    known = {False, True} if dtype == "bool" else set(train.tolist())  # a boolean column has both levels
+    code_of = {value: code for code, value in enumerate(sorted(known))}
+    assert feature.encode(train, "X").tolist() == [code_of[value] for value in train.tolist()]
+    unknown = [value for value in new.tolist() if value not in code_of]
+    if unknown:
+        with pytest.raises(InputError, match=f"column 'c' of Y holds the level {unknown[0]} .*unknown to the training"):
+            feature.encode(new, "Y")
+    else:
+        assert feature.encode(new, "Y").tolist() == [code_of[value] for value in new.tolist()]
+
+
 def test_numbers_may_be_levels_in_order():
     feature = read([10, 2, 10], "ordered")
     assert feature.levels.tolist() == [2, 10]

@@ -67,6 +67,12 @@ def _place(ordered, first, last, x):
 @entry
 def pick_donor(key, draws, rows, leaves, start, size, values, out):
     """Draw one of the donors in each row's leaves; `leaves` has one row a tree."""
+    if leaves.shape[0] == 1:  # most forests are of one tree, whose loop needs no branches
+        leaf = leaves[0]
+        for i in range(out.size):
+            word = philox(key, draws[i], rows[i])[0]
+            out[i] = values[start[leaf[i]] + multiply_high(word, uint64(size[leaf[i]]))]
+        return
     for i in range(out.size):
         total = uint64(0)
         for t in range(leaves.shape[0]):
