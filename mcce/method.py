@@ -169,7 +169,7 @@ class MCCE(Explainer):
         True
         """
         self._check_fitted()
-        rows = self._known_training() if training is None else training
+        rows = self._training.known_table() if training is None else training
         if rows is None:
             raise InputError(
                 "an explainer that was saved does not have its training rows, which distances are measured to; give "
