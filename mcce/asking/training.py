@@ -43,7 +43,7 @@ class TrainingTable:
         if self.table is not None and not self.spots.is_of(self.table, self.schema):
             raise InputError(
                 "the table given to fit has been changed since. Fit again, with a copy if the table must change; "
-                "diagnose also takes the training rows as `training`."
+                "diagnose and trade_off also take the training rows as `training`."
             )
         return self.table
 
