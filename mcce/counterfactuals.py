@@ -19,9 +19,19 @@ import pandas as pd
 from mcce.exceptions import InputError, spell, spell_all
 from mcce.files import written_whole
 from mcce.report.changes import changed_cells, count_changes, differs
+from mcce.report.finding import find_row
 from mcce.report.pages import Shown, html_table, result_page
 from mcce.report.plots import change_plot, changes_plot, value_pair
-from mcce.report.telling import care_sentence, change_sentence, floor_of, headline, is_below, printed_rows
+from mcce.report.telling import (
+    care_sentence,
+    change_sentence,
+    floor_of,
+    headline,
+    is_below,
+    measure_figures,
+    printed_rows,
+    spread_figures,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -116,16 +126,10 @@ class Counterfactuals:
         }
         for reason, count in self.unexplained["reason"].value_counts().items():
             figures[f"unexplained: {reason}"] = int(count)
-        best = self.measures[self._is_best()].drop(columns="prediction").select_dtypes("number")
-        for name in best.columns:
-            figures[f"mean {name}"], figures[f"sd {name}"] = best[name].mean(), best[name].std()
-            if name in self.standard_errors:
-                figures[f"se {name}"] = self.standard_errors[name]
+        figures |= measure_figures(self.measures[self._is_best()], self.standard_errors)
         if self.settings.get("n_samples") == "auto" and self.draws is not None:
             figures["mean draws"] = self.draws[self.draws > 0].mean()
-        if self.pairwise is not None and (several := self.pairwise[self.pairwise["rows"] > 1]).size:
-            figures["mean pairwise gower"] = several["gower"].mean()
-            figures["mean pairwise share of features"] = several["features"].mean()
+        figures |= spread_figures(self.pairwise)
         if self.copies is not None:
             figures["copies of training rows"] = self.copies
         if floor_of(self.settings) is not None:
@@ -332,23 +336,8 @@ class Counterfactuals:
 
     def _find(self, id: Hashable, rank: int) -> tuple[int, int | None]:
         """Return the places of a factual and of its counterfactual; None if it has none at all."""
-        try:
-            factual = int(self.factuals.index.get_indexer_for(pd.Index([id], tupleize_cols=False))[0])
-        except (TypeError, ValueError):
-            factual = -1
-        if factual < 0:
-            known = spell_all(self.factuals.index)
-            raise InputError(
-                f"no factual has the id {spell(id)}; the ids are the index of the explained table: {known}."
-            )
-        rows = np.flatnonzero(self._row_of_factual() == factual)
-        ranks = self.frame.index.get_level_values("rank")[rows]
-        if len(rows) and rank not in ranks:
-            raise InputError(
-                f"factual {spell(id)} has no counterfactual of rank {rank!r}, only {spell_all(ranks)}; "
-                "ask for one of these, or explain with a larger n_counterfactuals."
-            )
-        return factual, int(rows[ranks == rank][0]) if len(rows) else None
+        ranks = self.frame.index.get_level_values("rank")
+        return find_row(self.factuals.index, self._row_of_factual(), ranks, id, rank)
 
     def _why_unexplained(self, id: Hashable) -> str:
         reason = "no reason was recorded"

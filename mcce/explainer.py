@@ -41,9 +41,10 @@ from mcce.generators.conditionals import Samplers
 from mcce.generators.givens import draw_index
 from mcce.generators.predictors import Predictors
 from mcce.generators.visit import VisitSequence
+from mcce.learning import LearnsLater
 from mcce.progress import progress_bar
 from mcce.rounds import explain_all, redraw_errors
-from mcce.selection.ordering import DEFAULT, LEARNED, MeasureLike, Ordering, resolve_measures
+from mcce.selection.ordering import DEFAULT, MeasureLike, Ordering, resolve_measures
 from mcce.table import Data, Kind, as_frame
 from mcce.table.checks import check_fixed, rows_of
 
@@ -52,7 +53,7 @@ Self = TypeVar("Self", bound="Explainer")
 REPORTED = ("L0", "gower", "gower_sum", "plausibility", "log_density")  # measures of every result
 
 
-class Explainer:
+class Explainer(LearnsLater):
     """Fits a generator, draws candidates and chooses among them; see `MCCE` for the parameters."""
 
     def __init__(
@@ -318,46 +319,6 @@ class Explainer:
     ) -> Task:
         asker = Asker(self.decision_, self.generator_.schema_)
         return Task(self.generator_, asker, self._mutable, settings, ordering, plausibility, excluded)
-
-    def _ordering(
-        self,
-        measures: MeasureLike | Sequence[MeasureLike],
-        weights: Mapping[Any, float] | None,
-        plausibility: Plausibility | None,
-    ) -> Ordering:
-        """Return the order that a user asks for, with what its measures learn from the training rows."""
-        features = self.generator_.schema_.features
-        named = [measures] if isinstance(measures, str) or not isinstance(measures, Sequence) else measures
-        learning = any(isinstance(name, str) and name in LEARNED for name in named)
-        scorers = {} if plausibility is None else {"plausibility": plausibility.of_candidates}
-        return resolve_measures(
-            measures,
-            features,
-            weights=weights,
-            training=self._training.matrix() if learning else None,
-            decision=self._training.wanted() if learning else None,
-            scorers=scorers,
-        )
-
-    def _plausibility(self, progress: bool | None) -> Plausibility:
-        """Return the scorer of plausibility, fitted once, when it is first needed."""
-        if "plausibility_" not in vars(self):
-            self.plausibility_ = Plausibility.fit(
-                self._training.matrix("Fit it again, or call explain(..., sparse=True) once before saving it."),
-                self.generator_.schema_.features,
-                self._mutable,
-                self.generator_.seed_,
-                self.n_jobs,
-            )
-        return self.plausibility_
-
-    def _training_rows(self, *, needed: bool = False) -> TrainingRows | None:
-        """Return what tells copies of training rows, made once; None if they are gone and not needed."""
-        if "training_rows_" not in vars(self):
-            if self._training.table is None and not needed:
-                return None
-            self.training_rows_ = TrainingRows.of(self._training.matrix())
-        return self.training_rows_
 
     def _described(self) -> dict[str, object]:
         """Return the settings of the explainer itself, for the result."""

@@ -161,8 +161,8 @@ class NearestCrossings:
         step_table(self.cells, begin, factual, self.mutable, self.steps, self.tables, table)
         found = np.empty(tuples.draws.size, dtype=np.int64)
         distance = np.empty(tuples.draws.size)
-        n = nearest_tuples(table, tuples.draws, tuples.which, tuples.sets, most, self._counts, found, distance)
-        if n <= most:
+        n, in_all = nearest_tuples(table, tuples.draws, tuples.which, tuples.sets, most, self._counts, found, distance)
+        if in_all <= most:
             return Crossings(f, begin, n_draws, tuples, found[:n])
         nearest = found[:n][np.argsort(distance[:n], kind="stable")[: most // 2]]
         # the nearest may all be too near to have the wanted decision, so that others are looked at as well

@@ -114,7 +114,7 @@ def nearest_tuples(table, draws, combination, combinations, most, counts, found,
     """Find the tuples of changed columns with the smallest steps: at least `most` of them, or all.
 
     A first pass counts the sums in bins of equal width; a second one takes those up to the bin in which the wanted
-    number is reached. Returns how many were found; they stay in the order of `draws`.
+    number is reached. Returns how many were found, in the order of `draws`, and how many there are.
     """
     largest = 0.0
     n = 0
@@ -145,7 +145,7 @@ def nearest_tuples(table, draws, combination, combinations, most, counts, found,
             found[held] = t
             distance[held] = size
             held += 1
-    return held
+    return held, n
 
 
 @entry

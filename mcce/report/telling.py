@@ -74,3 +74,24 @@ def printed_rows(measures: pd.DataFrame, changes: Sequence[Sequence[tuple[str, s
         table.append([str(id), str(rank), *values, "; ".join(texts[:CHANGES_PRINTED] + more) or "nothing"])
     widths = [max(len(line[k]) for line in table) for k in range(len(table[0]) - 1)]
     return ["  ".join([*map(str.rjust, line, widths), line[-1]]) for line in table]
+
+
+def measure_figures(best: pd.DataFrame, standard_errors: Mapping[str, float]) -> dict[str, object]:
+    """Return mean and spread of the measures of the best rows, and Monte Carlo errors where there are any."""
+    figures: dict[str, object] = {}
+    numbers = best.drop(columns="prediction").select_dtypes("number")
+    for name in numbers.columns:
+        figures[f"mean {name}"], figures[f"sd {name}"] = numbers[name].mean(), numbers[name].std()
+        if name in standard_errors:
+            figures[f"se {name}"] = standard_errors[name]
+    return figures
+
+
+def spread_figures(pairwise: pd.DataFrame | None) -> dict[str, object]:
+    """Return how different the counterfactuals of a factual are, on average over those that have several."""
+    if pairwise is None or not (several := pairwise[pairwise["rows"] > 1]).size:
+        return {}
+    return {
+        "mean pairwise gower": several["gower"].mean(),
+        "mean pairwise share of features": several["features"].mean(),
+    }

@@ -1,0 +1,34 @@
+"""Finding one counterfactual of a result, by the label of its factual and its rank."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mcce.arrays import Indices
+from mcce.exceptions import InputError, spell, spell_all
+
+
+def find_row(
+    ids: pd.Index[Any], factual_of_row: Indices, ranks: pd.Index[Any], id: Hashable, rank: int
+) -> tuple[int, int | None]:
+    """Return the places of a factual among `ids` and of its counterfactual; None if it has none at all."""
+    try:
+        factual = int(ids.get_indexer_for(pd.Index([id], tupleize_cols=False))[0])
+    except (TypeError, ValueError):
+        factual = -1
+    if factual < 0:
+        raise InputError(
+            f"no factual has the id {spell(id)}; the ids are the index of the explained table: {spell_all(ids)}."
+        )
+    rows = np.flatnonzero(factual_of_row == factual)
+    known = ranks[rows]
+    if len(rows) and rank not in known:
+        raise InputError(
+            f"factual {spell(id)} has no counterfactual of rank {rank!r}, only {spell_all(known)}; "
+            "ask for one of these, or explain with a larger n_counterfactuals."
+        )
+    return factual, int(rows[known == rank][0]) if len(rows) else None
