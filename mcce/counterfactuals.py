@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from mcce.exceptions import InputError, spell, spell_all
+from mcce.exceptions import InputError
 from mcce.files import written_whole
 from mcce.report.changes import changed_cells, count_changes, differs
-from mcce.report.finding import find_row
+from mcce.report.finding import find_row, reasons_in_lines, why_unexplained
 from mcce.report.pages import Shown, html_table, result_page
 from mcce.report.plots import change_plot, changes_plot, value_pair
 from mcce.report.telling import (
@@ -192,7 +192,7 @@ class Counterfactuals:
         """
         factual, row = self._find(id, rank)
         if row is None:
-            return self._why_unexplained(id)
+            return why_unexplained(self.unexplained, id)
         old, new = value_pair(self.factual_predictions.iloc[factual], self.measures["prediction"].iloc[row], 3)
         said = change_sentence(self._changes_of(row), self.decision, old, new)
         floor = floor_of(self.settings)
@@ -218,7 +218,7 @@ class Counterfactuals:
             id = self.factuals.index[self._row_of_factual()[0]]
         factual, row = self._find(id, rank)
         if row is None:
-            raise InputError(self._why_unexplained(id) + " Plot another id.")
+            raise InputError(why_unexplained(self.unexplained, id) + " Plot another id.")
         return change_plot(
             self.factuals[self.frame.columns].iloc[[factual]].astype(object).iloc[0],
             self.frame.iloc[[row]].astype(object).iloc[0],
@@ -339,19 +339,10 @@ class Counterfactuals:
         ranks = self.frame.index.get_level_values("rank")
         return find_row(self.factuals.index, self._row_of_factual(), ranks, id, rank)
 
-    def _why_unexplained(self, id: Hashable) -> str:
-        reason = "no reason was recorded"
-        place = self.unexplained.index.get_indexer_for(pd.Index([id], tupleize_cols=False))[0]
-        if place >= 0:
-            reason = str(self.unexplained["reason"].iloc[place]).rstrip(".")
-        return f"No counterfactual was found for {spell(id)}: {reason}."
-
     def _headline(self) -> str:
         explained = len(np.unique(self._row_of_factual()))
         floor = floor_of(self.settings)
         return headline(explained, len(self.factuals), self.decision, self.measures, self._is_best(), floor)
 
     def _reasons(self) -> list[str]:
-        """One line for each reason why factuals stayed unexplained."""
-        groups = self.unexplained.groupby("reason", sort=False).groups.items()
-        return [f"not explained, {reason}: {spell_all(ids)}" for reason, ids in groups]
+        return reasons_in_lines(self.unexplained)

@@ -44,7 +44,7 @@ def assembled(generator, *, plausibility=np.nan, owner=(0, 0, 2), further=(), n_
         further=further,
         n_samples=n_samples,
         fit_seconds=3.0,
-        settings={"n_samples": n_samples},
+        settings={"n_samples": n_samples} | ({} if np.isnan(plausibility) else {"sparse": True}),
     )
     return result, found, rows
 

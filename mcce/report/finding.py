@@ -32,3 +32,18 @@ def find_row(
             "ask for one of these, or explain with a larger n_counterfactuals."
         )
     return factual, int(rows[known == rank][0]) if len(rows) else None
+
+
+def why_unexplained(unexplained: pd.DataFrame, id: Hashable) -> str:
+    """Return why a factual has no counterfactual, as a sentence."""
+    reason = "no reason was recorded"
+    place = unexplained.index.get_indexer_for(pd.Index([id], tupleize_cols=False))[0]
+    if place >= 0:
+        reason = str(unexplained["reason"].iloc[place]).rstrip(".")
+    return f"No counterfactual was found for {spell(id)}: {reason}."
+
+
+def reasons_in_lines(unexplained: pd.DataFrame) -> list[str]:
+    """Return one line for each reason why factuals stayed unexplained."""
+    groups = unexplained.groupby("reason", sort=False).groups.items()
+    return [f"not explained, {reason}: {spell_all(ids)}" for reason, ids in groups]
