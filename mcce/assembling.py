@@ -60,9 +60,7 @@ def assemble(
         frame=schema.decode(rows, index),
         measures=measures,
         factuals=schema.decode(factuals.matrix, factuals.index),
-        unexplained=unexplained_table(
-            generator, factuals, owner, n_samples, without_copies=bool(settings.get("exclude_training"))
-        ),
+        unexplained=unexplained_table(generator, factuals, owner, n_samples, also=_demands(settings)),
         factual_predictions=pd.Series(factuals.scores, index=factuals.index, name="prediction"),
         decision=decision.describe(),
         fixed=tuple(generator.fixed_),
@@ -75,6 +73,14 @@ def assemble(
         copies=None if training is None else training.count_in(rows),
         pairwise=pairwise.set_axis(factuals.index[pairwise.index].rename("id"), axis=0),
     )
+
+
+def _demands(settings: Mapping[str, object]) -> list[str]:
+    """Return what was asked of rows beside the wanted decision, in words."""
+    demands = ["is no copy of a training row"] if settings.get("exclude_training") else []
+    if settings.get("max_changes") is not None or settings.get("max_gower") is not None:
+        demands.append("lies within the bounds")
+    return demands
 
 
 def _log_density(generator: Generator, rows: Floats) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,25 +17,25 @@ ALREADY = "already has the wanted decision"
 
 
 def unexplained_table(
-    generator: Generator, factuals: Factuals, owner: Ints, n_samples: int | None, *, without_copies: bool = False
+    generator: Generator, factuals: Factuals, owner: Ints, n_samples: int | None, *, also: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """List the factuals that own no counterfactual, each with its reason; copies of training rows may be excluded."""
+    """List the factuals that own no counterfactual, each with its reason; `also` is what else was asked of rows."""
     without = np.setdiff1d(np.arange(len(factuals)), owner)
     keys = pool_keys(generator, factuals.matrix, fixed_columns(generator))
     reasons: dict[Any, str] = {}  # depends on the fixed values alone
     for i in without[~factuals.wanted[without]]:
         if keys[i] not in reasons:
-            reasons[keys[i]] = why_none(generator, factuals.matrix[[i]], n_samples, without_copies=without_copies)
+            reasons[keys[i]] = why_none(generator, factuals.matrix[[i]], n_samples, also=also)
     words = [ALREADY if factuals.wanted[i] else reasons[keys[i]] for i in without]
     frame = pd.DataFrame({"reason": pd.Series(words, dtype=object), "prediction": factuals.scores[without]})
     frame.index = factuals.index[without].rename("id")
     return frame
 
 
-def why_none(generator: Generator, matrix: Floats, n_samples: int | None, *, without_copies: bool = False) -> str:
+def why_none(generator: Generator, matrix: Floats, n_samples: int | None, *, also: Sequence[str] = ()) -> str:
     """Say why a factual (an encoded row) has no counterfactual among `n_samples` draws, or among the candidates."""
     which = f"none of the {n_samples} candidates" if n_samples else "no candidate"
-    tried = f"{which} has the wanted decision{' and is no copy of a training row' if without_copies else ''}"
+    tried = " and ".join([f"{which} has the wanted decision", *also])
     if not (generator.conditions_on_decision_ and generator.fixed_):
         return f"{tried}; draw more"
     fixed = generator.givens_of(matrix)[:, :-1]

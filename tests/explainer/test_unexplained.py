@@ -91,3 +91,9 @@ def test_nobody_wanted_in_training_is_an_error():
         fitted(label, "refused")
     found = fitted(decision=(2, 3), condition_on_decision=False).explain(DENIED.iloc[:2], n_samples=10)
     assert len(found.unexplained) == 2
+
+
+def test_bounds_are_named_in_the_reason():
+    found = fitted().explain(DENIED, n_samples=50, max_gower=0.0)
+    assert len(found) == 0
+    assert found.unexplained["reason"].str.contains("has the wanted decision and lies within the bounds").all()
