@@ -100,40 +100,42 @@ class _Walk:
 
     def move_number(self, place: int, numbers: Sequence[Ints], pools: Candidates) -> None:
         """Step 2 for the changed number of each row that had the `place`-th largest step."""
-        tries, at = [], []
+        plans = []
         for i, columns in enumerate(numbers):
             if place < columns.size:
                 j = int(columns[place])
-                begin, end = pools.begin[self.owner[i]], pools.end[self.owner[i]]
-                for value in _between(pools.rows[begin:end, j], self.factuals[i, j], self.rows[i, j]):
-                    row = self.rows[i].copy()
-                    row[j] = value
-                    tries.append(row)
-                    at.append(i)
-        if tries:
-            self._advance(np.array(tries), np.array(at, dtype=np.int64))
+                plans.append((i, j, _between(self._drawn(i, j, pools), self.factuals[i, j], self.rows[i, j])))
+        self._try_values(plans)
 
     def look_beside(self, pools: Candidates) -> None:
         """Try the values next to a changed number that were passed over because it has many (`Thinning`)."""
-        tries, at = [], []
+        plans = []
         for i in range(self.owner.size):
             changed = self.changed_numbers(i)
             if not changed.size:
                 continue
             j = int(changed[0])
-            values = np.unique(pools.rows[pools.begin[self.owner[i]] : pools.end[self.owner[i]], j])
+            values = np.unique(self._drawn(i, j, pools))
             n_passed = -(-np.count_nonzero(~np.isnan(values)) // MOST_VALUES) - 1
             if n_passed < 1:
                 continue
             low, high = sorted((self.factuals[i, j], self.rows[i, j]))
             inside = values[(values > low) & (values < high)]
-            for value in inside[:n_passed] if self.rows[i, j] == low else inside[-n_passed:]:
-                row = self.rows[i].copy()
-                row[j] = value
-                tries.append(row)
-                at.append(i)
-        if tries:
-            self._advance(np.array(tries), np.array(at, dtype=np.int64))
+            plans.append((i, j, inside[:n_passed] if self.rows[i, j] == low else inside[-n_passed:]))
+        self._try_values(plans)
+
+    def _drawn(self, i: int, j: int, pools: Candidates) -> Floats:
+        """Return the values of a column in the pool of a row's factual."""
+        return pools.rows[pools.begin[self.owner[i]] : pools.end[self.owner[i]], j]
+
+    def _try_values(self, plans: Sequence[tuple[int, int, Floats]]) -> None:
+        """Try values of one column in some rows; a plan is a row, the column and its values."""
+        at = np.repeat([i for i, _, _ in plans], [values.size for _, _, values in plans]).astype(np.int64)
+        if at.size:
+            tries = self.rows[at]
+            column = np.repeat([j for _, j, _ in plans], [values.size for _, _, values in plans])
+            tries[np.arange(at.size), column] = np.concatenate([values for _, _, values in plans])
+            self._advance(tries, at)
 
     def changed_numbers(self, i: int) -> Ints:
         """Return the changed columns of a row that hold numbers, the largest step first."""

@@ -49,7 +49,7 @@ OF_DECISIONS: dict[str, Callable[[Sequence[Feature], Floats, npt.NDArray[np.gene
     "ivdm": distances.ivdm,
 }
 LEARNED = ("mad", *OF_DECISIONS)  # from the training rows
-OF_DENSITIES = ("plausibility", "log_density")  # the largest is the best
+OF_DENSITIES = ("plausibility",)  # the largest is the best
 KNOWN = (*OF_FEATURES, "mad", *OF_DECISIONS, *OF_DENSITIES)
 
 
@@ -109,15 +109,15 @@ def resolve_measures(
     Parameters
     ----------
     measures : name, Distance, function, or several of them
-        Names: "L0", "gower", "gower_sum", "l2", "l1_raw", "l2_raw", "mad", "hvdm", "ivdm", "plausibility",
-        "log_density". A function takes the candidates of a factual (DataFrame) and the factual (Series) and returns a
-        number for each candidate; the smallest is the best.
+        Names: "L0", "gower", "gower_sum", "l2", "l1_raw", "l2_raw", "mad", "hvdm", "ivdm", "plausibility".
+        A function takes the candidates of a factual (DataFrame) and the factual (Series) and returns a number for each
+        candidate; the smallest is the best.
     features : the columns of the encoded matrices.
     weights : dict or None
         What a step in a feature counts, by name; 1 for those not named.
     training : encoded training rows, for "mad", "hvdm" and "ivdm".
     decision : the class of each training row, for "hvdm" and "ivdm".
-    scorers : what finds "plausibility" and "log_density" of encoded candidates of an encoded factual.
+    scorers : what finds "plausibility" of encoded candidates of an encoded factual.
     """
     if isinstance(measures, (str, Distance)) or callable(measures) or not isinstance(measures, Iterable):
         given = [measures]
@@ -179,8 +179,8 @@ def _known(
     if name in OF_DENSITIES:
         if name not in scorers:
             raise InputError(
-                f"measure {name!r} needs a score of how plausible rows are, which is not there; use measures of "
-                f"distance: {listing(OF_FEATURES)}."
+                f"measure {name!r} needs a score of how plausible rows are, which is not there; use "
+                f"explain(..., sparse=True), or measures of distance: {listing(OF_FEATURES)}."
             )
         return Measure(name, scorers[name], "density", largest_first=True)
     if name != "mad" and name not in OF_DECISIONS:
