@@ -6,6 +6,7 @@ factuals of this one. Its outcomes can be concatenated in any order, because the
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from mcce.arrays import Bools, Floats, Ints, UInts
 from mcce.asking.asker import Asker, RememberingAsker
 from mcce.asking.factuals import Factuals
 from mcce.candidates.copies import TrainingRows
+from mcce.candidates.found import Found
 from mcce.candidates.plausibility import Plausibility
 from mcce.candidates.pools import draw_pools, fixed_columns, pool_blocks, pool_keys
 from mcce.candidates.sparse import Bounds, SparseSearch
@@ -27,8 +29,10 @@ from mcce.selection.diversity import Spread
 from mcce.selection.ordering import Ordering
 from mcce.selection.ranking import best_of
 from mcce.selection.selector import Selector
+from mcce.workers import run_in_threads
 
 DIVERSE_FACTUALS = 64  # whose answers are remembered at a time
+SEARCHED_FACTUALS = 512  # that one thread searches for
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,7 @@ class Task:
     """What explaining any block needs: whom to draw from, whom to ask, what is asked for, and in which order.
 
     `plausibility` is needed for sparse counterfactuals; `excluded` are training rows that none may be a copy of.
+    The outcome does not depend on the number of `threads`.
     """
 
     generator: Generator
@@ -62,6 +67,7 @@ class Task:
     ordering: Ordering
     plausibility: Plausibility | None = None
     excluded: TrainingRows | None = None
+    threads: int = 1
 
 
 @dataclass(frozen=True)
@@ -154,20 +160,35 @@ def choose(task: Task, pools: Candidates, block: Block) -> Outcome:
 
 
 def choose_sparse(task: Task, pools: Candidates, block: Block) -> Outcome:
-    """Choose the best valid crossings of the pools with the factuals of a block."""
+    """Choose the best valid crossings of the pools with the factuals of a block, in threads; one of them asks."""
     assert task.plausibility is not None
     settings = task.settings
+    asking = threading.Lock()  # a model need not be safe for threads
+
+    def ask(rows: Floats) -> tuple[npt.NDArray[np.generic], Bools]:
+        with asking:
+            return task.asker.ask_encoded(rows)
+
     search = SparseSearch(
         task.generator.schema_.features,
         task.mutable,
-        task.asker.ask_encoded,
+        ask,
         task.ordering,
         task.plausibility,
         settings.floor,
         Bounds(settings.max_changes, settings.max_gower),
         task.excluded,
     )
-    found = search.search(pools, block.matrix, settings.n_counterfactuals)
+
+    def search_some(begin: int) -> Found:
+        some = slice(begin, begin + SEARCHED_FACTUALS)
+        mine = Candidates(pools.rows, pools.begin[some], pools.end[some])
+        found = search.search(mine, block.matrix[some], settings.n_counterfactuals)
+        return replace(found, owner=found.owner + begin)
+
+    begins = range(0, max(block.members.size, 1), SEARCHED_FACTUALS)
+    threads = task.threads if task.ordering.is_thread_safe else 1
+    found = Found.join(list(run_in_threads(search_some, begins, threads, "searching", False)))
     quantile = task.plausibility.quantile(found.tree_scores)
     return Outcome(block.members[found.owner], found.rows, found.scores, quantile, found.n_asked)
 

@@ -47,6 +47,7 @@ from mcce.rounds import explain_all, redraw_errors
 from mcce.selection.ordering import DEFAULT, MeasureLike, Ordering, resolve_measures
 from mcce.table import Data, Kind, as_frame
 from mcce.table.checks import check_fixed, rows_of
+from mcce.workers import count_jobs
 
 Self = TypeVar("Self", bound="Explainer")
 
@@ -318,7 +319,8 @@ class Explainer(LearnsLater):
         excluded: TrainingRows | None = None,
     ) -> Task:
         asker = Asker(self.decision_, self.generator_.schema_)
-        return Task(self.generator_, asker, self._mutable, settings, ordering, plausibility, excluded)
+        threads = count_jobs(self.n_jobs)
+        return Task(self.generator_, asker, self._mutable, settings, ordering, plausibility, excluded, threads)
 
     def _described(self) -> dict[str, object]:
         """Return the settings of the explainer itself, for the result."""

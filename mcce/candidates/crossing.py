@@ -37,7 +37,7 @@ from mcce.selection.distances import Distance, stack
 
 Cells = npt.NDArray[Any]
 
-MOST_VALUES = 128  # of a single number that are looked at first
+MOST_VALUES = 32  # of a single number that are looked at first
 MOST_TUPLES = 300_000  # tuples of a pool that are looked through
 BINS = 4096
 
@@ -112,10 +112,12 @@ class Thinning:
 
     def keep(self, factual: Floats, chosen: Ints) -> Ints:
         """Return which of some tuples are looked at for a factual, whose mutable values are given."""
-        if (self.stride <= 1).all():
+        thinned = np.flatnonzero(self.stride > 1)
+        if not thinned.size:
             return chosen
-        parts = [self.sorted_values[a:b] for a, b in zip(self.first[:-1], self.first[1:])]
-        place = np.array([np.searchsorted(values, x) for values, x in zip(parts, factual)])
+        place = np.zeros(factual.size, dtype=np.int64)
+        for j in thinned:
+            place[j] = np.searchsorted(self.sorted_values[self.first[j] : self.first[j + 1]], factual[j])
         column = self.column[chosen]
         beyond = self.rank[chosen] - place[column]
         steps = np.where(beyond >= 0, beyond, -1 - beyond)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,3 +24,15 @@ class Found:
     def take(self, which: Bools) -> Found:
         """Return some of the rows, without what was asked for them."""
         return Found(self.owner[which], self.rows[which], self.scores[which], self.tree_scores[which])
+
+    @classmethod
+    def join(cls, parts: Sequence[Found]) -> Found:
+        """Put rows of several searches together, one search after the other."""
+        some = [part for part in parts if part.owner.size] or parts[:1]  # scores of no rows have no type
+        return cls(
+            np.concatenate([part.owner for part in some]),
+            np.concatenate([part.rows for part in some]),
+            np.concatenate([part.scores for part in some]),
+            np.concatenate([part.tree_scores for part in some]),
+            sum(part.n_asked for part in parts),
+        )

@@ -23,14 +23,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from mcce.arrays import Floats, Ints, UInts
-from mcce.candidates.plausibility_kernels import add_scores, grow_tree
+from mcce.candidates.plausibility_kernels import add_scores, encode_bins, grow_tree
 from mcce.generators.givens import occurrences
 from mcce.rng import derive_key, hash_rows
+from mcce.selection.distances import columnwise
 from mcce.table import Feature
 from mcce.workers import count_jobs, run_in_threads
 
@@ -58,14 +60,17 @@ class Binning:
     def encode(self, matrix: Floats) -> Bytes:
         """Return the bins of encoded rows, column by column."""
         out = np.empty((len(self.edges), matrix.shape[0]), dtype=np.uint8)
-        for j in range(len(self.edges)):
-            out[j] = self.encode_column(matrix[:, j], j)
+        encode_bins(columnwise(matrix), *self.joined, BINS - 1, out)
         return out
 
     def encode_column(self, values: Floats, j: int) -> Bytes:
         """Return the bins of values of one column; values beyond the last edge share a bin."""
-        place = np.minimum(np.searchsorted(self.edges[j], values) + 1, BINS - 1)
-        return np.where(np.isnan(values), 0, place).astype(np.uint8)
+        return np.asarray(Binning((self.edges[j],)).encode(values[:, None])[0])
+
+    @cached_property
+    def joined(self) -> tuple[Floats, Ints]:
+        """The edges of all columns in a row, and where each column's begin."""
+        return np.concatenate([*self.edges, np.empty(0)]), np.cumsum([0, *(edges.size for edges in self.edges)])
 
 
 @dataclass(frozen=True)

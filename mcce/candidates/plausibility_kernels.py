@@ -105,3 +105,22 @@ def add_scores(bins, column, cut, value, leaf, scores):
                     leaf[i] = (leaf[i] << ONE) | np.uint8(bins[j, first + i] > at)
             for i in range(n):
                 scores[first + i] += value[t, leaf[i]]
+
+
+@entry
+def encode_bins(cells, edges, begin, last, bins):
+    """Write the bin of every cell: 0 for missing, else 1 and the number of its column's edges below, `last` at most."""
+    for j in range(bins.shape[0]):
+        for i in range(bins.shape[1]):
+            value = cells[j, i]
+            if np.isnan(value):
+                bins[j, i] = 0
+                continue
+            low, high = begin[j], begin[j + 1]
+            while low < high:
+                middle = (low + high) // 2
+                if edges[middle] < value:
+                    low = middle + 1
+                else:
+                    high = middle
+            bins[j, i] = min(low - begin[j] + 1, last)

@@ -275,26 +275,24 @@ class SparseSearch:
 
     def _best(self, parts: list[Found], factuals: Floats, k: int) -> Found:
         """Join the parts, and keep the best distinct ones of each factual, none beyond a bound."""
-        parts = [part for part in parts if part.owner.size] or parts[:1]
-        owner = np.concatenate([part.owner for part in parts])
-        rows = np.concatenate([part.rows for part in parts])
+        found = Found.join(parts)
         kept = best_of(
             self.ordering,
             self.features,
             self.mutable,
-            owner,
-            rows,
+            found.owner,
+            found.rows,
             factuals,
             k,
             self.bounds.max_changes,
             self.bounds.max_gower,
         )
-        return Found(
-            owner[kept],
-            rows[kept],
-            np.concatenate([part.scores for part in parts])[kept],
-            np.concatenate([part.tree_scores for part in parts])[kept],
-            sum(part.n_asked for part in parts),
+        return replace(
+            found,
+            owner=found.owner[kept],
+            rows=found.rows[kept],
+            scores=found.scores[kept],
+            tree_scores=found.tree_scores[kept],
         )
 
 

@@ -28,6 +28,8 @@ _MULTIPLIER = np.uint64(0xD2B74407B1CE6E93)
 _WEYL = np.uint64(0x9E3779B97F4A7C15)
 _ROUNDS = 10
 _TO_UNIT = 2.0**-53
+_INFINITY = np.uint64(0x7FF0000000000000)  # the bits above, the sign left aside, are those of NaN
+_BITS_OF_NAN = np.array(np.nan).view(np.uint64)[()]
 
 
 @intrinsic
@@ -97,14 +99,33 @@ def mix(values: UInts) -> UInts:
     return z ^ (z >> np.uint64(31))
 
 
+@njit(inline="always")
+def _mix_word(word):  # type: ignore[no-untyped-def]
+    z = word + uint64(_WEYL)
+    z = (z ^ (z >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> uint64(27))) * uint64(0x94D049BB133111EB)
+    return z ^ (z >> uint64(31))
+
+
+@njit(cache=True, nogil=True, error_model="numpy", _nrt=False)
+def _hash_cells(cells, hashed):  # type: ignore[no-untyped-def]
+    """Mix the bits of one column after the other into the rows' hashes; cells[j] is a column."""
+    for j in range(cells.shape[0]):
+        for i in range(hashed.size):
+            bits = cells[j, i]
+            if bits << uint64(1) == uint64(0):  # 0 or -0
+                bits = uint64(0)
+            elif bits << uint64(1) > _INFINITY << uint64(1):
+                bits = _BITS_OF_NAN
+            hashed[i] = _mix_word(hashed[i] ^ _mix_word(bits))
+
+
 def hash_rows(matrix: Floats) -> UInts:
     """Hash each row of a float matrix; equal rows (0 and -0, NaN and NaN count as equal) have equal hashes."""
     n, p = matrix.shape
     hashed = np.full(n, p, dtype=np.uint64)
-    for j in range(p):
-        column = matrix[:, j] + 0.0
-        bits = np.where(np.isnan(column), np.nan, column).view(np.uint64)
-        hashed = mix(hashed ^ mix(bits))
+    cells = np.require(matrix.T, np.float64, ["C", "W"]).view(np.uint64)
+    _hash_cells(cells, hashed)
     return hashed
 
 

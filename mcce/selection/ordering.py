@@ -94,6 +94,11 @@ class Ordering:
         """What the dearest of the measures costs."""
         return COSTS[max(COSTS.index(m.cost) for m in self.measures)]
 
+    @property
+    def is_thread_safe(self) -> bool:
+        """Whether candidates can be measured in several threads: a user's function need not be safe for them."""
+        return all(isinstance(m.function, Distance) or m.cost == "density" for m in self.measures)
+
 
 def resolve_measures(
     measures: MeasureLike | Sequence[MeasureLike],

@@ -120,7 +120,7 @@ def _to_the_end(ranking: Ranking, k: int, answers: _Answers, taken: list[Ints], 
     while orders:
         answers.of(np.concatenate([order[:depth] for order in orders.values()]))
         for f, order in list(orders.items()):
-            rows = _walk(order[:depth], answers, k)
+            rows = order[:depth][answers.known(order[:depth])][:k]
             if len(rows) == k or depth >= len(order):
                 taken[f] = rows
                 del orders[f]
@@ -154,6 +154,10 @@ class _Answers:
             self.n_asked += new.size
             self.state[new] = wanted
             self.scores.update(zip(new[wanted].tolist(), scores[wanted]))
+        return self.known(which)
+
+    def known(self, which: Ints) -> Bools:
+        """Return whether each of these rows, asked about before, has the wanted decision."""
         return np.asarray(self.state[which] == 1)
 
     def scores_of(self, which: Ints) -> npt.NDArray[np.generic]:

@@ -125,11 +125,9 @@ class Schema:
     def decode(self, matrix: Floats, index: pd.Index[Any] | None = None) -> pd.DataFrame:
         """Return the frame that `matrix` (columns in this schema's order) encodes, with the training dtypes."""
         index = index if index is not None else pd.RangeIndex(matrix.shape[0])
-        columns = {
-            j: pd.Series(feature.decode(matrix[:, j]), index=index, dtype=feature.dtype, copy=False)
-            for j, feature in enumerate(self.features)
-        }
-        frame = pd.DataFrame(columns, index=index, copy=False)
+        columns = {j: _typed(feature.decode(matrix[:, j]), feature.dtype) for j, feature in enumerate(self.features)}
+        frame = pd.DataFrame(columns, copy=False)
+        frame.index = index
         frame.columns = pd.Index(self.names, tupleize_cols=False)
         return frame
 
@@ -137,6 +135,13 @@ class Schema:
         """Return what the model is asked on: like `decode`, but a numpy array if the training data was one."""
         frame = self.decode(matrix)
         return frame if self.array_dtype is None else frame.to_numpy(dtype=self.array_dtype)
+
+
+def _typed(values: Any, dtype: Any) -> Any:
+    """Return what a frame takes as a column of this dtype, and keeps as it is."""
+    if getattr(values, "dtype", None) == dtype and dtype != object:  # of objects a frame might guess a dtype
+        return values
+    return pd.Series(values, dtype=dtype, copy=False)
 
 
 @dataclass(frozen=True)
