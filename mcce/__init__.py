@@ -2,6 +2,7 @@
 
 from mcce import datasets, diagnostics, rcompat
 from mcce.asking.decision import Interval
+from mcce.asking.lasting import bootstrap_refits
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError, MCCEError, MCCEWarning, ModelError, NotFittedError, SamplerError
 from mcce.generators.chain import ChainModel
@@ -60,6 +61,7 @@ __all__ = [
     "Schema",
     "Within",
     "available_samplers",
+    "bootstrap_refits",
     "datasets",
     "diagnostics",
     "gower_distance",

@@ -11,6 +11,7 @@ import pandas as pd
 from mcce.arrays import Floats, Ints
 from mcce.asking.decision import Decision
 from mcce.asking.factuals import Factuals
+from mcce.asking.lasting import Lasting
 from mcce.blocks import Outcome
 from mcce.candidates.copies import TrainingRows
 from mcce.candidates.reasons import unexplained_table
@@ -31,6 +32,7 @@ def assemble(
     *,
     further: Sequence[Measure] = (),
     training: TrainingRows | None = None,
+    lasting: Lasting | None = None,
     n_samples: int | None,
     draws: Ints | None = None,
     standard_errors: Mapping[str, float] | None = None,
@@ -40,8 +42,8 @@ def assemble(
     """Write the outcome of all blocks as tables.
 
     `further` are measures to report beside the usual ones; `training` are the training rows, to count copies of them,
-    None if they are gone; `n_samples` (the most that were drawn for a factual without a counterfactual) and `draws` are
-    None where the user brought the candidates.
+    None if they are gone; `lasting` is what the rows have to stand; `n_samples` (the most that were drawn for a factual
+    without a counterfactual) and `draws` are None where the user brought the candidates.
     """
     schema = generator.schema_
     owner, rows = outcome.owner, outcome.rows
@@ -54,13 +56,17 @@ def assemble(
     if settings.get("sparse"):
         measures["log_density"] = _log_density(generator, rows)
         measures["plausibility"] = outcome.plausibility
+    for name, share in ({} if lasting is None else lasting.shares(rows)).items():
+        measures[name] = share
     measures.index = index
     pairwise = diversity_table(owner, rows, schema.features)
     return Counterfactuals(
         frame=schema.decode(rows, index),
         measures=measures,
         factuals=schema.decode(factuals.matrix, factuals.index),
-        unexplained=unexplained_table(generator, factuals, owner, n_samples, also=_demands(settings)),
+        unexplained=unexplained_table(
+            generator, factuals, owner, n_samples, also=_demands({**settings, **_lasting_settings(lasting)})
+        ),
         factual_predictions=pd.Series(factuals.scores, index=factuals.index, name="prediction"),
         decision=decision.describe(),
         fixed=tuple(generator.fixed_),
@@ -69,10 +75,16 @@ def assemble(
         draws=None if draws is None else pd.Series(draws, index=factuals.index, name="draws"),
         standard_errors=dict(standard_errors or {}),
         timings={"fit": fit_seconds, "generate": outcome.seconds_generate, "select": outcome.seconds_select},
-        settings={**settings, "rows_asked": outcome.n_asked},
+        settings={**settings, **_lasting_settings(lasting), "rows_asked": outcome.n_asked},
         copies=None if training is None else training.count_in(rows),
         pairwise=pairwise.set_axis(factuals.index[pairwise.index].rename("id"), axis=0),
     )
+
+
+def _lasting_settings(lasting: Lasting | None) -> dict[str, object]:
+    if lasting is None:
+        return {}
+    return {"refits": len(lasting.refits), "noise": float(lasting.noise.max()), "robust": lasting.robust}
 
 
 def _demands(settings: Mapping[str, object]) -> list[str]:
@@ -80,6 +92,8 @@ def _demands(settings: Mapping[str, object]) -> list[str]:
     demands = ["is no copy of a training row"] if settings.get("exclude_training") else []
     if settings.get("max_changes") is not None or settings.get("max_gower") is not None:
         demands.append("lies within the bounds")
+    if settings.get("robust") is not None:
+        demands.append("keeps it under refits and noise")
     return demands
 
 

@@ -16,8 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mcce.arrays import Bools, Floats, Ints, UInts
-from mcce.asking.asker import Asker, RememberingAsker
+from mcce.asking.asker import RememberingAsker
 from mcce.asking.factuals import Factuals
+from mcce.asking.lasting import AsksEncoded
 from mcce.candidates.copies import TrainingRows
 from mcce.candidates.found import Found
 from mcce.candidates.plausibility import Plausibility
@@ -61,7 +62,7 @@ class Task:
     """
 
     generator: Generator
-    asker: Asker | RememberingAsker
+    asker: AsksEncoded
     mutable: Ints
     settings: Settings
     ordering: Ordering

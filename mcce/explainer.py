@@ -19,42 +19,37 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
 import numpy as np
-import pandas as pd
 
-from mcce.asking.asker import Asker, SpotCheck, ask_table, check_wanted, spot_positions
+from mcce.asking.asker import SpotCheck, ask_table, check_wanted, spot_positions
 from mcce.asking.decision import Answer, Interval, resolve_decision
-from mcce.asking.factuals import encode_factuals, read_factuals
+from mcce.asking.factuals import read_factuals
+from mcce.asking.lasting import Lasting, Noise
 from mcce.asking.training import TrainingTable
 from mcce.assembling import assemble
-from mcce.blocks import Block, Settings, Task, choose, concatenate
-from mcce.candidates.copies import TrainingRows
-from mcce.candidates.matching import match_candidates
-from mcce.candidates.plausibility import Plausibility
-from mcce.candidates.pools import draw_pools, fixed_columns, pool_keys
+from mcce.blocks import Settings
+from mcce.candidates.pools import fixed_columns
 from mcce.checks import check_count, check_not_negative, check_share
 from mcce.counterfactuals import Counterfactuals
-from mcce.exceptions import InputError, NotFittedError
+from mcce.exceptions import InputError
 from mcce.generators.base import Generator
 from mcce.generators.chain import ChainModel
 from mcce.generators.choice import OF_A_CHAIN, check_generator, choose_generator
 from mcce.generators.conditionals import Samplers
-from mcce.generators.givens import draw_index
 from mcce.generators.predictors import Predictors
 from mcce.generators.visit import VisitSequence
-from mcce.learning import LearnsLater
 from mcce.progress import progress_bar
 from mcce.rounds import explain_all, redraw_errors
-from mcce.selection.ordering import DEFAULT, MeasureLike, Ordering, resolve_measures
+from mcce.selection.ordering import DEFAULT, MeasureLike
+from mcce.steps import Steps
 from mcce.table import Data, Kind, as_frame
 from mcce.table.checks import check_fixed, rows_of
-from mcce.workers import count_jobs
 
 Self = TypeVar("Self", bound="Explainer")
 
 REPORTED = ("L0", "gower", "gower_sum", "plausibility", "log_density")  # measures of every result
 
 
-class Explainer(LearnsLater):
+class Explainer(Steps):
     """Fits a generator, draws candidates and chooses among them; see `MCCE` for the parameters."""
 
     def __init__(
@@ -156,6 +151,9 @@ class Explainer(LearnsLater):
         max_gower: float | None = None,
         diverse: bool = False,
         exclude_training: bool = False,
+        refits: Sequence[Any] = (),
+        noise: Noise = 0.0,
+        robust: float | None = None,
         redraw: int = 0,
         standard_errors: bool = False,
         progress: bool | None = None,
@@ -199,6 +197,15 @@ class Explainer(LearnsLater):
             Whether rows that equal a training row in every column are passed over (the paper's safeguard). Nothing more
             is promised: every value is still one that somebody has, unless its sampler smooths. Without it,
             `Counterfactuals.copies` counts such rows.
+        refits : list of models
+            Other models that decide the same, as `bootstrap_refits` makes; `measures["refits"]` of the result is the
+            share of them that gives a counterfactual the wanted decision. See `mcce.asking.lasting`.
+        noise : float or dict
+            By how much the numbers of a counterfactual may be off, as a share of the value, for all that may change or
+            by feature; `measures["noise"]` is the share of noisy neighbours that have the wanted decision.
+        robust : float or None
+            The least of these shares that a counterfactual must have; 0.9 for nine in ten. Refits and noise are asked
+            last, about rows that the model accepts.
         redraw : int
             0 for the draws that belong to the seed; each other number for other, independent ones from the same fitted
             generator, to see what depends on chance (`mcce.diagnostics.stability`).
@@ -231,7 +238,17 @@ class Explainer(LearnsLater):
         ordering = self._ordering(measures, weights, plausibility)
         factuals = read_factuals(X, self.generator_.schema_, self.decision_, self._training.spots)
         training = self._training_rows(needed=exclude_training)
-        task = self._task(settings, ordering, plausibility, training if exclude_training else None)
+        lasting = Lasting.resolve(
+            self.decision,
+            self.decision_,
+            self.generator_.schema_,
+            self._mutable,
+            self.generator_.seed_,
+            refits=refits,
+            noise=noise,
+            robust=robust,
+        )
+        task = self._task(settings, ordering, plausibility, training if exclude_training else None, lasting)
         n_refused = int((~factuals.wanted).sum())
         with progress_bar(n_refused * (1 + standard_errors), "explaining", progress) as bar:
             explained = explain_all(task, factuals, bar.update)
@@ -243,6 +260,7 @@ class Explainer(LearnsLater):
             self.decision_,
             further=[m for m in ordering.measures if m.name not in REPORTED],
             training=training,
+            lasting=lasting,
             n_samples=int(explained.draws.max(initial=0)),
             draws=explained.draws,
             standard_errors=errors,
@@ -250,90 +268,7 @@ class Explainer(LearnsLater):
             settings={**dataclasses.asdict(settings), "pools": explained.n_pools, **self._described()},
         )
 
-    def generate(
-        self, X: Data, *, n_samples: int = 1000, independent: bool = False, progress: bool | None = None
-    ) -> pd.DataFrame:
-        """Step 2 alone: the candidates of every row of `X`, indexed by (id, draw).
-
-        They are the rows that `explain` chooses from with the same `n_samples` and `independent`.
-        """
-        self._check_fitted()
-        check_count(n_samples, "n_samples")
-        schema = self.generator_.schema_
-        index, matrix = encode_factuals(X, schema)
-        columns: Sequence[int] = range(len(schema)) if independent else fixed_columns(self.generator_)
-        keys = pool_keys(self.generator_, matrix, columns)
-        pools = draw_pools(self.generator_, matrix, keys, n_samples, progress)
-        rows = pools.rows[(pools.begin[:, None] + np.arange(n_samples)).ravel()]
-        return schema.decode(rows, draw_index(index, n_samples))
-
-    def select(
-        self, candidates: pd.DataFrame, X: Data, *, n_counterfactuals: int = 1, exhaustive: bool = False
-    ) -> Counterfactuals:
-        """Step 3 alone: choose among candidates, as `generate` returns them, for the rows of `X`.
-
-        Parameters
-        ----------
-        candidates : DataFrame
-            Rows with the training columns; the first level of the index is the id of the factual in `X`. Their order
-            within an id breaks ties.
-        X, n_counterfactuals, exhaustive : as in `explain`
-        """
-        self._check_fitted()
-        check_count(n_counterfactuals, "n_counterfactuals")
-        schema = self.generator_.schema_
-        factuals = read_factuals(X, schema, self.decision_, self._training.spots)
-        begun = time.perf_counter()
-        members = np.flatnonzero(~factuals.wanted)
-        brought = match_candidates(candidates, factuals, members, schema, self._mutable)
-        ordering = resolve_measures(DEFAULT, schema.features)
-        task = self._task(Settings(0, n_counterfactuals, exhaustive=exhaustive), ordering)
-        block = Block(members, factuals.matrix[members], np.empty(0, dtype=np.uint64), range(0))
-        outcome = concatenate([choose(task, brought, block)], factuals)
-        return assemble(
-            factuals,
-            dataclasses.replace(outcome, seconds_select=time.perf_counter() - begun),
-            self.generator_,
-            self.decision_,
-            training=self._training_rows(),
-            n_samples=None,
-            fit_seconds=self.fit_seconds_,
-            settings={
-                "n_candidates": len(candidates),
-                "n_counterfactuals": n_counterfactuals,
-                "exhaustive": exhaustive,
-                **self._described(),
-            },
-        )
-
     def __repr__(self) -> str:
         decision = self.decision if not isinstance(self.decision, Interval) else str(self.decision)
         drawn = f"sampler={self.sampler!r}" if self.generator is None else f"generator={self.generator!r}"
         return f"MCCE({type(self.model).__name__}, decision={decision!r}, fixed={list(self.fixed)!r}, {drawn})"
-
-    def _task(
-        self,
-        settings: Settings,
-        ordering: Ordering,
-        plausibility: Plausibility | None = None,
-        excluded: TrainingRows | None = None,
-    ) -> Task:
-        asker = Asker(self.decision_, self.generator_.schema_)
-        threads = count_jobs(self.n_jobs)
-        return Task(self.generator_, asker, self._mutable, settings, ordering, plausibility, excluded, threads)
-
-    def _described(self) -> dict[str, object]:
-        """Return the settings of the explainer itself, for the result."""
-        generator = self.generator_
-        described: dict[str, object] = {"random_state": generator.seed_}
-        if isinstance(generator, ChainModel):
-            described |= {"sampler": generator.sampler, "visit_sequence": list(generator.visit_sequence_)}
-        else:
-            described["sampler"] = type(generator).__name__
-        if self.min_donors is not None:
-            described["min_donors"] = self.min_donors
-        return {**described, "condition_on_decision": self.condition_on_decision}
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "fit_seconds_"):
-            raise NotFittedError("this MCCE is not fitted; call fit(X) with the training rows first.")

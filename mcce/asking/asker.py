@@ -38,7 +38,7 @@ class Asker:
         """Return the scores of encoded candidates, and which have the wanted decision."""
         parts = [
             self.decision.ask(self.schema.decode_for_model(rows[i : i + ASK_ROWS]), "candidates")
-            for i in range(0, rows.shape[0], ASK_ROWS)
+            for i in range(0, max(rows.shape[0], 1), ASK_ROWS)
         ]
         answer = _join(parts)
         return answer.scores, answer.wanted

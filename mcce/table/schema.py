@@ -139,7 +139,7 @@ class Schema:
 
 def _typed(values: Any, dtype: Any) -> Any:
     """Return what a frame takes as a column of this dtype, and keeps as it is."""
-    if getattr(values, "dtype", None) == dtype and dtype != object:  # of objects a frame might guess a dtype
+    if getattr(values, "dtype", None) == dtype and dtype != np.dtype(object):  # of objects a frame might guess a dtype
         return values
     return pd.Series(values, dtype=dtype, copy=False)
 

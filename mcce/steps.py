@@ -1,0 +1,127 @@
+"""The steps of the method by themselves: draw candidates, choose among candidates that somebody brings.
+
+`Explainer.explain` does both at once, block by block.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from mcce.asking.asker import Asker
+from mcce.asking.decision import Decision
+from mcce.asking.factuals import encode_factuals, read_factuals
+from mcce.asking.lasting import ConfirmingAsker, Lasting
+from mcce.assembling import assemble
+from mcce.blocks import Block, Settings, Task, choose, concatenate
+from mcce.candidates.copies import TrainingRows
+from mcce.candidates.matching import match_candidates
+from mcce.candidates.plausibility import Plausibility
+from mcce.candidates.pools import draw_pools, fixed_columns, pool_keys
+from mcce.checks import check_count
+from mcce.counterfactuals import Counterfactuals
+from mcce.exceptions import NotFittedError
+from mcce.generators.chain import ChainModel
+from mcce.generators.givens import draw_index
+from mcce.learning import LearnsLater
+from mcce.selection.ordering import DEFAULT, Ordering, resolve_measures
+from mcce.table import Data
+from mcce.workers import count_jobs
+
+
+class Steps(LearnsLater):
+    """The part of an explainer that takes single steps."""
+
+    decision_: Decision
+    fit_seconds_: float
+    condition_on_decision: bool
+    min_donors: int | None
+
+    def generate(
+        self, X: Data, *, n_samples: int = 1000, independent: bool = False, progress: bool | None = None
+    ) -> pd.DataFrame:
+        """Step 2 alone: the candidates of every row of `X`, indexed by (id, draw).
+
+        They are the rows that `explain` chooses from with the same `n_samples` and `independent`.
+        """
+        self._check_fitted()
+        check_count(n_samples, "n_samples")
+        schema = self.generator_.schema_
+        index, matrix = encode_factuals(X, schema)
+        columns: Sequence[int] = range(len(schema)) if independent else fixed_columns(self.generator_)
+        keys = pool_keys(self.generator_, matrix, columns)
+        pools = draw_pools(self.generator_, matrix, keys, n_samples, progress)
+        rows = pools.rows[(pools.begin[:, None] + np.arange(n_samples)).ravel()]
+        return schema.decode(rows, draw_index(index, n_samples))
+
+    def select(
+        self, candidates: pd.DataFrame, X: Data, *, n_counterfactuals: int = 1, exhaustive: bool = False
+    ) -> Counterfactuals:
+        """Step 3 alone: choose among candidates, as `generate` returns them, for the rows of `X`.
+
+        Parameters
+        ----------
+        candidates : DataFrame
+            Rows with the training columns; the first level of the index is the id of the factual in `X`. Their order
+            within an id breaks ties.
+        X, n_counterfactuals, exhaustive : as in `explain`
+        """
+        self._check_fitted()
+        check_count(n_counterfactuals, "n_counterfactuals")
+        schema = self.generator_.schema_
+        factuals = read_factuals(X, schema, self.decision_, self._training.spots)
+        begun = time.perf_counter()
+        members = np.flatnonzero(~factuals.wanted)
+        brought = match_candidates(candidates, factuals, members, schema, self._mutable)
+        ordering = resolve_measures(DEFAULT, schema.features)
+        task = self._task(Settings(0, n_counterfactuals, exhaustive=exhaustive), ordering)
+        block = Block(members, factuals.matrix[members], np.empty(0, dtype=np.uint64), range(0))
+        outcome = concatenate([choose(task, brought, block)], factuals)
+        return assemble(
+            factuals,
+            dataclasses.replace(outcome, seconds_select=time.perf_counter() - begun),
+            self.generator_,
+            self.decision_,
+            training=self._training_rows(),
+            n_samples=None,
+            fit_seconds=self.fit_seconds_,
+            settings={
+                "n_candidates": len(candidates),
+                "n_counterfactuals": n_counterfactuals,
+                "exhaustive": exhaustive,
+                **self._described(),
+            },
+        )
+
+    def _task(
+        self,
+        settings: Settings,
+        ordering: Ordering,
+        plausibility: Plausibility | None = None,
+        excluded: TrainingRows | None = None,
+        lasting: Lasting | None = None,
+    ) -> Task:
+        model = Asker(self.decision_, self.generator_.schema_)
+        asker = model if lasting is None or lasting.robust is None else ConfirmingAsker(model, lasting)
+        threads = count_jobs(self.n_jobs)
+        return Task(self.generator_, asker, self._mutable, settings, ordering, plausibility, excluded, threads)
+
+    def _described(self) -> dict[str, object]:
+        """Return the settings of the explainer itself, for the result."""
+        generator = self.generator_
+        described: dict[str, object] = {"random_state": generator.seed_}
+        if isinstance(generator, ChainModel):
+            described |= {"sampler": generator.sampler, "visit_sequence": list(generator.visit_sequence_)}
+        else:
+            described["sampler"] = type(generator).__name__
+        if self.min_donors is not None:
+            described["min_donors"] = self.min_donors
+        return {**described, "condition_on_decision": self.condition_on_decision}
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "fit_seconds_"):
+            raise NotFittedError("this MCCE is not fitted; call fit(X) with the training rows first.")
