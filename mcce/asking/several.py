@@ -102,7 +102,7 @@ class SeveralDecision(Decision):
         who = f"at least {needed} of {n} models" if needed < n else f"all {n} models" if n > 1 else "one model"
         names = [name for name, _, _ in self.several.models]
         each = [f"{name}: {decision.describe()}" for name, decision in zip(names, self.decisions, strict=True)]
-        return f"{who} ({'; '.join(each)})"
+        return f"yes from {who} [{'; '.join(each)}]"
 
     def _ask(self, frame: Rows, what: str) -> Answer:
         yes = sum(decision.ask(frame, what).wanted.astype(np.int64) for decision in self.decisions)

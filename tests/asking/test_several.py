@@ -86,8 +86,8 @@ def test_counterfactuals_that_all_say_yes_to(sparse):
     again = pickle.loads(pickle.dumps(explainer)).explain(denied, n_samples=200, sparse=sparse)
     pd.testing.assert_frame_equal(found.frame, again.frame)
     words = (
-        "all 3 models (LogisticRegression: probability of class True at least 0.6; "
-        "RandomForestClassifier: any class but 'refused'; SVC: predicted class 'paid')"
+        "yes from all 3 models [LogisticRegression: probability of class True at least 0.6; "
+        "RandomForestClassifier: any class but 'refused'; SVC: predicted class 'paid']"
     )
     assert found.decision == words
     assert words in repr(found)
@@ -99,12 +99,12 @@ def test_other_words():
     named = {"bank": (LOGIT, (0.6, 1)), "insurer": (profit, (0, math.inf)), "law": (None, lambda rows: rows["b"] > -1)}
     decision = Several(named, agree="majority")
     assert resolve_decision(decision, None).describe() == (
-        "at least 2 of 3 models (bank: probability of class True at least 0.6; insurer: profit at least 0; "
-        "law: predicate <lambda>)"
+        "yes from at least 2 of 3 models [bank: probability of class True at least 0.6; insurer: profit at least 0; "
+        "law: predicate <lambda>]"
     )
     assert repr(decision) == "Several(bank, insurer, law, agree='majority')"
     assert resolve_decision(Several(named, label="good enough"), None).describe() == "good enough"
-    assert resolve_decision(Several([(profit, (0, 1))]), None).describe() == "one model (profit: profit in [0, 1])"
+    assert resolve_decision(Several([(profit, (0, 1))]), None).describe() == "yes from one model [profit: profit in [0, 1]]"
     assert "Several(bank, insurer, law, agree='majority')" in repr(MCCE(None, decision=decision))
 
 
