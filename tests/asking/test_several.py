@@ -104,7 +104,10 @@ def test_other_words():
     )
     assert repr(decision) == "Several(bank, insurer, law, agree='majority')"
     assert resolve_decision(Several(named, label="good enough"), None).describe() == "good enough"
-    assert resolve_decision(Several([(profit, (0, 1))]), None).describe() == "yes from one model [profit: profit in [0, 1]]"
+    assert (
+        resolve_decision(Several([(profit, (0, 1))]), None).describe()
+        == "yes from one model [profit: profit in [0, 1]]"
+    )
     assert "Several(bank, insurer, law, agree='majority')" in repr(MCCE(None, decision=decision))
 
 
