@@ -12,6 +12,9 @@
 The intervals are about other factuals from the same groups, given the draws and the fitted explainer, and each is about
 its own comparison: of many groups one in twenty differs from the rest by chance. A difference is no proof of
 unfairness, since groups differ in what else decides; it says who has the longer way.
+
+Percentiles are a little narrow in small groups: with about 50 explained factuals in a group and skewed distances,
+intervals of level 0.9 covered the true mean and difference in 0.88 of 6000 simulations.
 """
 
 from __future__ import annotations
