@@ -1,7 +1,7 @@
 """Counterfactual explanations for any model on tabular data, by Monte Carlo sampling from a chain of conditionals."""
 
 from mcce import datasets, diagnostics, rcompat
-from mcce.asking.decision import Interval
+from mcce.asking.decision import Interval, Not, OneOf, Several
 from mcce.asking.lasting import bootstrap_refits
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError, MCCEError, MCCEWarning, ModelError, NotFittedError, SamplerError
@@ -51,7 +51,9 @@ __all__ = [
     "ModelError",
     "NormRankSampler",
     "NormSampler",
+    "Not",
     "NotFittedError",
+    "OneOf",
     "ParametricSampler",
     "PmmSampler",
     "PolrSampler",
@@ -59,6 +61,7 @@ __all__ = [
     "RestrictedDraw",
     "SamplerError",
     "Schema",
+    "Several",
     "Within",
     "available_samplers",
     "bootstrap_refits",

@@ -18,13 +18,15 @@ import pandas as pd
 
 from mcce.exceptions import InputError
 from mcce.files import written_whole
-from mcce.report.changes import changed_cells, count_changes, differs
-from mcce.report.finding import find_row, reasons_in_lines, why_unexplained
+from mcce.report.changes import changed_cells, count_changes, differing_cells, side_by_side
+from mcce.report.finding import check_indexes, find_row, reasons_in_lines, why_unexplained
+from mcce.report.groups import Groups, compare_groups
 from mcce.report.pages import Shown, html_table, result_page
 from mcce.report.plots import change_plot, changes_plot, value_pair
 from mcce.report.telling import (
     care_sentence,
     change_sentence,
+    count_figures,
     floor_of,
     headline,
     is_below,
@@ -97,12 +99,7 @@ class Counterfactuals:
     pairwise: pd.DataFrame | None = None
 
     def __post_init__(self) -> None:
-        if not self.measures.index.equals(self.frame.index):
-            raise InputError("measures and frame must have the same (id, rank) index; build both in one order.")
-        if not self.factual_predictions.index.equals(self.factuals.index):
-            raise InputError("factual_predictions and factuals must have the same index; build both in one order.")
-        if not self.factuals.index.is_unique or (self._row_of_factual() < 0).any():
-            raise InputError("every id of frame must occur exactly once in the index of factuals.")
+        check_indexes(self.frame, self.measures, self.factuals, self.factual_predictions)
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -119,13 +116,8 @@ class Counterfactuals:
         standard error of the mean: its spread over redraws for the same factuals, fitted generator and model. It knows
         that factuals that share a pool share its luck. It says nothing about other factuals or training rows.
         """
-        figures: dict[str, object] = {
-            "factuals": len(self.factuals),
-            "explained": len(np.unique(self._row_of_factual())),
-            "unexplained": len(self.unexplained),
-        }
-        for reason, count in self.unexplained["reason"].value_counts().items():
-            figures[f"unexplained: {reason}"] = int(count)
+        n_explained = len(np.unique(self._row_of_factual()))
+        figures = count_figures(len(self.factuals), n_explained, self.unexplained)
         figures |= measure_figures(self.measures[self._is_best()], self.standard_errors)
         if self.settings.get("n_samples") == "auto" and self.draws is not None:
             figures["mean draws"] = self.draws[self.draws > 0].mean()
@@ -134,8 +126,7 @@ class Counterfactuals:
             figures["copies of training rows"] = self.copies
         if floor_of(self.settings) is not None:
             figures["rows below the floor of plausibility"] = int(self.below_floor().sum())
-        for step, seconds in self.timings.items():
-            figures[f"seconds {step}"] = seconds
+        figures |= {f"seconds {step}": seconds for step, seconds in self.timings.items()}
         return pd.DataFrame({"value": pd.Series(figures, dtype=object)})
 
     def diversity(self) -> pd.DataFrame:
@@ -166,17 +157,31 @@ class Counterfactuals:
         before, changed = self._compare(best)
         return count_changes(before, self.frame.iloc[best], changed, self.fixed)
 
+    def by(
+        self, groups: Hashable | pd.Series[Any], *, bins: int | None = None, level: float = 0.95, random_state: int = 0
+    ) -> Groups:
+        """Compare groups of factuals: is recourse dearer for one than for another? See `mcce.report.groups`.
+
+        Parameters
+        ----------
+        groups : column name or Series
+            A column of `factuals`; or a Series of anything else, with the ids as its index.
+        bins : int, optional
+            Into how many quantiles to cut numbers, dates or ordered levels.
+        level : float
+            How often the intervals should cover.
+        random_state : int
+            Seed of the bootstrap.
+        """
+        found = (self.factuals, self.measures[self._is_best()], self.unexplained)
+        return compare_groups(*found, groups, bins=bins, level=level, random_state=random_state)
+
     def to_frame(self) -> pd.DataFrame:
         """Return features and measures side by side, id and rank as columns.
 
         A measure, id or rank whose name is also a feature's gets a trailing underscore.
         """
-        names = {*self.frame.columns}
-        labels = self.frame.index.to_frame(index=False)
-        parts = [labels, self.frame.reset_index(drop=True), self.measures.reset_index(drop=True)]
-        for k in (0, 2):
-            parts[k] = parts[k].rename(columns=lambda name: f"{name}_" if name in names else name)
-        return pd.concat(parts, axis=1)
+        return side_by_side(self.frame, self.measures)
 
     def sentence(self, id: Hashable, rank: int = 1) -> str:
         """Return one counterfactual in plain words; for an unexplained factual, why there is none.
@@ -239,8 +244,7 @@ class Counterfactuals:
         ax : Axes, optional
             Where to draw; by default a new figure.
         """
-        n_explained = int(self._is_best().sum())
-        return changes_plot(self.changed_features(), n_explained, fixed=self.fixed, ax=ax)
+        return changes_plot(self.changed_features(), int(self._is_best().sum()), fixed=self.fixed, ax=ax)
 
     def to_html(
         self,
@@ -274,10 +278,9 @@ class Counterfactuals:
         page = result_page(self, title, paragraphs, self if examples is None else examples, diagnostics)
         if path is None:
             return page
-        target = Path(path)
-        with written_whole(target) as beside:
+        with written_whole(Path(path)) as beside:
             beside.write_text(page, encoding="utf-8")
-        return target
+        return Path(path)
 
     def __repr__(self) -> str:
         shown = self.measures.iloc[:ROWS_PRINTED]
@@ -324,8 +327,7 @@ class Counterfactuals:
         """Return the factuals of some rows of `frame`, and which of the cells differ from them."""
         before = self.factuals[self.frame.columns].iloc[self._row_of_factual()[rows]].reset_index(drop=True)
         after = self.frame.iloc[rows].reset_index(drop=True)
-        changed = [differs(before[name], after[name]) for name in self.frame.columns]
-        return before, np.column_stack(changed) if changed else np.zeros((len(rows), 0), dtype=bool)
+        return before, differing_cells(before, after)
 
     def _changes_of(self, row: int) -> list[tuple[str, str, str]]:
         before, changed = self._compare(np.array([row]))

@@ -23,9 +23,11 @@ class MCCE(Explainer):
     model : object or callable
         Anything with predict_proba, decision_function or predict, or a function of a table. It is asked with frames (or
         arrays, if trained so) that have exactly the columns, order and dtypes of the training data.
-    decision : (low, high), Interval, class label or callable
-        The wanted decision: a closed interval for the score, an `Interval` (open ends, and of which class the
-        probability is), the label that `predict` should return, or a function of a table that returns booleans.
+    decision : (low, high), Interval, class label, OneOf, Not, Several or callable
+        The wanted decision: a closed interval for the score, inf for no bound; an `Interval` (open ends, of which class
+        the probability is, a margin); the label that `predict` should return, `OneOf` several or any but some (`Not`);
+        `Several` models, each with its own decision; or a function of a table that returns booleans. For a cost or
+        utility give its function as the model, and an interval. `label=` puts any of these objects in your own words.
     fixed : list of column names
         Features that must not change.
     sampler, visit_sequence, predictors, kinds, n_jobs : see `ChainModel`

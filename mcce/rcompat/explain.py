@@ -206,6 +206,8 @@ def _ends(c_int: Sequence[float] | Interval) -> tuple[float, float]:
     if isinstance(c_int, Interval):
         if c_int.closed != "both":
             raise InputError(f"c_int is {c_int}; mcceR's interval includes both ends: use closed='both'.")
+        if c_int.margin:
+            raise InputError(f"c_int is {c_int}; mcceR knows no margin: give the narrower interval itself.")
         return c_int.low, c_int.high
     ends = list(c_int) if isinstance(c_int, (Sequence, np.ndarray)) and not isinstance(c_int, str) else []
     if len(ends) != 2 or not all(map(is_number, ends)) or not ends[0] <= ends[1]:

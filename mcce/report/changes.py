@@ -23,6 +23,12 @@ def differs(before: pd.Series[Any], after: pd.Series[Any]) -> NDArray[np.bool_]:
     return differs
 
 
+def differing_cells(before: pd.DataFrame, after: pd.DataFrame) -> NDArray[np.bool_]:
+    """Return which cells of two tables with the same rows and columns differ."""
+    changed = [differs(before[name], after[name]) for name in after.columns]
+    return np.column_stack(changed) if changed else np.zeros((len(after), 0), dtype=bool)
+
+
 def changed_cells(before: pd.DataFrame, after: pd.DataFrame, changed: NDArray[np.bool_]) -> pd.DataFrame:
     """Return every changed cell of `after`, whose index is (id, rank): id, rank, feature, from, to."""
     rows, columns = np.nonzero(changed)
@@ -40,6 +46,15 @@ def changed_cells(before: pd.DataFrame, after: pd.DataFrame, changed: NDArray[np
             "to": pd.Series(new, dtype=object),
         }
     )
+
+
+def side_by_side(frame: pd.DataFrame, measures: pd.DataFrame) -> pd.DataFrame:
+    """Return features and measures side by side, id and rank as columns, where their names are not a feature's."""
+    names = {*frame.columns}
+    parts = [frame.index.to_frame(index=False), frame.reset_index(drop=True), measures.reset_index(drop=True)]
+    for k in (0, 2):
+        parts[k] = parts[k].rename(columns=lambda name: f"{name}_" if name in names else name)
+    return pd.concat(parts, axis=1)
 
 
 def directions(before: pd.Series[Any], after: pd.Series[Any], changed: NDArray[np.bool_]) -> NDArray[np.int8]:

@@ -12,6 +12,19 @@ from mcce.arrays import Indices
 from mcce.exceptions import InputError, spell, spell_all
 
 
+def check_indexes(
+    frame: pd.DataFrame, measures: pd.DataFrame, factuals: pd.DataFrame, predictions: pd.Series[Any]
+) -> None:
+    """Refuse the tables of a result whose rows do not belong together."""
+    if not measures.index.equals(frame.index):
+        raise InputError("measures and frame must have the same (id, rank) index; build both in one order.")
+    if not predictions.index.equals(factuals.index):
+        raise InputError("factual_predictions and factuals must have the same index; build both in one order.")
+    ids = frame.index.get_level_values("id")
+    if not factuals.index.is_unique or (factuals.index.get_indexer(ids) < 0).any():
+        raise InputError("every id of frame must occur exactly once in the index of factuals.")
+
+
 def find_row(
     ids: pd.Index[Any], factual_of_row: Indices, ranks: pd.Index[Any], id: Hashable, rank: int
 ) -> tuple[int, int | None]:

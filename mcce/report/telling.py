@@ -76,6 +76,13 @@ def printed_rows(measures: pd.DataFrame, changes: Sequence[Sequence[tuple[str, s
     return ["  ".join([*map(str.rjust, line, widths), line[-1]]) for line in table]
 
 
+def count_figures(n_factuals: int, n_explained: int, unexplained: pd.DataFrame) -> dict[str, object]:
+    """Return how many factuals there are, how many are explained, and how many are not for each reason."""
+    figures = {"factuals": n_factuals, "explained": n_explained, "unexplained": len(unexplained)}
+    counts = unexplained["reason"].value_counts().items()
+    return {**figures, **{f"unexplained: {reason}": int(count) for reason, count in counts}}
+
+
 def measure_figures(best: pd.DataFrame, standard_errors: Mapping[str, float]) -> dict[str, object]:
     """Return mean and spread of the measures of the best rows, and Monte Carlo errors where there are any."""
     figures: dict[str, object] = {}

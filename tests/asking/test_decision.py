@@ -258,7 +258,7 @@ class TestDecisionFunction:
         model = IsolationForest(n_estimators=5, random_state=1).fit(X)
         decision = resolve_decision((0, np.inf), model)
         np.testing.assert_array_equal(decision.ask(X, "rows").scores, model.decision_function(X))
-        assert decision.describe() == "score in [0, inf]"
+        assert decision.describe() == "score at least 0"
         with pytest.raises(ModelError, match="Leave out `of`"):
             ask(Interval(0, np.inf, of=1), model, X)
 
@@ -654,16 +654,16 @@ class TestResolve:
 
         proba = {"predict_proba": two_columns, "predict": [0, 0, 0, 0]}
         for decision, model, text in [
-            ((0.5, 1), Says(np.array([0, 1]), **proba), "score of class 1 in [0.5, 1]"),
-            ((0.5, 1), Says(np.array([False, True]), **proba), "score of class True in [0.5, 1]"),
-            ((0.5, 1), Says(**proba), "score of class 1 in [0.5, 1]"),
+            ((0.5, 1), Says(np.array([0, 1]), **proba), "probability of class 1 at least 0.5"),
+            ((0.5, 1), Says(np.array([False, True]), **proba), "probability of class True at least 0.5"),
+            ((0.5, 1), Says(**proba), "probability of class 1 at least 0.5"),
             (
                 Interval(0, 0.1, "left", of="bad"),
                 Says(["bad", "good"], **proba),
-                "score of class 'bad' in [0, 0.1)",
+                "probability of class 'bad' below 0.1",
             ),
-            ((2, math.inf), Says(predict=[1]), "score in [2, inf]"),
-            (Interval(0, 1, of=2), two_columns, "score of column 2 in [0, 1]"),
+            ((2, math.inf), Says(predict=[1]), "prediction at least 2"),
+            (Interval(0, 1, of=2), two_columns, "two_columns of column 2 in [0, 1]"),
             (np.int64(1), Says([0, 1], **proba), "predicted class 1"),
             ("good", two_columns, "predicted class 'good'"),
             (rich, None, "predicate rich"),

@@ -74,7 +74,7 @@ def check(model, decision, is_wanted, table=X, fixed=("age",), least=15):
 def test_pipeline_on_raw_frames():
     model = make_pipeline(encoder(), LogisticRegression()).fit(X, Y)
     found = check(model, (0.5, 1), lambda f: model.predict_proba(f)[:, 1] >= 0.5)
-    assert found.decision == "score of class 1 in [0.5, 1]"
+    assert found.decision == "probability of class 1 at least 0.5"
     assert (found.measures["prediction"] == model.predict_proba(found.frame)[:, 1]).all()
 
 
@@ -97,7 +97,7 @@ def test_text_labels(label, kind):
         return
     column = list(model.classes_).index(label)
     found = check(model, Interval(0.6, 1, of=label), lambda f: model.predict_proba(f)[:, column] >= 0.6)
-    assert found.decision == f"score of class {label!r} in [0.6, 1]"
+    assert found.decision == f"probability of class {label!r} at least 0.6"
 
 
 def test_text_labels_need_to_be_named():

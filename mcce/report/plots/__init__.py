@@ -7,6 +7,7 @@ closed. `ax=` draws on given axes. Without it the size of a new figure follows w
 from mcce.report.plots.change import change_plot, position
 from mcce.report.plots.correlations import correlation_plot
 from mcce.report.plots.curves import runtime_plot, samples_plot, trade_off_plot
+from mcce.report.plots.groups import groups_plot
 from mcce.report.plots.many import changes_plot
 from mcce.report.plots.marginals import marginal_plot
 from mcce.report.plots.overview import overview_plot
@@ -17,6 +18,7 @@ __all__ = [
     "changes_plot",
     "correlation_plot",
     "fold",
+    "groups_plot",
     "is_same",
     "marginal_plot",
     "overview_plot",

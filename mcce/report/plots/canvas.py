@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import math
 import textwrap
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+
+from mcce.exceptions import InputError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,6 +46,16 @@ def new_panels(
     for unused in panels[n:]:
         unused.remove()
     return figure, panels[:n]
+
+
+def given_panels(axes: Sequence[Axes] | None, n: int, width: float, height: float) -> list[Axes]:
+    """Return the `n` axes that were given, or panels of a new figure, two in a row, each of this size in inches."""
+    if axes is None:
+        return new_panels(n, min(n, 2), width, height)[1]
+    given = list(np.atleast_1d(np.asarray(axes, dtype=object)))
+    if len(given) != n:
+        raise InputError(f"axes has {len(given)} axes for {n} panels; give one for each.")
+    return given
 
 
 def as_array(axes: list[Axes]) -> Panels:

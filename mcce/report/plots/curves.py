@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from mcce.exceptions import InputError, did_you_mean, listing
-from mcce.report.plots.canvas import DARK, FONT, SMALL, as_array, ink, new_panels
+from mcce.report.plots.canvas import DARK, FONT, SMALL, as_array, given_panels, ink
 from mcce.report.words import fold, value_text
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def samples_plot(
         One for each measure.
     """
     _check_columns(results, ["K", *measures, *([group] if group else [])])
-    panels = _panels(axes, len(measures))
+    panels = given_panels(axes, len(measures), 4.6, 3.3)
     for ax, measure in zip(panels, measures):
         for k, (name, rows) in enumerate(results.groupby(group, sort=False) if group else [("", results)]):
             line = rows.groupby("K")[measure].mean()
@@ -136,7 +136,7 @@ def runtime_plot(
         raise InputError(f"times has no column of seconds; it needs some of {listing(STEPS)}.")
     from matplotlib.ticker import NullFormatter
 
-    panels = _panels(axes, len(chosen))
+    panels = given_panels(axes, len(chosen), 4.6, 3.3)
     for ax, quantity in zip(panels, chosen):
         rows, rest = _vary_one(times, quantity, [name for name in present if name != quantity])
         for k, step in enumerate(drawn):
@@ -180,7 +180,7 @@ def trade_off_plot(table: pd.DataFrame, factual_distance: float, *, axes: Sequen
     _check_columns(table, ["floor", *FLOOR_MEASURES, *SHARES])
     by_floor = table[table["floor"].notna()].set_index("floor").sort_index()
     plain = table[table["floor"].isna()]
-    panels = _panels(axes, len(FLOOR_MEASURES) + 1)
+    panels = given_panels(axes, len(FLOOR_MEASURES) + 1, 4.6, 3.3)
     for ax, (measure, words) in zip(panels, FLOOR_MEASURES.items()):
         _draw_line(ax, by_floor[measure], "sparse", 0)
         for value in plain[measure]:
@@ -221,15 +221,6 @@ def _vary_one(times: pd.DataFrame, quantity: str, others: list[str]) -> tuple[pd
     best: Any = varied.index[int(np.argmax(varied.to_numpy()))]
     values = dict(zip(others, best if isinstance(best, tuple) else (best,)))
     return times[(times[others] == pd.Series(values)).all(axis=1)], values
-
-
-def _panels(axes: Sequence[Axes] | None, n: int) -> list[Axes]:
-    if axes is None:
-        return new_panels(n, min(n, 2), 4.6, 3.3)[1]
-    given = list(np.atleast_1d(np.asarray(axes, dtype=object)))
-    if len(given) != n:
-        raise InputError(f"axes has {len(given)} axes for {n} panels; give one for each.")
-    return given
 
 
 def _draw_line(ax: Axes, line: pd.Series[Any], label: str, k: int) -> None:

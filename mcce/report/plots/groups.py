@@ -1,0 +1,105 @@
+"""Measures of counterfactuals by group: a panel for each measure, a point with its interval for each group.
+
+A dotted line is the mean of all. A point is filled where the interval of its difference to the rest leaves out 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from mcce.report.plots.canvas import DARK, FONT, SMALL, as_array, given_panels, ink
+from mcce.report.words import fold, value_text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from mcce.report.plots.canvas import Panels
+
+TITLES = {
+    "gower": ("Distance", "Gower distance to the factual, mean"),
+    "L0": ("Changes", "features changed, mean"),
+    "explained": ("Whom it reaches", "share of the factuals explained"),
+    "plausibility": ("Plausibility", "share of real rows no more plausible, mean"),
+}
+
+
+def groups_plot(
+    table: pd.DataFrame,
+    overall: pd.DataFrame,
+    name: str,
+    *,
+    level: float = 0.95,
+    axes: Sequence[Axes] | None = None,
+) -> Panels:
+    """Draw measures by group, as `Groups.table` and `Groups.overall` have them.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Indexed by (group, measure), the measures of each group in the order of `overall`: n, mean, low, high,
+        difference_low, difference_high.
+    overall : DataFrame
+        Indexed by measure: `mean` of all.
+    name : str
+        What the groups are of.
+    level : float
+        How often the intervals cover, for the caption.
+    axes : sequence of Axes, optional
+        Where to draw: one for each measure.
+
+    Returns
+    -------
+    array of Axes
+        Those of the measures, in the order of `overall`.
+    """
+    measures = list(overall.index)
+    n_groups = len(table) // len(measures)
+    panels = given_panels(axes, len(measures), 4.6, 1.3 + 0.3 * n_groups)
+    for k, (ax, measure) in enumerate(zip(panels, measures)):
+        _draw(ax, table.iloc[k :: len(measures)], float(overall.loc[measure, "mean"]))
+        if measure == "explained":
+            ax.set_xlim(-0.03, 1.03)
+        title, words = TITLES.get(measure, (measure, measure))
+        ax.set_title(f"{title}, by {fold(name, 24, 1)}", loc="left", fontsize=FONT, fontweight="bold", parse_math=False)
+        ax.set_xlabel(words, fontsize=SMALL)
+    note = f"Dotted: all together. Filled: differs from the rest at level {level:.12g}. In brackets: factuals."
+    panels[-1].annotate(
+        note,
+        (1, 0),
+        xytext=(0, -34),
+        xycoords="axes fraction",
+        textcoords="offset points",
+        ha="right",
+        va="top",
+        fontsize=SMALL - 0.5,
+        alpha=0.8,
+    )
+    return as_array(panels)
+
+
+def _draw(ax: Axes, rows: pd.DataFrame, overall: float) -> None:
+    places = np.arange(len(rows))
+    names = [_name(group, n) for group, n in zip(rows.index.get_level_values("group"), rows["n"].tolist())]
+    for place, (mean, low, high) in enumerate(rows[["mean", "low", "high"]].to_numpy(dtype=np.float64)):
+        if not np.isnan(low):
+            ax.plot([low, high], [place, place], color=DARK, linewidth=1.6, solid_capstyle="butt")
+        begin, end = rows[["difference_low", "difference_high"]].to_numpy(dtype=np.float64)[place]
+        differs = bool(begin > 0 or end < 0)
+        ax.plot(mean, place, "o", markersize=6, color=DARK, markerfacecolor=DARK if differs else ax.get_facecolor())
+    if not np.isnan(overall):
+        ax.axvline(overall, color=ink(), linestyle=":", linewidth=1.0, zorder=0)
+    ax.set_yticks(places, names, fontsize=SMALL, parse_math=False)
+    ax.set_ylim(len(rows) - 0.4, -0.6)
+    ax.locator_params(axis="x", nbins=5)
+    ax.tick_params(axis="x", labelsize=SMALL)
+    ax.tick_params(axis="y", length=0)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.grid(axis="x", alpha=0.3, linewidth=0.6)
+
+
+def _name(group: Any, n: int) -> str:
+    return f"{fold(value_text(group), 22, 1)} ({n:,})"
