@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from mcce.arrays import Floats, Ints
+from mcce.arrays import Bools, Floats, Ints
+from mcce.asking.asker import Asker
 from mcce.asking.decision import Decision
 from mcce.asking.factuals import Factuals
 from mcce.asking.lasting import Lasting
@@ -77,8 +80,13 @@ def assemble(
         timings={"fit": fit_seconds, "generate": outcome.seconds_generate, "select": outcome.seconds_select},
         settings={**settings, **_lasting_settings(lasting), "rows_asked": outcome.n_asked},
         copies=None if training is None else training.count_in(rows),
+        ask=partial(_ask_frame, Asker(decision, schema)),
         pairwise=pairwise.set_axis(factuals.index[pairwise.index].rename("id"), axis=0),
     )
+
+
+def _ask_frame(asker: Asker, frame: pd.DataFrame) -> tuple[npt.NDArray[Any], Bools]:
+    return asker.ask_encoded(asker.schema.encode(frame, "the rows").matrix)
 
 
 def _lasting_settings(lasting: Lasting | None) -> dict[str, object]:

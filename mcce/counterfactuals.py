@@ -7,8 +7,8 @@ cell exactly or both are missing, as in the measure L0.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,8 +18,9 @@ import pandas as pd
 
 from mcce.exceptions import InputError
 from mcce.files import written_whole
-from mcce.report.changes import changed_cells, count_changes, differing_cells, side_by_side
-from mcce.report.finding import check_indexes, find_row, reasons_in_lines, why_unexplained
+from mcce.report.carrying import carrying_table
+from mcce.report.changes import changed_cells, count_changes, side_by_side
+from mcce.report.finding import reasons_in_lines, why_unexplained
 from mcce.report.groups import Groups, compare_groups
 from mcce.report.pages import Shown, html_table, result_page
 from mcce.report.plots import change_plot, changes_plot, value_pair
@@ -34,16 +35,16 @@ from mcce.report.telling import (
     printed_rows,
     spread_figures,
 )
+from mcce.results import Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from numpy.typing import NDArray
 
 FACTUALS_SHOWN, RANKS_SHOWN, ROWS_PRINTED = 10, 5, 6
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Counterfactuals:
+class Counterfactuals(Results):
     """Counterfactuals for a table of factuals, as `MCCE.explain` returns them.
 
     Parameters
@@ -80,29 +81,9 @@ class Counterfactuals:
         the explainer was saved before it ever explained, or the table given to `fit` was changed since.
     pairwise : DataFrame or None
         What `diversity` returns.
+    ask : function or None
+        Asks the model about rows, for `reasons`. A result that was saved is without it.
     """
-
-    frame: pd.DataFrame
-    measures: pd.DataFrame
-    factuals: pd.DataFrame
-    unexplained: pd.DataFrame
-    factual_predictions: pd.Series[Any]
-    decision: str
-    fixed: tuple[str, ...] = ()
-    kinds: Mapping[str, str] = field(default_factory=dict)
-    ranges: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
-    draws: pd.Series[int] | None = None
-    standard_errors: Mapping[str, float] = field(default_factory=dict)
-    timings: Mapping[str, float] = field(default_factory=dict)
-    settings: Mapping[str, object] = field(default_factory=dict)
-    copies: int | None = None
-    pairwise: pd.DataFrame | None = None
-
-    def __post_init__(self) -> None:
-        check_indexes(self.frame, self.measures, self.factuals, self.factual_predictions)
-
-    def __len__(self) -> int:
-        return len(self.frame)
 
     def changes(self) -> pd.DataFrame:
         """Return every changed cell: id, rank, feature, from, to, in the order of `frame`."""
@@ -175,6 +156,30 @@ class Counterfactuals:
         """
         found = (self.factuals, self.measures[self._is_best()], self.unexplained)
         return compare_groups(*found, groups, bins=bins, level=level, random_state=random_state)
+
+    def reasons(self, id: Hashable, rank: int = 1) -> pd.DataFrame:
+        """Ask the model which changes of one counterfactual carry the decision.
+
+        Parameters
+        ----------
+        id : hashable
+            A label of the index of `factuals`.
+        rank : int
+            Which of its counterfactuals, 1 the best.
+
+        Returns
+        -------
+        DataFrame, a row for each change: `from`, `to`; `alone`, the prediction with this change only, and `enough`,
+        whether that has the wanted decision; `without`, the prediction with all changes but this one, and `needed`,
+        whether the decision is lost then.
+        """
+        _, row = self._find(id, rank)
+        if row is None:
+            raise InputError(why_unexplained(self.unexplained, id) + " Ask for another id.")
+        if self.ask is None:
+            raise InputError("this result was saved, or built without the model; explain again to ask for reasons.")
+        before, changed = self._compare(np.array([row]))
+        return carrying_table(before, self.frame.iloc[[row]].reset_index(drop=True), changed[0], self.ask)
 
     def to_frame(self) -> pd.DataFrame:
         """Return features and measures side by side, id and rank as columns.
@@ -315,31 +320,6 @@ class Counterfactuals:
                 n_more_factuals=max(len(explained) - n_factuals, 0),
             )
         )
-
-    def _row_of_factual(self) -> NDArray[np.intp]:
-        """For each row of `frame`, the place of its factual in `factuals`."""
-        return self.factuals.index.get_indexer(self.frame.index.get_level_values("id"))
-
-    def _is_best(self) -> NDArray[np.bool_]:
-        return np.asarray(self.frame.index.get_level_values("rank") == 1)
-
-    def _compare(self, rows: NDArray[np.intp]) -> tuple[pd.DataFrame, NDArray[np.bool_]]:
-        """Return the factuals of some rows of `frame`, and which of the cells differ from them."""
-        before = self.factuals[self.frame.columns].iloc[self._row_of_factual()[rows]].reset_index(drop=True)
-        after = self.frame.iloc[rows].reset_index(drop=True)
-        return before, differing_cells(before, after)
-
-    def _changes_of(self, row: int) -> list[tuple[str, str, str]]:
-        before, changed = self._compare(np.array([row]))
-        return [
-            (str(self.frame.columns[j]), *value_pair(before.iloc[0, j], self.frame.iloc[row, j]))
-            for j in np.flatnonzero(changed[0]).tolist()
-        ]
-
-    def _find(self, id: Hashable, rank: int) -> tuple[int, int | None]:
-        """Return the places of a factual and of its counterfactual; None if it has none at all."""
-        ranks = self.frame.index.get_level_values("rank")
-        return find_row(self.factuals.index, self._row_of_factual(), ranks, id, rank)
 
     def _headline(self) -> str:
         explained = len(np.unique(self._row_of_factual()))

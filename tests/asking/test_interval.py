@@ -3,6 +3,7 @@
 import math
 import pickle
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -111,6 +112,7 @@ def test_own_words_stand_everywhere():
     assert page.count("expected profit of 2 &amp; more") >= 3
     ax = found.plot()
     assert any(words in text.get_text().replace("\n", " ") for text in ax.figure.findobj(match=_is_text))
+    plt.close(ax.figure)
     assert words in repr(explainer)
     with pytest.raises(InputError, match="no training row has the wanted decision, rich enough"):
         MCCE(expected_profit, decision=Interval(1e6, math.inf, label="rich enough")).fit(X)
