@@ -85,7 +85,9 @@ class ConditionalSampler(ABC):
         something exact; without a `log_mass` the chain takes the default's estimate where it needs one.
     ``sample_on(given, rng, carried)``
         A draw, and what the chain hands to its next sampler that takes it, for a sampler with ``hands_on``. `carried`
-        is what the one before left, None at the beginning of a block of rows, and may come from another class.
+        is what the one before left, None at the beginning of a block of rows, and may come from another class. Where
+        some rows of a block are restricted, the chain asks it for ``carried.without(rows)``, and hands on nothing if it
+        has no such method.
     ``supports(given, values)``
         Could the conditional have produced this value? True where it could, and for numbers also between the training
         values that a draw comes from, no farther from one than their local spacing: `mcce.samplers.support` defines it,

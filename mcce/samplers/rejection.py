@@ -29,9 +29,10 @@ def draw_until_allowed(
     """Return the first allowed draw of each row, of `most` at most.
 
     ``draw(rows, attempt)`` draws some of the rows once more, and marks those as dead whose draw is not allowed. Its log
-    masses are those of what it draws from; the estimate is added to them (`estimate`), else there are none.
+    masses are those of what it draws from; with `estimate`, that of what is allowed of it is added to them.
     """
     values, log_mass = np.full(n_rows, np.nan), np.full(n_rows, -np.inf)
+    has_mass = True
     n_found = np.zeros(n_rows, dtype=np.int64)
     waiting = np.arange(n_rows)
     for attempt in range(most):
@@ -42,13 +43,13 @@ def draw_until_allowed(
         is_first = n_found[allowed] == 0
         first, second = allowed[is_first], allowed[~is_first]
         values[first] = tried.values[~tried.dead][is_first]
+        has_mass = tried.log_mass is not None
         if tried.log_mass is not None:
             log_mass[first] = tried.log_mass[~tried.dead][is_first]
         log_mass[second] -= np.log(max(attempt, 1))  # the second one is never that of attempt 0
         n_found[allowed] += 1
         waiting = waiting[n_found[waiting] < (2 if estimate else 1)]
     dead = n_found == 0
-    if not estimate:
-        return RestrictedDraw(values, dead)
-    log_mass[n_found == 1] -= np.log(most)
-    return RestrictedDraw(values, dead, log_mass)
+    if estimate:
+        log_mass[n_found == 1] -= np.log(most)
+    return RestrictedDraw(values, dead, log_mass if has_mass else None)

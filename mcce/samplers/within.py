@@ -130,6 +130,11 @@ class RestrictedDraw:
         mass = None if log_mass is None else np.where(dead, -np.inf, log_mass)
         return cls(np.where(dead, np.nan, values), dead, mass)
 
+    def take(self, rows: Any) -> RestrictedDraw:
+        """Return the draws of some rows: an index array, a boolean mask or a slice."""
+        mass = None if self.log_mass is None else self.log_mass[rows]
+        return RestrictedDraw(self.values[rows], self.dead[rows], mass)
+
     def or_missing(self, value_weight: Floats, missing_weight: Floats, uniform: Floats) -> RestrictedDraw:
         """Return draws that are missing instead, in proportion to two weights.
 
