@@ -67,6 +67,8 @@ class Donors:
                 streams = rng.take(rows)
                 picked = near.pick(streams.integer(near.n_donors), streams.integer(near.n_tied))
                 out[rows] = self.values[allowed[picked]]
+        for _ in range(2):  # the numbers that a row draws next are others than those that picked its donor
+            rng.next_key()
         return out
 
     def log_weight(self, predicted: Floats, drawn: Floats, low: Floats, high: Floats) -> Floats:
