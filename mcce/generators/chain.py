@@ -97,6 +97,9 @@ class ChainModel:
     ((200, 10), FrozenList(['id', 'draw']))
     >>> chain.sample(n=500).shape
     (500, 10)
+    >>> rows, weights = chain.sample(n=500, within={"education": ["upper secondary"]}, weights=True)
+    >>> rows["education"].unique().tolist(), len(weights)
+    (['upper secondary'], 500)
     """
 
     def __init__(
@@ -226,9 +229,8 @@ class ChainModel:
         Returns
         -------
         DataFrame with the training columns and dtypes, indexed by (id, draw), where id is the index of `given`, or by
-        0, 1, ... without `given`. With `weights`, also a Series of them, whose mean is 1 over the draws of an id (over
-        all draws without `given`), dead ones included. Rows that could not be drawn inside are left out, with a warning
-        that counts them.
+        0, 1, ... without `given`. With `weights`, also a Series of them, with mean 1 over the draws of an id (over all
+        without `given`), dead ones included. Dead rows could not be drawn inside; a warning counts them.
 
         Notes
         -----

@@ -199,19 +199,6 @@ def test_the_marginal_draw_is_missing_with_its_conditional_probability():
     assert stats.binomtest(int(np.isnan(found.values).sum()), 4000, share).pvalue > 1e-4
 
 
-def test_a_donor_that_is_drawn_does_not_depend_on_whether_a_draw_is_missing():
-    """Predictions of all rows are equal here: the allowed donors are equally likely, beside missing values too."""
-    given, target = process("numeric", 1)
-    fitted = mcce.PmmSampler(n_donors=6000).fit(given.first(0), target)
-    n = 4000
-    rows = given.first(0).take(np.arange(n))
-    alone, beside = (
-        fitted.sample_within(rows, RowStreams.from_seed(1, n), restricted("numeric", n, may)).values
-        for may in (None, np.ones(n, dtype=bool))
-    )
-    assert stats.ks_2samp(alone, beside[~np.isnan(beside)]).pvalue > 1e-3
-
-
 @pytest.mark.parametrize(("sampler", "kind"), CASES, ids=repr)
 def test_where_no_value_is_allowed_a_row_is_missing_or_dead(sampler, kind):
     """NaN stands for both; the mask tells them apart."""
