@@ -11,9 +11,36 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from mcce.arrays import Bools, Floats, UInts
+import numpy as np
+import pandas as pd
+
+from mcce.arrays import Bools, Floats, Ints, UInts
 from mcce.samplers import Within
 from mcce.table import Data, Schema
+
+
+class RowRule(Protocol):
+    """A relation between features of a row, and of its factual; its text, ``str(rule)``, names it in reports.
+
+    Tables are encoded, with the columns of the data in their order. Features that are not drawn yet are NaN.
+
+    Attributes
+    ----------
+    columns : positions of the features that it reads in a drawn row.
+    """
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """Positions of the features that it reads in a drawn row."""
+
+    def holds(self, rows: Floats, factuals: Floats | None) -> Bools:
+        """Return whether each row obeys the rule."""
+
+    def within_for(self, column: int, rows: Floats, factuals: Floats | None) -> Within | None:
+        """Return exactly what each row's `column` may be, given the rule's other features; None if it is not simple.
+
+        A row that the rule leaves free in `column` has infinite bounds, all levels, and may be missing.
+        """
 
 
 @dataclass(frozen=True)
@@ -26,6 +53,9 @@ class DrawRequest:
     stream_keys, draw_indices : the row's random numbers are a function of these two and the seed.
     seed : int
     restrictions : what a feature's draws are restricted to, by feature; those not named are free.
+    rules : what must hold between the features of a row.
+    factuals : encoded rows, columns in data order, that rules compare the drawn ones with; None if no rule does.
+    weighted : whether the draws are to carry their weights; estimating those of rules takes more draws.
     """
 
     givens: Floats
@@ -33,6 +63,14 @@ class DrawRequest:
     draw_indices: UInts
     seed: int
     restrictions: Mapping[Hashable, Within] = field(default_factory=dict)
+    rules: tuple[RowRule, ...] = ()
+    factuals: Floats | None = None
+    weighted: bool = False
+
+    @property
+    def constraints(self) -> tuple[Hashable, ...]:
+        """What a row may die of: the restricted features, then the rules by their texts."""
+        return (*self.restrictions, *map(str, self.rules))
 
     def __len__(self) -> int:
         return int(self.givens.shape[0])
@@ -45,6 +83,7 @@ class DrawRequest:
             stream_keys=self.stream_keys[rows],
             draw_indices=self.draw_indices[rows],
             restrictions={name: within.take(rows) for name, within in self.restrictions.items()},
+            factuals=None if self.factuals is None else self.factuals[rows],
         )
 
 
@@ -53,10 +92,31 @@ class Drawn:
     """Encoded rows, columns in data order, and which are dead: they could not be drawn within their restrictions.
 
     A dead row has values that are not allowed, or missing; it is no candidate.
+
+    Attributes
+    ----------
+    log_weight : of each row, the log of how much of the generator's conditionals its restrictions and rules left; -inf
+        if it is dead. None if the request does not ask for weights, or the generator has none.
+    died_of : for each row, the number of the constraint that it died of, by its place in `constraints`; -1 if it lives.
+        None if the generator does not say.
+    constraints : the restricted features, then the rules by their texts.
+    tried : for each constraint, the number of rows that came to it alive and that it restricts.
     """
 
     rows: Floats
     dead: Bools
+    log_weight: Floats | None = None
+    died_of: Ints | None = None
+    constraints: tuple[Hashable, ...] = ()
+    tried: tuple[int, ...] = ()
+
+    def acceptance(self) -> pd.DataFrame:
+        """Return, for each constraint, the number of rows that came to it, and of those that passed."""
+        died_of = np.empty(0, dtype=np.int64) if self.died_of is None else self.died_of
+        died = np.bincount(died_of[died_of >= 0], minlength=len(self.constraints))
+        tried = np.asarray(self.tried, dtype=np.int64)
+        names = pd.Index(self.constraints, dtype=object, name="constraint", tupleize_cols=False)
+        return pd.DataFrame({"tried": tried, "passed": tried - died}, index=names)
 
 
 class Generator(Protocol):

@@ -5,7 +5,13 @@
 2. Fit one sampler for each mutable feature on all columns before it; the fits do not depend on each other and run in
    threads.
 3. To draw a row, go through the mutable features in that order; each is drawn given the fixed values and the values
-   drawn before it. Draws are checked, and numbers put on the column's grid (`mcce.samplers.settle`).
+   drawn before it. Draws are checked, and numbers put on the column's grid (`mcce.samplers.settle`). What is allowed
+   for a feature, and rules between features, hold while drawing (`mcce.generators.drawing`).
+
+Truncating one conditional after the other is not conditioning the joint. To draw x1, then x2 given x1 inside A, gives
+each x1 the probability that it has without A; conditioned on A, an x1 of which much of p(x2 | x1) lies inside A has
+more. What is missing is p(x2 in A | x1): the product of these masses over the truncated conditionals is the weight of a
+row. Weighted means of the rows, or the rows resampled by their weights, follow p(x1, x2 | x2 in A).
 
 A row's random numbers are a function of the seed, the feature, the row's fixed values and the index of the draw
 (`mcce.rng`), so blocks of rows can be drawn in any order and by any number of threads.
@@ -15,28 +21,33 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from mcce.arrays import Floats, UInts
+from mcce.arrays import Floats
 from mcce.checks import check_count
 from mcce.exceptions import InputError, NotFittedError, SamplerError
-from mcce.generators.base import Drawn, DrawRequest
-from mcce.generators.conditionals import Samplers, draw_within, make_samplers
-from mcce.generators.givens import bootstrap_givens, draw_index, encode_givens, occurrences
+from mcce.generators.base import Drawn, DrawRequest, RowRule
+from mcce.generators.conditionals import Samplers, make_samplers
+from mcce.generators.drawing import DrawPlan, draw_in_blocks
+from mcce.generators.givens import request_of
 from mcce.generators.layout import ChainLayout
 from mcce.generators.predictors import Predictors, choose_predictors
 from mcce.generators.visit import VisitSequence, make_visit_sequence
-from mcce.rng import RowStreams, derive_key, hash_rows, resolve_seed
+from mcce.generators.weighing import Allowed, SampleOptions, Weighted, choose_rows, read_restrictions
+from mcce.rng import resolve_seed
 from mcce.samplers import ConditionalSampler
-from mcce.samplers.settle import settle
 from mcce.table import Data, Kind, Schema, Table, as_frame
 from mcce.table.checks import check_fixed, check_magnitudes
 from mcce.workers import count_jobs, run_in_threads
+
+if TYPE_CHECKING:
+    from typing import Unpack
 
 BLOCK_ROWS = 8192  # a block's columns stay in the cache while its features are drawn
 
@@ -86,6 +97,9 @@ class ChainModel:
     ((200, 10), FrozenList(['id', 'draw']))
     >>> chain.sample(n=500).shape
     (500, 10)
+    >>> rows, weights = chain.sample(n=500, within={"education": ["upper secondary"]}, weights=True)
+    >>> rows["education"].unique().tolist(), len(weights)
+    (['upper secondary'], 500)
     """
 
     def __init__(
@@ -166,6 +180,16 @@ class ChainModel:
         self.training_givens_ = np.asfortranarray(ordered.matrix[:, :first])
         return self
 
+    @overload
+    def sample(
+        self, n: int = ..., given: Data | None = ..., *, weights: Literal[True], **options: Unpack[SampleOptions]
+    ) -> Weighted: ...
+
+    @overload
+    def sample(
+        self, n: int = ..., given: Data | None = ..., *, weights: Literal[False] = ..., **options: Unpack[SampleOptions]
+    ) -> pd.DataFrame: ...
+
     def sample(
         self,
         n: int = 1,
@@ -174,8 +198,12 @@ class ChainModel:
         decision: bool | None = None,
         random_state: int | None = None,
         progress: bool | None = None,
-    ) -> pd.DataFrame:
-        """Draw rows.
+        within: Mapping[Any, Allowed] | None = None,
+        rules: Sequence[RowRule] = (),
+        weights: bool = False,
+        resample: bool = False,
+    ) -> pd.DataFrame | Weighted:
+        """Draw rows, inside what is allowed.
 
         Parameters
         ----------
@@ -188,80 +216,52 @@ class ChainModel:
             the bootstrapped row without.
         random_state : int or None
             Seed of these draws; None uses the chain's `seed_`. The same seed gives the same rows.
+        within : dict or None
+            What mutable features are restricted to: ``(low, high)`` for numbers and ordered levels (None for no bound),
+            a list of levels, or a `Within` with one row for each of `given`, or one for all.
+        rules : sequence of RowRule
+            What must hold between the features of a row (`mcce.generators.base.RowRule`).
+        weights : bool
+            Whether to return the weights of the rows too.
+        resample : bool
+            Whether to resample the rows by their weights: rows of equal weight, some of them several times.
 
         Returns
         -------
         DataFrame with the training columns and dtypes, indexed by (id, draw), where id is the index of `given`, or by
-        0, 1, ... without `given`.
+        0, 1, ... without `given`. With `weights`, also a Series of them, with mean 1 over the draws of an id (over all
+        without `given`), dead ones included. Dead rows could not be drawn inside; a warning counts them.
+
+        Notes
+        -----
+        Truncating one conditional after the other is not conditioning the joint: rows drawn `within` bounds or by
+        `rules` keep the distribution that earlier features have without them. The weights are what is missing.
+        Weighted, or resampled, the rows follow the chain's joint distribution conditioned on what is allowed.
         """
         self.check_fitted()
         n = check_count(n, "n")
-        if decision is not None and not (self.conditions_on_decision_ and isinstance(decision, (bool, np.bool_))):
-            raise InputError(
-                f"decision is {decision!r}; it must be True, False or None."
-                if self.conditions_on_decision_
-                else "this chain was fitted without a decision; there is none to condition on."
-            )
         seed = self.seed_ if random_state is None else resolve_seed(random_state)
-        if given is None:
-            givens, keys, index = bootstrap_givens(self.training_givens_, int(n), decision, seed)
-            request = DrawRequest(givens, keys, np.arange(n, dtype=np.uint64), seed)
-            return self.schema_.decode(self.draw(request, progress=progress).rows, index)
-        givens, index = encode_givens(
-            given, True if decision is None else decision, self.schema_, self._layout, self.samplers_.values()
+        request, index, group = request_of(
+            n, given, decision, seed, self.training_givens_, self.schema_, self._layout, self.samplers_.values()
         )
-        keys = hash_rows(givens)
-        draws: UInts = np.asarray(
-            occurrences(keys)[:, None] * np.uint64(n) + np.arange(n, dtype=np.uint64), dtype=np.uint64
-        ).ravel()
-        request = DrawRequest(np.repeat(givens, n, axis=0), np.repeat(keys, n), draws, seed)
-        return self.schema_.decode(self.draw(request, progress=progress).rows, draw_index(index, n))
+        request = replace(
+            request,
+            restrictions=read_restrictions(within, self.schema_, self.fixed_, len(request) // n, n),
+            rules=tuple(rules),
+            weighted=weights or resample,
+        )
+        drawn = self.draw(request, progress=progress)
+        rows, places, weight = choose_rows(drawn, request, group, resample=resample)
+        frame = self.schema_.decode(drawn.rows[rows], index[places])
+        return (frame, pd.Series(weight, index=index[places], name="weight")) if weights else frame
 
     def draw(self, request: DrawRequest, *, progress: bool | None = None, n_jobs: int | None = None) -> Drawn:
         """Draw one row for each row of the request, feature by feature in visiting order (step 3)."""
         self.check_fitted()
-        rows = np.empty((len(request), len(self.schema_)), order="F")
-        dead = np.zeros(len(request), dtype=bool)
-        stream_keys = [derive_key(request.seed, "draw", name) for name in self.visit_sequence_]
-
-        def draw_block(begin: int) -> None:
-            block = slice(begin, min(begin + BLOCK_ROWS, len(request)))
-            matrix = self._draw_block(request.take(block), stream_keys, dead[block])
-            for j, k in enumerate(self._layout.place_in_chain):
-                rows[block, j] = matrix[:, k]
-
-        thread_safe = all(sampler.thread_safe for sampler in self.samplers_.values())
+        plan = DrawPlan.of(request, self._layout, self._given, list(self.samplers_.values()))
+        thread_safe = all(sampler.thread_safe for sampler in plan.samplers)
         threads = count_jobs(self.n_jobs if n_jobs is None else n_jobs) if thread_safe else 1
-        for _ in run_in_threads(draw_block, list(range(0, len(request), BLOCK_ROWS)), threads, "drawing", progress):
-            pass
-        return Drawn(rows, dead)
-
-    def _draw_block(self, request: DrawRequest, stream_keys: list[int], dead: npt.NDArray[np.bool_]) -> Floats:
-        """Return one block in chain order; a row that cannot be drawn within its restrictions is marked `dead`."""
-        first = self._layout.n_given
-        matrix = np.empty((len(request), len(self._layout.features)), order="F")
-        matrix[:, :first] = request.givens
-        complete = not np.isnan(request.givens.sum())
-        carried: object = None
-        for k, (name, key) in enumerate(zip(self.visit_sequence_, stream_keys), first):
-            sampler = self.samplers_[name]
-            streams = RowStreams(key, request.stream_keys, request.draw_indices)
-            given = self._given(Table(self._layout.features, matrix, complete=complete), k)
-            within = request.restrictions.get(name)
-            feature = self._layout.features[k]
-            if within is not None:
-                drawn, lost = draw_within(sampler, given, streams, feature, within)
-                dead |= lost
-                carried = None if sampler.hands_on else carried  # a restricted draw leaves nothing
-            else:
-                if sampler.hands_on:
-                    drawn, carried = sampler.sample_on(given, streams, carried)
-                else:
-                    drawn = sampler.sample(given, streams)
-                drawn = settle(drawn, sampler, feature, len(request))
-            complete = complete and not np.isnan(drawn).any()
-            matrix[:, k] = drawn
-        return matrix
+        return draw_in_blocks(plan, request, BLOCK_ROWS, threads, progress)
 
     def log_density(
         self,

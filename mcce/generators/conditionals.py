@@ -1,19 +1,13 @@
-"""Which sampler models which feature, one for all or one for each; and how one draws inside restrictions."""
+"""Which sampler models which feature, one for all or one for each."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from mcce.arrays import Bools, Floats
 from mcce.exceptions import InputError, SamplerError, did_you_mean, listing
 from mcce.generators.layout import ChainLayout
-from mcce.rng import RowStreams
-from mcce.samplers import ConditionalSampler, Within, make_sampler
-from mcce.samplers.settle import settle, settle_restricted
-from mcce.table import Feature, Table
+from mcce.samplers import ConditionalSampler, make_sampler
 
 Samplers = str | ConditionalSampler | Mapping[Any, str | ConditionalSampler]
 
@@ -66,18 +60,3 @@ def _bound_donors(made: ConditionalSampler, min_donors: int, name: object) -> Co
             "rows that it could bound. Use one that does (cart, ctree, forest, marginal), or leave min_donors out."
         )
     return type(made)(**{**parameters, "min_donors": max(min_donors, parameters["min_donors"])})
-
-
-def draw_within(
-    sampler: ConditionalSampler, given: Table, streams: RowStreams, feature: Feature, within: Within
-) -> tuple[Floats, Bools]:
-    """Return one value for each row, settled, inside its restrictions, and the dead rows, for which there is none."""
-    found = settle_restricted(sampler.sample_within(given, streams, within), sampler, feature, within)
-    dead = np.flatnonzero(found.dead)
-    if not dead.size:
-        return found.values, found.dead
-    # later conditionals need not take missing values: dead rows go on with a value that is not allowed
-    free = sampler.sample(given.take(dead), streams.child("free").take(dead))
-    values = found.values.copy()
-    values[dead] = settle(free, sampler, feature, dead.size)
-    return values, found.dead

@@ -1,4 +1,4 @@
-"""What rows are drawn given: fixed features from the user, or from a bootstrap of the training rows."""
+"""What rows are drawn given: fixed features from the user, or from a bootstrap of the training rows; their request."""
 
 from __future__ import annotations
 
@@ -8,13 +8,43 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mcce.arrays import Floats, UInts
+from mcce.arrays import Floats, Ints, UInts
 from mcce.exceptions import InputError, listing
+from mcce.generators.base import DrawRequest
 from mcce.generators.layout import ChainLayout
-from mcce.rng import RowStreams, derive_key
+from mcce.rng import RowStreams, derive_key, hash_rows
 from mcce.samplers import ConditionalSampler
 from mcce.table import Data, Schema, Table
 from mcce.table.checks import check_magnitudes, check_missing
+
+
+def request_of(
+    n: int,
+    given: Data | None,
+    decision: bool | None,
+    seed: int,
+    training_givens: Floats,
+    schema: Schema,
+    layout: ChainLayout,
+    samplers: Iterable[ConditionalSampler],
+) -> tuple[DrawRequest, pd.Index[Any], Ints]:
+    """Return what `n` draws for each row of `given` depend on, or `n` draws in all; also their index and their rows."""
+    if decision is not None and not (layout.with_decision and isinstance(decision, (bool, np.bool_))):
+        raise InputError(
+            f"decision is {decision!r}; it must be True, False or None."
+            if layout.with_decision
+            else "this chain was fitted without a decision; there is none to condition on."
+        )
+    if given is None:
+        givens, keys, index = bootstrap_givens(training_givens, int(n), decision, seed)
+        return DrawRequest(givens, keys, np.arange(n, dtype=np.uint64), seed), index, np.zeros(n, dtype=np.int64)
+    givens, ids = encode_givens(given, True if decision is None else decision, schema, layout, samplers)
+    keys = hash_rows(givens)
+    draws: UInts = np.asarray(
+        occurrences(keys)[:, None] * np.uint64(n) + np.arange(n, dtype=np.uint64), dtype=np.uint64
+    ).ravel()
+    request = DrawRequest(np.repeat(givens, n, axis=0), np.repeat(keys, n), draws, seed)
+    return request, draw_index(ids, n), np.repeat(np.arange(len(ids)), n)
 
 
 def encode_givens(

@@ -11,6 +11,7 @@ import numpy as np
 from mcce.arrays import Bools, Floats, Ints
 from mcce.exceptions import InputError, NotFittedError, SamplerError, listing
 from mcce.rng import RowStreams
+from mcce.samplers.rejection import draw_until_allowed
 from mcce.samplers.within import RestrictedDraw, Within
 from mcce.state import flatten, from_state, to_state, unflatten
 from mcce.table import KINDS, Column, Feature, Table
@@ -78,11 +79,15 @@ class ConditionalSampler(ABC):
 
     ``sample_within(given, rng, within)``
         A draw from the conditional restricted to what `within` (`mcce.Within`) allows: values, missing ones where they
-        are allowed, and a mask of the dead rows, of which nothing that is allowed can be drawn. The default draws again
-        until the value is allowed, and gives a row up for dead after 200 draws; override it for something exact.
+        are allowed, a mask of the dead rows, of which nothing that is allowed can be drawn, and the log probability of
+        what is allowed. The default draws again until the value is allowed, and once more for an unbiased estimate of
+        that probability (`mcce.samplers.rejection`); it gives a row up for dead after 200 draws. Override it for
+        something exact; without a `log_mass` the chain takes the default's estimate where it needs one.
     ``sample_on(given, rng, carried)``
         A draw, and what the chain hands to its next sampler that takes it, for a sampler with ``hands_on``. `carried`
-        is what the one before left, None at the beginning of a block of rows, and may come from another class.
+        is what the one before left, None at the beginning of a block of rows, and may come from another class. Where
+        some rows of a block are restricted, the chain asks it for ``carried.without(rows)``, and hands on nothing if it
+        has no such method.
     ``supports(given, values)``
         Could the conditional have produced this value? True where it could, and for numbers also between the training
         values that a draw comes from, no farther from one than their local spacing: `mcce.samplers.support` defines it,
@@ -138,18 +143,12 @@ class ConditionalSampler(ABC):
 
     def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
         """Draw one allowed value for each row, and say of which rows none can be drawn."""
-        values = np.full(given.n_rows, np.nan)
-        waiting = np.arange(given.n_rows)
-        for attempt in range(_REJECTION_ROUNDS):
-            if waiting.size == 0:
-                break
+
+        def draw(waiting: Ints, attempt: int) -> RestrictedDraw:
             tried = self.sample(given.take(waiting), rng.child("attempt", attempt).take(waiting))
-            allowed = within.take(waiting).allows(tried)
-            values[waiting[allowed]] = tried[allowed]
-            waiting = waiting[~allowed]
-        dead = np.zeros(given.n_rows, dtype=bool)
-        dead[waiting] = True
-        return RestrictedDraw(values, dead)
+            return RestrictedDraw(tried, ~within.take(waiting).allows(tried), np.zeros(waiting.size))
+
+        return draw_until_allowed(draw, given.n_rows, _REJECTION_ROUNDS, estimate=True)
 
     def sample_by_rejection(self, given: Table, rng: RowStreams, within: Within) -> Floats:
         """Draw until the value is allowed, row by row; NaN where 200 draws were all refused."""

@@ -42,6 +42,7 @@ from mcce.samplers.crossfit import at_quantile, cross_fit, predict, seeded_clone
 from mcce.samplers.matching import Donors
 from mcce.samplers.quantiles import ROUNDING, PredictedQuantiles, Tails
 from mcce.samplers.support import IMPOSSIBLE, supported_by
+from mcce.samplers.within import log_of
 from mcce.table import Column, Feature, Table
 
 Self = TypeVar("Self", bound="EstimatorSampler")
@@ -143,9 +144,7 @@ class EstimatorSampler(ConditionalSampler):
         if self.method == "pmm":
             return self.donors_.draw(self._predict(given), rng, *(() if within is None else (low, high)))
         predicted = self._predict(given)[:, 0]
-        slack = self._slack(predicted)
-        first = np.searchsorted(self.residuals_, low - predicted - slack)
-        after = np.searchsorted(self.residuals_, high - predicted + slack, side="right")
+        first, after = self._allowed_residuals(predicted, low, high)
         place = np.minimum(first + rng.integer(np.maximum(after - first, 1)), self.residuals_.size - 1)
         drawn = np.clip(predicted + self.residuals_[place], low, high)
         return np.where((after > first) & (low <= high), drawn, np.nan)
@@ -153,7 +152,7 @@ class EstimatorSampler(ConditionalSampler):
     def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
         """Draw one allowed value for each row, exactly; no draw is missing."""
         drawn = self.sample(given, rng, within)
-        return RestrictedDraw(drawn, np.isnan(drawn))
+        return RestrictedDraw.of(drawn, np.isnan(drawn), self._log_mass(given, within, drawn))
 
     def supports(self, given: Table, values: Floats) -> Bools:
         """Return whether the method could draw the level or number, or one as close as training values are.
@@ -189,6 +188,27 @@ class EstimatorSampler(ConditionalSampler):
         """Return what the density is with respect to; a regressor has no density here."""
         self.check_fitted("estimators_")
         return "counting" if self.is_classifier_ else super().base_measure()
+
+    def _log_mass(self, given: Table, within: Within, drawn: Floats) -> Floats:
+        """Return the log probability of what is allowed; with "pmm", the log weight of each draw."""
+        n = given.n_rows
+        if self.is_classifier_:
+            probabilities = self._probabilities(given)
+            allowed = np.where(within.level_mask(n, self.n_levels_), probabilities, 0.0)
+            return log_of(allowed.sum(axis=1) / probabilities.sum(axis=1))
+        low, high = within.bounds(n)
+        if self.method == "quantiles":
+            return log_of(self._predicted_quantiles(given).mass(low, high))
+        if self.method == "pmm":
+            return self.donors_.log_weight(self._predict(given), drawn, low, high)
+        first, after = self._allowed_residuals(self._predict(given)[:, 0], low, high)
+        return log_of(np.maximum(after - first, 0) / self.residuals_.size)
+
+    def _allowed_residuals(self, predicted: Floats, low: Floats, high: Floats) -> tuple[Ints, Ints]:
+        """Return the first residual that leads inside each row's bounds, and the one after the last."""
+        slack = self._slack(predicted)
+        first = np.searchsorted(self.residuals_, low - predicted - slack)
+        return first, np.searchsorted(self.residuals_, high - predicted + slack, side="right")
 
     def get_state(self) -> dict[str, Any]:
         """Refuse: a scikit-learn estimator is not arrays and JSON."""

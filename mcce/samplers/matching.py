@@ -67,13 +67,31 @@ class Donors:
                 streams = rng.take(rows)
                 picked = near.pick(streams.integer(near.n_donors), streams.integer(near.n_tied))
                 out[rows] = self.values[allowed[picked]]
+        for _ in range(2):  # the numbers that a row draws next are others than those that picked its donor
+            rng.next_key()
         return out
 
-    def log_share(self, predicted: Floats, values: Floats) -> Floats:
+    def log_weight(self, predicted: Floats, drawn: Floats, low: Floats, high: Floats) -> Floats:
+        """Return the log of how much likelier each restricted draw is without its restriction; -inf for no draw.
+
+        The nearest allowed donors are others than those of the nearest that are allowed, so the draw is no truncated
+        one (step 4): its weight depends on the value. Its mean is the probability of what is allowed.
+        """
+        weight = np.full(drawn.size, -np.inf)
+        for lowest, highest, rows in _rows_by_limits(low, high):
+            rows = rows[~np.isnan(drawn[rows])]
+            if rows.size:
+                allowed = np.flatnonzero((self.values >= lowest) & (self.values <= highest))
+                free, restricted = (self.log_share(predicted[rows], drawn[rows], among) for among in (None, allowed))
+                weight[rows] = free - restricted
+        return weight
+
+    def log_share(self, predicted: Floats, values: Floats, allowed: Places | None = None) -> Floats:
         """Return the log probability that each row's draw is this value; -inf if none of its donors has it."""
-        near = self.nearest(predicted)
-        n = self.values.size
-        seen, rank = np.unique(self.values, return_inverse=True)
+        near = self.nearest(predicted, allowed)
+        donors = self.values if allowed is None else self.values[allowed]
+        n = donors.size
+        seen, rank = np.unique(donors, return_inverse=True)
         place = np.searchsorted(seen, values)
         known = (place < seen.size) & (seen[np.minimum(place, seen.size - 1)] == values)
         # donors sorted by value, then by place: those of one value between two places are a range

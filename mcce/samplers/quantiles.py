@@ -80,13 +80,23 @@ class PredictedQuantiles:
     def draw(self, uniform: Floats, low: Floats, high: Floats) -> Floats:
         """Invert the distribution functions restricted to [low, high]; NaN where they have no mass there."""
         lowest, highest = self.tails.lowest, self.tails.highest
-        # what lies beyond the range is drawn as its end
-        first = self._mass_before(np.where(low <= lowest, -np.inf, low))
-        last = self._mass_upto(np.where(high >= highest, np.inf, high))
-        possible = (last > first) & (low <= np.minimum(high, highest)) & (high >= lowest)
+        first, last, possible = self._between(low, high)
         low, high = np.maximum(low, lowest), np.minimum(high, highest)
         drawn = self._invert(np.where(possible, first + uniform * (last - first), 0.5))
         return np.where(possible, np.clip(drawn, low, high), np.nan)  # inverting there and back rounds
+
+    def mass(self, low: Floats, high: Floats) -> Floats:
+        """Return the probability of what lies in [low, high]."""
+        first, last, possible = self._between(low, high)
+        return np.where(possible, last - first, 0.0)
+
+    def _between(self, low: Floats, high: Floats) -> tuple[Floats, Floats, Bools]:
+        """Return the probabilities below [low, high] and up to its end, and whether it has any itself."""
+        lowest, highest = self.tails.lowest, self.tails.highest
+        # what lies beyond the range is drawn as its end
+        first = self._mass_before(np.where(low <= lowest, -np.inf, low))
+        last = self._mass_upto(np.where(high >= highest, np.inf, high))
+        return first, last, (last > first) & (low <= np.minimum(high, highest)) & (high >= lowest)
 
     def supports(self, values: Floats) -> Bools:
         """Return whether each row could draw its value, or one as close as exceedances are to each other."""

@@ -41,7 +41,7 @@ def settle_restricted(
     """Return restricted draws, settled; a row is dead, too, if no point of the grid lies inside its bounds."""
     n_rows = found.dead.size
     values = settle(found.values, sampler, feature, n_rows, within)
-    return RestrictedDraw.of(values, found.dead | (np.isnan(values) & ~np.isnan(found.values)))
+    return RestrictedDraw.of(values, found.dead | (np.isnan(values) & ~np.isnan(found.values)), found.log_mass)
 
 
 def _check(drawn: Floats, sampler: ConditionalSampler, feature: Feature) -> None:

@@ -23,6 +23,9 @@ class Within:
     missing : boolean array or None
         Whether each row's draw may be missing; None: no row's may.
 
+    A row with infinite bounds, all levels and missing values allowed is free: the chain draws it as if there were no
+    restriction at all.
+
     Examples
     --------
     >>> import numpy as np
@@ -48,6 +51,34 @@ class Within:
             codes = np.where(allowed, values, 0.0).astype(np.intp)
             allowed &= self.levels[np.arange(values.size), codes]
         return allowed if self.missing is None else allowed | (is_missing & self.missing)
+
+    def restricts(self, n_rows: int, reach: tuple[float, float] = (-np.inf, np.inf), *, may_miss: bool = True) -> Bools:
+        """Return which rows are restricted at all: something that can be drawn is not allowed there.
+
+        Parameters
+        ----------
+        reach : two numbers that all draws lie between.
+        may_miss : whether a draw can be missing.
+        """
+        low, high = self.bounds(n_rows)
+        restricted: Bools = ~((low <= reach[0]) & (high >= reach[1]))
+        if self.levels is not None:
+            restricted |= ~self.levels.all(axis=1)
+        return restricted | ~self.allows_missing(n_rows) if may_miss else restricted
+
+    def __and__(self, other: Within) -> Within:
+        """Return what both allow."""
+
+        def both(function: Any, one: Any, two: Any) -> Any:
+            return two if one is None else one if two is None else function(one, two)
+
+        missing = None if self.missing is None or other.missing is None else self.missing & other.missing
+        return Within(
+            both(np.maximum, self.low, other.low),
+            both(np.minimum, self.high, other.high),
+            both(np.logical_and, self.levels, other.levels),
+            missing,
+        )
 
     def take(self, rows: Any) -> Within:
         """Return the restriction of some rows: an index array, a boolean mask or a slice."""
@@ -83,15 +114,26 @@ class RestrictedDraw:
         One draw for each row. NaN is a missing value where the restriction allows one, and stands in every dead row.
     dead : boolean array
         Rows of which nothing that is allowed can be drawn.
+    log_mass : array or None
+        Log of the probability that the unrestricted draw of each row is allowed, or of an unbiased estimate of it;
+        -inf in dead rows. It is the weight that a truncated draw has to carry. None: the sampler does not say, and the
+        chain estimates it by unrestricted draws where weights are asked for.
     """
 
     values: Floats
     dead: Bools
+    log_mass: Floats | None = None
 
     @classmethod
-    def of(cls, values: Floats, dead: Bools) -> RestrictedDraw:
-        """Return the draws, NaN in the dead rows whatever stands there."""
-        return cls(np.where(dead, np.nan, values), dead)
+    def of(cls, values: Floats, dead: Bools, log_mass: Floats | None = None) -> RestrictedDraw:
+        """Return the draws, NaN in the dead rows whatever stands there, and without mass."""
+        mass = None if log_mass is None else np.where(dead, -np.inf, log_mass)
+        return cls(np.where(dead, np.nan, values), dead, mass)
+
+    def take(self, rows: Any) -> RestrictedDraw:
+        """Return the draws of some rows: an index array, a boolean mask or a slice."""
+        mass = None if self.log_mass is None else self.log_mass[rows]
+        return RestrictedDraw(self.values[rows], self.dead[rows], mass)
 
     def or_missing(self, value_weight: Floats, missing_weight: Floats, uniform: Floats) -> RestrictedDraw:
         """Return draws that are missing instead, in proportion to two weights.
@@ -104,5 +146,17 @@ class RestrictedDraw:
             A uniform number for each row.
         """
         value_weight = np.where(self.dead, 0.0, value_weight)
-        is_missing = uniform * (value_weight + missing_weight) < missing_weight
-        return RestrictedDraw(np.where(is_missing, np.nan, self.values), self.dead & ~is_missing)
+        total = value_weight + missing_weight
+        is_missing = uniform * total < missing_weight
+        log_mass = None
+        if self.log_mass is not None:
+            # a value is now drawn by value_weight / total as often as before
+            gain = np.log(total, out=np.zeros(total.size), where=total > 0.0)
+            rarer = gain - np.log(value_weight, out=gain.copy(), where=value_weight > 0.0)
+            log_mass = np.where(is_missing, gain, self.log_mass + rarer)
+        return RestrictedDraw(np.where(is_missing, np.nan, self.values), self.dead & ~is_missing, log_mass)
+
+
+def log_of(probability: Floats) -> Floats:
+    """Return logarithms, -inf of 0."""
+    return np.asarray(np.log(probability, out=np.full(probability.shape, -np.inf), where=probability > 0.0))

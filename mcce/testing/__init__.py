@@ -3,8 +3,9 @@
 1. Build small tables with known properties: numeric, ordered, categorical and two-level givens, one target
    of each kind that the sampler declares to handle (`tables`).
 2. Run the checks of `CHECKS` one after the other; each takes the sampler and a seed and works on clones. They say
-   what a sampler is (`contract`), what it draws (`draws`), and what its optional methods promise (`optional`). Checks
-   that only draw share one fitted clone a problem; those of fitting fit their own.
+   what a sampler is (`contract`), what it draws (`draws`), freely and inside bounds (`restricted`), and what its
+   other methods promise (`optional`). Checks that only draw share one fitted clone a problem; those of fitting fit
+   their own.
 3. The first one that fails raises a `ConformanceError` that says which check failed, on what, and why
    (`requirements`).
 
@@ -41,14 +42,13 @@ from mcce.testing.optional import (
     check_base_measure,
     check_log_density,
     check_min_donors,
-    check_sample_within,
     check_state,
     check_supports,
     check_threads,
     check_training_rows,
-    check_within,
 )
 from mcce.testing.requirements import Check, ConformanceError
+from mcce.testing.restricted import check_log_mass, check_sample_within, check_within
 from mcce.testing.tables import forget_fits
 
 __all__ = ["CHECKS", "ConformanceError", "check_sampler"]
@@ -73,6 +73,7 @@ CHECKS: tuple[Check, ...] = (
     check_grid,
     check_within,
     check_sample_within,
+    check_log_mass,
     check_min_donors,
     check_supports,
     check_log_density,

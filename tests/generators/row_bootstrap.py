@@ -2,7 +2,7 @@
 
 1. Donors of a request's row are the training rows with its givens; where there are none, those with its decision.
 2. One of them is drawn by the row's own stream. Its mutable values are taken, the fixed ones are the request's.
-3. A row that breaks a restriction is dead.
+3. A row that breaks a restriction or a rule is dead.
 
 It knows nothing of chains: no samplers, no order, no layout.
 """
@@ -59,6 +59,8 @@ class RowBootstrap:
         dead = np.zeros(len(request), dtype=bool)
         for name, within in request.restrictions.items():
             dead |= ~within.allows(rows[:, self.schema_.names.index(name)])
+        for rule in request.rules:
+            dead |= ~rule.holds(rows, request.factuals)
         return Drawn(rows, dead)
 
     def _of_decision(self, given):

@@ -1,13 +1,12 @@
-"""Which sampler models which feature, and draws inside restrictions."""
+"""Which sampler models which feature."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from mcce import CartSampler, InputError, MarginalSampler, NormSampler, SamplerError, Within
-from mcce.generators.conditionals import draw_within, make_samplers
+from mcce import CartSampler, InputError, MarginalSampler, NormSampler, SamplerError
+from mcce.generators.conditionals import make_samplers
 from mcce.generators.layout import ChainLayout
-from mcce.rng import RowStreams
 from mcce.table import Schema
 
 TABLE = pd.DataFrame({"age": [1.0, 2.0] * 10, "x": np.arange(20.0), "job": ["a", "b"] * 10, "y": [1.0, np.nan] * 10})
@@ -59,20 +58,3 @@ def test_missing_values_count_if_the_sampler_sees_them():
     with pytest.raises(SamplerError, match="for 'job' does not handle missing values, and 'y' has some"):
         make_samplers(sampler, layout, {}, SCHEMA.names)
     make_samplers(sampler, layout, {2: [1]}, SCHEMA.names)  # predictors leave y out
-
-
-def test_a_row_without_an_allowed_value_is_dead_and_goes_on_with_one_that_is_not_allowed():
-    table = SCHEMA.encode(TABLE)
-    feature = SCHEMA.features[1]
-    sampler = MarginalSampler().fit(table.first(0), table.column(1))
-    low = np.where(np.arange(20) % 2, 15.0, 100.0)
-    within = Within(low=low, high=np.full(20, 1000.0))
-    values, dead = draw_within(sampler, table.first(0), RowStreams.from_seed(1, 20), feature, within)
-    np.testing.assert_array_equal(dead, low == 100.0)
-    assert (values[~dead] >= 15.0).all()
-    assert np.isin(values[dead], TABLE["x"]).all()  # later conditionals need not take missing values
-    # a row's draw does not depend on the dead rows beside it
-    alone = np.array([3, 7])
-    streams = RowStreams.from_seed(1, 20).take(alone)
-    again, _ = draw_within(sampler, table.first(0).take(alone), streams, feature, within.take(alone))
-    np.testing.assert_array_equal(again, values[alone])

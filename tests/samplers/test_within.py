@@ -54,6 +54,82 @@ def test_a_draw_or_a_missing_value_by_two_weights():
     assert mixed.dead.tolist() == [False, False, False, True, False]
 
 
+def test_the_mass_of_a_draw_or_a_missing_value():
+    """A draw that a restriction makes 1 / 0.3 times as likely, then a missing value beside it."""
+    dead = np.array([False, False, True, True])
+    found = RestrictedDraw.of(np.arange(4.0), dead, np.log([0.3, 0.3, 1.0, 1.0]))
+    np.testing.assert_array_equal(found.log_mass[dead], -np.inf)
+    mixed = found.or_missing(np.full(4, 0.3), np.array([0.1, 0.1, 0.1, 0.0]), np.array([0.24, 0.26, 0.9, 0.0]))
+    np.testing.assert_allclose(np.exp(mixed.log_mass), [0.4, 0.4, 0.1, 0.0])
+    assert found.take(np.array([1])).log_mass.tolist() == [np.log(0.3)]
+
+
+def random_within(rng, n):
+    parts = {
+        "low": rng.choice([-np.inf, 0.0, 1.0, 2.0], n),
+        "high": rng.choice([np.inf, 3.0, 2.0, 1.0], n),
+        "levels": rng.random((n, 4)) < 0.7,
+        "missing": rng.random(n) < 0.5,
+    }
+    return Within(**{name: part for name, part in parts.items() if rng.random() < 0.6})
+
+
+def test_what_two_restrictions_allow_and_which_rows_are_free():
+    """Against all that can be drawn: four levels and a missing value."""
+    rng = np.random.default_rng(1)
+    n = 8
+    for _ in range(200):
+        one, two = random_within(rng, n), random_within(rng, n)
+        candidates = [np.full(n, value) for value in (0.0, 1.0, 2.0, 3.0, np.nan)]
+        allowed = [one.allows(values) for values in candidates]
+        both = [a & two.allows(values) for a, values in zip(allowed, candidates)]
+        np.testing.assert_array_equal([(one & two).allows(values) for values in candidates], both)
+        np.testing.assert_array_equal([(two & one).allows(values) for values in candidates], both)
+        np.testing.assert_array_equal(one.restricts(n, (0.0, 3.0)), ~np.all(allowed, axis=0))
+        np.testing.assert_array_equal(one.restricts(n, (0.0, 3.0), may_miss=False), ~np.all(allowed[:4], axis=0))
+    assert Within(missing=np.array([True, False])).restricts(2).tolist() == [False, True]
+    assert Within(low=np.array([-1e300, -np.inf])).restricts(2, may_miss=False).tolist() == [True, False]
+
+
+def test_the_mass_far_out_in_a_tail_is_no_zero():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=500), "y": rng.normal(size=500)})
+    table = Schema.from_data(frame).encode(frame)
+    for sampler, exact in ((mcce.NormSampler(), True), (mcce.NormRankSampler(), False)):
+        fitted = sampler.fit(table.first(1), table.column(1))
+        within = Within(low=np.full(500, 60.0 if exact else frame["y"].max()))
+        found = fitted.sample_within(table.first(1), RowStreams.from_seed(0, 500), within)
+        assert not found.dead.any()
+        assert np.isfinite(found.log_mass).all()
+        if exact:
+            mean, sd = fitted.predict(table.first(1)), fitted.sigma_
+            np.testing.assert_allclose(found.log_mass, stats.norm.logsf(60.0, mean, sd), rtol=1e-9)
+
+
+@pytest.mark.parametrize("kept", [0.3, 0.6])
+def test_nearest_allowed_donors_are_weighted_to_the_conditional(kept):
+    """Predictive mean matching draws the nearest allowed donors, which need not be drawn without the restriction."""
+    rng = np.random.default_rng(4)
+    frame = pd.DataFrame({"x": rng.normal(size=400)})
+    frame["y"] = np.round(2.0 * frame["x"] + rng.normal(size=400), 1)  # ties among the donors
+    table = Schema.from_data(frame).encode(frame)
+    fitted = mcce.PmmSampler(n_donors=10).fit(table.first(1), table.column(1))
+    n = 40_000
+    row = table.first(1).take(np.full(n, 7))
+    free = fitted.sample(row, RowStreams.from_seed(1, n))
+    low = np.quantile(free, 1.0 - kept, method="nearest")
+    found = fitted.sample_within(row, RowStreams.from_seed(2, n), Within(low=np.full(n, low)))
+    weights = np.exp(found.log_mass)
+    assert weights.mean() == pytest.approx((free >= low).mean(), abs=0.02)
+    expected = pd.Series(free[free >= low]).value_counts(normalize=True)
+    drawn = pd.Series(weights).groupby(found.values).sum() / weights.sum()
+    np.testing.assert_allclose(drawn.reindex(expected.index), expected, atol=0.03)
+    assert drawn.drop(expected.index).sum() == 0.0
+    # without weights other values are drawn as well, or these by other shares
+    unweighted = pd.Series(found.values).value_counts(normalize=True)
+    assert unweighted.sub(expected, fill_value=0.0).abs().max() > 0.06
+
+
 def process(kind, seed):
     """Return a target that is missing with probability 0.2 or 0.5, by group, and else below a cut by 0.7 or 0.25."""
     rng = np.random.default_rng(seed)
@@ -107,6 +183,9 @@ def test_a_restricted_draw_is_missing_with_its_conditional_probability(sampler, 
         assert not np.isnan(found.values[~may]).any()
         expected = p_missing / (p_missing + (1.0 - p_missing) * p_allowed)
         assert np.isnan(found.values[may]).mean() == pytest.approx(expected, abs=0.04)
+        allowed = within.allows(fitted.sample(rows, RowStreams.from_seed(g + 2, n)))
+        for rows_of in (~may, may):
+            assert np.exp(found.log_mass[rows_of]).mean() == pytest.approx(allowed[rows_of].mean(), abs=0.05)
         np.testing.assert_array_equal(fitted.sample(rows, RowStreams.from_seed(g, n), within), found.values)
 
 

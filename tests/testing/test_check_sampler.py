@@ -390,6 +390,18 @@ class MissingTooOften(MarginalSampler):
         return RestrictedDraw(np.where(often, np.nan, found.values), found.dead & ~often)
 
 
+class HalfTheMass(MarginalSampler):
+    def sample_within(self, given, rng, within):
+        found = super().sample_within(given, rng, within)
+        return replace(found, log_mass=found.log_mass - np.log(2.0))
+
+
+class MassOfTheDead(MarginalSampler):
+    def sample_within(self, given, rng, within):
+        found = super().sample_within(given, rng, within)
+        return replace(found, log_mass=np.maximum(found.log_mass, -20.0))
+
+
 class SupportsItsRange(MarginalSampler):
     """Supports what lies between two far-away clusters."""
 
@@ -539,6 +551,8 @@ BROKEN = [
     (KeepsDeadRowsAlive(), "sample_within", r"300 of 1200 draws lie outside, and their rows are not dead"),
     (NeverMissing(), "sample_within", r"or missing: 150 of 1200 rows are dead or alive against what can be drawn"),
     (MissingTooOften(), "sample_within", "draws are missing at another rate than unrestricted ones"),
+    (HalfTheMass(), "log_mass", r"within\(\) an interval is on average that of 0.25\d*, and 0.\d+ of the unrestricted"),
+    (MassOfTheDead(), "log_mass", r"an interval: 600 dead rows have some; it must be -inf"),
     (SupportsItsRange(), "supports", r"takes \d+, far between two clusters of all draws of its row"),
     (SupportsDonorsOnly(), "supports", r"denies \d+ of \d+ numbers that are closer to a drawn value than the draws"),
     (KeepsTrainingRows(), "training_rows", "training rows are as likely if they are left out; leave them out"),

@@ -131,24 +131,31 @@ class LatentConditional:
             noise[:, k] = rng.normal()
         return times(z, self.slopes[self.back]) + times(noise, self.rest_root.T)
 
-    def draw_number_within(self, given: Floats, low: Floats, high: Floats, sweeps: int, rng: RowStreams) -> Floats:
-        """Draw a single target latent between bounds (step 3)."""
+    def draw_number_within(
+        self, given: Floats, low: Floats, high: Floats, sweeps: int, rng: RowStreams
+    ) -> tuple[Floats, Floats]:
+        """Draw a single target latent between bounds (step 3); return also the probability of what lies there."""
         lows, highs, allowed = self._read(given)
         always = np.ones((len(low), 1), dtype=bool)
         columns = np.column_stack([lows, low]), np.column_stack([highs, high]), np.hstack([allowed, always])
         joint = self._start(*columns, rng)
         joint.sweep(sweeps, rng)
-        return joint.z[:, -1]
+        shift = self._shifts(rng.child("mass"))
+        return joint.z[:, -1], self.interval_probability(given, low, high, RESTRICTED_POINTS, shift)
 
-    def draw_level_within(self, given: Floats, levels: Bools, rng: RowStreams) -> Ints:
-        """Draw the position of one of the allowed levels of the target (step 3)."""
-        n_uniforms = len(self.precision) + len(self.rest)
-        shift = np.column_stack([rng.uniform() for _ in range(n_uniforms)])
-        weights = np.where(levels, self.level_probabilities(given, RESTRICTED_POINTS, shift), 0.0)
+    def draw_level_within(self, given: Floats, levels: Bools, rng: RowStreams) -> tuple[Ints, Floats]:
+        """Draw the position of one of the allowed levels of the target (step 3); return also their probability."""
+        probabilities = self.level_probabilities(given, RESTRICTED_POINTS, self._shifts(rng))
+        weights = np.where(levels, probabilities, 0.0)
         # levels too improbable to have a number are as probable as in the margin
         shares = self.target.shares if isinstance(self.target, Utilities) else np.diff(self.target.shares)
         lost = ~(weights > 0.0).any(axis=1, keepdims=True)
-        return rng.categorical(np.where(lost, levels * shares, weights))
+        mass = weights.sum(axis=1) / probabilities.sum(axis=1)
+        return rng.categorical(np.where(lost, levels * shares, weights)), mass
+
+    def _shifts(self, rng: RowStreams) -> Floats:
+        """Return by how much each row moves the points of the lattice."""
+        return np.column_stack([rng.uniform() for _ in range(len(self.precision) + len(self.rest))])
 
     def _read(self, given: Floats) -> tuple[Floats, Floats, Bools]:
         """Return bounds of the givens' latents, and which of their utilities may be largest."""
@@ -190,7 +197,9 @@ class LatentConditional:
 
     # ---- step 4
 
-    def interval_probability(self, given: Floats, low: Floats, high: Floats, points: int) -> Floats:
+    def interval_probability(
+        self, given: Floats, low: Floats, high: Floats, points: int, shift: Floats | None = None
+    ) -> Floats:
         """Return the probability that the target's single latent lies between low and high."""
         sd = float(np.sqrt(self.rest[0, 0]))
 
@@ -200,7 +209,7 @@ class LatentConditional:
             a, b = np.where(upper, -b, a), np.where(upper, -a, b)
             return np.asarray(scipy.special.ndtr(b) - scipy.special.ndtr(a))
 
-        return self._average(mass, given, points)
+        return self._average(mass, given, points, shift=shift)
 
     def point_density(self, given: Floats, at: Floats, points: int) -> Floats:
         """Return the density of the target's single latent, relative to the standard normal one."""

@@ -13,7 +13,7 @@ itself.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -29,6 +29,10 @@ class DrawnLatents:
     values: Floats
     correlation: Floats
     z: Floats
+
+    def without(self, rows: Bools) -> DrawnLatents:
+        """Return the same, with nothing to take over for some rows: they hold a value that was drawn otherwise."""
+        return replace(self, values=np.where(rows, np.nan, self.values))
 
 
 def take_over(carried: object, given: Table, correlation: Floats) -> tuple[Floats, Bools] | None:

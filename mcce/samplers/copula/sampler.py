@@ -40,6 +40,7 @@ from mcce.samplers.copula.latent import fit_latent
 from mcce.samplers.copula.margins import Margin, Utilities, kernel_margin
 from mcce.samplers.copula.memory import DrawnLatents, take_over
 from mcce.samplers.support import IMPOSSIBLE, supported_by
+from mcce.samplers.within import log_of
 from mcce.table import Column, Table
 
 Self = TypeVar("Self", bound="GaussianCopulaSampler")
@@ -150,20 +151,20 @@ class GaussianCopulaSampler(ConditionalSampler):
             cells = within.level_mask(n, int(margin.values.max()) + 1)[:, margin.values.astype(np.intp)]
             possible = np.asarray(cells.any(axis=1))
         if margin.n_latents == 0:
-            return RestrictedDraw.of(np.full(n, margin.values[0]), ~possible)
+            return RestrictedDraw.of(np.full(n, margin.values[0]), ~possible, np.zeros(n))
         if cells is not None:
             free = cells | ~possible[:, None]
-            chosen = self._conditional.draw_level_within(given.matrix, free, rng)
+            chosen, mass = self._conditional.draw_level_within(given.matrix, free, rng)
         else:
             assert isinstance(margin, Margin)
             low, high = (np.where(possible, margin.cuts[end], 0.0) for end in (first * possible, last * possible + 1))
-            latent = self._conditional.draw_number_within(given.matrix, low, high, self.sweeps, rng)
+            latent, mass = self._conditional.draw_number_within(given.matrix, low, high, self.sweeps, rng)
             # a latent at the very end of its interval may be rounded out of it
             chosen = np.clip(
                 margin.positions_of(latent), first * possible, np.where(possible, last, margin.values.size)
             )
             chosen = np.where(possible, chosen, 0)
-        return RestrictedDraw.of(margin.values[chosen], ~possible)
+        return RestrictedDraw.of(margin.values[chosen], ~possible, log_of(mass))
 
     def supports(self, given: Table, values: Floats) -> Bools:
         """Return whether the value was observed, or is a number as close to observed ones as they are, and possible.

@@ -25,6 +25,7 @@ from mcce.rng import RowStreams
 from mcce.samplers.base import RestrictedDraw, Within
 from mcce.samplers.donors import kernels
 from mcce.samplers.donors.density import PSEUDO_DONORS, MarginalDensity
+from mcce.samplers.within import log_of
 from mcce.state import register, stateful
 from mcce.table import Table
 from mcce.trees.tree import Tree
@@ -275,15 +276,15 @@ class DonorModel:
             distinct = self.forest.distinct_allowed(leaves, within) if self.forest.shares_rows else n_allowed
             n_allowed = np.where(distinct < self.min_donors, 0, n_allowed)
             drawn = np.where(n_allowed == 0, np.nan, drawn)
+        share = n_allowed / np.maximum(self.forest.known[leaves].sum(axis=0), 1)
         if self.flags is None:
-            return RestrictedDraw(drawn, np.isnan(drawn))
+            return RestrictedDraw.of(drawn, np.isnan(drawn), log_of(share))
         missing_share = self.flags.mean(self._decide(given, leaves))
-        found = RestrictedDraw.of(drawn, np.isnan(drawn) | (missing_share == 1.0))
+        share = (1.0 - missing_share) * share
+        found = RestrictedDraw.of(drawn, np.isnan(drawn) | (missing_share == 1.0), log_of(share))
         if within.missing is None:
             return found
-        n_known = np.maximum(self.forest.known[leaves].sum(axis=0), 1)
-        missing_weight = missing_share * within.allows_missing(given.n_rows)
-        return found.or_missing((1.0 - missing_share) * n_allowed / n_known, missing_weight, rng.uniform())
+        return found.or_missing(share, missing_share * within.allows_missing(given.n_rows), rng.uniform())
 
     def supports(self, given: Table, values: Floats) -> Bools:
         """Return whether the donors of each row support its value, a missing one too."""

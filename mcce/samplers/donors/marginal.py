@@ -18,6 +18,7 @@ from mcce.rng import RowStreams
 from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, Within
 from mcce.samplers.donors.density import MarginalDensity
 from mcce.samplers.support import supported_by
+from mcce.samplers.within import log_of
 from mcce.table import Column, Table
 
 Self = TypeVar("Self", bound="MarginalSampler")
@@ -90,11 +91,11 @@ class MarginalSampler(ConditionalSampler):
             place = first + rng.integer(np.maximum(n_allowed, 1))
             # a row that allows nothing reads the NaN after the last known value
             drawn = np.append(known, np.nan)[np.where(n_allowed > 0, place, known.size)]
-        found = RestrictedDraw.of(drawn, n_allowed == 0)
+        found = RestrictedDraw.of(drawn, n_allowed == 0, log_of(n_allowed / self.donors_.size))
         if within.missing is None:
             return found
         n_missing = (self.donors_.size - known.size) * within.allows_missing(n)
-        return found.or_missing(n_allowed.astype(np.float64), n_missing.astype(np.float64), rng.uniform())
+        return found.or_missing(n_allowed / self.donors_.size, n_missing / self.donors_.size, rng.uniform())
 
     def supports(self, given: Table, values: Floats) -> Bools:
         """Return whether the value was observed or, for a number, lies as close to observed ones as they do."""

@@ -114,6 +114,12 @@ class _LevelSampler(RegressionSampler):
         probabilities = np.exp(self.log_probabilities(given))
         return np.asarray((probabilities * within.level_mask(*probabilities.shape)).sum(axis=1))
 
+    def log_mass_complete(self, given: Table, within: Within, drawn: Floats) -> Floats:
+        """Return the log of this sum, of improbable levels too."""
+        log_p = self.log_probabilities(given)
+        allowed = np.where(within.level_mask(*log_p.shape), log_p, -np.inf)
+        return np.asarray(np.logaddexp.reduce(allowed, axis=1))
+
     def supports_complete(self, given: Table, values: Floats) -> Bools:
         """Return whether each level occurs in the training rows and is not as good as impossible."""
         likely: Bools = self.log_density_complete(given, values) > np.log(IMPOSSIBLE)

@@ -95,16 +95,20 @@ class NormSampler(LinearSampler):
 
     def probability_within(self, given: Table, within: Within) -> Floats:
         """Return the mass of what rounds to allowed values, as a share of what the dtype can hold."""
+        return np.exp(self.log_mass_complete(given, within))
+
+    def log_mass_complete(self, given: Table, within: Within, drawn: Floats | None = None) -> Floats:
+        """Return the log of this mass, far out in the tails too."""
         mean = self.predict(given)
         low, high = self._allowed(within, given.n_rows)
         if self.sigma_ == 0.0:
-            drawn = self._rounded(mean)
-            return ((drawn >= low) & (drawn <= high)).astype(np.float64)
+            always = self._rounded(mean)
+            return np.where((always >= low) & (always <= high), 0.0, -np.inf)
         allowed, whole = (
             log_normal_mass((a - self._half - mean) / self.sigma_, (b + self._half - mean) / self.sigma_)
             for a, b in ((low, np.maximum(low, high)), self._allowed(Within(), given.n_rows))
         )
-        return np.where(low <= high, np.exp(allowed - whole), 0.0)
+        return np.where(low <= high, allowed - whole, -np.inf)
 
     def supports_complete(self, given: Table, values: Floats) -> Bools:
         """Return whether each value lies within reach of its prediction and has no decimals too many."""
@@ -237,8 +241,11 @@ class NormRankSampler(LinearSampler):
 
     def probability_within(self, given: Table, within: Within) -> Floats:
         """Return the mass of the allowed training values."""
-        low, high = within.bounds(given.n_rows)
-        return np.exp(self._log_mass(given, low, high))
+        return np.exp(self.log_mass_complete(given, within))
+
+    def log_mass_complete(self, given: Table, within: Within, drawn: Floats | None = None) -> Floats:
+        """Return the log of this mass, far out in the tails too."""
+        return self._log_mass(given, *within.bounds(given.n_rows))
 
     def supports_complete(self, given: Table, values: Floats) -> Bools:
         """Return whether each value is as close to training values as they are to each other, and within reach.

@@ -110,6 +110,10 @@ class PmmSampler(LinearSampler):
         """Return the share of the row's donors that are allowed."""
         return self._matching().share_within(self.predict(given)[:, None], *within.bounds(given.n_rows))
 
+    def log_mass_complete(self, given: Table, within: Within, drawn: Floats) -> Floats:
+        """Return the log weight of each draw: the nearest of the allowed donors are no truncated draw."""
+        return self._matching().log_weight(self.predict(given)[:, None], drawn, *within.bounds(given.n_rows))
+
     def supports_complete(self, given: Table, values: Floats) -> Bools:
         """Return whether each value is one of the row's donors or as close to them as they are to each other.
 

@@ -17,6 +17,7 @@ from mcce.rng import RowStreams, resolve_seed
 from mcce.samplers.base import ConditionalSampler, RestrictedDraw, Within
 from mcce.samplers.parametric.design import Design, augmented
 from mcce.samplers.parametric.glm import Multinomial, fit_multinomial, log_softmax
+from mcce.samplers.within import log_of
 from mcce.table import Column, Table
 
 Self = TypeVar("Self", bound="RegressionSampler")
@@ -53,6 +54,10 @@ class RegressionSampler(ConditionalSampler):
     @abstractmethod
     def probability_within(self, given: Table, within: Within) -> Floats:
         """Return the probability that each row's draw, which is not missing, is allowed."""
+
+    def log_mass_complete(self, given: Table, within: Within, drawn: Floats) -> Floats:
+        """Return the log of `probability_within`, or of an unbiased estimate of it that may depend on the draw."""
+        return log_of(self.probability_within(given, within))
 
     @abstractmethod
     def supports_complete(self, given: Table, values: Floats) -> Bools:
@@ -114,14 +119,19 @@ class RegressionSampler(ConditionalSampler):
         self.check_fitted("design_")
         may_be_missing = within.allows_missing(given.n_rows)
         if self.always_missing_:
-            return RestrictedDraw(np.full(given.n_rows, np.nan), ~may_be_missing)
+            nothing = np.full(given.n_rows, np.nan)
+            return RestrictedDraw.of(nothing, ~may_be_missing, np.zeros(given.n_rows))
         if self.restricts_by_rejection:
             return super().sample_within(given, rng, within)
         drawn = self.sample_complete(given, rng, within)
-        found = RestrictedDraw(drawn, np.isnan(drawn))
-        if within.missing is None or self.missing_model_ is None:
+        log_mass = self.log_mass_complete(given, within, drawn)
+        if self.missing_model_ is None:
+            return RestrictedDraw.of(drawn, np.isnan(drawn), log_mass)
+        log_missing = self._log_missing(given)
+        found = RestrictedDraw.of(drawn, np.isnan(drawn), log_mass + log_missing[:, 0])
+        if within.missing is None:
             return found
-        known, missing = np.exp(self._log_missing(given)).T
+        known, missing = np.exp(log_missing).T
         allowed = known * self.probability_within(given, within)
         return found.or_missing(allowed, missing * may_be_missing, rng.uniform())
 

@@ -55,9 +55,11 @@ def test_a_restricted_number_also_moves_the_latents_of_the_givens(margins, laten
     conditional = LatentConditional(margins[:2], margins[2], R, particles=8)
     n = 5000
     given, bounds = np.tile([700.0, 1.0], (n, 1)), (np.full(n, 0.8), np.full(n, 2.0))
-    drawn = conditional.draw_number_within(given, *bounds, 20, RowStreams.from_seed(2, n))
+    drawn, mass = conditional.draw_number_within(given, *bounds, 20, RowStreams.from_seed(2, n))
     like = rows_like(latents, stats.norm.ppf(700.5 / 2000), 1)
-    assert stats.ks_2samp(drawn, like[(like > 0.8) & (like < 2.0)]).pvalue > LEVEL
+    inside = (like > 0.8) & (like < 2.0)
+    assert stats.ks_2samp(drawn, like[inside]).pvalue > LEVEL
+    assert abs(mass.mean() - inside.mean()) < 4 * np.sqrt(inside.var() / inside.size)
 
 
 def test_levels_given_numbers_have_exact_probabilities(margins):
@@ -71,10 +73,11 @@ def test_levels_given_numbers_have_exact_probabilities(margins):
     np.testing.assert_allclose(conditional.level_probabilities(given, 100), exact, atol=1e-12)
     n = 6000
     allowed = np.tile([True, False, True], (n, 1))
-    chosen = conditional.draw_level_within(np.repeat(given[:1], n, axis=0), allowed, RowStreams.from_seed(3, n))
+    chosen, mass = conditional.draw_level_within(np.repeat(given[:1], n, axis=0), allowed, RowStreams.from_seed(3, n))
     expected = exact[0, [0, 2]] / exact[0, [0, 2]].sum() * n
     assert stats.chisquare(np.bincount(chosen, minlength=3)[[0, 2]], expected).pvalue > LEVEL
     assert not (chosen == 1).any()
+    assert mass.mean() == pytest.approx(exact[0, [0, 2]].sum(), abs=1e-3)
 
 
 def test_products_of_rows_do_not_depend_on_the_rows_beside_them():

@@ -1,0 +1,255 @@
+"""Drawing one block of rows, feature by feature in visiting order, inside what is allowed.
+
+1. Rules that name fixed features only, and restrictions of these, are checked before anything is drawn.
+2. A feature is drawn inside its restriction and inside the bounds that rules set whose last feature it is, exactly
+   (`mcce.generators.restricted`).
+3. These rules are then checked. A row that breaks one, because it sets no bounds, is drawn again with streams of its
+   own, 50 times in all.
+4. A row that cannot go on is dead. What it died of first is kept, and how many rows came to each constraint alive.
+5. With weights, the log of what each step left of its conditional is summed up: the mass of the bounds (exact where the
+   sampler's is), and an unbiased estimate of that of the rules without any (`mcce.samplers.rejection`).
+
+Rules are taken in the order of their texts, so that their order in the request changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mcce.arrays import Bools, Floats, Ints
+from mcce.exceptions import InputError, did_you_mean
+from mcce.generators.base import Drawn, DrawRequest, RowRule
+from mcce.generators.layout import ChainLayout
+from mcce.generators.restricted import Conditional
+from mcce.rng import RowStreams, derive_key
+from mcce.samplers import ConditionalSampler, RestrictedDraw, Within
+from mcce.samplers.rejection import draw_until_allowed
+from mcce.table import Table
+from mcce.workers import run_in_threads
+
+RULE_ATTEMPTS = 50
+
+
+@dataclass(frozen=True)
+class DrawPlan:
+    """What all blocks of a request share.
+
+    Attributes
+    ----------
+    given_of : the columns that a column of the chain is modelled on.
+    samplers : in visiting order.
+    stream_keys : of the features, in visiting order.
+    due : rules by the column of the chain that is the last they name, in the order of their texts; -1: all are given.
+    """
+
+    layout: ChainLayout
+    given_of: Callable[[Table, int], Table]
+    samplers: Sequence[ConditionalSampler]
+    stream_keys: Sequence[int]
+    due: Mapping[int, Sequence[int]]
+
+    @classmethod
+    def of(
+        cls,
+        request: DrawRequest,
+        layout: ChainLayout,
+        given_of: Callable[[Table, int], Table],
+        samplers: Sequence[ConditionalSampler],
+    ) -> DrawPlan:
+        """Plan a request: which rule is applied when."""
+        names = [feature.name for feature in layout.features]
+        for name in request.restrictions:
+            if name not in names:
+                raise InputError(f"a restriction names {name!r}, which is no feature; {did_you_mean(name, names)}")
+        due: dict[int, list[int]] = {}
+        for r in sorted(range(len(request.rules)), key=lambda r: str(request.rules[r])):
+            last = max((layout.place_in_chain[j] for j in request.rules[r].columns), default=-1)
+            due.setdefault(last if last >= layout.n_given else -1, []).append(r)
+        keys = [derive_key(request.seed, "draw", name) for name in names[layout.n_given :]]
+        return cls(layout, given_of, samplers, keys, due)
+
+
+class Block:
+    """The rows of one block while they are drawn: `matrix` in chain order, what each row died of, and its weight."""
+
+    def __init__(self, plan: DrawPlan, request: DrawRequest) -> None:
+        self.plan, self.request = plan, request
+        n, layout = len(request), plan.layout
+        self.matrix = np.empty((n, len(layout.features)), order="F")
+        self.matrix[:, : layout.n_given] = request.givens
+        self.died_of: Ints = np.full(n, -1, dtype=np.int64)
+        self.log_weight = np.zeros(n)
+        self.tried: Ints = np.zeros(len(request.constraints), dtype=np.int64)
+        self._position = {k: j for j, k in enumerate(layout.place_in_chain)}
+        self._rows = np.full((n, len(layout.place_in_chain)) if request.rules else (0, 0), np.nan)
+        if request.rules:
+            self._rows[:, list(layout.fixed_positions)] = request.givens[:, : len(layout.fixed_positions)]
+
+    def draw(self) -> Block:
+        """Draw all features."""
+        plan, request, features = self.plan, self.request, self.plan.layout.features
+        self._check_givens()
+        complete = not np.isnan(request.givens.sum())
+        carried: object = None
+        for k, (sampler, key) in enumerate(zip(plan.samplers, plan.stream_keys), plan.layout.n_given):
+            given = plan.given_of(Table(features, self.matrix, complete=complete), k)
+            streams = RowStreams(key, request.stream_keys, request.draw_indices)
+            conditional = Conditional(sampler, features[k], given, streams)
+            restriction = request.restrictions.get(features[k].name)
+            rules = plan.due.get(k, ())
+            if restriction is None and not rules:
+                drawn, carried = conditional.draw_on(carried)
+            else:
+                drawn, carried = self._draw_allowed(k, conditional, restriction, rules, carried)
+            complete = complete and not np.isnan(drawn).any()
+            self.matrix[:, k] = drawn
+            if request.rules:
+                self._rows[:, self._position[k]] = drawn
+        return self
+
+    def _check_givens(self) -> None:
+        """Bury the rows whose fixed values are not allowed, or break a rule (step 1)."""
+        for code, (name, within) in enumerate(self.request.restrictions.items()):
+            for k, feature in enumerate(self.plan.layout.features[: self.plan.layout.n_given]):
+                if feature.name == name:
+                    self._count(code, ~within.allows(self.matrix[:, k]))
+        for r in self.plan.due.get(-1, ()):
+            self._count(self._code(r), ~self._holds(r, self._rows, slice(None)))
+
+    def _draw_allowed(
+        self, k: int, conditional: Conditional, restriction: Within | None, rules: Sequence[int], carried: object
+    ) -> tuple[Floats, object]:
+        """Draw a feature inside its restriction and by the rules that are due (steps 2 to 5)."""
+        request, column = self.request, self._position[k]
+        set_bounds = {r: request.rules[r].within_for(column, self._rows, request.factuals) for r in rules}
+        bounds: list[tuple[int, Within]] = []
+        if restriction is not None:
+            bounds.append((list(request.restrictions).index(conditional.feature.name), restriction))
+        bounds += [(self._code(r), within) for r, within in set_bounds.items() if within is not None]
+        within = _intersection(bounds)
+        if within is None:
+            drawn, carried = conditional.draw_on(carried)
+            mass = np.zeros(len(drawn)) if request.weighted else None
+            found = RestrictedDraw(drawn, np.zeros(len(drawn), dtype=bool), mass)
+        else:
+            found, carried = conditional.draw_on_within(within, carried, weighted=request.weighted)
+        killed_by = self._who_left_nothing(conditional, bounds, np.flatnonzero(found.dead))
+        if rules:
+            found = self._obey(conditional, column, found, within, rules, None in set_bounds.values(), killed_by)
+        for code, allowed in bounds:
+            if code < len(request.restrictions):
+                self._count(code, killed_by == code, conditional.restricted_by(allowed))
+        for r in rules:
+            self._count(self._code(r), killed_by == self._code(r))
+        if found.log_mass is not None:
+            self.log_weight += found.log_mass
+        return found.values, carried
+
+    def _obey(
+        self,
+        conditional: Conditional,
+        column: int,
+        first: RestrictedDraw,
+        within: Within | None,
+        rules: Sequence[int],
+        estimate: bool,
+        killed_by: Ints,
+    ) -> RestrictedDraw:
+        """Draw rows again that break a rule (step 3); those that never obey are `killed_by` the first they broke."""
+        weighted = self.request.weighted
+
+        def broken(at: Ints, values: Floats) -> Ints:
+            rows = self._rows[at]
+            rows[:, column] = values
+            which = np.full(at.size, -1, dtype=np.int64)
+            for r in rules:
+                which[(which < 0) & ~self._holds(r, rows, at)] = self._code(r)
+            return which
+
+        living = np.flatnonzero((self.died_of < 0) & ~first.dead)
+        broke_first = broken(living, first.values[living])
+
+        def draw(waiting: Ints, attempt: int) -> RestrictedDraw:
+            at = living[waiting]
+            if attempt == 0:
+                return RestrictedDraw(first.values[at], broke_first[waiting] >= 0, first.take(at).log_mass)
+            again = conditional.at(at, "rule", attempt)
+            if within is None:
+                drawn = again.draw()
+                tried = RestrictedDraw(drawn, np.zeros(at.size, dtype=bool), np.zeros(at.size) if weighted else None)
+            else:
+                tried = again.draw_within(within.take(at), weighted=weighted)
+            return RestrictedDraw(tried.values, tried.dead | (broken(at, tried.values) >= 0), tried.log_mass)
+
+        obeyed = draw_until_allowed(draw, living.size, RULE_ATTEMPTS, estimate=estimate and weighted)
+        values, dead = first.values.copy(), first.dead.copy()
+        values[living[~obeyed.dead]] = obeyed.values[~obeyed.dead]
+        dead[living] = obeyed.dead
+        killed_by[living[obeyed.dead]] = broke_first[obeyed.dead]
+        if first.log_mass is None or obeyed.log_mass is None:
+            return RestrictedDraw(values, dead)
+        log_mass = first.log_mass.copy()
+        log_mass[living] = obeyed.log_mass
+        return RestrictedDraw(values, dead, log_mass)
+
+    def _who_left_nothing(self, conditional: Conditional, bounds: list[tuple[int, Within]], dead: Ints) -> Ints:
+        """Return which bounds, after those before them, left nothing to the dead rows; -1 for the others."""
+        killed_by = np.full(len(conditional), -1, dtype=np.int64)
+        for end in range(1, len(bounds) + 1):
+            if not dead.size:
+                break
+            allowed = _intersection(bounds[:end])
+            lost = np.ones(dead.size, dtype=bool)
+            if end < len(bounds) and allowed is not None:
+                lost = ~conditional.at(dead, "cause", end).can_draw(allowed.take(dead))
+            killed_by[dead[lost]] = bounds[end - 1][0]
+            dead = dead[~lost]
+        return killed_by
+
+    def _count(self, code: int, killed: Bools, restricted: Bools | None = None) -> None:
+        """Count the living rows that come to a constraint, and bury those that it kills."""
+        living = self.died_of < 0
+        self.tried[code] += int((living if restricted is None else living & restricted).sum())
+        self.died_of[living & killed] = code
+        self.log_weight[killed] = -np.inf
+
+    def _holds(self, r: int, rows: Floats, at: Ints | slice) -> Bools:
+        factuals = self.request.factuals
+        rule: RowRule = self.request.rules[r]
+        return np.asarray(rule.holds(rows, None if factuals is None else factuals[at]), dtype=bool)
+
+    def _code(self, r: int) -> int:
+        return len(self.request.restrictions) + r
+
+
+def draw_in_blocks(plan: DrawPlan, request: DrawRequest, block_rows: int, threads: int, progress: bool | None) -> Drawn:
+    """Draw all rows of a request, block by block in any order."""
+    layout = plan.layout
+    rows = np.empty((len(request), len(layout.place_in_chain)), order="F")
+    died_of, log_weight = np.empty(len(request), dtype=np.int64), np.empty(len(request))
+    tried = np.zeros(len(request.constraints), dtype=np.int64)
+
+    def draw_block(begin: int) -> Ints:
+        part = slice(begin, min(begin + block_rows, len(request)))
+        block = Block(plan, request.take(part)).draw()
+        for j, k in enumerate(layout.place_in_chain):
+            rows[part, j] = block.matrix[:, k]
+        died_of[part], log_weight[part] = block.died_of, block.log_weight
+        return block.tried
+
+    begins = list(range(0, len(request), block_rows))
+    for tried_in_block in run_in_threads(draw_block, begins, threads, "drawing", progress):
+        tried += tried_in_block
+    weights = log_weight if request.weighted else None
+    return Drawn(rows, died_of >= 0, weights, died_of, request.constraints, tuple(tried.tolist()))
+
+
+def _intersection(bounds: Sequence[tuple[int, Within]]) -> Within | None:
+    """Return what all bounds allow; None if there are none."""
+    allowed = None
+    for _, within in bounds:
+        allowed = within if allowed is None else allowed & within
+    return allowed
