@@ -2,6 +2,7 @@
 
 from mcce import datasets, diagnostics, rcompat
 from mcce.asking.decision import Interval
+from mcce.constraints import allow, only, per_factual, rule
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError, MCCEError, MCCEWarning, ModelError, NotFittedError, SamplerError
 from mcce.generators.chain import ChainModel
@@ -59,10 +60,14 @@ __all__ = [
     "SamplerError",
     "Schema",
     "Within",
+    "allow",
     "available_samplers",
     "datasets",
     "diagnostics",
     "gower_distance",
+    "only",
+    "per_factual",
     "rcompat",
     "register_sampler",
+    "rule",
 ]

@@ -12,7 +12,7 @@ from mcce.exceptions import InputError, SamplerError, did_you_mean, listing
 from mcce.generators.layout import ChainLayout
 from mcce.rng import RowStreams
 from mcce.samplers import ConditionalSampler, Within, make_sampler
-from mcce.samplers.settle import settle, settle_restricted
+from mcce.samplers.settle import draw_allowed, settle
 from mcce.table import Feature, Table
 
 Samplers = str | ConditionalSampler | Mapping[Any, str | ConditionalSampler]
@@ -72,7 +72,7 @@ def draw_within(
     sampler: ConditionalSampler, given: Table, streams: RowStreams, feature: Feature, within: Within
 ) -> tuple[Floats, Bools]:
     """Return one value for each row, settled, inside its restrictions, and the dead rows, for which there is none."""
-    found = settle_restricted(sampler.sample_within(given, streams, within), sampler, feature, within)
+    found = draw_allowed(sampler, given, streams, feature, within)
     dead = np.flatnonzero(found.dead)
     if not dead.size:
         return found.values, found.dead

@@ -30,7 +30,7 @@ Self = TypeVar("Self", bound="ConditionalSampler")
 
 BaseMeasure = Literal["counting", "lebesgue", "mixed"]
 BASE_MEASURES: tuple[BaseMeasure, ...] = ("counting", "lebesgue", "mixed")
-_REJECTION_ROUNDS = 200
+REJECTION_ROUNDS = 200
 
 
 class ConditionalSampler(ABC):
@@ -140,7 +140,7 @@ class ConditionalSampler(ABC):
         """Draw one allowed value for each row, and say of which rows none can be drawn."""
         values = np.full(given.n_rows, np.nan)
         waiting = np.arange(given.n_rows)
-        for attempt in range(_REJECTION_ROUNDS):
+        for attempt in range(REJECTION_ROUNDS):
             if waiting.size == 0:
                 break
             tried = self.sample(given.take(waiting), rng.child("attempt", attempt).take(waiting))
