@@ -1,8 +1,9 @@
 """Exact bounds of the last feature that a rule names, the others being known.
 
 1. A comparison with the feature alone on one side bounds it: an interval, some levels, or a number that it may not be.
-2. Conditions that hold together: what all of them allow. Conditions of which one has to hold, if all but one are known
-   without the feature: everything where one of these holds, what the last one allows elsewhere.
+2. Conditions that hold together: what all of them allow. Conditions of which one has to hold: everything where one
+   holds that is known without the feature; elsewhere the levels that any of the others allows, or what the only other
+   one allows of a number.
 3. ``if A then B else C``, where A is known without the feature: what B or C allows.
 4. Anything else is not solved (None): such a rule is asked of the drawn row.
 
@@ -60,12 +61,7 @@ def _solve(node: Condition, column: int, rows: Floats, factuals: Floats, n_level
             found = found.meet(part)
         return found
     if isinstance(node, Some):
-        open_parts = [part for part in node.parts if reads(part, column)]
-        if len(open_parts) > 1:
-            return None
-        known = Some(tuple(part for part in node.parts if not reads(part, column)))
-        left = _solve(open_parts[0], column, rows, factuals, n_levels)
-        return None if left is None else _where(known.holds(rows, factuals), everything(rows.shape[0], n_levels), left)
+        return _some(node, column, rows, factuals, n_levels)
     if isinstance(node, Where) and not reads(node.condition, column):
         then = _solve(node.then, column, rows, factuals, n_levels)
         otherwise = _solve(node.otherwise, column, rows, factuals, n_levels)
@@ -73,6 +69,34 @@ def _solve(node: Condition, column: int, rows: Floats, factuals: Floats, n_level
             return None
         return _where(node.condition.holds(rows, factuals), then, otherwise)
     return None
+
+
+def _some(node: Some, column: int, rows: Floats, factuals: Floats, n_levels: int) -> Within | None:
+    """Step 2 for conditions of which one has to hold: what any of them allows, if that is levels or one interval."""
+    open_parts = [part for part in node.parts if reads(part, column)]
+    if len(open_parts) > 1 and not n_levels:
+        return None
+    holds = np.zeros(rows.shape[0], dtype=bool)
+    for part in node.parts:
+        if not reads(part, column):
+            holds |= part.holds(rows, factuals)
+    found: Within | None = None
+    for part in open_parts:
+        left = _solve(part, column, rows, factuals, n_levels)
+        if left is None:
+            return None
+        found = left if found is None else _either(found, left)
+    assert found is not None
+    return _where(holds, everything(rows.shape[0], n_levels), found)
+
+
+def _either(one: Within, other: Within) -> Within:
+    """Return the levels that one restriction or another allows."""
+    assert one.levels is not None
+    assert one.missing is not None
+    assert other.levels is not None
+    assert other.missing is not None
+    return Within(levels=one.levels | other.levels, missing=one.missing | other.missing)
 
 
 def _compared(node: Compared, column: int, rows: Floats, factuals: Floats) -> Within | None:

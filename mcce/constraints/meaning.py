@@ -193,7 +193,7 @@ class _Reader:
         if isinstance(node, nodes.Name):
             return self.named(node)
         if isinstance(node, nodes.Negative):
-            inner = self.number(node.value)
+            inner = self.number(node.value, self.sort(node.value))
             if isinstance(inner, Constant):
                 return _Number(Constant(-inner.value))
             return _Number(Computed("-", (Constant(0.0), inner)))
@@ -205,11 +205,10 @@ class _Reader:
                 date = next(each for each in sorts if isinstance(each, _Date))
                 sides = (self.date_beside(date, each, sort) for each, sort in zip(node.arguments, sorts))
                 return _Date(Computed(node.function, tuple(sides)), date.feature)
-            return _Number(Computed(node.function, tuple(map(self.number, node.arguments))))
+            return _Number(Computed(node.function, tuple(map(self.number, node.arguments, sorts))))
         return _Condition(self.condition(node))
 
-    def number(self, node: nodes.Node) -> Value:
-        sort = self.sort(node)
+    def number(self, node: nodes.Node, sort: _Sort) -> Value:
         if isinstance(sort, _Number):
             return sort.value
         self.refuse(node, f"{self.called(node, sort)} cannot be computed with; numbers can.")
@@ -217,12 +216,12 @@ class _Reader:
     def arithmetic(self, node: nodes.Arithmetic) -> _Sort:
         left, right = self.sort(node.left), self.sort(node.right)
         if not isinstance(left, _Date) or node.sign not in ("+", "-"):
-            return _Number(Computed(node.sign, (self.number(node.left), self.number(node.right))))
+            return _Number(Computed(node.sign, (self.number(node.left, left), self.number(node.right, right))))
         day = Constant(clock_of(self.schema, left.feature).day)
         if isinstance(right, _Date) and node.sign == "-":
             difference = Computed("-", (left.value, self.date_beside(left, node.right, right)))
             return _Number(Computed("/", (difference, day)))
-        days = Computed("*", (self.number(node.right), day))
+        days = Computed("*", (self.number(node.right, right), day))
         return _Date(Computed(node.sign, (left.value, days)), left.feature)
 
     def named(self, node: nodes.Name) -> _Sort:
