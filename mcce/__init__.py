@@ -3,6 +3,7 @@
 from mcce import datasets, diagnostics, rcompat
 from mcce.asking.decision import Interval, Not, OneOf, Several
 from mcce.asking.lasting import bootstrap_refits
+from mcce.constraints import allow, only, per_factual, rule
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError, MCCEError, MCCEWarning, ModelError, NotFittedError, SamplerError
 from mcce.generators.chain import ChainModel
@@ -63,11 +64,15 @@ __all__ = [
     "Schema",
     "Several",
     "Within",
+    "allow",
     "available_samplers",
     "bootstrap_refits",
     "datasets",
     "diagnostics",
     "gower_distance",
+    "only",
+    "per_factual",
     "rcompat",
     "register_sampler",
+    "rule",
 ]

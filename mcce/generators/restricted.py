@@ -1,11 +1,11 @@
 """One conditional, drawn inside what is allowed for each row.
 
-1. A row that its restriction leaves free is drawn as without any: the same bytes (`Within.restricts`).
+1. A row that its restriction leaves free is drawn as without any: the same bytes (`Within.excludes`).
 2. Others are drawn by `sample_within`, and put on the feature's grid inside their bounds.
 3. A row of which nothing allowed can be drawn is dead. It goes on with a value that is not allowed, because later
    conditionals need not take missing values.
 4. With weights, each row has the log probability of what is allowed; a sampler that does not say has it estimated by
-   unrestricted draws (`mcce.samplers.rejection`).
+   unrestricted draws (`mcce.samplers.rejection`). To be put on a grid of multiples is no restriction in this sense.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from mcce.arrays import Bools, Floats
 from mcce.rng import RowStreams
 from mcce.samplers import ConditionalSampler, RestrictedDraw, Within
-from mcce.samplers.settle import settle, settle_restricted
+from mcce.samplers.settle import draw_allowed, settle
 from mcce.table import Feature, Table
 
 
@@ -41,11 +41,7 @@ class Conditional:
 
     def restricted_by(self, within: Within) -> Bools:
         """Return the rows that are not free (step 1)."""
-        feature = self.feature
-        reach = (-np.inf, np.inf)
-        if self.sampler.draws_observed or not feature.is_numeric:
-            reach = (feature.low, feature.high)
-        return within.restricts(len(self), reach, may_miss=feature.has_missing)
+        return within.excludes(self.feature, len(self), observed=self.sampler.draws_observed)
 
     def draw(self) -> Floats:
         """Draw without restrictions."""
@@ -88,16 +84,14 @@ class Conditional:
 
     def can_draw(self, within: Within) -> Bools:
         """Return whether something allowed can be drawn, row by row."""
-        found = self.sampler.sample_within(self.given, self._streams(), within)
-        return ~settle_restricted(found, self.sampler, self.feature, within).dead
+        return ~draw_allowed(self.sampler, self.given, self._streams(), self.feature, within).dead
 
     def _draw_restricted(self, within: Within, weighted: bool) -> RestrictedDraw:
-        found = self.sampler.sample_within(self.given, self._streams(), within)
-        found = settle_restricted(found, self.sampler, self.feature, within)
+        found = draw_allowed(self.sampler, self.given, self._streams(), self.feature, within)
         values, log_mass = found.values, found.log_mass
         if weighted and log_mass is None:
             streams = self.streams.child("mass")
-            log_mass = ConditionalSampler.sample_within(self.sampler, self.given, streams, within).log_mass
+            log_mass = ConditionalSampler.sample_within(self.sampler, self.given, streams, within.off_grid()).log_mass
         dead = np.flatnonzero(found.dead)
         if dead.size:
             values = values.copy()

@@ -31,7 +31,7 @@ Self = TypeVar("Self", bound="ConditionalSampler")
 
 BaseMeasure = Literal["counting", "lebesgue", "mixed"]
 BASE_MEASURES: tuple[BaseMeasure, ...] = ("counting", "lebesgue", "mixed")
-_REJECTION_ROUNDS = 200
+REJECTION_ROUNDS = 200
 
 
 class ConditionalSampler(ABC):
@@ -148,7 +148,7 @@ class ConditionalSampler(ABC):
             tried = self.sample(given.take(waiting), rng.child("attempt", attempt).take(waiting))
             return RestrictedDraw(tried, ~within.take(waiting).allows(tried), np.zeros(waiting.size))
 
-        return draw_until_allowed(draw, given.n_rows, _REJECTION_ROUNDS, estimate=True)
+        return draw_until_allowed(draw, given.n_rows, REJECTION_ROUNDS, estimate=True)
 
     def sample_by_rejection(self, given: Table, rng: RowStreams, within: Within) -> Floats:
         """Draw until the value is allowed, row by row; NaN where 200 draws were all refused."""

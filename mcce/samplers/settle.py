@@ -5,6 +5,8 @@
 3. Numbers are put on the column's grid (`mcce.table.grid`), inside the row's bounds if the draw was restricted. So the
    values that later conditionals are given, and that measures are computed on, are those that the user sees. Samplers
    that draw training values only (`draws_observed`) are on it already.
+4. A restricted draw may have to be a multiple of some step: it becomes the nearest one inside the bounds. Where that is
+   a number never to be used, the row is drawn again.
 """
 
 from __future__ import annotations
@@ -13,8 +15,9 @@ import numpy as np
 
 from mcce.arrays import Floats
 from mcce.exceptions import SamplerError
-from mcce.samplers.base import ConditionalSampler, RestrictedDraw, Within
-from mcce.table import Feature
+from mcce.rng import RowStreams
+from mcce.samplers.base import REJECTION_ROUNDS, ConditionalSampler, RestrictedDraw, Within
+from mcce.table import Feature, Table
 
 
 def settle(
@@ -32,7 +35,35 @@ def settle(
         return drawn
     if within is None:
         return feature.grid.put(drawn)
-    return feature.grid.put_within(drawn, *within.bounds(n_rows))
+    return within.put(feature.grid.put_within(drawn, *within.bounds(n_rows)))
+
+
+def draw_allowed(
+    sampler: ConditionalSampler, given: Table, streams: RowStreams, feature: Feature, within: Within
+) -> RestrictedDraw:
+    """Return restricted draws, settled; numbers never to be used are drawn again (step 4), 200 times at most."""
+    found = _draw_once(sampler, given, streams, feature, within)
+    if within.never is None:
+        return found
+    values, dead = found.values.copy(), found.dead.copy()
+    waiting = np.flatnonzero(~dead & ~within.allows(values))
+    for attempt in range(REJECTION_ROUNDS):
+        if not waiting.size:
+            break
+        part = within.take(waiting)
+        rows = given.take(waiting)
+        again = _draw_once(sampler, rows, streams.child("never", attempt).take(waiting), feature, part)
+        values[waiting], dead[waiting] = again.values, again.dead
+        waiting = waiting[~again.dead & ~part.allows(again.values)]
+    dead[waiting] = True
+    return RestrictedDraw.of(values, dead)
+
+
+def _draw_once(
+    sampler: ConditionalSampler, given: Table, streams: RowStreams, feature: Feature, within: Within
+) -> RestrictedDraw:
+    drawn = sampler.sample_within(given, streams, within.known_to_samplers())
+    return settle_restricted(drawn, sampler, feature, within)
 
 
 def settle_restricted(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from mcce.arrays import Bools, Floats
+from mcce.table import Feature
+from mcce.table.grid import common_multiples, is_multiple, put_on_multiples
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,15 @@ class Within:
         Levels allowed in each row.
     missing : boolean array or None
         Whether each row's draw may be missing; None: no row's may.
+    step : array or None
+        Numbers are multiples of it; NaN where they need not be.
+    kept : array or None
+        A number of each row that need not be a multiple: the factual's own; NaN where there is none.
+    never : (rows, values) array or None
+        Numbers that each row's draw may not be; NaN stands for none.
+
+    Samplers know of bounds, levels and missing values; `mcce.samplers.settle.draw_allowed` does the rest for all of
+    them.
 
     A row with infinite bounds, all levels and missing values allowed is free: the chain draws it as if there were no
     restriction at all.
@@ -38,6 +50,9 @@ class Within:
     high: Floats | None = None
     levels: Bools | None = None
     missing: Bools | None = None
+    step: Floats | None = None
+    kept: Floats | None = None
+    never: Floats | None = None
 
     def allows(self, values: Floats) -> Bools:
         """Return whether each row's value is allowed."""
@@ -50,40 +65,72 @@ class Within:
         if self.levels is not None:
             codes = np.where(allowed, values, 0.0).astype(np.intp)
             allowed &= self.levels[np.arange(values.size), codes]
+        if self.step is not None:
+            allowed &= self._may_be_off(values) | is_multiple(values, self.step)
+        if self.never is not None:
+            allowed &= ~(values[:, None] == self.never).any(axis=1)
         return allowed if self.missing is None else allowed | (is_missing & self.missing)
-
-    def restricts(self, n_rows: int, reach: tuple[float, float] = (-np.inf, np.inf), *, may_miss: bool = True) -> Bools:
-        """Return which rows are restricted at all: something that can be drawn is not allowed there.
-
-        Parameters
-        ----------
-        reach : two numbers that all draws lie between.
-        may_miss : whether a draw can be missing.
-        """
-        low, high = self.bounds(n_rows)
-        restricted: Bools = ~((low <= reach[0]) & (high >= reach[1]))
-        if self.levels is not None:
-            restricted |= ~self.levels.all(axis=1)
-        return restricted | ~self.allows_missing(n_rows) if may_miss else restricted
-
-    def __and__(self, other: Within) -> Within:
-        """Return what both allow."""
-
-        def both(function: Any, one: Any, two: Any) -> Any:
-            return two if one is None else one if two is None else function(one, two)
-
-        missing = None if self.missing is None or other.missing is None else self.missing & other.missing
-        return Within(
-            both(np.maximum, self.low, other.low),
-            both(np.minimum, self.high, other.high),
-            both(np.logical_and, self.levels, other.levels),
-            missing,
-        )
 
     def take(self, rows: Any) -> Within:
         """Return the restriction of some rows: an index array, a boolean mask or a slice."""
-        parts = (self.low, self.high, self.levels, self.missing)
+        parts = (self.low, self.high, self.levels, self.missing, self.step, self.kept, self.never)
         return Within(*(None if part is None else part[rows] for part in parts))
+
+    def __and__(self, other: Within) -> Within:
+        """Return what both allow, row by row."""
+        return Within(
+            low=_both(self.low, other.low, np.maximum),
+            high=_both(self.high, other.high, np.minimum),
+            levels=_both(self.levels, other.levels, np.logical_and),
+            missing=None if self.missing is None or other.missing is None else self.missing & other.missing,
+            step=_both(self.step, other.step, common_multiples),
+            kept=_both(self.kept, other.kept, np.fmax),
+            never=_both(self.never, other.never, lambda a, b: np.hstack([a, b])),
+        )
+
+    def known_to_samplers(self) -> Within:
+        """Return the part that samplers know of: bounds, levels and missing values."""
+        return Within(self.low, self.high, self.levels, self.missing)
+
+    def off_grid(self) -> Within:
+        """Return the restriction without its step."""
+        return replace(self, step=None, kept=None)
+
+    def put(self, values: Floats) -> Floats:
+        """Return the nearest multiples of `step` between the bounds; missing where there are none."""
+        if self.step is None:
+            return values
+        off = self._may_be_off(values)
+        return np.where(off, values, put_on_multiples(values, self.step, *self.bounds(values.size)))
+
+    def excludes(self, feature: Feature, n_rows: int, *, observed: bool) -> Bools:
+        """Return which rows' restrictions exclude something: of the training values, or of all that could be drawn.
+
+        Parameters
+        ----------
+        feature : Feature
+            The target.
+        n_rows : int
+        observed : bool
+            Whether unrestricted draws are training values (`ConditionalSampler.draws_observed`); else any number.
+        """
+        excludes = feature.has_missing & ~self.allows_missing(n_rows)
+        if not feature.is_numeric:
+            return np.asarray(excludes | ~self.level_mask(n_rows, feature.n_levels).all(axis=1))
+        least, most = (feature.low, feature.high) if observed else (-np.inf, np.inf)
+        low, high = self.bounds(n_rows)
+        excludes = excludes | (low > least) | (high < most)
+        if self.step is not None:
+            excludes |= ~np.isnan(self.step)
+        if self.never is not None:
+            excludes |= ((self.never >= least) & (self.never <= most)).any(axis=1)
+        return np.asarray(excludes)
+
+    def _may_be_off(self, values: Floats) -> Bools:
+        """Return which values need not be multiples."""
+        assert self.step is not None
+        free = np.isnan(self.step) | np.isnan(values)
+        return free if self.kept is None else free | (values == self.kept)
 
     def bounds(self, n_rows: int) -> tuple[Floats, Floats]:
         """Return the bounds of each row, infinite where there are none."""
@@ -102,6 +149,10 @@ class Within:
     def allows_missing(self, n_rows: int) -> Bools:
         """Return whether each row's draw may be missing."""
         return np.zeros(n_rows, dtype=bool) if self.missing is None else np.asarray(self.missing, dtype=bool)
+
+
+def _both(a: Any, b: Any, join: Callable[[Any, Any], Any]) -> Any:
+    return b if a is None else a if b is None else join(a, b)
 
 
 @dataclass(frozen=True)

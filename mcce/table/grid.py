@@ -5,18 +5,22 @@
 3. Other numbers: the fewest decimals that write all training values, if 12 or fewer do; then the nearest value that the
    dtype holds (float32, float16).
 
+4. Coarser ones, on request: the multiples of a step, exact as decimals are (3 * 0.1 is 0.3).
+
 Rounding is to the nearest point of the grid and leaves its points as they are, so an observed value stays itself. A
 number on the grid is exactly what decoding and encoding it gives.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from mcce.arrays import Floats
+from mcce.arrays import Bools, Floats
 from mcce.table.dtypes import EXACT, MOST_TICKS, NO_TICK, is_dated, numpy_dtype
 
 MOST_DECIMALS = 12
@@ -116,3 +120,57 @@ def _round(values: Floats, decimals: int) -> Floats:
     # numbers without so many decimals in float64 are as round as they can be
     has_decimals = np.abs(values) < EXACT / 2 / 10.0**decimals
     return np.where(has_decimals, np.round(np.where(has_decimals, values, 0.0), decimals) + 0.0, values)
+
+
+def is_multiple(values: Floats, step: Floats) -> Bools:
+    """Return which values are multiples of each row's step, as far as floats tell; none is of a missing step."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        slack = 1e-9 * step + 4.0 * np.finfo(np.float64).eps * np.abs(values)
+        return np.asarray(np.abs(_times(np.rint(values / step), step) - values) <= slack)
+
+
+def put_on_multiples(values: Floats, step: Floats, low: Floats, high: Floats) -> Floats:
+    """Return the nearest multiples of each row's step between its bounds; missing where there are none."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        first, last = np.ceil(low / step - 1e-9), np.floor(high / step + 1e-9)
+        # what the slack has let in from outside
+        first = np.where(_times(first, step) < low, first + 1.0, first)
+        last = np.where(_times(last, step) > high, last - 1.0, last)
+        nearest = _times(np.clip(np.rint(values / step), first, np.maximum(first, last)), step)
+    return np.where(first <= last, nearest, np.nan)
+
+
+def common_multiple(a: float, b: float) -> float:
+    """Return the least positive number that is a multiple of both, read as the decimals they are written as.
+
+    Examples
+    --------
+    >>> from mcce.table.grid import common_multiple
+    >>> common_multiple(0.2, 0.5)
+    1.0
+    """
+    x, y = Fraction(repr(float(a))), Fraction(repr(float(b)))
+    return float(Fraction(math.lcm(x.numerator, y.numerator), math.gcd(x.denominator, y.denominator)))
+
+
+def common_multiples(a: Floats, b: Floats) -> Floats:
+    """Return the least common multiple of each row's steps; a missing one asks for nothing."""
+    found = np.where(np.isnan(a), b, a)
+    both = np.flatnonzero(~np.isnan(a) & ~np.isnan(b) & (a != b))
+    pairs, at = np.unique(np.column_stack([a[both], b[both]]), axis=0, return_inverse=True)
+    if both.size:
+        found[both] = np.array([common_multiple(x, y) for x, y in pairs])[at.ravel()]
+    return found
+
+
+def _times(counts: Floats, step: Floats) -> Floats:
+    """Return multiples of each row's step, rounded once: a step of 0.1 is one in ten."""
+    found = np.full(counts.shape, np.nan)
+    for each in np.unique(step[~np.isnan(step)]):
+        rows = step == each
+        exact = Fraction(repr(float(each)))
+        if max(exact.numerator, exact.denominator) < EXACT:
+            found[rows] = counts[rows] * float(exact.numerator) / float(exact.denominator)
+        else:
+            found[rows] = counts[rows] * each
+    return found

@@ -78,6 +78,9 @@ def test_what_two_restrictions_allow_and_which_rows_are_free():
     """Against all that can be drawn: four levels and a missing value."""
     rng = np.random.default_rng(1)
     n = 8
+    levels = pd.Categorical(list("abcd"), ordered=True)
+    complete = Schema.from_data(pd.DataFrame({"x": levels})).features[0]
+    incomplete = Schema.from_data(pd.DataFrame({"x": levels.insert(0, None)})).features[0]
     for _ in range(200):
         one, two = random_within(rng, n), random_within(rng, n)
         candidates = [np.full(n, value) for value in (0.0, 1.0, 2.0, 3.0, np.nan)]
@@ -85,10 +88,12 @@ def test_what_two_restrictions_allow_and_which_rows_are_free():
         both = [a & two.allows(values) for a, values in zip(allowed, candidates)]
         np.testing.assert_array_equal([(one & two).allows(values) for values in candidates], both)
         np.testing.assert_array_equal([(two & one).allows(values) for values in candidates], both)
-        np.testing.assert_array_equal(one.restricts(n, (0.0, 3.0)), ~np.all(allowed, axis=0))
-        np.testing.assert_array_equal(one.restricts(n, (0.0, 3.0), may_miss=False), ~np.all(allowed[:4], axis=0))
-    assert Within(missing=np.array([True, False])).restricts(2).tolist() == [False, True]
-    assert Within(low=np.array([-1e300, -np.inf])).restricts(2, may_miss=False).tolist() == [True, False]
+        np.testing.assert_array_equal(one.excludes(incomplete, n, observed=True), ~np.all(allowed, axis=0))
+        np.testing.assert_array_equal(one.excludes(complete, n, observed=True), ~np.all(allowed[:4], axis=0))
+    number, gaps = (Schema.from_data(pd.DataFrame({"x": [0.0, 9.0, gap]})).features[0] for gap in (1.0, np.nan))
+    assert Within(missing=np.array([True, False])).excludes(gaps, 2, observed=True).tolist() == [False, True]
+    assert Within(low=np.array([-1e300, -np.inf])).excludes(number, 2, observed=False).tolist() == [True, False]
+    assert Within(low=np.array([-1e300, 0.1])).excludes(number, 2, observed=True).tolist() == [False, True]
 
 
 def test_the_mass_far_out_in_a_tail_is_no_zero():

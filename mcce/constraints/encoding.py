@@ -1,0 +1,144 @@
+"""What users write for the values of a feature, as encoded numbers: levels, dates, durations, numbers."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from math import gcd, inf
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mcce.checks import is_number, is_whole
+from mcce.exceptions import InputError, did_you_mean, spell
+from mcce.table import Feature, Schema
+from mcce.table.dtypes import date_family, is_dated
+
+_NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1, "D": 86400 * 10**9}
+_DAY = _NANOSECONDS["D"]
+
+
+def encode_value(feature: Feature, value: Any) -> float:
+    """Return the encoded value of one thing that a user has written; what the feature cannot be is an error."""
+    if not feature.is_numeric:
+        return float(level_code(feature, value))
+    if is_dated(feature.dtype):
+        return _encode_date(feature, value)
+    if not is_number(value) or np.isnan(float(value)):
+        raise InputError(f"{spell(value)} is no number, and {feature.name!r} holds numbers")
+    return float(value)
+
+
+def level_code(feature: Feature, value: Any) -> int:
+    """Return the code of a level, named by its value or by its text."""
+    assert feature.levels is not None
+    levels = list(feature.levels)
+    for code, level in enumerate(levels):
+        if isinstance(level, (bool, np.bool_)) == isinstance(value, (bool, np.bool_)) and _equal(level, value):
+            return code
+    texts = [str(level) for level in levels]
+    if isinstance(value, str) and texts.count(value) == 1:
+        return texts.index(value)
+    raise InputError(f"{spell(value)} is no level of {feature.name!r}; {did_you_mean(value, levels)}")
+
+
+def _equal(level: Any, value: Any) -> bool:
+    try:
+        return bool(level == value)
+    except (TypeError, ValueError):
+        return False
+
+
+def _encode_date(feature: Feature, value: Any) -> float:
+    dtype: Any = feature.dtype
+    try:
+        if isinstance(value, bool) or is_number(value):
+            raise TypeError("it is a number")
+        if isinstance(dtype, pd.PeriodDtype):
+            frequency: Any = dtype.freq
+            read: Any = value if isinstance(value, pd.Period) else pd.Period(value, freq=frequency)
+        elif dtype.kind == "m":
+            read = pd.Timedelta(value)
+        else:
+            read = pd.Timestamp(value)
+            if read.tz is None and getattr(dtype, "tz", None) is not None:
+                read = read.tz_localize(dtype.tz)
+        if read is pd.NaT:
+            raise TypeError("it is missing")
+        return float(feature.encode(pd.Series([read], name=feature.name), "the constraints")[0])
+    except InputError:
+        raise
+    except (TypeError, ValueError, OverflowError) as error:
+        what, example = ("duration", "'30 days'") if dtype.kind == "m" else ("date", "'2024-05-31'")
+        raise InputError(
+            f"{spell(value)} cannot be read as a {what} of {feature.name!r} ({error}); write it as in {example}"
+        ) from error
+
+
+def encode_step(feature: Feature, value: Any) -> float:
+    """Return a largest step in encoded units: a number, a number of levels, or a duration."""
+    if feature.is_numeric and is_dated(feature.dtype) and not isinstance(feature.dtype, pd.PeriodDtype):
+        if not isinstance(value, (str, datetime.timedelta, np.timedelta64)):
+            raise InputError(f"{spell(value)} is no duration; give a pandas.Timedelta, or text as in '30 days'")
+        try:
+            length: Any = pd.Timedelta(value)
+        except ValueError as error:
+            raise InputError(f"{spell(value)} is no duration ({error}); write it as in '30 days'") from error
+        if not length >= pd.Timedelta(0):
+            raise InputError(f"{length} is not a duration of at least 0")
+        return float(length.as_unit("ns").value) / (tick_nanoseconds(feature.dtype) * feature.unit)
+    if not is_number(value) or not 0 <= value < inf:
+        raise InputError(f"{spell(value)} is no number of at least 0")
+    if not feature.is_numeric and not (is_whole(value) or float(value).is_integer()):
+        raise InputError(f"{spell(value)} is no whole number of levels")
+    return float(value) / feature.unit
+
+
+def tick_nanoseconds(dtype: Any) -> int:
+    """Return how many nanoseconds the integers behind dates count by; 1 for periods, which are counted themselves."""
+    if isinstance(dtype, pd.PeriodDtype):
+        return 1
+    if isinstance(dtype, pd.ArrowDtype):
+        name = str(dtype.pyarrow_dtype)
+        unit = "D" if name.startswith("date32") else "ms" if name.startswith("date64") else dtype.pyarrow_dtype.unit
+        return _NANOSECONDS[unit]
+    return _NANOSECONDS[dtype.unit if isinstance(dtype, pd.DatetimeTZDtype) else np.datetime_data(dtype)[0]]
+
+
+@dataclass(frozen=True)
+class Clock:
+    """The unit that dates of one sort share, so that different columns can be compared exactly.
+
+    ``encoded * times + plus`` is a date in it, for each column; `day` is a day (of periods: one of them).
+    """
+
+    times: dict[int, float]
+    plus: dict[int, float]
+    day: float
+
+
+def clock_of(schema: Schema, feature: Feature) -> Clock:
+    """Return the clock of all columns that hold dates of the same sort as a feature."""
+    family = date_family(feature.dtype)
+    alike = [
+        (j, f)
+        for j, f in enumerate(schema.features)
+        if f.is_numeric and is_dated(f.dtype) and date_family(f.dtype) == family
+    ]
+    origins = {j: f.origin * tick_nanoseconds(f.dtype) for j, f in alike}
+    units = {j: f.unit * tick_nanoseconds(f.dtype) for j, f in alike}
+    base = min(origins.values())
+    unit = gcd(*units.values(), *(origin - base for origin in origins.values())) or 1
+    day = 1 if isinstance(feature.dtype, pd.PeriodDtype) else _DAY
+    return Clock(
+        {j: float(units[j] // unit) for j, _ in alike},
+        {j: float((origins[j] - base) // unit) for j, _ in alike},
+        day / unit,
+    )
+
+
+def days_of(feature: Feature) -> tuple[float, float]:
+    """Return factor and addend that turn an encoded duration into days."""
+    tick = tick_nanoseconds(feature.dtype)
+    return feature.unit * tick / _DAY, feature.origin * tick / _DAY

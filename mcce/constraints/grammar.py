@@ -1,0 +1,272 @@
+"""The grammar of rules: text to a tree of frozen nodes. Nothing is evaluated, and nothing of Python is reached.
+
+1. The text is cut into tokens: numbers, text in quotes, names (bare or in backticks), signs.
+2. Recursive descent, the loosest first::
+
+       rule       = "if" either "then" rule ["else" rule] | either
+       either     = both {"or" both}
+       both       = negation {"and" negation}
+       negation   = "not" negation | comparison
+       comparison = sum {("==" | "!=" | "<" | "<=" | ">" | ">=") sum} | sum ["not"] "in" "[" sum {"," sum} "]"
+       sum        = product {("+" | "-") product}
+       product    = sign {("*" | "/") sign}
+       sign       = "-" sign | atom
+       atom       = number | text | "true" | "false" | name | function "(" rule {"," rule} ")" | "(" rule ")"
+
+   Functions are abs, min, max, was (the factual's value) and missing.
+3. Whether the parts fit together is not the grammar's concern: `mcce.constraints.meaning` checks it with a table.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import isfinite
+from typing import NoReturn
+
+from mcce.constraints.nodes import (
+    AllOf,
+    AnyOf,
+    Arithmetic,
+    Call,
+    Comparison,
+    If,
+    Member,
+    Missing,
+    Name,
+    Negative,
+    Node,
+    Not,
+    Number,
+    Text,
+    Truth,
+)
+from mcce.exceptions import InputError, did_you_mean
+
+MOST_TOKENS = 400
+MOST_NESTED = 30
+COMPARISONS = ("==", "!=", "<=", ">=", "<", ">")
+FUNCTIONS = {"abs": 1, "min": None, "max": None, "was": 1, "missing": 1}  # how many arguments; None: two or more
+WORDS = ("if", "then", "else", "and", "or", "not", "in")
+_TRUTH = {"true": True, "True": True, "false": False, "False": False}
+_TOKEN = re.compile(
+    r"""\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?!\w)
+        |(?P<text>'[^']*'|"[^"]*")
+        |(?P<quoted>`[^`]+`)
+        |(?P<name>[^\W\d][\w.]*)
+        |(?P<sign>==|!=|<=|>=|[-+*/()\[\],<>]))""",
+    re.VERBOSE,
+)
+
+
+@dataclass(frozen=True)
+class Token:
+    """A piece of text: what it is, what it says, and where it begins."""
+
+    kind: str
+    text: str
+    at: int
+
+
+def parse(text: str) -> Node:
+    """Return the tree of a rule.
+
+    Examples
+    --------
+    >>> from mcce.constraints.grammar import parse
+    >>> parse("a < 2")
+    Comparison(at=0, values=(Name(at=0, name='a', was=False), Number(at=4, value=2.0)), signs=('<',))
+    """
+    return _Parser(text).whole()
+
+
+def refuse(text: str, at: int, wrong: str) -> NoReturn:
+    """Raise the error of a place in a rule."""
+    where = f"at character {at + 1}" if at < len(text) else "at its end"
+    raise InputError(f"rule {text!r}, {where}: {wrong}")
+
+
+def tokens_of(text: str) -> list[Token]:
+    """Step 1: return the tokens, and one for the end."""
+    found = []
+    place, end = 0, len(text.rstrip())
+    while place < end:
+        match = _TOKEN.match(text, place, end)
+        if match is None:
+            at = place + len(text[place:]) - len(text[place:].lstrip())
+            _refuse_sign(text, at)
+        assert match.lastgroup is not None
+        found.append(Token(match.lastgroup, match[match.lastgroup], match.start(match.lastgroup)))
+        place = match.end()
+        if len(found) > MOST_TOKENS:
+            refuse(text, place, f"it has more than {MOST_TOKENS} words and signs; split it into several rules.")
+    return [*found, Token("end", "", len(text))]
+
+
+def _refuse_sign(text: str, at: int) -> NoReturn:
+    sign = text[at]
+    if sign in "'\"`":
+        refuse(text, at, f"what begins with {sign} does not end; close it.")
+    remedy = {"=": "write == to compare.", "!": "write != or not.", "&": "write and.", "|": "write or."}
+    refuse(text, at, f"{sign!r} means nothing here; {remedy.get(sign, 'put unusual column names in `backticks`.')}")
+
+
+class _Parser:
+    """Step 2: one method for each line of the grammar."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = tokens_of(text)
+        self.place = 0
+        self.nested = 0
+
+    @property
+    def now(self) -> Token:
+        return self.tokens[self.place]
+
+    def whole(self) -> Node:
+        if self.now.kind == "end":
+            refuse(self.text, 0, "it is empty; write for example 'savings >= 3 * rent'.")
+        found = self.rule()
+        if self.now.kind != "end":
+            self.refuse_now("expected the end, or a sign such as +, >=, and")
+        return found
+
+    def refuse_now(self, expected: str) -> NoReturn:
+        got = "nothing more" if self.now.kind == "end" else repr(self.now.text)
+        refuse(self.text, self.now.at, f"{expected}, got {got}.")
+
+    def takes(self, *texts: str) -> str | None:
+        """Take the next token if it is one of these words or signs."""
+        if self.now.kind in ("name", "sign") and self.now.text in texts:
+            self.place += 1
+            return self.tokens[self.place - 1].text
+        return None
+
+    def needs(self, text: str) -> None:
+        if self.takes(text) is None:
+            self.refuse_now(f"expected {text!r}")
+
+    def deeper(self) -> None:
+        self.nested += 1
+        if self.nested > MOST_NESTED:
+            refuse(self.text, self.now.at, f"it is nested more than {MOST_NESTED} deep; split it into several rules.")
+
+    def rule(self) -> Node:
+        self.deeper()
+        at = self.now.at
+        if self.takes("if"):
+            condition = self.either()
+            self.needs("then")
+            then = self.rule()
+            found: Node = If(condition, then, self.rule() if self.takes("else") else None, at=at)
+        else:
+            found = self.either()
+        self.nested -= 1
+        return found
+
+    def either(self) -> Node:
+        at, parts = self.now.at, [self.both()]
+        while self.takes("or"):
+            parts.append(self.both())
+        return parts[0] if len(parts) == 1 else AnyOf(tuple(parts), at=at)
+
+    def both(self) -> Node:
+        at, parts = self.now.at, [self.negation()]
+        while self.takes("and"):
+            parts.append(self.negation())
+        return parts[0] if len(parts) == 1 else AllOf(tuple(parts), at=at)
+
+    def negation(self) -> Node:
+        at = self.now.at
+        if not self.takes("not"):
+            return self.comparison()
+        self.deeper()
+        found = Not(self.negation(), at=at)
+        self.nested -= 1
+        return found
+
+    def comparison(self) -> Node:
+        at, values, signs = self.now.at, [self.sum()], []
+        while sign := self.takes(*COMPARISONS):
+            signs.append(sign)
+            values.append(self.sum())
+        if signs:
+            return Comparison(tuple(values), tuple(signs), at=at)
+        follows = self.tokens[min(self.place + 1, len(self.tokens) - 1)]
+        if self.now.text == "not" and follows.text == "in":
+            self.place += 2
+            return Member(values[0], self.members(), True, at=at)
+        return Member(values[0], self.members(), False, at=at) if self.takes("in") else values[0]
+
+    def members(self) -> tuple[Node, ...]:
+        self.needs("[")
+        return self.listed(self.sum, "]")
+
+    def listed(self, one: Callable[[], Node], closing: str) -> tuple[Node, ...]:
+        found = [one()]
+        while self.takes(","):
+            found.append(one())
+        self.needs(closing)
+        return tuple(found)
+
+    def sum(self) -> Node:
+        at, found = self.now.at, self.product()
+        while sign := self.takes("+", "-"):
+            found = Arithmetic(sign, found, self.product(), at=at)
+        return found
+
+    def product(self) -> Node:
+        at, found = self.now.at, self.sign()
+        while sign := self.takes("*", "/"):
+            found = Arithmetic(sign, found, self.sign(), at=at)
+        return found
+
+    def sign(self) -> Node:
+        at = self.now.at
+        if not self.takes("-"):
+            return self.atom()
+        self.deeper()
+        found = Negative(self.sign(), at=at)
+        self.nested -= 1
+        return found
+
+    def atom(self) -> Node:
+        token = self.now
+        if self.takes("("):
+            found = self.rule()
+            self.needs(")")
+            return found
+        if token.kind == "end" or token.kind == "sign" or (token.kind == "name" and token.text in WORDS):
+            self.refuse_now("expected a number, a level in quotes or a column")
+        self.place += 1
+        if token.kind == "number":
+            value = float(token.text)
+            return Number(value, at=token.at) if isfinite(value) else refuse(self.text, token.at, "it is too large.")
+        if token.kind == "text":
+            return Text(token.text[1:-1], at=token.at)
+        if token.kind == "quoted":
+            return Name(token.text[1:-1], at=token.at)
+        if self.takes("("):
+            return self.call(token)
+        if token.text in _TRUTH:
+            return Truth(_TRUTH[token.text], at=token.at)
+        return Name(token.text, at=token.at)
+
+    def call(self, token: Token) -> Node:
+        function, at = token.text, token.at
+        if function not in FUNCTIONS:
+            refuse(self.text, at, f"there is no function {function!r}; {did_you_mean(function, FUNCTIONS)}")
+        arguments = self.listed(self.rule, ")")
+        wanted = FUNCTIONS[function]
+        if wanted is None and len(arguments) < 2:
+            refuse(self.text, at, f"{function}() takes two values or more, got 1.")
+        if wanted is not None and len(arguments) != wanted:
+            refuse(self.text, at, f"{function}() takes {wanted} value, got {len(arguments)}.")
+        if function in ("abs", "min", "max"):
+            return Call(function, arguments, at=at)
+        column = arguments[0]
+        if not isinstance(column, Name) or (column.was and function == "was"):
+            refuse(self.text, at, f"{function}() takes a column, as in {function}(age).")
+        return Name(column.name, was=True, at=column.at) if function == "was" else Missing(column, at=at)

@@ -1,0 +1,227 @@
+"""What one feature may be, on encoded values: an `Allow` checked against its feature.
+
+1. `limit_of` encodes what is said: levels as codes, dates and steps in the column's unit. What the feature cannot be,
+   or what leaves nothing of the training data, is an error.
+2. `Limit.within` says for each factual what the feature may be, seen from the factual's own value.
+
+Bounds that are computed (own value and largest step) are rounded to the 15 digits that decimals have in a float, so
+that 0.7 and a step of 0.1 reach 0.8.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mcce.arrays import Bools, Floats
+from mcce.constraints.allowing import Allow, say
+from mcce.constraints.encoding import encode_step, encode_value
+from mcce.exceptions import InputError, spell, spell_all
+from mcce.samplers.within import Within
+from mcce.table import Feature
+from mcce.table.dtypes import is_dated
+from mcce.table.grid import put_on_multiples
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What a column may be.
+
+    Attributes
+    ----------
+    column : position of the column.
+    text : what was said, in words.
+    low, high : encoded bounds.
+    levels : which levels are allowed; None for numbers.
+    never : numbers never to be used.
+    rises, falls : whether it may change upwards, downwards; neither: it stays.
+    largest : largest change, encoded.
+    step : a number that changed values are multiples of; 0: none.
+    missing : whether it may become missing.
+    """
+
+    column: int
+    text: str
+    low: float = -np.inf
+    high: float = np.inf
+    levels: tuple[bool, ...] | None = None
+    never: tuple[float, ...] = ()
+    rises: bool = True
+    falls: bool = True
+    largest: float = np.inf
+    step: float = 0.0
+    missing: bool = False
+
+    @property
+    def keeps(self) -> bool:
+        """Whether the factual's value has to stay."""
+        return not (self.rises or self.falls) or self.largest == 0.0
+
+    @property
+    def looks_at_changes(self) -> bool:
+        """Whether a direction or a largest step is said."""
+        return not (self.rises and self.falls) or self.largest < np.inf
+
+    @property
+    def reads_factual(self) -> bool:
+        """Whether what is allowed depends on the factual's own value."""
+        return self.looks_at_changes or self.step > 0.0
+
+    def within(self, own: Floats) -> Within:
+        """Step 2: return what the column may be for factuals whose own values are given."""
+        n, unknown = own.size, np.isnan(own)
+        low, high = np.full(n, self.low), np.full(n, self.high)
+        if self.looks_at_changes:
+            least, most = (
+                (own if not free else np.full(n, bound))
+                for free, bound in ((self.falls, -np.inf), (self.rises, np.inf))
+            )
+            if self.largest < np.inf:
+                least, most = (
+                    np.maximum(least, _round(own - self.largest, own, self.largest)),
+                    np.minimum(most, _round(own + self.largest, own, self.largest)),
+                )
+            low, high = np.maximum(low, least), np.minimum(high, most)
+            low, high = np.where(unknown, np.inf, low), np.where(unknown, -np.inf, high)
+        missing = unknown | (self.missing and not self.keeps)
+        if self.levels is not None:
+            codes = np.arange(len(self.levels))
+            allowed = (codes >= low[:, None]) & (codes <= high[:, None]) & np.array(self.levels, dtype=bool)
+            return Within(levels=allowed, missing=missing)
+        return Within(
+            low=low,
+            high=high,
+            missing=missing,
+            step=np.full(n, self.step) if self.step else None,
+            kept=own if self.step else None,
+            never=np.tile(np.array(self.never), (n, 1)) if self.never else None,
+        )
+
+    def allows(self, values: Floats, own: Floats) -> Bools:
+        """Return which values are allowed beside the factuals' own."""
+        return self.within(own).allows(values)
+
+
+def keep(column: int, feature: Feature, text: str) -> Limit:
+    """Return the limit that keeps a feature as it is."""
+    levels = None if feature.is_numeric else (True,) * feature.n_levels
+    return Limit(column, text, levels=levels, rises=False, falls=False)
+
+
+def _round(bounds: Floats, own: Floats, largest: float) -> Floats:
+    """Return computed bounds with the 15 digits that their parts have."""
+    size = np.maximum(np.abs(np.where(np.isnan(own), 1.0, own)), max(largest, 1e-300))
+    digits = np.clip(14.0 - np.floor(np.log10(size)), 0.0, 300.0)
+    scale = 10.0**digits
+    with np.errstate(over="ignore"):
+        rounded = np.rint(bounds * scale) / scale
+    return np.where(np.isfinite(rounded), rounded, bounds)
+
+
+def limit_of(said: Allow, column: int, feature: Feature, *, missing: bool, is_fixed: bool) -> Limit:
+    """Step 1: return what is said of a feature, checked and encoded."""
+    _check_kind(said, feature)
+    low = -np.inf if said.low is None else _encoded(feature, said.low, "low")
+    high = np.inf if said.high is None else _encoded(feature, said.high, "high")
+    if low > high:
+        raise InputError(
+            f"constraint on {feature.name!r}: low is {say(said.low)}, above high, {say(said.high)}; swap them."
+        )
+    never = tuple(_encoded(feature, value, "never") for value in said.never or ())
+    levels = None
+    if not feature.is_numeric:
+        named = None if said.levels is None else {_encoded(feature, value, "levels") for value in said.levels}
+        levels = tuple(
+            (named is None or code in named) and code not in never and low <= code <= high
+            for code in range(feature.n_levels)
+        )
+    made = Limit(
+        column,
+        str(said),
+        low,
+        high,
+        levels,
+        tuple(sorted(set(never))) if feature.is_numeric else (),
+        rises=said.direction not in ("decrease", "none"),
+        falls=said.direction not in ("increase", "none"),
+        largest=_largest(said, feature),
+        step=0.0 if said.step is None else float(said.step),
+        missing=missing,
+    )
+    if not is_fixed:
+        _check_something_left(made, feature)
+    return made
+
+
+def _encoded(feature: Feature, value: Any, role: str) -> float:
+    try:
+        return encode_value(feature, value)
+    except InputError as error:
+        raise InputError(f"constraint on {feature.name!r}, {role}: {error}") from error
+
+
+def _largest(said: Allow, feature: Feature) -> float:
+    largest = np.inf
+    if said.max_step is not None:
+        try:
+            largest = encode_step(feature, said.max_step)
+        except InputError as error:
+            raise InputError(f"constraint on {feature.name!r}, max_step: {error}.") from error
+    if said.max_share is not None:
+        share = float(said.max_share) * feature.span
+        largest = min(largest, share if feature.is_numeric else np.floor(share + 1e-9))
+    return float(largest)
+
+
+def _check_kind(said: Allow, feature: Feature) -> None:
+    """Refuse what the kind of a feature cannot have."""
+    where = f"constraint on {feature.name!r}"
+    if feature.is_numeric:
+        if said.levels is not None:
+            raise InputError(
+                f"{where}: levels is {spell_all(said.levels)}, but it holds numbers; use low, high, step or never."
+            )
+        if said.step is not None and is_dated(feature.dtype):
+            raise InputError(f"{where}: step is {spell(said.step)}, but dates have no multiples; use a rule.")
+        return
+    if said.step is not None:
+        raise InputError(f"{where}: step is {spell(said.step)}, but it holds levels; use levels or max_step.")
+    if feature.kind == "ordered":
+        return
+    for name in ("low", "high", "max_step", "max_share"):
+        if getattr(said, name) is not None:
+            raise InputError(
+                f"{where}: {name} is {spell(getattr(said, name))}, but its levels have no order; name levels, "
+                "or make it an ordered category."
+            )
+    if said.direction in ("increase", "decrease"):
+        raise InputError(
+            f"{where}: direction is {said.direction!r}, but its levels have no order; name the levels that are "
+            "allowed, or make it an ordered category."
+        )
+
+
+def _check_something_left(made: Limit, feature: Feature) -> None:
+    """Refuse what allows nothing of the training data, whatever the factual."""
+    if made.levels is not None:
+        assert feature.levels is not None
+        if feature.n_levels and not any(made.levels):
+            raise InputError(
+                f"constraint on {feature.name!r} ({made.text}) allows none of its levels ({spell_all(feature.levels)})."
+            )
+        return
+    low, high = np.fmax(made.low, feature.low), np.fmin(made.high, feature.high)
+    if np.isnan(feature.low):
+        return
+    seen = " to ".join(say(value) for value in feature.decode(np.array([feature.low, feature.high])))
+    if low > high:
+        raise InputError(
+            f"constraint on {feature.name!r} ({made.text}) allows nothing of the training data, {seen}; widen it."
+        )
+    if made.step and np.isnan(put_on_multiples(*(np.array([v]) for v in (low, made.step, low, high))))[0]:
+        raise InputError(
+            f"constraint on {feature.name!r} ({made.text}): no multiple of {say(made.step)} is both allowed and inside "
+            f"the training data, {seen}; take a smaller step."
+        )

@@ -1,0 +1,282 @@
+"""What a rule means for a table: names become columns, levels codes, dates numbers; what does not fit is refused.
+
+1. Every part has a sort: a number, a level of some column, a date, a condition, or something in quotes that only the
+   other side of its comparison can tell.
+2. Numbers are computed with and compared. A difference of dates is a number of days, and so is what is added to a date;
+   a column of durations counts days too. (Periods count themselves.)
+3. Levels are compared with levels: by == and != those of any two columns, by order those of an ordered column.
+4. A column of true and false is a condition by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import NoReturn
+
+import numpy as np
+
+from mcce.constraints import nodes
+from mcce.constraints.conditions import (
+    Always,
+    ColumnValue,
+    Compared,
+    Computed,
+    Condition,
+    Constant,
+    Every,
+    IsMissing,
+    Opposite,
+    Some,
+    Value,
+    Where,
+)
+from mcce.constraints.encoding import clock_of, days_of, encode_value, level_code
+from mcce.constraints.grammar import refuse
+from mcce.exceptions import InputError, did_you_mean
+from mcce.table import Feature, Schema
+from mcce.table.dtypes import date_family, is_dated
+
+
+@dataclass(frozen=True)
+class _Number:
+    value: Value
+
+
+@dataclass(frozen=True)
+class _Level:
+    value: ColumnValue
+    feature: Feature
+
+
+@dataclass(frozen=True)
+class _Date:
+    value: Value
+    feature: Feature
+
+
+@dataclass(frozen=True)
+class _Quoted:
+    text: str
+
+
+@dataclass(frozen=True)
+class _Condition:
+    condition: Condition
+
+
+_Sort = _Number | _Level | _Date | _Quoted | _Condition
+
+
+def condition_of(tree: nodes.Node, text: str, schema: Schema) -> Condition:
+    """Return the condition that a rule puts on encoded rows."""
+    return _Reader(text, schema).condition(tree)
+
+
+class _Reader:
+    def __init__(self, text: str, schema: Schema) -> None:
+        self.text = text
+        self.schema = schema
+
+    def refuse(self, node: nodes.Node, wrong: str) -> NoReturn:
+        refuse(self.text, node.at, wrong)
+
+    # ---- conditions
+
+    def condition(self, node: nodes.Node) -> Condition:
+        if isinstance(node, nodes.AllOf):
+            return Every(tuple(map(self.condition, node.parts)))
+        if isinstance(node, nodes.AnyOf):
+            return Some(tuple(map(self.condition, node.parts)))
+        if isinstance(node, nodes.Not):
+            return Opposite(self.condition(node.part))
+        if isinstance(node, nodes.If):
+            otherwise = Always(True) if node.otherwise is None else self.condition(node.otherwise)
+            return Where(self.condition(node.condition), self.condition(node.then), otherwise)
+        if isinstance(node, nodes.Comparison):
+            pairs = zip(node.values[:-1], node.signs, node.values[1:])
+            found = [self.compared(left, sign, right) for left, sign, right in pairs]
+            return found[0] if len(found) == 1 else Every(tuple(found))
+        if isinstance(node, nodes.Member):
+            if node.negated:
+                return Every(tuple(self.compared(node.value, "!=", each) for each in node.among))
+            return Some(tuple(self.compared(node.value, "==", each) for each in node.among))
+        if isinstance(node, nodes.Missing):
+            return IsMissing(self.column(node.name))
+        if isinstance(node, nodes.Truth):
+            return Always(node.value)
+        found_sort = self.sort(node)
+        if isinstance(found_sort, _Level) and _is_logical(found_sort.feature):
+            return Compared(found_sort.value, "==", Constant(float(level_code(found_sort.feature, True))))
+        self.refuse(node, f"{self.called(node, found_sort)} is neither true nor false; compare it with something.")
+
+    def compared(self, left: nodes.Node, sign: str, right: nodes.Node) -> Condition:
+        """Return the condition of one comparison (steps 2 and 3)."""
+        a, b = self.sort(left), self.sort(right)
+        if isinstance(a, _Level):
+            return Compared(a.value, sign, self.level_beside(a, sign, right, b))
+        if isinstance(b, _Level):
+            return Compared(self.level_beside(b, sign, left, a), sign, b.value)
+        if isinstance(a, _Date) or isinstance(b, _Date):
+            date = a if isinstance(a, _Date) else b
+            assert isinstance(date, _Date)
+            return Compared(self.date_beside(date, left, a), sign, self.date_beside(date, right, b))
+        if isinstance(a, _Number) and isinstance(b, _Number):
+            return Compared(a.value, sign, b.value)
+        wrong, other = (left, right) if not isinstance(a, _Number) else (right, left)
+        self.refuse(
+            wrong,
+            f"{self.called(wrong, self.sort(wrong))} cannot be compared with "
+            f"{self.called(other, self.sort(other))}; compare numbers with numbers, levels with a column of levels.",
+        )
+
+    def level_beside(self, level: _Level, sign: str, node: nodes.Node, sort: _Sort) -> Value:
+        """Return what a column of levels is compared with, in its codes."""
+        feature = level.feature
+        by_order = sign not in ("==", "!=")
+        if by_order and feature.kind != "ordered":
+            self.refuse(
+                node,
+                f"the levels of {feature.name!r} have no order, so {sign} cannot compare them; use == or in [...], "
+                "or make it an ordered category.",
+            )
+        if isinstance(sort, _Level):
+            assert feature.levels is not None
+            assert sort.feature.levels is not None
+            if feature.levels.equals(sort.feature.levels):
+                return sort.value
+            if by_order:
+                self.refuse(node, f"{sort.feature.name!r} has other levels than {feature.name!r}: they have no order.")
+            codes = tuple(_code_or_none(feature, each) for each in sort.feature.levels)
+            return replace(sort.value, codes=codes)
+        written: object = None
+        if isinstance(sort, _Quoted):
+            written = sort.text
+        elif isinstance(node, nodes.Truth):
+            written = node.value
+        elif isinstance(sort, _Number) and isinstance(sort.value, Constant):
+            written = sort.value.value
+        else:
+            self.refuse(node, f"{self.called(node, sort)} cannot be compared with the levels of {feature.name!r}.")
+        return Constant(float(self.guarded(node, lambda: level_code(feature, written))))
+
+    def date_beside(self, date: _Date, node: nodes.Node, sort: _Sort) -> Value:
+        """Return a side of a comparison with dates, on their clock."""
+        if isinstance(sort, _Quoted):
+            clock, j = clock_of(self.schema, date.feature), self.schema.names.index(date.feature.name)
+            text = sort.text
+            encoded = self.guarded(node, lambda: encode_value(date.feature, text))
+            return Constant(encoded * clock.times[j] + clock.plus[j])
+        if isinstance(sort, _Date) and date_family(sort.feature.dtype) == date_family(date.feature.dtype):
+            return sort.value
+        self.refuse(
+            node,
+            f"{self.called(node, sort)} cannot be compared with the dates of {date.feature.name!r}; "
+            "write a date in quotes, as in '2024-05-31'.",
+        )
+
+    def guarded(self, node: nodes.Node, make: Callable[[], float]) -> float:
+        """Return what is made; an error says where in the rule."""
+        try:
+            return make()
+        except InputError as error:
+            self.refuse(node, str(error))
+
+    # ---- values
+
+    def sort(self, node: nodes.Node) -> _Sort:
+        """Return what a part is (step 1)."""
+        if isinstance(node, nodes.Number):
+            return _Number(Constant(node.value))
+        if isinstance(node, nodes.Text):
+            return _Quoted(node.value)
+        if isinstance(node, nodes.Name):
+            return self.named(node)
+        if isinstance(node, nodes.Negative):
+            inner = self.number(node.value, self.sort(node.value))
+            if isinstance(inner, Constant):
+                return _Number(Constant(-inner.value))
+            return _Number(Computed("-", (Constant(0.0), inner)))
+        if isinstance(node, nodes.Arithmetic):
+            return self.arithmetic(node)
+        if isinstance(node, nodes.Call):
+            sorts = [self.sort(each) for each in node.arguments]
+            if node.function != "abs" and any(isinstance(each, _Date) for each in sorts):
+                date = next(each for each in sorts if isinstance(each, _Date))
+                sides = (self.date_beside(date, each, sort) for each, sort in zip(node.arguments, sorts))
+                return _Date(Computed(node.function, tuple(sides)), date.feature)
+            return _Number(Computed(node.function, tuple(map(self.number, node.arguments, sorts))))
+        return _Condition(self.condition(node))
+
+    def number(self, node: nodes.Node, sort: _Sort) -> Value:
+        if isinstance(sort, _Number):
+            return sort.value
+        self.refuse(node, f"{self.called(node, sort)} cannot be computed with; numbers can.")
+
+    def arithmetic(self, node: nodes.Arithmetic) -> _Sort:
+        left, right = self.sort(node.left), self.sort(node.right)
+        if not isinstance(left, _Date) or node.sign not in ("+", "-"):
+            return _Number(Computed(node.sign, (self.number(node.left, left), self.number(node.right, right))))
+        day = Constant(clock_of(self.schema, left.feature).day)
+        if isinstance(right, _Date) and node.sign == "-":
+            difference = Computed("-", (left.value, self.date_beside(left, node.right, right)))
+            return _Number(Computed("/", (difference, day)))
+        days = Computed("*", (self.number(node.right, right), day))
+        return _Date(Computed(node.sign, (left.value, days)), left.feature)
+
+    def named(self, node: nodes.Name) -> _Sort:
+        value = self.column(node)
+        feature = self.schema.features[value.column]
+        if not feature.is_numeric:
+            return _Level(value, feature)
+        if not is_dated(feature.dtype):
+            return _Number(value)
+        if getattr(feature.dtype, "kind", "O") == "m":
+            times, plus = days_of(feature)
+            return _Number(replace(value, times=times, plus=plus))
+        clock = clock_of(self.schema, feature)
+        return _Date(replace(value, times=clock.times[value.column], plus=clock.plus[value.column]), feature)
+
+    def column(self, node: nodes.Name) -> ColumnValue:
+        found = self.position(node)
+        return ColumnValue(found, node.was, n_levels=self.schema.features[found].n_levels)
+
+    def position(self, node: nodes.Name) -> int:
+        """Return the column of a name; one that is no text may be named by its text."""
+        names = self.schema.names
+        for alike in ([n == node.name for n in names], [str(n) == node.name for n in names]):
+            at = np.flatnonzero([bool(each) for each in alike])
+            if at.size == 1:
+                return int(at[0])
+            if at.size > 1:
+                self.refuse(node, f"{node.name!r} names {at.size} columns; rename all but one of them.")
+        owners = [f.name for f in self.schema.features if f.levels is not None and node.name in map(str, f.levels)]
+        if owners:
+            self.refuse(
+                node, f"{node.name!r} is no column but a level of {owners[0]!r}; put levels in quotes: '{node.name}'."
+            )
+        self.refuse(node, f"{node.name!r} is not a column; {did_you_mean(node.name, names)}")
+
+    def called(self, node: nodes.Node, sort: _Sort) -> str:
+        """Return what a part is, in words."""
+        if isinstance(node, nodes.Name):
+            kind = {_Level: "levels", _Date: "dates"}.get(type(sort), "numbers")
+            return f"{node.name!r} (a column of {kind})"
+        if isinstance(sort, _Quoted):
+            return f"{sort.text!r} (text)"
+        if isinstance(sort, _Number):
+            return f"{node.value:g}" if isinstance(node, nodes.Number) else "a number"
+        return "a condition" if isinstance(sort, _Condition) else "a date"
+
+
+def _is_logical(feature: Feature) -> bool:
+    assert feature.levels is not None
+    return all(isinstance(level, (bool, np.bool_)) for level in feature.levels) and True in list(feature.levels)
+
+
+def _code_or_none(feature: Feature, level: object) -> float:
+    """Return the code of another column's level, or one that no level has."""
+    try:
+        return float(level_code(feature, level))
+    except InputError:
+        return -1.0

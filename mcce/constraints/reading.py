@@ -1,0 +1,151 @@
+"""Constraints from lists, dicts and files.
+
+1. A list holds constraints, dicts, texts (rules) and functions (rules).
+2. A dict holds sections, as a file does: ``allow``, ``rule`` and ``only``, each a list of dicts; or it is one of these
+   itself: with `feature` it is an `allow` (with `id`, for one factual), with `says` a rule, with `features` an `only`.
+3. A file is JSON or TOML with such sections::
+
+       [[allow]]
+       feature = "salary"
+       low = 0
+       step = 500
+       direction = "increase"
+
+       [[rule]]
+       says = "savings >= 3 * rent"
+
+       [[only]]
+       id = 3
+       features = ["salary", "hours"]
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from mcce.constraints.allowing import Allow, allow
+from mcce.constraints.personal import SAID, Only, PerFactual, only, per_factual
+from mcce.constraints.rules import Rule, rule
+from mcce.exceptions import InputError, did_you_mean, spell
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+Constraint = Allow | Rule | Only | PerFactual
+SECTIONS = ("allow", "rule", "only")
+_KEYS = {"allow": ("feature", *SAID, "id"), "rule": ("says", "name"), "only": ("id", "features")}
+_FILES = (".toml", ".json")
+
+
+def read(source: Any) -> list[Constraint]:
+    """Return the constraints of a list, a dict, a JSON or TOML file, or a single one.
+
+    Examples
+    --------
+    >>> from mcce.constraints import read
+    >>> for each in read([{"feature": "age", "direction": "increase"}, "savings >= 3 * rent"]):
+    ...     print(each)
+    age: may only rise
+    savings >= 3 * rent
+    """
+    if isinstance(source, PathLike) or (isinstance(source, str) and source.strip().lower().endswith(_FILES)):
+        path = Path(source)
+        try:
+            return list(_read(_load(path), f"constraints of {path.name}"))
+        except InputError as error:
+            if path.name in str(error):
+                raise
+            raise InputError(f"constraints of {path.name}: {error}") from error
+    return list(_read(source, "constraints"))
+
+
+def _load(path: Path) -> Any:
+    """Return what a file holds."""
+    if path.suffix.lower() not in _FILES:
+        raise InputError(f"constraints are read from .toml and .json files; got {path.name!r}.")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"the constraints in {path.name!r} cannot be read: {error}") from error
+    try:
+        return tomllib.loads(text) if path.suffix.lower() == ".toml" else json.loads(text)
+    except ValueError as error:
+        kind = path.suffix[1:].upper()
+        raise InputError(f"{path.name!r} is no {kind} file: {error}") from error
+
+
+def _read(source: Any, where: str) -> Iterator[Constraint]:
+    if source is None:
+        return
+    if isinstance(source, (Allow, Rule, Only, PerFactual)):
+        yield source
+    elif isinstance(source, str) or callable(source):
+        yield rule(source)
+    elif isinstance(source, pd.DataFrame):
+        yield per_factual(source)
+    elif isinstance(source, Mapping):
+        yield from _read_dict(dict(source), where)
+    elif isinstance(source, Iterable):
+        for place, each in enumerate(source):
+            if isinstance(each, (list, tuple)):
+                raise InputError(f"{where}, entry {place}: {spell(each)} is a list; give one flat list of constraints.")
+            yield from _read(each, f"{where}, entry {place}")
+    else:
+        raise InputError(
+            f"{where}: {spell(source)} is no constraint; give mcce.allow(...), mcce.rule(...), a text or a dict."
+        )
+
+
+def _read_dict(said: dict[Any, Any], where: str) -> Iterator[Constraint]:
+    """Step 2."""
+    if not said:
+        return
+    kind = "allow" if "feature" in said else "rule" if "says" in said else "only" if "features" in said else None
+    if kind is not None:
+        yield _one(kind, said, where)
+        return
+    for section, entries in said.items():
+        if section not in SECTIONS:
+            known = (*SECTIONS, "feature", "says", "features")
+            raise InputError(f"{where}: there is no {spell(section)}; {did_you_mean(section, known)}")
+        entries = [entries] if isinstance(entries, (Mapping, str)) else entries
+        if not isinstance(entries, list):
+            raise InputError(f"{where}: {section} is {spell(entries)}; give a list of dicts.")
+        for place, entry in enumerate(entries):
+            at = f"{where}, {section} {place + 1}"
+            if section == "rule" and isinstance(entry, str):
+                yield rule(entry)
+            elif isinstance(entry, Mapping):
+                yield _one(section, dict(entry), at)
+            else:
+                raise InputError(f"{at}: {spell(entry)} is no dict.")
+
+
+def _one(kind: str, said: dict[Any, Any], where: str) -> Constraint:
+    """Return the constraint of one dict."""
+    for key in said:
+        if key not in _KEYS[kind]:
+            raise InputError(f"{where}: {kind} has no {spell(key)}; {did_you_mean(key, _KEYS[kind])}")
+    needed = {"allow": ("feature",), "rule": ("says",), "only": ("id", "features")}[kind]
+    for key in needed:
+        if key not in said:
+            raise InputError(f"{where}: {kind} lacks {key!r}; it has {', '.join(map(repr, said)) or 'nothing'}.")
+    try:
+        if kind == "rule":
+            return rule(said["says"], name=said.get("name"))
+        if kind == "only":
+            return only({said["id"]: said["features"]})
+        bounds = {key: value for key, value in said.items() if key not in ("feature", "id")}
+        made = allow(said["feature"], **bounds)
+        return PerFactual(((said["id"], made),)) if "id" in said else made
+    except (InputError, TypeError) as error:
+        raise InputError(f"{where}: {error}") from error

@@ -1,0 +1,178 @@
+"""Rules over a row and its factual: as the user says them, and ready to be asked.
+
+1. `rule` reads a text by a small grammar (`mcce.constraints.grammar`), or takes a function of two frames.
+2. `resolve_rule` finds the columns it names, and makes a `ResolvedRule` that is asked of encoded rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mcce.arrays import Bools, Floats
+from mcce.constraints.bounding import bounds_of
+from mcce.constraints.conditions import Condition, columns_read
+from mcce.constraints.grammar import parse
+from mcce.constraints.meaning import condition_of
+from mcce.constraints.nodes import Node
+from mcce.exceptions import InputError, spell
+from mcce.samplers.within import Within
+from mcce.table import Schema
+
+RowRule = Callable[[pd.DataFrame, pd.DataFrame], Any]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule, made by `rule`: a text with its tree, or a function."""
+
+    says: str | None
+    function: RowRule | None = None
+    features: tuple[Hashable, ...] | None = None
+    name: str | None = None
+    tree: Node | None = field(default=None, compare=False, repr=False)
+
+    def __str__(self) -> str:
+        if self.name is not None:
+            return self.name
+        return self.says if self.says is not None else getattr(self.function, "__name__", repr(self.function))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rule as plain values, of which `mcce.constraints.read` makes the same again.
+
+        Examples
+        --------
+        >>> import mcce
+        >>> mcce.rule("savings >= 3 * rent").to_dict()
+        {'says': 'savings >= 3 * rent'}
+        """
+        if self.says is None:
+            raise InputError(f"the rule {str(self)!r} is a function, which cannot be written down; say it as text.")
+        return {"says": self.says} | ({} if self.name is None else {"name": self.name})
+
+
+def rule(expression: str | RowRule, *, features: Iterable[Hashable] | None = None, name: str | None = None) -> Rule:
+    """Say what has to hold for a row, seen beside its factual.
+
+    Parameters
+    ----------
+    expression : str or function
+        A text, or a function that takes rows and their factuals, two aligned frames, and returns a boolean for each.
+    features : list
+        The columns that a function reads; the frames hold these only. None: all columns.
+    name : str
+        What to call it in tables and messages; the text itself, or the function's name, unless given.
+
+    Notes
+    -----
+    A text has numbers, levels and dates in quotes, column names (unusual ones in backticks), ``+ - * /``, ``== != < <=
+    > >=`` (also chained), ``in [...]``, ``not in [...]``, ``and``, ``or``, ``not``, ``if A then B else C``, ``abs``,
+    ``min``, ``max``, ``was(name)`` for the factual's value and ``missing(name)``. Ordered levels compare by their
+    order. Dates count days when they are subtracted or added to. A comparison with a missing value is false, also by
+    ``!=`` and ``not in``. Nothing in a text is run as Python.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> print(mcce.rule("if employed == 'no' then salary == 0"))
+    if employed == 'no' then salary == 0
+    >>> print(mcce.rule(lambda rows, was: rows["rent"] <= was["rent"], features=["rent"], name="rent may not rise"))
+    rent may not rise
+    """
+    if name is not None and not (isinstance(name, str) and name):
+        raise InputError(f"name of a rule is {spell(name)}; give a text, or leave it out.")
+    if isinstance(expression, str):
+        if features is not None:
+            raise InputError(f"rule {expression!r} names its columns itself; leave features out.")
+        return Rule(expression.strip(), None, None, name, parse(expression.strip()))
+    if not callable(expression):
+        raise InputError(
+            f"a rule is {spell(expression)}; give a text such as 'savings >= 3 * rent', or a function of two frames."
+        )
+    if isinstance(features, str):
+        raise InputError(f"features of a rule is {features!r}; give a list, for example [{features!r}].")
+    return Rule(None, expression, None if features is None else tuple(dict.fromkeys(features)), name)
+
+
+@dataclass(frozen=True)
+class ResolvedRule:
+    """A rule that can be asked of encoded rows.
+
+    Attributes
+    ----------
+    text : what it is called.
+    columns : positions of the columns of a row that it reads, in data order.
+    factual_columns : positions of those of the factual.
+    """
+
+    text: str
+    columns: tuple[int, ...]
+    factual_columns: tuple[int, ...]
+    condition: Condition | None = None
+    function: RowRule | None = None
+    schema: Schema | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def reads_factual(self) -> bool:
+        """Whether the rule looks at the factual's values."""
+        return bool(self.factual_columns)
+
+    def holds(self, rows: Floats, factuals: Floats) -> Bools:
+        """Return in which rows the rule holds; `factuals` has the factual of each row, all columns in data order."""
+        if self.condition is not None:
+            return self.condition.holds(rows, factuals)
+        assert self.schema is not None
+        read = list(self.columns)
+        return self._ask(self.schema.decode(rows[:, read]), self.schema.decode(factuals[:, read]))
+
+    def within_for(self, column: int, rows: Floats, factuals: Floats) -> Within | None:
+        """Return what a column may be in each row so that the rule holds; None if that cannot be told beforehand.
+
+        The column's own values in `rows` are not looked at.
+        """
+        return None if self.condition is None else bounds_of(self.condition, column, rows, factuals)
+
+    def _ask(self, rows: pd.DataFrame, factuals: pd.DataFrame) -> Bools:
+        assert self.function is not None
+        if not len(rows):
+            return np.empty(0, dtype=bool)
+        try:
+            answer = np.asarray(self.function(rows, factuals))
+        except Exception as error:
+            raise InputError(
+                f"rule {self.text!r} raised {type(error).__name__}: {error}. It is called with two frames, rows and "
+                "their factuals; features= says which columns they have."
+            ) from error
+        if answer.shape != (len(rows),) or not all(isinstance(each, (bool, np.bool_)) for each in answer[:1]):
+            got = f"an array of shape {answer.shape} and dtype {answer.dtype}"
+            raise InputError(f"rule {self.text!r} returned {got} for {len(rows)} rows; return one boolean for each.")
+        try:
+            return answer.astype(bool) if answer.dtype == bool else _booleans(answer)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"rule {self.text!r} returned something that is no boolean: {error}.") from error
+
+
+def _booleans(answer: Any) -> Bools:
+    wrong = [each for each in answer if not isinstance(each, (bool, np.bool_))]
+    if wrong:
+        raise TypeError(spell(wrong[0]))
+    return np.array([bool(each) for each in answer])
+
+
+def resolve_rule(said: Rule, schema: Schema) -> ResolvedRule:
+    """Return a rule for the columns of a table; names and levels that it does not have are errors."""
+    if said.says is not None:
+        assert said.tree is not None
+        condition = condition_of(said.tree, said.says, schema)
+        found = list(columns_read(condition))
+        rows, factuals = ({c.column for c in found if c.was == was} for was in (False, True))
+        return ResolvedRule(str(said), tuple(sorted(rows)), tuple(sorted(factuals)), condition)
+    names = schema.names if said.features is None else said.features
+    where = f"a feature of the rule {str(said)!r},"
+    read = sorted(schema.position(name, where, "the training data") for name in names)
+    subset = schema.subset([schema.names[j] for j in read])
+    return ResolvedRule(str(said), tuple(read), tuple(read), None, said.function, subset)
