@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -92,6 +92,7 @@ class Conditional:
         return ~settle_restricted(found, self.sampler, self.feature, within).dead
 
     def _draw_restricted(self, within: Within, weighted: bool) -> RestrictedDraw:
+        within = replace(within, weighted=weighted)
         found = self.sampler.sample_within(self.given, self._streams(), within)
         found = settle_restricted(found, self.sampler, self.feature, within)
         values, log_mass = found.values, found.log_mass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +23,8 @@ class Within:
         Levels allowed in each row.
     missing : boolean array or None
         Whether each row's draw may be missing; None: no row's may.
+    weighted : bool
+        Whether the draw is to say how probable what is allowed is (`RestrictedDraw.log_mass`), which takes time.
 
     A row with infinite bounds, all levels and missing values allowed is free: the chain draws it as if there were no
     restriction at all.
@@ -38,6 +41,7 @@ class Within:
     high: Floats | None = None
     levels: Bools | None = None
     missing: Bools | None = None
+    weighted: bool = False
 
     def allows(self, values: Floats) -> Bools:
         """Return whether each row's value is allowed."""
@@ -78,12 +82,19 @@ class Within:
             both(np.minimum, self.high, other.high),
             both(np.logical_and, self.levels, other.levels),
             missing,
+            self.weighted or other.weighted,
         )
 
     def take(self, rows: Any) -> Within:
         """Return the restriction of some rows: an index array, a boolean mask or a slice."""
-        parts = (self.low, self.high, self.levels, self.missing)
-        return Within(*(None if part is None else part[rows] for part in parts))
+        return self.each(lambda part: part[rows])
+
+    def each(self, function: Callable[[Any], Any]) -> Within:
+        """Return the restriction with a function of each of its arrays."""
+        low, high, levels, missing = (
+            None if part is None else function(part) for part in (self.low, self.high, self.levels, self.missing)
+        )
+        return Within(low, high, levels, missing, self.weighted)
 
     def bounds(self, n_rows: int) -> tuple[Floats, Floats]:
         """Return the bounds of each row, infinite where there are none."""
@@ -116,8 +127,8 @@ class RestrictedDraw:
         Rows of which nothing that is allowed can be drawn.
     log_mass : array or None
         Log of the probability that the unrestricted draw of each row is allowed, or of an unbiased estimate of it;
-        -inf in dead rows. It is the weight that a truncated draw has to carry. None: the sampler does not say, and the
-        chain estimates it by unrestricted draws where weights are asked for.
+        -inf in dead rows. It is the weight that a truncated draw has to carry. May be None if it is not
+        asked for (`Within.weighted`), or if the sampler cannot say: the chain then estimates it by unrestricted draws.
     """
 
     values: Floats
