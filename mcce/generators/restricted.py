@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -87,6 +87,7 @@ class Conditional:
         return ~draw_allowed(self.sampler, self.given, self._streams(), self.feature, within).dead
 
     def _draw_restricted(self, within: Within, weighted: bool) -> RestrictedDraw:
+        within = replace(within, weighted=weighted)
         found = draw_allowed(self.sampler, self.given, self._streams(), self.feature, within)
         values, log_mass = found.values, found.log_mass
         if weighted and log_mass is None:

@@ -65,11 +65,11 @@ def read_restrictions(
 def _repeat(allowed: Within, where: str, n_ids: int, n_draws: int) -> Within:
     """Return the restriction of all draws, from that of one row for each id or for all."""
     rows = {1: np.zeros(n_ids * n_draws, dtype=np.int64), n_ids: np.repeat(np.arange(n_ids), n_draws)}
-    parts: tuple[Any, ...] = (allowed.low, allowed.high, allowed.levels, allowed.missing)
+    parts = (allowed.low, allowed.high, allowed.levels, allowed.missing)
     wrong = [len(part) for part in parts if part is not None and len(part) not in rows]
     if wrong:
         raise InputError(f"{where} has {wrong[0]} rows for {n_ids} to draw for; give one for each, or one for all.")
-    return Within(*(None if part is None else part[rows[len(part)]] for part in parts))
+    return allowed.each(lambda part: part[rows[len(part)]])
 
 
 def _read(allowed: Any, feature: Feature, n_rows: int) -> Within:

@@ -79,10 +79,10 @@ class ConditionalSampler(ABC):
 
     ``sample_within(given, rng, within)``
         A draw from the conditional restricted to what `within` (`mcce.Within`) allows: values, missing ones where they
-        are allowed, a mask of the dead rows, of which nothing that is allowed can be drawn, and the log probability of
-        what is allowed. The default draws again until the value is allowed, and once more for an unbiased estimate of
-        that probability (`mcce.samplers.rejection`); it gives a row up for dead after 200 draws. Override it for
-        something exact; without a `log_mass` the chain takes the default's estimate where it needs one.
+        are allowed, a mask of the dead rows, of which nothing that is allowed can be drawn, and, if it is `weighted`,
+        the log probability of what is allowed. The default draws again until the value is allowed, to the second time
+        for an unbiased estimate of that probability (`mcce.samplers.rejection`); it gives a row up for dead after 200
+        draws. Override it for something exact; without a `log_mass` the chain takes the default's estimate.
     ``sample_on(given, rng, carried)``
         A draw, and what the chain hands to its next sampler that takes it, for a sampler with ``hands_on``. `carried`
         is what the one before left, None at the beginning of a block of rows, and may come from another class. Where
@@ -146,9 +146,10 @@ class ConditionalSampler(ABC):
 
         def draw(waiting: Ints, attempt: int) -> RestrictedDraw:
             tried = self.sample(given.take(waiting), rng.child("attempt", attempt).take(waiting))
-            return RestrictedDraw(tried, ~within.take(waiting).allows(tried), np.zeros(waiting.size))
+            mass = np.zeros(waiting.size) if within.weighted else None
+            return RestrictedDraw(tried, ~within.take(waiting).allows(tried), mass)
 
-        return draw_until_allowed(draw, given.n_rows, REJECTION_ROUNDS, estimate=True)
+        return draw_until_allowed(draw, given.n_rows, REJECTION_ROUNDS, estimate=within.weighted)
 
     def sample_by_rejection(self, given: Table, rng: RowStreams, within: Within) -> Floats:
         """Draw until the value is allowed, row by row; NaN where 200 draws were all refused."""

@@ -152,7 +152,8 @@ class EstimatorSampler(ConditionalSampler):
     def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
         """Draw one allowed value for each row, exactly; no draw is missing."""
         drawn = self.sample(given, rng, within)
-        return RestrictedDraw.of(drawn, np.isnan(drawn), self._log_mass(given, within, drawn))
+        mass = self._log_mass(given, within, drawn) if within.weighted else None
+        return RestrictedDraw(drawn, np.isnan(drawn), mass)
 
     def supports(self, given: Table, values: Floats) -> Bools:
         """Return whether the method could draw the level or number, or one as close as training values are.

@@ -32,7 +32,7 @@ def draw_until_allowed(
     masses are those of what it draws from; with `estimate`, that of what is allowed of it is added to them.
     """
     values, log_mass = np.full(n_rows, np.nan), np.full(n_rows, -np.inf)
-    has_mass = True
+    has_mass = estimate
     n_found = np.zeros(n_rows, dtype=np.int64)
     waiting = np.arange(n_rows)
     for attempt in range(most):

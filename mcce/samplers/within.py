@@ -31,6 +31,8 @@ class Within:
         A number of each row that need not be a multiple: the factual's own; NaN where there is none.
     never : (rows, values) array or None
         Numbers that each row's draw may not be; NaN stands for none.
+    weighted : bool
+        Whether the draw is to say how probable what is allowed is (`RestrictedDraw.log_mass`), which takes time.
 
     Samplers know of bounds, levels and missing values; `mcce.samplers.settle.draw_allowed` does the rest for all of
     them.
@@ -53,6 +55,7 @@ class Within:
     step: Floats | None = None
     kept: Floats | None = None
     never: Floats | None = None
+    weighted: bool = False
 
     def allows(self, values: Floats) -> Bools:
         """Return whether each row's value is allowed."""
@@ -73,8 +76,13 @@ class Within:
 
     def take(self, rows: Any) -> Within:
         """Return the restriction of some rows: an index array, a boolean mask or a slice."""
-        parts = (self.low, self.high, self.levels, self.missing, self.step, self.kept, self.never)
-        return Within(*(None if part is None else part[rows] for part in parts))
+        return self.each(lambda part: part[rows])
+
+    def each(self, function: Callable[[Any], Any]) -> Within:
+        """Return the restriction with a function of each of its arrays."""
+        names = ("low", "high", "levels", "missing", "step", "kept", "never")
+        parts = {name: getattr(self, name) for name in names}
+        return replace(self, **{name: function(part) for name, part in parts.items() if part is not None})
 
     def __and__(self, other: Within) -> Within:
         """Return what both allow, row by row."""
@@ -86,11 +94,12 @@ class Within:
             step=_both(self.step, other.step, common_multiples),
             kept=_both(self.kept, other.kept, np.fmax),
             never=_both(self.never, other.never, lambda a, b: np.hstack([a, b])),
+            weighted=self.weighted or other.weighted,
         )
 
     def known_to_samplers(self) -> Within:
         """Return the part that samplers know of: bounds, levels and missing values."""
-        return Within(self.low, self.high, self.levels, self.missing)
+        return replace(self, step=None, kept=None, never=None)
 
     def off_grid(self) -> Within:
         """Return the restriction without its step."""
@@ -167,8 +176,8 @@ class RestrictedDraw:
         Rows of which nothing that is allowed can be drawn.
     log_mass : array or None
         Log of the probability that the unrestricted draw of each row is allowed, or of an unbiased estimate of it;
-        -inf in dead rows. It is the weight that a truncated draw has to carry. None: the sampler does not say, and the
-        chain estimates it by unrestricted draws where weights are asked for.
+        -inf in dead rows. It is the weight that a truncated draw has to carry. May be None if it is not
+        asked for (`Within.weighted`), or if the sampler cannot say: the chain then estimates it by unrestricted draws.
     """
 
     values: Floats

@@ -137,7 +137,8 @@ def check_log_mass(sampler: ConditionalSampler, seed: int) -> None:
         free, others = (draw(fitted, one_row, seed + k) for k in (0, 2))
         possible = np.arange(n) % 4 > 0
         for name, within in _restrictions(problem, np.resize(free[~np.isnan(free)], n), possible):
-            found = fitted.sample_within(one_row, RowStreams.from_seed(seed + 1, n), within)
+            weighted = replace(within, weighted=True)
+            found = fitted.sample_within(one_row, RowStreams.from_seed(seed + 1, n), weighted)
             if found.log_mass is None:
                 continue
             where = f"{kind} target{' with missing values' * problem.has_gaps}, log_mass of sample_within() {name}"

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -102,7 +104,7 @@ def test_the_mass_far_out_in_a_tail_is_no_zero():
     table = Schema.from_data(frame).encode(frame)
     for sampler, exact in ((mcce.NormSampler(), True), (mcce.NormRankSampler(), False)):
         fitted = sampler.fit(table.first(1), table.column(1))
-        within = Within(low=np.full(500, 60.0 if exact else frame["y"].max()))
+        within = Within(low=np.full(500, 60.0 if exact else frame["y"].max()), weighted=True)
         found = fitted.sample_within(table.first(1), RowStreams.from_seed(0, 500), within)
         assert not found.dead.any()
         assert np.isfinite(found.log_mass).all()
@@ -123,7 +125,7 @@ def test_nearest_allowed_donors_are_weighted_to_the_conditional(kept):
     row = table.first(1).take(np.full(n, 7))
     free = fitted.sample(row, RowStreams.from_seed(1, n))
     low = np.quantile(free, 1.0 - kept, method="nearest")
-    found = fitted.sample_within(row, RowStreams.from_seed(2, n), Within(low=np.full(n, low)))
+    found = fitted.sample_within(row, RowStreams.from_seed(2, n), Within(low=np.full(n, low), weighted=True))
     weights = np.exp(found.log_mass)
     assert weights.mean() == pytest.approx((free >= low).mean(), abs=0.02)
     expected = pd.Series(free[free >= low]).value_counts(normalize=True)
@@ -152,10 +154,10 @@ def process(kind, seed):
 
 def restricted(kind, n, missing):
     if kind == "numeric":
-        return Within(high=np.full(n, 10.0), missing=missing)
+        return Within(high=np.full(n, 10.0), missing=missing, weighted=True)
     if kind == "ordered":
-        return Within(high=np.full(n, 1.0), missing=missing)
-    return Within(levels=np.tile([True, True, False], (n, 1)), missing=missing)
+        return Within(high=np.full(n, 1.0), missing=missing, weighted=True)
+    return Within(levels=np.tile([True, True, False], (n, 1)), missing=missing, weighted=True)
 
 
 CASES = [
@@ -192,6 +194,9 @@ def test_a_restricted_draw_is_missing_with_its_conditional_probability(sampler, 
         for rows_of in (~may, may):
             assert np.exp(found.log_mass[rows_of]).mean() == pytest.approx(allowed[rows_of].mean(), abs=0.05)
         np.testing.assert_array_equal(fitted.sample(rows, RowStreams.from_seed(g, n), within), found.values)
+        plain = fitted.sample_within(rows, RowStreams.from_seed(g, n), replace(within, weighted=False))
+        np.testing.assert_array_equal(plain.values, found.values)
+        np.testing.assert_array_equal(plain.dead, found.dead)
 
 
 def test_the_marginal_draw_is_missing_with_its_conditional_probability():

@@ -131,17 +131,18 @@ class LatentConditional:
             noise[:, k] = rng.normal()
         return times(z, self.slopes[self.back]) + times(noise, self.rest_root.T)
 
-    def draw_number_within(
-        self, given: Floats, low: Floats, high: Floats, sweeps: int, rng: RowStreams
-    ) -> tuple[Floats, Floats]:
-        """Draw a single target latent between bounds (step 3); return also the probability of what lies there."""
+    def draw_number_within(self, given: Floats, low: Floats, high: Floats, sweeps: int, rng: RowStreams) -> Floats:
+        """Draw a single target latent between bounds (step 3)."""
         lows, highs, allowed = self._read(given)
         always = np.ones((len(low), 1), dtype=bool)
         columns = np.column_stack([lows, low]), np.column_stack([highs, high]), np.hstack([allowed, always])
         joint = self._start(*columns, rng)
         joint.sweep(sweeps, rng)
-        shift = self._shifts(rng.child("mass"))
-        return joint.z[:, -1], self.interval_probability(given, low, high, RESTRICTED_POINTS, shift)
+        return joint.z[:, -1]
+
+    def mass_within(self, given: Floats, low: Floats, high: Floats, rng: RowStreams) -> Floats:
+        """Return the probability of a single target latent between bounds, from points of each row's own."""
+        return self.interval_probability(given, low, high, RESTRICTED_POINTS, self._shifts(rng.child("mass")))
 
     def draw_level_within(self, given: Floats, levels: Bools, rng: RowStreams) -> tuple[Ints, Floats]:
         """Draw the position of one of the allowed levels of the target (step 3); return also their probability."""

@@ -158,13 +158,14 @@ class GaussianCopulaSampler(ConditionalSampler):
         else:
             assert isinstance(margin, Margin)
             low, high = (np.where(possible, margin.cuts[end], 0.0) for end in (first * possible, last * possible + 1))
-            latent, mass = self._conditional.draw_number_within(given.matrix, low, high, self.sweeps, rng)
+            latent = self._conditional.draw_number_within(given.matrix, low, high, self.sweeps, rng)
+            mass = self._conditional.mass_within(given.matrix, low, high, rng) if within.weighted else np.ones(n)
             # a latent at the very end of its interval may be rounded out of it
             chosen = np.clip(
                 margin.positions_of(latent), first * possible, np.where(possible, last, margin.values.size)
             )
             chosen = np.where(possible, chosen, 0)
-        return RestrictedDraw.of(margin.values[chosen], ~possible, log_of(mass))
+        return RestrictedDraw.of(margin.values[chosen], ~possible, log_of(mass) if within.weighted else None)
 
     def supports(self, given: Table, values: Floats) -> Bools:
         """Return whether the value was observed, or is a number as close to observed ones as they are, and possible.

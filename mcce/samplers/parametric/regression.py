@@ -124,11 +124,13 @@ class RegressionSampler(ConditionalSampler):
         if self.restricts_by_rejection:
             return super().sample_within(given, rng, within)
         drawn = self.sample_complete(given, rng, within)
-        log_mass = self.log_mass_complete(given, within, drawn)
-        if self.missing_model_ is None:
-            return RestrictedDraw.of(drawn, np.isnan(drawn), log_mass)
+        log_mass = self.log_mass_complete(given, within, drawn) if within.weighted else None
+        found = RestrictedDraw.of(drawn, np.isnan(drawn), log_mass)
+        if self.missing_model_ is None or (within.missing is None and log_mass is None):
+            return found
         log_missing = self._log_missing(given)
-        found = RestrictedDraw.of(drawn, np.isnan(drawn), log_mass + log_missing[:, 0])
+        if log_mass is not None:
+            found = RestrictedDraw.of(drawn, found.dead, log_mass + log_missing[:, 0])
         if within.missing is None:
             return found
         known, missing = np.exp(log_missing).T

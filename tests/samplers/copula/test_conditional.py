@@ -55,7 +55,8 @@ def test_a_restricted_number_also_moves_the_latents_of_the_givens(margins, laten
     conditional = LatentConditional(margins[:2], margins[2], R, particles=8)
     n = 5000
     given, bounds = np.tile([700.0, 1.0], (n, 1)), (np.full(n, 0.8), np.full(n, 2.0))
-    drawn, mass = conditional.draw_number_within(given, *bounds, 20, RowStreams.from_seed(2, n))
+    drawn = conditional.draw_number_within(given, *bounds, 20, RowStreams.from_seed(2, n))
+    mass = conditional.mass_within(given, *bounds, RowStreams.from_seed(2, n))
     like = rows_like(latents, stats.norm.ppf(700.5 / 2000), 1)
     inside = (like > 0.8) & (like < 2.0)
     assert stats.ks_2samp(drawn, like[inside]).pvalue > LEVEL
