@@ -21,6 +21,7 @@ from mcce.candidates.reasons import unexplained_table
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import SamplerError
 from mcce.generators.base import Generator
+from mcce.relaxing import TOLD, Why
 from mcce.selection.diversity import diversity_table
 from mcce.selection.measures import measure_table
 from mcce.selection.ordering import Measure
@@ -36,6 +37,8 @@ def assemble(
     further: Sequence[Measure] = (),
     training: TrainingRows | None = None,
     lasting: Lasting | None = None,
+    constraints: pd.DataFrame | None = None,
+    why: Why | None = None,
     n_samples: int | None,
     draws: Ints | None = None,
     standard_errors: Mapping[str, float] | None = None,
@@ -45,10 +48,11 @@ def assemble(
     """Write the outcome of all blocks as tables.
 
     `further` are measures to report beside the usual ones; `training` are the training rows, to count copies of them,
-    None if they are gone; `lasting` is what the rows have to stand; `n_samples` (the most that were drawn for a factual
-    without a counterfactual) and `draws` are None where the user brought the candidates.
+    None if they are gone; `lasting` is what the rows have to stand; `constraints` says what each constraint does, `why`
+    what is known of those without a counterfactual; `n_samples` (the most that were drawn for one of these) and `draws`
+    are None where the user brought the candidates.
     """
-    schema = generator.schema_
+    schema, why = generator.schema_, why or Why()
     owner, rows = outcome.owner, outcome.rows
     rank = np.arange(owner.size) - np.searchsorted(owner, owner) + 1
     index = pd.MultiIndex.from_arrays([factuals.index[owner], rank], names=["id", "rank"])
@@ -62,14 +66,16 @@ def assemble(
     for name, share in ({} if lasting is None else lasting.shares(rows)).items():
         measures[name] = share
     measures.index = index
+    lasts = _lasting_settings(lasting)
+    demands = _demands({**settings, **lasts}, constraints)
     pairwise = diversity_table(owner, rows, schema.features)
     return Counterfactuals(
         frame=schema.decode(rows, index),
         measures=measures,
         factuals=schema.decode(factuals.matrix, factuals.index),
-        unexplained=unexplained_table(
-            generator, factuals, owner, n_samples, also=_demands({**settings, **_lasting_settings(lasting)})
-        ),
+        unexplained=_unexplained(generator, factuals, owner, n_samples, demands, why),
+        nearest=schema.decode(why.nearest.reshape(-1, len(schema)), factuals.index[why.places].rename("id")),
+        constraints=constraints,
         factual_predictions=pd.Series(factuals.scores, index=factuals.index, name="prediction"),
         decision=decision.describe(),
         fixed=tuple(generator.fixed_),
@@ -78,7 +84,7 @@ def assemble(
         draws=None if draws is None else pd.Series(draws, index=factuals.index, name="draws"),
         standard_errors=dict(standard_errors or {}),
         timings={"fit": fit_seconds, "generate": outcome.seconds_generate, "select": outcome.seconds_select},
-        settings={**settings, **_lasting_settings(lasting), "rows_asked": outcome.n_asked},
+        settings={**settings, **lasts, "rows_asked": outcome.n_asked},
         copies=None if training is None else training.count_in(rows),
         ask=partial(_ask_frame, Asker(decision, schema)),
         pairwise=pairwise.set_axis(factuals.index[pairwise.index].rename("id"), axis=0),
@@ -95,9 +101,32 @@ def _lasting_settings(lasting: Lasting | None) -> dict[str, object]:
     return {"refits": len(lasting.refits), "noise": float(lasting.noise.max()), "robust": lasting.robust}
 
 
-def _demands(settings: Mapping[str, object]) -> list[str]:
+def _unexplained(
+    generator: Generator,
+    factuals: Factuals,
+    owner: Ints,
+    n_samples: int | None,
+    also: Sequence[str],
+    why: Why,
+) -> pd.DataFrame:
+    """Return the factuals without a counterfactual, with what is known of them."""
+    table = unexplained_table(generator, factuals, owner, n_samples, also=also)
+    places = np.setdiff1d(np.arange(len(factuals)), owner)
+    for i, reason in why.contradictions.items():
+        table.iloc[int(np.searchsorted(places, i)), 0] = f"nothing can meet its constraints: {reason}"
+    if why.told is not None:
+        told = why.told.reindex(places).set_axis(table.index, axis=0)
+        for place, helps in zip(np.searchsorted(places, why.told.index), why.told["would_help"]):
+            before = str(table.iloc[place, 0]).removesuffix("; draw more")
+            table.iloc[place, 0] = f"{before}; what would help: {helps}"
+        table[list(TOLD)] = told[list(TOLD)]
+    return table
+
+
+def _demands(settings: Mapping[str, object], constraints: pd.DataFrame | None) -> list[str]:
     """Return what was asked of rows beside the wanted decision, in words."""
-    demands = ["is no copy of a training row"] if settings.get("exclude_training") else []
+    demands = [] if constraints is None else ["obeys the constraints"]
+    demands += ["is no copy of a training row"] if settings.get("exclude_training") else []
     if settings.get("max_changes") is not None or settings.get("max_gower") is not None:
         demands.append("lies within the bounds")
     if settings.get("robust") is not None:

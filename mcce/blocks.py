@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from mcce.arrays import Bools, Floats, Ints, UInts
 from mcce.asking.asker import RememberingAsker
@@ -22,14 +23,15 @@ from mcce.asking.lasting import AsksEncoded
 from mcce.candidates.copies import TrainingRows
 from mcce.candidates.found import Found
 from mcce.candidates.plausibility import Plausibility
-from mcce.candidates.pools import draw_pools, fixed_columns, pool_blocks, pool_keys
+from mcce.candidates.pools import draw_pools, fixed_columns, pool_blocks, pool_keys, restrict_keys
 from mcce.candidates.sparse import Bounds, SparseSearch
+from mcce.constraints import Constraints
 from mcce.generators.base import Generator
 from mcce.selection.candidates import Candidates
 from mcce.selection.diversity import Spread
 from mcce.selection.ordering import Ordering
 from mcce.selection.ranking import best_of
-from mcce.selection.selector import Selector
+from mcce.selection.selector import Admit, Selector
 from mcce.workers import run_in_threads
 
 DIVERSE_FACTUALS = 64  # whose answers are remembered at a time
@@ -69,23 +71,34 @@ class Task:
     plausibility: Plausibility | None = None
     excluded: TrainingRows | None = None
     threads: int = 1
+    constraints: Constraints | None = None
 
 
 @dataclass(frozen=True)
 class Block:
-    """Some factuals: positions among all, encoded rows, keys of their pools, and which draws of these are looked at."""
+    """Some factuals: positions among all, encoded rows, keys of their streams, and which draws of these are looked at.
+
+    Factuals that agree in `shared_by` share a pool; `ids` are their names.
+    """
 
     members: npt.NDArray[np.intp]
     matrix: Floats
     keys: UInts
     draws: range
+    shared_by: UInts
+    ids: pd.Index[Any]
+
+    def take(self, which: Ints) -> Block:
+        """Return some of the factuals, as a block of which they are the first, second, ... members."""
+        return Block(which, self.matrix[which], self.keys[which], self.draws, self.shared_by[which], self.ids[which])
 
 
 @dataclass(frozen=True)
 class Outcome:
     """Counterfactuals of some factuals, those of one factual in order of rank, and what they cost.
 
-    `plausibility` is NaN where it was not asked for.
+    `plausibility` is NaN where it was not asked for. `acceptance` has, for each thing that restricts draws, how many
+    rows came to it and how many it let pass.
     """
 
     owner: Ints
@@ -95,6 +108,7 @@ class Outcome:
     n_asked: int = 0
     seconds_generate: float = 0.0
     seconds_select: float = 0.0
+    acceptance: Mapping[Hashable, Ints] = field(default_factory=dict)
 
     def take(self, which: Bools) -> Outcome:
         """Return some of the counterfactuals, at the same cost."""
@@ -108,17 +122,26 @@ class Outcome:
 
 
 def keys_of(task: Task, factuals: Factuals) -> UInts:
-    """Return what identifies the pool of each factual."""
+    """Return what identifies the random numbers of each factual."""
     columns: Sequence[int] = fixed_columns(task.generator)
     if task.settings.independent:
         columns = range(factuals.matrix.shape[1])
     return pool_keys(task.generator, factuals.matrix, columns)
 
 
-def make_blocks(factuals: Factuals, keys: UInts, which: Ints, draws: range) -> Iterator[Block]:
+def shared_keys(task: Task, factuals: Factuals) -> UInts:
+    """Return what identifies the pool of each factual."""
+    keys = keys_of(task, factuals)
+    if task.constraints is None:
+        return keys
+    return restrict_keys(keys, task.constraints, factuals.matrix, factuals.index)
+
+
+def make_blocks(task: Task, factuals: Factuals, which: Ints, draws: range) -> Iterator[Block]:
     """Yield the factuals at `which` in blocks whose pools, with these draws, fit in memory."""
-    for members in pool_blocks(which, keys, 8 * len(draws) * factuals.matrix.shape[1]):
-        yield Block(members, factuals.matrix[members], keys[members], draws)
+    keys, shared_by = keys_of(task, factuals), shared_keys(task, factuals)
+    for m in pool_blocks(which, shared_by, 8 * len(draws) * factuals.matrix.shape[1]):
+        yield Block(m, factuals.matrix[m], keys[m], draws, shared_by[m], factuals.index[m])
 
 
 def explain_block(task: Task, block: Block) -> Outcome:
@@ -131,10 +154,18 @@ def explain_block(task: Task, block: Block) -> Outcome:
         len(block.draws),
         begin=block.draws.start,
         redraw=task.settings.redraw,
+        constraints=task.constraints,
+        shared_by=block.shared_by,
+        ids=block.ids,
     )
     drawn = time.perf_counter()
-    chosen = choose_diverse(task, pools, block) if task.settings.diverse else choose_by_order(task, pools, block)
-    return replace(chosen, seconds_generate=drawn - begun, seconds_select=time.perf_counter() - drawn)
+    choose_some = choose_diverse if task.settings.diverse else choose_by_order
+    return replace(
+        choose_some(task, pools.candidates, block),
+        acceptance=pools.acceptance,
+        seconds_generate=drawn - begun,
+        seconds_select=time.perf_counter() - drawn,
+    )
 
 
 def choose_by_order(task: Task, pools: Candidates, block: Block) -> Outcome:
@@ -145,7 +176,7 @@ def choose_by_order(task: Task, pools: Candidates, block: Block) -> Outcome:
 def choose(task: Task, pools: Candidates, block: Block) -> Outcome:
     """Choose the best valid draws of each factual of a block."""
     selector = Selector(task.generator.schema_.features, task.mutable, task.asker.ask_encoded)
-    settings, excluded = task.settings, task.excluded
+    settings = task.settings
     chosen = selector.select(
         pools,
         block.matrix,
@@ -154,10 +185,32 @@ def choose(task: Task, pools: Candidates, block: Block) -> Outcome:
         ordering=task.ordering,
         max_changes=settings.max_changes,
         max_gower=settings.max_gower,
-        admit=None if excluded is None else lambda which: ~excluded.contain(pools.rows[which]),
+        admit=_admission(task, pools, block),
     )
     unknown = np.full(chosen.row.size, np.nan)
     return Outcome(block.members[chosen.factual], pools.rows[chosen.row], chosen.scores, unknown, chosen.n_asked)
+
+
+def _admission(task: Task, pools: Candidates, block: Block) -> Admit | None:
+    """Return what says whether draws may be chosen: allowed by the constraints, and no copies; None if all may.
+
+    A generator need not draw within constraints; those that do are checked once more.
+    """
+    excluded, constraints = task.excluded, task.constraints
+    if excluded is None and constraints is None:
+        return None
+    owner = np.zeros(pools.rows.shape[0], dtype=np.int64)  # one of the factuals that share the pool
+    for f in range(block.members.size - 1, -1, -1):
+        owner[pools.begin[f] : pools.end[f]] = f
+
+    def admit(which: Ints) -> Bools:
+        rows = pools.rows[which]
+        admitted = np.ones(which.size, dtype=bool) if excluded is None else ~excluded.contain(rows)
+        if constraints is not None:
+            admitted &= constraints.hold(rows, block.matrix[owner[which]], block.ids[owner[which]])
+        return admitted
+
+    return admit
 
 
 def choose_sparse(task: Task, pools: Candidates, block: Block) -> Outcome:
@@ -179,12 +232,13 @@ def choose_sparse(task: Task, pools: Candidates, block: Block) -> Outcome:
         settings.floor,
         Bounds(settings.max_changes, settings.max_gower),
         task.excluded,
+        task.constraints,
     )
 
     def search_some(begin: int) -> Found:
         some = slice(begin, begin + SEARCHED_FACTUALS)
         mine = Candidates(pools.rows, pools.begin[some], pools.end[some])
-        found = search.search(mine, block.matrix[some], settings.n_counterfactuals)
+        found = search.search(mine, block.matrix[some], settings.n_counterfactuals, block.ids[some])
         return replace(found, owner=found.owner + begin)
 
     begins = range(0, max(block.members.size, 1), SEARCHED_FACTUALS)
@@ -206,7 +260,7 @@ def choose_diverse(task: Task, pools: Candidates, block: Block) -> Outcome:
         left = np.arange(begin, min(begin + DIVERSE_FACTUALS, block.members.size))
         for _ in range(k):
             candidates = Candidates(pools.rows, pools.begin[left], pools.end[left])
-            part = choose_by_order(one, candidates, Block(left, block.matrix[left], block.keys[left], block.draws))
+            part = choose_by_order(one, candidates, block.take(left))
             new = spread.choose(part.rows, block.matrix[part.owner])
             parts.append(part.take(new))
             left = part.owner[new]
@@ -240,4 +294,14 @@ def concatenate(outcomes: Sequence[Outcome], factuals: Factuals) -> Outcome:
         sum(part.n_asked for part in outcomes),
         sum(part.seconds_generate for part in outcomes),
         sum(part.seconds_select for part in outcomes),
+        add_acceptance([part.acceptance for part in outcomes]),
     )
+
+
+def add_acceptance(parts: Sequence[Mapping[Hashable, Ints]]) -> dict[Hashable, Ints]:
+    """Add up how many rows came to each restriction, and how many passed."""
+    total: dict[Hashable, Ints] = {}
+    for part in parts:
+        for name, counts in part.items():
+            total[name] = total.get(name, np.zeros(2, dtype=np.int64)) + counts
+    return total

@@ -57,7 +57,9 @@ class Counterfactuals(Results):
     factuals : DataFrame
         Every row that was to be explained; its index is the id.
     unexplained : DataFrame
-        Indexed by id: `reason` and `prediction` of the factuals without a counterfactual.
+        Indexed by id: `reason` and `prediction` of the factuals without a counterfactual; if they were looked into,
+        how many rows were `drawn`, how many are `dead` and by what, `plausible` and `asked`, the prediction of the
+        `nearest` one, and what `would_help`.
     factual_predictions : Series
         The model's prediction for each factual.
     decision : str
@@ -81,6 +83,12 @@ class Counterfactuals(Results):
         the explainer was saved before it ever explained, or the table given to `fit` was changed since.
     pairwise : DataFrame or None
         What `diversity` returns.
+    constraints : DataFrame or None
+        What each constraint does: `breaks`, the share of draws without constraints that break it; of the rows drawn
+        inside them, how many came to it (`tried`) and how many could go on (`passed`).
+    nearest : DataFrame or None
+        For factuals without a counterfactual that were looked into, the drawn row that came nearest to the decision;
+        `unexplained` has its prediction.
     ask : function or None
         Asks the model about rows, for `reasons`. A result that was saved is without it.
     """

@@ -38,6 +38,7 @@ from mcce.generators.conditionals import Samplers
 from mcce.generators.predictors import Predictors
 from mcce.generators.visit import VisitSequence
 from mcce.progress import progress_bar
+from mcce.relaxing import describe_constraints, find_open, tell_why
 from mcce.rounds import explain_all, redraw_errors
 from mcce.selection.ordering import DEFAULT, MeasureLike
 from mcce.steps import Steps
@@ -67,6 +68,7 @@ class Explainer(Steps):
         n_jobs: int | None = None,
         generator: Generator | None = None,
         min_donors: int | None = None,
+        constraints: Any = (),
     ) -> None:
         self.model = model
         self.decision = decision
@@ -80,6 +82,7 @@ class Explainer(Steps):
         self.n_jobs = n_jobs
         self.generator = generator
         self.min_donors = min_donors
+        self.constraints = constraints
 
     def fit(self: Self, X: Data, *, progress: bool | None = None) -> Self:
         """Step 1: ask the model about the training rows, and fit the chain.
@@ -143,6 +146,7 @@ class Explainer(Steps):
         n_counterfactuals: int = 1,
         independent: bool = False,
         exhaustive: bool = False,
+        constraints: Any = (),
         sparse: bool = False,
         floor: float = 0.05,
         measures: MeasureLike | Sequence[MeasureLike] = DEFAULT,
@@ -156,6 +160,7 @@ class Explainer(Steps):
         robust: float | None = None,
         redraw: int = 0,
         standard_errors: bool = False,
+        tell_reasons: bool | None = None,
         progress: bool | None = None,
     ) -> Counterfactuals:
         """Find counterfactuals for the rows of `X` (steps 2 and 3).
@@ -174,6 +179,10 @@ class Explainer(Steps):
             Whether each factual gets draws of its own, even if it shares its fixed values with others.
         exhaustive : bool
             Ask the model about every candidate, as the paper does, instead of best-first. The answer is the same.
+        constraints : list, dict or file
+            What may change and how, besides what the explainer was made with: `mcce.allow`, `mcce.rule`, `mcce.only`,
+            `mcce.per_factual`, texts of rules, or a TOML or JSON file. Rows are drawn inside them, and nothing that is
+            returned breaks one. `Counterfactuals.constraints` says what each one does.
         sparse : bool
             Whether to cross the draws with the factual, so that few features change, instead of taking whole drawn
             rows as the paper does; see `mcce.candidates.sparse`.
@@ -213,6 +222,10 @@ class Explainer(Steps):
             Whether to draw and choose a second time, and report in `summary()` the Monte Carlo standard errors of the
             mean L0 and Gower distance: how much they would vary over redraws for these same factuals. It takes as long
             again.
+        tell_reasons : bool or None
+            Whether to look into factuals without a counterfactual, 20 at most: what became of their candidates, which
+            one came nearest, and what would have helped. It draws and asks more; None does so if something was demanded
+            that could be dropped: constraints, bounds, robustness, no copies. See `mcce.relaxing`.
         progress : bool or None
             Whether to show a progress bar; None shows one in a terminal or notebook after a second.
         """
@@ -248,16 +261,21 @@ class Explainer(Steps):
             noise=noise,
             robust=robust,
         )
-        task = self._task(settings, ordering, plausibility, training if exclude_training else None, lasting)
-        n_refused = int((~factuals.wanted).sum())
-        with progress_bar(n_refused * (1 + standard_errors), "explaining", progress) as bar:
-            explained = explain_all(task, factuals, bar.update)
-            errors = redraw_errors(task, factuals, explained.outcome, bar.update) if standard_errors else {}
+        asked = self._constraints(constraints)
+        task = self._task(settings, ordering, plausibility, training if exclude_training else None, lasting, asked)
+        open_to, contradictions = find_open(task, factuals)
+        with progress_bar(open_to.size * (1 + standard_errors), "explaining", progress) as bar:
+            explained = explain_all(task, factuals, open_to, bar.update)
+            errors = redraw_errors(task, factuals, open_to, explained.outcome, bar.update) if standard_errors else {}
         return assemble(
             factuals,
             explained.outcome,
             self.generator_,
             self.decision_,
+            constraints=describe_constraints(task, factuals, open_to, explained.outcome),
+            why=tell_why(
+                task, self.decision_, factuals, open_to, explained.outcome, contradictions, asked_for=tell_reasons
+            ),
             further=[m for m in ordering.measures if m.name not in REPORTED],
             training=training,
             lasting=lasting,

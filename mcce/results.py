@@ -35,6 +35,8 @@ class Results:
     settings: Mapping[str, object] = field(default_factory=dict)
     copies: int | None = None
     pairwise: pd.DataFrame | None = None
+    constraints: pd.DataFrame | None = None
+    nearest: pd.DataFrame | None = None
     ask: Ask | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:

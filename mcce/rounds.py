@@ -38,7 +38,7 @@ import pandas as pd
 
 from mcce.arrays import Bools, Floats, Ints, UInts
 from mcce.asking.factuals import Factuals
-from mcce.blocks import Outcome, Task, concatenate, explain_block, keys_of, make_blocks
+from mcce.blocks import Outcome, Task, concatenate, explain_block, keys_of, make_blocks, shared_keys
 from mcce.selection.candidates import Candidates
 from mcce.selection.distances import Distance, changes, gower, gower_sum
 from mcce.selection.ranking import Ranking
@@ -58,34 +58,32 @@ class Explained:
     n_pools: int
 
 
-def explain_all(task: Task, factuals: Factuals, advance: Advance) -> Explained:
-    """Explain the factuals that lack the wanted decision; `advance` is told how many more are done."""
-    keys = keys_of(task, factuals)
-    refused = np.flatnonzero(~factuals.wanted)
+def explain_all(task: Task, factuals: Factuals, which: Ints, advance: Advance) -> Explained:
+    """Explain the factuals at `which`; `advance` is told how many more are done."""
     draws = np.zeros(len(factuals), dtype=np.int64)
     if task.settings.n_samples == "auto":
-        outcome = _in_rounds(task, factuals, keys, refused, draws, advance)
+        outcome = _in_rounds(task, factuals, which, draws, advance)
     else:
-        draws[refused] = task.settings.n_samples
-        outcome = _explain(task, factuals, keys, refused, range(task.settings.n_samples), advance)
-    return Explained(outcome, draws, int(np.unique(keys[refused]).size))
+        draws[which] = task.settings.n_samples
+        outcome = _explain(task, factuals, which, range(task.settings.n_samples), advance)
+    return Explained(outcome, draws, int(np.unique(shared_keys(task, factuals)[which]).size))
 
 
-def _explain(task: Task, factuals: Factuals, keys: UInts, which: Ints, draws: range, advance: Advance) -> Outcome:
+def _explain(task: Task, factuals: Factuals, which: Ints, draws: range, advance: Advance) -> Outcome:
     outcomes = []
-    for block in make_blocks(factuals, keys, which, draws):
+    for block in make_blocks(task, factuals, which, draws):
         outcomes.append(explain_block(task, block))
         advance(block.members.size)
     return concatenate(outcomes, factuals)
 
 
-def _in_rounds(task: Task, factuals: Factuals, keys: UInts, refused: Ints, draws: Ints, advance: Advance) -> Outcome:
+def _in_rounds(task: Task, factuals: Factuals, refused: Ints, draws: Ints, advance: Advance) -> Outcome:
     """Follow the rule of this module, and write the number of draws of each factual into `draws`."""
     left, n_drawn = refused, FIRST_DRAWS
-    best = _explain(task, factuals, keys, left, range(n_drawn), lambda _: None)
+    best = _explain(task, factuals, left, range(n_drawn), lambda _: None)
     done = []
     while left.size and n_drawn < MOST_DRAWS:
-        more = _explain(task, factuals, keys, left, range(n_drawn, 2 * n_drawn), lambda _: None)
+        more = _explain(task, factuals, left, range(n_drawn, 2 * n_drawn), lambda _: None)
         n_drawn *= 2
         joined = _join(task, factuals, best, more)
         settled = left[_settled(task, factuals, best, joined, left)]
@@ -146,13 +144,13 @@ def _take(outcome: Outcome, rows: Ints | Bools) -> Outcome:
     )
 
 
-def redraw_errors(task: Task, factuals: Factuals, outcome: Outcome, advance: Advance) -> dict[str, float]:
+def redraw_errors(task: Task, factuals: Factuals, which: Ints, outcome: Outcome, advance: Advance) -> dict[str, float]:
     """Return the Monte Carlo standard errors of the mean L0 and Gower distance of the best counterfactuals.
 
     All pools are drawn again, and chosen from. The means are over the factuals that are explained both times.
     """
     settings = replace(task.settings, redraw=-1 - task.settings.redraw)  # a negative number is no user's redraw
-    again = explain_all(replace(task, settings=settings), factuals, advance).outcome
+    again = explain_all(replace(task, settings=settings), factuals, which, advance).outcome
     features = task.generator.schema_.features
     keys, everybody = keys_of(task, factuals), np.arange(len(factuals))
     errors = {}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,8 +22,9 @@ from mcce.blocks import Block, Settings, Task, choose, concatenate
 from mcce.candidates.copies import TrainingRows
 from mcce.candidates.matching import match_candidates
 from mcce.candidates.plausibility import Plausibility
-from mcce.candidates.pools import draw_pools, fixed_columns, pool_keys
+from mcce.candidates.pools import draw_pools, fixed_columns, pool_keys, restrict_keys
 from mcce.checks import check_count
+from mcce.constraints import Constraints, read, resolve
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import NotFittedError
 from mcce.generators.chain import ChainModel
@@ -40,13 +42,21 @@ class Steps(LearnsLater):
     fit_seconds_: float
     condition_on_decision: bool
     min_donors: int | None
+    constraints: Any
 
     def generate(
-        self, X: Data, *, n_samples: int = 1000, independent: bool = False, progress: bool | None = None
+        self,
+        X: Data,
+        *,
+        n_samples: int = 1000,
+        independent: bool = False,
+        constraints: Any = (),
+        progress: bool | None = None,
     ) -> pd.DataFrame:
         """Step 2 alone: the candidates of every row of `X`, indexed by (id, draw).
 
-        They are the rows that `explain` chooses from with the same `n_samples` and `independent`.
+        They are the rows that `explain` chooses from with the same `n_samples`, `independent` and `constraints`. With
+        constraints there are fewer where rows could not be drawn inside them.
         """
         self._check_fitted()
         check_count(n_samples, "n_samples")
@@ -54,9 +64,22 @@ class Steps(LearnsLater):
         index, matrix = encode_factuals(X, schema)
         columns: Sequence[int] = range(len(schema)) if independent else fixed_columns(self.generator_)
         keys = pool_keys(self.generator_, matrix, columns)
-        pools = draw_pools(self.generator_, matrix, keys, n_samples, progress)
-        rows = pools.rows[(pools.begin[:, None] + np.arange(n_samples)).ravel()]
-        return schema.decode(rows, draw_index(index, n_samples))
+        asked = self._constraints(constraints)
+        pools = draw_pools(
+            self.generator_,
+            matrix,
+            keys,
+            n_samples,
+            progress,
+            constraints=asked,
+            shared_by=None if asked is None else restrict_keys(keys, asked, matrix, index),
+            ids=index,
+        ).candidates
+        sizes = pools.end - pools.begin
+        draw = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        rows = pools.rows[np.repeat(pools.begin, sizes) + draw]
+        labels = draw_index(index, n_samples)
+        return schema.decode(rows, labels[np.repeat(np.arange(len(index)) * n_samples, sizes) + draw])
 
     def select(
         self, candidates: pd.DataFrame, X: Data, *, n_counterfactuals: int = 1, exhaustive: bool = False
@@ -79,7 +102,8 @@ class Steps(LearnsLater):
         brought = match_candidates(candidates, factuals, members, schema, self._mutable)
         ordering = resolve_measures(DEFAULT, schema.features)
         task = self._task(Settings(0, n_counterfactuals, exhaustive=exhaustive), ordering)
-        block = Block(members, factuals.matrix[members], np.empty(0, dtype=np.uint64), range(0))
+        no_keys = np.empty(0, dtype=np.uint64)
+        block = Block(members, factuals.matrix[members], no_keys, range(0), no_keys, factuals.index[members])
         outcome = concatenate([choose(task, brought, block)], factuals)
         return assemble(
             factuals,
@@ -104,11 +128,19 @@ class Steps(LearnsLater):
         plausibility: Plausibility | None = None,
         excluded: TrainingRows | None = None,
         lasting: Lasting | None = None,
+        constraints: Constraints | None = None,
     ) -> Task:
         model = Asker(self.decision_, self.generator_.schema_)
         asker = model if lasting is None or lasting.robust is None else ConfirmingAsker(model, lasting)
         threads = count_jobs(self.n_jobs)
-        return Task(self.generator_, asker, self._mutable, settings, ordering, plausibility, excluded, threads)
+        return Task(
+            self.generator_, asker, self._mutable, settings, ordering, plausibility, excluded, threads, constraints
+        )
+
+    def _constraints(self, also: Any) -> Constraints | None:
+        """Return the constraints of the explainer together with others; None if there are none."""
+        resolved = resolve([*read(self.constraints), *read(also)], self.generator_.schema_, self.generator_.fixed_)
+        return resolved if resolved else None
 
     def _described(self) -> dict[str, object]:
         """Return the settings of the explainer itself, for the result."""

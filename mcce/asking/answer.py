@@ -48,6 +48,10 @@ class Decision(ABC):
             return Answer(np.empty(0, dtype=self.score_type), np.empty(0, dtype=bool))
         return self._ask(frame, what)
 
+    def shortfall(self, scores: npt.NDArray[Any]) -> npt.NDArray[np.float64] | None:
+        """Return how far scores are from the wanted decision; None if that has no measure."""
+        return None
+
     @abstractmethod
     def describe(self) -> str:
         """Return the decision in words, as in "probability of class 1 at least 0.5"."""

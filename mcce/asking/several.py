@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from mcce.asking.answer import Answer, Decision, check_label
 from mcce.asking.source import Rows, name_of
@@ -103,6 +104,9 @@ class SeveralDecision(Decision):
         names = [name for name, _, _ in self.several.models]
         each = [f"{name}: {decision.describe()}" for name, decision in zip(names, self.decisions, strict=True)]
         return f"yes from {who} [{'; '.join(each)}]"
+
+    def shortfall(self, scores: npt.NDArray[Any]) -> npt.NDArray[np.float64] | None:
+        return np.asarray(1.0 - scores, dtype=np.float64)
 
     def _ask(self, frame: Rows, what: str) -> Answer:
         yes = sum(decision.ask(frame, what).wanted.astype(np.int64) for decision in self.decisions)

@@ -1,14 +1,45 @@
-"""Counterfactuals on the way: whose they are, and what the model and the trees of plausibility say of them."""
+"""Counterfactuals on the way: for whom they are sought, and what the model and the trees say of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
-from mcce.arrays import Bools, Floats
+from mcce.arrays import Bools, Floats, Ints
+from mcce.candidates.copies import TrainingRows
+from mcce.constraints import Constraints
+
+
+@dataclass(frozen=True)
+class Sought:
+    """Factuals that counterfactuals are sought for: encoded rows, the folds of their trees, their names.
+
+    `excluded` are training rows that none may be a copy of, `constraints` say what may change.
+    """
+
+    matrix: Floats
+    fold: Ints
+    ids: pd.Index[Any] | None = None
+    excluded: TrainingRows | None = None
+    constraints: Constraints | None = None
+
+    @property
+    def admits_all(self) -> bool:
+        """Whether any row may be a counterfactual."""
+        return self.excluded is None and self.constraints is None
+
+    def admits(self, rows: Floats, owner: Ints) -> Bools:
+        """Return which encoded rows may be counterfactuals of the factuals at `owner`."""
+        admitted = np.ones(rows.shape[0], dtype=bool) if self.excluded is None else ~self.excluded.contain(rows)
+        if self.constraints is not None:
+            ids = None if self.ids is None else self.ids[owner]
+            admitted &= self.constraints.hold(rows, self.matrix[owner], ids)
+        return admitted
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@
 2. Move changed numbers towards the factual, the largest step first: of some values of the factual's pool in between,
    take the nearest that keeps the row valid and at or above the floor.
 
-A row that starts below the floor may only become more plausible on the way, and none becomes a copy of a training row
-that is excluded. The rows of all factuals are tried
-together, so that the model is asked a few large questions.
+A row that starts below the floor may only become more plausible on the way; none breaks a constraint, or becomes a copy
+of a training row that is excluded. The rows of all factuals are tried together, so that the model is asked a few large
+questions.
 """
 
 from __future__ import annotations
@@ -18,10 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mcce.arrays import Bools, Floats, Ints
-from mcce.candidates.copies import TrainingRows
 from mcce.candidates.crossing import MOST_VALUES
 from mcce.candidates.crossing_kernels import set_back
-from mcce.candidates.found import Found
+from mcce.candidates.found import Found, Sought
 from mcce.candidates.plausibility import Plausibility
 from mcce.rng import hash_rows
 from mcce.selection.candidates import Candidates
@@ -40,7 +39,6 @@ class Inwards:
     plausibility, least : a fitted scorer, and the score of the floor.
     distance : how long a step is.
     numbers : positions of the mutable columns that hold numbers.
-    excluded : training rows that no row may become a copy of.
     """
 
     def __init__(
@@ -50,18 +48,16 @@ class Inwards:
         least: float,
         distance: Distance,
         numbers: Ints,
-        excluded: TrainingRows | None = None,
     ) -> None:
         self.ask = ask
         self.plausibility = plausibility
         self.least = least
         self.distance = distance
         self.numbers = numbers
-        self.excluded = excluded
 
-    def take(self, starts: Found, factuals: Floats, fold: Ints, pools: Candidates) -> Found:
+    def take(self, starts: Found, sought: Sought, pools: Candidates) -> Found:
         """Return what becomes of some valid rows."""
-        walk = _Walk(self, starts, factuals, fold)
+        walk = _Walk(self, starts, sought)
         active = np.arange(starts.owner.size)
         while active.size:
             active = walk.set_back(active)
@@ -70,9 +66,9 @@ class Inwards:
             walk.move_number(place, numbers, pools)
         return Found(starts.owner, walk.rows, walk.scores, walk.tree_scores, starts.n_asked + walk.n_asked)
 
-    def look_between(self, found: Found, factuals: Floats, fold: Ints, pools: Candidates) -> Found:
+    def look_between(self, found: Found, sought: Sought, pools: Candidates) -> Found:
         """Return rows with a single change at the nearest value among those passed over beside the chosen one."""
-        walk = _Walk(self, found, factuals, fold)
+        walk = _Walk(self, found, sought)
         walk.look_beside(pools)
         return Found(found.owner, walk.rows, walk.scores, walk.tree_scores, found.n_asked + walk.n_asked)
 
@@ -80,11 +76,12 @@ class Inwards:
 class _Walk:
     """The rows on their way."""
 
-    def __init__(self, way: Inwards, starts: Found, factuals: Floats, fold: Ints) -> None:
+    def __init__(self, way: Inwards, starts: Found, sought: Sought) -> None:
         self.way = way
         self.owner = starts.owner
-        self.factuals = np.ascontiguousarray(factuals[starts.owner])
-        self.fold = fold[starts.owner]
+        self.sought = sought
+        self.factuals = np.ascontiguousarray(sought.matrix[starts.owner])
+        self.fold = sought.fold[starts.owner]
         self.rows = np.ascontiguousarray(starts.rows)
         self.scores = starts.scores.copy()
         self.tree_scores = starts.tree_scores.copy()
@@ -150,8 +147,8 @@ class _Walk:
         tree_scores = self.way.plausibility.score(tries, self.fold[at])
         enough = (tree_scores >= self.way.least) | (tree_scores > self.tree_scores[at])
         enough &= (tries != self.factuals[at]).any(axis=1)
-        if self.way.excluded is not None:
-            enough &= ~self.way.excluded.contain(tries)
+        if not self.sought.admits_all:
+            enough[enough] = self.sought.admits(tries[enough], self.owner[at[enough]])
         tries, at, tree_scores = tries[enough], at[enough], tree_scores[enough]
         scores, wanted = self._ask_distinct(tries)
         if not wanted.any():

@@ -15,15 +15,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from mcce.arrays import Bools, Floats, Ints
 from mcce.candidates.copies import TrainingRows
 from mcce.candidates.crossing import Crossings, NearestCrossings, PoolCodes, Thinning
-from mcce.candidates.found import Found
+from mcce.candidates.found import Found, Sought
 from mcce.candidates.inwards import Inwards
 from mcce.candidates.plausibility import Bytes, Plausibility
+from mcce.constraints import Constraints
 from mcce.selection.candidates import Candidates
 from mcce.selection.distances import Distance, columnwise, gower
 from mcce.selection.ordering import Measure, Ordering
@@ -57,6 +60,7 @@ class SparseSearch:
     floor : least plausibility of a counterfactual.
     bounds : on changes and distance.
     excluded : training rows that no counterfactual may be a copy of.
+    constraints : what may change, and how.
     """
 
     def __init__(
@@ -69,6 +73,7 @@ class SparseSearch:
         floor: float,
         bounds: Bounds,
         excluded: TrainingRows | None = None,
+        constraints: Constraints | None = None,
     ) -> None:
         self.features = features
         self.mutable = mutable
@@ -78,16 +83,20 @@ class SparseSearch:
         self.least = plausibility.least_score(floor)
         self.bounds = bounds
         self.excluded = excluded
+        self.constraints = constraints
         steps = [m.function for m in ordering.measures if isinstance(m.function, Distance)]
         steps = [distance for distance in steps if not distance.counts_changes]
         self.distance = steps[0] if steps else gower(features)
         self.changes_first = _counts_changes(ordering.measures[0])
         numbers = np.array([j for j in mutable if features[j].is_numeric], dtype=np.int64)
-        self.inwards = Inwards(ask, plausibility, self.least, self.distance, numbers, excluded)
+        self.inwards = Inwards(ask, plausibility, self.least, self.distance, numbers)
 
-    def search(self, pools: Candidates, factuals: Floats, k: int) -> Found:
-        """Return the best `k` counterfactuals of each factual, fewer where there are fewer."""
-        fold = self.plausibility.fold_of(factuals)
+    def search(self, pools: Candidates, factuals: Floats, k: int, ids: pd.Index[Any] | None = None) -> Found:
+        """Return the best `k` counterfactuals of each factual, fewer where there are fewer.
+
+        `ids` name the factuals, for constraints that do.
+        """
+        sought = Sought(factuals, self.plausibility.fold_of(factuals), ids, self.excluded, self.constraints)
         n_found = np.zeros(factuals.shape[0], dtype=np.int64)
         done_at = np.zeros(factuals.shape[0], dtype=np.int64)  # the size of the crossings that were enough
         parts: list[Found] = []
@@ -96,48 +105,46 @@ class SparseSearch:
             return np.flatnonzero(n_found < k) if self.changes_first else np.arange(factuals.shape[0])
 
         for size in range(1, self.mutable.size + 1):
-            for part in self._choose_crossed(pools, factuals, fold, waiting(), size, k):
+            for part in self._choose_crossed(pools, sought, waiting(), size, k):
                 parts.append(part)
                 np.add.at(n_found, part.owner, 1)
             done_at[(n_found >= k) & (done_at == 0)] = size
         if self.changes_first:
-            parts.extend(self._choose_fewer(pools, factuals, fold, done_at, k))
-        for part in self._choose_drawn(pools, factuals, fold, waiting(), n_found, k):
+            parts.extend(self._choose_fewer(pools, sought, done_at, k))
+        for part in self._choose_drawn(pools, sought, waiting(), n_found, k):
             parts.append(part)
         return self._best(parts, factuals, k)
 
-    def _choose_crossed(
-        self, pools: Candidates, factuals: Floats, fold: Ints, which: Ints, size: int, k: int
-    ) -> Iterator[Found]:
+    def _choose_crossed(self, pools: Candidates, sought: Sought, which: Ints, size: int, k: int) -> Iterator[Found]:
         """Yield the best crossings of one size (steps 1 and 2), some factuals at a time."""
-        for members, candidates, bins, complete in self._cross(pools, factuals, fold, which, size):
+        for members, candidates, bins, complete in self._cross(pools, sought, which, size):
             owner = np.repeat(np.arange(members.size), candidates.end - candidates.begin)
 
             def admit(
-                which: Ints, rows: Floats = candidates.rows, bins: Bytes = bins, of_row: Ints = fold[members][owner]
+                which: Ints, rows: Floats = candidates.rows, bins: Bytes = bins, of: Ints = members[owner]
             ) -> Bools:
-                admitted = self._score(bins, of_row, which) >= self.least
-                return admitted if self.excluded is None else admitted & ~self.excluded.contain(rows[which])
+                admitted = self._score(bins, sought.fold[of], which) >= self.least
+                return admitted if sought.admits_all else admitted & sought.admits(rows[which], of[which])
 
             chosen = self.selector.select(
                 candidates,
-                factuals[members],
+                sought.matrix[members],
                 k,
                 ordering=self.ordering,
                 max_changes=self.bounds.max_changes,
                 max_gower=self.bounds.max_gower,
-                admit=admit if self.least > -np.inf or self.excluded is not None else None,
+                admit=None if self.least == -np.inf and sought.admits_all else admit,
             )
-            scores = self._score(bins, fold[members][owner], chosen.row)
+            scores = self._score(bins, sought.fold[members][owner], chosen.row)
             found = Found(members[chosen.factual], candidates.rows[chosen.row], chosen.scores, scores, chosen.n_asked)
             if size == 1:
-                yield self.inwards.look_between(found, factuals, fold, pools)
+                yield self.inwards.look_between(found, sought, pools)
             else:  # where crossings were passed over, nearer ones may be found on the way to the factual
                 yield replace(found.take(complete[chosen.factual]), n_asked=chosen.n_asked)
-                yield self.inwards.take(found.take(~complete[chosen.factual]), factuals, fold, pools)
+                yield self.inwards.take(found.take(~complete[chosen.factual]), sought, pools)
 
     def _cross(
-        self, pools: Candidates, factuals: Floats, fold: Ints, which: Ints, size: int
+        self, pools: Candidates, sought: Sought, which: Ints, size: int
     ) -> Iterator[tuple[Ints, Candidates, Bytes, Bools]]:
         """Yield whose crossings they are, the crossed rows, their bins, and for whom these are all there are."""
         cells = columnwise(pools.rows)
@@ -157,20 +164,20 @@ class SparseSearch:
             pool = pools.rows[begin : begin + n_draws]
             thinning = Thinning(pool, self.mutable, tuples, self.inwards.numbers) if size == 1 else None
             for f in members:
-                factual = np.ascontiguousarray(factuals[f])
+                factual = np.ascontiguousarray(sought.matrix[f])
                 crossings = near.find(int(f), factual, int(begin), n_draws, tuples, most)
                 if thinning is not None:
                     crossings = replace(crossings, chosen=thinning.keep(factual[self.mutable], crossings.chosen))
                 made.append(crossings)
                 held += made[-1].chosen.size
                 if 9 * held * cells.shape[0] > CROSSED_BYTES:  # a float and a bin for each cell
-                    yield self._write(made, cells, factuals, fold, held)
+                    yield self._write(made, cells, sought, held)
                     made, held = [], 0
         if made:
-            yield self._write(made, cells, factuals, fold, held)
+            yield self._write(made, cells, sought, held)
 
     def _write(
-        self, made: list[Crossings], cells: Floats, factuals: Floats, fold: Ints, n_rows: int
+        self, made: list[Crossings], cells: Floats, sought: Sought, n_rows: int
     ) -> tuple[Ints, Candidates, Bytes, Bools]:
         """Write crossings as candidates, and as the bins in which they are scored."""
         rows = np.empty((cells.shape[0], n_rows))
@@ -178,14 +185,14 @@ class SparseSearch:
         binned: dict[tuple[int, int], Bytes] = {}
         members = np.array([crossings.factual for crossings in made], dtype=np.int64)
         ends = np.cumsum([crossings.chosen.size for crossings in made])
-        own = {k: scorer.binning.encode(factuals[members]) for k, scorer in enumerate(self.plausibility.scorers)}
+        own = {k: scorer.binning.encode(sought.matrix[members]) for k, scorer in enumerate(self.plausibility.scorers)}
         for i, crossings in enumerate(made):
             at = int(ends[i]) - crossings.chosen.size
-            k, begin = int(fold[crossings.factual]), crossings.begin
+            k, begin = int(sought.fold[crossings.factual]), crossings.begin
             if (k, begin) not in binned:
                 draws = cells[:, begin : begin + crossings.n_draws].T
                 binned[k, begin] = self.plausibility.scorers[k].binning.encode(draws)
-            factual = np.ascontiguousarray(factuals[crossings.factual])
+            factual = np.ascontiguousarray(sought.matrix[crossings.factual])
             crossings.write(cells, begin, factual, self.mutable, rows, at)
             crossings.write(binned[k, begin], 0, np.ascontiguousarray(own[k][:, i]), self.mutable, bins, at)
         begins = ends - [crossings.chosen.size for crossings in made]
@@ -201,27 +208,25 @@ class SparseSearch:
                 scores[mine] = scorer.score(np.ascontiguousarray(bins[:, rows[mine]]))
         return scores
 
-    def _choose_fewer(self, pools: Candidates, factuals: Floats, fold: Ints, done_at: Ints, k: int) -> Iterator[Found]:
+    def _choose_fewer(self, pools: Candidates, sought: Sought, done_at: Ints, k: int) -> Iterator[Found]:
         """Yield draws with fewer changes than the crossings chosen: where there are many, some were passed over."""
         which = np.flatnonzero(done_at > 1)
         at_once = self._at_once(pools)
         for first in range(0, which.size, at_once):
             members = which[first : first + at_once]
-            yield self._starts(pools, factuals, fold, members, k, plausible=True, most=done_at[members] - 1)
+            yield self._starts(pools, sought, members, k, plausible=True, most=done_at[members] - 1)
 
-    def _choose_drawn(
-        self, pools: Candidates, factuals: Floats, fold: Ints, which: Ints, n_found: Ints, k: int
-    ) -> Iterator[Found]:
+    def _choose_drawn(self, pools: Candidates, sought: Sought, which: Ints, n_found: Ints, k: int) -> Iterator[Found]:
         """Yield what the best valid draws become when they are taken inwards (steps 3 and 4)."""
         at_once = self._at_once(pools)
         for first in range(0, which.size, at_once):
             members = which[first : first + at_once]
-            starts = self._starts(pools, factuals, fold, members, k, plausible=True)
-            yield self.inwards.take(starts, factuals, fold, pools)
+            starts = self._starts(pools, sought, members, k, plausible=True)
+            yield self.inwards.take(starts, sought, pools)
             without = members[(n_found[members] == 0) & ~np.isin(members, starts.owner)]
             if without.size and self.least > -np.inf:
-                starts = self._starts(pools, factuals, fold, without, k, plausible=False)
-                yield self.inwards.take(starts, factuals, fold, pools)
+                starts = self._starts(pools, sought, without, k, plausible=False)
+                yield self.inwards.take(starts, sought, pools)
 
     def _at_once(self, pools: Candidates) -> int:
         """Return how many factuals' draws are held at a time."""
@@ -231,8 +236,7 @@ class SparseSearch:
     def _starts(
         self,
         pools: Candidates,
-        factuals: Floats,
-        fold: Ints,
+        sought: Sought,
         members: Ints,
         k: int,
         *,
@@ -253,20 +257,20 @@ class SparseSearch:
         least = self.least if plausible else -np.inf
 
         def admit(some: Ints) -> Bools:
-            admitted = self.plausibility.score(rows[some], fold[owner[some]]) >= least
+            admitted = self.plausibility.score(rows[some], sought.fold[owner[some]]) >= least
             if most is not None:
-                admitted &= (np.isnan(rows[some]) <= np.isnan(factuals[owner[some]])).all(axis=1)
-            return admitted if self.excluded is None else admitted & ~self.excluded.contain(rows[some])
+                admitted &= (np.isnan(rows[some]) <= np.isnan(sought.matrix[owner[some]])).all(axis=1)
+            return admitted if sought.admits_all else admitted & sought.admits(rows[some], owner[some])
 
         chosen = self.selector.select(
             Candidates(rows, ends - sizes, ends),
-            factuals[members],
+            sought.matrix[members],
             max(k, STARTS),
             ordering=ordering,
             max_changes=most,
-            admit=admit if least > -np.inf or most is not None or self.excluded is not None else None,
+            admit=None if least == -np.inf and most is None and sought.admits_all else admit,
         )
-        scores = self.plausibility.score(rows[chosen.row], fold[owner[chosen.row]])
+        scores = self.plausibility.score(rows[chosen.row], sought.fold[owner[chosen.row]])
         return Found(owner[chosen.row], rows[chosen.row], chosen.scores, scores, chosen.n_asked)
 
     def _by_plausibility(self) -> Ordering:

@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -67,6 +67,22 @@ class Constraints:
         personal = (limit.text for _, limits in self.personal for limit in limits)
         said = (limit.text for limit in self.limits)
         return tuple(dict.fromkeys([*said, *personal, *(rule.text for rule in self.rules)]))
+
+    def without(self, text: str) -> Constraints:
+        """Return the constraints but the one of that text."""
+        kept = [(who, tuple(limit for limit in limits if limit.text != text)) for who, limits in self.personal]
+        return replace(
+            self,
+            limits=tuple(limit for limit in self.limits if limit.text != text),
+            personal=tuple((who, limits) for who, limits in kept if limits),
+            rules=tuple(rule for rule in self.rules if rule.text != text),
+        )
+
+    def counted_as(self, text: str) -> Hashable:
+        """Return under what name draws count a constraint: that of the feature it limits, or the rule's text."""
+        limits = [*self.limits, *(limit for _, limits in self.personal for limit in limits)]
+        columns = [limit.column for limit in limits if limit.text == text]
+        return self.schema.names[columns[0]] if columns else text
 
     @property
     def depends_on_id(self) -> bool:

@@ -121,19 +121,27 @@ class ResolvedRule:
         """Whether the rule looks at the factual's values."""
         return bool(self.factual_columns)
 
-    def holds(self, rows: Floats, factuals: Floats) -> Bools:
-        """Return in which rows the rule holds; `factuals` has the factual of each row, all columns in data order."""
+    def __str__(self) -> str:
+        return self.text
+
+    def holds(self, rows: Floats, factuals: Floats | None) -> Bools:
+        """Return in which rows the rule holds; `factuals` has the factual of each row, all columns in data order.
+
+        It may be None for a rule that does not read it.
+        """
+        factuals = rows if factuals is None else factuals
         if self.condition is not None:
             return self.condition.holds(rows, factuals)
         assert self.schema is not None
         read = list(self.columns)
         return self._ask(self.schema.decode(rows[:, read]), self.schema.decode(factuals[:, read]))
 
-    def within_for(self, column: int, rows: Floats, factuals: Floats) -> Within | None:
+    def within_for(self, column: int, rows: Floats, factuals: Floats | None) -> Within | None:
         """Return what a column may be in each row so that the rule holds; None if that cannot be told beforehand.
 
         The column's own values in `rows` are not looked at.
         """
+        factuals = rows if factuals is None else factuals
         return None if self.condition is None else bounds_of(self.condition, column, rows, factuals)
 
     def _ask(self, rows: pd.DataFrame, factuals: pd.DataFrame) -> Bools:

@@ -1,0 +1,175 @@
+"""Factuals without a counterfactual: what became of their candidates, and what would have helped, found by trying.
+
+1. A factual whose constraints contradict each other is passed over before anything is drawn (`find_open`).
+2. Of one that stays without a counterfactual it is told how many rows were drawn, how many died and of what, how many
+   were plausible, how many the model was asked about, and the drawn row that came nearest to the decision.
+3. Four times as many draws are tried, and each demand is dropped alone: each constraint, the bounds, the exclusion of
+   copies, the share of refits. What leads to a counterfactual is named; if nothing does, all constraints are dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pandas as pd
+
+from mcce.arrays import Floats, Ints
+from mcce.asking.decision import Decision
+from mcce.asking.factuals import Factuals
+from mcce.asking.lasting import ConfirmingAsker
+from mcce.blocks import Outcome, Task, explain_block, keys_of, make_blocks
+from mcce.candidates.binding import binding_table
+from mcce.candidates.pools import draw_pools
+from mcce.rounds import MOST_DRAWS, explain_all
+
+MOST_TOLD = 20  # factuals that are looked into
+MORE = 4  # times as many draws
+TOLD = ("drawn", "dead", "plausible", "asked", "nearest", "would_help")
+
+
+@dataclass(frozen=True)
+class Why:
+    """What is known of factuals without a counterfactual, by position.
+
+    Attributes
+    ----------
+    contradictions : why nothing could meet the constraints.
+    told : the columns of `TOLD`, for some; None if nobody was looked into.
+    places, nearest : encoded drawn rows that came nearest to the decision, and whose they are.
+    """
+
+    contradictions: Mapping[int, str] = field(default_factory=dict)
+    told: pd.DataFrame | None = None
+    places: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    nearest: Floats = field(default_factory=lambda: np.empty((0, 0)))
+
+
+def find_open(task: Task, factuals: Factuals) -> tuple[Ints, dict[int, str]]:
+    """Return who is to be explained, and whose constraints contradict each other (step 1)."""
+    refused = np.flatnonzero(~factuals.wanted)
+    if task.constraints is None or not len(factuals):
+        return refused, {}
+    table = task.constraints.check_factuals(factuals.matrix, factuals.index)
+    reasons = table.groupby(level=0, sort=False)["reason"].first()
+    places = factuals.index.get_indexer_for(reasons.index)
+    found = {int(i): str(reason) for i, reason in zip(places, reasons) if not factuals.wanted[i]}
+    return np.setdiff1d(refused, list(found)), found
+
+
+def describe_constraints(task: Task, factuals: Factuals, which: Ints, outcome: Outcome) -> pd.DataFrame | None:
+    """Return what each constraint does (`mcce.candidates.binding`); None if there are none."""
+    if task.constraints is None:
+        return None
+    keys = keys_of(task, factuals)[which]
+    matrix, ids = factuals.matrix[which], factuals.index[which]
+    return binding_table(task.generator, task.constraints, matrix, ids, keys, outcome.acceptance)
+
+
+def tell_why(
+    task: Task,
+    decision: Decision,
+    factuals: Factuals,
+    which: Ints,
+    outcome: Outcome,
+    contradictions: Mapping[int, str],
+    *,
+    asked_for: bool | None = None,
+) -> Why:
+    """Look into factuals of `which` without a counterfactual, 20 at most (steps 2 and 3).
+
+    `asked_for` None looks if there is a demand that could be dropped.
+    """
+    without = np.setdiff1d(which, outcome.owner)[:MOST_TOLD]
+    wanted = bool(list(_single_relaxations(task))[1:]) if asked_for is None else asked_for
+    if not wanted or not without.size:
+        return Why(contradictions)
+    rows, nearest, places = [], [], []
+    for i in without:
+        told, best = _look_into(task, decision, factuals, int(i))
+        rows.append(told)
+        if best is not None:
+            nearest.append(best)
+            places.append(int(i))
+    table = pd.DataFrame(rows, index=without)
+    table["would_help"] = _what_helps(task, factuals, without)
+    found = np.array(nearest).reshape(len(places), factuals.matrix.shape[1])
+    return Why(contradictions, table, np.array(places, dtype=np.int64), found)
+
+
+def _look_into(task: Task, decision: Decision, factuals: Factuals, i: int) -> tuple[dict[str, object], Floats | None]:
+    """Step 2 for one factual, alone; also its drawn row that came nearest to the decision."""
+    n_samples = MOST_DRAWS if task.settings.n_samples == "auto" else task.settings.n_samples
+    (block,) = make_blocks(task, factuals, np.array([i]), range(n_samples))
+    alone = explain_block(task, block)
+    pools = draw_pools(
+        task.generator,
+        block.matrix,
+        block.keys,
+        n_samples,
+        redraw=task.settings.redraw,
+        constraints=task.constraints,
+        shared_by=block.shared_by,
+        ids=block.ids,
+    )
+    rows = pools.candidates.rows
+    dead = {str(name): int(tried - passed) for name, (tried, passed) in pools.acceptance.items() if passed < tried}
+    plausible: object = None
+    if task.plausibility is not None and rows.shape[0]:
+        fold = np.repeat(task.plausibility.fold_of(block.matrix), rows.shape[0])
+        least = task.plausibility.least_score(task.settings.floor)
+        plausible = int((task.plausibility.score(rows, fold) >= least).sum())
+    told: dict[str, object] = {
+        "drawn": n_samples,
+        "dead": ", ".join(f"{count} by {name}" for name, count in dead.items()) or "none",
+        "plausible": plausible,
+        "asked": alone.n_asked,
+        "nearest": np.nan,
+    }
+    if not rows.shape[0]:
+        return told, None
+    scores = task.asker.ask_encoded(rows)[0]
+    short = decision.shortfall(scores)
+    if short is None:
+        return told, None
+    best = int(np.argmin(short))
+    return {**told, "nearest": scores[best]}, rows[best]
+
+
+def _what_helps(task: Task, factuals: Factuals, which: Ints) -> list[str]:
+    """Step 3: return for each factual what leads to a counterfactual."""
+    helps: dict[int, list[str]] = {int(i): [] for i in which}
+
+    def attempt(words: str, relaxed: Task, left: Ints) -> None:
+        found = explain_all(relaxed, factuals, left, lambda _: None).outcome
+        for i in np.unique(found.owner):
+            helps[int(i)].append(words)
+
+    for words, relaxed in _single_relaxations(task):
+        attempt(words, relaxed, which)
+    left = np.array([i for i, words in helps.items() if not words], dtype=np.int64)
+    if left.size and task.constraints is not None and len(task.constraints.texts) > 1:
+        attempt("no constraints at all", replace(task, constraints=None), left)
+    return ["; or ".join(words) if words else "nothing that was tried" for words in helps.values()]
+
+
+def _single_relaxations(task: Task) -> Iterator[tuple[str, Task]]:
+    """Yield what is asked with one demand less, in words; more draws come first."""
+    settings = replace(task.settings, n_counterfactuals=1, diverse=False)
+    task = replace(task, settings=settings)
+    if settings.n_samples != "auto":
+        more = MORE * settings.n_samples
+        yield f"{more} draws", replace(task, settings=replace(settings, n_samples=more))
+    if task.constraints is not None:
+        for text in task.constraints.texts:
+            left = task.constraints.without(text)
+            yield f"without the constraint {text!r}", replace(task, constraints=left if left else None)
+    if settings.max_changes is not None or settings.max_gower is not None:
+        free = replace(settings, max_changes=None, max_gower=None)
+        yield "without bounds on changes or distance", replace(task, settings=free)
+    if settings.exclude_training:
+        free = replace(settings, exclude_training=False)
+        yield "with copies of training rows", replace(task, settings=free, excluded=None)
+    if isinstance(task.asker, ConfirmingAsker):
+        yield "without the demand to be robust", replace(task, asker=task.asker.model)

@@ -1,0 +1,280 @@
+"""What may change: nothing that is returned breaks a constraint, as another reader of the constraints sees it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import mcce
+from mcce.exceptions import InputError
+from mcce.rng import RowStreams
+
+RNG = np.random.default_rng(7)
+N = 400
+GRADES = ["low", "middle", "high", "top"]
+TABLE = pd.DataFrame(
+    {
+        "age": RNG.integers(18, 70, N),
+        "salary": (RNG.gamma(4, 8_000, N)).round(-2),
+        "savings": np.where(RNG.random(N) < 0.3, 0, RNG.integers(0, 40_000, N)),
+        "grade": pd.Categorical(RNG.choice(GRADES, N), categories=GRADES, ordered=True),
+        "job": RNG.choice(["none", "office", "field"], N),
+        "rent": np.where(RNG.random(N) < 0.1, np.nan, RNG.integers(3, 15, N) * 100.0),
+    }
+)
+
+
+def says_yes(rows):
+    grade = rows["grade"].cat.codes.to_numpy(dtype=int)
+    return rows["salary"].to_numpy() + rows["savings"].to_numpy() / 2 + 8_000 * grade > 55_000
+
+
+REFUSED = TABLE[~says_yes(TABLE)].iloc[:30]
+RANGE = TABLE["salary"].max() - TABLE["salary"].min()
+
+
+@pytest.fixture(scope="module")
+def explainer():
+    return mcce.MCCE(None, decision=says_yes, fixed=["age"], random_state=3).fit(TABLE)
+
+
+# each constraint beside a reading of it, row by row, in plain Python
+READINGS = {
+    "salary range": (mcce.allow("salary", low=10_000, high=60_000), lambda r, f: 10_000 <= r["salary"] <= 60_000),
+    "salary rises": (mcce.allow("salary", direction="increase"), lambda r, f: r["salary"] >= f["salary"]),
+    "salary steps": (
+        mcce.allow("salary", step=500),
+        lambda r, f: r["salary"] == f["salary"] or r["salary"] % 500 == 0,
+    ),
+    "salary share": (
+        mcce.allow("salary", max_share=0.3),
+        lambda r, f: abs(r["salary"] - f["salary"]) <= 0.3 * RANGE * (1 + 1e-12),
+    ),
+    "savings falls": (mcce.allow("savings", direction="decrease"), lambda r, f: r["savings"] <= f["savings"]),
+    "savings step": (mcce.allow("savings", max_step=9_000), lambda r, f: abs(r["savings"] - f["savings"]) <= 9_000),
+    "never nothing": (mcce.allow("savings", never=[0]), lambda r, f: r["savings"] != 0),
+    "grade rises": (
+        mcce.allow("grade", direction="increase"),
+        lambda r, f: GRADES.index(r["grade"]) >= GRADES.index(f["grade"]),
+    ),
+    "grade step": (
+        mcce.allow("grade", max_step=1),
+        lambda r, f: abs(GRADES.index(r["grade"]) - GRADES.index(f["grade"])) <= 1,
+    ),
+    "some grades": (mcce.allow("grade", levels=["middle", "high"]), lambda r, f: r["grade"] in ("middle", "high")),
+    "no field work": (mcce.allow("job", never=["field"]), lambda r, f: r["job"] != "field"),
+    "job stays": (mcce.allow("job", direction="none"), lambda r, f: r["job"] == f["job"]),
+    "rent known": (mcce.allow("rent", high=900), lambda r, f: r["rent"] <= 900),
+    "a sum": (mcce.rule("savings + salary <= 90000"), lambda r, f: r["savings"] + r["salary"] <= 90_000),
+    "a ratio": (mcce.rule("salary >= 20 * rent or missing(rent)"), lambda r, f: not r["salary"] < 20 * r["rent"]),
+    "a case": (
+        mcce.rule("if job == 'none' then salary <= 30000"),
+        lambda r, f: r["job"] != "none" or r["salary"] <= 30_000,
+    ),
+    "what was": (
+        mcce.rule("salary <= 2 * was(salary) + 5000"),
+        lambda r, f: r["salary"] <= 2 * f["salary"] + 5_000,
+    ),
+    "a function": (
+        mcce.rule(lambda rows, was: (rows["savings"] - was["savings"]).abs() < 30_000, features=["savings"], name="f"),
+        lambda r, f: abs(r["savings"] - f["savings"]) < 30_000,
+    ),
+}
+
+
+def broken(found, names):
+    """Return (id, name) for every counterfactual that breaks a constraint."""
+    faults = []
+    for (id, _), row in found.frame.iterrows():
+        faults += [(id, name) for name in names if not READINGS[name][1](row, REFUSED.loc[id])]
+        assert row["age"] == REFUSED.loc[id, "age"]
+    return faults
+
+
+def ask(explainer, names, **options):
+    return explainer.explain(REFUSED, constraints=[READINGS[name][0] for name in names], n_samples=60, **options)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    names=st.lists(st.sampled_from(sorted(READINGS)), min_size=1, max_size=4, unique=True),
+    sparse=st.booleans(),
+    k=st.integers(1, 3),
+)
+def test_nothing_returned_breaks_a_constraint(explainer, names, sparse, k):
+    found = ask(explainer, names, sparse=sparse, n_counterfactuals=k, tell_reasons=False)
+    assert broken(found, names) == []
+    assert says_yes(found.frame).all()
+    assert set(found.constraints.index) == {str(READINGS[name][0]) for name in names}
+
+
+@pytest.mark.parametrize("name", sorted(READINGS))
+@pytest.mark.parametrize("sparse", [False, True])
+def test_each_alone_is_obeyed_and_leaves_something(explainer, name, sparse):
+    found = ask(explainer, [name], sparse=sparse)
+    assert broken(found, [name]) == []
+    assert len(found) >= 10
+    without = ask(explainer, [], sparse=sparse)
+    shares = found.constraints["breaks"]
+    assert shares.between(0, 1).all()
+    if broken(without, [name]):
+        assert shares.iloc[0] > 0
+
+
+@pytest.mark.parametrize(
+    "excludes_nothing",
+    [
+        [mcce.allow("salary", low=-1e9, high=1e9)],
+        [mcce.allow("job", levels=["none", "office", "field"])],
+        [mcce.allow("grade", never=[])],
+        [mcce.rule("salary >= 0")],
+        [mcce.rule("salary + 1 > 0 or was(salary) > 0")],
+        [mcce.allow("savings", direction="increase", low=0), mcce.rule("age >= 18")],
+    ],
+)
+def test_a_constraint_that_excludes_nothing_changes_no_byte(explainer, excludes_nothing):
+    at_least = REFUSED.assign(savings=0)  # for whom savings can only rise
+    for sparse in (False, True):
+        with_it = explainer.explain(at_least, constraints=excludes_nothing, n_samples=80, sparse=sparse)
+        without = explainer.explain(at_least, n_samples=80, sparse=sparse)
+        pd.testing.assert_frame_equal(with_it.frame, without.frame)
+        pd.testing.assert_frame_equal(with_it.measures, without.measures)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_order_of_constraints_batches_and_threads_do_not_matter(explainer, sparse):
+    names = ["salary rises", "savings step", "a case", "grade step"]
+    whole = ask(explainer, names, sparse=sparse)
+    other = mcce.MCCE(None, decision=says_yes, fixed=["age"], random_state=3, n_jobs=1).fit(TABLE)
+    said = [READINGS[name][0] for name in reversed(names)]
+    parts = [
+        other.explain(part, constraints=said, n_samples=60, sparse=sparse)
+        for part in (REFUSED.iloc[20:], REFUSED.iloc[:7], REFUSED.iloc[7:20])
+    ]
+    together = pd.concat([part.frame for part in parts]).loc[whole.frame.index]
+    pd.testing.assert_frame_equal(whole.frame, together)
+
+
+def test_candidates_of_one_step_are_those_of_the_other(explainer):
+    said = [READINGS[name][0] for name in ("salary rises", "a case", "savings step")]
+    found = explainer.explain(REFUSED, constraints=said, n_samples=60)
+    candidates = explainer.generate(REFUSED, constraints=said, n_samples=60)
+    assert len(candidates) < 60 * len(REFUSED)  # some could not be drawn
+    pd.testing.assert_frame_equal(found.frame, explainer.select(candidates, REFUSED).frame)
+
+
+def test_pools_are_shared_by_whom_constraints_allow(explainer):
+    free = explainer.explain(REFUSED, n_samples=20)
+    for_all = explainer.explain(REFUSED, n_samples=20, constraints=[mcce.allow("salary", low=10_000)])
+    relative = explainer.explain(REFUSED, n_samples=20, constraints=[mcce.allow("salary", direction="increase")])
+    assert for_all.settings["pools"] == free.settings["pools"]
+    assert relative.settings["pools"] == len(REFUSED[["age", "salary"]].drop_duplicates())
+
+
+def test_constraints_of_single_factuals(explainer):
+    one, two = REFUSED.index[3], REFUSED.index[4]
+    said = [
+        mcce.only({one: ["salary"], two: ["savings", "job"]}),
+        mcce.per_factual(pd.DataFrame({"feature": ["salary"], "high": [70_000]}, index=[one])),
+    ]
+    for sparse in (False, True):
+        found = explainer.explain(REFUSED, constraints=said, sparse=sparse, n_samples=200)
+        changed = found.changes()
+        assert set(changed[changed["id"] == one]["feature"]) <= {"salary"}
+        assert set(changed[changed["id"] == two]["feature"]) <= {"savings", "job"}
+        assert found.frame.loc[one]["salary"].max() <= 70_000
+        free = explainer.explain(REFUSED, sparse=sparse, n_samples=200)
+        others = [id for id in REFUSED.index if id not in (one, two) and id in free.frame.index.get_level_values(0)]
+        pd.testing.assert_frame_equal(found.frame.loc[others], free.frame.loc[others])
+
+
+def test_of_the_explainer_and_of_the_call_hold_together():
+    explainer = mcce.MCCE(
+        None, decision=says_yes, fixed=["age"], random_state=3, constraints=["savings + salary <= 90000"]
+    ).fit(TABLE)
+    found = explainer.explain(REFUSED, n_samples=60, constraints=mcce.allow("salary", direction="increase"))
+    assert broken(found, ["a sum", "salary rises"]) == []
+    assert len(found.constraints) == 2
+    assert (explainer.generate(REFUSED, n_samples=10).eval("savings + salary") <= 90_000).all()
+
+
+class Marginals:
+    """A generator that knows nothing of restrictions: it draws whole training rows, and puts the given ones in."""
+
+    def __init__(self):
+        self.seed_ = 1
+
+    fixed_ = ("age",)
+    conditions_on_decision_ = True
+
+    def fit(self, X, decision=None, *, progress=None):
+        self.schema_ = mcce.Schema.from_data(X)
+        self.rows = self.schema_.encode(X).matrix[decision]
+        self.training_givens_ = self.givens_of(self.schema_.encode(X).matrix, decision)
+        return self
+
+    def givens_of(self, matrix, decision=True):
+        return np.column_stack([matrix[:, 0], np.broadcast_to(decision, len(matrix)).astype(float)])
+
+    def draw(self, request, *, progress=None, n_jobs=None):
+        streams = RowStreams(request.seed, request.stream_keys, request.draw_indices)
+        rows = self.rows[streams.integer(len(self.rows))]
+        rows[:, 0] = request.givens[:, 0]
+        return mcce.generators.base.Drawn(np.asfortranarray(rows), np.zeros(len(rows), dtype=bool))
+
+    def feature_log_densities(self, matrix, decision=True, *, training=False):
+        raise mcce.SamplerError("no density")
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_generator_without_restrictions_is_held_to_them_by_rejection(sparse):
+    explainer = mcce.MCCE(None, decision=says_yes, fixed=["age"], generator=Marginals()).fit(TABLE)
+    names = ["salary share", "a case", "grade step"]
+    found = ask(explainer, names, sparse=sparse)
+    assert broken(found, names) == []
+    assert len(found) > 10
+
+
+def test_contradictions_are_told_before_anything_is_drawn(explainer):
+    top = REFUSED["salary"].idxmax()
+    said = [mcce.allow("salary", low=REFUSED["salary"].nlargest(2).iloc[1], direction="decrease")]
+    found = explainer.explain(REFUSED, constraints=said, n_samples=30)
+    others = found.unexplained.index.difference([top])
+    assert found.unexplained.loc[others, "reason"].str.startswith("nothing can meet its constraints").sum() > 20
+    with pytest.raises(InputError, match="leave nothing for any of the 30 factuals"):
+        explainer.explain(REFUSED, constraints=[mcce.allow("salary", low=1e9)])
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_what_would_help_is_found_by_trying(explainer, sparse):
+    names = ["salary share", "savings step", "job stays", "grade step"]
+    found = ask(explainer, names, sparse=sparse)
+    told = found.unexplained[found.unexplained["drawn"].notna()]
+    assert len(told) > 0
+    single = [READINGS[name][0] for name in names]
+    for id, row in told.iterrows():
+        helps = [text.strip() for text in row["would_help"].split("; or ")]
+        for name, constraint in zip(names, single):
+            left = [each for each in single if each is not constraint]
+            alone = explainer.explain(REFUSED.loc[[id]], constraints=left, n_samples=60, sparse=sparse)
+            assert (len(alone) > 0) == (f"without the constraint {str(constraint)!r}" in helps), name
+        assert id in found.nearest.index or np.isnan(row["nearest"])
+        assert row["would_help"] in row["reason"]
+
+
+def test_the_nearest_row_is_told_with_its_score():
+    def score(rows):
+        return rows["salary"].to_numpy() / 1_000
+
+    model = mcce.MCCE(score, decision=(60, np.inf), fixed=["age"], random_state=1).fit(TABLE)
+    poor = TABLE[TABLE["salary"] < 30_000].iloc[:5]
+    said = [mcce.allow("salary", high=50_000)]
+    found = model.explain(poor, constraints=said, n_samples=100)
+    assert len(found) == 0
+    assert found.unexplained["nearest"].tolist() == (found.nearest["salary"] / 1_000).tolist()
+    assert (found.nearest["salary"] <= 50_000).all()
+    candidates = model.generate(poor, constraints=said, n_samples=100)
+    best = candidates["salary"].groupby(level=0).max()
+    assert (found.nearest["salary"] == best.loc[found.nearest.index]).all()
+    assert found.unexplained["would_help"].str.contains("without the constraint").all()
