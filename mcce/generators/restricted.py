@@ -1,7 +1,8 @@
 """One conditional, drawn inside what is allowed for each row.
 
 1. A row that its restriction leaves free is drawn as without any: the same bytes (`Within.restricts`).
-2. Others are drawn by `sample_within`, and put on the feature's grid inside their bounds.
+2. Others are drawn by `sample_within`, and put on the feature's grid inside their bounds. Numbers that are put on an
+   allowed point of the grid are allowed: of whole numbers up to 4, all below 4.5.
 3. A row of which nothing allowed can be drawn is dead. It goes on with a value that is not allowed, because later
    conditionals need not take missing values.
 4. With weights, each row has the log probability of what is allowed; a sampler that does not say has it estimated by
@@ -88,22 +89,29 @@ class Conditional:
 
     def can_draw(self, within: Within) -> Bools:
         """Return whether something allowed can be drawn, row by row."""
-        found = self.sampler.sample_within(self.given, self._streams(), within)
+        found = self.sampler.sample_within(self.given, self._streams(), self._before_settling(within))
         return ~settle_restricted(found, self.sampler, self.feature, within).dead
 
     def _draw_restricted(self, within: Within, weighted: bool) -> RestrictedDraw:
-        within = replace(within, weighted=weighted)
-        found = self.sampler.sample_within(self.given, self._streams(), within)
+        asked = self._before_settling(replace(within, weighted=weighted))
+        found = self.sampler.sample_within(self.given, self._streams(), asked)
         found = settle_restricted(found, self.sampler, self.feature, within)
         values, log_mass = found.values, found.log_mass
         if weighted and log_mass is None:
             streams = self.streams.child("mass")
-            log_mass = ConditionalSampler.sample_within(self.sampler, self.given, streams, within).log_mass
+            log_mass = ConditionalSampler.sample_within(self.sampler, self.given, streams, asked).log_mass
         dead = np.flatnonzero(found.dead)
         if dead.size:
             values = values.copy()
             values[dead] = self.at(dead, "free").draw()
         return RestrictedDraw(values, found.dead, log_mass if weighted else None)
+
+    def _before_settling(self, within: Within) -> Within:
+        """Return what may be drawn so that it is allowed on the grid (step 2)."""
+        if self.sampler.draws_observed or not self.feature.is_numeric:
+            return within
+        low, high = self.feature.grid.basin(*within.bounds(len(self)))
+        return replace(within, low=low, high=high)
 
     def _streams(self) -> RowStreams:
         """Return the streams at their beginning: a draw does not depend on what was drawn before it."""
