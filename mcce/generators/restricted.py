@@ -1,7 +1,8 @@
 """One conditional, drawn inside what is allowed for each row.
 
 1. A row that its restriction leaves free is drawn as without any: the same bytes (`Within.excludes`).
-2. Others are drawn by `sample_within`, and put on the feature's grid inside their bounds.
+2. Others are drawn by `sample_within`, and put on the feature's grid inside their bounds. Numbers that are put on an
+   allowed point of the grid are allowed: of whole numbers up to 4, all below 4.5.
 3. A row of which nothing allowed can be drawn is dead. It goes on with a value that is not allowed, because later
    conditionals need not take missing values.
 4. With weights, each row has the log probability of what is allowed; a sampler that does not say has it estimated by
@@ -18,7 +19,7 @@ import numpy as np
 from mcce.arrays import Bools, Floats
 from mcce.rng import RowStreams
 from mcce.samplers import ConditionalSampler, RestrictedDraw, Within
-from mcce.samplers.settle import draw_allowed, settle
+from mcce.samplers.settle import before_settling, draw_allowed, settle
 from mcce.table import Feature, Table
 
 
@@ -92,7 +93,8 @@ class Conditional:
         values, log_mass = found.values, found.log_mass
         if weighted and log_mass is None:
             streams = self.streams.child("mass")
-            log_mass = ConditionalSampler.sample_within(self.sampler, self.given, streams, within.off_grid()).log_mass
+            asked = before_settling(self.sampler, self.feature, within.off_grid(), len(self))
+            log_mass = ConditionalSampler.sample_within(self.sampler, self.given, streams, asked).log_mass
         dead = np.flatnonzero(found.dead)
         if dead.size:
             values = values.copy()

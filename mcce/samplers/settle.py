@@ -11,6 +11,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from mcce.arrays import Floats
@@ -62,8 +64,16 @@ def draw_allowed(
 def _draw_once(
     sampler: ConditionalSampler, given: Table, streams: RowStreams, feature: Feature, within: Within
 ) -> RestrictedDraw:
-    drawn = sampler.sample_within(given, streams, within.known_to_samplers())
-    return settle_restricted(drawn, sampler, feature, within)
+    asked = before_settling(sampler, feature, within.known_to_samplers(), given.n_rows)
+    return settle_restricted(sampler.sample_within(given, streams, asked), sampler, feature, within)
+
+
+def before_settling(sampler: ConditionalSampler, feature: Feature, within: Within, n_rows: int) -> Within:
+    """Return what may be drawn so that it is allowed on the grid: of whole numbers up to 4, all below 4.5."""
+    if sampler.draws_observed or not feature.is_numeric:
+        return within
+    low, high = feature.grid.basin(*within.bounds(n_rows))
+    return replace(within, low=low, high=high)
 
 
 def settle_restricted(

@@ -76,12 +76,29 @@ class Grid:
 
     def put_within(self, values: Floats, low: Floats, high: Floats) -> Floats:
         """Return the nearest points of the grid between each row's bounds; missing where there are none."""
+        lowest, highest, possible = self._outermost(low, high)
+        return np.where(possible, np.clip(self.put(values), lowest, highest), np.nan)
+
+    def basin(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+        """Return the bounds of the numbers that are put on points between each row's bounds; these, if there are none.
+
+        Without decimals they are the bounds themselves.
+        """
+        if self.decimals is None:
+            return low, high
+        lowest, highest, possible = self._outermost(low, high)
+        half = 0.5 * 10.0**-self.decimals
+        lowest = np.where(lowest <= self.low, -np.inf, lowest - half)
+        highest = np.where(highest >= self.high, np.inf, highest + half)
+        return np.where(possible, lowest, low), np.where(possible, highest, high)
+
+    def _outermost(self, low: Floats, high: Floats) -> tuple[Floats, Floats, Bools]:
+        """Return the least and the greatest point between each row's bounds, and whether there are any."""
         lowest, highest = self.put(low), self.put(high)
         if not self.is_everything:
             lowest = np.where(lowest < low, self._step(lowest, 1.0), lowest)
             highest = np.where(highest > high, self._step(highest, -1.0), highest)
-        possible = (lowest <= highest) & (lowest >= low) & (highest <= high)
-        return np.where(possible, np.clip(self.put(values), lowest, highest), np.nan)
+        return lowest, highest, (lowest <= highest) & (lowest >= low) & (highest <= high)
 
     def _step(self, points: Floats, direction: float) -> Floats:
         """Return the next points of the grid, upwards or downwards."""

@@ -2,8 +2,11 @@
 
 import numpy as np
 import pandas as pd
+import pytest
+from scipy import stats
+from sklearn.linear_model import LinearRegression
 
-from mcce import MarginalSampler, Within
+from mcce import ConditionalSampler, EstimatorSampler, MarginalSampler, NormSampler, Within
 from mcce.generators.restricted import Conditional
 from mcce.rng import RowStreams
 from mcce.table import Schema
@@ -29,3 +32,41 @@ def test_a_row_without_an_allowed_value_is_dead_and_goes_on_with_one_that_is_not
     alone = np.array([3, 7])
     again = conditional.at(alone).draw_within(within.take(alone))
     np.testing.assert_array_equal(again.values, values[alone])
+
+
+class Unrounded(NormSampler):
+    """A normal regression that leaves rounding to the chain, with the default restricted draw."""
+
+    def sample(self, given, rng, within=None):
+        return self.predict(given) + self.sigma_ * rng.normal()
+
+    def sample_within(self, given, rng, within):
+        return ConditionalSampler.sample_within(self, given, rng, within)
+
+
+@pytest.mark.parametrize("sampler", [Unrounded(), EstimatorSampler(LinearRegression()), NormSampler()], ids=repr)
+@pytest.mark.parametrize("bounds", [(3.0, 3.0), (2.6, 4.2), (-np.inf, 2.0), (4.0, np.inf)])
+def test_whole_numbers_inside_bounds_are_those_of_free_draws(sampler, bounds):
+    """A draw is allowed if it is once it is rounded; else a single value could never be drawn."""
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"x": rng.normal(size=2000)})
+    frame["kids"] = np.rint(3.0 + 0.5 * frame["x"] + rng.normal(0, 1.2, 2000)).astype(int)
+    schema = Schema.from_data(frame)
+    table = schema.encode(frame)
+    n = 20_000
+    fitted = sampler.clone().fit(table.first(1), table.column(1))
+    conditional = Conditional(
+        fitted, schema.features[1], table.first(1).take(np.full(n, 5)), RowStreams.from_seed(1, n)
+    )
+    free = conditional.at(np.arange(n), "free").draw()
+    within = Within(low=np.full(n, bounds[0]), high=np.full(n, bounds[1]))
+    found = conditional.draw_within(within, weighted=True)
+    assert not found.dead.any()
+    assert within.allows(found.values).all()
+    allowed = free[within.allows(free)]
+    assert np.exp(found.log_mass).mean() == pytest.approx(allowed.size / n, abs=0.02)
+    values = np.union1d(allowed, found.values)
+    counts = np.array([[(part == value).sum() for value in values] for part in (allowed, found.values)])
+    counts = counts[:, counts.min(axis=0) > 5]
+    if counts.shape[1] > 1:
+        assert stats.chi2_contingency(counts).pvalue > 1e-3

@@ -153,3 +153,18 @@ def test_decimals(values, decimals):
 def test_a_column_of_missing_values_has_no_grid():
     feature = Schema.from_data(pd.DataFrame({"x": [np.nan, np.nan]})).features[0]
     assert feature.grid == Grid()
+
+
+def test_what_is_put_on_points_between_bounds():
+    """Against putting many numbers on the grid."""
+    numbers = np.linspace(-3.0, 3.0, 6001) + 1e-5  # none in the middle between two points
+    for dtype, decimals in ((np.dtype(np.int64), 0), (np.dtype(np.int8), 0), (np.dtype(float), 1)):
+        grid = Grid.of_dtype(dtype, decimals)
+        for low, high in ((-1.0, 1.0), (-0.8, 1.7), (0.25, 0.31), (-np.inf, 0.3), (1.1, np.inf), (0.12, 0.17)):
+            put = grid.put(numbers)
+            ends = grid.basin(np.array([low]), np.array([high]))
+            expected = (put >= low) & (put <= high)
+            if expected.any():
+                np.testing.assert_array_equal((numbers >= ends[0]) & (numbers <= ends[1]), expected)
+            else:
+                assert (ends[0], ends[1]) == (low, high)
