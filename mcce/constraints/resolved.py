@@ -77,7 +77,12 @@ class Constraints:
     def depends_on(self) -> tuple[int, ...]:
         """Columns, besides the fixed ones, on whose factual value the draws depend."""
         limits = [*self.limits, *(limit for _, limits in self.personal for limit in limits)]
-        found = {limit.column for limit in limits if limit.reads_factual}
+        features = self.schema.features  # a missing value may stay so, whatever is said of the known ones
+        found = {
+            limit.column
+            for limit in limits
+            if limit.reads_factual or (features[limit.column].has_missing and not limit.missing)
+        }
         found |= {column for rule in self.rules for column in rule.factual_columns}
         return tuple(sorted(found - set(self.fixed)))
 
@@ -121,7 +126,7 @@ class Constraints:
         for name, within in self.within(factuals, index).items():
             feature = self.schema.features[self.schema.position(name)]
             free = ~within.excludes(feature, n, observed=False)
-            parts = [*within.bounds(n), within.allows_missing(n).astype(np.float64)]
+            parts = [*within.bounds(n), (within.allows_missing(n) & feature.has_missing).astype(np.float64)]
             if within.levels is not None:
                 parts.extend(within.levels.T.astype(np.float64))
             if within.never is not None:
