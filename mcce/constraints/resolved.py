@@ -3,7 +3,8 @@
 1. `Constraints.within` says for each factual what its draws may be, feature by feature: what all limits on the feature
    allow together.
 2. `Constraints.rules` are asked as soon as the last of their columns is drawn.
-3. `Constraints.hold` and `broken` ask everything of finished rows, whatever made them.
+3. `Constraints.hold` and `broken` ask everything of finished rows, whatever made them; `of_factuals` works out first
+   what does not depend on the rows, if many are to be asked.
 4. `Constraints.draws_depend_on` says what of a factual its draws depend on, besides its fixed values: factuals that
    agree in it can share their draws.
 5. `Constraints.check_factuals` finds contradictions before anything is drawn.
@@ -17,6 +18,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from mcce.arrays import Bools, Floats, Indices
@@ -31,6 +33,31 @@ from mcce.table.grid import is_multiple
 
 Ids = pd.Index
 MOST_SHOWN = 3  # contradictions in a message
+
+
+@dataclass(frozen=True, eq=False)
+class FactualConstraints:
+    """The constraints of some factuals; made by `Constraints.of_factuals`.
+
+    Attributes
+    ----------
+    factuals : encoded rows, all columns in data order.
+    within : what each column may be for each factual, by position of the column, as it was said.
+    rules : what has to hold for rows.
+    """
+
+    factuals: Floats
+    within: tuple[tuple[int, Within], ...]
+    rules: tuple[ResolvedRule, ...]
+
+    def hold(self, rows: Floats, owner: npt.NDArray[np.integer[Any]]) -> Bools:
+        """Return which rows obey all constraints; `owner` has the position of each row's factual."""
+        held = np.ones(rows.shape[0], dtype=bool)
+        for column, within in self.within:
+            held &= within.take(owner).allows(rows[:, column])
+        for rule in self.rules:
+            held &= rule.holds(rows, self.factuals[owner])
+        return held
 
 
 @dataclass(frozen=True)
@@ -154,6 +181,14 @@ class Constraints:
         for rule in self.rules:
             found[rule.text] |= ~rule.holds(rows, factuals)
         return found
+
+    def of_factuals(self, factuals: Floats, index: Ids[Any] | None = None) -> FactualConstraints:
+        """Return the constraints of some factuals, worked out once, to be asked of many rows."""
+        applied = list(self._applied(factuals.shape[0], index))
+        features = self.schema.features
+        columns = sorted({limit.column for limit, _ in applied})
+        within = tuple((column, within_of(column, features[column], factuals, applied)) for column in columns)
+        return FactualConstraints(factuals, within, self.rules)
 
     def check_factuals(self, factuals: Floats, index: Ids[Any]) -> pd.DataFrame:
         """Step 5: return the contradictions of some factuals: by id, the constraint and the reason.

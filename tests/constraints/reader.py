@@ -43,6 +43,12 @@ def decimal(value):
     return Decimal(repr(value.item() if isinstance(value, np.generic) else value))
 
 
+def spreads(X):
+    """Return the width of each range, exactly."""
+    numbers = {name: decimal(X[name].max()) - decimal(X[name].min()) for name in ("age", "salary")}
+    return numbers | {"edu": Decimal(len(EDUCATION) - 1), "hired": X["hired"].max() - X["hired"].min()}
+
+
 def position(value):
     """Return something that can be subtracted and compared exactly."""
     if isinstance(value, str):
@@ -82,6 +88,8 @@ def obeys(said, value, own, spread, *, may_be_missing=None):
         largest = said.get("max_step", pd.Timedelta.max if isinstance(change, pd.Timedelta) else 10**9)
         if change > (largest if isinstance(change, pd.Timedelta) else decimal(largest)):
             return False
-        if "max_share" in said and change > said["max_share"] * spread:
-            return False
+        if "max_share" in said:
+            share = said["max_share"]
+            if change > (share if isinstance(spread, pd.Timedelta) else decimal(share)) * spread:
+                return False
     return "step" not in said or decimal(value) % decimal(said["step"]) == 0

@@ -12,17 +12,12 @@ from hypothesis import strategies as st
 import mcce
 from mcce import InputError, Schema
 from mcce.constraints import resolve
-from tests.constraints.reader import EDUCATION, JOBS, known, obeys, people
+from tests.constraints.reader import EDUCATION, JOBS, obeys, people, spreads
 
 X = people()
 SCHEMA = Schema.from_data(X)
 MATRIX = SCHEMA.encode(X).matrix
-SPREAD = {
-    "age": float(X["age"].max() - X["age"].min()),
-    "salary": float(X["salary"].max() - X["salary"].min()),
-    "edu": 3.0,
-    "hired": X["hired"].max() - X["hired"].min(),
-}
+SPREAD = spreads(X)
 DAYS = [pd.Timestamp("2020-01-01") + pd.Timedelta(days=d) for d in (0, 9, 30)]
 
 
@@ -89,12 +84,12 @@ def allowances(draw):
     )
 
 
-def said_by(constraints, feature, value, own):
+def said_by(constraints, feature, value, own, spread=SPREAD):
     """Ask the independent reader: does a value obey all that is said of its feature?"""
     said = [each for name, each in constraints if name == feature]
     anyone = any(each.get("missing") for each in said)
     return all(
-        obeys(each, value, own, SPREAD.get(feature), may_be_missing=each.get("missing", anyone)) for each in said
+        obeys(each, value, own, spread.get(feature), may_be_missing=each.get("missing", anyone)) for each in said
     )
 
 
@@ -110,6 +105,7 @@ def test_rows_hold_where_the_independent_reader_says_so(constraints, seed):
     }
     held = resolved.hold(MATRIX, MATRIX[factual])
     assert held.tolist() == np.all(list(expected.values()), axis=0).tolist()
+    assert resolved.of_factuals(MATRIX).hold(MATRIX, factual).tolist() == held.tolist()
     within = resolved.within(MATRIX[factual])
     for j, name in enumerate(X.columns):
         if name in within:
@@ -198,6 +194,9 @@ def test_constraints_for_single_factuals():
     assert broken["only 'job', 'age' may change"].tolist() == [False, False, True, False]
     assert broken["nothing may change"].tolist() == [False, False, False, True]
     assert resolved.hold(rows[1:2], factuals[1:2], index[1:2]).all()
+    every, owner = np.repeat(rows, 2, axis=0), np.repeat(np.arange(4), 2)
+    held = resolved.of_factuals(factuals, index).hold(every, owner)
+    assert held.tolist() == resolved.hold(every, factuals[owner], index[owner]).tolist()
     with pytest.raises(InputError, match="name single factuals, and 4 rows came without as many ids"):
         resolved.within(factuals)
     with pytest.raises(InputError, match="constraints name the factual\\(s\\) 5, which are not in the index"):
@@ -307,4 +306,3 @@ def test_decimal_steps_reach_decimal_values():
         [0, 0, 0, 1, 1],
         [0, 0, 0, 1, 1],
     ]
-    assert known(np.nan) is None
