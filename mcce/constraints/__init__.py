@@ -3,7 +3,7 @@
 from mcce.constraints.allowing import Allow, allow
 from mcce.constraints.personal import Only, PerFactual, only, per_factual
 from mcce.constraints.reading import Constraint, read
-from mcce.constraints.resolved import Constraints
+from mcce.constraints.resolved import Constraints, FactualConstraints
 from mcce.constraints.resolving import resolve
 from mcce.constraints.rules import ResolvedRule, Rule, rule
 
@@ -11,6 +11,7 @@ __all__ = [
     "Allow",
     "Constraint",
     "Constraints",
+    "FactualConstraints",
     "Only",
     "PerFactual",
     "ResolvedRule",

@@ -19,10 +19,12 @@ import numpy as np
 import pandas as pd
 
 from mcce.checks import is_number
-from mcce.exceptions import InputError, did_you_mean, spell, spell_all
+from mcce.exceptions import InputError, did_you_mean, spell
+from mcce.table.dtypes import EXACT
 
 Direction = Literal["increase", "decrease", "none"]
 DIRECTIONS: tuple[str, ...] = get_args(Direction)
+MOST_SHOWN = 10  # levels in a sentence
 _MOVES = {"increase": "may only rise", "decrease": "may only fall", "none": "stays as it is"}
 
 
@@ -52,9 +54,9 @@ class Allow:
         elif self.high is not None:
             yield f"at most {say(self.high)}"
         if self.levels is not None:
-            yield ("only " if len(self.levels) == 1 else "one of ") + spell_all(self.levels)
+            yield ("only " if len(self.levels) == 1 else "one of ") + _say_all(self.levels)
         if self.never is not None:
-            yield f"never {spell_all(self.never)}"
+            yield f"never {_say_all(self.never)}"
         if self.step is not None:
             yield f"in steps of {say(self.step)}"
         if self.direction is not None:
@@ -180,7 +182,14 @@ def _several(values: Any, feature: Hashable, name: str) -> tuple[Any, ...]:
 def say(value: Any) -> str:
     """Return a value as it stands in a sentence: text in quotes, numbers and dates plain."""
     value = plain(value)
+    if isinstance(value, float) and value.is_integer() and abs(value) < EXACT:
+        return str(int(value))
     return repr(value) if isinstance(value, str) and not _is_date(value) else str(value)
+
+
+def _say_all(values: tuple[Any, ...]) -> str:
+    rest = len(values) - MOST_SHOWN
+    return ", ".join(map(say, values[:MOST_SHOWN])) + (f" and {rest} more" if rest > 0 else "")
 
 
 def plain(value: Any) -> Any:

@@ -5,7 +5,7 @@
    holds that is known without the feature; elsewhere the levels that any of the others allows, or what the only other
    one allows of a number.
 3. ``if A then B else C``, where A is known without the feature: what B or C allows.
-4. Anything else is not solved (None): such a rule is asked of the drawn row.
+4. Anything else is tried level by level; for a number it is not solved (None): such a rule is asked of the drawn row.
 
 Where a bound can be given, a value is allowed if, and only if, the rule holds with it.
 """
@@ -36,7 +36,18 @@ _TURNED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 def bounds_of(condition: Condition, column: int, rows: Floats, factuals: Floats) -> Within | None:
     """Return what a column may be in each row so that the condition holds; None if that cannot be told."""
     n_levels = max((c.n_levels for c in columns_read(condition) if c.column == column and not c.was), default=0)
-    return _solve(condition, column, rows, factuals, n_levels)
+    found = _solve(condition, column, rows, factuals, n_levels)
+    return _try_levels(condition, column, rows, factuals, n_levels) if found is None and n_levels else found
+
+
+def _try_levels(condition: Condition, column: int, rows: Floats, factuals: Floats, n_levels: int) -> Within:
+    """Step 4: return the levels with which a condition holds."""
+    tried = rows.copy()
+    held = []
+    for code in (*range(n_levels), np.nan):
+        tried[:, column] = code
+        held.append(condition.holds(tried, factuals))
+    return Within(levels=np.column_stack(held[:-1]), missing=held[-1])
 
 
 def everything(n_rows: int, n_levels: int) -> Within:

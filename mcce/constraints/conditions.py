@@ -3,13 +3,13 @@
 1. A value is one number a row: a constant, a column of the row or of its factual, or computed from others. Levels are
    codes; dates are counted in a unit that all dates of a table share.
 2. A condition is true or false. A comparison with a missing value is false, != too; so is one with what is computed
-   from a missing value.
+   from a missing value. A quotient by 0 is missing.
 3. Every node says which columns it reads, of the row and of the factual.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,7 +73,18 @@ class Computed:
         return first
 
 
-_COMPUTE = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "min": np.minimum, "max": np.maximum}
+def _divide(a: Floats, b: Floats) -> Floats:
+    return np.where(b == 0.0, np.nan, a / b)
+
+
+_COMPUTE: dict[str, Callable[[Floats, Floats], Floats]] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "/": _divide,
+    "min": np.minimum,
+    "max": np.maximum,
+}
 _COMPARE = {
     "==": np.equal,
     "!=": np.not_equal,

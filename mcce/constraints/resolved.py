@@ -3,7 +3,8 @@
 1. `Constraints.within` says for each factual what its draws may be, feature by feature: what all limits on the feature
    allow together.
 2. `Constraints.rules` are asked as soon as the last of their columns is drawn.
-3. `Constraints.hold` and `broken` ask everything of finished rows, whatever made them.
+3. `Constraints.hold` and `broken` ask everything of finished rows, whatever made them; `of_factuals` works out first
+   what does not depend on the rows, if many are to be asked.
 4. `Constraints.draws_depend_on` says what of a factual its draws depend on, besides its fixed values: factuals that
    agree in it can share their draws.
 5. `Constraints.check_factuals` finds contradictions before anything is drawn.
@@ -17,6 +18,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from mcce.arrays import Bools, Floats, Indices
@@ -31,6 +33,31 @@ from mcce.table.grid import is_multiple
 
 Ids = pd.Index
 MOST_SHOWN = 3  # contradictions in a message
+
+
+@dataclass(frozen=True, eq=False)
+class FactualConstraints:
+    """The constraints of some factuals; made by `Constraints.of_factuals`.
+
+    Attributes
+    ----------
+    factuals : encoded rows, all columns in data order.
+    within : what each column may be for each factual, by position of the column, as it was said.
+    rules : what has to hold for rows.
+    """
+
+    factuals: Floats
+    within: tuple[tuple[int, Within], ...]
+    rules: tuple[ResolvedRule, ...]
+
+    def hold(self, rows: Floats, owner: npt.NDArray[np.integer[Any]]) -> Bools:
+        """Return which rows obey all constraints; `owner` has the position of each row's factual."""
+        held = np.ones(rows.shape[0], dtype=bool)
+        for column, within in self.within:
+            held &= within.take(owner).allows(rows[:, column])
+        for rule in self.rules:
+            held &= rule.holds(rows, self.factuals[owner])
+        return held
 
 
 @dataclass(frozen=True)
@@ -93,7 +120,12 @@ class Constraints:
     def depends_on(self) -> tuple[int, ...]:
         """Columns, besides the fixed ones, on whose factual value the draws depend."""
         limits = [*self.limits, *(limit for _, limits in self.personal for limit in limits)]
-        found = {limit.column for limit in limits if limit.reads_factual}
+        features = self.schema.features  # a missing value may stay so, whatever is said of the known ones
+        found = {
+            limit.column
+            for limit in limits
+            if limit.reads_factual or (features[limit.column].has_missing and not limit.missing)
+        }
         found |= {column for rule in self.rules for column in rule.factual_columns}
         return tuple(sorted(found - set(self.fixed)))
 
@@ -137,7 +169,7 @@ class Constraints:
         for name, within in self.within(factuals, index).items():
             feature = self.schema.features[self.schema.position(name)]
             free = ~within.excludes(feature, n, observed=False)
-            parts = [*within.bounds(n), within.allows_missing(n).astype(np.float64)]
+            parts = [*within.bounds(n), (within.allows_missing(n) & feature.has_missing).astype(np.float64)]
             if within.levels is not None:
                 parts.extend(within.levels.T.astype(np.float64))
             if within.never is not None:
@@ -165,6 +197,14 @@ class Constraints:
         for rule in self.rules:
             found[rule.text] |= ~rule.holds(rows, factuals)
         return found
+
+    def of_factuals(self, factuals: Floats, index: Ids[Any] | None = None) -> FactualConstraints:
+        """Return the constraints of some factuals, worked out once, to be asked of many rows."""
+        applied = list(self._applied(factuals.shape[0], index))
+        features = self.schema.features
+        columns = sorted({limit.column for limit, _ in applied})
+        within = tuple((column, within_of(column, features[column], factuals, applied)) for column in columns)
+        return FactualConstraints(factuals, within, self.rules)
 
     def check_factuals(self, factuals: Floats, index: Ids[Any]) -> pd.DataFrame:
         """Step 5: return the contradictions of some factuals: by id, the constraint and the reason.

@@ -73,7 +73,7 @@ def rule(expression: str | RowRule, *, features: Iterable[Hashable] | None = Non
     > >=`` (also chained), ``in [...]``, ``not in [...]``, ``and``, ``or``, ``not``, ``if A then B else C``, ``abs``,
     ``min``, ``max``, ``was(name)`` for the factual's value and ``missing(name)``. Ordered levels compare by their
     order. Dates count days when they are subtracted or added to. A comparison with a missing value is false, also by
-    ``!=`` and ``not in``. Nothing in a text is run as Python.
+    ``!=`` and ``not in``; a quotient by 0 is missing. Nothing in a text is run as Python.
 
     Examples
     --------

@@ -11,6 +11,7 @@ import mcce
 from mcce import Within
 from mcce.rng import RowStreams
 from mcce.samplers import RestrictedDraw
+from mcce.samplers.settle import draw_allowed
 from mcce.table import Schema
 
 N = 6000
@@ -243,3 +244,76 @@ def test_what_is_never_missing_stays_so(sampler):
     found = fitted.sample_within(table.first(1), RowStreams.from_seed(0, 300), within)
     assert found.dead.tolist() == [True, False] * 150
     assert (found.values[1::2] == 0.0).all()
+
+
+def test_multiples_and_numbers_never_to_be_used():
+    values = np.array([500.0, 501.0, 700.0, np.nan, 0.3, 1000.0])
+    within = Within(
+        step=np.array([500.0, 500.0, 500.0, 500.0, 0.1, np.nan]),
+        kept=np.array([np.nan, 501.0, np.nan, np.nan, np.nan, np.nan]),
+        never=np.array([[500.0], [np.nan], [np.nan], [np.nan], [np.nan], [1000.0]]),
+    )
+    assert within.allows(values).tolist() == [False, True, False, False, True, False]
+    assert within.take(slice(1, 3)).allows(values[1:3]).tolist() == [True, False]
+    np.testing.assert_array_equal(within.put(values), [500.0, 501.0, 500.0, np.nan, 0.3, 1000.0])
+    narrow = Within(low=np.array([0.3, 501.0]), high=np.array([0.39, 999.0]), step=np.array([0.1, 500.0]))
+    np.testing.assert_array_equal(narrow.put(np.array([0.38, 600.0])), [0.3, np.nan])
+
+
+def test_two_restrictions_allow_what_both_do():
+    rng = np.random.default_rng(0)
+    values = np.concatenate([np.arange(0.0, 12.0), [np.nan]])
+    n = values.size
+    for _ in range(100):
+        both = []
+        for _ in range(2):
+            parts = {
+                "low": np.full(n, rng.integers(0, 5)).astype(float),
+                "high": np.full(n, rng.integers(5, 12)).astype(float),
+                "missing": np.full(n, rng.random() < 0.5),
+                "step": np.where(rng.random(n) < 0.2, np.nan, float(rng.integers(1, 5))),
+                "never": np.full((n, 1), float(rng.integers(0, 12))),
+            }
+            both.append(Within(**{name: part for name, part in parts.items() if rng.random() < 0.7}))
+        one, other = both
+        np.testing.assert_array_equal(one & other.allows(values), one.allows(values) & other.allows(values))
+
+
+def test_what_is_excluded_of_the_training_values_and_of_all_numbers():
+    feature = Schema.from_data(pd.DataFrame({"x": [1.0, 5.0]})).features[0]
+    within = Within(low=np.array([0.0, 2.0, -np.inf]), never=np.array([[7.0], [np.nan], [np.nan]]))
+    assert within.excludes(feature, 3, observed=True).tolist() == [False, True, False]
+    assert within.excludes(feature, 3, observed=False).tolist() == [True, True, False]
+    gaps = Schema.from_data(pd.DataFrame({"x": [1.0, 5.0, None]})).features[0]
+    assert Within(missing=np.array([True, False])).excludes(gaps, 2, observed=True).tolist() == [False, True]
+    levels = Schema.from_data(pd.DataFrame({"x": ["a", "b"]})).features[0]
+    two = Within(levels=np.array([[True, True], [True, False]]))
+    assert two.excludes(levels, 2, observed=True).tolist() == [False, True]
+
+
+@pytest.mark.parametrize("sampler", [mcce.CartSampler(min_leaf=500), mcce.NormSampler(), mcce.PmmSampler()], ids=repr)
+def test_draws_are_multiples_in_bounds_and_never_what_they_may_not_be(sampler):
+    given, target = process("numeric", 1)
+    fitted = sampler.clone().fit(given, target)
+    n = 2000
+    within = Within(low=np.full(n, 9.1), high=np.full(n, 11.4), step=np.full(n, 0.5), never=np.full((n, 1), 10.0))
+    found = draw_allowed(fitted, given.take(np.arange(n)), RowStreams.from_seed(1, n), target.feature, within)
+    assert not found.dead.any()
+    assert set(found.values) == {9.5, 10.5, 11.0}
+    nowhere = Within(low=np.full(n, 9.1), high=np.full(n, 9.4), step=np.full(n, 0.5))
+    assert draw_allowed(
+        fitted, given.take(np.arange(n)), RowStreams.from_seed(1, n), target.feature, nowhere
+    ).dead.all()
+
+
+def test_a_draw_that_may_not_be_one_value_has_the_distribution_of_the_others():
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({"g": np.zeros(4000), "y": rng.choice([1, 2, 3, 4], 4000, p=[0.5, 0.3, 0.15, 0.05])})
+    table = Schema.from_data(frame).encode(frame)
+    fitted = mcce.CartSampler().fit(table.first(1), table.column(1))
+    within = Within(never=np.full((4000, 1), 1.0))
+    found = draw_allowed(fitted, table.first(1), RowStreams.from_seed(5, 4000), table.features[1], within)
+    counts = np.bincount(found.values.astype(int), minlength=5)[2:]
+    shares = np.bincount(frame["y"], minlength=5)[2:] / (frame["y"] > 1).sum()
+    assert counts.sum() == 4000
+    assert stats.chisquare(counts, 4000 * shares).pvalue > 1e-3

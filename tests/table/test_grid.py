@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcce.table import Schema
-from mcce.table.grid import Grid, decimals_of
+from mcce.table.grid import Grid, common_multiple, common_multiples, decimals_of, is_multiple, put_on_multiples
 
 
 def columns():
@@ -168,3 +170,29 @@ def test_what_is_put_on_points_between_bounds():
                 np.testing.assert_array_equal((numbers >= ends[0]) & (numbers <= ends[1]), expected)
             else:
                 assert (ends[0], ends[1]) == (low, high)
+
+
+STEPS = ["0.1", "0.25", "0.3", "1", "2.5", "7", "500"]
+
+
+@given(st.sampled_from(STEPS), st.integers(-2000, 2000), st.integers(0, 400), st.integers(-3000, 3000))
+def test_multiples_are_those_of_decimals(step, first, width, value):
+    """Decimals count exactly; every multiple between the bounds is looked at."""
+    exact, low, high, near = Decimal(step), Decimal(first) / 10, Decimal(first + width) / 10, Decimal(value) / 10
+    arrays = [np.array([float(each)]) for each in (near, exact, low, high)]
+    assert is_multiple(arrays[0], arrays[1])[0] == (near % exact == 0)
+    inside = [k * exact for k in range(-2500, 2501) if low <= k * exact <= high]
+    found = put_on_multiples(*arrays)[0]
+    if inside:
+        assert found in {float(each) for each in inside}
+        assert abs(Decimal(repr(float(found))) - near) == min(abs(each - near) for each in inside)
+    else:
+        assert np.isnan(found)
+
+
+@given(st.sampled_from(STEPS), st.sampled_from(STEPS))
+def test_the_common_multiple_is_the_least_decimal_one(a, b):
+    counted = next(k * Decimal(a) for k in range(1, 100_000) if (k * Decimal(a)) % Decimal(b) == 0)
+    assert common_multiple(float(a), float(b)) == float(counted)
+    steps = common_multiples(np.array([float(a), np.nan, np.nan]), np.array([float(b), float(b), np.nan]))
+    np.testing.assert_array_equal(steps, [float(counted), float(b), np.nan])

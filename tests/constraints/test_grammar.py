@@ -1,0 +1,128 @@
+import contextlib
+import pickle
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import mcce
+from mcce import InputError
+from mcce.constraints.grammar import parse
+from mcce.constraints.nodes import AllOf, AnyOf, Arithmetic, Comparison, If, Member, Missing, Name, Not, Number, Text
+from mcce.constraints.rules import resolve_rule
+from mcce.table import Schema
+from tests.constraints.reader import people
+
+SCHEMA = Schema.from_data(people())
+PIECES = [
+    *("age", "salary", "job", "edu", "owner", "hired", "`7`", "nobody", "'cook'", '"phd"', "'2020-01-05'"),
+    *("1", "2.5", "1e400", ".5", "+", "-", "*", "/", "(", ")", "[", "]", ",", "==", "!=", "<", "<=", ">", ">=", "="),
+    *(
+        "if",
+        "then",
+        "else",
+        "and",
+        "or",
+        "not",
+        "in",
+        "true",
+        "False",
+        "was(",
+        "missing(",
+        "abs(",
+        "min(",
+        "max(",
+        "f(",
+    ),
+]
+
+
+def try_to_resolve(text):
+    """Anything but an InputError is a defect."""
+    with contextlib.suppress(InputError):
+        resolve_rule(mcce.rule(text), SCHEMA)
+
+
+@given(st.text(max_size=60))
+@settings(max_examples=300)
+def test_any_text_is_a_rule_or_an_input_error(text):
+    try_to_resolve(text)
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=14))
+@settings(max_examples=1000)
+def test_any_pieces_are_a_rule_or_an_input_error(pieces):
+    try_to_resolve(" ".join(pieces))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(" * 5000,
+        "not " * 5000 + "owner",
+        "-" * 5000 + "1 > 0",
+        "if owner then " * 5000 + "owner",
+        " + ".join(["age"] * 5000) + " > 0",
+        "abs(" * 40 + "age" + ")" * 40 + " > 0",
+        "age > " + "9" * 5000,
+    ],
+    ids=lambda text: text[:12],
+)
+def test_a_text_that_goes_on_and_on_is_refused(text):
+    with pytest.raises(InputError, match=r"nested more than 30 deep|more than 400 words and signs|too large"):
+        mcce.rule(text)
+
+
+def test_what_is_just_short_enough_is_asked():
+    matrix = SCHEMA.encode(people()).matrix
+    for text in (" + ".join(["age"] * 190) + " > 0", "(" * 25 + "owner or not owner" + ")" * 25):
+        assert resolve_rule(mcce.rule(text), SCHEMA).holds(matrix, matrix).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "tree"),
+    [
+        (
+            "a + b * c < 1",
+            Comparison((Arithmetic("+", Name("a"), Arithmetic("*", Name("b"), Name("c"))), Number(1.0)), ("<",)),
+        ),
+        ("a - b - c", Arithmetic("-", Arithmetic("-", Name("a"), Name("b")), Name("c"))),
+        ("a or b and not c", AnyOf((Name("a"), AllOf((Name("b"), Not(Name("c"))))))),
+        ("1 <= a < 2", Comparison((Number(1.0), Name("a"), Number(2.0)), ("<=", "<"))),
+        ("`my col` not in ['x', \"it's\"]", Member(Name("my col"), (Text("x"), Text("it's")), True)),
+        ("if a then b else if c then d", If(Name("a"), Name("b"), If(Name("c"), Name("d"), None))),
+        ("missing(was(a))", Missing(Name("a", was=True))),
+        ("min > max", Comparison((Name("min"), Name("max")), (">",))),
+        ("not a.b in [1e3]", Not(Member(Name("a.b"), (Number(1000.0),), False))),
+    ],
+)
+def test_the_tree_of_a_text(text, tree):
+    assert parse(text) == tree
+    assert pickle.loads(pickle.dumps(parse(text))) == tree
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "it is empty; write for example 'savings >= 3"),
+        ("a = 3", "rule 'a = 3', at character 3: '=' means nothing here; write == to compare"),
+        ("a ! b", "write != or not"),
+        ("a & b", "write and"),
+        ("a == 'b", "at character 6: what begins with ' does not end; close it"),
+        ("a ? b", "'\\?' means nothing here; put unusual column names in `backticks`"),
+        ("(a > 2", "at its end: expected '\\)', got nothing more"),
+        ("a > 2)", "at character 6: expected the end, or a sign such as .* got '\\)'"),
+        ("a b", "expected the end, or a sign such as .* got 'b'"),
+        ("a >", "expected a number, a level in quotes or a column, got nothing more"),
+        ("if a > 2", "at its end: expected 'then', got nothing more"),
+        ("a in b", "expected '\\[', got 'b'"),
+        ("mini(a, 2) > 1", "there is no function 'mini'; did you mean 'min'\\?"),
+        ("min(a) > 1", "min\\(\\) takes two values or more, got 1"),
+        ("abs(a, b) > 1", "abs\\(\\) takes 1 value, got 2"),
+        ("was(3) > 1", "was\\(\\) takes a column, as in was\\(age\\)"),
+        ("2x > 1", "'2' means nothing here"),
+    ],
+)
+def test_what_is_no_rule_says_where(text, said):
+    with pytest.raises(InputError, match=said):
+        mcce.rule(text)

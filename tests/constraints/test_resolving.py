@@ -1,0 +1,308 @@
+from __future__ import annotations
+
+import itertools
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import mcce
+from mcce import InputError, Schema
+from mcce.constraints import resolve
+from tests.constraints.reader import EDUCATION, JOBS, obeys, people, spreads
+
+X = people()
+SCHEMA = Schema.from_data(X)
+MATRIX = SCHEMA.encode(X).matrix
+SPREAD = spreads(X)
+DAYS = [pd.Timestamp("2020-01-01") + pd.Timedelta(days=d) for d in (0, 9, 30)]
+
+
+def points(name):
+    """Return the values that a feature could have."""
+    column = X[name].dropna()
+    missing = [None] if X[name].isna().any() else []
+    if name in ("age", 7):
+        return list(range(column.min(), column.max() + 1))
+    if name == "salary":
+        return [round(v / 10, 1) for v in range(int(10 * column.min()), int(10 * column.max()) + 1)] + missing
+    if name == "hired":
+        return list(pd.date_range(column.min(), column.max(), freq="3D"))
+    if name == "left":
+        return list(column)
+    return {"job": JOBS, "edu": EDUCATION, "owner": [False, True]}[name] + missing
+
+
+FEW = 8  # factuals whose every value is tried
+POINTS = {name: points(name) for name in X.columns}
+
+
+def some(draw, **options):
+    """Draw a few of the options."""
+    chosen = draw(st.lists(st.sampled_from(sorted(options)), min_size=1, max_size=3, unique=True))
+    return {name: draw(options[name]) for name in chosen}
+
+
+@st.composite
+def allowances(draw):
+    """What may be said of one feature: its name and a dict; bounds are such that something is always left."""
+    feature = draw(st.sampled_from(["age", "salary", "job", "edu", "hired", "owner", 7]))
+    missing = st.sampled_from([True, False])
+    direction = st.sampled_from(["increase", "decrease", "none"])
+    if feature == "job":
+        levels = st.lists(st.sampled_from(JOBS), min_size=1, unique=True)
+        never = st.lists(st.sampled_from(JOBS[:1]), max_size=1)
+        said = some(draw, levels=levels, never=never, direction=st.just("none"), missing=missing)
+        return feature, said if said.get("levels") != JOBS[:1] else {"levels": JOBS}
+    if feature == "owner":
+        return feature, some(draw, levels=st.just([True]), direction=st.just("none"))
+    if feature == "edu":
+        low, high = st.sampled_from(EDUCATION[:2]), st.sampled_from(EDUCATION[2:])
+        steps = {"max_step": st.integers(0, 3), "max_share": st.sampled_from([0, 0.4, 1])}
+        never = st.lists(st.sampled_from(EDUCATION[:1]))
+        return feature, some(draw, low=low, high=high, never=never, direction=direction, missing=missing, **steps)
+    if feature == "hired":
+        low, high, step = st.sampled_from(DAYS[:2]), st.sampled_from(DAYS[2:]), st.sampled_from([0, 6, 20])
+        steps = {"max_step": step.map(lambda days: pd.Timedelta(days=days)), "max_share": st.sampled_from([0, 0.5])}
+        return feature, some(draw, low=low, high=high, direction=direction, never=st.just(DAYS[:1]), **steps)
+    if feature == 7:
+        return feature, some(draw, low=st.just(100), never=st.just([200]), step=st.sampled_from([200, 0.5]))
+    numbers = {"age": (18, 22, 27, 3), "salary": (0, 12.5, 44, 7.3)}[feature]
+    return feature, some(
+        draw,
+        low=st.sampled_from(numbers[:2]),
+        high=st.just(numbers[2]),
+        direction=direction,
+        max_step=st.sampled_from([0, numbers[3], 100]),
+        max_share=st.sampled_from([0, 0.25, 0.5]),
+        step=st.sampled_from([0.1, 0.5, 1, 2]),
+        never=st.lists(st.sampled_from([20, 25, 26.0]), max_size=2),
+        missing=missing,
+    )
+
+
+def said_by(constraints, feature, value, own, spread=SPREAD):
+    """Ask the independent reader: does a value obey all that is said of its feature?"""
+    said = [each for name, each in constraints if name == feature]
+    anyone = any(each.get("missing") for each in said)
+    return all(
+        obeys(each, value, own, spread.get(feature), may_be_missing=each.get("missing", anyone)) for each in said
+    )
+
+
+@given(st.lists(allowances(), min_size=1, max_size=4), st.integers(0, 1000))
+@settings(max_examples=200)
+def test_rows_hold_where_the_independent_reader_says_so(constraints, seed):
+    factual = np.random.default_rng(seed).permutation(len(X))
+    made = [mcce.allow(feature, **said) for feature, said in constraints]
+    resolved = resolve(made, SCHEMA)
+    expected = {
+        name: [said_by(constraints, name, X[name].iloc[i], X[name].iloc[f]) for i, f in enumerate(factual)]
+        for name in X.columns
+    }
+    held = resolved.hold(MATRIX, MATRIX[factual])
+    assert held.tolist() == np.all(list(expected.values()), axis=0).tolist()
+    assert resolved.of_factuals(MATRIX).hold(MATRIX, factual).tolist() == held.tolist()
+    within = resolved.within(MATRIX[factual])
+    for j, name in enumerate(X.columns):
+        if name in within:
+            on_grid = within[name].allows(MATRIX[:, j])
+            assert on_grid.tolist() == expected[name]
+        else:
+            assert all(expected[name])  # nothing that could be drawn is excluded
+    shuffled = [made[i] for i in np.random.default_rng(seed).permutation(len(made))]
+    again = resolve([*shuffled, made[0]], SCHEMA)
+    assert again == resolved
+    assert hash(again) == hash(resolved)
+    assert again.texts == resolved.texts
+
+
+@given(st.lists(allowances(), min_size=1, max_size=4), st.integers(0, 1000), st.integers(0, 255))
+@settings(max_examples=100)
+def test_factuals_that_agree_in_what_draws_depend_on_may_be_drawn_the_same(constraints, seed, fixed):
+    fixed_names = [name for j, name in enumerate(X.columns) if fixed >> j & 1]
+    resolved = resolve([mcce.allow(feature, **said) for feature, said in constraints], SCHEMA, fixed_names)
+    within = resolved.within(MATRIX)
+    assert not set(within) & set(fixed_names)
+    numbers = resolved.draws_depend_on(MATRIX)
+    alike = pd.Series(list(map(str, numbers.tolist())))
+    for _, rows in alike.groupby(alike):
+        for name, each in within.items():
+            part = each.take(rows.index.to_numpy())
+            column = MATRIX[:, SCHEMA.names.index(name)]
+            for value in np.unique(column[~np.isin(column, column[rows.index])]):
+                assert len(set(part.allows(np.full(len(rows), value)).tolist())) == 1
+    for name, restricted in resolved.restricted(within, len(X)).items():
+        j = SCHEMA.names.index(name)
+        for i in np.flatnonzero(~restricted):
+            assert within[name].take(np.full(len(X), i)).allows(MATRIX[:, j]).all()
+    if not resolved.depends_on:
+        assert len(set(alike)) == 1
+
+
+@given(st.lists(allowances(), min_size=1, max_size=4), st.integers(0, 255), st.booleans())
+@settings(max_examples=60)
+def test_a_contradiction_is_found_where_no_value_obeys(constraints, fixed, with_rule):
+    """Every value that a feature could have is tried: its own, all levels, all points of the training range."""
+    fixed_names = [name for j, name in enumerate(X.columns) if fixed >> j & 1]
+    rules = ["if owner then `7` <= 300"] if with_rule else []
+    resolved = resolve([*(mcce.allow(f, **said) for f, said in constraints), *rules], SCHEMA, fixed_names)
+    factuals, few = MATRIX[:FEW], X.iloc[:FEW]
+    kept = resolved.kept(factuals)
+    expected = set()
+    for i in range(FEW):
+        left = {}
+        for name in X.columns:
+            own = few[name].iloc[i]
+            tries = [own] if name in fixed_names else [own, *POINTS[name]]
+            left[name] = [value for value in tries if said_by(constraints, name, value, own)]
+            if not left[name]:
+                expected.add(i)
+        stays = [name in fixed_names or kept[i, SCHEMA.names.index(name)] for name in ("owner", 7)]
+        pairs = itertools.product(left["owner"], left[7])
+        if with_rule and any(stays) and not any(not owner or seven <= 300 for owner, seven in pairs):
+            expected.add(i)
+    if len(expected) == FEW:
+        with pytest.raises(InputError, match="the constraints leave nothing for any of the 8 factuals: factual 0"):
+            resolved.check_factuals(factuals, few.index)
+    else:
+        assert set(resolved.check_factuals(factuals, few.index).index) == expected
+
+
+def test_constraints_for_single_factuals():
+    table = pd.DataFrame(
+        {"feature": ["age", "age", "job"], "low": [20, None, None], "never": [None, [25], "cook"]}, index=[3, 3, 5]
+    )
+    resolved = resolve([mcce.per_factual(table), mcce.only({5: ["job", "age"], 6: []})], SCHEMA, fixed=["owner"])
+    index = pd.Index([3, 4, 5, 6])
+    factuals = MATRIX[[3, 4, 5, 6]]
+    within = resolved.within(factuals, index)
+    assert within["age"].low.tolist() == [20.0, -np.inf, -np.inf, factuals[3, 0]]
+    assert within["age"].never[0].tolist() == [25.0]
+    assert within["job"].levels[:3].tolist() == [[True] * 3, [True] * 3, [True, False, True]]
+    kept = pd.DataFrame(resolved.kept(factuals, index), index=index, columns=X.columns)
+    assert kept.loc[[3, 4]].to_numpy().sum() == 0
+    assert kept.columns[kept.loc[5]].tolist() == ["salary", "edu", "hired", "left", 7]
+    assert kept.columns[kept.loc[6]].tolist() == ["age", "salary", "job", "edu", "hired", "left", 7]
+    assert resolved.depends_on_id
+    rows = factuals.copy()
+    rows[:, 1] = 1.0
+    broken = resolved.broken(rows, factuals, index)
+    assert broken["only 'job', 'age' may change"].tolist() == [False, False, True, False]
+    assert broken["nothing may change"].tolist() == [False, False, False, True]
+    assert resolved.hold(rows[1:2], factuals[1:2], index[1:2]).all()
+    every, owner = np.repeat(rows, 2, axis=0), np.repeat(np.arange(4), 2)
+    held = resolved.of_factuals(factuals, index).hold(every, owner)
+    assert held.tolist() == resolved.hold(every, factuals[owner], index[owner]).tolist()
+    with pytest.raises(InputError, match="name single factuals, and 4 rows came without as many ids"):
+        resolved.within(factuals)
+    with pytest.raises(InputError, match="constraints name the factual\\(s\\) 5, which are not in the index"):
+        resolved.check_factuals(factuals[[0, 3]], index[[0, 3]])
+
+
+def test_a_contradiction_names_the_factual_the_constraints_and_the_value():
+    constraints = [
+        mcce.allow("edu", direction="increase"),
+        mcce.allow("edu", never=["phd"]),
+        "age <= 25",
+    ]
+    found = resolve(constraints, SCHEMA, fixed=["age"]).check_factuals(MATRIX, X.index)
+    phd = found[found["constraint"] == "edu: may only rise; edu: never 'phd'"]
+    assert phd.index.tolist() == X.index[X["edu"] == "phd"].tolist()
+    assert (
+        phd["reason"].iloc[0].startswith("edu is 'phd', but nothing that it may be is allowed by: edu: may only rise")
+    )
+    old = found[found["constraint"] == "age <= 25"]
+    assert old.index.tolist() == X.index[X["age"] > 25].tolist()
+    assert old["reason"].iloc[0].endswith("and may not change, which breaks: age <= 25")
+
+
+def test_a_rule_that_leaves_nothing_of_its_last_feature_is_a_contradiction():
+    found = resolve("`7` >= 20 * age", SCHEMA, fixed=["age"]).check_factuals(MATRIX, X.index)
+    assert found.index.tolist() == X.index[X["age"] * 20 > 400].tolist()
+    assert found["reason"].str.contains("and no value of 7 is allowed by: `7` >= 20 \\* age").all()
+
+
+def test_what_excludes_nothing_restricts_nobody():
+    said = [
+        mcce.allow("age", low=18, high=40, step=1),
+        mcce.allow("edu", low="none", missing=True),
+        mcce.allow("owner", levels=[True, False]),
+    ]
+    resolved = resolve(said, SCHEMA)
+    within = resolved.within(MATRIX)
+    assert list(within) == ["age"]  # a normal distribution could be drawn outside
+    assert not resolved.restricted(within, len(X))["age"].any()
+    assert resolved.restricted(within, len(X), observed=False)["age"].all()
+    assert resolved.depends_on == (0,)
+    assert len(np.unique(resolved.draws_depend_on(MATRIX), axis=0)) == 1
+
+
+def test_constraints_go_to_another_process():
+    resolved = resolve([mcce.allow("age", step=2), "age > was(age)", mcce.only({3: ["age"]})], SCHEMA)
+    sent = pickle.loads(pickle.dumps(resolved))
+    assert sent == resolved
+    assert hash(sent) == hash(resolved)
+    assert sent.hold(MATRIX, MATRIX, X.index).tolist() == resolved.hold(MATRIX, MATRIX, X.index).tolist()
+    assert bool(sent)
+    assert not resolve([], SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("said", "error"),
+    [
+        ({"feature": "agee", "low": 3}, r"constrained feature 'agee' is not a column of .* did you mean 'age'\?"),
+        (
+            {"feature": "job", "levels": ["cok"]},
+            r"constraint on 'job', levels: 'cok' is no level .* did you mean 'cook'\?",
+        ),
+        ({"feature": "age", "levels": [20]}, "constraint on 'age': levels is 20, but it holds numbers; use low"),
+        ({"feature": "job", "direction": "increase"}, "'job': direction is 'increase', but its levels have no order"),
+        ({"feature": "job", "low": "cook"}, "constraint on 'job': low is 'cook', but its levels have no order"),
+        ({"feature": "edu", "step": 2}, "constraint on 'edu': step is 2, but it holds levels"),
+        ({"feature": "hired", "step": 2}, "constraint on 'hired': step is 2, but dates have no multiples"),
+        ({"feature": "edu", "low": "phd", "high": "none"}, "low is 'phd', above high, 'none'; swap them"),
+        ({"feature": "edu", "max_step": 0.5}, "constraint on 'edu', max_step: 0.5 is no whole number of levels"),
+        ({"feature": "hired", "max_step": 3}, "max_step: 3 is no duration; give a pandas.Timedelta"),
+        ({"feature": "hired", "low": "soon"}, "constraint on 'hired', low: 'soon' cannot be read as a date"),
+        ({"feature": "age", "low": "young"}, "constraint on 'age', low: 'young' is no number"),
+        (
+            {"feature": "age", "low": 90},
+            r"'age' \(age: at least 90\) allows nothing of the training data, 18 to 29; widen",
+        ),
+        ({"feature": "age", "step": 50}, "no multiple of 50 is both allowed and inside the training data, 18 to 29"),
+        ({"feature": "job", "never": JOBS}, "allows none of its levels"),
+    ],
+)
+def test_what_does_not_fit_the_table_is_refused(said, error):
+    with pytest.raises(InputError, match=error):
+        resolve(said, SCHEMA)
+    if "feature" in said and said["feature"] == "age" and "low" in said and said["low"] == 90:
+        assert resolve(said, SCHEMA, fixed=["age"])  # whether a factual breaks it is for the factual to say
+
+
+def test_two_rules_of_one_name_are_refused():
+    with pytest.raises(InputError, match=r"two different rules are called '<lambda>'; give one of them another name="):
+        resolve([lambda rows, was: rows["age"] > 1, lambda rows, was: rows["age"] > 2], SCHEMA)
+    with pytest.raises(InputError, match="factual 3: constrained feature 'x' is not a column"):
+        resolve({"id": 3, "feature": "x", "low": 1}, SCHEMA)
+    with pytest.raises(InputError, match=r"only\(\) names for factual 3, 'jbo' is not .* did you mean 'job'\?"):
+        resolve(mcce.only({3: ["jbo"]}), SCHEMA)
+
+
+def test_decimal_steps_reach_decimal_values():
+    frame = pd.DataFrame({"a": [0.6, 0.7, 0.8, 1000.7, 1000.8]})
+    schema = Schema.from_data(frame)
+    values = schema.encode(frame).matrix
+    near = resolve(mcce.allow("a", max_step=0.1), schema)
+    pairs = [[near.hold(values[[i]], values[[j]])[0] for i in range(5)] for j in range(5)]
+    assert np.array(pairs).astype(int).tolist() == [
+        [1, 1, 0, 0, 0],
+        [1, 1, 1, 0, 0],
+        [0, 1, 1, 0, 0],
+        [0, 0, 0, 1, 1],
+        [0, 0, 0, 1, 1],
+    ]
