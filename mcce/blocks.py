@@ -21,7 +21,7 @@ from mcce.asking.asker import RememberingAsker
 from mcce.asking.factuals import Factuals
 from mcce.asking.lasting import AsksEncoded
 from mcce.candidates.copies import TrainingRows
-from mcce.candidates.found import Found
+from mcce.candidates.found import Found, Sought
 from mcce.candidates.plausibility import Plausibility
 from mcce.candidates.pools import draw_pools, fixed_columns, pool_blocks, pool_keys, restrict_keys
 from mcce.candidates.sparse import Bounds, SparseSearch
@@ -196,21 +196,16 @@ def _admission(task: Task, pools: Candidates, block: Block) -> Admit | None:
 
     A generator need not draw within constraints; those that do are checked once more.
     """
-    excluded, constraints = task.excluded, task.constraints
-    if excluded is None and constraints is None:
+    if task.excluded is None and task.constraints is None:
         return None
+    constraints = None if task.constraints is None else task.constraints.of_factuals(block.matrix, block.ids)
+    no_folds = np.empty(0, dtype=np.int64)
+    sought = Sought(block.matrix, no_folds, task.excluded, constraints)
     owner = np.zeros(pools.rows.shape[0], dtype=np.int64)  # one of the factuals that share the pool
     for f in range(block.members.size - 1, -1, -1):
         owner[pools.begin[f] : pools.end[f]] = f
 
-    def admit(which: Ints) -> Bools:
-        rows = pools.rows[which]
-        admitted = np.ones(which.size, dtype=bool) if excluded is None else ~excluded.contain(rows)
-        if constraints is not None:
-            admitted &= constraints.hold(rows, block.matrix[owner[which]], block.ids[owner[which]])
-        return admitted
-
-    return admit
+    return lambda which: sought.admits(pools.rows[which], owner[which])
 
 
 def choose_sparse(task: Task, pools: Candidates, block: Block) -> Outcome:

@@ -29,7 +29,7 @@ def task_and_blocks(explainer, monkeypatch, settings, X=DENIED):
     task = explainer._task(settings, explainer._ordering(("L0", "gower"), None, plausibility), plausibility)
     factuals = read_factuals(X, explainer.generator_.schema_, explainer.decision_, explainer._training.spots)
     keys, refused = keys_of(task, factuals), np.flatnonzero(~factuals.wanted)
-    blocks = list(make_blocks(factuals, keys, refused, range(settings.n_samples)))
+    blocks = list(make_blocks(task, factuals, refused, range(settings.n_samples)))
     return task, blocks, np.unique(keys[refused]).size, factuals
 
 

@@ -4,29 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from mcce.arrays import Bools, Floats, Ints
 from mcce.candidates.copies import TrainingRows
-from mcce.constraints import Constraints
+from mcce.constraints import FactualConstraints
 
 
 @dataclass(frozen=True)
 class Sought:
-    """Factuals that counterfactuals are sought for: encoded rows, the folds of their trees, their names.
+    """Factuals that counterfactuals are sought for: encoded rows, and the folds of their trees.
 
     `excluded` are training rows that none may be a copy of, `constraints` say what may change.
     """
 
     matrix: Floats
     fold: Ints
-    ids: pd.Index[Any] | None = None
     excluded: TrainingRows | None = None
-    constraints: Constraints | None = None
+    constraints: FactualConstraints | None = None
 
     @property
     def admits_all(self) -> bool:
@@ -37,8 +34,7 @@ class Sought:
         """Return which encoded rows may be counterfactuals of the factuals at `owner`."""
         admitted = np.ones(rows.shape[0], dtype=bool) if self.excluded is None else ~self.excluded.contain(rows)
         if self.constraints is not None:
-            ids = None if self.ids is None else self.ids[owner]
-            admitted &= self.constraints.hold(rows, self.matrix[owner], ids)
+            admitted[admitted] = self.constraints.hold(rows[admitted], owner[admitted])
         return admitted
 
 

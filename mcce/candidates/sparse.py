@@ -96,7 +96,8 @@ class SparseSearch:
 
         `ids` name the factuals, for constraints that do.
         """
-        sought = Sought(factuals, self.plausibility.fold_of(factuals), ids, self.excluded, self.constraints)
+        constraints = None if self.constraints is None else self.constraints.of_factuals(factuals, ids)
+        sought = Sought(factuals, self.plausibility.fold_of(factuals), self.excluded, constraints)
         n_found = np.zeros(factuals.shape[0], dtype=np.int64)
         done_at = np.zeros(factuals.shape[0], dtype=np.int64)  # the size of the crossings that were enough
         parts: list[Found] = []

@@ -43,7 +43,19 @@ def settle(
 def draw_allowed(
     sampler: ConditionalSampler, given: Table, streams: RowStreams, feature: Feature, within: Within
 ) -> RestrictedDraw:
-    """Return restricted draws, settled; numbers never to be used are drawn again (step 4), 200 times at most."""
+    """Return restricted draws, settled; numbers never to be used are drawn again (step 4), 200 times at most.
+
+    Where a single value is allowed there is nothing to draw: the row has it, as it has its fixed values. Only for a
+    weight it is asked how probable the value is.
+    """
+    single, value = within.single_values(feature, given.n_rows)
+    if single.any() and not within.weighted:
+        drawn = np.flatnonzero(~single)
+        dead = np.zeros(given.n_rows, dtype=bool)
+        if drawn.size:
+            others = draw_allowed(sampler, given.take(drawn), streams.take(drawn), feature, within.take(drawn))
+            value[drawn], dead[drawn] = others.values, others.dead
+        return RestrictedDraw.of(value, dead)
     found = _draw_once(sampler, given, streams, feature, within)
     if within.never is None:
         return found

@@ -135,6 +135,18 @@ class Within:
             excludes |= ((self.never >= least) & (self.never <= most)).any(axis=1)
         return np.asarray(excludes)
 
+    def single_values(self, feature: Feature, n_rows: int) -> tuple[Bools, Floats]:
+        """Return which rows have a single value that is allowed, missing being one, and these values."""
+        may_miss = self.allows_missing(n_rows) & feature.has_missing
+        low, high = self.bounds(n_rows)
+        if feature.is_numeric:
+            none, one, value = low > high, (low == high) & self.allows(low), low
+        else:
+            mask = self.level_mask(n_rows, feature.n_levels)
+            count = mask.sum(axis=1)
+            none, one, value = count == 0, count == 1, mask.argmax(axis=1).astype(np.float64)
+        return (one & ~may_miss) | (none & may_miss), np.where(none, np.nan, value)
+
     def _may_be_off(self, values: Floats) -> Bools:
         """Return which values need not be multiples."""
         assert self.step is not None

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mcce.candidates.inwards as inwards
-from mcce.candidates.found import Found
+from mcce.candidates.found import Found, Sought
 from mcce.candidates.inwards import Inwards
 from mcce.selection.candidates import Candidates
 from mcce.selection.distances import gower
@@ -109,7 +109,7 @@ def take(world, starts, factuals, fold, pools, numbers):
     n_asked, world.n_asked = world.n_asked, 0
     found = Found(owner, np.asfortranarray(drawn), scores, world.score(drawn, fold[owner]), n_asked)
     way = Inwards(world.ask, world, LEAST, gower(FEATURES), np.array(numbers, dtype=np.int64))
-    after = way.take(found, np.array(factuals), fold, pools)
+    after = way.take(found, Sought(np.array(factuals), fold), pools)
     np.testing.assert_array_equal(after.owner, owner)
     np.testing.assert_array_equal(found.rows, drawn)  # what came in stays as it was
     np.testing.assert_array_equal(after.scores, [number_of("model", world.seed, row) for row in after.rows])
@@ -167,7 +167,7 @@ def test_of_many_values_on_the_way_some_are_tried_and_the_nearest_is_among_them(
     none = np.zeros(1, dtype=np.int64)
     start = Found(none, np.array([[200.0, 0.0, 0.0, 0.0]]), np.ones(1), np.ones(1))
     way = Inwards(Always().ask, Always(), LEAST, gower(FEATURES), np.array([0]))
-    found = way.take(start, np.zeros((1, 4)), none, Candidates(pool, none, none + n_values))
+    found = way.take(start, Sought(np.zeros((1, 4)), none), Candidates(pool, none, none + n_values))
     assert found.rows.tolist() == [[reached, 0.0, 0.0, 0.0]]
 
 
@@ -185,5 +185,7 @@ def test_a_number_that_became_the_smaller_step_does_not_take_the_turn_of_another
     pool = np.array([[1.0, 0.0, 1.0, 1.0], [2.0, 0.0, 2.0, 1.0]])
     none = np.zeros(1, dtype=np.int64)
     way = Inwards(Always().ask, Always(), LEAST, gower(FEATURES), np.array([0, 2]))
-    found = way.take(Found(none, start, np.ones(1), np.ones(1)), factual, none, Candidates(pool, none, none + 2))
+    found = way.take(
+        Found(none, start, np.ones(1), np.ones(1)), Sought(factual, none), Candidates(pool, none, none + 2)
+    )
     assert found.rows.tolist() == [[1.0, 0.0, 1.0, 1.0]]

@@ -276,7 +276,7 @@ def test_two_restrictions_allow_what_both_do():
             }
             both.append(Within(**{name: part for name, part in parts.items() if rng.random() < 0.7}))
         one, other = both
-        np.testing.assert_array_equal(one & other.allows(values), one.allows(values) & other.allows(values))
+        np.testing.assert_array_equal((one & other).allows(values), one.allows(values) & other.allows(values))
 
 
 def test_what_is_excluded_of_the_training_values_and_of_all_numbers():
