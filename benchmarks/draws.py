@@ -109,7 +109,7 @@ def run(folder: Path | None, n_factuals: int, n_redraws: int, quick: bool) -> st
     explained: list[tuple[MCCE, pd.DataFrame, str, list[Any]]] = []
     for setting in PROBLEMS:
         n_known = 0 if quick else KNOWN
-        sizes = replace(setting, n_factuals=n_known + n_factuals, n_train=1000 if quick else setting.n_train)
+        sizes = replace(setting, n_factuals=n_known + n_factuals, n_train=1500 if quick else setting.n_train)
         problem = make_problem(sizes, folder)
         explainer = MCCE(
             problem.score, decision=problem.decision, fixed=problem.fixed, kinds=problem.kinds, random_state=2, n_jobs=1
