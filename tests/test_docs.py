@@ -46,6 +46,16 @@ def test_vignette_runs(path, tmp_path):
     assert exit_code == 0, said
 
 
+def test_a_page_that_warns_fails_and_says_why_and_where(tmp_path):
+    program = tmp_path / "page.py"
+    program.write_text("import warnings\nopen('here', 'w').close()\nwarnings.warn('an old call', FutureWarning)\n")
+    exit_code, said = pages.run(program, tmp_path)
+    assert exit_code == 1
+    assert 'page.py", line 3' in said
+    assert "FutureWarning: an old call" in said
+    assert (tmp_path / "here").is_file()
+
+
 TEXTS = [ROOT / "README.md", *(ROOT / "vignettes").glob("*.md"), *(ROOT / "mcce").rglob("*.py")]
 GROUPS = {"mcce.commands"}  # of entry points
 
