@@ -69,10 +69,10 @@ def explain_all_ways(explainer: MCCE, X: pd.DataFrame, title: str, fixed: list[A
             )
 
 
-def compare_errors(explainer: MCCE, X: pd.DataFrame, title: str, n_redraws: int) -> Iterator[str]:
+def compare_errors(explainer: MCCE, X: pd.DataFrame, title: str, n_redraws: int, n_samples: int) -> Iterator[str]:
     """Yield the lines of step 3."""
     for sparse in (False, True):
-        how = {"n_samples": 250, "sparse": sparse, "progress": False}
+        how = {"n_samples": n_samples, "sparse": sparse, "progress": False}
         means = [explainer.explain(X, redraw=10 + r, **how).measures[["L0", "gower"]].mean() for r in range(n_redraws)]
         truth = pd.DataFrame(means).std()
         errors = [
@@ -125,7 +125,7 @@ def run(folder: Path | None, n_factuals: int, n_redraws: int, quick: bool) -> st
         ),
         (
             f"{'':28}{'se L0':>9}{'spread':>9}{'se gower':>12}{'spread':>10}",
-            lambda e, X, title, _: compare_errors(e, X, title, n_redraws),
+            lambda e, X, title, _: compare_errors(e, X, title, n_redraws, 50 if quick else 250),
         ),
         (
             f"{'':28}{'n':>7}{'same row':>10}{'same features':>15}{'same L0':>9}{'L0':>9}{'gower':>9}",
@@ -151,7 +151,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="small tables, to try the command")
     args = parser.parse_args(argv)
     report = run(
-        find_data(args.data), 8 if args.quick else args.factuals, 2 if args.quick else args.redraws, args.quick
+        find_data(args.data), 4 if args.quick else args.factuals, 2 if args.quick else args.redraws, args.quick
     )
     stamp = f"{date.today()}, Python {platform.python_version()}, {args.factuals} factuals"
     note = f"\n{QUICK}\n" if args.quick else ""

@@ -8,11 +8,45 @@ from hypothesis import HealthCheck, settings
 # the small models of the tests gain nothing from OpenMP threads, and wait long for them on a busy machine
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import mcce  # OpenMP reads its setting when it is loaded
+
 # whether a test passes must not depend on how busy the machine is
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
 
 _compared = {}
+
+MANY = 1000  # tests; fewer may not need every kernel
+
+
+def pytest_collection_finish(session):
+    """Share out among the processes what would otherwise be compiled by each of them on a new machine."""
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
+    n_workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    if n_workers > 1 and len(session.items) > MANY:
+        for compiled in KERNELS[int(worker.removeprefix("gw")) % n_workers :: n_workers]:
+            compiled(mcce.datasets.load_loans(200).X)
+
+
+def _of_explaining(X):
+    explainer = mcce.MCCE(lambda rows: rows["salary"] > 40_000, decision=True, fixed=["age"], random_state=1).fit(X)
+    explainer.explain(X.head(20), n_samples=20, sparse=True)
+    explainer.explain(X.head(20), n_samples=20)
+
+
+def _of_rpart(X):
+    mcce.ChainModel(sampler=mcce.CartSampler(dialect="rpart"), random_state=1).fit(X)
+
+
+def _of_ctree(X):
+    mcce.ChainModel(sampler="ctree", random_state=1).fit(X)
+
+
+def _of_copula(X):
+    mcce.ChainModel(sampler="copula", random_state=1).fit(X).sample(20)
+
+
+KERNELS = [_of_explaining, _of_rpart, _of_copula, _of_ctree]  # the first and the third take as long as the others
 
 
 @pytest.fixture(scope="session")

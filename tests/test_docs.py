@@ -2,17 +2,15 @@
 
 import doctest
 import importlib
-import os
 import pkgutil
 import pydoc
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import mcce
+from tests import pages
 
 ROOT = Path(__file__).resolve().parents[1]
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
@@ -44,11 +42,18 @@ def test_vignette_runs(path, tmp_path):
     assert cells
     program = tmp_path / f"{path.stem}.py"
     program.write_text("\n".join(cells), encoding="utf-8")
-    environment = {**os.environ, "MPLBACKEND": "Agg"}  # a process of its own: what a page registers stays there
-    done = subprocess.run(
-        [sys.executable, "-W", "error", program], cwd=path.parent, env=environment, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
+    exit_code, said = pages.run(program, path.parent)
+    assert exit_code == 0, said
+
+
+def test_a_page_that_warns_fails_and_says_why_and_where(tmp_path):
+    program = tmp_path / "page.py"
+    program.write_text("import warnings\nopen('here', 'w').close()\nwarnings.warn('an old call', FutureWarning)\n")
+    exit_code, said = pages.run(program, tmp_path)
+    assert exit_code == 1
+    assert 'page.py", line 3' in said
+    assert "FutureWarning: an old call" in said
+    assert (tmp_path / "here").is_file()
 
 
 TEXTS = [ROOT / "README.md", *(ROOT / "vignettes").glob("*.md"), *(ROOT / "mcce").rglob("*.py")]

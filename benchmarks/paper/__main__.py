@@ -49,7 +49,7 @@ def read_options(arguments: list[str]) -> tuple[list[str], Options]:
     peers = () if chosen.peers == "none" else _names(parser, "--peers", chosen.peers, PEERS)
     sizes = {"factuals": chosen.factuals, "rows": chosen.rows, "samples": chosen.samples, "networks": chosen.networks}
     if chosen.quick:
-        sizes = {"factuals": 20, "rows": 600, "samples": 50, "networks": 1}
+        sizes = {"factuals": 20, "rows": 300, "samples": 50, "networks": 1}
     experiments = list(EXPERIMENTS) if chosen.experiment == "all" else [chosen.experiment]
     options = Options(
         folder=find_data(chosen.data),

@@ -238,7 +238,7 @@ def train_network(rows: Rows, seed: int) -> Any:
     train, _ = split(rows, seed)
     epochs = 20
     if rows.least_auc == 0:  # a few rows, taken to try the command, are to be learned as well
-        batch_size, epochs = min(batch_size, max(len(train) // 20, 8)), 100
+        batch_size, epochs = min(batch_size, max(len(train) // 10, 8)), 50
     network = MLPClassifier(layers, batch_size=batch_size, learning_rate_init=rate, max_iter=epochs, random_state=seed)
     scaler: Any = MinMaxScaler() if rows.preparation.unit else StandardScaler()
     levels = [c for c in rows.categorical if isinstance(rows.X[c].dtype, pd.CategoricalDtype)]

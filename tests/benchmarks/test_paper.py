@@ -112,7 +112,7 @@ def test_four_levels_and_their_columns():
 
 
 def test_dead_networks_are_passed_over():
-    rows = problems.prepare("german", None, problems.TEXT, most=300)
+    rows = problems.prepare("german", None, problems.TEXT, most=100)
     first = next(problems.networks(rows, 20, 1))
     assert 0 < len(first.problem.factuals) <= 20
     never = replace(rows, least_auc=1.1)

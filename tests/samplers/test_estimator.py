@@ -68,7 +68,7 @@ def draw(sampler, given, row, n, within=None, seed=0):
         Numbers(LinearRegression(), method="pmm"),
         Numbers(DecisionTreeRegressor(min_samples_leaf=30, random_state=0), method="pmm", n_donors=30),
         Numbers(RandomForestRegressor(n_estimators=5, min_samples_leaf=30)),
-        Numbers(BOOSTING, method="quantiles", n_quantiles=9),
+        Numbers(BOOSTING, method="quantiles", n_quantiles=4),
     ],
     ids=["logistic", "tree", "residuals", "pmm", "pmm-tree", "forest without a seed", "quantiles"],
 )
