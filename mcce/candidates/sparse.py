@@ -279,8 +279,14 @@ class SparseSearch:
         return Ordering((most_plausible, *self.ordering.measures))
 
     def _best(self, parts: list[Found], factuals: Floats, k: int) -> Found:
-        """Join the parts, and keep the best distinct ones of each factual, none beyond a bound."""
+        """Join the parts, and keep the best distinct ones of each factual, none beyond a bound.
+
+        A row that stayed below the floor is kept only if its factual has no other.
+        """
         found = Found.join(parts)
+        low = found.tree_scores < self.least
+        if low.any():
+            found = replace(found.take(~low | ~np.isin(found.owner, found.owner[~low])), n_asked=found.n_asked)
         kept = best_of(
             self.ordering,
             self.features,

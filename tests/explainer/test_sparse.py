@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
@@ -83,6 +83,7 @@ def plausibility(explainer, found):
 
 
 @settings(max_examples=20, deadline=None)
+@example("label", 3, 0.95, None, None, 150, False, 1)  # of rows taken inwards from below, one stayed below
 @given(
     name=st.sampled_from(["score", "rare", "label", "predicate"]),
     k=st.sampled_from([1, 3]),
