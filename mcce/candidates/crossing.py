@@ -37,8 +37,9 @@ from mcce.selection.distances import Distance, stack
 
 Cells = npt.NDArray[Any]
 
-MOST_VALUES = 32  # of a single number that are looked at first
-MOST_TUPLES = 300_000  # tuples of a pool that are looked through
+MOST_VALUES = 24  # of a single number that are looked at first
+MOST_TUPLES = 60_000  # tuples of a pool that are looked through, of its first draws if there are more
+FEWEST_DRAWS = 200  # whose tuples are worth looking through
 BINS = 4096
 
 
@@ -78,11 +79,14 @@ class PoolCodes:
         Single values are never too many.
         """
         n_columns = self.counts.size
-        if size > n_columns or (size > 1 and comb(n_columns, size) * self.n_draws > MOST_TUPLES):
+        if size > n_columns:
+            return None
+        n_draws = self.n_draws if size == 1 else min(self.n_draws, MOST_TUPLES // comb(n_columns, size))
+        if n_draws < min(self.n_draws, FEWEST_DRAWS):
             return None
         sets = np.array(list(combinations(range(n_columns), size)), dtype=np.int64)
-        is_first = np.empty((self.n_draws, len(sets)), dtype=np.bool_)
-        mark_first(self.codes, sets, self._room, is_first)
+        is_first = np.empty((n_draws, len(sets)), dtype=np.bool_)
+        mark_first(np.ascontiguousarray(self.codes[:, :n_draws]), sets, self._room, is_first)
         draws, which = np.nonzero(is_first)
         return Tuples(draws, which, sets)
 

@@ -34,7 +34,7 @@ from mcce.selection.ranking import best_of
 from mcce.selection.selector import Ask, Selector
 from mcce.table import Feature
 
-NEAREST = 1024  # crossings of several features that are looked at, for each number of features
+NEAREST = 512  # crossings of several features that are looked at, for each number of features
 LARGEST_SET = 3  # features crossed at once where not all sets can be tried
 ALL_CROSSINGS = 8192  # crossings of a pool, of every size, up to which all are tried
 STARTS = 4  # draws taken inwards, at least
@@ -101,23 +101,31 @@ class SparseSearch:
         n_found = np.zeros(factuals.shape[0], dtype=np.int64)
         done_at = np.zeros(factuals.shape[0], dtype=np.int64)  # the size of the crossings that were enough
         parts: list[Found] = []
+        starts: list[Found] = []  # taken inwards all at once
 
         def waiting() -> Ints:
             return np.flatnonzero(n_found < k) if self.changes_first else np.arange(factuals.shape[0])
 
         for size in range(1, self.mutable.size + 1):
-            for part in self._choose_crossed(pools, sought, waiting(), size, k):
+            for part, complete in self._choose_crossed(pools, sought, waiting(), size, k):
                 parts.append(part)
+                # where crossings were passed over, nearer ones may be found on the way to the factual
+                starts.append(part.take(~complete))
                 np.add.at(n_found, part.owner, 1)
             done_at[(n_found >= k) & (done_at == 0)] = size
         if self.changes_first:
             parts.extend(self._choose_fewer(pools, sought, done_at, k))
         for part in self._choose_drawn(pools, sought, waiting(), n_found, k):
             parts.append(part)
+            starts.append(replace(part, n_asked=0))
+        if starts:  # some may meet on the way: where they started counts as well
+            parts.append(self.inwards.take(Found.join(starts), sought, pools))
         return self._best(parts, factuals, k)
 
-    def _choose_crossed(self, pools: Candidates, sought: Sought, which: Ints, size: int, k: int) -> Iterator[Found]:
-        """Yield the best crossings of one size (steps 1 and 2), some factuals at a time."""
+    def _choose_crossed(
+        self, pools: Candidates, sought: Sought, which: Ints, size: int, k: int
+    ) -> Iterator[tuple[Found, Bools]]:
+        """Yield the best crossings of one size (steps 1 and 2), and for which all crossings were looked at."""
         for members, candidates, bins, complete in self._cross(pools, sought, which, size):
             owner = np.repeat(np.arange(members.size), candidates.end - candidates.begin)
 
@@ -139,10 +147,8 @@ class SparseSearch:
             scores = self._score(bins, sought.fold[members][owner], chosen.row)
             found = Found(members[chosen.factual], candidates.rows[chosen.row], chosen.scores, scores, chosen.n_asked)
             if size == 1:
-                yield self.inwards.look_between(found, sought, pools)
-            else:  # where crossings were passed over, nearer ones may be found on the way to the factual
-                yield replace(found.take(complete[chosen.factual]), n_asked=chosen.n_asked)
-                yield self.inwards.take(found.take(~complete[chosen.factual]), sought, pools)
+                found = self.inwards.look_between(found, sought, pools)
+            yield found, complete[chosen.factual] | (size == 1)
 
     def _cross(
         self, pools: Candidates, sought: Sought, which: Ints, size: int
@@ -218,16 +224,15 @@ class SparseSearch:
             yield self._starts(pools, sought, members, k, plausible=True, most=done_at[members] - 1)
 
     def _choose_drawn(self, pools: Candidates, sought: Sought, which: Ints, n_found: Ints, k: int) -> Iterator[Found]:
-        """Yield what the best valid draws become when they are taken inwards (steps 3 and 4)."""
+        """Yield the best valid draws, to be taken inwards (steps 3 and 4)."""
         at_once = self._at_once(pools)
         for first in range(0, which.size, at_once):
             members = which[first : first + at_once]
             starts = self._starts(pools, sought, members, k, plausible=True)
-            yield self.inwards.take(starts, sought, pools)
+            yield starts
             without = members[(n_found[members] == 0) & ~np.isin(members, starts.owner)]
             if without.size and self.least > -np.inf:
-                starts = self._starts(pools, sought, without, k, plausible=False)
-                yield self.inwards.take(starts, sought, pools)
+                yield self._starts(pools, sought, without, k, plausible=False)
 
     def _at_once(self, pools: Candidates) -> int:
         """Return how many factuals' draws are held at a time."""

@@ -114,7 +114,7 @@ def _best_first(ranking: Ranking, n_factuals: int, k: int, answers: _Answers) ->
 
 
 def _to_the_end(ranking: Ranking, k: int, answers: _Answers, taken: list[Ints], waiting: Ints) -> list[Ints]:
-    """Step 4: rank everything for the factuals that are left, and ask in batches that grow by a fourth."""
+    """Step 4: rank everything for the factuals that are left, and ask in batches that grow by half."""
     orders = {int(f): ranking.full(int(f)) for f in waiting}
     depth = ROUNDS[-1] + k + ROUNDS[-1] // 4
     while orders:
@@ -124,7 +124,7 @@ def _to_the_end(ranking: Ranking, k: int, answers: _Answers, taken: list[Ints], 
             if len(rows) == k or depth >= len(order):
                 taken[f] = rows
                 del orders[f]
-        depth += depth // 4
+        depth += depth // 2
     return taken
 
 
