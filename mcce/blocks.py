@@ -20,10 +20,11 @@ from mcce.arrays import Bools, Floats, Ints, UInts
 from mcce.asking.asker import RememberingAsker
 from mcce.asking.factuals import Factuals
 from mcce.asking.lasting import AsksEncoded
+from mcce.candidates.constrained import ConstrainedPools, Pools, restrict_keys
 from mcce.candidates.copies import TrainingRows
 from mcce.candidates.found import Found, Sought
 from mcce.candidates.plausibility import Plausibility
-from mcce.candidates.pools import draw_pools, fixed_columns, pool_blocks, pool_keys, restrict_keys
+from mcce.candidates.pools import draw_pools, fixed_columns, pool_blocks, pool_keys
 from mcce.candidates.sparse import Bounds, SparseSearch
 from mcce.constraints import Constraints
 from mcce.generators.base import Generator
@@ -35,7 +36,8 @@ from mcce.selection.selector import Admit, Selector
 from mcce.workers import run_in_threads
 
 DIVERSE_FACTUALS = 64  # whose answers are remembered at a time
-SEARCHED_FACTUALS = 512  # that one thread searches for
+SEARCHED_FACTUALS = 512  # that one thread searches for, at most
+TOGETHER = 64  # that are searched for together: the model is asked about few rows at a time otherwise
 
 
 @dataclass(frozen=True)
@@ -78,19 +80,18 @@ class Task:
 class Block:
     """Some factuals: positions among all, encoded rows, keys of their streams, and which draws of these are looked at.
 
-    Factuals that agree in `shared_by` share a pool; `ids` are their names.
+    `ids` are their names.
     """
 
     members: npt.NDArray[np.intp]
     matrix: Floats
     keys: UInts
     draws: range
-    shared_by: UInts
     ids: pd.Index[Any]
 
     def take(self, which: Ints) -> Block:
         """Return some of the factuals, as a block of which they are the first, second, ... members."""
-        return Block(which, self.matrix[which], self.keys[which], self.draws, self.shared_by[which], self.ids[which])
+        return Block(which, self.matrix[which], self.keys[which], self.draws, self.ids[which])
 
 
 @dataclass(frozen=True)
@@ -140,24 +141,17 @@ def shared_keys(task: Task, factuals: Factuals) -> UInts:
 def make_blocks(task: Task, factuals: Factuals, which: Ints, draws: range) -> Iterator[Block]:
     """Yield the factuals at `which` in blocks whose pools, with these draws, fit in memory."""
     keys, shared_by = keys_of(task, factuals), shared_keys(task, factuals)
+    if task.constraints is not None:  # pools that are taken from the same draws side by side
+        drawn_as, _ = pd.factorize(keys[which])
+        which = which[np.argsort(drawn_as, kind="stable")]
     for m in pool_blocks(which, shared_by, 8 * len(draws) * factuals.matrix.shape[1]):
-        yield Block(m, factuals.matrix[m], keys[m], draws, shared_by[m], factuals.index[m])
+        yield Block(m, factuals.matrix[m], keys[m], draws, factuals.index[m])
 
 
 def explain_block(task: Task, block: Block) -> Outcome:
     """Draw the pools of a block and choose among them."""
     begun = time.perf_counter()
-    pools = draw_pools(
-        task.generator,
-        block.matrix,
-        block.keys,
-        len(block.draws),
-        begin=block.draws.start,
-        redraw=task.settings.redraw,
-        constraints=task.constraints,
-        shared_by=block.shared_by,
-        ids=block.ids,
-    )
+    pools = draw_block(task, block)
     drawn = time.perf_counter()
     choose_some = choose_diverse if task.settings.diverse else choose_by_order
     return replace(
@@ -166,6 +160,17 @@ def explain_block(task: Task, block: Block) -> Outcome:
         seconds_generate=drawn - begun,
         seconds_select=time.perf_counter() - drawn,
     )
+
+
+def draw_block(task: Task, block: Block) -> Pools:
+    """Draw the pools of a block, inside the constraints if there are any."""
+    generator, redraw = task.generator, task.settings.redraw
+    if task.constraints is not None:
+        return ConstrainedPools(generator, task.constraints, block.matrix, block.keys, block.ids, redraw).draw(
+            block.draws
+        )
+    n, begin = len(block.draws), block.draws.start
+    return Pools(draw_pools(generator, block.matrix, block.keys, n, begin=begin, redraw=redraw))
 
 
 def choose_by_order(task: Task, pools: Candidates, block: Block) -> Outcome:
@@ -230,13 +235,16 @@ def choose_sparse(task: Task, pools: Candidates, block: Block) -> Outcome:
         task.constraints,
     )
 
+    n = block.members.size
+    size = max(TOGETHER, min(SEARCHED_FACTUALS, -(-n // 2)))
+
     def search_some(begin: int) -> Found:
-        some = slice(begin, begin + SEARCHED_FACTUALS)
+        some = slice(begin, begin + size)
         mine = Candidates(pools.rows, pools.begin[some], pools.end[some])
         found = search.search(mine, block.matrix[some], settings.n_counterfactuals, block.ids[some])
         return replace(found, owner=found.owner + begin)
 
-    begins = range(0, max(block.members.size, 1), SEARCHED_FACTUALS)
+    begins = range(0, max(n, 1), size)
     threads = task.threads if task.ordering.is_thread_safe else 1
     found = Found.join(list(run_in_threads(search_some, begins, threads, "searching", False)))
     quantile = task.plausibility.quantile(found.tree_scores)

@@ -223,9 +223,9 @@ class Explainer(Steps):
             mean L0 and Gower distance: how much they would vary over redraws for these same factuals. It takes as long
             again.
         tell_reasons : bool or None
-            Whether to look into factuals without a counterfactual, 20 at most: what became of their candidates, which
-            one came nearest, and what would have helped. It draws and asks more; None does so if something was demanded
-            that could be dropped: constraints, bounds, robustness, no copies. See `mcce.relaxing`.
+            Whether to look into every factual without a counterfactual: what became of its candidates, which one came
+            nearest, and what would have helped. It draws and asks more; None looks into the first five, if something
+            was demanded that could be dropped: constraints, bounds, robustness, no copies. See `mcce.relaxing`.
         progress : bool or None
             Whether to show a progress bar; None shows one in a terminal or notebook after a second.
         """

@@ -19,12 +19,11 @@ from mcce.arrays import Floats, Ints
 from mcce.asking.decision import Decision
 from mcce.asking.factuals import Factuals
 from mcce.asking.lasting import ConfirmingAsker
-from mcce.blocks import Outcome, Task, explain_block, keys_of, make_blocks
+from mcce.blocks import Outcome, Task, draw_block, explain_block, keys_of, make_blocks
 from mcce.candidates.binding import binding_table
-from mcce.candidates.pools import draw_pools
 from mcce.rounds import MOST_DRAWS, explain_all
 
-MOST_TOLD = 20  # factuals that are looked into
+MOST_TOLD = 5  # factuals that are looked into unless all are asked for
 MORE = 4  # times as many draws
 TOLD = ("drawn", "dead", "plausible", "asked", "nearest", "would_help")
 
@@ -77,11 +76,11 @@ def tell_why(
     *,
     asked_for: bool | None = None,
 ) -> Why:
-    """Look into factuals of `which` without a counterfactual, 20 at most (steps 2 and 3).
+    """Look into factuals of `which` without a counterfactual (steps 2 and 3).
 
-    `asked_for` None looks if there is a demand that could be dropped.
+    `asked_for` None looks into the first few if there is a demand that could be dropped, True into all.
     """
-    without = np.setdiff1d(which, outcome.owner)[:MOST_TOLD]
+    without = np.setdiff1d(which, outcome.owner)[: None if asked_for else MOST_TOLD]
     wanted = bool(list(_single_relaxations(task))[1:]) if asked_for is None else asked_for
     if not wanted or not without.size:
         return Why(contradictions)
@@ -103,16 +102,7 @@ def _look_into(task: Task, decision: Decision, factuals: Factuals, i: int) -> tu
     n_samples = MOST_DRAWS if task.settings.n_samples == "auto" else task.settings.n_samples
     (block,) = make_blocks(task, factuals, np.array([i]), range(n_samples))
     alone = explain_block(task, block)
-    pools = draw_pools(
-        task.generator,
-        block.matrix,
-        block.keys,
-        n_samples,
-        redraw=task.settings.redraw,
-        constraints=task.constraints,
-        shared_by=block.shared_by,
-        ids=block.ids,
-    )
+    pools = draw_block(task, block)
     rows = pools.candidates.rows
     dead = {str(name): int(tried - passed) for name, (tried, passed) in pools.acceptance.items() if passed < tried}
     plausible: object = None

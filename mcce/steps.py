@@ -19,10 +19,11 @@ from mcce.asking.factuals import encode_factuals, read_factuals
 from mcce.asking.lasting import ConfirmingAsker, Lasting
 from mcce.assembling import assemble
 from mcce.blocks import Block, Settings, Task, choose, concatenate
+from mcce.candidates.constrained import ConstrainedPools
 from mcce.candidates.copies import TrainingRows
 from mcce.candidates.matching import match_candidates
 from mcce.candidates.plausibility import Plausibility
-from mcce.candidates.pools import draw_pools, fixed_columns, pool_keys, restrict_keys
+from mcce.candidates.pools import draw_pools, fixed_columns, pool_keys
 from mcce.checks import check_count
 from mcce.constraints import Constraints, read, resolve
 from mcce.counterfactuals import Counterfactuals
@@ -65,16 +66,11 @@ class Steps(LearnsLater):
         columns: Sequence[int] = range(len(schema)) if independent else fixed_columns(self.generator_)
         keys = pool_keys(self.generator_, matrix, columns)
         asked = self._constraints(constraints)
-        pools = draw_pools(
-            self.generator_,
-            matrix,
-            keys,
-            n_samples,
-            progress,
-            constraints=asked,
-            shared_by=None if asked is None else restrict_keys(keys, asked, matrix, index),
-            ids=index,
-        ).candidates
+        if asked is None:
+            pools = draw_pools(self.generator_, matrix, keys, n_samples, progress)
+        else:
+            inside = ConstrainedPools(self.generator_, asked, matrix, keys, index)
+            pools = inside.draw(range(n_samples)).candidates
         sizes = pools.end - pools.begin
         draw = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         rows = pools.rows[np.repeat(pools.begin, sizes) + draw]
@@ -103,7 +99,7 @@ class Steps(LearnsLater):
         ordering = resolve_measures(DEFAULT, schema.features)
         task = self._task(Settings(0, n_counterfactuals, exhaustive=exhaustive), ordering)
         no_keys = np.empty(0, dtype=np.uint64)
-        block = Block(members, factuals.matrix[members], no_keys, range(0), no_keys, factuals.index[members])
+        block = Block(members, factuals.matrix[members], no_keys, range(0), factuals.index[members])
         outcome = concatenate([choose(task, brought, block)], factuals)
         return assemble(
             factuals,

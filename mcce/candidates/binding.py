@@ -34,7 +34,7 @@ def binding_table(
     some = np.unique(np.linspace(0, max(len(ids) - 1, 0), MOST_FACTUALS).astype(np.intp))[: len(ids)]
     breaks = dict.fromkeys(constraints.texts, np.nan)
     if some.size:
-        pools = draw_pools(generator, matrix[some], keys[some], MOST_DRAWS).candidates
+        pools = draw_pools(generator, matrix[some], keys[some], MOST_DRAWS)
         rows = np.concatenate([pools.rows[a:b] for a, b in zip(pools.begin, pools.end)])
         owner = np.repeat(some, pools.end - pools.begin)
         broken = constraints.broken(rows, matrix[owner], ids[owner])

@@ -29,7 +29,6 @@ from mcce.constraints.rules import ResolvedRule
 from mcce.exceptions import InputError, spell, spell_all
 from mcce.samplers.within import Within
 from mcce.table import Schema
-from mcce.table.grid import is_multiple
 
 Ids = pd.Index
 MOST_SHOWN = 3  # contradictions in a message
@@ -94,6 +93,25 @@ class Constraints:
         personal = (limit.text for _, limits in self.personal for limit in limits)
         said = (limit.text for limit in self.limits)
         return tuple(dict.fromkeys([*said, *personal, *(rule.text for rule in self.rules)]))
+
+    @cached_property
+    def shared(self) -> Constraints:
+        """What is asked of all factuals alike: draws inside it depend on no factual's own values."""
+        return replace(
+            self,
+            limits=tuple(replace(limit, rises=True, falls=True, largest=np.inf) for limit in self.limits),
+            personal=(),
+            rules=tuple(rule for rule in self.rules if not rule.reads_factual),
+        )
+
+    @cached_property
+    def relative(self) -> Constraints:
+        """What depends on the factual: directions, largest steps, its own bounds, rules that read it."""
+        return replace(
+            self,
+            limits=tuple(limit for limit in self.limits if limit.looks_at_changes),
+            rules=tuple(rule for rule in self.rules if rule.reads_factual),
+        )
 
     def without(self, text: str) -> Constraints:
         """Return the constraints but the one of that text."""
@@ -174,8 +192,8 @@ class Constraints:
                 parts.extend(within.levels.T.astype(np.float64))
             if within.never is not None:
                 parts.extend(within.never.T)
-            if within.step is not None and within.kept is not None:
-                parts.extend([within.step, np.where(is_multiple(within.kept, within.step), np.nan, within.kept)])
+            if within.step is not None:
+                parts.append(within.step)
             columns.extend(np.where(free, np.nan, part) for part in parts)
         read = {column for rule in self.rules for column in rule.factual_columns} - set(self.fixed)
         columns.extend(factuals[:, column] for column in sorted(read))

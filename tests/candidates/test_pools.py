@@ -55,13 +55,13 @@ def test_blocks_hold_every_factual_once_and_few_pools(monkeypatch, pool_bytes, m
 def test_a_pool_keeps_the_fixed_values_and_depends_on_its_key_alone(chain, matrix):
     model, _ = chain
     keys = pool_keys(model, matrix, FIXED)
-    drawn = draw_pools(model, matrix[:60], keys[:60], 30).candidates
+    drawn = draw_pools(model, matrix[:60], keys[:60], 30)
     np.testing.assert_array_equal(drawn.end - drawn.begin, 30)
     for i in range(60):
         pool = drawn.rows[drawn.begin[i] : drawn.end[i]]
         np.testing.assert_array_equal(pool[:, :2], np.tile(matrix[i, :2], (30, 1)))
     assert len(drawn.rows) == 30 * np.unique(keys[:60]).size
-    alone = draw_pools(model, matrix[[41]], keys[[41]], 30).candidates
+    alone = draw_pools(model, matrix[[41]], keys[[41]], 30)
     np.testing.assert_array_equal(alone.rows, drawn.rows[drawn.begin[41] : drawn.end[41]])
-    more = draw_pools(model, matrix[[41]], keys[[41]], 50).candidates
+    more = draw_pools(model, matrix[[41]], keys[[41]], 50)
     np.testing.assert_array_equal(more.rows[:30], alone.rows)
