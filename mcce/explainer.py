@@ -289,4 +289,5 @@ class Explainer(Steps):
     def __repr__(self) -> str:
         decision = self.decision if not isinstance(self.decision, Interval) else str(self.decision)
         drawn = f"sampler={self.sampler!r}" if self.generator is None else f"generator={self.generator!r}"
-        return f"MCCE({type(self.model).__name__}, decision={decision!r}, fixed={list(self.fixed)!r}, {drawn})"
+        model = None if self.model is None else type(self.model).__name__
+        return f"MCCE({model}, decision={decision!r}, fixed={list(self.fixed)!r}, {drawn})"
