@@ -1,7 +1,7 @@
 """`mcce explain`: counterfactuals for the rows of a file.
 
-1. Check where results go; read the training rows and the rows to explain. What their cells are is found once, from
-   the training rows (`mcce.cli.cells`).
+1. Check where results go; read the training rows, the rows to explain and the constraints. What the cells are is found
+   once, from the training rows (`mcce.cli.cells`).
 2. Load the model and take its features, or train one for the response.
 3. Find counterfactuals, write them, and say which rows have none, and why.
 """
@@ -16,6 +16,8 @@ from typing import Any
 import pandas as pd
 
 from mcce.asking.source import classes_of
+from mcce.checks import check_share
+from mcce.cli.allowed import check_constraints, read_constraints
 from mcce.cli.console import name_list, positive_integer, say, separator
 from mcce.cli.inputs import UNNAMED, check_column, load_model, name_rows, read_source
 from mcce.cli.outputs import Outputs
@@ -24,6 +26,7 @@ from mcce.cli.training import train_model
 from mcce.cli.wanted import read_wanted
 from mcce.exceptions import InputError, listing
 from mcce.method import MCCE
+from mcce.table import Schema
 
 
 def add_explain(commands: Any) -> None:
@@ -72,6 +75,19 @@ def add_explain(commands: Any) -> None:
     add(
         "--n-counterfactuals", type=positive_integer, default=1, metavar="N", help="how many for each row (%(default)s)"
     )
+    add("--sparse", action="store_true", help="change as few features as it takes, instead of taking whole drawn rows")
+    add(
+        "--floor",
+        type=float,
+        metavar="SHARE",
+        help="with --sparse: the least plausibility of what is returned, as a share of real rows (0.05)",
+    )
+    add(
+        "--constraints",
+        type=Path,
+        metavar="FILE",
+        help="what may change and how: .toml or .json with [[allow]], [[rule]] and [[only]]",
+    )
     add("--sampler", default="cart", metavar="NAME", help="how features are drawn (%(default)s)")
     add(
         "--visit-sequence",
@@ -97,12 +113,14 @@ def run_explain(arguments: argparse.Namespace) -> int:
     """Read the files, find counterfactuals, write them; return 3 if some row that needs one has none."""
     if arguments.model is None and arguments.response is None:
         raise InputError("there is no model: give --model FILE, or --response COLUMN to train one.")
+    options = _options(arguments)
     outputs = Outputs.of(arguments)
     train = read_source("--train", arguments.train, arguments.sep, arguments.missing)
     if not len(train.table):
         raise InputError(f"--train {arguments.train} has a header but no rows; give the rows to learn from.")
     rows = read_source("--explain", arguments.explain, arguments.sep, arguments.missing)
     rows = replace(rows, table=name_rows(rows.table, arguments))
+    constraints = read_constraints(arguments.constraints, named=rows.is_text and arguments.id is not None)
     _check_named_columns(train.table, arguments)
     model = None if arguments.model is None else load_model(arguments.model)
     names = _feature_names(train.table, model, arguments)
@@ -114,6 +132,9 @@ def run_explain(arguments: argparse.Namespace) -> int:
     kinds = train.kinds(names, arguments.categorical, arguments.numeric)
     X, codes = _as_model_takes_them(train.read(kinds, checked=True), model, arguments)
     factuals = rows.read(kinds, checked=False, numeric=arguments.numeric)
+    if arguments.constraints is not None:
+        schema = Schema.from_data(X, kinds=codes)
+        check_constraints(arguments.constraints, constraints, schema, factuals, arguments.fixed)
     if model is None:
         of_response = train.kinds([arguments.response], arguments.categorical, arguments.numeric)
         model, X = train_model(X, train.read(of_response, checked=True)[arguments.response], arguments)
@@ -127,8 +148,18 @@ def run_explain(arguments: argparse.Namespace) -> int:
         random_state=arguments.seed,
         n_jobs=arguments.jobs,
     ).fit(X)
+    found = explainer.explain(factuals, constraints=constraints, **options)
+    return write(found, outputs, Spellings.of(train, rows, factuals, kinds), arguments)
+
+
+def _options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return what `MCCE.explain` is asked for, besides constraints."""
     sizes = {"n_samples": arguments.n_samples, "n_counterfactuals": arguments.n_counterfactuals}
-    return write(explainer.explain(factuals, **sizes), outputs, Spellings.of(train, rows, factuals, kinds), arguments)
+    if arguments.floor is None:
+        return {**sizes, "sparse": arguments.sparse}
+    if not arguments.sparse:
+        raise InputError(f"--floor {arguments.floor:g} goes with --sparse; add it, or leave --floor out.")
+    return {**sizes, "sparse": True, "floor": check_share(arguments.floor, "--floor")}
 
 
 def _check_named_columns(train: pd.DataFrame, arguments: argparse.Namespace) -> None:

@@ -42,7 +42,7 @@ class Outputs:
         if table is not None:
             rest = table.with_name(re.sub(r"(\.\w+)?(\.gz)?$", "", table.name) + ".unexplained.csv")
         named = {"--out": table, "the unexplained rows of --out": rest, "--html": arguments.html}
-        read = {f"--{role}": getattr(arguments, role) for role in ("train", "explain", "model")}
+        read = {f"--{role}": getattr(arguments, role) for role in ("train", "explain", "model", "constraints")}
         check_outputs(
             {role: path for role, path in named.items() if path is not None},
             {role: Path(path) for role, path in read.items() if path is not None},

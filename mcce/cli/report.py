@@ -19,6 +19,7 @@ from mcce.cli.outputs import Outputs
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import listing
 from mcce.files import written_whole
+from mcce.report.binding import binding_lines
 
 REASONS_SHOWN = 10
 
@@ -67,6 +68,8 @@ def write(found: Counterfactuals, outputs: Outputs, spellings: Spellings, argume
     if rest is not None and (len(found.unexplained) or rest.exists()):  # an earlier run's rows are not this one's
         _write_table(found.unexplained.reset_index(), rest, outputs, arguments.sep)
         say(f"wrote {len(found.unexplained)} rows without a counterfactual to {rest}")
+    for line in binding_lines(found.constraints):
+        say(f"constraint {line}")
     reasons = list(found.unexplained.groupby("reason", sort=False).groups.items())
     for reason, ids in reasons[:REASONS_SHOWN]:
         say(f"not explained, {reason}: {listing(ids)}")

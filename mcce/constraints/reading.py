@@ -71,7 +71,7 @@ def read(source: Any) -> list[Constraint]:
 def _load(path: Path) -> Any:
     """Return what a file holds."""
     if path.suffix.lower() not in _FILES:
-        raise InputError(f"constraints are read from .toml and .json files; got {path.name!r}.")
+        raise InputError(f"constraints are read from .toml and .json files; got {path.name!r}; convert it.")
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -80,7 +80,7 @@ def _load(path: Path) -> Any:
         return tomllib.loads(text) if path.suffix.lower() == ".toml" else json.loads(text)
     except ValueError as error:
         kind = path.suffix[1:].upper()
-        raise InputError(f"{path.name!r} is no {kind} file: {error}") from error
+        raise InputError(f"{path.name!r} is no {kind} file: {error}; correct it there.") from error
 
 
 def _read(source: Any, where: str) -> Iterator[Constraint]:
