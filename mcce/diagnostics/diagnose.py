@@ -115,14 +115,16 @@ def _compare(
     kinds = explainer.generator_.schema_.kinds
     columns = count_columns(read_pair(real, generated, kinds), 1)
     max_order = int(columns * ROWS_FOR_A_COLUMN <= 2 * len(real))
-    paired = bool(explainer.generator_.fixed_)
+    fixed = explainer.generator_.fixed_
     return {
         "discriminator": discriminator(
-            real, generated, paired=paired, kinds=kinds, random_state=random_state, n_jobs=n_jobs
+            real, generated, paired=bool(fixed), kinds=kinds, random_state=random_state, n_jobs=n_jobs
         ),
-        "pmse": pmse(real, generated, max_order=max_order, kinds=kinds),
+        "pmse": pmse(real, generated, fixed=fixed, max_order=max_order, kinds=kinds),
         "marginals": marginal_distances(real, generated, kinds=kinds),
-        "tables": utility_tables(real, generated, tables="twoway" if real.shape[1] > 1 else "oneway", kinds=kinds),
+        "tables": utility_tables(
+            real, generated, tables="twoway" if real.shape[1] > 1 else "oneway", fixed=fixed, kinds=kinds
+        ),
         "correlations": compare_correlations(real, generated, kinds=kinds),
     }
 

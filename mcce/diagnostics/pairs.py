@@ -4,11 +4,12 @@
 2. A table that others made may hold what the real one does not: fractions in a column of integers, further levels,
    missing values. The feature is widened to hold them; it keeps its range, so distances do not change.
 3. Both tables become float matrices with the columns of the schema.
+4. Columns that were not drawn but copied (`fixed`) are checked to be copies: the same rows of them, as often.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,9 +17,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce.arrays import Floats
+from mcce.arrays import Floats, Ints
 from mcce.exceptions import InputError, listing
+from mcce.rng import hash_rows
 from mcce.table import Data, Feature, Kind, Schema, as_frame
+from mcce.table.checks import check_fixed
 from mcce.table.dtypes import holds_missing, is_dated
 
 
@@ -54,6 +57,23 @@ def read_pair(real: Data, generated: Data, kinds: Mapping[Any, Kind] | None = No
     features = tuple(widen(f, right[f.name]) for f in schema.features)
     both = (_encode(features, frame, name) for frame, name in ((left, "real"), (right, "generated")))
     return Pair(features, *both)
+
+
+def find_copied(pair: Pair, fixed: Sequence[Hashable]) -> tuple[list[int], Ints]:
+    """Return the places of the fixed columns, and which rows, generated ones first, are equal in them (step 4)."""
+    places = [pair.names.index(name) for name in check_fixed(fixed, pair.names)]
+    both = np.concatenate([pair.generated[:, places], pair.real[:, places]])
+    group = np.asarray(np.unique(hash_rows(both), return_inverse=True)[1], dtype=np.int64)
+    n_generated, n_real = pair.generated.shape[0], pair.real.shape[0]
+    counts = [np.bincount(part, minlength=group.max() + 1) for part in (group[:n_generated], group[n_generated:])]
+    differ = int((counts[0] * n_real != counts[1] * n_generated).sum())
+    if differ:
+        raise InputError(
+            f"fixed names {listing(fixed)}, but generated does not copy them from real: {differ} of "
+            f"{group.max() + 1} distinct rows of these columns are not as frequent in both. Give fixed=() if they were "
+            "drawn, or compare with the real rows that generated was drawn for."
+        )
+    return places, group
 
 
 def widen(feature: Feature, column: pd.Series[Any]) -> Feature:

@@ -7,7 +7,9 @@ synthetic data", JRSS A 181):
 2. pMSE = mean of (score - c)^2: 0 if the model cannot tell.
 3. Expected if the generated rows are drawn from a correct model of the real ones: for the logistic regression
    k (1 - c)^2 c / N with k coefficients beside the intercept; for the tree half the mean over trees grown for t
-   permuted, since a permutation lets both tables vary. S_pMSE is pMSE over that.
+   permuted, since a permutation lets both tables vary. S_pMSE is pMSE over that. Columns that generated rows copy from
+   real ones (`fixed`) cannot differ: k counts the coefficients that are left beside those of the fixed columns and
+   their products, and t is permuted among rows with the same fixed values.
 4. From the scores also SPECKS, the Kolmogorov-Smirnov distance between those of generated and real rows; PO50, the rows
    predicted rightly (generated above 0.5) in per cent over 50; U, the Mann-Whitney count.
 """
@@ -15,15 +17,15 @@ synthetic data", JRSS A 181):
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 
-from mcce.arrays import Floats
+from mcce.arrays import Floats, Ints
 from mcce.checks import check_count, check_share
-from mcce.diagnostics.pairs import read_pair
+from mcce.diagnostics.pairs import find_copied, read_pair
 from mcce.diagnostics.propensity import Scores, TreeModel, logit_scores
 from mcce.diagnostics.tables import count_above
 from mcce.exceptions import InputError
@@ -47,7 +49,8 @@ class PMSE:
         without permutations.
     S_pMSE : float
         pMSE over expected. At best it is 1 if the rows were generated from `real` itself; 1 / (1 - c),
-        which is 2 for equal sizes, if they are independent of it.
+        which is 2 for equal sizes, if they are independent of it. With fixed columns it is so where the regression
+        can express how the drawn columns depend on them, else below.
     SPECKS, PO50, U : float
         Kolmogorov-Smirnov distance of the scores, per cent predicted rightly over 50, Mann-Whitney count.
     size : int
@@ -55,7 +58,9 @@ class PMSE:
     scores : array
         The score of every row, generated rows first.
     settings : mapping
-        model, max_order, n_real, n_generated, converged, n_permutations, ...
+        model, max_order, fixed, n_real, n_generated, converged, n_permutations, ...
+    drawn : int
+        Coefficients that `expected` counts: all, less those of the fixed columns; the leaves of a tree.
     """
 
     pMSE: float
@@ -67,6 +72,7 @@ class PMSE:
     size: int
     scores: Floats
     settings: Mapping[str, Any] = field(default_factory=dict)
+    drawn: int = 0
 
     def __repr__(self) -> str:
         size = f"{self.size} coefficients" if self.settings["model"] == "logit" else f"{self.size} leaves"
@@ -82,6 +88,7 @@ def pmse(
     real: Data,
     generated: Data,
     *,
+    fixed: Sequence[Hashable] = (),
     model: Literal["logit", "cart"] = "logit",
     max_order: int = 1,
     cp: float = 1e-3,
@@ -97,6 +104,9 @@ def pmse(
     ----------
     real, generated : DataFrame or array
         Tables with the same columns, of any sizes; features only.
+    fixed : list of column names
+        Columns that `generated` copies from `real` (synthpop's `not.synthesised`): they take part in the scores, but
+        not in what is expected.
     model : "logit" or "cart"
         A logistic regression, or a classification tree as rpart grows it.
     max_order : 0 or 1
@@ -135,27 +145,28 @@ def pmse(
     pair = read_pair(real, generated, kinds, FEWEST_ROWS)
     n_real, n_generated = pair.real.shape[0], pair.generated.shape[0]
     share = n_generated / (n_real + n_generated)
-    settings: dict[str, Any] = {"model": model, "n_real": n_real, "n_generated": n_generated}
+    places, group = find_copied(pair, fixed)
+    settings: dict[str, Any] = {"model": model, "fixed": list(fixed), "n_real": n_real, "n_generated": n_generated}
     if model == "logit":
-        scores = logit_scores(pair, max_order)
-        expected = scores.size * (1 - share) ** 2 * share / (n_real + n_generated)
+        scores = logit_scores(pair, max_order, places)
+        expected = scores.drawn * (1 - share) ** 2 * share / (n_real + n_generated)
         settings |= {"max_order": max_order, "converged": scores.converged}
     else:
         seed = resolve_seed(random_state)
         tree = TreeModel(pair, cp, min_leaf)
         scores = tree.grow()
-        expected = _expected_by_permutation(tree, share, n_permutations, seed, n_jobs)
+        expected = _expected_by_permutation(tree, group if places else None, share, n_permutations, seed, n_jobs)
         settings |= {"cp": cp, "min_leaf": min_leaf, "n_permutations": n_permutations, "random_state": seed}
     return _measure(scores, expected, n_generated, settings)
 
 
 def _expected_by_permutation(
-    tree: TreeModel, share: float, n_permutations: int, seed: int, n_jobs: int | None
+    tree: TreeModel, group: Ints | None, share: float, n_permutations: int, seed: int, n_jobs: int | None
 ) -> float:
-    """Return half the mean pMSE of trees for permuted rows (step 3)."""
+    """Return half the mean pMSE of trees for rows permuted, within groups if there are some (step 3)."""
 
     def grow(k: int) -> float:
-        permuted = tree.grow(np.random.default_rng(derive_key(seed, "pmse", k)))
+        permuted = tree.grow(np.random.default_rng(derive_key(seed, "pmse", k)), group)
         return float(((permuted.values - share) ** 2).mean())
 
     values = run_in_threads(grow, list(range(n_permutations)), count_jobs(n_jobs), "permuting", None)
@@ -181,4 +192,5 @@ def _measure(scores: Scores, expected: float, n_generated: int, settings: dict[s
         size=scores.size,
         scores=values,
         settings=settings,
+        drawn=scores.drawn,
     )

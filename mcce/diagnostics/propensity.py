@@ -11,6 +11,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +20,7 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from mcce.arrays import Floats
+from mcce.arrays import Floats, Ints
 from mcce.diagnostics.pairs import Pair
 from mcce.exceptions import InputError
 from mcce.table import Column, Feature, Table
@@ -31,15 +33,19 @@ MOST_ROUNDS = 200
 
 @dataclass(frozen=True)
 class Scores:
-    """The score of every row, generated rows first; the coefficients beside the intercept, or the leaves."""
+    """The score of every row, generated rows first; the coefficients beside the intercept, or the leaves.
+
+    `drawn` is how many of the coefficients can differ from 0 by chance: those that the fixed columns leave free.
+    """
 
     values: Floats
     size: int
+    drawn: int
     converged: bool = True
 
 
-def logit_scores(pair: Pair, max_order: int) -> Scores:
-    """Return the scores of a logistic regression (step 3)."""
+def logit_scores(pair: Pair, max_order: int, fixed: Sequence[int] = ()) -> Scores:
+    """Return the scores of a logistic regression (step 3); `fixed` are the places of the columns that were copied."""
     n_generated = pair.generated.shape[0]
     t = np.zeros(n_generated + pair.real.shape[0])
     t[:n_generated] = 1.0
@@ -49,16 +55,19 @@ def logit_scores(pair: Pair, max_order: int) -> Scores:
             f"the logit model with max_order={max_order} has {n_columns} columns for {t.size} rows, too many for the "
             "memory; use max_order=0, model='cart', or fewer rows."
         )
-    blocks = _blocks(np.concatenate([pair.generated, pair.real]), pair)
+    blocks, source = _blocks(np.concatenate([pair.generated, pair.real]), pair)
+    copied = [j in fixed for j in source]
     columns = [np.ones((t.size, 1)), *blocks]
+    same = [True, *copied]
     if max_order:
-        columns += [
-            (a[:, :, None] * b[:, None, :]).reshape(t.size, -1) for k, a in enumerate(blocks) for b in blocks[k + 1 :]
-        ]
+        for i, k in itertools.combinations(range(len(blocks)), 2):
+            columns.append((blocks[i][:, :, None] * blocks[k][:, None, :]).reshape(t.size, -1))
+            same.append(copied[i] and copied[k])
     with threadpool_limits(1, "blas"):  # so that sums do not depend on the number of cores
         design = _independent(np.concatenate(columns, axis=1))
         values, converged = _fit_logit(design, t)
-    return Scores(values, design.shape[1] - 1, converged)
+        alike = _independent(np.concatenate([c for c, is_same in zip(columns, same) if is_same], axis=1))
+    return Scores(values, design.shape[1] - 1, design.shape[1] - alike.shape[1], converged)
 
 
 def count_columns(pair: Pair, max_order: int) -> int:
@@ -75,12 +84,12 @@ def count_columns(pair: Pair, max_order: int) -> int:
     return 1 + sum(widths) + products * max_order
 
 
-def _blocks(matrix: Floats, pair: Pair) -> list[Floats]:
-    """Step 2: the design columns of each feature, then those of the indicators; numbers standardised.
+def _blocks(matrix: Floats, pair: Pair) -> tuple[list[Floats], list[int]]:
+    """Step 2: design columns of each feature, then those of the indicators; numbers standardised; and whose they are.
 
     Centring and scaling change no score, since the products come with the columns themselves.
     """
-    blocks, indicators = [], []
+    blocks, indicators, indicated = [], [], []
     for j, feature in enumerate(pair.features):
         column = matrix[:, j]
         missing = np.isnan(column)
@@ -88,10 +97,11 @@ def _blocks(matrix: Floats, pair: Pair) -> list[Floats]:
             blocks.append(_standardise(np.where(missing, 0.0, column))[:, None])
             if missing.any():
                 indicators.append(missing.astype(np.float64)[:, None])
+                indicated.append(j)
             continue
         levels = np.unique(np.where(missing, feature.n_levels, column))
         blocks.append((np.where(missing, feature.n_levels, column)[:, None] == levels[1:]).astype(np.float64))
-    return blocks + indicators
+    return blocks + indicators, [*range(len(pair.features)), *indicated]
 
 
 class TreeModel:
@@ -113,12 +123,12 @@ class TreeModel:
         features += [Feature(f"missing {k}", "numeric", np.dtype(np.float64)) for k in range(len(indicators))]
         self.table = Table(tuple(features), np.asfortranarray(np.column_stack(columns + indicators)), complete=True)
 
-    def grow(self, rng: np.random.Generator | None = None) -> Scores:
-        """Return the scores of the tree; with a generator those of the tree for permuted rows."""
+    def grow(self, rng: np.random.Generator | None = None, group: Ints | None = None) -> Scores:
+        """Return the scores of the tree; with a generator those for rows permuted, within groups if given."""
         t = np.zeros(self.table.n_rows)
         t[: self.n_generated] = 1.0
         if rng is not None:
-            t = rng.permutation(t)
+            t = rng.permutation(t) if group is None else _permute_within(t, group, rng)
         target = Feature("generated", "categorical", np.dtype(bool), pd.Index([False, True], dtype=object), 0.0, 1.0)
         tree = rpart.grow(self.table, Column(target, t), cp=self.cp, min_leaf=self.min_leaf)
         leaves = np.flatnonzero(tree.feature < 0)
@@ -126,7 +136,14 @@ class TreeModel:
         for leaf in leaves:
             rows = tree.donors[tree.start[leaf] : tree.start[leaf] + tree.size[leaf]]
             values[rows] = t[rows].mean()
-        return Scores(values, leaves.size)
+        return Scores(values, leaves.size, leaves.size)
+
+
+def _permute_within(t: Floats, group: Ints, rng: np.random.Generator) -> Floats:
+    """Return `t` with the values of each group in another order: what the rows of a group share stays as it is."""
+    permuted = np.empty_like(t)
+    permuted[np.lexsort((rng.random(t.size), group))] = t[np.argsort(group, kind="stable")]
+    return permuted
 
 
 def _for_a_tree(feature: Feature) -> Feature:

@@ -123,7 +123,7 @@ class Diagnostics:
             lines.append(("discriminator accuracy", f"{d.accuracy:.3f}", "a forest's; 0.5: cannot tell generated rows"))
         if self.pmse is not None:
             p = self.pmse
-            read = f"logistic regression, {p.size} coefficients; 1 (fitted on these rows) to 2 (on others) at best"
+            read = f"logistic regression, {p.drawn} coefficients; 1 (fitted on these rows) to 2 (on others) at best"
             lines.append(("S_pMSE", f"{p.S_pMSE:.2f}", read))
         if self.marginals is not None:
             distance = self.marginals["distance"]

@@ -16,12 +16,14 @@ synthetic data", arXiv 2109.12717):
    U (the Mann-Whitney count) and PO50 (rows predicted rightly, as generated above c, in per cent over 50).
 4. Standardised, S_..., is over the value expected if the generated rows are drawn from the real shares: df = k - 1
    for VW, FT, WMabsDD; dfG, the cells of G less one, for G; df log(2) / 2N for JSD; df (1 - c)^2 c / N for pMSE.
+   A feature that generated rows copy from real ones (`fixed`) cannot differ: beside it df is k - k_f, and dfG likewise,
+   with k_f its own cells that are not empty; a table of fixed features alone has none.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -29,7 +31,7 @@ import pandas as pd
 
 from mcce.arrays import Floats, Ints
 from mcce.checks import check_count
-from mcce.diagnostics.pairs import Pair, read_pair
+from mcce.diagnostics.pairs import Pair, find_copied, read_pair
 from mcce.exceptions import InputError
 from mcce.table import Data, Kind
 
@@ -40,6 +42,7 @@ def utility_tables(
     *,
     tables: Literal["oneway", "twoway"] = "twoway",
     n_groups: int = 5,
+    fixed: Sequence[Hashable] = (),
     kinds: Mapping[Any, Kind] | None = None,
 ) -> pd.DataFrame:
     """Compare the counts of two tables, feature by feature or pair by pair.
@@ -51,6 +54,8 @@ def utility_tables(
     tables : "oneway" or "twoway"
     n_groups : int
         Groups that numbers are cut into.
+    fixed : list of column names
+        Columns that `generated` copies from `real`.
     kinds : dict or None
         Overrides of column kinds, as for `ChainModel`.
 
@@ -61,7 +66,7 @@ def utility_tables(
         columns are pMSE, S_pMSE, df, VW, FT, JSD, SPECKS, WMabsDD, U, G, PO50, MabsDD, dBhatt, S_VW, S_FT, S_JSD,
         S_WMabsDD, S_G, dfG; see `mcce.diagnostics.tables` for their definitions. An `S_` measure is about 1 for rows
         drawn from the shares of the real table, and N / n_o for a table independent of it; it is missing where all rows
-        are in one cell.
+        are in one cell, or all features fixed.
 
     Examples
     --------
@@ -79,6 +84,9 @@ def utility_tables(
     check_count(n_groups, "n_groups")
     pair = read_pair(real, generated, kinds)
     codes = [_cells(pair, j, n_groups) for j in range(len(pair.features))]
+    nothing = np.zeros_like(codes[0])
+    copied = find_copied(pair, fixed)[0]
+    margins = [codes[j] if j in copied else nothing for j in range(len(codes))]
     if tables == "oneway":
         combined = codes
         index: pd.Index[Any] = pd.Index(pair.names, name="var1", tupleize_cols=False)
@@ -86,11 +94,26 @@ def utility_tables(
         if len(codes) < 2:
             raise InputError("real has one column; tables='twoway' needs two. Use tables='oneway'.")
         couples = list(itertools.combinations(range(len(codes)), 2))
-        combined = [codes[i] * (int(codes[j].max()) + 1) + codes[j] for i, j in couples]
+        combined, margins = ([_crossed(part[i], part[j]) for i, j in couples] for part in (codes, margins))
         index = pd.MultiIndex.from_tuples([(pair.names[i], pair.names[j]) for i, j in couples], names=["var1", "var2"])
     n_real = pair.real.shape[0]
-    rows = [_measures(np.bincount(c[:n_real], minlength=c.max() + 1), np.bincount(c[n_real:])) for c in combined]
+    rows = [
+        _measures(np.bincount(c[:n_real], minlength=c.max() + 1), np.bincount(c[n_real:]), same)
+        for c, same in zip(combined, (_margin_of_cells(*both) for both in zip(combined, margins)))
+    ]
     return pd.DataFrame(rows, index=index)
+
+
+def _crossed(a: Ints, b: Ints) -> Ints:
+    """Return the cell of every row in the table of two columns of codes."""
+    return a * (int(b.max()) + 1) + b
+
+
+def _margin_of_cells(cells: Ints, margin: Ints) -> Ints:
+    """Return, cell by cell, to which cell of the table of its fixed features it belongs."""
+    of_cell = np.zeros(int(cells.max()) + 1, dtype=np.int64)
+    of_cell[cells] = margin
+    return of_cell
 
 
 def group_breaks(values: Floats, n_groups: int = 5) -> Floats:
@@ -138,17 +161,20 @@ def _cells(pair: Pair, j: int, n_groups: int) -> Ints:
     return np.asarray(np.unique(codes, return_inverse=True, equal_nan=True)[1], dtype=np.int64)
 
 
-def _measures(o: Ints, s: Ints) -> dict[str, float]:
-    """Return the measures of one table (steps 2 to 4) with `o` real and `s` generated rows in each cell."""
+def _measures(o: Ints, s: Ints, margin: Ints) -> dict[str, float]:
+    """Return the measures of one table (steps 2 to 4) with `o` real and `s` generated rows in each cell.
+
+    `margin` numbers the cells of the fixed features that they are part of, where counts cannot differ.
+    """
     s = np.pad(s, (0, o.size - s.size))
     filled = (o + s) > 0
-    o, s = o[filled], s[filled]
+    o, s, margin = o[filled], s[filled], margin[filled]
     n_o, n_s = int(o.sum()), int(s.sum())
     c, ratio, n = n_s / (n_o + n_s), n_s / n_o, n_o + n_s
     score = s / (s + o)
     p, q = o / n_o, s / n_s
-    df = o.size - 1
-    likelihood, df_likelihood = _likelihood(o, s)
+    df = o.size - np.unique(margin).size
+    likelihood, df_likelihood = _likelihood(o, s, margin)
     pmse = float(((s + o) * (score - c) ** 2).sum() / n)
     vw = float(((s - ratio * o) ** 2 / (c * (s + o))).sum())
     ft = float(4 * ((np.sqrt(s) - np.sqrt(ratio * o)) ** 2).sum())
@@ -179,13 +205,13 @@ def _measures(o: Ints, s: Ints) -> dict[str, float]:
     }
 
 
-def _likelihood(o: Ints, s: Ints) -> tuple[float, int]:
+def _likelihood(o: Ints, s: Ints, margin: Ints) -> tuple[float, int]:
     """Return G and its degrees of freedom."""
     shared = (o > 0) & (s > 0)
-    o, s = o[shared], s[shared]
+    o, s, margin = o[shared], s[shared], margin[shared]
     if not o.size:
         return np.nan, 0
-    return float(2 * (s * np.log(s / (o * (s.sum() / o.sum())))).sum()), o.size - 1
+    return float(2 * (s * np.log(s / (o * (s.sum() / o.sum())))).sum()), o.size - np.unique(margin).size
 
 
 def _divergence(p: Floats, middle: Floats) -> float:

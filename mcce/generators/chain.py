@@ -40,7 +40,7 @@ from mcce.generators.layout import ChainLayout
 from mcce.generators.predictors import Predictors, choose_predictors
 from mcce.generators.visit import VisitSequence, make_visit_sequence
 from mcce.generators.weighing import Allowed, SampleOptions, Weighted, choose_rows, read_restrictions
-from mcce.rng import resolve_seed
+from mcce.rng import derive_key, resolve_seed
 from mcce.samplers import ConditionalSampler
 from mcce.table import Data, Kind, Schema, Table, as_frame
 from mcce.table.checks import check_fixed, check_magnitudes
@@ -69,7 +69,7 @@ class ChainModel:
     kinds : dict or None
         Overrides of column kinds, ``{column: "numeric" | "categorical" | "ordered"}``.
     random_state : int or None
-        Seed of the draws; None takes a fresh one at `fit` (kept as `seed_`).
+        Seed of the draws, and of drawn parameters (`proper`); None takes a fresh one at `fit` (kept as `seed_`).
     n_jobs : int or None
         Threads to use; None for all cores. The results do not depend on it.
     min_donors : int or None
@@ -168,6 +168,7 @@ class ChainModel:
         samplers = make_samplers(self.sampler, layout, self._given_columns, self.schema_.names, self.min_donors)
 
         def fit_one(k: int) -> ConditionalSampler:
+            samplers[k].seed_fit(derive_key(self.seed_, "fit", self.visit_sequence_[k]))
             return samplers[k].fit(self._given(ordered, first + k), ordered.column(first + k))
 
         # later conditionals have more givens: the longest fits first keeps the threads busy to the end

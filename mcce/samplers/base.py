@@ -10,7 +10,7 @@ import numpy as np
 
 from mcce.arrays import Bools, Floats, Ints
 from mcce.exceptions import InputError, NotFittedError, SamplerError, listing
-from mcce.rng import RowStreams
+from mcce.rng import RowStreams, derive_key, resolve_seed
 from mcce.samplers.rejection import draw_until_allowed
 from mcce.samplers.within import RestrictedDraw, Within
 from mcce.state import flatten, from_state, to_state, unflatten
@@ -88,6 +88,10 @@ class ConditionalSampler(ABC):
         is what the one before left, None at the beginning of a block of rows, and may come from another class. Where
         some rows of a block are restricted, the chain asks it for ``carried.without(rows)``, and hands on nothing if it
         has no such method.
+    ``seed_fit(key)``
+        Called by the chain before `fit`, with a key that it derives from its own seed and the name of the target: what
+        is random in `fit` comes from `fit_seed(random_state)`, so that chains with different seeds differ in it too. A
+        sampler that is fitted alone has its `random_state` only.
     ``supports(given, values)``
         Could the conditional have produced this value? True where it could, and for numbers also between the training
         values that a draw comes from, no farther from one than their local spacing: `mcce.samplers.support` defines it,
@@ -133,6 +137,8 @@ class ConditionalSampler(ABC):
     hands_on: ClassVar[bool] = False
     ignores_given: ClassVar[bool] = False
 
+    _fit_key: int | None = None
+
     @abstractmethod
     def fit(self: Self, given: Table, target: Column) -> Self:
         """Learn p(target | given)."""
@@ -140,6 +146,15 @@ class ConditionalSampler(ABC):
     @abstractmethod
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
         """Draw one value for each row of `given`, restricted to `within` if that is given."""
+
+    def seed_fit(self, key: int) -> None:
+        """Take the chain's key for what is random in `fit`."""
+        self._fit_key = key
+
+    def fit_seed(self, random_state: int | None) -> int:
+        """Return the seed of what is random in `fit`: from `random_state` and the chain's key, if there is one."""
+        seed = resolve_seed(random_state)
+        return seed if self._fit_key is None else derive_key(self._fit_key, seed)
 
     def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
         """Draw one allowed value for each row, and say of which rows none can be drawn."""

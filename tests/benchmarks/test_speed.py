@@ -160,6 +160,30 @@ def test_quick_run_of_samplers_on_a_standin(tmp_path, capsys):
         assert 0 < one["explained"] <= result["n_factuals"]
         assert min(one["fit"], one["draw"], one["L0"], one["gower_sum"]) > 0
         assert len(one["new"]["accuracies"]) == len(one["seen"]["accuracies"]) == 2
+        assert 0 < one["explained_new"] <= result["n_factuals"]
+        assert one["L0_rise"][0] == pytest.approx(one["L0_new"] - one["L0"]), "all were explained both ways"
+
+
+def test_factuals_are_held_out_of_the_chain_that_explains_them_as_new():
+    """Every factual is one of its kind: seen, its own values come back to it; new, they cannot."""
+    X = pd.DataFrame(
+        {"a": np.r_[np.zeros(40), np.arange(1.0, 11.0)], "b": np.r_[np.full(40, 5.0), np.arange(1.0, 11.0)]}
+    )
+    X["ok"] = np.where(np.arange(50) % 2 == 0, "yes", "no")
+    problem = settings.Problem(
+        X,
+        X[(X["ok"] == "no") & (X["a"] > 0)],
+        lambda rows: (rows["ok"] == "yes").to_numpy(float),
+        mcce.Interval(0.5, 1.0),
+        [],
+        ["ok"],
+        False,
+    )
+    setting = samplers.make_setting("german", 300, quick=True)
+    found = samplers.explain(problem, setting, mcce.MarginalSampler())
+    assert found["explained"] == found["explained_new"] == 5
+    assert found["L0_new"] == 3.0, "no other row has these values"
+    assert found["L0"] < 3.0
 
 
 def test_quick_run_of_visit_sequences(tmp_path, capsys):

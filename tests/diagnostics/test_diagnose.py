@@ -54,10 +54,12 @@ def test_generated_rows_have_the_fixed_values_of_the_real_ones(diagnostics):
 def test_realism_is_that_of_the_functions(diagnostics):
     d = diagnostics
     pd.testing.assert_frame_equal(d.marginals, mcce.diagnostics.marginal_distances(d.real, d.generated))
-    pd.testing.assert_frame_equal(d.tables, mcce.diagnostics.utility_tables(d.real, d.generated))
+    pd.testing.assert_frame_equal(d.tables, mcce.diagnostics.utility_tables(d.real, d.generated, fixed=["age", "sex"]))
     again = mcce.diagnostics.compare_correlations(d.real, d.generated)
     pd.testing.assert_frame_equal(d.correlations.difference, again.difference)
     assert d.pmse.pMSE == mcce.diagnostics.pmse(d.real, d.generated, max_order=0).pMSE
+    assert d.pmse.expected == mcce.diagnostics.pmse(d.real, d.generated, fixed=["age", "sex"], max_order=0).expected
+    assert d.pmse.drawn == d.pmse.size - 2, "age and sex are copied"
     assert d.discriminator == mcce.diagnostics.discriminator(d.real, d.generated, paired=True, random_state=0)
 
 

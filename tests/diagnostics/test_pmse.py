@@ -81,6 +81,88 @@ def test_a_new_sample_is_as_expected():
     assert np.mean(values) == pytest.approx(1.5, abs=4 * np.std(values) / np.sqrt(60))
 
 
+def correlated(rng, n: int) -> np.ndarray:
+    """Six normal columns, each correlated with all before it."""
+    z = rng.normal(size=(n, 6))
+    for j in range(1, 6):
+        z[:, j] += 0.4 * z[:, :j].sum(axis=1)
+    return z
+
+
+@pytest.mark.parametrize("n_fixed", [0, 2, 4, 5])
+def test_a_perfect_generator_is_as_expected_for_any_number_of_fixed_columns(n_fixed):
+    """The drawn columns follow the true process given the fixed ones; both tables vary, so the mean is 1 / (1 - c) = 2.
+
+    With all coefficients counted, 4 of 6 fixed columns give 0.67.
+    """
+    rng = np.random.default_rng(n_fixed)
+    values = []
+    for _ in range(60):
+        real = correlated(rng, 300)
+        generated = real.copy()
+        for j in range(n_fixed, 6):
+            generated[:, j] = rng.normal(size=300) + 0.4 * generated[:, :j].sum(axis=1)
+        a, b = (pd.DataFrame(rows, columns=list("abcdef")) for rows in (real, generated))
+        values.append(pmse(a, b, fixed=list("abcdef")[:n_fixed], max_order=0).S_pMSE)
+    assert np.mean(values) == pytest.approx(2.0, abs=4 * np.std(values) / np.sqrt(60))
+
+
+@pytest.mark.parametrize("n_fixed", [1, 3])
+@pytest.mark.parametrize("max_order", [0, 1])
+def test_rows_resampled_given_the_fixed_columns_score_1(n_fixed, max_order):
+    """The drawn columns are those of a real row with the same fixed values: what a model of `real` itself gives."""
+    rng = np.random.default_rng(n_fixed)
+    values = []
+    for _ in range(60):
+        kept = pd.DataFrame(rng.integers(2, size=(600, n_fixed)), columns=[f"f{j}" for j in range(n_fixed)]).astype(str)
+        noise = rng.normal(size=(600, 2)) + (kept == "1").sum(axis=1).to_numpy()[:, None]
+        real = kept.assign(a=noise[:, 0], b=noise[:, 1] + noise[:, 0])
+        other = kept.groupby(list(kept)).ngroup().to_numpy()
+        donor = np.arange(600)
+        for cell in np.unique(other):
+            donor[other == cell] = rng.choice(donor[other == cell], (other == cell).sum())
+        generated = kept.assign(a=real["a"].to_numpy()[donor], b=real["b"].to_numpy()[donor])
+        values.append(pmse(real, generated, fixed=list(kept), max_order=max_order).S_pMSE)
+    assert np.mean(values) == pytest.approx(1.0, abs=4 * np.std(values) / np.sqrt(60))
+
+
+def test_coefficients_of_drawn_columns_are_counted():
+    """Of a, b (fixed) and x, y: x, y and the five products with them; the copied columns and their product are not."""
+    rng = np.random.default_rng(1)
+    real = pd.DataFrame(rng.normal(size=(100, 4)), columns=list("axby"))
+    generated = real.assign(x=rng.normal(size=100), y=rng.normal(size=100))
+    got = pmse(real, generated, fixed=["a", "b"])
+    assert (got.size, got.drawn) == (10, 7)
+    assert got.expected == pytest.approx(7 / 8 / 200)
+    # a drawn column that is a copy of a fixed one, and stands before it, is not free
+    tied = real.assign(x=real["a"])[["x", "a", "b", "y"]]
+    got = pmse(tied, tied.assign(y=generated["y"]), fixed=["a", "b"], max_order=0)
+    assert (got.size, got.drawn) == (3, 1)
+
+
+def test_a_tree_is_permuted_given_the_fixed_columns():
+    """Perfect generators score about 2; permuted freely, the copied columns count as if drawn, and they score 0.64."""
+    rng = np.random.default_rng(2)
+    given, free = [], []
+    for k in range(12):
+        kept = pd.DataFrame(rng.normal(size=(200, 4)), columns=list("abcd"))
+        chance = 1 / (1 + np.exp(-3 * kept["a"]))
+        real, generated = (kept.assign(x=(rng.random(200) < chance).astype(str)) for _ in range(2))
+        settings = {"model": "cart", "n_permutations": 10, "random_state": k}
+        given.append(pmse(real, generated, fixed=list("abcd"), **settings).S_pMSE)
+        free.append(pmse(real, generated, **settings).S_pMSE)
+    assert np.mean(given) == pytest.approx(2.0, abs=4 * np.std(given) / np.sqrt(12))
+    assert np.mean(free) < 1
+
+
+def test_fixed_columns_that_differ_are_refused():
+    real = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [1.0, 2.0, 4.0]})
+    with pytest.raises(mcce.InputError, match="fixed names 'a', but generated does not copy them from real: 2 of 3"):
+        pmse(real, real.assign(a=[1.0, 2.0, 2.0]), fixed=["a"])
+    with pytest.raises(mcce.InputError, match="fixed feature 'c' is not a column"):
+        pmse(real, real, fixed=["c"])
+
+
 def test_result():
     case = read("smaller")
     got = pmse(case.real, case.generated, max_order=0)

@@ -85,6 +85,30 @@ def test_constant_columns_have_nothing_to_standardise_by():
     assert utility_tables(frame, frame.iloc[:15]).loc[("same", "x"), "df"] == 4
 
 
+@pytest.mark.parametrize("fixed", [("a",), ("a", "b")])
+def test_a_perfect_generator_is_as_expected_beside_fixed_features(fixed):
+    """Over new draws given the fixed features the standardised measures have mean 2: both tables vary."""
+    rng = np.random.default_rng(len(fixed))
+    found = []
+    for _ in range(80):
+        kept = pd.DataFrame(rng.integers(4, size=(600, 2)), columns=["a", "b"]).astype(str)
+        chance = 0.2 + 0.2 * kept["a"].astype(int)
+        real, generated = (kept.assign(x=rng.binomial(2, chance)).astype(str) for _ in range(2))
+        if "b" not in fixed:
+            generated["b"] = rng.integers(4, size=600).astype(str)
+        found.append(utility_tables(real, generated, fixed=list(fixed)).loc[("a", "x")])
+    means = pd.DataFrame(found)[["S_pMSE", "S_VW"]]
+    assert ((means.mean() - 2).abs() < 4 * means.std() / np.sqrt(80)).all()
+    assert found[0]["df"] == 12 - 4
+
+
+def test_a_table_of_fixed_features_has_nothing_to_differ_by():
+    frame = pd.DataFrame({"a": list("xxyy") * 5, "b": list("xyxy") * 5, "c": list("pqqp") * 5})
+    got = utility_tables(frame, frame.assign(c="r"), fixed=["a", "b"])
+    assert got["df"].to_list() == [0, 4, 4]
+    assert np.isnan(got.loc[("a", "b"), "S_pMSE"])
+
+
 def test_tables_without_a_common_level():
     got = utility_tables(pd.DataFrame({"x": ["a"] * 5}), pd.DataFrame({"x": ["b"] * 5}), tables="oneway").iloc[0]
     assert (got["SPECKS"], got["JSD"], got["df"]) == (1.0, 1.0, 1)

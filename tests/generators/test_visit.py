@@ -51,12 +51,17 @@ def test_an_ordered_column_counts_by_its_ranks(rng):
 
 
 @pytest.mark.parametrize("levels", [2, 3, 6])
-def test_two_categories_have_cramers_v(rng, levels):
+def test_two_categories_have_cramers_v_corrected_as_bergsma_does(rng, levels):
     a = rng.integers(0, 3, 400)
     b = np.where(rng.random(400) < 0.4, a % levels, rng.integers(0, levels, 400))
     table = pd.crosstab(a, b).to_numpy()
     found = associate(np.array(list("xyz"))[a], np.array(list("pqrstu"))[b])
-    assert found == pytest.approx(association(table, method="cramer"), abs=1e-12)
+    rows, columns = table.shape
+    phi2 = association(table, method="cramer") ** 2 * (min(rows, columns) - 1)
+    corrected = phi2 - (rows - 1) * (columns - 1) / 399
+    most = min(r - (r - 1) ** 2 / 399 - 1 for r in (rows, columns))
+    assert found == pytest.approx(np.sqrt(corrected / most), abs=1e-12)
+    assert found == pytest.approx(association(table, method="cramer"), abs=0.02)
 
 
 def test_a_number_and_a_category_have_the_correlation_ratio_of_the_ranks(rng):
@@ -66,17 +71,64 @@ def test_a_number_and_a_category_have_the_correlation_ratio_of_the_ranks(rng):
     groups = ranks.groupby(job)
     between = (groups.size() * (groups.mean() - ranks.mean()) ** 2).sum()
     within = groups.apply(lambda r: ((r - r.mean()) ** 2).sum()).sum()
-    expected = np.sqrt(between / (between + within))
+    # both variances by their degrees of freedom: 1 - MS within / MS total
+    expected = np.sqrt(1 - (within / 197) / ((between + within) / 199))
+    assert expected == pytest.approx(np.sqrt(between / (between + within)), abs=0.02)
     assert associate(job, pay) == pytest.approx(expected, abs=1e-12)
     assert associate(pay, job) == pytest.approx(expected, abs=1e-12)
 
 
-def test_two_groups_of_ranks_give_the_kruskal_wallis_share(rng):
-    """The squared correlation ratio of the ranks is H / (n - 1), with scipy's H."""
+def test_groups_of_ranks_give_the_effect_size_of_kruskal_wallis(rng):
+    """The squared ratio is (H - k + 1) / (n - k) for k groups (Tomczak and Tomczak 2014), with scipy's H."""
     sex = rng.choice(["f", "m"], 150)
     pay = rng.normal(size=150) + (sex == "f")
     h = stats.kruskal(pay[sex == "f"], pay[sex == "m"]).statistic
-    assert associate(sex, pay) == pytest.approx(np.sqrt(h / 149), abs=1e-12)
+    assert associate(sex, pay) == pytest.approx(np.sqrt((h - 1) / 148), abs=1e-12)
+
+
+def many_levels(rng, n, levels=20):
+    return np.array([f"level {j}" for j in range(levels)])[rng.integers(levels, size=n)]
+
+
+def test_noise_with_many_levels_has_next_to_no_association(rng):
+    """Uncorrected, 20 levels score 0.25 to 0.29 here. The square is unbiased but for what lies below 0."""
+    n = 300
+    with_number = [associate(many_levels(rng, n), rng.normal(size=n)) for _ in range(100)]
+    with_levels = [associate(many_levels(rng, n), many_levels(rng, n)) for _ in range(100)]
+    with_two = [associate(many_levels(rng, n), rng.choice(["a", "b"], n)) for _ in range(100)]
+    for found in (with_number, with_levels, with_two):
+        assert np.mean(found) < 0.1
+        assert 0.3 < np.mean(np.array(found) == 0) < 0.7
+
+
+def test_a_weak_link_goes_before_noise_with_many_levels(rng):
+    n = 300
+    age = rng.normal(size=n)
+    wins = 0
+    for seed in range(20):
+        noise = np.random.default_rng(seed)
+        weak = np.where(age + 3 * noise.normal(size=n) > 0, "yes", "no")
+        frame = pd.DataFrame({"town": many_levels(noise, n), "weak": weak, "age": age})
+        wins += order_of(frame, ["age"])[0] == "weak"
+    assert wins >= 18
+
+
+def test_strong_links_with_many_levels_stay_strong(rng):
+    n = 2000
+    town = rng.integers(20, size=n)
+    named = np.array([f"town {j}" for j in range(20)])[town]
+    price = town + rng.normal(size=n)
+    eta = np.sqrt(1 - (price - pd.Series(price).groupby(town).transform("mean")).var() / price.var())
+    assert associate(named, price) == pytest.approx(eta, abs=0.01)
+    region = np.where(rng.random(n) < 0.9, town // 5, rng.integers(4, size=n)).astype(str)
+    v = association(pd.crosstab(town, region).to_numpy(), method="cramer")
+    assert associate(named, region) == pytest.approx(v, abs=0.01)
+
+
+def test_a_level_for_every_row_is_associated_with_nothing(rng):
+    names = [f"id {j}" for j in range(50)]
+    assert associate(names, rng.normal(size=50)) == 0.0
+    assert associate(names, rng.choice(["a", "b"], 50)) == 0.0
 
 
 def test_perfect_and_no_association():

@@ -29,7 +29,7 @@ class ParametricSampler(ConditionalSampler):
     proper : bool
         Draw the parameters, or bootstrap the rows, once at `fit`.
     random_state : int or None
-        Seed of that.
+        Seed of that, beside the chain's own; a sampler that is fitted alone has this one only.
 
     References
     ----------
@@ -60,7 +60,10 @@ class ParametricSampler(ConditionalSampler):
         """Choose the sampler (step 1) and fit it."""
         self.check_target(target.feature)
         check_smoothing(self.smoothing, self)
-        self.sampler_ = self._make(_method(target.feature)).fit(given, target)
+        chosen = self._make(_method(target.feature))
+        if self._fit_key is not None:
+            chosen.seed_fit(self._fit_key)
+        self.sampler_ = chosen.fit(given, target)
         return self
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:

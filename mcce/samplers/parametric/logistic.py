@@ -158,7 +158,7 @@ class LogregSampler(_LevelSampler):
     proper : bool
         Draw the coefficients once, at `fit`, from their asymptotic normal distribution.
     random_state : int or None
-        Seed of that draw.
+        Seed of that draw, beside the chain's own; a sampler that is fitted alone has this one only.
 
     Attributes
     ----------
@@ -215,7 +215,7 @@ class PolyregSampler(_LevelSampler):
     proper : bool
         Fit to a bootstrap of the training rows.
     random_state : int or None
-        Seed of the bootstrap.
+        Seed of the bootstrap, beside the chain's own; a sampler that is fitted alone has this one only.
 
     Attributes
     ----------
@@ -261,7 +261,7 @@ class PolrSampler(_LevelSampler):
     proper : bool
         Fit to a bootstrap of the training rows.
     random_state : int or None
-        Seed of the bootstrap.
+        Seed of the bootstrap, beside the chain's own; a sampler that is fitted alone has this one only.
 
     Attributes
     ----------

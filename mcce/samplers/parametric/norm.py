@@ -36,7 +36,7 @@ class NormSampler(LinearSampler):
     proper : bool
         Draw the parameters from their posterior once, at `fit`, instead of using the estimates.
     random_state : int or None
-        Seed of that draw.
+        Seed of that draw, beside the chain's own; a sampler that is fitted alone has this one only.
 
     Attributes
     ----------
@@ -169,7 +169,7 @@ class NormRankSampler(LinearSampler):
     proper : bool
         Draw the parameters from their posterior once, at `fit`, instead of using the estimates.
     random_state : int or None
-        Seed of that draw.
+        Seed of that draw, beside the chain's own; a sampler that is fitted alone has this one only.
 
     Attributes
     ----------

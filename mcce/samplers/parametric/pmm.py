@@ -37,7 +37,7 @@ class PmmSampler(LinearSampler):
         predicted with the estimates (type 1 matching: van Buuren 2018, "Flexible Imputation of Missing Data",
         section 3.4.2).
     random_state : int or None
-        Seed of that draw.
+        Seed of that draw, beside the chain's own; a sampler that is fitted alone has this one only.
 
     Attributes
     ----------

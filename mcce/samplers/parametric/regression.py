@@ -164,8 +164,8 @@ class RegressionSampler(ConditionalSampler):
         return out
 
     def proper_streams(self, target: Column, n: int) -> RowStreams:
-        """Return `n` streams for parameter draws or a bootstrap: a function of `random_state` and the target's name."""
-        return RowStreams.from_seed(resolve_seed(self.random_state), n).child("proper", target.feature.name)
+        """Return `n` streams for parameter draws or a bootstrap: a function of the seeds and the target's name."""
+        return RowStreams.from_seed(self.fit_seed(self.random_state), n).child("proper", target.feature.name)
 
     def _log_missing(self, given: Table) -> Floats:
         """Return the log probabilities that each draw is not missing, and that it is."""

@@ -312,3 +312,50 @@ def test_whole_chains(sampler):
     again = mcce.ChainModel(sampler=sampler, fixed=["age"], random_state=1, n_jobs=1).fit(loans.X, decision=decision)
     pd.testing.assert_frame_equal(rows, again.sample(n=300))
     assert (rows.dtypes == loans.X.dtypes).all()
+
+
+# ---- the chain's seed
+
+
+def fitted_numbers(sampler):
+    """Return every array that `fit` has learned, end to end."""
+    state = sampler.get_state()
+    return np.concatenate([np.ravel(state[name]) for name in sorted(state) if isinstance(state[name], np.ndarray)])
+
+
+@pytest.mark.parametrize("sampler", [s for s in SAMPLERS if s.proper], ids=repr)
+def test_proper_parameters_follow_the_seed_of_the_chain(sampler):
+    rng = np.random.default_rng(3)
+    codes = rng.integers(0, 2 if isinstance(sampler, mcce.LogregSampler) else 3, 120)
+    frame = pd.DataFrame({"x": codes + rng.normal(size=120), "y": target_of(kinds_of(sampler)[-1], codes)})
+
+    def fit(seed, n_jobs=1):
+        chain = mcce.ChainModel(sampler=sampler, fixed=["x"], random_state=seed, n_jobs=n_jobs)
+        return fitted_numbers(chain.fit(frame).samplers_["y"])
+
+    assert not np.array_equal(fit(1), fit(2), equal_nan=True)
+    assert np.array_equal(fit(1), fit(1, n_jobs=2), equal_nan=True)
+    alone, again = (fitted_numbers(sampler.clone().fit(*encode(frame))) for _ in range(2))
+    assert np.array_equal(alone, again, equal_nan=True)
+
+
+def test_over_the_seeds_of_chains_the_coefficients_follow_their_posterior():
+    """Both features have their own draws: coefficients over 300 chains spread as sigma^2 V says, and not together."""
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=80)
+    frame = pd.DataFrame({"x": x, "a": x + rng.normal(size=80), "b": 2 * x + rng.normal(size=80)})
+    drawn = {"a": [], "b": []}
+    for seed in range(300):
+        chain = mcce.ChainModel(
+            sampler=mcce.NormSampler(proper=True), fixed=["x"], predictors={"b": ["x"]}, random_state=seed, n_jobs=1
+        ).fit(frame)
+        for name, values in drawn.items():
+            values.append(chain.samplers_[name].coef_[1])
+    design = np.column_stack([np.ones(80), x])
+    for name, values in drawn.items():
+        beta, rss = np.linalg.lstsq(design, frame[name], rcond=None)[:2]
+        # sigma*^2 is rss over a chi-square with 78 degrees of freedom, of mean rss / 76
+        sd = np.sqrt(rss[0] / 76 * np.linalg.inv(design.T @ design)[1, 1])
+        assert np.mean(values) == pytest.approx(beta[1], abs=4 * sd / np.sqrt(300))
+        assert np.std(values) == pytest.approx(sd, rel=4 / np.sqrt(600))
+    assert abs(np.corrcoef(drawn["a"], drawn["b"])[0, 1]) < 4 / np.sqrt(300)
