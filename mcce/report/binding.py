@@ -38,7 +38,8 @@ def binding_words(constraints: pd.DataFrame | None) -> list[Bound]:
 def binding_lines(constraints: pd.DataFrame | None) -> list[str]:
     """Return one line for each constraint."""
     return [
-        f"{each.asked}: broken by {each.breaks} of the free draws; {each.passed}" for each in binding_words(constraints)
+        f"{each.asked}: broken by {each.breaks} of the free draws; rows that could go on: {each.passed}"
+        for each in binding_words(constraints)
     ]
 
 
@@ -52,8 +53,8 @@ def _share_text(share: float) -> str:
 
 def _passed_text(tried: float, passed: float) -> str:
     if pd.isna(tried) or not tried:
-        return "no row came to it"
+        return "none came to it"
     tried, passed = int(tried), int(passed)
     if passed == tried:
-        return f"all {value_text(tried)} rows could go on"
-    return f"{value_text(passed)} of {value_text(tried)} rows could go on"
+        return f"all of {value_text(tried)}"
+    return f"{value_text(passed)} of {value_text(tried)}"

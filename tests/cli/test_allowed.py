@@ -69,7 +69,7 @@ def test_rows_obey_the_file_and_what_binds_is_told(files, capsys):
     assert (free["rent"] > own["rent"]).any() or (free["income"] % 10 != 0).any()
     said = capsys.readouterr().err
     assert re.search(r"constraint income: in steps of 10, may only rise: broken by \d+% of the free draws; ", said)
-    assert re.search(r"constraint rent <= was\(rent\): broken by .* rows could go on", said)
+    assert re.search(r"constraint rent <= was\(rent\): broken by .*; rows that could go on: ", said)
 
 
 def test_sparse_changes_less_and_the_floor_is_kept(files):

@@ -1,9 +1,10 @@
 """A page that can be sent to somebody: words, pictures, a table, settings and versions in one file.
 
 1. The title, what it is about, and the most important figures.
-2. Explanations in words; the same as pictures; which features change over all factuals.
-3. The table, changed cells marked; why others stayed unexplained.
-4. Diagnostics, if given; settings, seed, seconds and versions.
+2. Explanations in words, for some of those without one why; the same as pictures; which features change over all.
+3. What was asked of the rows, and what of it was binding.
+4. The table, changed cells marked; why others stayed unexplained.
+5. Diagnostics, if given; settings, seed, seconds and versions.
 
 It follows the reader's choice of light or dark; pictures keep a white ground. On a telephone pictures are narrower ones
 and the table can be pushed sideways. Pictures have words for those who do not see them.
@@ -18,6 +19,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
+from mcce.report.binding import Bound
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -25,6 +28,10 @@ DOTS = 150  # per inch: sharp on a dense screen
 LEGEND = (
     "prediction is what the model says, L0 counts the changed features, gower is the distance to the factual from 0 "
     "(alike) to 1 (far apart)."
+)
+ASKED = (
+    "No row on this page breaks one of these constraints. The more of the rows drawn without them break one, the more "
+    "it asks. Of the rows drawn inside all of them, those for which nothing allowed is left go no farther."
 )
 
 STYLE = """
@@ -52,12 +59,22 @@ table.settings{border-collapse:collapse;font-size:.92rem}
 table.settings :is(th,td){text-align:left;vertical-align:top;padding:.3em .9em .3em 0;overflow-wrap:anywhere;
 border-bottom:1px solid var(--line)}
 table.settings th{font-weight:500;color:var(--soft);white-space:nowrap}
+table.asked{border-collapse:collapse;font-size:.92rem;max-width:60rem}
+table.asked :is(th,td){text-align:left;vertical-align:top;padding:.35em 1.4em .35em 0;overflow-wrap:anywhere;
+border-bottom:1px solid var(--line)}
+table.asked thead th{font-weight:500;color:var(--soft)}
+table.asked tbody th{font-weight:600}
+table.asked td{min-width:8rem}
 .diagnostics{overflow-x:auto}
 .diagnostics :is(th,td){padding:.2em .8em .2em 0;vertical-align:top}
 :focus-visible{outline:2px solid #3b82f6;outline-offset:2px}
 @media (max-width:40rem){body{padding:1rem .8rem 2rem}h1{font-size:1.4rem}
 table.settings,table.settings tbody,table.settings tr,table.settings th,table.settings td{display:block}
 table.settings th{border:0;padding-bottom:0}
+table.asked thead{display:none}
+table.asked :is(tbody,tr,th,td){display:block;border:0;padding:0}
+table.asked tr{padding:.5em 0;border-bottom:1px solid var(--line)}
+table.asked td::before{content:attr(data-name) ": ";color:var(--soft)}
 .mcce-diagnostics :is(tr,th,td){display:block;border:0;padding:0;text-align:left!important}
 .mcce-diagnostics tr{padding:.4em 0;border-bottom:1px solid var(--line)}}
 @media print{body{max-width:none}figure{break-inside:avoid}}
@@ -91,6 +108,8 @@ class Page:
         The same as pictures.
     overall : Picture, optional
         All factuals together.
+    constraints : sequence of Bound
+        What was asked of the rows, and what of it was binding.
     table : str
         HTML of the table.
     diagnostics : str
@@ -107,6 +126,7 @@ class Page:
     sentences: Sequence[str]
     pictures: Sequence[Picture]
     overall: Picture | None
+    constraints: Sequence[Bound]
     table: str
     diagnostics: str
     diagnosed: Picture | None
@@ -125,6 +145,8 @@ def html_page(page: Page) -> str:
         parts.append("<h2>In pictures</h2>" + "".join(map(_figure, page.pictures)))
     if page.overall is not None:
         parts.append(f"<h2>All factuals</h2>{_figure(page.overall)}")
+    if page.constraints:
+        parts.append(f"<h2>What may change</h2><p>{ASKED}</p>{_asked(page.constraints)}")
     parts.append(f"<h2>Table</h2><p>{LEGEND}</p>{page.table}")
     if page.diagnostics:
         parts.append(f'<h2>Diagnostics</h2><div class="diagnostics">{page.diagnostics}</div>')
@@ -138,6 +160,22 @@ def html_page(page: Page) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(page.title)}</title><style>{STYLE}</style></head>\n<body><main>\n{body}\n</main></body></html>\n"
     )
+
+
+def _asked(constraints: Sequence[Bound]) -> str:
+    """Return the table of constraints; on a telephone each cell says what it is."""
+    heads = ("constraint", "free draws that break it", "rows that could go on")
+    names = "".join(f'<th scope="col">{name}</th>' for name in heads)
+    rows = "".join(
+        f'<tr><th scope="row">{escape(each.asked)}</th>{_named_cell(heads[1], each.breaks)}'
+        f"{_named_cell(heads[2], each.passed)}</tr>"
+        for each in constraints
+    )
+    return f'<table class="asked"><thead><tr>{names}</tr></thead><tbody>{rows}</tbody></table>'
+
+
+def _named_cell(name: str, text: str) -> str:
+    return f'<td data-name="{name}">{escape(text)}</td>'
 
 
 def _card(figure: tuple[str, str]) -> str:

@@ -11,11 +11,12 @@ from collections.abc import Hashable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from mcce.report.binding import binding_words
 from mcce.report.pages.page import Page, Picture, as_png, html_page
 from mcce.report.plots import value_text
 from mcce.report.telling import floor_of
 
-FACTUALS, SENTENCES, PICTURES = 25, 5, 3
+FACTUALS, SENTENCES, UNEXPLAINED, PICTURES = 25, 5, 2, 3
 PACKAGES = ("mcce", "numpy", "pandas", "scikit-learn", "numba", "matplotlib")
 WIDE, NARROW = 8.0, 4.2  # inches of a picture
 
@@ -30,15 +31,24 @@ def result_page(found: Any, title: str, intro: Sequence[str], examples: Any, dia
             title=title,
             intro=intro,
             figures=_figures(found),
-            sentences=[f"{id}: {examples.sentence(id, rank)}" for id, rank in places[:SENTENCES]],
+            sentences=[f"{id}: {examples.sentence(id, rank)}" for id, rank in places[:SENTENCES]] + _without(found),
             pictures=[_picture(examples, id, rank) for id, rank in places[:PICTURES]],
             overall=_overall(found) if len(found) else None,
+            constraints=binding_words(found.constraints),
             table=found.html_table(FACTUALS),
             diagnostics="" if diagnostics is None else str(diagnostics._repr_html_()),
             diagnosed=None if diagnostics is None else _diagnosed(diagnostics),
             settings=_settings(found) + _versions(),
         )
     )
+
+
+def _without(found: Any) -> list[str]:
+    """Return why some have no counterfactual, in words: those that were looked into."""
+    if "would_help" not in found.unexplained:
+        return []
+    told = found.unexplained.index[found.unexplained["would_help"].notna()]
+    return [found.sentence(id) for id in told[:UNEXPLAINED]]
 
 
 def _figures(found: Any) -> list[tuple[str, str]]:

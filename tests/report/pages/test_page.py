@@ -174,6 +174,36 @@ def test_a_style_of_the_user_does_not_change_the_page(page, found):
         assert found.to_html() == page
 
 
+def test_what_was_asked_and_what_was_binding(explainer):
+    fitted, X, score = explainer
+    asked = [
+        mcce.allow("salary", max_step=30_000),
+        mcce.rule("savings >= was(savings) and 1 < 2", name="<b>savings</b> & more"),
+        mcce.rule("age >= 0"),
+    ]
+    factuals = X[score(X) < 0.6]
+    far = factuals[factuals["salary"] < 29_000].head(1)  # cannot reach 60,000
+    near = factuals[factuals["salary"] > 45_000].head(5)
+    found = fitted.explain(pd.concat([near, far]), n_samples=50, constraints=asked)
+    page = str(found.to_html())
+    assert "<b>savings" not in page
+    read = Reader(page)
+    assert ("h2", "What may change") in read.headings
+    after = read.text[read.text.index("What may change") : read.text.index("What may change") + 900]
+    breaks = found.constraints["breaks"]
+    assert f"salary: changes by at most 30000{100 * breaks['salary: changes by at most 30000']:.0f}%" in after
+    assert "<b>savings</b> & more" in after
+    assert "age >= 0none" in after
+    (who,) = far.index
+    assert f"No counterfactual was found for {who}: " in read.text
+    assert "without the constraint 'salary: changes by at most 30000'" in found.sentence(who)
+    assert found.sentence(who) in read.text
+
+
+def test_without_constraints_nothing_is_said_of_them(page):
+    assert "What may change" not in page
+
+
 def test_wide_tables_and_odd_names():
     before = pd.DataFrame(0, index=[f"<{i}>" for i in range(3)], columns=[f"$x_{j}$ & <b>" for j in range(40)])
     index = pd.MultiIndex.from_arrays([before.index, [1] * 3], names=["id", "rank"])
