@@ -1,6 +1,7 @@
 """Settings for all tests, and the count of live comparisons with R, over all processes that test."""
 
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -17,6 +18,15 @@ settings.load_profile("any machine")
 _compared = {}
 
 MANY = 1000  # tests; fewer may not need every kernel
+
+# files with a test that takes many seconds alone; begun last, it would keep one process busy while the others are done
+LONG = ["trees/test_bounds.py", "benchmarks/test_speed.py", "cli/test_working_folder.py", "test_docs.py"]
+
+
+def pytest_collection_modifyitems(items):
+    """Put the long files first; all else stays in its order."""
+    first = {Path(__file__).parent / name: place for place, name in enumerate(LONG)}
+    items.sort(key=lambda item: first.get(item.path, len(LONG)))
 
 
 def pytest_collection_finish(session):

@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -89,3 +91,9 @@ def test_a_call_that_would_fail_is_found(now, said):
     wrong = differences([A, B, C], now)
     assert len(wrong) == len(said)
     assert all(found.startswith(words) for found, words in zip(wrong, said))
+
+
+def test_importing_loads_nothing_that_takes_long():
+    code = "import sys, mcce; print(sorted({'sklearn', 'scipy.stats', 'matplotlib'} & sys.modules.keys()))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr

@@ -19,7 +19,6 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from sklearn.base import clone
 
 from mcce.arrays import Bools, Floats, Ints
 from mcce.asking.asker import Asker
@@ -164,6 +163,8 @@ def bootstrap_refits(model: Any, X: Any, y: Any, n: int = 20, *, random_state: i
     >>> len(mcce.bootstrap_refits(LogisticRegression(max_iter=2000), X, y, n=3))
     3
     """
+    from sklearn.base import clone  # scikit-learn takes long to import
+
     n = check_count(n, "n")
     rows, answers = pd.DataFrame(X), np.asarray(y)
     if len(rows) != answers.shape[0]:

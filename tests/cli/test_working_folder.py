@@ -23,6 +23,7 @@ def test_compiling_runs_nothing_from_the_working_folder(tmp_path):
         (folder / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'a').write('{name} ')\nraise SystemExit\n")
     (tmp_path / "program.py").write_text(PROGRAM)  # started by its path, so the working folder is not searched
     settings = {"NUMBA_CACHE_DIR": str(tmp_path / "kernels"), "PYTHONPATH": str(Path(mcce.__file__).parents[1])}
+    settings["NUMBA_OPT"] = "0"  # the kernels need not be fast, only compiled
     done = subprocess.run(
         [sys.executable, str(tmp_path / "program.py")],
         cwd=folder,
