@@ -43,6 +43,8 @@ class MCCE(Explainer):
         The fewest distinct training rows that a value is drawn from, see `ChainModel`. Together with
         ``explain(..., exclude_training=True)`` this keeps single people out of what is returned as whole rows and as
         pools of one; it is no differential privacy.
+    constraints : list, dict or file
+        What may change and how, for every call of `explain` and `generate`; see there.
 
     Attributes
     ----------

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import mcce
 from tests.public_api import MODULES, public_api
 
 BEFORE = json.loads(gzip.decompress((Path(__file__).parent / "fixtures" / "api" / "before.json.gz").read_bytes()))
@@ -97,3 +98,16 @@ def test_importing_loads_nothing_that_takes_long():
     code = "import sys, mcce; print(sorted({'sklearn', 'scipy.stats', 'matplotlib'} & sys.modules.keys()))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr
+
+
+def test_every_public_name_stands_on_the_api_page():
+    page = Path(__file__).parent.parent / "vignettes" / "api.md"
+    if not page.exists():
+        pytest.skip("the vignettes are not part of an installed package; test in a checkout")
+    text = page.read_text(encoding="utf-8")
+    errors = {
+        name for name in mcce.__all__ if isinstance(getattr(mcce, name), type) and name.endswith(("Error", "Warning"))
+    }
+    modules = {"datasets", "diagnostics", "rcompat"}
+    missing = [name for name in mcce.__all__ if name not in errors | modules and f" mcce.{name}\n" not in text]
+    assert missing == []
