@@ -112,9 +112,9 @@ def cells(figures: pd.DataFrame) -> list[list[str]]:
     lines = []
     for (kind, name), row in figures.iterrows():
         reasons = "" if pd.isna(row["reasons"]) else f"{row['reasons']:.2f}"
-        counts = [f"{row['pools']}", f"{row['L0']:.2f}", f"{row['L1']:.3f}", f"{row['explained']:.3f}"]
+        counts = [f"{int(row['pools'])}", f"{row['L0']:.2f}", f"{row['L1']:.3f}", f"{row['explained']:.3f}"]
         timed = [f"{row['seconds']:.2f}", f"{row['ratio']:.2f}", reasons]
-        lines.append([f"{kind}, {name}", *timed, *counts, f"{row['breaking']}"])
+        lines.append([f"{kind}, {name}", *timed, *counts, f"{int(row['breaking'])}"])
     return lines
 
 

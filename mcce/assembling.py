@@ -38,6 +38,7 @@ def assemble(
     training: TrainingRows | None = None,
     lasting: Lasting | None = None,
     constraints: pd.DataFrame | None = None,
+    allowed: pd.DataFrame | None = None,
     why: Why | None = None,
     n_samples: int | None,
     draws: Ints | None = None,
@@ -47,10 +48,11 @@ def assemble(
 ) -> Counterfactuals:
     """Write the outcome of all blocks as tables.
 
-    `further` are measures to report beside the usual ones; `training` are the training rows, to count copies of them,
-    None if they are gone; `lasting` is what the rows have to stand; `constraints` says what each constraint does, `why`
-    what is known of those without a counterfactual; `n_samples` (the most that were drawn for one of these) and `draws`
-    are None where the user brought the candidates.
+    `further` are measures to report beside the usual ones; `training` are the training rows, to count copies of
+    them, None if they are gone; `lasting` is what the rows have to stand; `constraints` says what each constraint
+    does, `allowed` between what numbers had to stay, `why` what is known of those without a counterfactual;
+    `n_samples` (the most that were drawn for one of these) and `draws` are None where the user brought the
+    candidates.
     """
     schema, why = generator.schema_, why or Why()
     owner, rows = outcome.owner, outcome.rows
@@ -76,6 +78,7 @@ def assemble(
         unexplained=_unexplained(generator, factuals, owner, n_samples, demands, why),
         nearest=schema.decode(why.nearest.reshape(-1, len(schema)), factuals.index[why.places].rename("id")),
         constraints=constraints,
+        allowed=allowed,
         factual_predictions=pd.Series(factuals.scores, index=factuals.index, name="prediction"),
         decision=decision.describe(),
         fixed=tuple(generator.fixed_),

@@ -89,6 +89,8 @@ class Counterfactuals(Results):
     nearest : DataFrame or None
         For factuals without a counterfactual that were looked into, the drawn row that came nearest to the decision;
         `unexplained` has its prediction.
+    allowed : DataFrame or None
+        By id, the lowest and highest value that was allowed for each number that a constraint limits, rules left aside.
     ask : function or None
         Asks the model about rows, for `reasons`. A result that was saved is without it.
     """
@@ -242,6 +244,7 @@ class Counterfactuals(Results):
             self.frame.iloc[[row]].astype(object).iloc[0],
             kinds=self.kinds,
             ranges=self.ranges,
+            allowed=self._allowed_of(factual),
             fixed=self.fixed,
             predictions=(self.factual_predictions.iloc[factual], self.measures["prediction"].iloc[row]),
             decision=self.decision,

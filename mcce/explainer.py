@@ -27,6 +27,7 @@ from mcce.asking.lasting import Lasting, Noise
 from mcce.asking.training import TrainingTable
 from mcce.assembling import assemble
 from mcce.blocks import Settings
+from mcce.candidates.binding import allowed_table
 from mcce.candidates.pools import fixed_columns
 from mcce.checks import check_count, check_not_negative, check_share
 from mcce.counterfactuals import Counterfactuals
@@ -273,6 +274,7 @@ class Explainer(Steps):
             self.generator_,
             self.decision_,
             constraints=describe_constraints(task, factuals, open_to, explained.outcome),
+            allowed=None if asked is None else allowed_table(asked, factuals.matrix, factuals.index),
             why=tell_why(
                 task, self.decision_, factuals, open_to, explained.outcome, contradictions, asked_for=tell_reasons
             ),

@@ -37,6 +37,7 @@ class Results:
     pairwise: pd.DataFrame | None = None
     constraints: pd.DataFrame | None = None
     nearest: pd.DataFrame | None = None
+    allowed: pd.DataFrame | None = None
     ask: Ask | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -61,6 +62,15 @@ class Results:
         before = self.factuals[self.frame.columns].iloc[self._row_of_factual()[rows]].reset_index(drop=True)
         after = self.frame.iloc[rows].reset_index(drop=True)
         return before, differing_cells(before, after)
+
+    def _allowed_of(self, factual: int) -> dict[Any, tuple[Any, Any]]:
+        """Return between what a factual's constrained numbers had to stay."""
+        if self.allowed is None:
+            return {}
+        names = self.allowed.columns.get_level_values(0).unique()
+        ends = self.allowed.iloc[[factual]].astype(object).iloc[0]
+        pairs = {name: (ends[name, "low"], ends[name, "high"]) for name in names}
+        return {name: pair for name, pair in pairs.items() if not pd.isna(pair[0])}
 
     def _changes_of(self, row: int) -> list[tuple[str, str, str]]:
         before, changed = self._compare(np.array([row]))

@@ -4,6 +4,7 @@
 2. While rows are drawn inside the constraints, those of which nothing allowed can be drawn die. For each constraint it
    is counted how many rows came to it alive and how many passed. What several constraints say of one feature is drawn
    together, and counted together.
+3. What numbers may be for each factual is told as a lowest and a highest value; rules and grids are left aside.
 """
 
 from __future__ import annotations
@@ -43,3 +44,24 @@ def binding_table(
     table = pd.DataFrame(np.array(counts, dtype=np.int64).reshape(-1, 2), columns=["tried", "passed"])
     table.insert(0, "breaks", list(breaks.values()))
     return table.set_axis(pd.Index(list(breaks), dtype=object, name="constraint"), axis=0)
+
+
+def allowed_table(constraints: Constraints, matrix: Floats, ids: pd.Index[Any]) -> pd.DataFrame:
+    """Return the lowest and highest value that each factual is allowed, for numbers that a constraint limits (step 3).
+
+    The columns are (feature, "low") and (feature, "high"), inside the training range; missing where no number is
+    allowed.
+    """
+    columns: dict[tuple[Hashable, str], Any] = {}
+    for name, within in constraints.within(matrix, ids).items():
+        feature = constraints.schema.features[constraints.schema.position(name)]
+        if not feature.is_numeric or np.isnan(feature.low):
+            continue
+        low, high = within.bounds(len(ids))
+        some = low <= high
+        for end, bound in (("low", low), ("high", high)):
+            inside = np.clip(np.where(some, bound, feature.low), feature.low, feature.high)
+            ends = pd.Series(feature.decode(inside)).set_axis(ids)
+            columns[name, end] = ends if some.all() else ends.where(some)
+    names = pd.MultiIndex.from_tuples(list(columns), names=["feature", "end"]) if columns else pd.Index([])
+    return pd.DataFrame(dict(enumerate(columns.values())), index=ids).set_axis(names, axis=1)

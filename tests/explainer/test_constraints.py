@@ -1,5 +1,10 @@
 """What may change: nothing that is returned breaks a constraint, as another reader of the constraints sees it."""
 
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -285,3 +290,28 @@ def test_the_nearest_row_is_told_with_its_score():
     best = candidates["salary"].groupby(level=0).max()
     assert (found.nearest["salary"] == best.loc[found.nearest.index]).all()
     assert found.unexplained["would_help"].str.contains("without the constraint").any()
+
+
+def test_between_what_numbers_had_to_stay_is_told_and_drawn(explainer):
+    asked = [
+        mcce.allow("salary", direction="increase", max_step=20_000),
+        mcce.allow("savings", high=30_000),
+        mcce.allow("rent", direction="decrease"),
+        mcce.allow("grade", direction="increase"),
+    ]
+    found = explainer.explain(REFUSED, n_samples=200, sparse=True, constraints=asked)
+    top, lowest = TABLE["salary"].max(), TABLE["rent"].min()
+    assert found.allowed.columns.get_level_values(0).unique().tolist() == ["salary", "savings", "rent"]
+    for id, own in REFUSED.iterrows():
+        ends = found.allowed.loc[id]
+        assert ends["salary"].tolist() == [own["salary"], min(own["salary"] + 20_000, top)]
+        assert ends["savings"].tolist() == [0, 30_000]
+        if np.isnan(own["rent"]):
+            assert ends["rent"].isna().all()
+        else:
+            assert ends["rent"].tolist() == [lowest, own["rent"]]
+    id, _ = next(iter(found.changes().query("feature == 'salary'")[["id", "rank"]].itertuples(index=False)))
+    ax = found.plot(id)
+    assert "what the constraints on this feature allow" in ax.get_xlabel()
+    plt.close("all")
+    assert explainer.explain(REFUSED.head(2), n_samples=50).allowed is None

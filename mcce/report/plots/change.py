@@ -1,7 +1,8 @@
 """The picture of one counterfactual: a row for each feature that changes.
 
 1. a number is placed within its training range, 0 the lowest and 1 the highest value seen, and an arrow runs
-   from the old to the new position, the raw values at its ends;
+   from the old to the new position, the raw values at its ends; where constraints leave only a part of that range, a
+   bar is below this part;
 2. anything else (category, truth value, ordered level, missing value) is written out, old to new;
 3. the features that stay are named below, so that the whole explanation can be read off one picture.
 """
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 NAME_WIDTH, NUMBER_WIDTH, LEVEL_WIDTH = 24, 13, 26
 NARROW = 5.0  # inches; on less, names are folded more
 MARGIN, MOST_MARGIN = 0.34, 0.9  # room left and right of the training range, for the values at the arrow's ends
+BELOW = 0.3  # of the distance of two rows: beside the values at the arrow's ends
 VALUE = 0.95  # inches that the longest value may take
 
 
@@ -50,6 +52,7 @@ def change_plot(
     *,
     kinds: Mapping[str, str],
     ranges: Mapping[str, tuple[Any, Any]],
+    allowed: Mapping[str, tuple[Any, Any]] | None = None,
     fixed: Sequence[str] = (),
     predictions: tuple[Any, Any] | None = None,
     decision: str = "prediction",
@@ -67,6 +70,8 @@ def change_plot(
     ranges : mapping
         Numeric feature to the lowest and highest value of the training table; dates as `Timestamp`.
         A numeric feature without a range is written out like a category.
+    allowed : mapping, optional
+        Numeric feature to the lowest and highest value that was allowed for this factual.
     fixed : sequence of str
         The features that may not change; marked in the list of unchanged ones.
     predictions : pair, optional
@@ -90,16 +95,20 @@ def change_plot(
         ax = _new_axes(len(changed), len(", ".join(same)))
     in_range = [f for f in changed if _has_position(f, kinds, ranges, factual[f], counterfactual[f])]
     _dress(ax, changed, bool(in_range))
+    barred = False
     for row, feature in enumerate(changed):
         before, after = factual[feature], counterfactual[feature]
         if feature in in_range:
             low, high = ranges[feature]
+            if allowed and feature in allowed:
+                ends = [position(end, low, high) for end in allowed[feature]]
+                barred |= _bar(ax, row, *ends)
             _draw_arrow(ax, row, before, after, (position(before, low, high), position(after, low, high)))
         else:
             _draw_words(ax, row, before, after)
     if not changed:
         ax.text(0.5, 0, "nothing changes", ha="center", va="center", fontsize=FONT)
-    _write_unchanged(ax, same)
+    _write_below(ax, same, "Bar below a line: what the constraints on this feature allow." if barred else "")
     _write_title(ax, factual.name if name is None else name, predictions, decision)
     return ax
 
@@ -197,11 +206,25 @@ def _points(ax: Axes, n: float) -> float:
     return n / 72 / _inches(ax) * (high - low)
 
 
-def _write_unchanged(ax: Axes, same: Sequence[str]) -> None:
+def _bar(ax: Axes, row: int, low: float, high: float) -> bool:
+    """Draw a bar below the part of the training range that is allowed, if it is a part; say whether it is."""
+    from matplotlib import rcParams
+
+    if low <= 0 and high >= 1:
+        return False
+    style: dict[str, Any] = {"color": rcParams["text.color"], "alpha": 0.4, "linewidth": 3, "solid_capstyle": "butt"}
+    ax.plot([low, high], [row + BELOW, row + BELOW], zorder=0.5, **style)
+    return True
+
+
+def _write_below(ax: Axes, same: Sequence[str], note: str) -> None:
+    """Name what stays as it is, below the note."""
+    lines = textwrap.wrap(note, letters_that_fit(ax, note, SMALL)) if note else []
     if same:
         short = [fold(name, 34, 1).replace(" ", "\u00a0") for name in same]
         text = "Unchanged: " + ", ".join(short)
-        lines = textwrap.wrap(text, letters_that_fit(ax, text, SMALL), break_on_hyphens=False)
+        lines += textwrap.wrap(text, letters_that_fit(ax, text, SMALL), break_on_hyphens=False)
+    if lines:
         ax.set_xlabel("\n".join(lines), loc="left", fontsize=SMALL, labelpad=8, alpha=0.75, parse_math=False)
         ax.xaxis.label.set_multialignment("left")
 

@@ -125,3 +125,20 @@ def test_position_in_the_training_range():
     assert position(*(d.date() for d in dates)) == 0.25  # what an Arrow date is in Python
     assert position(*(d.to_period("D") for d in dates)) == 0.25
     assert position(*(d - dates[1] for d in dates)) == 0.25
+
+
+@pytest.mark.parametrize("width", [3.5, 8])
+def test_a_bar_shows_what_was_allowed_where_that_is_less_than_the_range(width):
+    before, after, kinds, ranges = rows(6, 6)
+    low, high = ranges["f2_2"]
+    allowed = {"f2_2": (low + (high - low) / 4, high), "f4_4": ranges["f4_4"]}
+    figure = plt.figure(figsize=(width, 5), layout="constrained")
+    asked = {"kinds": kinds, "ranges": ranges, "predictions": (0.31, 0.62), "decision": "score in [0.5, 1]"}
+    ax = change_plot(before, after, **asked, allowed=allowed, ax=figure.subplots())
+    bars = [line for line in ax.lines if len(line.get_xdata()) == 2 and line.get_linewidth() > 2]
+    assert [line.get_xdata().tolist() for line in bars] == [[0.25, 1.0]]
+    assert 2 < bars[0].get_ydata()[0] < 2.5
+    assert "what the constraints on this feature allow" in ax.get_xlabel().replace("\n", " ")
+    assert_texts_fit(ax)
+    plain = change_plot(before, after, **asked, allowed={"f4_4": ranges["f4_4"]})
+    assert "constraints" not in plain.get_xlabel()
