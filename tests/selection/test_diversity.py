@@ -7,6 +7,7 @@ import math
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -67,7 +68,7 @@ def choose(rows, begin, end, factuals, k: int, model, measures: tuple[str, ...])
         ordering=resolve_measures(measures, FEATURES),
     )
     n = factuals.shape[0]
-    block = Block(np.arange(n), factuals, np.zeros(n, dtype=np.uint64), range(0))
+    block = Block(np.arange(n), factuals, np.zeros(n, dtype=np.uint64), range(0), pd.RangeIndex(n))
     outcome = choose_diverse(task, Candidates(np.asfortranarray(rows), np.array(begin), np.array(end)), block)
     return [[tuple(row) for row in outcome.rows[outcome.owner == f]] for f in range(n)]
 
