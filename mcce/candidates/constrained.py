@@ -5,7 +5,8 @@
 2. What depends on a factual's own values (`Constraints.relative`: may only rise, by at most so much, rules that read
    it) passes over some of the draws. A factual takes the first K that it allows, of 2 K. These are draws from what the
    chain says of rows that obey it: rejecting whole rows is conditioning, as truncating conditionals is not.
-3. A factual that allows fewer of them, or that has to keep a feature, gets draws of its own, inside all it asks.
+3. A factual that allows fewer of them, or that has to keep a feature, gets draws of its own, inside all it asks. Where
+   nothing that is allowed can be drawn for a feature, its own value stays if that is allowed.
 4. The random numbers stay those of the fixed values, whoever shares a pool: a constraint that excludes nothing changes
    nothing, nor do the factuals that are explained together. Rows that could not be drawn inside are left out.
 """
@@ -145,15 +146,23 @@ class ConstrainedPools:
         def for_draws(part: Any) -> Any:
             return np.repeat(part, len(draws), axis=0)
 
-        within = constraints.within(matrix[first], ids[first])
+        names = self.constraints.schema.names
+        within = {
+            name: replace(each, kept=self._own(names.index(name), constraints, matrix[first], ids[first]))
+            for name, each in constraints.within(matrix[first], ids[first]).items()
+        }
         request = replace(
             request,
-            # the factual's own value need not be on the grid, but no other value that is drawn
-            restrictions={name: replace(each, kept=None).each(for_draws) for name, each in within.items()},
+            restrictions={name: each.each(for_draws) for name, each in within.items()},
             rules=constraints.rules,
             factuals=for_draws(matrix[first]) if any(rule.reads_factual for rule in constraints.rules) else None,
         )
         return self.generator.draw(request), pool
+
+    def _own(self, column: int, constraints: Constraints, matrix: Floats, ids: pd.Index[Any]) -> Floats | None:
+        """Return the values that may stay, of a feature whose draws depend on them; None if they are shared by all."""
+        looked_at = constraints.relative.of_factuals(matrix, ids).within
+        return matrix[:, column] if column in [j for j, _ in looked_at] else None
 
     def _joined(self) -> Floats:
         """Return all rows, column by column, as the kernels read them."""

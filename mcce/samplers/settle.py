@@ -7,6 +7,7 @@
    that draw training values only (`draws_observed`) are on it already.
 4. A restricted draw may have to be a multiple of some step: it becomes the nearest one inside the bounds. Where that is
    a number never to be used, the row is drawn again.
+5. Where nothing that is allowed can be drawn, a row that has a value already and may keep it keeps it. Others are dead.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def draw_allowed(
         return RestrictedDraw.of(value, dead)
     found = _draw_once(sampler, given, streams, feature, within)
     if within.never is None:
-        return found
+        return _kept_alive(found, within)
     values, dead = found.values.copy(), found.dead.copy()
     waiting = np.flatnonzero(~dead & ~within.allows(values))
     for attempt in range(REJECTION_ROUNDS):
@@ -70,7 +71,15 @@ def draw_allowed(
         values[waiting], dead[waiting] = again.values, again.dead
         waiting = waiting[~again.dead & ~part.allows(again.values)]
     dead[waiting] = True
-    return RestrictedDraw.of(values, dead)
+    return _kept_alive(RestrictedDraw.of(values, dead), within)
+
+
+def _kept_alive(found: RestrictedDraw, within: Within) -> RestrictedDraw:
+    """Return the draws with the value that a dead row has already, where it is allowed to keep it (step 5)."""
+    if within.kept is None or within.weighted or not found.dead.any():
+        return found
+    stays = found.dead & ~np.isnan(within.kept) & within.allows(within.kept)
+    return RestrictedDraw(np.where(stays, within.kept, found.values), found.dead & ~stays)
 
 
 def _draw_once(

@@ -28,7 +28,8 @@ class Within:
     step : array or None
         Numbers are multiples of it; NaN where they need not be.
     kept : array or None
-        A number of each row that need not be a multiple: the factual's own; NaN where there is none.
+        The value that each row has already, NaN where there is none. It need not be a multiple of the step, and stays
+        if nothing else that is allowed can be drawn.
     never : (rows, values) array or None
         Numbers that each row's draw may not be; NaN stands for none.
     weighted : bool

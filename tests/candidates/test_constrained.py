@@ -86,3 +86,22 @@ def test_a_feature_that_has_to_stay_is_kept_and_the_others_follow_it(explainer):
     assert len(rows) == K * len(PEOPLE)
     own = PEOPLE.loc[rows.index.get_level_values(0), "education"].to_numpy()
     assert (rows["education"].to_numpy() == own).all()
+
+
+def test_who_cannot_be_drawn_as_asked_keeps_what_he_has():
+    """A loan that may only fall, for people who ask for less than anybody who was granted one."""
+    table = LOANS.assign(loan_amount=np.where(WANTED, LOANS["loan_amount"] + 50_000, LOANS["loan_amount"]))
+    explainer = mcce.MCCE(
+        None, decision=lambda rows: (rows["savings"] > 8_000) & (rows["salary"] > 30_000), random_state=5
+    ).fit(table)
+    falls = mcce.allow("loan_amount", direction="decrease")
+    rows = explainer.generate(PEOPLE, n_samples=K, constraints=[falls])
+    assert len(rows) == K * len(PEOPLE)
+    own = PEOPLE.loc[rows.index.get_level_values(0), "loan_amount"].to_numpy()
+    assert (rows["loan_amount"].to_numpy() == own).all()
+    for sparse in (False, True):
+        found = explainer.explain(PEOPLE, n_samples=K, sparse=sparse, constraints=[falls])
+        assert found.frame.index.get_level_values("id").nunique() == len(PEOPLE)
+    # a smaller loan that has to be one, none of which was granted: nothing can be drawn, and nothing kept
+    less = [falls, mcce.rule("loan_amount < was(loan_amount)")]
+    assert len(explainer.generate(PEOPLE, n_samples=K, constraints=less)) == 0
