@@ -291,8 +291,7 @@ class ChainModel:
         Notes
         -----
         Densities are with respect to the counting measure for levels and numbers with point mass, and to the Lebesgue
-        measure for other numbers (dates: encoded), the same for all samplers (`mcce.samplers.column_density`). Each
-        sampler says what its density is; donors have a smoothed surrogate, see `mcce.samplers.donors.density`.
+        measure for other numbers (dates: encoded), the same for all samplers (`mcce.samplers.column_density`).
         """
         self.check_fitted()
         frame, _ = as_frame(X)
