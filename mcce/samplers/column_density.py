@@ -5,9 +5,10 @@
    measure, in encoded units.
 2. The margin of the other numbers: a normal kernel estimate with Silverman's bandwidth, read at 256 quantiles, straight
    in between, and cut three bandwidths outside the data.
-3. A thousandth of each density is spread evenly: over the point masses by their share of the training rows, over the
-   range of the training values otherwise. So no number in this range is impossible for one sampler and likely for
-   another, and a mean of log densities is finite. Draws do not have this part.
+3. A thousandth of the densities of normrank and pmm, and of norm where there are point masses, is spread evenly: over
+   the point masses by their share of the training rows, over the range of the training values otherwise. So a mean of
+   log densities of numbers in this range is finite. Draws do not have this part; donors (pseudo-donors from the margin)
+   and the copula (a kernel estimate of the margin) have their own way not to call a number impossible.
 
 Where all numbers of a column have point mass (counts of rooms), a number that no training row has keeps probability 0.
 """
