@@ -274,7 +274,7 @@ class ChainModel:
     ) -> pd.Series[float] | pd.DataFrame:
         """Return the log density of the mutable features of each row, given its fixed ones: log p(x^m | x^f, y').
 
-        Criterion 1 of the paper asks that it be above some log(epsilon).
+        Criterion 1 of the paper, p(x^m | x^f) > epsilon, has no y': it is that of a chain fitted without a decision.
 
         Parameters
         ----------
@@ -290,9 +290,8 @@ class ChainModel:
 
         Notes
         -----
-        Densities are with respect to the counting measure for levels and for numbers with point mass, and to the
-        Lebesgue measure for other numbers (dates: in their encoded unit). Each sampler's docstring says what its
-        density is; donor samplers have a smoothed surrogate, see `mcce.samplers.donors.density`.
+        Densities are with respect to the counting measure for levels and numbers with point mass, and to the Lebesgue
+        measure for other numbers (dates: encoded), the same for all samplers (`mcce.samplers.column_density`).
         """
         self.check_fitted()
         frame, _ = as_frame(X)

@@ -25,6 +25,7 @@ from mcce.samplers.support import supported_in_segments
 
 Places = npt.NDArray[np.intp]
 
+_CELLS = 4_000_000  # donors looked at in one go
 _TIE = 1e-9  # of the largest prediction: distances that differ by less are tied
 
 
@@ -103,6 +104,25 @@ class Donors:
 
         share = near.share(count)
         return np.log(share, out=np.full(values.size, -np.inf), where=known & (share > 0.0))
+
+    def mean_over(self, predicted: Floats, values: Floats, weigh: Callable[[Floats, Floats], Floats]) -> Floats:
+        """Return the mean of ``weigh(donor values, value)`` over each row's donors, by their chances to be drawn."""
+        near = self.nearest(predicted)
+        sure, tied = 1.0 / near.n_donors, np.zeros(values.size)
+        some = near.n_tied > 0
+        tied[some] = (near.n_donors - near.n_sure[some]) / near.n_tied[some] / near.n_donors
+        mean = np.zeros(values.size)
+        for f in range(predicted.shape[1]):
+            size = near.after[:, f] - near.first[:, f]
+            block = np.cumsum(size) // _CELLS
+            for rows in np.split(np.arange(values.size), np.flatnonzero(np.diff(block)) + 1):
+                row = np.repeat(rows, size[rows])
+                inside = np.arange(row.size) - np.repeat(np.cumsum(size[rows]) - size[rows], size[rows])
+                place = near.first[row, f] + inside
+                is_sure = (place >= near.sure_first[row, f]) & (place < near.sure_after[row, f])
+                each = np.where(is_sure, sure, tied[row]) * weigh(self.values[place], values[row])
+                mean += np.bincount(row, each, minlength=values.size)
+        return mean
 
     def share_within(self, predicted: Floats, low: Floats, high: Floats) -> Floats:
         """Return the probability that each row's draw, which is not restricted, lies between the row's bounds."""

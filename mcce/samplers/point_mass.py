@@ -1,19 +1,33 @@
-"""From which share of the rows a number is a point mass, and Silverman's bandwidth for the numbers that are none.
+"""Which numbers of a column have point mass, and Silverman's bandwidth for those that have none.
 
-The shares differ because the mistakes cost differently:
+A number has point mass if at least one per cent of the training rows hold it: fewer are too few to estimate a
+probability in a leaf. All numbers have it if the column has no more than 100 distinct ones, and nine rows in ten share
+theirs with another. Every sampler's density counts these and no others, and the copula's latent variable has an
+interval for them instead of a point.
 
-- `DRAWN_AS_IT_IS`: smoothing a draw hides a donor, so only what very many rows share (no gain, a top code) is spared.
-- `COUNTED`: the donors' density counts such a number instead of smoothing it. Fewer rows than one in a hundred are too
-  few to estimate a probability in a leaf.
-- `LATENT_INTERVAL`: the copula's latent variable has an interval for such a number instead of a point; a point in place
-  of a wide interval biases its correlations, an interval in place of a narrow one costs only time.
+Smoothing a draw hides a donor, so there only what very many rows share (`DRAWN_AS_IT_IS`: no gain, a top code) is
+spared.
 """
 
 from __future__ import annotations
 
+import numpy as np
+
+from mcce.arrays import Bools, Floats, Ints
+
 DRAWN_AS_IT_IS = 0.05
 COUNTED = 0.01
-LATENT_INTERVAL = 0.005
+DISCRETE_SHARE = 0.9
+DISCRETE_VALUES = 100
+
+
+def find_point_masses(known: Floats) -> tuple[Floats, Ints, Bools]:
+    """Return the distinct numbers of a column in order, how often each occurs, and whether it has point mass."""
+    distinct, times = np.unique(known, return_counts=True)
+    repeated = times[times > 1].sum() >= DISCRETE_SHARE * known.size
+    if repeated and distinct.size <= DISCRETE_VALUES:
+        return distinct, times, np.full(distinct.size, True)
+    return distinct, times, times >= max(2.0, COUNTED * known.size)
 
 
 def silverman(sd: float, quartile_range: float, n: int) -> float:

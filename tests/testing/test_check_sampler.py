@@ -438,6 +438,9 @@ class CountsNumbers(MarginalSampler):
 class SmearsProbabilities(mcce.NormRankSampler):
     """Its density is of training values only."""
 
+    def log_density_complete(self, given, values):
+        return self._log_mass(given, values, values)
+
     def base_measure(self):
         return "lebesgue"
 

@@ -2,8 +2,8 @@
 
 1. A column that has an order (numbers, ordered levels, two levels) is a cut standard normal Z: the value v is seen
    when Phi(Z) lies between the shares F(v-) and F(v) of training rows below v and up to v. A value that few rows have
-   (a continuous one) is taken as the point Z = Phi^-1((F(v-) + F(v)) / 2), its normal score; a level, or a value that
-   more than 0.5% of the rows share, as the whole interval.
+   (a continuous one) is taken as the point Z = Phi^-1((F(v-) + F(v)) / 2), its normal score; a level, or a value
+   with point mass (`mcce.samplers.point_mass`), as the whole interval.
 2. A column of three or more unordered levels is the argmax of as many utilities U_k = a_k + e_k, with e ~ N(0, I); the
    offsets a solve P(argmax U = k) = share of level k.
 3. Levels without an order are numbered by their frequency (ties by their first row), never by their codes: relabelling
@@ -25,13 +25,13 @@ import numpy.typing as npt
 import scipy
 
 from mcce.arrays import Floats, Ints
+from mcce.samplers.column_density import smooth_distribution
 from mcce.samplers.copula.choice import CDF, choose_rows
-from mcce.samplers.point_mass import LATENT_INTERVAL, silverman
+from mcce.samplers.point_mass import find_point_masses
 from mcce.state import stateful
 from mcce.table import Column
 
 _FINE_GRID = np.arange(-8.0, 8.01, 0.125)
-_KNOTS, _KERNELS = 256, 2048
 
 
 @stateful("copula.Margin")
@@ -65,7 +65,7 @@ class Margin:
         n = column.values.size
         atoms = np.full(values.size, True)
         if column.feature.is_numeric:
-            atoms = counts > max(1.0, LATENT_INTERVAL * n)
+            atoms = find_point_masses(column.values)[2]
         return cls(values, np.concatenate([[0.0], np.cumsum(counts) / n]), atoms, ordered, n)
 
     @property
@@ -211,21 +211,10 @@ def winning_noise(utilities: Utilities, uniforms: Floats) -> Floats:
 def kernel_margin(margin: Margin) -> tuple[Floats, Floats]:
     """Return knots and distribution function of the values that are no atoms, linear in between.
 
-    It is the normal kernel estimate with Silverman's bandwidth 0.9 min(sd, iqr / 1.34) n^(-1/5), read at 256 quantiles
-    and cut three bandwidths outside the data. Empty without such values.
+    See step 2 of `mcce.samplers.column_density`; empty without such values.
     """
     x = margin.training_values
-    x = x[np.isin(x, margin.values[~margin.atoms])]
-    if x.size == 0:
-        return np.empty(0), np.empty(0)
-    low, high = np.quantile(x, [0.25, 0.75])
-    width = silverman(float(x.std()), float(high - low), x.size)
-    width = width or silverman(max(1.0, abs(float(x[0]))) * 0.01, 0.0, x.size)
-    knots = np.unique(np.quantile(x, np.linspace(0.0, 1.0, min(_KNOTS, x.size))))
-    knots = np.concatenate([[x[0] - 3 * width], knots, [x[-1] + 3 * width]])
-    centres = np.quantile(x, (np.arange(_KERNELS) + 0.5) / _KERNELS) if x.size > _KERNELS else x
-    below = scipy.special.ndtr((knots[:, None] - centres) / width).mean(axis=1)
-    return knots, (below - below[0]) / (below[-1] - below[0])
+    return smooth_distribution(x[np.isin(x, margin.values[~margin.atoms])])
 
 
 def _quantile(share: Floats) -> Floats:

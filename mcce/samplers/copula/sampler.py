@@ -188,8 +188,8 @@ class GaussianCopulaSampler(ConditionalSampler):
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
         """Return the log probability of levels and of numbers that are atoms, the log density of other numbers.
 
-        For numbers the base measure is the counting measure on atoms (values of more than 0.5% of the training
-        rows) plus the Lebesgue measure elsewhere: the density is that of the margin, a kernel estimate
+        For numbers the base measure is the counting measure on atoms (`mcce.samplers.point_mass`) plus the Lebesgue
+        measure elsewhere: the density is that of the margin, a kernel estimate
         (`mcce.samplers.copula.margins.kernel_margin`), times that of the copula. It integrates to 1. It is -inf outside
         the kernel estimate, and for levels that were never observed.
         """

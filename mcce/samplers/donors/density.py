@@ -8,8 +8,7 @@ density. This is a declared surrogate, for m donors and c = 5 pseudo-donors, spr
 2. Any other number: (sum of normal kernels at the donors without point mass + c margin density) / (m + c), with respect
    to the Lebesgue measure, in encoded units. The bandwidth is Silverman's, 0.9 min(sd, IQR / 1.34) k^(-1/5) over the k
    such donors in the leaf, or the margin's where these do not differ.
-3. A number has point mass if at least one per cent of the training rows hold it; all numbers do if the column has no
-   more than 100 distinct values, and nine rows in ten share theirs with another.
+3. Which numbers have point mass is the same for all samplers (`mcce.samplers.point_mass`).
 4. For training rows, a row's own copies are taken out of its donors and out of the margin first, so that it does not
    vouch for itself. Bandwidths stay as they are.
 """
@@ -25,11 +24,9 @@ import numpy.typing as npt
 from mcce.arrays import Floats
 from mcce.samplers.base import BaseMeasure
 from mcce.samplers.donors import kernels
-from mcce.samplers.point_mass import COUNTED, silverman
+from mcce.samplers.point_mass import find_point_masses, silverman
 from mcce.state import stateful
 
-DISCRETE_SHARE = 0.9
-DISCRETE_VALUES = 100
 PSEUDO_DONORS = 5.0  # as many as the paper's smallest leaf; fewer describe new rows worse
 _GRID = 2048
 
@@ -66,10 +63,7 @@ class MarginalDensity:
             levels = np.arange(n_levels, dtype=np.float64)
             counts = np.bincount(known.astype(np.intp), minlength=n_levels).astype(np.float64)
             return cls(known.size, levels, counts, nothing, nothing, 0.0, missing_share)
-        distinct, times = np.unique(known, return_counts=True)
-        repeated = times[times > 1].sum() >= DISCRETE_SHARE * known.size
-        discrete = repeated and distinct.size <= DISCRETE_VALUES
-        is_atom = np.full(distinct.size, True) if discrete else times >= max(2.0, COUNTED * known.size)
+        distinct, times, is_atom = find_point_masses(known)
         rest = np.repeat(distinct[~is_atom], times[~is_atom])
         grid, density, bandwidth = _smooth(rest, known.size)
         masses = times[is_atom].astype(np.float64)

@@ -9,6 +9,7 @@ from mcce.arrays import Bools, Floats, Ints
 from mcce.exceptions import SamplerError
 from mcce.rng import RowStreams
 from mcce.samplers.base import BaseMeasure, Within
+from mcce.samplers.column_density import ColumnDensity
 from mcce.samplers.parametric.linear import LinearSampler
 from mcce.samplers.smoothing import (
     Smoother,
@@ -46,8 +47,9 @@ class NormSampler(LinearSampler):
 
     Notes
     -----
-    `log_density` is the normal density with respect to Lebesgue measure; it ignores the rounding. A target without
-    spread has probability 1 at its value instead. `supports` means within 7 standard deviations, and no more
+    `log_density` is the normal density. Where training values have point mass (`mcce.samplers.column_density`), it
+    is the probability to be rounded to these, and there is a small even part; else it ignores the rounding. A target
+    without spread has probability 1 at its value instead. `supports` means within 7 standard deviations, and no more
     decimals than the data.
 
     References
@@ -66,6 +68,7 @@ class NormSampler(LinearSampler):
     """
 
     decimals_: int | None
+    column_: ColumnDensity
     low_: float
     high_: float
 
@@ -77,6 +80,7 @@ class NormSampler(LinearSampler):
         """Fit the regression (step 1)."""
         self.fit_linear(x, target.values, target)
         self.decimals_ = decimals_of(target.values)
+        self.column_ = ColumnDensity.of(target.values)
         self.low_, self.high_ = _dtype_range(target.feature)
 
     def sample_complete(self, given: Table, rng: RowStreams, within: Within | None) -> Floats:
@@ -119,16 +123,24 @@ class NormSampler(LinearSampler):
         return supported
 
     def log_density_complete(self, given: Table, values: Floats) -> Floats:
-        """Return the log of the normal density."""
+        """Return the log of the normal density; of values with point mass, of the probability to be rounded to them."""
         if self.sigma_ == 0.0:
             return np.where(self._rounded(values) == self._rounded(self.predict(given)), 0.0, -np.inf)
         z = (values - self.predict(given)) / self.sigma_
-        return np.asarray(-0.5 * z**2 - np.log(self.sigma_) - 0.5 * np.log(2.0 * np.pi))
+        density = np.asarray(-0.5 * z**2 - np.log(self.sigma_) - 0.5 * np.log(2.0 * np.pi))
+        if not self.column_.atoms.size:
+            return density
+        half = self._half / self.sigma_
+        mass = log_normal_mass(z - half, z + half)
+        if self.column_.base_measure == "counting":  # new values are counted too, if they are rounded ones
+            density = np.where(self._rounded(values) == values, mass, -np.inf)
+        density = np.where(self.column_.has_mass(values), mass, density)
+        return self.column_.log_with_even_part(np.exp(density), values)
 
     def base_measure(self) -> BaseMeasure:
         """Return what the density is with respect to."""
         self.check_fitted("design_")
-        return "counting" if self.always_missing_ or self.sigma_ == 0.0 else "lebesgue"
+        return "counting" if self.always_missing_ or self.sigma_ == 0.0 else self.column_.base_measure
 
     @property
     def _half(self) -> float:
@@ -178,9 +190,10 @@ class NormRankSampler(LinearSampler):
 
     Notes
     -----
-    `log_density` is the log probability that the draw is exactly this training value (base measure: counting).
-    Restricted draws come from the part of the normal distribution that maps inside; smoothed ones, which have no
-    density here, are drawn again until they lie inside.
+    `log_density` of a number with point mass is the log probability of exactly this value; of other numbers it is that
+    of the margin, a kernel estimate, times that of the score beside the standard normal one: a declared surrogate. Both
+    have a small even part (`mcce.samplers.column_density`). Restricted draws come from the part of the normal
+    distribution that maps inside; smoothed ones, which have no density here, are drawn again until they lie inside.
 
     References
     ----------
@@ -198,6 +211,7 @@ class NormRankSampler(LinearSampler):
 
     sorted_: Floats
     smoother_: Smoother | None
+    column_: ColumnDensity
 
     def __init__(self, *, smoothing: Smoothing = None, proper: bool = False, random_state: int | None = 0) -> None:
         self.smoothing = smoothing
@@ -214,6 +228,7 @@ class NormRankSampler(LinearSampler):
         self.sorted_ = np.sort(target.values)
         self.fit_linear(x, normal_scores(target.values), target)
         self.smoother_ = None if self.smoothing is None else Smoother.read(self.sorted_)
+        self.column_ = ColumnDensity.of(self.sorted_)
 
     def sample_complete(self, given: Table, rng: RowStreams, within: Within | None) -> Floats:
         """Draw a score and map it back (steps 3 and 4)."""
@@ -261,17 +276,25 @@ class NormRankSampler(LinearSampler):
         return np.asarray(near & (values >= lowest) & (values <= highest))
 
     def log_density_complete(self, given: Table, values: Floats) -> Floats:
-        """Return the log probability of each training value; -inf for other values."""
+        """Return the log probability of each value with point mass, the log density of other values."""
         if self.smoother_ is not None:
             raise SamplerError(f"{self!r} has no density; without smoothing it has one.")
-        return self._log_mass(given, values, values)
+        mass = np.exp(self._log_mass(given, values, values))
+        if self.sigma_ == 0.0:
+            return self.column_.log_with_even_part(mass, values)
+        below, density = self.column_.margin(values)
+        least = 0.5 / (self.sorted_.size + 1)
+        score = scipy.special.ndtri(np.clip(below, least, 1.0 - least))
+        beside = (score - self.predict(given)) / self.sigma_
+        ratio = np.exp(0.5 * score**2 - 0.5 * beside**2) / self.sigma_
+        return self.column_.log_with_even_part(np.where(self.column_.has_mass(values), mass, density * ratio), values)
 
     def base_measure(self) -> BaseMeasure:
         """Return what the density is with respect to."""
         self.check_fitted("design_")
         if not self.always_missing_ and self.smoother_ is not None:
             raise SamplerError(f"{self!r} has no density; without smoothing it has one.")
-        return "counting"
+        return "counting" if self.always_missing_ else self.column_.base_measure
 
     def _log_mass(self, given: Table, low: Floats, high: Floats) -> Floats:
         """Return the log probability of the training values from low to high."""

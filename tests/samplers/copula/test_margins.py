@@ -36,13 +36,13 @@ def test_a_value_of_its_own_is_a_point_and_a_level_an_interval():
 
 
 def test_a_number_that_many_rows_share_is_an_interval():
-    """Of 1000 rows, six share 0 and five share 1: only the six are more than 0.5 per cent."""
-    margin = margin_of(np.concatenate([np.zeros(6), np.ones(5), np.arange(2.0, 991.0)]))
+    """Of 1000 rows, ten share 0 and nine share 1: only the ten are one per cent, a point mass for every sampler."""
+    margin = margin_of(np.concatenate([np.zeros(10), np.ones(9), np.arange(2.0, 983.0)]))
     assert margin.atoms[:3].tolist() == [True, False, False]
     low, high = margin.bounds(np.array([0.0, 1.0]))
     assert low[0] == -np.inf
-    assert high[0] == pytest.approx(stats.norm.ppf(0.006))
-    assert low[1] == high[1] == pytest.approx(stats.norm.ppf(0.0085))
+    assert high[0] == pytest.approx(stats.norm.ppf(0.010))
+    assert low[1] == high[1] == pytest.approx(stats.norm.ppf(0.0145))
 
 
 def test_values_that_were_not_seen():

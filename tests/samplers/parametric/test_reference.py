@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mcce import available_samplers
+from mcce import Within, available_samplers
 from mcce.samplers.parametric.design import Design, augmentation
 from mcce.samplers.parametric.norm import normal_scores
 from mcce.table import Column, Schema, Table
@@ -112,7 +112,8 @@ def test_normrank_probabilities_are_the_lengths_of_the_map(case):
     drawn = fitted._at(fitted.predict(row)[0] + fitted.sigma_ * grid)
     values = np.unique(fitted.sorted_)
     shares = (drawn[:, None] == values).mean(axis=0)
-    probabilities = np.exp(fitted.log_density(row.take(np.zeros(values.size, dtype=int)), values))
+    rows = row.take(np.zeros(values.size, dtype=int))
+    probabilities = fitted.probability_within(rows, Within(low=values, high=values))
     assert probabilities.sum() == pytest.approx(1.0, abs=1e-12)
     close(probabilities, shares, 2e-5)
 
@@ -125,7 +126,7 @@ def test_pmm_donors(case):
         sure, pool = ([float(y) for y in donors[c].split(";") if y] for c in ("sure_y", "pool_y"))
         expected = [(sure.count(y) + int(donors["n_from_pool"]) * pool.count(y) / len(pool)) / 3 for y in seen]
         row = case.new.take(np.full(seen.size, i))
-        close(np.exp(fitted.log_density(row, seen)), expected, 1e-12)
+        close(fitted.probability_within(row, Within(low=seen, high=seen)), expected, 1e-12)
 
 
 @of("logreg", "polyreg", "polr")

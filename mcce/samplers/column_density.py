@@ -1,0 +1,111 @@
+"""What the densities of one column have in common, whichever sampler they are of, so that they can be compared.
+
+1. Which numbers have point mass, by the training values alone (`mcce.samplers.point_mass.find_point_masses`): their
+   probabilities are densities with respect to the counting measure, all other numbers' with respect to the Lebesgue
+   measure, in encoded units.
+2. The margin of the other numbers: a normal kernel estimate with Silverman's bandwidth, read at 256 quantiles, straight
+   in between, and cut three bandwidths outside the data.
+3. A thousandth of the densities of normrank and pmm, and of norm where there are point masses, is spread evenly: over
+   the point masses by their share of the training rows, over the range of the training values otherwise. So a mean of
+   log densities of numbers in this range is finite. Draws do not have this part; donors (pseudo-donors from the margin)
+   and the copula (a kernel estimate of the margin) have their own way not to call a number impossible.
+
+Where all numbers of a column have point mass (counts of rooms), a number that no training row has keeps probability 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+
+from mcce.arrays import Bools, Floats
+from mcce.samplers.base import BaseMeasure
+from mcce.samplers.point_mass import find_point_masses, silverman
+from mcce.state import stateful
+
+EVEN_PART = 1e-3
+_KNOTS, _KERNELS = 256, 2048
+
+
+@stateful("ColumnDensity")
+@dataclass(frozen=True)
+class ColumnDensity:
+    """Point masses and margin of a numeric column.
+
+    Attributes
+    ----------
+    atoms, shares : the numbers with point mass, ascending, and their shares of the training rows.
+    knots, below : where the distribution function of the other numbers is known, and its values; empty without such.
+    low, high : range of the training values.
+    """
+
+    atoms: Floats
+    shares: Floats
+    knots: Floats
+    below: Floats
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Floats) -> ColumnDensity:
+        """Read the training values of a column (steps 1 and 2); none is missing."""
+        distinct, times, has_mass = find_point_masses(values)
+        knots, below = smooth_distribution(np.repeat(distinct[~has_mass], times[~has_mass]))
+        shares = times[has_mass] / values.size
+        return cls(distinct[has_mass], shares, knots, below, float(distinct[0]), float(distinct[-1]))
+
+    @property
+    def base_measure(self) -> BaseMeasure:
+        """What densities of this column are with respect to."""
+        if not self.knots.size:
+            return "counting"
+        return "mixed" if self.atoms.size else "lebesgue"
+
+    @property
+    def spread_share(self) -> float:
+        """The share of the training rows whose number has no point mass."""
+        return 1.0 - float(self.shares.sum()) if self.knots.size else 0.0
+
+    def has_mass(self, values: Floats) -> Bools:
+        """Return which numbers have point mass."""
+        return np.isin(values, self.atoms)
+
+    def margin(self, values: Floats) -> tuple[Floats, Floats]:
+        """Return the share of the column below each number, and the margin's density of numbers without point mass."""
+        shares = np.concatenate([[0.0], np.cumsum(self.shares)])
+        below = shares[np.searchsorted(self.atoms, values)]
+        if not self.knots.size:
+            return below, np.zeros(values.size)
+        piece = np.clip(np.searchsorted(self.knots, values, side="right") - 1, 0, self.knots.size - 2)
+        slope = (np.diff(self.below) / np.diff(self.knots))[piece]
+        inside = (values >= self.knots[0]) & (values <= self.knots[-1])
+        below = below + self.spread_share * np.interp(values, self.knots, self.below)
+        return below, np.where(inside, self.spread_share * slope, 0.0)
+
+    def log_with_even_part(self, density: Floats, values: Floats) -> Floats:
+        """Return the log of a sampler's probability or density of each number, its even part included (step 3)."""
+        at = np.minimum(np.searchsorted(self.atoms, values), max(self.atoms.size - 1, 0))
+        even = np.zeros(values.size)
+        if self.spread_share > 0.0 and self.high > self.low:
+            inside = (values >= self.low) & (values <= self.high)
+            even = np.where(inside, self.spread_share / (self.high - self.low), 0.0)
+        if self.atoms.size:
+            even = np.where(self.has_mass(values), self.shares[at], even)
+        with np.errstate(divide="ignore"):
+            return np.log((1.0 - EVEN_PART) * density + EVEN_PART * even)
+
+
+def smooth_distribution(values: Floats) -> tuple[Floats, Floats]:
+    """Return knots and the distribution function of sorted values at them (step 2); empty without values."""
+    if values.size == 0:
+        return np.empty(0), np.empty(0)
+    low, high = np.quantile(values, [0.25, 0.75])
+    width = silverman(float(values.std()), float(high - low), values.size)
+    width = width or silverman(max(1.0, abs(float(values[0]))) * 0.01, 0.0, values.size)
+    knots = np.unique(np.quantile(values, np.linspace(0.0, 1.0, min(_KNOTS, values.size))))
+    knots = np.concatenate([[values[0] - 3 * width], knots, [values[-1] + 3 * width]])
+    centres = np.quantile(values, (np.arange(_KERNELS) + 0.5) / _KERNELS) if values.size > _KERNELS else values
+    below = scipy.special.ndtr((knots[:, None] - centres) / width).mean(axis=1)
+    return knots, (below - below[0]) / (below[-1] - below[0])
