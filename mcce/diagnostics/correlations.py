@@ -5,7 +5,7 @@
 2. A number and an unordered column: the correlation ratio of the ranks, from 0 to 1.
 3. Two unordered columns: Cramer's V, from 0 to 1; a missing value is one more level.
 
-2 and 3 are the associations that the chain's correlation order uses (`mcce.generators.visit`).
+2 and 3 are corrected for the number of levels, and those that the correlation order uses (`mcce.generators.visit`).
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def correlations(X: Data, *, method: Method = "spearman", kinds: Mapping[Any, Ki
     >>> import pandas as pd, mcce
     >>> X = pd.DataFrame({"age": [20, 30, 40, 50], "debt": [4, 3, 2, 1], "job": ["a", "a", "b", "b"]})
     >>> mcce.diagnostics.correlations(X).round(2).loc["age"].to_dict()
-    {'age': 1.0, 'debt': -1.0, 'job': 0.89}
+    {'age': 1.0, 'debt': -1.0, 'job': 0.84}
     """
     schema = Schema.from_data(X, kinds)
     return _matrix(schema.encode(X), _check(method))

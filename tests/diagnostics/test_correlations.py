@@ -48,12 +48,21 @@ def test_pairs_of_numbers_equal_scipy(method, reference):
 
 
 def test_other_pairs():
+    """Against the formulas of Bergsma (2013) and Kelley (1935), which expect 0 of independent columns."""
     X = mixed(300, 1)
+    X["city"] = np.where(np.random.default_rng(0).random(300) < 0.4, X["job"].astype(object), X["city"].astype(object))
+    X["x"] += X["job"].astype("category").cat.codes
     got = correlations(X)
-    assert got.loc["job", "city"] == pytest.approx(contingency.association(pd.crosstab(X["job"], X["city"])))
+    counts = pd.crosstab(X["job"], X["city"])
+    n, (r, c) = len(X), counts.shape
+    mean_square = contingency.association(counts) ** 2 * min(r - 1, c - 1) - (r - 1) * (c - 1) / (n - 1)
+    levels = min(r - 1 - (r - 1) ** 2 / (n - 1), c - 1 - (c - 1) ** 2 / (n - 1))
+    assert got.loc["job", "city"] == pytest.approx(np.sqrt(mean_square / levels))
+    assert got.loc["job", "city"] > 0.2
     ranks = X["x"].rank()
-    between = ranks.groupby(X["job"]).transform("mean").var(ddof=0)
-    assert got.loc["job", "x"] == pytest.approx(np.sqrt(between / ranks.var(ddof=0)))
+    explained = ranks.groupby(X["job"]).transform("mean").var(ddof=0) / ranks.var(ddof=0)
+    assert got.loc["job", "x"] == pytest.approx(np.sqrt(1 - (1 - explained) * (n - 1) / (n - r)))
+    assert got.loc["job", "x"] > 0.2
     assert (got.loc["same"].drop("same") == 0).all()
     assert (np.diag(got) == 1).all()
     pd.testing.assert_frame_equal(got, got.T)
