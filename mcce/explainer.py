@@ -126,7 +126,8 @@ class Explainer(Steps):
         given = fixed_columns(generator)
         self._mutable = np.array([j for j in range(len(schema)) if j not in given], dtype=np.int64)
         checked = SpotCheck(spots, schema.encode(rows_of(X, spots)).matrix, first)
-        self._training = TrainingTable(X, schema, self.decision_, checked, wanted)
+        hashes = vars(generator).pop("_row_hashes", None)  # a chain has them at hand
+        self._training = TrainingTable(X, schema, self.decision_, checked, wanted, hashes)
         self.fit_seconds_ = time.perf_counter() - begun
         return self
 

@@ -64,5 +64,7 @@ class LearnsLater:
         if "training_rows_" not in vars(self):
             if self._training.table is None and not needed:
                 return None
-            self.training_rows_ = TrainingRows.of(self._training.matrix())
+            hashes = self._training.hashes
+            rows = TrainingRows.of(self._training.matrix()) if hashes is None else TrainingRows(hashes)
+            self.training_rows_ = rows
         return self.training_rows_

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from mcce.arrays import Bools, Floats
+from mcce.arrays import Bools, Floats, UInts
 from mcce.asking.asker import SpotCheck, ask_table
 from mcce.asking.decision import Decision
 from mcce.exceptions import InputError
@@ -30,6 +30,7 @@ class TrainingTable:
     decision : the wanted decision, bound to the model.
     spots : some of its rows, and what the model said of them.
     answered : which rows have the wanted decision, None if that was not asked yet.
+    hashes : of the encoded rows, None if the generator does not tell; a saved copy is without them.
     """
 
     table: Data | None
@@ -37,6 +38,7 @@ class TrainingTable:
     decision: Decision
     spots: SpotCheck
     answered: Bools | None = None
+    hashes: UInts | None = None
 
     def known_table(self) -> Data | None:
         """Return the table given to `fit`, unless it is gone; a table that was changed since is an error."""
@@ -69,4 +71,4 @@ class TrainingTable:
         What is saved with an explainer still holds training rows: the fixed values and decisions of all of them, the
         values that donors give, and a few whole rows. Whoever gets the file can read them.
         """
-        return {**vars(self), "table": None}
+        return {**vars(self), "table": None, "hashes": None}

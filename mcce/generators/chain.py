@@ -40,7 +40,7 @@ from mcce.generators.layout import ChainLayout
 from mcce.generators.predictors import Predictors, choose_predictors
 from mcce.generators.visit import VisitSequence, make_visit_sequence
 from mcce.generators.weighing import Allowed, SampleOptions, Weighted, choose_rows, read_restrictions
-from mcce.rng import derive_key, resolve_seed
+from mcce.rng import derive_key, hash_rows, resolve_seed
 from mcce.samplers import ConditionalSampler
 from mcce.table import Data, Kind, Schema, Table, as_frame
 from mcce.table.checks import check_fixed, check_magnitudes
@@ -142,6 +142,7 @@ class ChainModel:
         self.schema_ = Schema.from_data(X, self.kinds)
         table = self.schema_.encode(X)
         check_magnitudes(table, "X")
+        self._row_hashes = hash_rows(table.matrix)
         fixed = check_fixed(self.fixed, self.schema_.names)
         self.visit_sequence_, self.associations_ = make_visit_sequence(self.visit_sequence, table, fixed)
         if not self.visit_sequence_:
@@ -157,11 +158,9 @@ class ChainModel:
         )
         ordered = layout.order(table.matrix, True if decision is None else np.asarray(decision))
         first = layout.n_given
+        names = [feature.name for feature in layout.features]
         self._given_columns = choose_predictors(
-            self.predictors,
-            [feature.name for feature in layout.features],
-            first,
-            with_decision=self.conditions_on_decision_,
+            self.predictors, names, first, with_decision=self.conditions_on_decision_
         )
         if self.min_donors is not None:
             check_count(self.min_donors, "min_donors", or_else=", or None for any number")
