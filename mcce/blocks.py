@@ -111,7 +111,7 @@ class Outcome:
     seconds_select: float = 0.0
     acceptance: Mapping[Hashable, Ints] = field(default_factory=dict)
 
-    def take(self, which: Bools) -> Outcome:
+    def take(self, which: Ints | Bools) -> Outcome:
         """Return some of the counterfactuals, at the same cost."""
         return replace(
             self,

@@ -90,8 +90,8 @@ def _in_rounds(task: Task, factuals: Factuals, refused: Ints, draws: Ints, advan
         draws[settled] = n_drawn
         advance(settled.size)
         leaves = np.isin(joined.owner, settled)
-        done.append(replace(_take(joined, leaves), n_asked=0, seconds_generate=0.0, seconds_select=0.0))
-        best = _take(joined, ~leaves)
+        done.append(replace(joined.take(leaves), n_asked=0, seconds_generate=0.0, seconds_select=0.0))
+        best = joined.take(~leaves)
         left = np.setdiff1d(left, settled)
     draws[left] = n_drawn
     advance(left.size)
@@ -103,13 +103,13 @@ def _join(task: Task, factuals: Factuals, before: Outcome, new: Outcome) -> Outc
     both = concatenate([before, new], factuals)  # of each factual the earlier round first, which wins ties
     if task.settings.sparse:
         low = both.plausibility < task.settings.floor
-        both = _take(both, ~low | ~np.isin(both.owner, both.owner[~low]))
+        both = both.take(~low | ~np.isin(both.owner, both.owner[~low]))
     owners, begin = np.unique(both.owner, return_index=True)
     pools = Candidates(both.rows, begin, np.append(begin[1:], both.owner.size))
     ranking = Ranking(task.ordering, task.generator.schema_.features, task.mutable, pools, factuals.matrix[owners])
     k = task.settings.n_counterfactuals
     found, n_found = ranking.first(np.arange(owners.size), k)
-    return _take(both, found[np.arange(k) < n_found[:, None]])
+    return both.take(found[np.arange(k) < n_found[:, None]])
 
 
 def _settled(task: Task, factuals: Factuals, before: Outcome, after: Outcome, which: Ints) -> Bools:
@@ -132,16 +132,6 @@ def _by_rank(outcome: Outcome, factuals: Factuals, distance: Distance, which: In
     rank = np.arange(outcome.owner.size) - np.searchsorted(outcome.owner, outcome.owner)
     values[outcome.owner, rank] = distance.between(outcome.rows, factuals.matrix[outcome.owner])
     return values[which]
-
-
-def _take(outcome: Outcome, rows: Ints | Bools) -> Outcome:
-    return replace(
-        outcome,
-        owner=outcome.owner[rows],
-        rows=outcome.rows[rows],
-        scores=outcome.scores[rows],
-        plausibility=outcome.plausibility[rows],
-    )
 
 
 def redraw_errors(task: Task, factuals: Factuals, which: Ints, outcome: Outcome, advance: Advance) -> dict[str, float]:

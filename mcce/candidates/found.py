@@ -48,7 +48,7 @@ class Found:
     tree_scores: Floats
     n_asked: int = 0
 
-    def take(self, which: Bools) -> Found:
+    def take(self, which: Ints | Bools) -> Found:
         """Return some of the rows, without what was asked for them."""
         return Found(self.owner[which], self.rows[which], self.scores[which], self.tree_scores[which])
 

@@ -288,10 +288,10 @@ class SparseSearch:
 
         A row that stayed below the floor is kept only if its factual has no other.
         """
+        n_asked = sum(part.n_asked for part in parts)
         found = Found.join(parts)
         low = found.tree_scores < self.least
-        if low.any():
-            found = replace(found.take(~low | ~np.isin(found.owner, found.owner[~low])), n_asked=found.n_asked)
+        found = found.take(~low | ~np.isin(found.owner, found.owner[~low]))
         kept = best_of(
             self.ordering,
             self.features,
@@ -303,13 +303,7 @@ class SparseSearch:
             self.bounds.max_changes,
             self.bounds.max_gower,
         )
-        return replace(
-            found,
-            owner=found.owner[kept],
-            rows=found.rows[kept],
-            scores=found.scores[kept],
-            tree_scores=found.tree_scores[kept],
-        )
+        return replace(found.take(kept), n_asked=n_asked)
 
 
 def _counts_changes(measure: Measure) -> bool:
