@@ -22,7 +22,7 @@ from mcce.asking.factuals import Factuals
 from mcce.asking.lasting import AsksEncoded
 from mcce.candidates.constrained import ConstrainedPools, Pools, restrict_keys
 from mcce.candidates.copies import TrainingRows
-from mcce.candidates.found import Found, Sought
+from mcce.candidates.found import Found
 from mcce.candidates.plausibility import Plausibility
 from mcce.candidates.pools import draw_pools, fixed_columns, pool_blocks, pool_keys
 from mcce.candidates.sparse import Bounds, SparseSearch
@@ -32,11 +32,12 @@ from mcce.selection.candidates import Candidates
 from mcce.selection.diversity import Spread
 from mcce.selection.ordering import Ordering
 from mcce.selection.ranking import best_of
-from mcce.selection.selector import Admit, Selector
+from mcce.selection.selector import Admit, Allow, Selector
 from mcce.workers import run_in_threads
 
 DIVERSE_FACTUALS = 64  # whose answers are remembered at a time
 SEARCHED_FACTUALS = 512  # that one thread searches for, at most
+NO_POOLS: UInts = np.empty(0, dtype=np.uint64)
 TOGETHER = 64  # that are searched for together: the model is asked about few rows at a time otherwise
 
 
@@ -98,8 +99,8 @@ class Block:
 class Outcome:
     """Counterfactuals of some factuals, those of one factual in order of rank, and what they cost.
 
-    `plausibility` is NaN where it was not asked for. `acceptance` has, for each thing that restricts draws, how many
-    rows came to it and how many it let pass.
+    `plausibility` is NaN where it was not asked for. `pools` identifies the pools that were drawn, `acceptance` has for
+    each thing that restricts draws how many rows came to it and how many it let pass.
     """
 
     owner: Ints
@@ -109,6 +110,7 @@ class Outcome:
     n_asked: int = 0
     seconds_generate: float = 0.0
     seconds_select: float = 0.0
+    pools: UInts = field(default_factory=lambda: NO_POOLS)
     acceptance: Mapping[Hashable, Ints] = field(default_factory=dict)
 
     def take(self, which: Ints | Bools) -> Outcome:
@@ -149,28 +151,45 @@ def make_blocks(task: Task, factuals: Factuals, which: Ints, draws: range) -> It
 
 
 def explain_block(task: Task, block: Block) -> Outcome:
-    """Draw the pools of a block and choose among them."""
+    """Draw the pools of a block and choose among them; who finds nothing in a shared pool may get one of its own."""
     begun = time.perf_counter()
     pools = draw_block(task, block)
-    drawn = time.perf_counter()
-    choose_some = choose_diverse if task.settings.diverse else choose_by_order
-    return replace(
-        choose_some(task, pools.candidates, block),
-        acceptance=pools.acceptance,
-        seconds_generate=drawn - begun,
-        seconds_select=time.perf_counter() - drawn,
-    )
+    found = _choose_timed(task, block, pools, begun)
+    without = np.flatnonzero(pools.partly & ~np.isin(block.members, found.owner))
+    if not without.size:
+        return found
+    begun = time.perf_counter()
+    left = replace(block.take(without), members=block.members[without])
+    own = _constrained(task, left).draw_own(block.draws)
+    return join([found, _choose_timed(task, left, own, begun)])
 
 
 def draw_block(task: Task, block: Block) -> Pools:
     """Draw the pools of a block, inside the constraints if there are any."""
-    generator, redraw = task.generator, task.settings.redraw
     if task.constraints is not None:
-        return ConstrainedPools(generator, task.constraints, block.matrix, block.keys, block.ids, redraw).draw(
-            block.draws
-        )
+        return _constrained(task, block).draw(block.draws)
     n, begin = len(block.draws), block.draws.start
-    return Pools(draw_pools(generator, block.matrix, block.keys, n, begin=begin, redraw=redraw))
+    candidates = draw_pools(task.generator, block.matrix, block.keys, n, begin=begin, redraw=task.settings.redraw)
+    return Pools(candidates, block.keys, np.zeros(block.members.size, dtype=bool))
+
+
+def _constrained(task: Task, block: Block) -> ConstrainedPools:
+    assert task.constraints is not None
+    redraw = task.settings.redraw
+    return ConstrainedPools(task.generator, task.constraints, block.matrix, block.keys, block.ids, redraw)
+
+
+def _choose_timed(task: Task, block: Block, pools: Pools, begun: float) -> Outcome:
+    """Choose among pools whose drawing was begun at a time."""
+    drawn = time.perf_counter()
+    choose_some = choose_diverse if task.settings.diverse else choose_by_order
+    return replace(
+        choose_some(task, pools.candidates, block),
+        pools=pools.keys,
+        acceptance=pools.acceptance,
+        seconds_generate=drawn - begun,
+        seconds_select=time.perf_counter() - drawn,
+    )
 
 
 def choose_by_order(task: Task, pools: Candidates, block: Block) -> Outcome:
@@ -190,27 +209,24 @@ def choose(task: Task, pools: Candidates, block: Block) -> Outcome:
         ordering=task.ordering,
         max_changes=settings.max_changes,
         max_gower=settings.max_gower,
-        admit=_admission(task, pools, block),
+        admit=None if task.excluded is None else _no_copies(task.excluded, pools),
+        allow=None if task.constraints is None else _obey(task.constraints, pools, block),
     )
     unknown = np.full(chosen.row.size, np.nan)
     return Outcome(block.members[chosen.factual], pools.rows[chosen.row], chosen.scores, unknown, chosen.n_asked)
 
 
-def _admission(task: Task, pools: Candidates, block: Block) -> Admit | None:
-    """Return what says whether draws may be chosen: allowed by the constraints, and no copies; None if all may.
+def _no_copies(excluded: TrainingRows, pools: Candidates) -> Admit:
+    return lambda which: ~excluded.contain(pools.rows[which])
 
-    A generator need not draw within constraints; those that do are checked once more.
+
+def _obey(constraints: Constraints, pools: Candidates, block: Block) -> Allow:
+    """Return what says which draws factuals allow: pools are shared by some that do not allow all of them.
+
+    A generator need not draw within constraints, either; those that do are checked once more.
     """
-    if task.excluded is None and task.constraints is None:
-        return None
-    constraints = None if task.constraints is None else task.constraints.of_factuals(block.matrix, block.ids)
-    no_folds = np.empty(0, dtype=np.int64)
-    sought = Sought(block.matrix, no_folds, task.excluded, constraints)
-    owner = np.zeros(pools.rows.shape[0], dtype=np.int64)  # one of the factuals that share the pool
-    for f in range(block.members.size - 1, -1, -1):
-        owner[pools.begin[f] : pools.end[f]] = f
-
-    return lambda which: sought.admits(pools.rows[which], owner[which])
+    of_factuals = constraints.of_factuals(block.matrix, block.ids)
+    return lambda which, factuals: of_factuals.hold(pools.rows[which], factuals)
 
 
 def choose_sparse(task: Task, pools: Candidates, block: Block) -> Outcome:
@@ -285,19 +301,27 @@ def choose_diverse(task: Task, pools: Candidates, block: Block) -> Outcome:
 
 def concatenate(outcomes: Sequence[Outcome], factuals: Factuals) -> Outcome:
     """Join the outcomes of blocks, in the order of the factuals."""
-    owner = np.concatenate([np.empty(0, dtype=np.int64), *(part.owner for part in outcomes)])
-    rows = np.concatenate([np.empty((0, factuals.matrix.shape[1])), *(part.rows for part in outcomes)])
-    scores = np.concatenate([factuals.scores[:0], *(part.scores for part in outcomes if part.owner.size)])
-    by_factual = np.argsort(owner, kind="stable")
+    nobody: Ints = np.empty(0, dtype=np.int64)
+    nothing = Outcome(nobody, np.empty((0, factuals.matrix.shape[1])), factuals.scores[:0], np.empty(0))
+    joined = join([nothing, *outcomes])
+    ordered = joined.take(np.argsort(joined.owner, kind="stable"))
+    scores = np.concatenate([factuals.scores[:0], ordered.scores])
+    return replace(ordered, rows=np.asfortranarray(ordered.rows), scores=scores)
+
+
+def join(parts: Sequence[Outcome]) -> Outcome:
+    """Put outcomes together, one after the other."""
+    some = [part for part in parts if part.owner.size] or parts[:1]  # scores of no rows have no type
     return Outcome(
-        owner[by_factual],
-        np.asfortranarray(rows[by_factual]),
-        scores[by_factual],
-        np.concatenate([np.empty(0), *(part.plausibility for part in outcomes)])[by_factual],
-        sum(part.n_asked for part in outcomes),
-        sum(part.seconds_generate for part in outcomes),
-        sum(part.seconds_select for part in outcomes),
-        add_acceptance([part.acceptance for part in outcomes]),
+        np.concatenate([part.owner for part in some]),
+        np.concatenate([part.rows for part in some]),
+        np.concatenate([part.scores for part in some]),
+        np.concatenate([part.plausibility for part in some]),
+        sum(part.n_asked for part in parts),
+        sum(part.seconds_generate for part in parts),
+        sum(part.seconds_select for part in parts),
+        np.unique(np.concatenate([part.pools for part in parts])),
+        add_acceptance([part.acceptance for part in parts]),
     )
 
 

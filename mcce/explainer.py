@@ -286,7 +286,7 @@ class Explainer(Steps):
             draws=explained.draws,
             standard_errors=errors,
             fit_seconds=self.fit_seconds_,
-            settings={**dataclasses.asdict(settings), "pools": explained.n_pools, **self._described()},
+            settings={**dataclasses.asdict(settings), "pools": int(explained.outcome.pools.size), **self._described()},
         )
 
     def __repr__(self) -> str:

@@ -103,7 +103,9 @@ def _look_into(task: Task, decision: Decision, factuals: Factuals, i: int) -> tu
     (block,) = make_blocks(task, factuals, np.array([i]), range(n_samples))
     alone = explain_block(task, block)
     pools = draw_block(task, block)
-    rows = pools.candidates.rows
+    rows = pools.candidates.rows[pools.candidates.begin[0] : pools.candidates.end[0]]
+    if task.constraints is not None:
+        rows = rows[task.constraints.of_factuals(block.matrix, block.ids).hold(rows, np.zeros(len(rows), np.int64))]
     dead = {str(name): int(tried - passed) for name, (tried, passed) in pools.acceptance.items() if passed < tried}
     plausible: object = None
     if task.plausibility is not None and rows.shape[0]:

@@ -38,7 +38,7 @@ import pandas as pd
 
 from mcce.arrays import Bools, Floats, Ints, UInts
 from mcce.asking.factuals import Factuals
-from mcce.blocks import Outcome, Task, concatenate, explain_block, keys_of, make_blocks, shared_keys
+from mcce.blocks import Outcome, Task, concatenate, explain_block, keys_of, make_blocks
 from mcce.selection.candidates import Candidates
 from mcce.selection.distances import Distance, changes, gower, gower_sum
 from mcce.selection.ranking import Ranking
@@ -51,11 +51,10 @@ Advance = Callable[[int], object]
 
 @dataclass(frozen=True)
 class Explained:
-    """The outcome of all factuals, how many rows were drawn for each, and how many pools they draw from."""
+    """The outcome of all factuals, and how many rows were drawn for each."""
 
     outcome: Outcome
     draws: Ints
-    n_pools: int
 
 
 def explain_all(task: Task, factuals: Factuals, which: Ints, advance: Advance) -> Explained:
@@ -66,7 +65,7 @@ def explain_all(task: Task, factuals: Factuals, which: Ints, advance: Advance) -
     else:
         draws[which] = task.settings.n_samples
         outcome = _explain(task, factuals, which, range(task.settings.n_samples), advance)
-    return Explained(outcome, draws, int(np.unique(shared_keys(task, factuals)[which]).size))
+    return Explained(outcome, draws)
 
 
 def _explain(task: Task, factuals: Factuals, which: Ints, draws: range, advance: Advance) -> Outcome:
@@ -90,7 +89,7 @@ def _in_rounds(task: Task, factuals: Factuals, refused: Ints, draws: Ints, advan
         draws[settled] = n_drawn
         advance(settled.size)
         leaves = np.isin(joined.owner, settled)
-        done.append(replace(joined.take(leaves), n_asked=0, seconds_generate=0.0, seconds_select=0.0))
+        done.append(replace(joined.take(leaves), n_asked=0, seconds_generate=0.0, seconds_select=0.0, acceptance={}))
         best = joined.take(~leaves)
         left = np.setdiff1d(left, settled)
     draws[left] = n_drawn

@@ -57,7 +57,7 @@ class Steps(LearnsLater):
         """Step 2 alone: the candidates of every row of `X`, indexed by (id, draw).
 
         They are the rows that `explain` chooses from with the same `n_samples`, `independent` and `constraints`. With
-        constraints there are fewer where rows could not be drawn inside them.
+        constraints there are fewer: those that are drawn inside them, numbered anew.
         """
         self._check_fitted()
         check_count(n_samples, "n_samples")
@@ -74,8 +74,12 @@ class Steps(LearnsLater):
         sizes = pools.end - pools.begin
         draw = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         rows = pools.rows[np.repeat(pools.begin, sizes) + draw]
-        labels = draw_index(index, n_samples)
-        return schema.decode(rows, labels[np.repeat(np.arange(len(index)) * n_samples, sizes) + draw])
+        owner = np.repeat(np.arange(len(index)), sizes)
+        if asked is not None:
+            allowed = asked.of_factuals(matrix, index).hold(rows, owner)
+            rows, owner = rows[allowed], owner[allowed]
+            draw = np.arange(owner.size) - np.searchsorted(owner, owner)
+        return schema.decode(rows, draw_index(index, n_samples)[owner * n_samples + draw])
 
     def select(
         self, candidates: pd.DataFrame, X: Data, *, n_counterfactuals: int = 1, exhaustive: bool = False

@@ -3,10 +3,12 @@
 1. What is asked of all factuals alike (`Constraints.shared`) is obeyed while drawing. Factuals that agree in their
    fixed values share these draws.
 2. What depends on a factual's own values (`Constraints.relative`: may only rise, by at most so much, rules that read
-   it) passes over some of the draws. A factual takes the first K that it allows, of 2 K. These are draws from what the
-   chain says of rows that obey it: rejecting whole rows is conditioning, as truncating conditionals is not.
-3. A factual that allows fewer of them, or that has to keep a feature, gets draws of its own, inside all it asks. Where
-   nothing that is allowed can be drawn for a feature, its own value stays if that is allowed.
+   it) passes over some of the draws: whoever chooses among them leaves out those that the factual does not allow. What
+   is left are draws from what the chain says of rows that obey it: rejecting whole rows is conditioning, as truncating
+   conditionals is not.
+3. A factual that allows less than a quarter of them, or finds no counterfactual among them, or has to keep a feature,
+   gets draws of its own, inside all it asks. Where nothing that is allowed can be drawn for a feature, its own value
+   stays if that is allowed.
 4. The random numbers stay those of the fixed values, whoever shares a pool: a constraint that excludes nothing changes
    nothing, nor do the factuals that are explained together. Rows that could not be drawn inside are left out.
 """
@@ -27,14 +29,22 @@ from mcce.generators.base import Drawn, Generator
 from mcce.rng import hash_rows, mix
 from mcce.selection.candidates import Candidates
 
-SPARE = 2  # times as many draws as are taken
+LEAST_ALLOWED = 0.25  # of the shared draws, by a factual that has no draws of its own
+COMPARED = 2**20  # draws, each for one factual, that are looked at at a time
+NOTHING: Ints = np.zeros(2, dtype=np.int64)
 
 
 @dataclass(frozen=True)
 class Pools:
-    """Candidates, and for each thing that restricts them how many rows came to it and how many it let pass."""
+    """Candidates, what identifies the pool of each factual, and what became of the draws.
+
+    `partly` tells whose candidates may break what depends on its own values (step 2). `acceptance` has, for each thing
+    that restricts draws, how many came to it and how many it let pass.
+    """
 
     candidates: Candidates
+    keys: UInts
+    partly: Bools
     acceptance: Mapping[Hashable, Ints] = field(default_factory=dict)
 
 
@@ -67,59 +77,52 @@ class ConstrainedPools:
         self.n_rows = 0
         self.begin = np.zeros(keys.size, dtype=np.int64)
         self.end = np.zeros(keys.size, dtype=np.int64)
+        self.pool_keys = keys.copy()
         self.acceptance: dict[Hashable, Ints] = {}
 
     def draw(self, draws: range) -> Pools:
-        """Draw as many rows for each factual as there are `draws`, or nearly so (steps 1 to 3)."""
+        """Draw as many rows as there are `draws` for each pool; those that could not go on are left out."""
         relative = self.constraints.relative
         everybody = np.arange(self.keys.size)
         depends = relative.draws_depend_on(self.matrix, self.ids) if relative else np.empty((everybody.size, 0))
         is_relative = ~np.isnan(depends).all(axis=1)
-        self._share(everybody[~is_relative], self.constraints.shared, draws)
-        keeping = relative.kept(self.matrix, self.ids).any(axis=1) if relative else is_relative
-        left = self._filter(everybody[is_relative & ~keeping], draws)
-        self._share(np.union1d(left, everybody[is_relative & keeping]), self.constraints, draws)
-        rows = (
-            np.concatenate([np.empty((0, self.matrix.shape[1])), *self.rows]) if len(self.rows) != 1 else self.rows[0]
-        )
-        return Pools(Candidates(np.asfortranarray(rows), self.begin, self.end), self.acceptance)
+        own = is_relative.copy()  # those that have to keep a feature
+        own[own] = relative.kept(self.matrix[own], self.ids[own]).any(axis=1) if relative else False
+        self._draw_for(everybody[~own], self.constraints.shared, draws)
+        own[self._who_allow_few(everybody[is_relative & ~own], draws)] = True
+        self._draw_for(everybody[own], self.constraints, draws)
+        return self._pools(is_relative & ~own)
 
-    def _share(self, which: Ints, constraints: Constraints, draws: range) -> None:
-        """Draw inside `constraints`, for factuals that agree in what that means."""
-        if which.size:
-            drawn, pool = self._draw(which, constraints, draws)
-            self._count(drawn)
-            living = np.concatenate([[0], np.cumsum(~drawn.dead)])
-            first = pool * len(draws)
-            rows = drawn.rows[~drawn.dead] if drawn.dead.any() else drawn.rows
-            self._add(rows, which, living[first], living[first + len(draws)])
+    def draw_own(self, draws: range) -> Pools:
+        """Draw as many rows as there are `draws` inside all that each factual asks."""
+        self._draw_for(np.arange(self.keys.size), self.constraints, draws)
+        return self._pools(np.zeros(self.keys.size, dtype=bool))
 
-    def _filter(self, which: Ints, draws: range) -> Ints:
-        """Step 2: take shared draws that single factuals allow; return those for whom they are too few."""
+    def _pools(self, partly: Bools) -> Pools:
+        return Pools(Candidates(self._joined(), self.begin, self.end), self.pool_keys, partly, self.acceptance)
+
+    def _draw_for(self, which: Ints, constraints: Constraints, draws: range) -> None:
+        """Draw inside `constraints`, for factuals that share pools as far as these mean the same for them."""
         if not which.size:
-            return which
-        n, n_drawn = len(draws), SPARE * len(draws)
-        drawn, pool = self._draw(which, self.constraints.shared, range(SPARE * draws.start, SPARE * draws.stop))
-        self._count(drawn)
-        by_pool = np.argsort(pool, kind="stable")
-        ends = np.cumsum(np.bincount(pool))
-        enough, taken = np.zeros(which.size, dtype=bool), []
-        for p, places in enumerate(np.split(by_pool, ends[:-1])):
-            rows = drawn.rows[p * n_drawn : (p + 1) * n_drawn]
-            living = ~drawn.dead[p * n_drawn : (p + 1) * n_drawn]
-            allowed = self._allowed(which[places], rows) & living
-            found = allowed.sum(axis=1) >= n
-            enough[places] = found
-            first = allowed[found] & (np.cumsum(allowed[found], axis=1) <= n)
-            taken.append((which[places[found]], p * n_drawn + np.nonzero(first)[1]))
-        owners = np.concatenate([owner for owner, _ in taken])
-        begin = np.arange(owners.size, dtype=np.int64) * n
-        places = np.concatenate([places for _, places in taken])
-        rows = np.empty((places.size, drawn.rows.shape[1]), order="F")
-        for j in range(rows.shape[1]):
-            np.take(drawn.rows[:, j], places, out=rows[:, j])
-        self._add(rows, owners, begin, begin + n)
-        return which[~enough]
+            return
+        drawn, pool, self.pool_keys[which] = self._draw(which, constraints, draws)
+        for name, counts in drawn.acceptance().iterrows():
+            self.acceptance[name] = self.acceptance.get(name, NOTHING) + counts.to_numpy()
+        living = np.concatenate([[0], np.cumsum(~drawn.dead)])
+        first = pool * len(draws)
+        self.begin[which], self.end[which] = self.n_rows + living[first], self.n_rows + living[first + len(draws)]
+        self.rows.append(drawn.rows[~drawn.dead] if drawn.dead.any() else drawn.rows)
+        self.n_rows += int(living[-1])
+
+    def _who_allow_few(self, which: Ints, draws: range) -> Ints:
+        """Return the factuals that allow too few of the draws that they share."""
+        at_once = max(1, COMPARED // len(draws))
+        allowed = np.zeros(self.keys.size, dtype=np.int64)
+        for begin, end, members in Candidates(self.rows[0], self.begin, self.end).pools(which) if which.size else ():
+            for first in range(0, members.size, at_once):
+                some = members[first : first + at_once]
+                allowed[some] = self._allowed(some, self.rows[0][begin:end]).sum(axis=1)
+        return which[allowed[which] < LEAST_ALLOWED * len(draws)]
 
     def _allowed(self, which: Ints, rows: Floats) -> Bools:
         """Return which rows of a pool each of some factuals allows; count what each thing that it asks lets pass."""
@@ -137,8 +140,8 @@ class ConstrainedPools:
             allowed &= passed
         return allowed
 
-    def _draw(self, which: Ints, constraints: Constraints, draws: range) -> tuple[Drawn, Ints]:
-        """Draw inside constraints; return also which pool each factual has."""
+    def _draw(self, which: Ints, constraints: Constraints, draws: range) -> tuple[Drawn, Ints, UInts]:
+        """Draw inside constraints; return also which pool each factual has, and what identifies it."""
         matrix, ids, keys = self.matrix[which], self.ids[which], self.keys[which]
         shared_by = restrict_keys(keys, constraints, matrix, ids)
         pool, request, first = request_pools(self.generator, matrix, keys, shared_by, draws, self.redraw)
@@ -157,7 +160,7 @@ class ConstrainedPools:
             rules=constraints.rules,
             factuals=for_draws(matrix[first]) if any(rule.reads_factual for rule in constraints.rules) else None,
         )
-        return self.generator.draw(request), pool
+        return self.generator.draw(request), pool, shared_by
 
     def _own(self, column: int, constraints: Constraints, matrix: Floats, ids: pd.Index[Any]) -> Floats | None:
         """Return the values that may stay, of a feature whose draws depend on them; None if they are shared by all."""
@@ -173,15 +176,6 @@ class ConstrainedPools:
             at += part.shape[0]
         return rows
 
-    def _add(self, rows: Floats, owners: Ints, begin: Ints, end: Ints) -> None:
-        self.rows.append(rows)
-        self.begin[owners], self.end[owners] = begin + self.n_rows, end + self.n_rows
-        self.n_rows += rows.shape[0]
-
-    def _count(self, drawn: Drawn) -> None:
-        for name, counts in drawn.acceptance().iterrows():
-            self.acceptance[name] = self.acceptance.get(name, np.zeros(2, dtype=np.int64)) + counts.to_numpy()
-
     def _add_counts(self, name: Hashable, came: Bools, passed: Bools) -> None:
         counts = np.array([came.sum(), (came & passed).sum()], dtype=np.int64)
-        self.acceptance[name] = self.acceptance.get(name, np.zeros(2, dtype=np.int64)) + counts
+        self.acceptance[name] = self.acceptance.get(name, NOTHING) + counts

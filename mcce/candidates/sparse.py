@@ -158,21 +158,20 @@ class SparseSearch:
         near = NearestCrossings(cells, self.mutable, self.distance)
         made: list[Crossings] = []
         held = 0
-        for begin in np.unique(pools.begin[which]):
-            members = which[pools.begin[which] == begin]
-            n_draws = int(pools.end[members[0]] - begin)
+        for begin, end, members in pools.pools(which):
+            n_draws = end - begin
             few = n_draws * 2.0**self.mutable.size <= ALL_CROSSINGS
             if size > LARGEST_SET and not few:
                 continue
-            tuples = PoolCodes(cells, int(begin), n_draws, self.mutable).tuples(size)
+            tuples = PoolCodes(cells, begin, n_draws, self.mutable).tuples(size)
             if tuples is None:
                 continue
             most = tuples.draws.size if size == 1 or few else NEAREST
-            pool = pools.rows[begin : begin + n_draws]
+            pool = pools.rows[begin:end]
             thinning = Thinning(pool, self.mutable, tuples, self.inwards.numbers) if size == 1 else None
             for f in members:
                 factual = np.ascontiguousarray(sought.matrix[f])
-                crossings = near.find(int(f), factual, int(begin), n_draws, tuples, most)
+                crossings = near.find(int(f), factual, begin, n_draws, tuples, most)
                 if thinning is not None:
                     crossings = replace(crossings, chosen=thinning.keep(factual[self.mutable], crossings.chosen))
                 made.append(crossings)

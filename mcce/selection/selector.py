@@ -28,6 +28,7 @@ from mcce.table import Feature
 
 Ask = Callable[[Floats], tuple[npt.NDArray[np.generic], Bools]]
 Admit = Callable[[Ints], Bools]
+Allow = Callable[[Ints, Ints], Bools]
 
 ROUNDS = (8, 32, 256)  # candidates known of a factual after each round
 
@@ -69,6 +70,7 @@ class Selector:
         max_changes: npt.ArrayLike | None = None,
         max_gower: npt.ArrayLike | None = None,
         admit: Admit | None = None,
+        allow: Allow | None = None,
     ) -> Chosen:
         """Return the best `k` valid distinct candidates of each factual (fewer where there are fewer).
 
@@ -81,13 +83,14 @@ class Selector:
         max_changes, max_gower : bounds on L0 and on the Gower distance, one number or one for each factual. What is
             beyond is not asked about.
         admit : function that says which of some rows of the candidates may be chosen, before the model is asked.
+        allow : the same, of rows each for a factual, whose position is its second argument.
         """
         ordering = ordering or self.ordering
         ranking = Ranking(ordering, self.features, self.mutable, pools, factuals, max_changes, max_gower)
-        answers = _Answers(pools.rows, self.ask, admit)
+        answers = _Answers(pools.rows, self.ask, admit, allow)
         if exhaustive or ordering.cost == "model":
             answers.of(np.arange(pools.rows.shape[0]))
-            taken = [_walk(ranking.full(f), answers, k) for f in range(factuals.shape[0])]
+            taken = [_walk(ranking.full(f), f, answers, k) for f in range(factuals.shape[0])]
         else:
             taken = _best_first(ranking, factuals.shape[0], k, answers)
         factual = np.repeat(np.arange(len(taken)), [len(rows) for rows in taken])
@@ -101,6 +104,7 @@ def _best_first(ranking: Ranking, n_factuals: int, k: int, answers: _Answers) ->
     for most in ROUNDS:
         found, n_found = ranking.first(waiting, most + k - 1)
         known = np.arange(found.shape[1]) < n_found[:, None]
+        known[known] = answers.allows(found[known], np.repeat(waiting, n_found))
         wanted = np.zeros(found.shape, dtype=bool)
         wanted[known] = answers.of(found[known])
         complete = n_found < found.shape[1]
@@ -115,7 +119,7 @@ def _best_first(ranking: Ranking, n_factuals: int, k: int, answers: _Answers) ->
 
 def _to_the_end(ranking: Ranking, k: int, answers: _Answers, taken: list[Ints], waiting: Ints) -> list[Ints]:
     """Step 4: rank everything for the factuals that are left, and ask in batches that grow by half."""
-    orders = {int(f): ranking.full(int(f)) for f in waiting}
+    orders = {int(f): answers.allowed(ranking.full(int(f)), int(f)) for f in waiting}
     depth = ROUNDS[-1] + k + ROUNDS[-1] // 4
     while orders:
         answers.of(np.concatenate([order[:depth] for order in orders.values()]))
@@ -128,17 +132,19 @@ def _to_the_end(ranking: Ranking, k: int, answers: _Answers, taken: list[Ints], 
     return taken
 
 
-def _walk(order: Ints, answers: _Answers, k: int) -> Ints:
+def _walk(order: Ints, f: int, answers: _Answers, k: int) -> Ints:
+    order = answers.allowed(order, f)
     return order[answers.of(order)][:k]
 
 
 class _Answers:
     """The model's answers about the rows of a pool, each asked once."""
 
-    def __init__(self, rows: Floats, ask: Ask, admit: Admit | None) -> None:
+    def __init__(self, rows: Floats, ask: Ask, admit: Admit | None, allow: Allow | None) -> None:
         self.rows = rows
         self.ask = ask
         self.admit = admit
+        self.allow = allow
         self.state = np.full(rows.shape[0], -1, dtype=np.int8)  # -1 not asked, 0 not wanted, 1 wanted
         self.scores: dict[int, np.generic] = {}
         self.n_asked = 0
@@ -155,6 +161,14 @@ class _Answers:
             self.state[new] = wanted
             self.scores.update(zip(new[wanted].tolist(), scores[wanted]))
         return self.known(which)
+
+    def allows(self, which: Ints, factuals: Ints) -> Bools:
+        """Return whether each of these rows may be chosen for the factual at the same place."""
+        return np.ones(which.size, dtype=bool) if self.allow is None else self.allow(which, factuals)
+
+    def allowed(self, which: Ints, f: int) -> Ints:
+        """Return those of some rows that may be chosen for one factual."""
+        return which[self.allows(which, np.full(which.size, f))]
 
     def known(self, which: Ints) -> Bools:
         """Return whether each of these rows, asked about before, has the wanted decision."""
