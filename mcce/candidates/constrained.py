@@ -85,7 +85,7 @@ class ConstrainedPools:
         relative = self.constraints.relative
         everybody = np.arange(self.keys.size)
         depends = relative.draws_depend_on(self.matrix, self.ids) if relative else np.empty((everybody.size, 0))
-        is_relative = ~np.isnan(depends).all(axis=1)
+        is_relative: Bools = np.asarray(~np.isnan(depends).all(axis=1))
         own = is_relative.copy()  # those that have to keep a feature
         own[own] = relative.kept(self.matrix[own], self.ids[own]).any(axis=1) if relative else False
         self._draw_for(everybody[~own], self.constraints.shared, draws)
