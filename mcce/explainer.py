@@ -149,6 +149,7 @@ class Explainer(Steps):
         independent: bool = False,
         exhaustive: bool = False,
         constraints: Any = (),
+        allow_missing: bool | Sequence[Hashable] = False,
         sparse: bool = False,
         floor: float = 0.05,
         measures: MeasureLike | Sequence[MeasureLike] = DEFAULT,
@@ -185,6 +186,9 @@ class Explainer(Steps):
             What may change and how, besides what the explainer was made with: `mcce.allow`, `mcce.rule`, `mcce.only`,
             `mcce.per_factual`, texts of rules, or a TOML or JSON file. Rows are drawn inside them, and nothing that is
             returned breaks one. `Counterfactuals.constraints` says what each one does.
+        allow_missing : bool or list of features
+            Whether a known value may become missing: to withhold something is no advice, so it may not unless said
+            here or by ``mcce.allow(feature, missing=True)``. The paper knows no missing values.
         sparse : bool
             Whether to cross the draws with the factual, so that few features change, instead of taking whole drawn
             rows as the paper does; see `mcce.candidates.sparse`.
@@ -263,7 +267,8 @@ class Explainer(Steps):
             noise=noise,
             robust=robust,
         )
-        asked = self._constraints(constraints)
+        asked = self._constraints(constraints, allow_missing)
+        said = None if asked is None else asked.said
         task = self._task(settings, ordering, plausibility, training if exclude_training else None, lasting, asked)
         open_to, contradictions = find_open(task, factuals)
         with progress_bar(open_to.size * (1 + standard_errors), "explaining", progress) as bar:
@@ -275,7 +280,7 @@ class Explainer(Steps):
             self.generator_,
             self.decision_,
             constraints=describe_constraints(task, factuals, open_to, explained.outcome),
-            allowed=None if asked is None else allowed_table(asked, factuals.matrix, factuals.index),
+            allowed=allowed_table(said, factuals.matrix, factuals.index) if said else None,
             why=tell_why(
                 task, self.decision_, factuals, open_to, explained.outcome, contradictions, asked_for=tell_reasons
             ),

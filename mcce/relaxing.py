@@ -59,7 +59,7 @@ def find_open(task: Task, factuals: Factuals) -> tuple[Ints, dict[int, str]]:
 
 def describe_constraints(task: Task, factuals: Factuals, which: Ints, outcome: Outcome) -> pd.DataFrame | None:
     """Return what each constraint does (`mcce.candidates.binding`); None if there are none."""
-    if task.constraints is None:
+    if task.constraints is None or not task.constraints.said:
         return None
     keys = keys_of(task, factuals)[which]
     matrix, ids = factuals.matrix[which], factuals.index[which]
@@ -142,7 +142,7 @@ def _what_helps(task: Task, factuals: Factuals, which: Ints) -> list[str]:
         attempt(words, relaxed, which)
     left = np.array([i for i, words in helps.items() if not words], dtype=np.int64)
     if left.size and task.constraints is not None and len(task.constraints.texts) > 1:
-        attempt("no constraints at all", replace(task, constraints=None), left)
+        attempt("no constraints at all", replace(task, constraints=task.constraints.understood or None), left)
     return ["; or ".join(words) if words else "nothing that was tried" for words in helps.values()]
 
 

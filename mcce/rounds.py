@@ -5,8 +5,9 @@ With `n_samples="auto"` draws are made in rounds, and each factual leaves when i
 1. Draw rows 0 to 499 of the pool of every factual, and choose.
 2. Draw as many rows again as there have been, for the factuals that are left, and choose among these. Join with what
    was chosen before, in the same order: what is chosen from whole draws is exactly what one choice among all draws so
-   far would be. Crossings of sparse counterfactuals are of one draw each, so they too lose nothing by rounds; as only
-   so many crossings of several features are looked at each time, rounds may even find better ones than one large pool.
+   far would be (but that a factual which once found nothing in draws shared with others has draws of its own beside).
+   Crossings of sparse counterfactuals are of one draw each, so they too lose nothing by rounds; as only so many
+   crossings of several features are looked at each time, rounds may even find better ones than one large pool.
 3. A factual is settled if that doubling left its counterfactuals as many as they were, each with as many changes, and
    none moved by more than 0.02 in the summed Gower distance, which is 2 per cent of the range of one feature. One that
    has no counterfactual yet, or none at or above the floor, is not settled.

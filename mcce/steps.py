@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -52,12 +52,13 @@ class Steps(LearnsLater):
         n_samples: int = 1000,
         independent: bool = False,
         constraints: Any = (),
+        allow_missing: bool | Sequence[Hashable] = False,
         progress: bool | None = None,
     ) -> pd.DataFrame:
         """Step 2 alone: the candidates of every row of `X`, indexed by (id, draw).
 
-        They are the rows that `explain` chooses from with the same `n_samples`, `independent` and `constraints`. With
-        constraints there are fewer: those that are drawn inside them, numbered anew.
+        They are the rows that `explain` chooses from with the same `n_samples`, `independent`, `constraints` and
+        `allow_missing`. Inside constraints there are fewer: those that could be drawn, numbered anew.
         """
         self._check_fitted()
         check_count(n_samples, "n_samples")
@@ -65,7 +66,7 @@ class Steps(LearnsLater):
         index, matrix = encode_factuals(X, schema)
         columns: Sequence[int] = range(len(schema)) if independent else fixed_columns(self.generator_)
         keys = pool_keys(self.generator_, matrix, columns)
-        asked = self._constraints(constraints)
+        asked = self._constraints(constraints, allow_missing)
         if asked is None:
             pools = draw_pools(self.generator_, matrix, keys, n_samples, progress)
         else:
@@ -82,7 +83,13 @@ class Steps(LearnsLater):
         return schema.decode(rows, draw_index(index, n_samples)[owner * n_samples + draw])
 
     def select(
-        self, candidates: pd.DataFrame, X: Data, *, n_counterfactuals: int = 1, exhaustive: bool = False
+        self,
+        candidates: pd.DataFrame,
+        X: Data,
+        *,
+        n_counterfactuals: int = 1,
+        exhaustive: bool = False,
+        allow_missing: bool | Sequence[Hashable] = False,
     ) -> Counterfactuals:
         """Step 3 alone: choose among candidates, as `generate` returns them, for the rows of `X`.
 
@@ -91,7 +98,7 @@ class Steps(LearnsLater):
         candidates : DataFrame
             Rows with the training columns; the first level of the index is the id of the factual in `X`. Their order
             within an id breaks ties.
-        X, n_counterfactuals, exhaustive : as in `explain`
+        X, n_counterfactuals, exhaustive, allow_missing : as in `explain`
         """
         self._check_fitted()
         check_count(n_counterfactuals, "n_counterfactuals")
@@ -101,7 +108,9 @@ class Steps(LearnsLater):
         members = np.flatnonzero(~factuals.wanted)
         brought = match_candidates(candidates, factuals, members, schema, self._mutable)
         ordering = resolve_measures(DEFAULT, schema.features)
-        task = self._task(Settings(0, n_counterfactuals, exhaustive=exhaustive), ordering)
+        asked = self._constraints((), allow_missing)
+        settings = Settings(0, n_counterfactuals, exhaustive=exhaustive)
+        task = self._task(settings, ordering, constraints=None if asked is None else asked.understood)
         no_keys = np.empty(0, dtype=np.uint64)
         block = Block(members, factuals.matrix[members], no_keys, range(0), factuals.index[members])
         outcome = concatenate([choose(task, brought, block)], factuals)
@@ -137,9 +146,10 @@ class Steps(LearnsLater):
             self.generator_, asker, self._mutable, settings, ordering, plausibility, excluded, threads, constraints
         )
 
-    def _constraints(self, also: Any) -> Constraints | None:
-        """Return the constraints of the explainer together with others; None if there are none."""
-        resolved = resolve([*read(self.constraints), *read(also)], self.generator_.schema_, self.generator_.fixed_)
+    def _constraints(self, also: Any, allow_missing: bool | Sequence[Hashable]) -> Constraints | None:
+        """Return the constraints of the explainer together with others; None if nothing is restricted."""
+        said = [*read(self.constraints), *read(also)]
+        resolved = resolve(said, self.generator_.schema_, self.generator_.fixed_, allow_missing)
         return resolved if resolved else None
 
     def _described(self) -> dict[str, object]:

@@ -26,7 +26,9 @@ def task_and_blocks(explainer, monkeypatch, settings, X=DENIED):
     """The blocks of `explain`, made small."""
     monkeypatch.setattr(pools, "BLOCK_FACTUALS", 3)
     plausibility = explainer._plausibility(False) if settings.sparse else None
-    task = explainer._task(settings, explainer._ordering(("L0", "gower"), None, plausibility), plausibility)
+    ordering = explainer._ordering(("L0", "gower"), None, plausibility)
+    asked = explainer._constraints((), allow_missing=False)
+    task = explainer._task(settings, ordering, plausibility, constraints=asked)
     factuals = read_factuals(X, explainer.generator_.schema_, explainer.decision_, explainer._training.spots)
     keys, refused = keys_of(task, factuals), np.flatnonzero(~factuals.wanted)
     blocks = list(make_blocks(task, factuals, refused, range(settings.n_samples)))

@@ -2,13 +2,13 @@
 
 1. What is asked of all factuals alike (`Constraints.shared`) is obeyed while drawing. Factuals that agree in their
    fixed values share these draws.
-2. What depends on a factual's own values (`Constraints.relative`: may only rise, by at most so much, rules that read
-   it) passes over some of the draws: whoever chooses among them leaves out those that the factual does not allow. What
-   is left are draws from what the chain says of rows that obey it: rejecting whole rows is conditioning, as truncating
-   conditionals is not.
-3. A factual that allows less than a quarter of them, or finds no counterfactual among them, or has to keep a feature,
-   gets draws of its own, inside all it asks. Where nothing that is allowed can be drawn for a feature, its own value
-   stays if that is allowed.
+2. What depends on a factual's own values (`Constraints.relative`: may only rise, by at most so much, may not become
+   missing, rules that read it) passes over some of the draws: whoever chooses among them leaves out those that the
+   factual does not allow. What is left are draws from what the chain says of rows that obey it: rejecting whole rows
+   is conditioning, as truncating conditionals is not.
+3. A factual that allows less than a quarter of the first 100 of them, or finds no counterfactual among them, or has to
+   keep a feature, gets draws of its own, inside all it asks. Where nothing that is allowed can be drawn for a feature,
+   its own value stays if that is allowed.
 4. The random numbers stay those of the fixed values, whoever shares a pool: a constraint that excludes nothing changes
    nothing, nor do the factuals that are explained together. Rows that could not be drawn inside are left out.
 """
@@ -29,8 +29,9 @@ from mcce.generators.base import Drawn, Generator
 from mcce.rng import hash_rows, mix
 from mcce.selection.candidates import Candidates
 
-LEAST_ALLOWED = 0.25  # of the shared draws, by a factual that has no draws of its own
-COMPARED = 2**20  # draws, each for one factual, that are looked at at a time
+LEAST_ALLOWED = 25  # of the first shared draws, by a factual that has no draws of its own
+FIRST = range(100)
+AT_ONCE = 8192  # factuals whose first draws are looked at
 NOTHING: Ints = np.zeros(2, dtype=np.int64)
 
 
@@ -88,8 +89,8 @@ class ConstrainedPools:
         is_relative: Bools = np.asarray(~np.isnan(depends).all(axis=1))
         own = is_relative.copy()  # those that have to keep a feature
         own[own] = relative.kept(self.matrix[own], self.ids[own]).any(axis=1) if relative else False
+        own[self._who_allow_few(everybody[is_relative & ~own])] = True
         self._draw_for(everybody[~own], self.constraints.shared, draws)
-        own[self._who_allow_few(everybody[is_relative & ~own], draws)] = True
         self._draw_for(everybody[own], self.constraints, draws)
         return self._pools(is_relative & ~own)
 
@@ -114,15 +115,20 @@ class ConstrainedPools:
         self.rows.append(drawn.rows[~drawn.dead] if drawn.dead.any() else drawn.rows)
         self.n_rows += int(living[-1])
 
-    def _who_allow_few(self, which: Ints, draws: range) -> Ints:
-        """Return the factuals that allow too few of the draws that they share."""
-        at_once = max(1, COMPARED // len(draws))
-        allowed = np.zeros(self.keys.size, dtype=np.int64)
-        for begin, end, members in Candidates(self.rows[0], self.begin, self.end).pools(which) if which.size else ():
-            for first in range(0, members.size, at_once):
-                some = members[first : first + at_once]
-                allowed[some] = self._allowed(some, self.rows[0][begin:end]).sum(axis=1)
-        return which[allowed[which] < LEAST_ALLOWED * len(draws)]
+    def _who_allow_few(self, which: Ints) -> Ints:
+        """Return the factuals that allow too few of the first draws that they would share."""
+        if not which.size:
+            return which
+        drawn, pool, _ = self._draw(which, self.constraints.shared, FIRST)
+        by_pool = np.argsort(pool, kind="stable")
+        n_allowed = np.empty(which.size, dtype=np.int64)
+        for p, members in enumerate(np.split(by_pool, np.cumsum(np.bincount(pool))[:-1])):
+            mine = slice(p * len(FIRST), (p + 1) * len(FIRST))
+            rows = drawn.rows[mine][~drawn.dead[mine]]
+            for first in range(0, members.size, AT_ONCE):
+                some = members[first : first + AT_ONCE]
+                n_allowed[some] = self._allowed(which[some], rows).sum(axis=1)
+        return which[n_allowed < LEAST_ALLOWED]
 
     def _allowed(self, which: Ints, rows: Floats) -> Bools:
         """Return which rows of a pool each of some factuals allows; count what each thing that it asks lets pass."""

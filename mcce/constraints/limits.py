@@ -110,6 +110,11 @@ def keep(column: int, feature: Feature, text: str) -> Limit:
     return Limit(column, text, levels=levels, rises=False, falls=False)
 
 
+def stay_known(column: int, feature: Feature) -> Limit:
+    """Return the limit that lets a feature be anything but missing, where it is known; nobody said it in words."""
+    return Limit(column, "", levels=None if feature.is_numeric else (True,) * feature.n_levels)
+
+
 def _round(bounds: Floats, own: Floats, largest: float) -> Floats:
     """Return computed bounds with the 15 digits that their parts have."""
     size = np.maximum(np.abs(np.where(np.isnan(own), 1.0, own)), max(largest, 1e-300))

@@ -24,7 +24,7 @@ import pandas as pd
 from mcce.arrays import Bools, Floats, Indices
 from mcce.constraints.applying import Applied, on_grid, within_of
 from mcce.constraints.contradictions import find_contradictions
-from mcce.constraints.limits import Limit
+from mcce.constraints.limits import Limit, stay_known
 from mcce.constraints.rules import ResolvedRule
 from mcce.exceptions import InputError, spell, spell_all
 from mcce.samplers.within import Within
@@ -69,6 +69,7 @@ class Constraints:
     limits : what single features may be, for all factuals; in data order.
     personal : what they may be for single factuals, by id.
     rules : what has to hold for rows.
+    known : columns that do not become missing where the factual has a value: to withhold something is no advice.
 
     Matrices are encoded by the schema of the table, all columns in data order. `index` has the id of each row's
     factual; it is needed only if something is said of single factuals.
@@ -79,9 +80,10 @@ class Constraints:
     limits: tuple[Limit, ...] = ()
     personal: tuple[tuple[Hashable, tuple[Limit, ...]], ...] = ()
     rules: tuple[ResolvedRule, ...] = ()
+    known: tuple[int, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.limits or self.personal or self.rules)
+        return bool(self.limits or self.personal or self.rules or self.known)
 
     @cached_property
     def _by_id(self) -> dict[Hashable, tuple[Limit, ...]]:
@@ -95,6 +97,16 @@ class Constraints:
         return tuple(dict.fromkeys([*said, *personal, *(rule.text for rule in self.rules)]))
 
     @cached_property
+    def said(self) -> Constraints:
+        """What was said, without what is understood."""
+        return replace(self, known=())
+
+    @cached_property
+    def understood(self) -> Constraints:
+        """What is understood without being said."""
+        return replace(self, limits=(), personal=(), rules=())
+
+    @cached_property
     def shared(self) -> Constraints:
         """What is asked of all factuals alike: draws inside it depend on no factual's own values."""
         return replace(
@@ -102,11 +114,12 @@ class Constraints:
             limits=tuple(replace(limit, rises=True, falls=True, largest=np.inf) for limit in self.limits),
             personal=(),
             rules=tuple(rule for rule in self.rules if not rule.reads_factual),
+            known=(),
         )
 
     @cached_property
     def relative(self) -> Constraints:
-        """What depends on the factual: directions, largest steps, its own bounds, rules that read it."""
+        """What depends on the factual: directions, largest steps, its own bounds, what it has, rules that read it."""
         return replace(
             self,
             limits=tuple(limit for limit in self.limits if limit.looks_at_changes),
@@ -144,7 +157,7 @@ class Constraints:
             for limit in limits
             if limit.reads_factual or (features[limit.column].has_missing and not limit.missing)
         }
-        found |= {column for rule in self.rules for column in rule.factual_columns}
+        found |= {column for rule in self.rules for column in rule.factual_columns} | set(self.known)
         return tuple(sorted(found - set(self.fixed)))
 
     def within(self, factuals: Floats, index: Ids[Any] | None = None) -> dict[Any, Within]:
@@ -201,15 +214,12 @@ class Constraints:
 
     def hold(self, rows: Floats, factuals: Floats, index: Ids[Any] | None = None) -> Bools:
         """Step 3: return which rows obey all constraints; `factuals` and `index` have the factual of each row."""
-        held = np.ones(rows.shape[0], dtype=bool)
-        for broken in self.broken(rows, factuals, index).values():
-            held &= ~broken
-        return held
+        return self.of_factuals(factuals, index).hold(rows, np.arange(rows.shape[0]))
 
     def broken(self, rows: Floats, factuals: Floats, index: Ids[Any] | None = None) -> dict[str, Bools]:
         """Return which rows break each constraint, by its text."""
         found = {text: np.zeros(rows.shape[0], dtype=bool) for text in self.texts}
-        for limit, places in self._applied(rows.shape[0], index):
+        for limit, places in self.said._applied(rows.shape[0], index):
             at: Any = slice(None) if places is None else places
             found[limit.text][at] |= ~limit.allows(rows[at, limit.column], factuals[at, limit.column])
         for rule in self.rules:
@@ -252,7 +262,7 @@ class Constraints:
 
     def _applied(self, n_rows: int, index: Ids[Any] | None) -> Iterator[Applied]:
         """Yield each limit with the rows that it applies to; None for all."""
-        for limit in self.limits:
+        for limit in [*self.limits, *(stay_known(column, self.schema.features[column]) for column in self.known)]:
             yield limit, None
         if not self.personal:
             return

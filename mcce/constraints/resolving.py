@@ -2,6 +2,7 @@
 
 1. Names, levels, dates and bounds are looked up in the schema; what does not fit is an error.
 2. Whether a feature may become missing is said by any constraint on it, and not if another one denies it.
+   Where nothing is said of it, it may only if it is among `allow_missing`.
 3. `only` becomes, for each factual, one limit for every feature that has to stay.
 4. All is put in data order and by text, equal ones once: the order in which constraints are given changes nothing.
 """
@@ -11,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import pairwise
 from typing import Any
+
+import numpy as np
 
 from mcce.constraints.allowing import Allow
 from mcce.constraints.limits import Limit, keep, limit_of
@@ -22,7 +25,12 @@ from mcce.exceptions import InputError, spell
 from mcce.table import Schema
 
 
-def resolve(constraints: Any, schema: Schema, fixed: Sequence[Hashable] = ()) -> Constraints:
+def resolve(
+    constraints: Any,
+    schema: Schema,
+    fixed: Sequence[Hashable] = (),
+    allow_missing: bool | Sequence[Hashable] = True,
+) -> Constraints:
     """Return constraints for the columns of a table.
 
     Parameters
@@ -30,6 +38,8 @@ def resolve(constraints: Any, schema: Schema, fixed: Sequence[Hashable] = ()) ->
     constraints : what `mcce.constraints.read` takes
     schema : Schema of the training data
     fixed : names of the features that may not change
+    allow_missing : whether known values may become missing, for features of which nothing is said, or names of those
+        that may
 
     Examples
     --------
@@ -68,6 +78,7 @@ def resolve(constraints: Any, schema: Schema, fixed: Sequence[Hashable] = ()) ->
         _ordered({limit(each) for each in allows}),
         tuple((who, _ordered(personal[who])) for who in sorted(personal, key=repr)),
         _rules([each for each in said if isinstance(each, Rule)], schema),
+        _known(allow_missing, schema, at_fixed | {_position(each, schema) for each in allows}),
     )
 
 
@@ -84,6 +95,18 @@ def _keeping(who: Hashable, features: Sequence[Hashable], schema: Schema, fixed:
     role = f"a feature that only() names for factual {spell(who)},"
     changing = {schema.position(name, role, "the training data") for name in features} | fixed
     return [keep(j, f, only_words(features)) for j, f in enumerate(schema.features) if j not in changing]
+
+
+def _known(allow_missing: bool | Sequence[Hashable], schema: Schema, others: set[int]) -> tuple[int, ...]:
+    """Return the columns with missing values, but `others`, that do not become missing."""
+    if isinstance(allow_missing, (bool, np.bool_)):
+        others = others | (set(range(len(schema))) if allow_missing else set())
+    elif isinstance(allow_missing, str) or not isinstance(allow_missing, Iterable):
+        raise InputError(f"allow_missing is {spell(allow_missing)}; give True, False or a list of features.")
+    else:
+        role = "feature of allow_missing"
+        others = others | {schema.position(name, role, "the training data") for name in allow_missing}
+    return tuple(j for j, feature in enumerate(schema.features) if feature.has_missing and j not in others)
 
 
 def _rules(said: Sequence[Rule], schema: Schema) -> tuple[ResolvedRule, ...]:

@@ -42,21 +42,22 @@ def candidate_table(explainer: Explainer, factuals: pd.DataFrame, n_samples: int
     Returns
     -------
     DataFrame
-        Indexed as `factuals`: `candidates` (K), `distinct`, `valid` (of all K) and `distinct_valid`, counts; and
-        `validity`, the share of the K candidates with the wanted decision.
+        Indexed as `factuals`: `candidates` (K; fewer inside constraints), `distinct`, `valid` and
+        `distinct_valid`, counts; and `validity`, the share of the candidates with the wanted decision.
     """
     schema = explainer.generator_.schema_
     at_once = max(1, BLOCK_CELLS // (n_samples * len(schema)))
     counts = []
     for begin in range(0, len(factuals), at_once):
-        drawn = explainer.generate(factuals.iloc[begin : begin + at_once], n_samples=n_samples, progress=False)
+        some = factuals.iloc[begin : begin + at_once]
+        drawn = explainer.generate(some, n_samples=n_samples, allow_missing=True, progress=False)
         matrix = schema.encode(drawn, "candidates").matrix
         _, first, place = np.unique(hash_rows(matrix), return_index=True, return_inverse=True)
         wanted = explainer.decision_.ask(schema.decode_for_model(matrix[first]), "the candidates").wanted
-        for k in range(len(drawn) // n_samples):
-            rows = place[k * n_samples : (k + 1) * n_samples]
+        sizes = drawn.index.get_level_values(0).value_counts(sort=False).reindex(some.index, fill_value=0)
+        for rows in np.split(place, np.cumsum(sizes.to_numpy())[:-1]):  # constraints may leave fewer than K
             distinct = np.unique(rows)
-            counts.append((n_samples, distinct.size, int(wanted[rows].sum()), int(wanted[distinct].sum())))
+            counts.append((rows.size, distinct.size, int(wanted[rows].sum()), int(wanted[distinct].sum())))
     names = ["candidates", "distinct", "valid", "distinct_valid"]
     table = pd.DataFrame(counts, index=factuals.index, columns=names)
-    return table.assign(validity=table["valid"] / n_samples)
+    return table.assign(validity=table["valid"] / table["candidates"].clip(lower=1))

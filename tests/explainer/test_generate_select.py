@@ -13,7 +13,7 @@ from tests.explainer.problem import DENIED, FIXED, TABLE, differs, fitted, score
 
 
 def test_generate_draws_for_every_factual(explainer):
-    rows = explainer.generate(TABLE.iloc[:10], n_samples=7)
+    rows = explainer.generate(TABLE.iloc[:10], n_samples=7, allow_missing=True)
     assert rows.index.names == ["id", "draw"]
     assert rows.index.tolist() == list(itertools.product(TABLE.index[:10], range(7)))
     assert rows.dtypes.equals(TABLE.dtypes)
@@ -21,9 +21,9 @@ def test_generate_draws_for_every_factual(explainer):
 
 def test_factuals_that_share_fixed_values_share_a_pool(explainer):
     alike = TABLE[(TABLE["age"] == 40) & (TABLE["sex"] == "male")].index[:2]
-    shared = explainer.generate(TABLE.loc[alike], n_samples=50)
+    shared = explainer.generate(TABLE.loc[alike], n_samples=50, allow_missing=True)
     assert_frame_equal(shared.loc[alike[0]], shared.loc[alike[1]])
-    own = explainer.generate(TABLE.loc[alike], n_samples=50, independent=True)
+    own = explainer.generate(TABLE.loc[alike], n_samples=50, independent=True, allow_missing=True)
     assert not own.loc[alike[0]].equals(own.loc[alike[1]])
     assert not differs(own[FIXED], shared[FIXED]).any()
 
@@ -45,13 +45,17 @@ def test_select_takes_candidates_from_anywhere(explainer):
     factual = DENIED.iloc[[0]]
     alike = TABLE[(TABLE[FIXED] == factual[FIXED].iloc[0]).all(axis=1)]
     candidates = alike.set_index(pd.Index([factual.index[0]] * len(alike)))
-    found = explainer.select(candidates, factual, n_counterfactuals=2)
+    found = explainer.select(candidates, factual, n_counterfactuals=2, allow_missing=True)
     beside = pd.concat([factual] * len(alike))
     order = pd.DataFrame(
         {"L0": differs(alike, beside).sum(axis=1), "gower": gower_distance(alike, factual, training=TABLE)}
     )
     best = order[score(alike) >= 0.5].sort_values(["L0", "gower"], kind="stable").index[:2]
     assert len(best) == 2
+    assert_frame_equal(found.frame.reset_index(drop=True), alike.iloc[best].reset_index(drop=True))
+    known = ~(alike.isna() & factual.notna().iloc[0]).any(axis=1).to_numpy()
+    best = order[(score(alike) >= 0.5) & known].sort_values(["L0", "gower"], kind="stable").index[:2]
+    found = explainer.select(candidates, factual, n_counterfactuals=2)
     assert_frame_equal(found.frame.reset_index(drop=True), alike.iloc[best].reset_index(drop=True))
 
 

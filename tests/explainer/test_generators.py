@@ -22,7 +22,7 @@ def bootstrapped():
 
 
 def test_generate_takes_training_rows_with_the_fixed_values_and_the_decision(bootstrapped):
-    rows = bootstrapped.generate(DENIED.iloc[:8], n_samples=40)
+    rows = bootstrapped.generate(DENIED.iloc[:8], n_samples=40, allow_missing=True)
     wanted = TABLE[score(TABLE) >= 0.5]
     for id, pool in rows.groupby(level="id"):
         donors = wanted[(wanted[FIXED] == DENIED.loc[id, FIXED]).all(axis=1)]
@@ -35,7 +35,7 @@ def test_generate_takes_training_rows_with_the_fixed_values_and_the_decision(boo
 def test_explain_finds_the_nearest_wanted_row_by_brute_force(bootstrapped):
     """With many draws every donor is a candidate: the answer is the nearest training row with the fixed values."""
     factuals = DENIED.iloc[:6]
-    found = bootstrapped.explain(factuals, n_samples=2000)
+    found = bootstrapped.explain(factuals, n_samples=2000, allow_missing=True)
     wanted = TABLE[score(TABLE) >= 0.5]
     for id, factual in factuals.iterrows():
         donors = wanted[(wanted[FIXED] == factual[FIXED]).all(axis=1)]

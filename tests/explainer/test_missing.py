@@ -1,0 +1,81 @@
+"""Missing is not advice: a known value does not become missing unless that is allowed."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+from pandas.testing import assert_frame_equal
+
+import mcce
+from tests.explainer.problem import DENIED, FIXED, TABLE
+
+HOLED = [name for name in TABLE if TABLE[name].isna().any() and name not in FIXED]
+
+
+def withheld(found):
+    """The features that are missing in some counterfactual and known of its factual."""
+    own = DENIED.loc[found.frame.index.get_level_values("id")]
+    gone = found.frame.isna().to_numpy() & own.notna().to_numpy()
+    return set(TABLE.columns[gone.any(axis=0)])
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("how", [{}, {"independent": True}, {"diverse": True}, {"exhaustive": True}])
+def test_nothing_known_is_withheld(explainer, sparse, how):
+    assert len(HOLED) > 2
+    settings = {"n_samples": 60, "n_counterfactuals": 4, "sparse": sparse, **how}
+    found = explainer.explain(DENIED, **settings)
+    assert not withheld(found)
+    assert DENIED[HOLED].isna().any().any()  # what is missing may stay so
+    kept = DENIED.loc[found.frame.index.get_level_values("id")]
+    assert (found.frame[HOLED].isna().to_numpy() & kept[HOLED].isna().to_numpy()).any()
+    if not sparse:
+        assert withheld(explainer.explain(DENIED, allow_missing=True, **settings))
+
+
+def test_single_features_may(explainer):
+    one = HOLED[0]
+    by_list = explainer.explain(DENIED, n_samples=60, n_counterfactuals=6, allow_missing=[one])
+    assert withheld(by_list) == {one}
+    by_constraint = explainer.explain(
+        DENIED, n_samples=60, n_counterfactuals=6, constraints=[mcce.allow(one, missing=True)]
+    )
+    assert_frame_equal(by_list.frame, by_constraint.frame)
+    assert list(by_constraint.constraints.index) == [f"{one}: may become missing"]
+    assert by_list.constraints is None
+
+
+def test_where_hardly_anything_known_can_be_drawn_the_own_value_stays():
+    """Nearly everybody with the decision withholds the column: draws would be missing, or die."""
+    X = pd.DataFrame({"x": range(200), "told": 5.0})
+    X.loc[X["x"] >= 100, "told"] = float("nan")
+    explainer = mcce.MCCE(None, decision=lambda rows: rows["x"] >= 100, random_state=1).fit(X)
+    found = explainer.explain(X.iloc[:20], n_samples=50)
+    assert len(found) == 20
+    assert (found.frame["told"] == 5.0).all()
+    assert explainer.explain(X.iloc[:20], n_samples=50, allow_missing=True).frame["told"].isna().all()
+
+
+def test_the_published_steps_say_the_same_one_by_one(explainer):
+    candidates = explainer.generate(DENIED, n_samples=40)
+    found = explainer.explain(DENIED, n_samples=40, tell_reasons=False)
+    alone = explainer.select(candidates, DENIED)
+    both = found.frame.index.intersection(alone.frame.index)  # who finds nothing has further draws of his own
+    assert len(both) == len(alone.frame)
+    assert_frame_equal(found.frame.loc[both], alone.frame)
+
+
+def test_names_are_checked(explainer):
+    with pytest.raises(mcce.InputError, match="allow_missing is 'debt'; give True, False or a list of features"):
+        explainer.explain(DENIED, allow_missing="debt")
+    with pytest.raises(mcce.InputError, match="feature of allow_missing 'debts' is not a column"):
+        explainer.explain(DENIED, allow_missing=["debts"])
+
+
+def test_a_table_without_missing_values_is_drawn_from_as_ever():
+    X = TABLE.dropna()
+    explainer = mcce.MCCE(None, decision=lambda rows: rows["income"] > 35, fixed=FIXED, random_state=1).fit(X)
+    people = X[X["income"] <= 35].iloc[:10]
+    one, other = (explainer.explain(people, n_samples=50, allow_missing=allowed) for allowed in (False, True))
+    assert_frame_equal(one.frame, other.frame)
+    assert one.settings == other.settings
