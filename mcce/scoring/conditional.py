@@ -15,13 +15,15 @@ Lower is better for CRPS and Brier score, higher for the log score.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from mcce.arrays import Floats, UInts
+from mcce.arrays import Floats, Ints, UInts
 from mcce.checks import check_count
 from mcce.exceptions import InputError, SamplerError
 from mcce.rng import RowStreams, derive_key, hash_rows
@@ -50,7 +52,7 @@ class Scores:
     brier : for unordered levels; None for others.
     spread : mean distance of two draws; of unordered levels, the share of pairs that differ. Small is sharp.
     pit : randomised PIT, for numbers and ordered levels; None for unordered levels.
-    levels : what was drawn how often; None for numbers without point masses or missing values.
+    levels : what was drawn how often: levels, numbers with point mass, missing values.
     seconds : time that drawing took.
     """
 
@@ -62,7 +64,7 @@ class Scores:
     brier: Floats | None
     spread: Floats
     pit: Floats | None
-    levels: LevelCounts | None
+    levels: LevelCounts
     seconds: float
 
     @property
@@ -71,6 +73,30 @@ class Scores:
         found = self.brier if self.crps is None else self.crps
         assert found is not None
         return found
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Scores]) -> Scores:
+        """Return the scores of all rows, one part after the other; those that a part lacks are None."""
+        measures = {part.base_measure for part in parts}
+        names = ("log_score", "crps", "brier", "spread", "pit")
+        columns: dict[str, Any] = {name: _join([getattr(part, name) for part in parts]) for name in names}
+        if len(measures) > 1:
+            columns["log_score"] = None
+        return cls(
+            feature=parts[0].feature,
+            n_draws=parts[0].n_draws,
+            base_measure=parts[0].base_measure if len(measures) == 1 else None,
+            levels=LevelCounts.concatenate([part.levels for part in parts]),
+            seconds=sum(part.seconds for part in parts),
+            **columns,
+        )
+
+    def take(self, rows: Ints) -> Scores:
+        """Return the scores of some rows."""
+        names = ("log_score", "crps", "brier", "spread", "pit")
+        columns: dict[str, Any] = {name: getattr(self, name) for name in names}
+        taken: dict[str, Any] = {name: None if each is None else each[rows] for name, each in columns.items()}
+        return replace(self, levels=self.levels.take(rows), **taken)
 
 
 def score_conditional(
@@ -130,9 +156,12 @@ def score_conditional(
         brier, spread = score_levels(counts, counted.observed)
         return Scores(feature, n_draws, log_score, base_measure, None, brier, spread, None, counted, seconds)
     crps, spread, pit = of_numbers
-    has_levels = not feature.is_numeric or levels.size > 1 or counts[:, 0].any() or np.isnan(values).any()
-    atoms = counted if has_levels else None
-    return Scores(feature, n_draws, log_score, base_measure, crps, None, spread, pit, atoms, seconds)
+    return Scores(feature, n_draws, log_score, base_measure, crps, None, spread, pit, counted, seconds)
+
+
+def _join(parts: Sequence[Floats | None]) -> Floats | None:
+    known = [part for part in parts if part is not None]
+    return np.concatenate(known) if len(known) == len(parts) else None
 
 
 def _identities(given: Table, values: Floats) -> tuple[UInts, UInts]:

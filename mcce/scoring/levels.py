@@ -8,7 +8,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -40,6 +41,26 @@ class LevelCounts:
     def probabilities(self) -> Floats:
         """Share of each row's draws that have each level."""
         return np.asarray(self.counts / self.counts.sum(axis=1, keepdims=True))
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[LevelCounts]) -> LevelCounts:
+        """Return the counts of all rows; numbers that are not counted in every part go to the rest."""
+        shared = [level for level in parts[0].levels if all(level in part.levels for part in parts[1:])]
+        levels = np.append(np.array(shared, dtype=np.float64), np.nan)  # NaN equals nothing: it is not among them
+        with_rest = parts[0].with_rest
+        counts, observed = [], []
+        for part in parts:
+            place = np.append(place_of(part.levels, levels), levels.size)[: part.counts.shape[1]]
+            moved = np.zeros((len(part.counts), levels.size + int(with_rest)), dtype=np.int64)
+            for old, new in enumerate(place):
+                moved[:, new] += part.counts[:, old]
+            counts.append(moved)
+            observed.append(place[part.observed])
+        return cls(levels, with_rest, np.concatenate(counts), np.concatenate(observed))
+
+    def take(self, rows: Ints) -> LevelCounts:
+        """Return the counts of some rows."""
+        return replace(self, counts=self.counts[rows], observed=self.observed[rows])
 
     @property
     def seen(self) -> Bools:

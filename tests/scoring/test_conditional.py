@@ -1,5 +1,7 @@
 """Scores of fitted samplers on new rows: closed forms, and what they may not depend on."""
 
+import dataclasses
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,7 +10,7 @@ from sklearn.linear_model import LinearRegression
 
 import mcce
 from mcce.exceptions import InputError
-from mcce.scoring import conditional, score_conditional
+from mcce.scoring import Scores, conditional, score_conditional
 from mcce.table import Column, Schema
 
 MEAN, SD = 3.0, 2.0
@@ -46,7 +48,7 @@ def test_the_right_conditional_has_uniform_pit_and_the_crps_of_the_normal():
     np.testing.assert_allclose(scores.spread.mean(), 2 * SD / np.sqrt(np.pi), rtol=0.01)
     assert scores.log_score is None
     assert scores.base_measure is None
-    assert scores.levels is None
+    np.testing.assert_array_equal(scores.levels.levels, [np.nan])
     assert scores.from_draws is scores.crps
 
 
@@ -122,7 +124,6 @@ def test_draws_are_put_on_the_column_s_grid_before_they_are_scored():
     frame = pd.DataFrame({"z": np.zeros(200), "x": np.random.default_rng(1).poisson(3, 200)})
     table = encode(frame)
     scores = score_conditional(Normal(), table.first(1), table.column(1), seed=1, n_draws=50)
-    assert scores.levels is not None
     assert (scores.levels.counts[:, :-1].sum() / scores.levels.counts.sum()) > 0.8
 
 
@@ -138,3 +139,24 @@ def test_values_for_other_rows_are_refused():
     short = Column(table.features[1], table.matrix[:3, 1])
     with pytest.raises(InputError, match="given has 5 rows for 3 values; give as many of both"):
         score_conditional(Normal(), table.first(1), short, seed=1)
+
+
+def test_scores_of_parts_put_together_are_those_of_all_rows():
+    table = normal_table(60, 1)
+    parts = [table.take(np.arange(25)), table.take(np.arange(25, 60))]
+    scored = [score_conditional(Normal(), part.first(1), part.column(1), seed=1, n_draws=5) for part in parts]
+    both = Scores.concatenate(scored)
+    whole = score_conditional(Normal(), table.first(1), table.column(1), seed=1, n_draws=5)
+    np.testing.assert_array_equal(both.crps, whole.crps)
+    np.testing.assert_array_equal(both.levels.counts, whole.levels.counts)
+    assert both.log_score is None
+    np.testing.assert_array_equal(whole.take(np.array([7, 3])).pit, whole.pit[[7, 3]])
+
+
+def test_log_scores_with_respect_to_different_measures_are_not_put_together():
+    table = normal_table(60, 1)
+    fitted = mcce.NormSampler().fit(table.first(1), table.column(1))
+    one = score_conditional(fitted, table.first(1), table.column(1), seed=1, n_draws=5)
+    other = dataclasses.replace(one, base_measure="counting")
+    assert Scores.concatenate([one, one]).log_score.size == 120
+    assert Scores.concatenate([one, other]).log_score is None

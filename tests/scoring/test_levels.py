@@ -30,3 +30,20 @@ def test_probabilities_are_shares_of_the_draws():
     counted = LevelCounts(np.array([0.0, np.nan]), False, np.array([[3, 1], [0, 4]]), np.array([0, 1]))
     np.testing.assert_array_equal(counted.probabilities, [[0.75, 0.25], [0, 1]])
     np.testing.assert_array_equal(counted.seen, [[True, False], [False, True]])
+
+
+def test_counts_put_together_count_what_is_counted_in_all():
+    one = LevelCounts(np.array([0.0, 2.0, np.nan]), True, np.array([[1, 2, 3, 4]]), np.array([1]))
+    two = LevelCounts(np.array([2.0, 5.0, np.nan]), True, np.array([[5, 1, 0, 4]]), np.array([3]))
+    both = LevelCounts.concatenate([one, two])
+    np.testing.assert_array_equal(both.levels, [2.0, np.nan])
+    np.testing.assert_array_equal(both.counts, [[2, 3, 5], [5, 0, 5]])
+    np.testing.assert_array_equal(both.observed, [0, 2])
+    np.testing.assert_array_equal(both.take(np.array([1])).counts, [[5, 0, 5]])
+
+
+def test_levels_stay_as_they_are_when_put_together():
+    part = LevelCounts(np.array([0.0, 1.0, np.nan]), False, np.array([[1, 2, 3]]), np.array([2]))
+    both = LevelCounts.concatenate([part, part])
+    np.testing.assert_array_equal(both.counts, [[1, 2, 3]] * 2)
+    np.testing.assert_array_equal(both.observed, [2, 2])
