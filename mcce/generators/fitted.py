@@ -3,6 +3,7 @@
 1. The columns of the rows are put in chain order (`mcce.generators.layout`).
 2. Each feature's sampler is asked for the log density of the row's value given the columns before it. They sum to that
    of the row: log p(x^m | x^f, y').
+3. Each sampler is judged by what it draws for rows that it has not seen (`mcce.generators.criticising`).
 """
 
 from __future__ import annotations
@@ -15,9 +16,15 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce.arrays import Floats
+from mcce.checks import check_share
+from mcce.criticism import Criticism
+from mcce.criticism.result import LEVEL
 from mcce.exceptions import InputError, NotFittedError, SamplerError
+from mcce.generators.criticising import check_new_rows, criticise_features, score_features
 from mcce.generators.layout import ChainLayout
+from mcce.rng import resolve_seed
 from mcce.samplers import ConditionalSampler
+from mcce.scoring import N_DRAWS, Scores
 from mcce.table import Data, Schema, Table, as_frame
 
 
@@ -34,6 +41,7 @@ class FittedChain:
     samplers_: dict[Any, ConditionalSampler]
     training_givens_: Floats
     conditions_on_decision_: bool
+    n_jobs: int | None
     _layout: ChainLayout
     _given_columns: Mapping[int, Sequence[int]]
 
@@ -97,6 +105,77 @@ class FittedChain:
             left_out: dict[str, Any] = {"training_rows": own} if training else {}
             columns[name] = sampler.log_density(self._given(ordered, k), ordered.matrix[:, k], **left_out)
         return columns
+
+    def criticise(
+        self,
+        X_new: Data,
+        *,
+        decision: bool | npt.NDArray[np.bool_] | None = None,
+        n_draws: int = N_DRAWS,
+        level: float = LEVEL,
+        random_state: int | None = None,
+        progress: bool | None = None,
+    ) -> Criticism:
+        """Judge each conditional by rows that it has not seen: which are wrong, how, and where.
+
+        Parameters
+        ----------
+        X_new : DataFrame or array
+            Rows with the training columns that the chain was not fitted on; some hundreds. Of the training rows
+            themselves every conditional would seem too good: `mcce.diagnostics.conditionals` fits chains to all but a
+            fold of them instead.
+        decision : bool or bool array
+            For a chain fitted with a decision, what each row's is.
+        n_draws : int
+            Draws for each row and feature.
+        level : float
+            Level of the tests, for all features together (Holm).
+        random_state : int or None
+            Seed of draws, randomised PITs and permutations; None uses the chain's `seed_`.
+
+        Examples
+        --------
+        >>> import mcce
+        >>> X = mcce.datasets.load_loans().X[["age", "education", "salary"]]
+        >>> chain = mcce.ChainModel(sampler="norm", fixed=["age", "education"], random_state=1).fit(X[:1500])
+        >>> chain.criticise(X[1500:]).accused
+        ['salary']
+        """
+        self.check_fitted()
+        level = check_share(level, "level")
+        seed = self.seed_ if random_state is None else resolve_seed(random_state)
+        table = self.schema_.encode(X_new, "X_new")
+        if self.conditions_on_decision_ != (decision is not None):
+            raise InputError(
+                "this chain was fitted with a decision; give that of each row of X_new: decision=..."
+                if self.conditions_on_decision_
+                else "this chain was fitted without a decision; leave decision out."
+            )
+        ordered = self._layout.order(table.matrix, True if decision is None else decision)
+        check_new_rows(self.samplers_, ordered, self._given, "X_new")
+        scores = self.scores(table.matrix, True if decision is None else decision, n_draws, seed, progress)
+        written = {name: repr(sampler) for name, sampler in self.samplers_.items()}
+        found = criticise_features(scores, written, ordered, self._given, seed, progress)
+        return Criticism.of(found, level, "new rows")
+
+    def scores(
+        self,
+        matrix: Floats,
+        decision: bool | npt.NDArray[np.bool_] = True,
+        n_draws: int = N_DRAWS,
+        seed: int | None = None,
+        progress: bool | None = None,
+    ) -> dict[Any, Scores]:
+        """Return, by mutable feature, the scores of encoded rows (columns in data order) that were not fitted on."""
+        return score_features(
+            self.samplers_,
+            self._layout.order(matrix, decision),
+            self._given,
+            n_draws=n_draws,
+            seed=self.seed_ if seed is None else seed,
+            n_jobs=self.n_jobs,
+            progress=progress,
+        )
 
     def check_fitted(self) -> None:
         """Refuse a call that needs `fit` first."""

@@ -148,7 +148,7 @@ def score_conditional(
         draws = _draw(sampler, feature, given, part, key, rows, occurrence, n_draws)
         counts[part] = count_levels(draws, levels, with_rest)
         if feature.kind != "categorical":
-            of_numbers[:, part] = score_numbers(draws, values[part], _far(feature), uniform[part])
+            of_numbers[:, part] = score_numbers(draws, values[part], missing_distance(feature), uniform[part])
     seconds = perf_counter() - begun
     counted = LevelCounts(levels, with_rest, counts, place_of(values, levels))
     log_score, base_measure = _log_score(sampler, given, values)
@@ -190,7 +190,7 @@ def _draw(
     return drawn.reshape(n, n_draws)
 
 
-def _far(feature: Feature) -> float:
+def missing_distance(feature: Feature) -> float:
     """Return how far a missing value is from a value: as far as the ends of the column from each other."""
     return (feature.span if feature.is_numeric else feature.n_levels - 1.0) or 1.0
 

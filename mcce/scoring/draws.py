@@ -41,6 +41,11 @@ def score_numbers(draws: Floats, values: Floats, far: float, uniform: Floats) ->
     return distance - 0.5 * spread, spread, pit
 
 
+def mean_distance(values: Floats, far: float) -> float:
+    """Return how far two values are apart on average: of one row's draws, its spread."""
+    return float(score_numbers(values[None, :], np.zeros(1), far, np.zeros(1))[1][0])
+
+
 def score_levels(counts: Ints, observed: Ints) -> tuple[Floats, Floats]:
     """Return Brier score and spread of each row (steps 4 and 2) from how often each level was drawn."""
     n_draws = counts.sum(axis=1)
