@@ -7,7 +7,7 @@
    q_y - sum_k q_k^2: above 0 if the level seen is a likely one more often than the probabilities say (they are too
    even), below 0 if less often (too extreme).
 3. Their quadratic form in the inverse covariance is chi-squared as n grows. Levels with an expected count below 5 are
-   taken together.
+   taken together, unless they are seen 15 times all the same.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import scipy
 from mcce.arrays import Floats, Ints
 from mcce.scoring import LevelCounts
 
-LEAST = 5.0
+LEAST, STRIKING = 5.0, 15
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,8 @@ class Calibration:
     columns : the column of `LevelCounts` that each cell is; -1 for rare ones together.
     z : of each cell, how much more often it is seen than drawn, in standard errors.
     seen, drawn : share of the rows, and of the draws, that each cell has.
-    evenness : in standard errors, how much too even (above 0) or too extreme the probabilities are.
+    evenness : in standard errors, how much too even (above 0) or too extreme the probabilities are, beyond what the
+        shares of the levels make them.
     """
 
     p: float
@@ -58,7 +59,7 @@ def calibrate(levels: LevelCounts) -> Calibration:
     """Compare the levels seen with the levels drawn (steps 1 to 3)."""
     pooled = levels.counts + levels.seen
     q = pooled / pooled.sum(axis=1, keepdims=True)
-    q, columns = _cells(q)
+    q, columns = _cells(q, levels.seen.sum(axis=0))
     place = {column: cell for cell, column in enumerate(columns)}
     observed = np.array([place.get(int(k), len(columns) - 1) for k in levels.observed], dtype=np.int64)
     drawn = levels.counts.sum(axis=0) / levels.counts.sum()
@@ -67,19 +68,17 @@ def calibrate(levels: LevelCounts) -> Calibration:
     residual = is_seen - q
     by_level = (q * (1.0 - q)).sum(axis=0)
     z = residual.sum(axis=0) / np.sqrt(np.where(by_level > 0.0, by_level, 1.0))
-    squares = (q**2).sum(axis=1)
-    likely = float((residual * q).sum())
-    spread = float(((q**3).sum(axis=1) - squares**2).sum())
-    evenness = likely / np.sqrt(spread) if spread > 1e-9 else 0.0
-    p = _p_value(q, np.append(residual.sum(axis=0), likely), spread, squares)
-    return Calibration(p, q, observed, columns, z, is_seen.mean(axis=0), shares, float(evenness))
+    sums = np.append(residual.sum(axis=0), (residual * q).sum())
+    p, evenness = _test(sums, _covariance(q))
+    return Calibration(p, q, observed, columns, z, is_seen.mean(axis=0), shares, evenness)
 
 
-def _cells(q: Floats) -> tuple[Floats, tuple[int, ...]]:
+def _cells(q: Floats, seen: Ints) -> tuple[Floats, tuple[int, ...]]:
     """Return the probabilities of the levels that are frequent enough, the others taken together (step 3)."""
     expected = q.sum(axis=0)
-    frequent = [k for k in range(q.shape[1]) if expected[k] >= LEAST]
-    rare = [k for k in range(q.shape[1]) if 0.0 < expected[k] < LEAST]
+    is_frequent = (expected >= LEAST) | (seen >= STRIKING)
+    frequent = [k for k in range(q.shape[1]) if is_frequent[k]]
+    rare = [k for k in range(q.shape[1]) if expected[k] > 0.0 and not is_frequent[k]]
     if not rare:
         return q[:, frequent], tuple(frequent)
     if expected[rare].sum() < LEAST and frequent:  # too few even together: with the rarest of the others
@@ -87,19 +86,37 @@ def _cells(q: Floats) -> tuple[Floats, tuple[int, ...]]:
     return np.column_stack([q[:, frequent], q[:, rare].sum(axis=1)]), (*frequent, -1)
 
 
-def _p_value(q: Floats, sums: Floats, spread: float, squares: Floats) -> float:
-    """Return the p-value of the quadratic form of the sums; NaN without anything that varies."""
-    k = q.shape[1]
-    covariance = np.empty((k + 1, k + 1))
-    covariance[:k, :k] = np.diag(q.sum(axis=0)) - q.T @ q
-    covariance[:k, k] = covariance[k, :k] = (q * q - q * squares[:, None]).sum(axis=0)
-    covariance[k, k] = spread
-    scale = np.sqrt(np.diag(covariance))
+def _covariance(q: Floats) -> Floats:
+    """Return the covariance of the sums of step 2, that of q_y last."""
+    k, squares = q.shape[1], (q**2).sum(axis=1)
+    found = np.empty((k + 1, k + 1))
+    found[:k, :k] = np.diag(q.sum(axis=0)) - q.T @ q
+    found[:k, k] = found[k, :k] = (q * q - q * squares[:, None]).sum(axis=0)
+    found[k, k] = ((q**3).sum(axis=1) - squares**2).sum()
+    return found
+
+
+def _test(sums: Floats, covariance: Floats) -> tuple[float, float]:
+    """Return the p-value (step 3), NaN if nothing varies, and what the last sum adds to the others, in its errors."""
+    scale = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     varies = scale > 1e-6
     if not varies.any():
-        return float("nan")
+        return float("nan"), 0.0
+    z = sums[varies] / scale[varies]
     correlation = covariance[np.ix_(varies, varies)] / np.outer(scale[varies], scale[varies])
+    form, rank = _form(z, correlation)
+    p = float(scipy.stats.chi2.sf(form, rank))
+    if not varies[-1]:
+        return p, 0.0
+    inverse = np.linalg.pinv(correlation[:-1, :-1], 1e-8, hermitian=True)
+    rest = 1.0 - correlation[-1, :-1] @ inverse @ correlation[:-1, -1]
+    added = z[-1] - correlation[-1, :-1] @ inverse @ z[:-1]
+    return p, float(added / np.sqrt(rest)) if rest > 1e-6 else 0.0
+
+
+def _form(z: Floats, correlation: Floats) -> tuple[float, int]:
+    """Return z' C^- z and the rank of C."""
     values, vectors = np.linalg.eigh(correlation)
     kept = values > 1e-8
-    along = vectors[:, kept].T @ (sums[varies] / scale[varies])
-    return float(scipy.stats.chi2.sf((along**2 / values[kept]).sum(), int(kept.sum())))
+    along = vectors[:, kept].T @ z
+    return float((along**2 / values[kept]).sum()), int(kept.sum())

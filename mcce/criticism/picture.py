@@ -12,6 +12,7 @@ Bands hold all bars of a panel together with a probability of at least 95 per ce
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from mcce.canvas import Panels
-    from mcce.criticism.result import Criticism
 
 WIDTH, HEIGHT = 3.6, 2.6
 N_BINS = 8  # of probabilities
@@ -51,12 +51,11 @@ def draw_feature(found: FeatureCriticism, level: float) -> Panels:
     return as_array(panels)
 
 
-def draw_all(found: Criticism) -> Panels:
+def draw_all(features: Sequence[FeatureCriticism], level: float) -> Panels:
     """Draw one panel for each feature: all rows."""
-    n_columns = min(len(found), 3)
-    _, panels = new_panels(len(found), n_columns, WIDTH, HEIGHT)
-    for ax, each in zip(panels, found):
-        _draw(ax, each, np.full(each.n_rows, True), sentence(each, found.level))
+    _, panels = new_panels(len(features), min(len(features), 3), WIDTH, HEIGHT)
+    for ax, each in zip(panels, features):
+        _draw(ax, each, np.full(each.n_rows, True), sentence(each, level))
     return as_array(panels)
 
 

@@ -52,7 +52,9 @@ class Condition:
         return np.asarray(np.isnan(column) == (self.sign == "missing"))
 
     def opposite(self) -> Condition:
-        """Return the condition that holds where this one does not."""
+        """Return the condition that holds where this one does not, missing values aside."""
+        if self.sign == "is" and self.feature.n_levels == 2:
+            return replace(self, value=1.0 - self.value)
         return replace(self, sign=_OPPOSITE[self.sign])
 
     def __str__(self) -> str:

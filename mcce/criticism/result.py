@@ -113,7 +113,9 @@ class Criticism:
         """
         from mcce.criticism.picture import draw_all, draw_feature
 
-        return draw_all(self) if feature is None else draw_feature(self[feature], self.level)
+        if feature is None:
+            return draw_all(self.features, self.level)
+        return draw_feature(self[feature], self.level)
 
     def _figures(self) -> Iterator[tuple[float, float, float, str]]:
         for each, says in zip(self.features, self.sentences):

@@ -15,7 +15,7 @@ from mcce.criticism.uniformity import LOCATION
 from mcce.trees.texts import text_of
 
 WORSE = -0.01
-NOTABLE = 3.0  # standard errors by which the rest errs the other way, to be told too
+UNSEEN, NOTABLE = 2.0, 3.0  # standard errors: nothing wrong inside; something wrong outside, to be told too
 
 
 def sentence(found: FeatureCriticism, level: float) -> str:
@@ -94,7 +94,7 @@ def _where(found: FeatureCriticism) -> str:
         seldom = "seldom" if failure.inside_z > 0.0 else "often"
         return f"{cell_text(found, failure.residual)} too {seldom} where {failure}"
     words, rest = _word(failure.residual, failure.inside_z), _word(failure.residual, failure.outside_z)
-    if abs(failure.outside_z) > abs(failure.inside_z):
+    if abs(failure.inside_z) < min(UNSEEN, abs(failure.outside_z)):
         return f"{rest} except where {failure}"
     also = words != rest and abs(failure.outside_z) > NOTABLE
     return f"{words} where {failure}" + (f", {rest} elsewhere" if also else "")

@@ -1,5 +1,6 @@
 """Whether what a chain generates is realistic, and how good counterfactuals are."""
 
+from mcce.diagnostics.conditionals import conditionals
 from mcce.diagnostics.correlations import Correlations, compare_correlations, correlations
 from mcce.diagnostics.discriminator import Discriminator, discriminator
 from mcce.diagnostics.evaluation import Evaluation, evaluate
@@ -21,6 +22,7 @@ __all__ = [
     "Stability",
     "TradeOff",
     "compare_correlations",
+    "conditionals",
     "correlations",
     "discriminator",
     "evaluate",

@@ -151,12 +151,27 @@ class FittedChain:
                 if self.conditions_on_decision_
                 else "this chain was fitted without a decision; leave decision out."
             )
-        ordered = self._layout.order(table.matrix, True if decision is None else decision)
-        check_new_rows(self.samplers_, ordered, self._given, "X_new")
-        scores = self.scores(table.matrix, True if decision is None else decision, n_draws, seed, progress)
+        given = True if decision is None else decision
+        check_new_rows(self.samplers_, self._layout.order(table.matrix, given), self._given, "X_new")
+        scores = self.scores(table.matrix, given, n_draws, seed, progress)
+        return self.judge(scores, table.matrix, given, level=level, seed=seed, judged_by="new rows", progress=progress)
+
+    def judge(
+        self,
+        scores: Mapping[Any, Scores],
+        matrix: Floats,
+        decision: bool | npt.NDArray[np.bool_] = True,
+        *,
+        level: float,
+        seed: int,
+        judged_by: str,
+        progress: bool | None = None,
+    ) -> Criticism:
+        """Return the criticism of each feature by its scores on encoded rows, wherever these were fitted."""
         written = {name: repr(sampler) for name, sampler in self.samplers_.items()}
+        ordered = self._layout.order(matrix, decision)
         found = criticise_features(scores, written, ordered, self._given, seed, progress)
-        return Criticism.of(found, level, "new rows")
+        return Criticism.of(found, level, judged_by)
 
     def scores(
         self,
