@@ -50,6 +50,7 @@ class FeatureCriticism:
     p_shape, p_levels, p_where : p-values of the three tests; NaN where there is nothing to test.
     p, p_adjusted : of the feature, and adjusted for the number of features.
     seconds : time that drawing took.
+    levels : the encoded values that `calibration` counts, NaN for missing.
     """
 
     feature: Feature

@@ -45,7 +45,12 @@ def draw_feature(found: FeatureCriticism, level: float) -> Panels:
         _draw_reliability(panels[1], found.calibration)
     if found.failure is not None:
         inside = found.failure.inside
-        _draw(panels[-1], found, inside, f"{inside.sum():,} rows where {found.failure} ({p_text(found.p_where)})")
+        _draw(
+            panels[-1],
+            found,
+            inside,
+            f"{inside.sum():,} rows where {found.failure} ({_together(p_text(found.p_where))})",
+        )
     lines = textwrap.wrap(sentence(found, level), int(15 * WIDTH * n_panels / 1.9))
     figure.suptitle("\n".join(lines), x=0.02, ha="left", fontsize=11, fontweight="bold", parse_math=False)
     return as_array(panels)
@@ -121,6 +126,11 @@ def _draw_reliability(ax: Axes, tested: Calibration) -> None:
     ax.set_title("levels by their probability", loc="left", fontsize=FONT)
     ax.tick_params(labelsize=SMALL)
     ax.spines[["top", "right"]].set_visible(False)
+
+
+def _together(text: str) -> str:
+    """Return a text that is not broken into lines."""
+    return text.replace(" ", "\u00a0")
 
 
 def _band(q: Floats, n_bands: int) -> tuple[Floats, Floats]:

@@ -64,9 +64,11 @@ def _word(component: int, value: float) -> str:
 def _levels(found: FeatureCriticism) -> str:
     assert found.calibration is not None
     tested = found.calibration
-    most = int(np.abs(tested.z).argmax())
+    is_named = [0 <= column < found.levels.size for column in tested.columns]
+    most = int((np.abs(tested.z) - np.where(is_named, 0.0, 0.5)).argmax())  # of two cells, the one with a name
     if abs(tested.evenness) > abs(tested.z[most]):
-        return "probabilities too even" if tested.evenness > 0.0 else "probabilities too extreme"
+        what = "point masses" if found.feature.is_numeric else "probabilities"
+        return f"{what} too even" if tested.evenness > 0.0 else f"{what} too extreme"
     seldom = "seldom" if tested.z[most] > 0.0 else "often"
     return f"{cell_text(found, most)} too {seldom} ({tested.drawn[most]:.0%} of draws, {tested.seen[most]:.0%} of rows)"
 

@@ -80,19 +80,20 @@ def conditionals(
 
     Notes
     -----
-    What is tested is the fitted conditional, errors of estimation included. One of the right family is not exactly
-    right: fitted on as many rows as it is judged by, it is accused more often than the level says. `skill` and the
-    pictures say whether what was found matters.
+    What is tested is the fitted conditional, errors of estimation included. The errors of the folds cancel: a linear
+    regression of 500 rows that are linear was accused in 2 of 100 cases at level 0.05. By new rows it is accused more
+    often than the level says: in 8, 18 and 55 of 100, judged by a fifth as many rows as it was fitted on, by as many,
+    and by four times as many. `skill` and the pictures say whether what was found matters.
 
     Examples
     --------
     >>> import mcce
     >>> X = mcce.datasets.load_loans(600).X[["age", "sex", "salary"]]
-    >>> found = mcce.diagnostics.conditionals(X, sampler="norm", fixed=["age", "sex"])
-    >>> found.accused
-    ['salary']
-    >>> mcce.diagnostics.conditionals(X, sampler="normrank", fixed=["age", "sex"]).accused
-    []
+    >>> found = mcce.diagnostics.conditionals(X, sampler="normrank", fixed=["age", "sex"])
+    >>> print(*found.sentences)
+    salary: too high where age is above 65
+    >>> found.table.loc["salary", ["sharpness", "skill"]].astype(float).round(2).tolist()
+    [0.99, 0.0]
     """
     level, seed = check_share(level, "level"), resolve_seed(random_state)
     settings: dict[str, Any] = {"sampler": sampler, "fixed": fixed, "predictors": predictors, "n_jobs": n_jobs}

@@ -133,6 +133,16 @@ class FittedChain:
         random_state : int or None
             Seed of draws, randomised PITs and permutations; None uses the chain's `seed_`.
 
+        Returns
+        -------
+        Criticism
+            Print it for one sentence a feature; `table` has the figures, `plot` the pictures.
+
+        Notes
+        -----
+        Each conditional is given the row's own values, not drawn ones, so it is not blamed for those before it. What is
+        tested is the fitted conditional, errors of estimation included: see `mcce.diagnostics.conditionals`.
+
         Examples
         --------
         >>> import mcce
