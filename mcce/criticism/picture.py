@@ -44,13 +44,8 @@ def draw_feature(found: FeatureCriticism, level: float) -> Panels:
     if of_levels and found.calibration is not None:
         _draw_reliability(panels[1], found.calibration)
     if found.failure is not None:
-        inside = found.failure.inside
-        _draw(
-            panels[-1],
-            found,
-            inside,
-            f"{inside.sum():,} rows where {found.failure} ({_together(p_text(found.p_where))})",
-        )
+        inside, p = found.failure.inside, _together(p_text(found.p_where))
+        _draw(panels[-1], found, inside, f"{inside.sum():,} rows where {found.failure} ({p})")
     lines = textwrap.wrap(sentence(found, level), int(15 * WIDTH * n_panels / 1.9))
     figure.suptitle("\n".join(lines), x=0.02, ha="left", fontsize=11, fontweight="bold", parse_math=False)
     return as_array(panels)

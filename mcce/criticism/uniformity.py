@@ -39,5 +39,5 @@ def histogram(pit: Floats) -> tuple[Ints, tuple[int, int]]:
     n_bins = int(np.clip(pit.size // 20, FEW, MANY))
     counts = np.histogram(pit, n_bins, (0.0, 1.0))[0].astype(np.int64)
     tail = 0.5 * (1.0 - BAND) / n_bins
-    low, high = (float(end) for end in scipy.stats.binom.ppf([tail, 1.0 - tail], pit.size, 1.0 / n_bins))
-    return counts, (int(low), int(high))
+    ends = np.asarray(scipy.stats.binom.ppf([tail, 1.0 - tail], pit.size, 1.0 / n_bins))
+    return counts, (int(ends[0]), int(ends[1]))

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,10 +20,10 @@ from mcce.arrays import Floats
 from mcce.checks import check_share
 from mcce.criticism import Criticism
 from mcce.criticism.result import LEVEL
-from mcce.exceptions import InputError, NotFittedError, SamplerError
+from mcce.exceptions import InputError, MCCEWarning, NotFittedError, SamplerError
 from mcce.generators.criticising import check_new_rows, criticise_features, score_features
 from mcce.generators.layout import ChainLayout
-from mcce.rng import resolve_seed
+from mcce.rng import hash_rows, resolve_seed
 from mcce.samplers import ConditionalSampler
 from mcce.scoring import N_DRAWS, Scores
 from mcce.table import Data, Schema, Table, as_frame
@@ -161,10 +162,22 @@ class FittedChain:
                 if self.conditions_on_decision_
                 else "this chain was fitted without a decision; leave decision out."
             )
+        self._warn_of_training_rows(table)
         given = True if decision is None else decision
         check_new_rows(self.samplers_, self._layout.order(table.matrix, given), self._given, "X_new")
         scores = self.scores(table.matrix, given, n_draws, seed, progress)
         return self.judge(scores, table.matrix, given, level=level, seed=seed, judged_by="new rows", progress=progress)
+
+    def _warn_of_training_rows(self, table: Table) -> None:
+        """Say if there is no row that the chain has not seen; one that an explainer has fitted cannot tell."""
+        known = vars(self).get("_row_hashes")
+        if known is not None and np.isin(hash_rows(table.matrix), known).all():
+            warnings.warn(
+                f"all {table.n_rows:,} rows of X_new are rows that the chain was fitted on, of which every conditional "
+                "seems better than it is; give new rows, or judge out of fold by mcce.diagnostics.conditionals.",
+                MCCEWarning,
+                stacklevel=3,
+            )
 
     def judge(
         self,

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import mcce
-from mcce.exceptions import InputError, NotFittedError
+from mcce.exceptions import InputError, MCCEWarning, NotFittedError
 
 
 def homes(n, seed, missing=0.0):
@@ -87,10 +87,18 @@ def test_what_cannot_be_judged_is_refused():
     chain = mcce.ChainModel(sampler=SAMPLERS, fixed=["age"], random_state=1)
     with pytest.raises(NotFittedError, match="not fitted"):
         chain.criticise(homes(100, 1))
-    chain.fit(homes(100, 1))
+    chain.fit(homes(200, 3))
     with pytest.raises(InputError, match="X_new has 19 rows; to judge a conditional takes at least 20"):
         chain.criticise(homes(19, 1))
     with pytest.raises(InputError, match="level is 1; it must be a number from 0 to below 1"):
         chain.criticise(homes(100, 1), level=1)
     with pytest.raises(InputError, match="X_new lacks the column"):
         chain.criticise(homes(100, 1)[["age"]])
+
+
+def test_training_rows_are_judged_with_a_warning():
+    X = homes(100, 1)
+    chain = mcce.ChainModel(sampler=SAMPLERS, fixed=["age"], random_state=1).fit(X)
+    with pytest.warns(MCCEWarning, match="all 60 rows of X_new are rows that the chain was fitted on"):
+        chain.criticise(X.head(60), n_draws=10)
+    chain.criticise(pd.concat([X.head(60), homes(1, 2)]), n_draws=10)
