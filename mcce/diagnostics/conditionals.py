@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mcce.arrays import Bools
 from mcce.checks import check_count, check_share
 from mcce.criticism import Criticism
 from mcce.criticism.result import LEVEL
@@ -23,13 +24,14 @@ from mcce.exceptions import InputError
 from mcce.generators.chain import ChainModel
 from mcce.generators.conditionals import Samplers
 from mcce.generators.criticising import LEAST_ROWS
+from mcce.generators.layout import ChainLayout
 from mcce.generators.predictors import Predictors
 from mcce.generators.visit import VisitSequence, make_visit_sequence
 from mcce.rng import derive_key, resolve_seed
 from mcce.samplers.crossfit import deal_folds
 from mcce.scoring import N_DRAWS, Scores
 from mcce.table import Data, Kind, Schema
-from mcce.table.checks import check_fixed
+from mcce.table.checks import check_fixed, rows_of
 
 N_FOLDS = 5
 
@@ -109,19 +111,26 @@ def conditionals(
             f"X has {table.n_rows} rows; to judge conditionals out of fold takes at least {max(LEAST_ROWS, n_folds)}."
         )
     settings["visit_sequence"] = make_visit_sequence(visit_sequence, table, check_fixed(fixed, schema.names))[0]
+    wanted: Bools | None = None
+    if decision is not None:
+        ChainLayout.check_decision(decision, table.n_rows)
+        wanted = np.broadcast_to(decision, table.n_rows)
     fold = deal_folds(table.n_rows, derive_key(seed, "criticism"), n_folds)
     parts: list[dict[Any, Scores]] = []
     for held_out in range(n_folds):
         inside = fold == held_out
-        wanted = None if decision is None else np.asarray(decision)
-        chain = ChainModel(**settings).fit_table(
-            schema, table.take(~inside), None if wanted is None else wanted[~inside], progress=progress
-        )
+        others = None if wanted is None else wanted[~inside]
+        chain = ChainModel(**settings).fit(rows_of(X, ~inside), others, progress=progress, schema=schema)
         given = True if wanted is None else wanted[inside]
         parts.append(chain.scores(table.matrix[inside], given, n_draws, seed, progress))
     back = np.argsort(np.argsort(fold, kind="stable"), kind="stable")
     scores = {name: Scores.concatenate([part[name] for part in parts]).take(back) for name in parts[0]}
-    given = True if decision is None else np.asarray(decision)
     return chain.judge(
-        scores, table.matrix, given, level=level, seed=seed, judged_by="rows out of fold", progress=progress
+        scores,
+        table.matrix,
+        True if wanted is None else wanted,
+        level=level,
+        seed=seed,
+        judged_by="rows out of fold",
+        progress=progress,
     )

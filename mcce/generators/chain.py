@@ -42,7 +42,7 @@ from mcce.generators.visit import VisitSequence, make_visit_sequence
 from mcce.generators.weighing import Allowed, SampleOptions, Weighted, choose_rows, read_restrictions
 from mcce.rng import derive_key, hash_rows, resolve_seed
 from mcce.samplers import ConditionalSampler
-from mcce.table import Data, Kind, Schema, Table
+from mcce.table import Data, Kind, Schema
 from mcce.table.checks import check_fixed, check_magnitudes
 from mcce.workers import count_jobs, run_in_threads
 
@@ -124,7 +124,12 @@ class ChainModel(FittedChain):
         self.min_donors = min_donors
 
     def fit(
-        self, X: Data, decision: npt.NDArray[np.bool_] | None = None, *, progress: bool | None = None
+        self,
+        X: Data,
+        decision: npt.NDArray[np.bool_] | None = None,
+        *,
+        progress: bool | None = None,
+        schema: Schema | None = None,
     ) -> ChainModel:
         """Fit the conditionals.
 
@@ -136,23 +141,13 @@ class ChainModel(FittedChain):
             One more column to condition on: whether each row has the wanted decision.
         progress : bool or None
             Whether to show a progress bar; None shows one in a terminal or notebook after a second.
+        schema : Schema or None
+            What the columns are, if `X` is a part of a larger table that may hold more levels; None reads it from `X`.
         """
-        self._forget()
-        schema = Schema.from_data(X, self.kinds)
-        return self.fit_table(schema, schema.encode(X), decision, progress=progress)
-
-    def fit_table(
-        self,
-        schema: Schema,
-        table: Table,
-        decision: npt.NDArray[np.bool_] | None = None,
-        *,
-        progress: bool | None = None,
-    ) -> ChainModel:
-        """Fit the conditionals on encoded rows, which may be some of those that `schema` was read from."""
-        self._forget()
+        vars(self).pop("samplers_", None)  # a fit that fails leaves no half-fitted chain
         self.seed_ = resolve_seed(self.random_state)
-        self.schema_ = schema
+        self.schema_ = Schema.from_data(X, self.kinds) if schema is None else schema
+        table = self.schema_.encode(X)
         check_magnitudes(table, "X")
         self._row_hashes = hash_rows(table.matrix)
         fixed = check_fixed(self.fixed, self.schema_.names)
@@ -191,10 +186,6 @@ class ChainModel(FittedChain):
         self.samplers_ = dict(zip(self.visit_sequence_, fitted))
         self.training_givens_ = np.asfortranarray(ordered.matrix[:, :first])
         return self
-
-    def _forget(self) -> None:
-        """Make a fit that fails leave no half-fitted chain."""
-        vars(self).pop("samplers_", None)
 
     @overload
     def sample(

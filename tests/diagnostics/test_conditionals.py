@@ -83,6 +83,7 @@ def test_the_decision_and_settings_of_the_chain_are_passed_on():
         ({"n_folds": 1}, "n_folds is 1; it must be a whole number of at least 2"),
         ({"level": -1}, "level is -1; it must be a number from 0 to below 1"),
         ({"fixed": ["y"]}, "fixed feature 'y' is not a column of X"),
+        ({"decision": np.ones(3, dtype=bool)}, "decision must be True or False, for all rows or one a row"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(settings, message):
