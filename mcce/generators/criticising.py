@@ -51,7 +51,9 @@ def criticise_features(
     samplers: Mapping[Any, str],
     ordered: Table,
     given_of: GivenOf,
+    *,
     seed: int,
+    n_jobs: int | None = None,
     progress: bool | None = None,
 ) -> list[FeatureCriticism]:
     """Return the criticism of each feature by its scores (step 2); `samplers` are as they are written."""
@@ -61,7 +63,8 @@ def criticise_features(
         name, values = ordered.features[k].name, ordered.matrix[:, k]
         return criticise_feature(scores[name], given_of(ordered, k), values, samplers[name], seed)
 
-    return list(run_in_threads(criticise, range(first, len(ordered.features)), 1, "testing", progress))
+    places = range(first, len(ordered.features))
+    return list(run_in_threads(criticise, places, count_jobs(n_jobs), "testing", progress))
 
 
 def check_new_rows(samplers: Mapping[Any, ConditionalSampler], ordered: Table, given_of: GivenOf, where: str) -> None:

@@ -193,7 +193,9 @@ class FittedChain:
         """Return the criticism of each feature by its scores on encoded rows, wherever these were fitted."""
         written = {name: repr(sampler) for name, sampler in self.samplers_.items()}
         ordered = self._layout.order(matrix, decision)
-        found = criticise_features(scores, written, ordered, self._given, seed, progress)
+        found = criticise_features(
+            scores, written, ordered, self._given, seed=seed, n_jobs=self.n_jobs, progress=progress
+        )
         return Criticism.of(found, level, judged_by)
 
     def scores(

@@ -183,7 +183,8 @@ def _draw(
 ) -> Floats:
     """Return the draws of a block of rows, one row each (step 2)."""
     n = part.stop - part.start
-    repeated = given.take(np.repeat(np.arange(part.start, part.stop), n_draws))
+    # column by column, because tables are kept so
+    repeated = Table(given.features, np.repeat(given.matrix[part].T, n_draws, axis=1).T)
     draw = np.repeat(occurrence[part] * np.uint64(n_draws), n_draws) + np.tile(np.arange(n_draws, dtype=np.uint64), n)
     streams = RowStreams(key, np.repeat(rows[part], n_draws), np.asarray(draw, dtype=np.uint64))
     drawn = settle(sampler.sample(repeated, streams), sampler, feature, n * n_draws)
