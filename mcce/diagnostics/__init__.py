@@ -1,5 +1,7 @@
 """Whether what a chain generates is realistic, and how good counterfactuals are."""
 
+from mcce.criticism import Criticism, FeatureCriticism
+from mcce.diagnostics.conditionals import conditionals
 from mcce.diagnostics.correlations import Correlations, compare_correlations, correlations
 from mcce.diagnostics.discriminator import Discriminator, discriminator
 from mcce.diagnostics.evaluation import Evaluation, evaluate
@@ -15,12 +17,15 @@ from mcce.diagnostics.visiting import visit_effect
 __all__ = [
     "PMSE",
     "Correlations",
+    "Criticism",
     "Diagnostics",
     "Discriminator",
     "Evaluation",
+    "FeatureCriticism",
     "Stability",
     "TradeOff",
     "compare_correlations",
+    "conditionals",
     "correlations",
     "discriminator",
     "evaluate",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from mcce.report.plots.canvas import Panels
+    from mcce.canvas import Panels
 
 PICTURES = ("overview", "marginals", "correlations", "difference", "changes")
 

@@ -34,7 +34,7 @@ from mcce.table import Data, as_frame
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from mcce.report.plots.canvas import Panels
+    from mcce.canvas import Panels
 
 NEIGHBOURS = 5
 WORDS = {

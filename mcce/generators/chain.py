@@ -29,12 +29,12 @@ import numpy.typing as npt
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from mcce.arrays import Floats
 from mcce.checks import check_count
-from mcce.exceptions import InputError, NotFittedError, SamplerError
+from mcce.exceptions import InputError
 from mcce.generators.base import Drawn, DrawRequest, RowRule
 from mcce.generators.conditionals import Samplers, make_samplers
 from mcce.generators.drawing import DrawPlan, draw_in_blocks
+from mcce.generators.fitted import FittedChain
 from mcce.generators.givens import request_of
 from mcce.generators.layout import ChainLayout
 from mcce.generators.predictors import Predictors, choose_predictors
@@ -42,7 +42,7 @@ from mcce.generators.visit import VisitSequence, make_visit_sequence
 from mcce.generators.weighing import Allowed, SampleOptions, Weighted, choose_rows, read_restrictions
 from mcce.rng import derive_key, hash_rows, resolve_seed
 from mcce.samplers import ConditionalSampler
-from mcce.table import Data, Kind, Schema, Table, as_frame
+from mcce.table import Data, Kind, Schema
 from mcce.table.checks import check_fixed, check_magnitudes
 from mcce.workers import count_jobs, run_in_threads
 
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 BLOCK_ROWS = 8192  # a block's columns stay in the cache while its features are drawn
 
 
-class ChainModel:
+class ChainModel(FittedChain):
     """A chain of conditional samplers: a generative model of a table.
 
     Parameters
@@ -124,7 +124,12 @@ class ChainModel:
         self.min_donors = min_donors
 
     def fit(
-        self, X: Data, decision: npt.NDArray[np.bool_] | None = None, *, progress: bool | None = None
+        self,
+        X: Data,
+        decision: npt.NDArray[np.bool_] | None = None,
+        *,
+        progress: bool | None = None,
+        schema: Schema | None = None,
     ) -> ChainModel:
         """Fit the conditionals.
 
@@ -136,10 +141,12 @@ class ChainModel:
             One more column to condition on: whether each row has the wanted decision.
         progress : bool or None
             Whether to show a progress bar; None shows one in a terminal or notebook after a second.
+        schema : Schema or None
+            What the columns are, if `X` is a part of a larger table that may hold more levels; None reads it from `X`.
         """
         vars(self).pop("samplers_", None)  # a fit that fails leaves no half-fitted chain
         self.seed_ = resolve_seed(self.random_state)
-        self.schema_ = Schema.from_data(X, self.kinds)
+        self.schema_ = Schema.from_data(X, self.kinds) if schema is None else schema
         table = self.schema_.encode(X)
         check_magnitudes(table, "X")
         self._row_hashes = hash_rows(table.matrix)
@@ -263,87 +270,6 @@ class ChainModel:
         threads = count_jobs(self.n_jobs if n_jobs is None else n_jobs) if thread_safe else 1
         return draw_in_blocks(plan, request, BLOCK_ROWS, threads, progress)
 
-    def log_density(
-        self,
-        X: Data,
-        *,
-        decision: bool | npt.NDArray[np.bool_] = True,
-        training: bool = False,
-        per_feature: bool = False,
-    ) -> pd.Series[float] | pd.DataFrame:
-        """Return the log density of the mutable features of each row, given its fixed ones: log p(x^m | x^f, y').
-
-        Criterion 1 of the paper, p(x^m | x^f) > epsilon, has no y': it is that of a chain fitted without a decision.
-
-        Parameters
-        ----------
-        X : DataFrame or array
-            Rows with the training columns.
-        decision : bool or bool array
-            For a chain fitted with a decision, the decision to condition on.
-        training : bool
-            Whether `X` are the training rows, in their order: each row is then left out of its own density, so that
-            it does not vouch for itself. Samplers that cannot do so (`leaves_one_out`) are refused.
-        per_feature : bool
-            Whether to return one column for each mutable feature instead of their sum.
-
-        Notes
-        -----
-        Densities are with respect to the counting measure for levels and numbers with point mass, and to the Lebesgue
-        measure for other numbers (dates: encoded), the same for all samplers (`mcce.samplers.column_density`).
-        """
-        self.check_fitted()
-        frame, _ = as_frame(X)
-        table = self.schema_.encode(X)
-        if training and table.n_rows != self.training_givens_.shape[0]:
-            raise InputError(
-                f"X has {table.n_rows} rows, but the chain was trained on {self.training_givens_.shape[0]}; "
-                "training=True needs the training rows in their order."
-            )
-        if self.conditions_on_decision_:
-            self._layout.check_decision(decision, table.n_rows)
-        columns = self.feature_log_densities(table.matrix, decision, training=training)
-        each = pd.DataFrame(columns, index=frame.index)
-        return each if per_feature else each.sum(axis=1).rename("log_density")
-
-    def feature_log_densities(
-        self, matrix: Floats, decision: bool | npt.NDArray[np.bool_] = True, *, training: bool = False
-    ) -> dict[Any, Floats]:
-        """Return, by mutable feature, the log densities of encoded rows (columns in data order)."""
-        for name, sampler in self.samplers_.items():
-            if training and not sampler.leaves_one_out:
-                raise SamplerError(
-                    f"{sampler!r} for {name!r} cannot leave a training row out of its density; use one that can (cart, "
-                    "ctree, forest, marginal), or leave training=True out: each row then vouches for itself."
-                )
-        ordered = self._layout.order(matrix, decision)
-        own = np.arange(matrix.shape[0], dtype=np.int64)
-        columns: dict[Any, Floats] = {}
-        for k, (name, sampler) in enumerate(self.samplers_.items(), self._layout.n_given):
-            left_out: dict[str, Any] = {"training_rows": own} if training else {}
-            columns[name] = sampler.log_density(self._given(ordered, k), ordered.matrix[:, k], **left_out)
-        return columns
-
-    def check_fitted(self) -> None:
-        """Refuse a call that needs `fit` first."""
-        if not hasattr(self, "samplers_"):
-            raise NotFittedError(f"this {type(self).__name__} is not fitted; call fit(X) first.")
-
-    @property
-    def fixed_(self) -> list[Any]:
-        """The fixed features, in data order."""
-        return [self.schema_.names[j] for j in self._layout.fixed_positions]
-
-    def givens_of(self, matrix: Floats, decision: bool | npt.NDArray[np.bool_] = True) -> Floats:
-        """Return the givens of encoded rows (columns in data order): their fixed values, then the decision."""
-        return self._layout.givens_of(matrix, decision)
-
     def __repr__(self) -> str:
         sampler = self.sampler if not isinstance(self.sampler, Mapping) else dict(self.sampler)
         return f"ChainModel(sampler={sampler!r}, fixed={list(self.fixed)!r}, visit_sequence={self.visit_sequence!r})"
-
-    def _given(self, table: Table, k: int) -> Table:
-        """Return the columns that chain column `k` is modelled on."""
-        if k in self._given_columns:
-            return table.select(self._given_columns[k])
-        return table.first(k)

@@ -37,7 +37,7 @@ from mcce.report.words import value_text
 from mcce.table.dtypes import is_dated
 
 if TYPE_CHECKING:
-    from mcce.report.plots.canvas import Panels
+    from mcce.canvas import Panels
 
 MOST_VALUES, MOST_GROUPS = 10, 30  # of numbers and dates, of anything
 N_BOOTSTRAP = 2000

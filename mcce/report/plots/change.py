@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from mcce.report.plots.canvas import FONT, SMALL, letters_that_fit, settle
+from mcce.canvas import FONT, SMALL, letters_that_fit, settle
 from mcce.report.words import fold, is_same, value_pair
 
 if TYPE_CHECKING:

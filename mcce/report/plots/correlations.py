@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 
 from mcce.arrays import Floats, Indices
+from mcce.canvas import DARK, SMALL, ink, letters_that_fit, new_axes, settle, write_caption, write_title
 from mcce.exceptions import InputError
-from mcce.report.plots.canvas import DARK, SMALL, ink, letters_that_fit, new_axes, settle, write_caption, write_title
 from mcce.report.words import fold
 
 if TYPE_CHECKING:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from mcce.report.plots.canvas import DARK, FONT, SMALL, as_array, given_panels, ink
+from mcce.canvas import DARK, FONT, SMALL, as_array, given_panels, ink
 from mcce.report.words import fold, value_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from mcce.report.plots.canvas import Panels
+    from mcce.canvas import Panels
 
 TITLES = {
     "gower": ("Distance", "Gower distance to the factual, mean"),

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce.report.plots.canvas import DARK, FONT, LIGHT, SMALL, ink, new_axes, write_caption, write_title
+from mcce.canvas import DARK, FONT, LIGHT, SMALL, ink, new_axes, write_caption, write_title
 from mcce.report.words import fold
 
 if TYPE_CHECKING:

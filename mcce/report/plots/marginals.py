@@ -17,15 +17,15 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce.arrays import Floats
+from mcce.canvas import DARK, SMALL, as_array, ink, new_panels
 from mcce.exceptions import InputError, did_you_mean
-from mcce.report.plots.canvas import DARK, SMALL, as_array, ink, new_panels
 from mcce.report.words import fold, value_text
 from mcce.table import Data, Feature, Kind, Schema, as_frame
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from mcce.report.plots.canvas import Panels
+    from mcce.canvas import Panels
 
 MOST_BARS, MOST_LEVELS = 30, 10
 TAIL = 0.005  # share of the rows that may be collected at each end

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from mcce.report.plots.canvas import DARK, FONT, LIGHT, SMALL, as_array, ink, letters_that_fit, new_panels, settle
+from mcce.canvas import DARK, FONT, LIGHT, SMALL, as_array, ink, letters_that_fit, new_panels, settle
 from mcce.report.words import fold
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from mcce.report.plots.canvas import Panels
+    from mcce.canvas import Panels
 
 MOST_BARS = 12
 
