@@ -119,7 +119,7 @@ def sheet(value: Any) -> dict[str, str]:
 
 def decimal(value: Any) -> Decimals:
     """Read a decimal mark for all columns, or marks by column."""
-    if value in WORDS:
+    if isinstance(value, str) and value in WORDS:
         return Decimals(WORDS[value])
     marks = _by_name(value, "point, comma or price=comma,weight=point")
     for name, mark in marks.items():

@@ -306,8 +306,8 @@ BROKEN = {
     "thousands or decimals": (
         "csv",
         thousands,
-        r"'rooms' of train.csv can be read in two .*: line 2 holds '(?P<n>\d).000', which is (?P=n) with a decimal point and "
-        r"(?P=n)000 with a decimal comma. Add --decimal point or --decimal comma",
+        r"'rooms' of train.csv can be read in two .*: line 2 holds '(?P<n>\d).000', which is (?P=n) with a decimal "
+        r"point and (?P=n)000 with a decimal comma. Add --decimal point or --decimal comma",
     ),
     "day or month": (
         "csv",
