@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -22,10 +22,11 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from mcce.cli.column import Column
 from mcce.cli.console import say
 from mcce.cli.dates import ORDERS, date_of, find_format
 from mcce.cli.declared import Declared
-from mcce.cli.numerals import Mark, is_plain, plain, with_sign
+from mcce.cli.numerals import WORD_OF, Mark, is_plain, plain, with_sign
 from mcce.exceptions import InputError, listing
 
 CellKind = Literal["number", "truth", "date", "text"]
@@ -89,37 +90,6 @@ class Reading:
 TEXT = Reading("text")
 
 
-@dataclass(frozen=True)
-class Column:
-    """A column of a text file, or of a table whose cells are written as text.
-
-    Attributes
-    ----------
-    name : str
-    raw : its cells as they stand in the file
-    cells : the same, NaN where a value is missing
-    where : the file, for messages
-    place : says where a row is in the file, as in "line 7"
-    native : whether the file knows that these are numbers, so that their text is Python's
-    """
-
-    name: str
-    raw: pd.Series[Any]
-    cells: pd.Series[Any]
-    where: str
-    place: Callable[[int], str]
-    native: bool = False
-
-    @property
-    def texts(self) -> list[str]:
-        """The different cells, missing ones left out, in the order of their first lines."""
-        return [str(text) for text in pd.unique(self.cells.dropna())]
-
-    def place_of(self, text: str) -> str:
-        """Return where a text stands first."""
-        return self.place(int(np.flatnonzero((self.cells == text).to_numpy(dtype=bool, na_value=False))[0]))
-
-
 def find_reading(column: Column, mark: Mark, said: Declared) -> Reading:
     """Return what the cells of a training column are (steps 2 to 5)."""
     name, texts = column.name, column.texts
@@ -137,6 +107,8 @@ def find_reading(column: Column, mark: Mark, said: Declared) -> Reading:
         is_text = others or not filled or not all(map(is_plain, filled)) or _lost_as_numbers(filled, mark)
         reading = TEXT if is_text else Reading("number", mark)
     elif len(others) == len(filled):
+        if filled and said.decimals.of(name) and all(plain(text, "," if mark == "." else ".") for text in filled):
+            raise _wrong_cell(column, filled[0], f"is to be read by --decimal {WORD_OF[mark]}", _no_number(mark))
         reading = Reading("truth") if _are_truths(texts) else _dates_or_text(column, filled)
     else:
         reading = _numbers_or_codes(column, mark, filled, others)

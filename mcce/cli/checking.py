@@ -16,12 +16,12 @@ import pandas as pd
 from mcce.checks import check_not_negative, check_share
 from mcce.cli.declared import Declared
 from mcce.cli.inputs import Source, check_column, check_columns, lacking
-from mcce.exceptions import InputError, did_you_mean, listing
+from mcce.exceptions import InputError, did_you_mean, listing, spell
 from mcce.generators.conditionals import REST
 from mcce.generators.visit import make_visit_sequence
 from mcce.samplers import make_sampler
 from mcce.selection.ordering import KNOWN, OF_DENSITIES, resolve_weights
-from mcce.table import Schema
+from mcce.table import Feature, Schema
 from mcce.table.checks import check_magnitudes, check_missing
 from mcce.table.dtypes import holds_missing
 
@@ -103,6 +103,8 @@ def check_features(names: list[Any], train: Source, rows: Source, arguments: arg
         _check_among(option, chosen, features, arguments)
         if kept := [name for name in chosen if name not in mutable]:
             raise InputError(f"{option} names {listing(kept)}, which --fixed keeps; leave it out.")
+    if not names:
+        raise InputError(f"{arguments.train} has no features besides --response and --id; give more columns.")
     if not mutable:
         raise InputError(f"--fixed names every feature ({listing(names)}); leave out those that may change.")
 
@@ -128,12 +130,13 @@ def check_rows(
                 f"{train.path} has one there. Fill it in, or leave that row out."
             )
         if feature.levels is None:
+            _check_whole(feature, values, train, rows)
             continue
         known = set(feature.levels)
         at = next((i for i, value in enumerate(values) if not pd.isna(value) and value not in known), -1)
         if at >= 0:
             raise InputError(
-                f"column {feature.name!r} of {rows.path} holds the level {values.iloc[at]!r} on {rows.place(at)}, "
+                f"column {feature.name!r} of {rows.path} holds the level {spell(values.iloc[at])} on {rows.place(at)}, "
                 f"which {train.path} never has (it has {listing(feature.levels)}). Correct it, or leave that row out."
             )
     table = schema.encode(factuals, rows.path)
@@ -142,6 +145,18 @@ def check_rows(
     resolve_weights(arguments.weights or None, schema.features)
     if arguments.visit_sequence != "correlation":
         make_visit_sequence(arguments.visit_sequence, table, arguments.fixed)
+
+
+def _check_whole(feature: Feature, values: pd.Series[Any], train: Source, rows: Source) -> None:
+    if not pd.api.types.is_integer_dtype(feature.dtype) or not pd.api.types.is_float_dtype(values.dtype):
+        return
+    broken = values % 1 != 0
+    if broken.any():
+        at = int(broken.to_numpy().argmax())
+        raise InputError(
+            f"column {feature.name!r} of {rows.path} holds {spell(values.iloc[at])} on {rows.place(at)}, but all "
+            f"numbers of {train.path} there are whole. Round it, or give training rows that are not."
+        )
 
 
 def order_levels(
@@ -178,7 +193,7 @@ def _levels_as_values(values: pd.Series[Any], levels: tuple[str, ...], train: So
     at = next((i for i, value in enumerate(values) if not pd.isna(value) and value not in known), -1)
     if at >= 0:
         raise InputError(
-            f"column {values.name!r} of {train.path} holds {values.iloc[at]!r} on {train.place(at)}, which --ordered "
-            f"{values.name}={'<'.join(levels)} does not name. Add it there, or correct it."
+            f"column {values.name!r} of {train.path} holds {spell(values.iloc[at])} on {train.place(at)}, which "
+            f"--ordered {values.name}={'<'.join(levels)} does not name. Add it there, or correct it."
         )
     return known

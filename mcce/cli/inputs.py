@@ -19,7 +19,8 @@ from typing import Any
 
 import pandas as pd
 
-from mcce.cli.cells import CellKind, Column, Reading, find_reading, read_cells
+from mcce.cli.cells import CellKind, Reading, find_reading, read_cells
+from mcce.cli.column import Column
 from mcce.cli.console import say
 from mcce.cli.dates import find_format
 from mcce.cli.declared import Declared

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from mcce import __version__
-from mcce.cli.numerals import Decimals
+from mcce.cli.numerals import WORD_OF, Decimals
 from mcce.cli.options import OPTIONS, Option, says_nothing
 from mcce.constraints.reading import SECTIONS
 from mcce.exceptions import InputError, did_you_mean
@@ -92,8 +92,7 @@ def _written(option: Option, value: Any, folder: Path) -> Any:
         except ValueError:  # on another drive
             return os.path.abspath(value)
     if isinstance(value, Decimals):
-        words = {".": "point", ",": "comma"}
-        return words[value.rest] if value.rest else {name: words[mark] for name, mark in value.by_column}
+        return WORD_OF[value.rest] if value.rest else {name: WORD_OF[mark] for name, mark in value.by_column}
     return value
 
 

@@ -12,14 +12,16 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
+from mcce.cli.column import Column
 from mcce.cli.console import say
 from mcce.exceptions import InputError, listing
 
 Mark = Literal[".", ","]
 MARKS: tuple[Mark, Mark] = (".", ",")
 WORDS: dict[str, Mark] = {".": ".", "point": ".", ",": ",", "comma": ","}
+WORD_OF: dict[Mark, str] = {".": "point", ",": "comma"}
 APART = " \u00a0\u202f'’"  # what thousands stand apart by, besides the other mark
 MINUS = "\u2212"
 
@@ -31,24 +33,11 @@ def _pattern(decimal: Mark, other: Mark) -> re.Pattern[str]:
 
 
 _PATTERNS: dict[Mark, re.Pattern[str]] = {".": _pattern(".", ","), ",": _pattern(",", ".")}
+_USUAL = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")  # found sooner than by the full pattern
 _PLAIN = re.compile(r"[0-9.eE+-]*")
 _WITH_SIGN = re.compile(
     rf"([€$£¥]\s*)?[+{MINUS}-]?[0-9][0-9.,{APART}]*(\s*(?:[%‰€$£¥]|eur|usd|gbp|chf|kr))?", re.IGNORECASE
 )
-
-
-class Cells(Protocol):
-    """A column of a text file, see `mcce.cli.cells.Column`."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def where(self) -> str: ...
-    @property
-    def native(self) -> bool: ...
-    @property
-    def texts(self) -> list[str]: ...
-    def place_of(self, text: str) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -66,6 +55,8 @@ class Decimals:
 def plain(text: str, decimal: Mark) -> str | None:
     """Return a number as Python writes it; None if the text is no number under this mark (step 1)."""
     bare = text.strip()
+    if decimal == "." and _USUAL.fullmatch(bare):
+        return bare
     if not _PATTERNS[decimal].fullmatch(bare):
         return None
     if decimal == "." and _PLAIN.fullmatch(bare):
@@ -86,7 +77,7 @@ def with_sign(texts: Collection[str]) -> bool:
 
 
 def find_marks(
-    columns: Sequence[Cells], said: Decimals, *, sep: str, levels: Collection[str], hints: Mapping[str, Mark]
+    columns: Sequence[Column], said: Decimals, *, sep: str, levels: Collection[str], hints: Mapping[str, Mark]
 ) -> dict[str, Mark]:
     """Return the decimal mark of each column (steps 2 and 3).
 
@@ -102,7 +93,7 @@ def find_marks(
     could = {column.name: _possible(column, said.of(column.name)) for column in numbers}
     seen = {marks[0] for column in numbers if len(marks := could[column.name]) == 1 and not column.native}
     found: dict[str, Mark] = {}
-    told: dict[Mark, list[Cells]] = {".": [], ",": []}
+    told: dict[Mark, list[Column]] = {".": [], ",": []}
     for column in numbers:
         marks, hint = could[column.name], hints.get(column.name)
         if len(marks) < 2:
@@ -123,7 +114,7 @@ def find_marks(
     return found
 
 
-def _possible(column: Cells, said: Mark | None) -> list[Mark]:
+def _possible(column: Column, said: Mark | None) -> list[Mark]:
     """Return the marks under which all cells are numbers; one of them if they are the same numbers under both."""
     texts = [text for text in column.texts if text.strip()]
     if said is not None or column.native:
@@ -134,13 +125,13 @@ def _possible(column: Cells, said: Mark | None) -> list[Mark]:
     return [] if same else marks  # whole numbers say nothing about the mark
 
 
-def _nearer(column: Cells) -> Mark:
+def _nearer(column: Column) -> Mark:
     """Return the mark under which more of the cells are numbers, the point on ties."""
     counts = [sum(plain(text, mark) is not None for text in column.texts) for mark in MARKS]
     return "," if counts[1] > counts[0] else "."
 
 
-def _two_readings(column: Cells, marks: Sequence[Mark]) -> InputError:
+def _two_readings(column: Column, marks: Sequence[Mark]) -> InputError:
     text = next(text for text in column.texts if plain(text, ".") != plain(text, ","))
     point, comma = (float(str(plain(text, mark))) for mark in marks)
     return InputError(
@@ -151,13 +142,13 @@ def _two_readings(column: Cells, marks: Sequence[Mark]) -> InputError:
     )
 
 
-def _tell(columns: Sequence[Cells], mark: Mark) -> None:
+def _tell(columns: Sequence[Column], mark: Mark) -> None:
     if not columns:
         return
     first = columns[0]
     text = next(text for text in first.texts if not is_plain(text))
     say(
         f"column(s) {listing(column.name for column in columns)} of {first.where} are read with a decimal "
-        f"{'comma' if mark == ',' else 'point'}: {first.place_of(text)} holds {text!r}, read as {plain(text, mark)}. "
+        f"{WORD_OF[mark]}: {first.place_of(text)} holds {text!r}, read as {plain(text, mark)}. "
         "If that is wrong, add --decimal"
     )

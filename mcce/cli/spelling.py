@@ -7,7 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from mcce.cli.cells import Column, Reading
+from mcce.cli.cells import Reading
+from mcce.cli.column import Column
 from mcce.cli.numerals import plain
 
 

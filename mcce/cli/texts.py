@@ -93,6 +93,7 @@ def _decode(where: str, raw: bytes, encoding: str | None) -> tuple[str, str]:
     marked = next((name for mark, name in MARKS.items() if raw.startswith(mark)), None)
     if encoding is not None:
         try:
+            b"a".decode(encoding, "replace")  # also tells what is no encoding of text
             name = codecs.lookup(encoding).name
         except LookupError:
             raise InputError(

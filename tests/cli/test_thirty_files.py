@@ -374,6 +374,11 @@ def test_a_broken_file_is_refused_with_file_line_value_and_remedy(name, seen, tm
     ("write", "options", "message"),
     [
         (changed(city={2: "Atlantis"}), [], "new.csv holds the level 'Atlantis' on line 4, which train.csv never has"),
+        (
+            changed(rooms={1: "2.5"}),
+            [],
+            "'rooms' of new.csv holds 2.5 on line 3, but all numbers of train.csv there are",
+        ),
         (changed(rooms={1: ""}), [], "'rooms' of new.csv has no value on line 3, but every row of train.csv has one"),
         (
             changed(born={3: "31.12.1980"}),
@@ -460,3 +465,53 @@ def test_a_class_made_by_typing_errors_is_not_the_wanted_one(tmp_path, monkeypat
     capsys.readouterr()
     assert main(["explain", *asked, "--wanted", "PAID"]) == 2
     assert re.search(r"could be 'paid' \(19 training rows\), 'Paid' \(3 training rows\)", capsys.readouterr().err)
+
+
+def test_a_model_of_ours_takes_dates_and_returns_dates(tmp_path, monkeypatch):
+    """Who was born before 1985 gets it: dates are found, trained on, drawn, and written as they were."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    born = pd.Series(pd.Timestamp("1970-01-01") + pd.to_timedelta(rng.integers(0, 11000, 150), "D"))
+    table = pd.DataFrame({"born": born.dt.strftime("%d.%m.%Y"), "n": rng.integers(0, 9, 150)})
+    table["paid"] = np.where(born < "1985", "yes", "no")
+    table.to_csv("train.csv", index=False)
+    table[table["paid"] == "no"].head(5).to_csv("new.csv", index=False)
+    asked = ["--train", "train.csv", "--explain", "new.csv", "--response", "paid", "--wanted", "yes", "--fixed", "n"]
+    assert main(["explain", *asked, "--n-samples", "50", "--out", "cf.csv"]) == 0
+    found = pd.read_csv("cf.csv")
+    assert set(found["born"]) <= set(table["born"])
+    assert (pd.to_datetime(found["born"], format="%d.%m.%Y") < "1985-06").all()
+
+
+def test_two_sheets_of_one_workbook(seen, tmp_path, capsys):
+    openpyxl = pytest.importorskip("openpyxl", reason="pip install openpyxl")
+    table = truth()
+    workbook(tmp_path / "train.xlsx", table)
+    workbook(tmp_path / "other.xlsx", table[table["paid"] == "no"].head(3))
+    book, other = (openpyxl.load_workbook(tmp_path / name) for name in ("train.xlsx", "other.xlsx"))
+    refused = book.create_sheet("Refused")
+    for row in other["Customers"].values:
+        refused.append(row)
+    book["Customers"].row_dimensions[5].hidden = True
+    book.save(tmp_path / "train.xlsx")
+    assert explain("xlsx", "--sheet", "train=Customers,explain=Refused", "--out", "cf.csv", new="train.xlsx") in (0, 3)
+    assert len(seen["X"]) == N
+    assert len(pd.read_csv("cf.csv")) <= 3
+    assert "sheet 'Customers': 1 hidden row(s) are read too, the first is row 5" in capsys.readouterr().err
+    assert explain("xlsx", "--sheet", "Customer", new="train.xlsx") == 2
+    assert "--sheet 'Customer' is no sheet of --train train.xlsx; did you mean 'Customers'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--decimal", "comma"], r"'amount' of train.csv is to be read by --decimal comma, but line 2 holds"),
+        (["--encoding", "base64"], "--encoding is 'base64', which is not known"),
+        (["--encoding", "ascii"], r"train.csv, line \d+: the byte 0xc. in .* is not ascii"),
+    ],
+)
+def test_options_that_the_file_contradicts(options, message, seen, tmp_path, capsys):
+    csv()(tmp_path / "train.csv", truth())
+    assert explain("csv", *options, new="train.csv") == 2
+    assert not seen
+    assert re.search(message, capsys.readouterr().err)
