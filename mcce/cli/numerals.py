@@ -90,14 +90,15 @@ def find_marks(
     hints : marks of the training file's columns, for the rows to explain
     """
     numbers = [column for column in columns if column.name not in levels]
-    could = {column.name: _possible(column, said.of(column.name)) for column in numbers}
-    seen = {marks[0] for column in numbers if len(marks := could[column.name]) == 1 and not column.native}
+    given = {column.name: "." if column.native else said.of(column.name) for column in numbers}
+    could = {column.name: _possible(column, given[column.name]) for column in numbers}
+    seen = {marks[0] for name, marks in could.items() if len(marks) == 1 and given[name] is None}
     found: dict[str, Mark] = {}
     told: dict[Mark, list[Column]] = {".": [], ",": []}
     for column in numbers:
         marks, hint = could[column.name], hints.get(column.name)
         if len(marks) < 2:
-            mark = marks[0] if marks else said.of(column.name) or hint or _nearer(column)
+            mark = marks[0] if marks else given[column.name] or hint or _nearer(column)
         elif hint is not None and seen <= {hint}:
             mark = hint
         elif len(seen) == 1:
@@ -107,20 +108,18 @@ def find_marks(
         else:
             raise _two_readings(column, marks)
         found[column.name] = mark
-        if marks and mark != hint and said.of(column.name) is None and not all(map(is_plain, column.texts)):
+        if marks and mark != hint and given[column.name] is None and not all(map(is_plain, column.texts)):
             told[mark].append(column)
     for mark, noted in told.items():
         _tell(noted, mark)
     return found
 
 
-def _possible(column: Column, said: Mark | None) -> list[Mark]:
-    """Return the marks under which all cells are numbers; one of them if they are the same numbers under both."""
+def _possible(column: Column, given: Mark | None) -> list[Mark]:
+    """Return the marks under which all cells are numbers; none if they are the same numbers under both."""
     texts = [text for text in column.texts if text.strip()]
-    if said is not None or column.native:
-        allowed: tuple[Mark, ...] = (said or ".",)
-        return [mark for mark in allowed if all(plain(text, mark) is not None for text in texts)]
-    marks = [mark for mark in MARKS if all(plain(text, mark) is not None for text in texts)]
+    allowed = MARKS if given is None else (given,)
+    marks = [mark for mark in allowed if all(plain(text, mark) is not None for text in texts)]
     same = len(marks) == 2 and all(plain(text, ".") == plain(text, ",") for text in texts)
     return [] if same else marks  # whole numbers say nothing about the mark
 

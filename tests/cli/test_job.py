@@ -3,6 +3,7 @@
 import argparse
 import re
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -223,6 +224,15 @@ def test_further_options_reach_the_method(folder, capsys):
     assert found.groupby("id")["rank"].max().max() > 1
     train = pd.read_csv("data/train.csv").drop(columns=["who", "loan"])
     assert not len(found.merge(train, on=list(train)))
+
+
+def test_the_job_that_is_documented_is_one(tmp_path):
+    page = (Path(__file__).parents[2] / "vignettes" / "getting-started.md").read_text(encoding="utf-8")
+    (tmp_path / "job.toml").write_text(re.findall(r"```toml\n(.*?)```", page, re.DOTALL)[0])
+    found = read_config(str(tmp_path / "job.toml"))
+    assert found["wanted"] == "False"
+    assert found["decimal"] == Decimals(",")
+    assert found["constraints"]["allow"] == [{"feature": "salary", "direction": "increase"}]
 
 
 def test_what_is_written_is_read_back_alike(tmp_path):

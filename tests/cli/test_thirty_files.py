@@ -415,6 +415,16 @@ def test_marks_may_differ_from_file_to_file_if_that_is_clear(seen, tmp_path, cap
     assert set(pd.read_csv("cf.csv", dtype=str)["amount"]) <= set(as_cells(table)["amount"])
 
 
+@pytest.mark.parametrize("options", [[], ["--decimal", "comma"]])
+def test_a_workbook_has_numbers_whatever_the_mark_of_the_other_file(options, seen, tmp_path):
+    table = truth()
+    csv(sep=";", swap=",.")(tmp_path / "train.csv", table)
+    workbook(tmp_path / "new.xlsx", table[table["paid"] == "no"].head(4))
+    assert explain("csv", *options, "--out", "cf.csv", new="new.xlsx") in (0, 3)
+    found = pd.read_csv("cf.csv", sep=";", dtype=str)
+    assert set(found["amount"]) <= set(as_cells(table, swap=",.")["amount"])
+
+
 def test_thousands_that_look_like_decimals_are_told_by_the_other_columns(seen, tmp_path):
     """1.234 beside 12,5 is a thousand; in a file with points only it is not."""
     table = truth()
