@@ -142,9 +142,29 @@ def check_rows(
     table = schema.encode(factuals, rows.path)
     check_magnitudes(table, rows.path)
     check_missing(table, factuals.index, rows.path)
+    _check_samplers(schema, arguments)
     resolve_weights(arguments.weights or None, schema.features)
     if arguments.visit_sequence != "correlation":
         make_visit_sequence(arguments.visit_sequence, table, arguments.fixed)
+
+
+def _check_samplers(schema: Schema, arguments: argparse.Namespace) -> None:
+    """Refuse samplers that cannot model their features."""
+    chosen = arguments.sampler if isinstance(arguments.sampler, dict) else {REST: arguments.sampler}
+    mutable = [feature for feature in schema.features if feature.name not in arguments.fixed]
+    without = [feature.name for feature in mutable if feature.name not in chosen and REST not in chosen]
+    if without:
+        raise InputError(f"--sampler says nothing of {listing(without)}; add *=cart for the rest.")
+    for feature in mutable:
+        made = make_sampler(chosen.get(feature.name, chosen.get(REST, "cart")))
+        made.check_target(feature)
+        if feature.has_missing and not made.handles_missing:
+            raise InputError(f"--sampler: {made!r} for {feature.name!r} takes no missing values, and there are some.")
+        if arguments.min_donors is not None and "min_donors" not in made.get_params():
+            raise InputError(
+                f"--min-donors {arguments.min_donors}: {made!r} for {feature.name!r} does not draw from pools of "
+                "training rows; use cart, ctree, forest or marginal, or leave --min-donors out."
+            )
 
 
 def _check_whole(feature: Feature, values: pd.Series[Any], train: Source, rows: Source) -> None:
