@@ -14,8 +14,10 @@ from typing import Any
 import pandas as pd
 
 from mcce.checks import check_not_negative, check_share
+from mcce.cli.cells import Reading
 from mcce.cli.declared import Declared
 from mcce.cli.inputs import Source, check_column, check_columns, lacking
+from mcce.cli.numerals import plain
 from mcce.exceptions import InputError, did_you_mean, listing, spell
 from mcce.generators.conditionals import REST
 from mcce.generators.visit import make_visit_sequence
@@ -66,8 +68,9 @@ def check_options(arguments: argparse.Namespace) -> dict[str, Any]:
     if arguments.measures:
         asked["measures"] = arguments.measures
     if arguments.noise is not None:
-        shares = arguments.noise.values() if isinstance(arguments.noise, dict) else [arguments.noise]
-        asked["noise"] = arguments.noise if all(check_share(s, "--noise") >= 0 for s in shares) else 0.0
+        for share in arguments.noise.values() if isinstance(arguments.noise, dict) else [arguments.noise]:
+            check_share(share, "--noise")
+        asked["noise"] = arguments.noise
     return asked
 
 
@@ -118,7 +121,7 @@ def _check_among(option: str, named: Iterable[str], features: pd.DataFrame, argu
 
 
 def check_rows(
-    train: Source, rows: Source, X: pd.DataFrame, factuals: pd.DataFrame, schema: Schema, arguments: argparse.Namespace
+    train: Source, rows: Source, factuals: pd.DataFrame, schema: Schema, arguments: argparse.Namespace
 ) -> None:
     """Refuse rows to explain that do not fit the training rows, and orders and weights that do not (step 3)."""
     for feature in schema.features:
@@ -156,7 +159,7 @@ def _check_samplers(schema: Schema, arguments: argparse.Namespace) -> None:
     if without:
         raise InputError(f"--sampler says nothing of {listing(without)}; add *=cart for the rest.")
     for feature in mutable:
-        made = make_sampler(chosen.get(feature.name, chosen.get(REST, "cart")))
+        made = make_sampler(chosen[feature.name if feature.name in chosen else REST])
         made.check_target(feature)
         if feature.has_missing and not made.handles_missing:
             raise InputError(f"--sampler: {made!r} for {feature.name!r} takes no missing values, and there are some.")
@@ -180,14 +183,14 @@ def _check_whole(feature: Feature, values: pd.Series[Any], train: Source, rows: 
 
 
 def order_levels(
-    X: pd.DataFrame, said: Declared, train: Source, readable: Mapping[Any, Any]
+    X: pd.DataFrame, said: Declared, train: Source, readings: Mapping[Any, Reading]
 ) -> dict[Any, tuple[Any, ...]]:
     """Return the ordered levels of the columns that `--ordered` is about, as values."""
     found: dict[Any, tuple[Any, ...]] = {}
     for name, levels in said.ordered.items():
         if name:
             if name in X:
-                found[name] = _levels_as_values(X[name], levels, train, readable[name])
+                found[name] = _levels_as_values(X[name], levels, train, readings[name])
             continue
         fitting = [column for column in X if _has_only(X[column], levels)]
         if not fitting:
@@ -204,12 +207,12 @@ def _has_only(values: pd.Series[Any], levels: tuple[str, ...]) -> bool:
     return len(seen) > 1 and seen <= set(levels)
 
 
-def _levels_as_values(values: pd.Series[Any], levels: tuple[str, ...], train: Source, reading: Any) -> tuple[Any, ...]:
-    is_number = reading.kind == "number"
-    try:
-        known = tuple(reading.value_of(level) for level in levels) if is_number else levels
-    except ValueError:
-        known = levels
+def _levels_as_values(
+    values: pd.Series[Any], levels: tuple[str, ...], train: Source, reading: Reading
+) -> tuple[Any, ...]:
+    known: tuple[Any, ...] = levels
+    if reading.kind == "number" and all(plain(level, reading.mark) for level in levels):
+        known = tuple(reading.value_of(level) for level in levels)
     at = next((i for i, value in enumerate(values) if not pd.isna(value) and value not in known), -1)
     if at >= 0:
         raise InputError(

@@ -87,7 +87,7 @@ def run_explain(given: argparse.Namespace) -> int:
     X, kinds = _as_model_takes_them(read, model, said, order_levels(read, said, train, readings))
     factuals = rows.read(of_rows, checked=False, numbers=said.numbers)
     schema = Schema.from_data(X, kinds=kinds, where=train.path)
-    check_rows(train, rows, X, factuals, schema, arguments)
+    check_rows(train, rows, factuals, schema, arguments)
     if constraints:
         check_constraints(arguments, constraints, schema, factuals)
     counts = None

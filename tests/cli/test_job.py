@@ -104,18 +104,6 @@ def test_the_job_as_run_repeats_the_run_to_the_byte(folder, monkeypatch, capsys)
         (folder / "results" / name).write_text("gone")
     assert main([*repeat, "--force"]) in (0, 3)
     assert contents(folder / "results") == first
-    # and beside them
-    assert main([*repeat, "--out", "again.csv", "--html", "again.html"]) in (0, 3)
-    assert (elsewhere / "again.csv").read_bytes() == first["cf.csv"]
-    assert (elsewhere / "again.html").read_bytes() == first["cf.html"]
-    again = tomllib.loads((elsewhere / "again.job.toml").read_text())
-    assert {**again, "train": 0, "explain": 0, "out": 0, "html": 0} == {
-        **tomllib.loads(job),
-        "train": 0,
-        "explain": 0,
-        "out": 0,
-        "html": 0,
-    }
 
 
 def test_a_job_is_not_written_over_by_another_one(folder, no_training, capsys):
