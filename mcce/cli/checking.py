@@ -95,7 +95,7 @@ def check_features(names: list[Any], train: Source, rows: Source, arguments: arg
     of_model = f"the feature of --model {arguments.model}" if arguments.model is not None else "the feature"
     problems = [lacking(of_model, names, train.table, train.path), lacking("the feature", names, rows.table, rows.path)]
     if any(problems):
-        raise InputError("; and ".join(problem.rstrip(".") for problem in problems if problem) + ".")
+        raise InputError("; and ".join(problem for problem in problems if problem))
     features = pd.DataFrame(columns=names)
     samplers = arguments.sampler if isinstance(arguments.sampler, dict) else {}
     noise = arguments.noise if isinstance(arguments.noise, dict) else {}

@@ -266,5 +266,5 @@ def lacking(role: str, names: Iterable[Any], table: pd.DataFrame, path: str) -> 
     if len(absent) == 1:
         return f"{role} {absent[0]!r} is not a column of {path}; {did_you_mean(absent[0], table.columns)}"
     if absent:
-        return f"{role} {listing(absent)} are not columns of {path}, which has {listing(table.columns, 30)}."
+        return f"{role} {listing(absent)} are not columns of {path}, which has {listing(table.columns, 30)}"
     return ""
