@@ -135,9 +135,9 @@ def check_rows(
         if feature.levels is None:
             _check_whole(feature, values, train, rows)
             continue
-        known = set(feature.levels)
-        at = next((i for i, value in enumerate(values) if not pd.isna(value) and value not in known), -1)
-        if at >= 0:
+        unknown = (values.notna() & ~values.isin(list(feature.levels))).to_numpy()
+        if unknown.any():
+            at = int(unknown.argmax())
             raise InputError(
                 f"column {feature.name!r} of {rows.path} holds the level {spell(values.iloc[at])} on {rows.place(at)}, "
                 f"which {train.path} never has (it has {listing(feature.levels)}). Correct it, or leave that row out."

@@ -202,7 +202,8 @@ def read_source(
 
 def _read_cells_of(path: str, text: str, sep: str) -> pd.DataFrame:
     as_text: Any = {"sep": sep, "dtype": str, "keep_default_na": False, "na_values": [""]}
-    header = pd.read_csv(io.StringIO(text), header=None, nrows=1, **as_text).iloc[0].dropna()
+    cells = pd.read_csv(io.StringIO(text), header=None, nrows=1, **as_text).iloc[0]
+    header = cells.dropna()
     if header.duplicated().any():
         twice = listing(header[header.duplicated()].unique())
         raise InputError(f"{path} has the column(s) {twice} more than once; rename them.")
@@ -210,9 +211,15 @@ def _read_cells_of(path: str, text: str, sep: str) -> pd.DataFrame:
         warnings.simplefilter("error", pd.errors.ParserWarning)
         # otherwise, where rows have more values than the header names, the first ones are taken for row names
         table: pd.DataFrame = pd.read_csv(io.StringIO(text), index_col=False, **as_text)
-    blank = [name for name in table if str(name).startswith("Unnamed: ") and table[name].isna().all()]
-    if blank:  # a separator at the end of the header
-        table = table.drop(columns=blank)
+    unnamed = [table.columns[place] for place in cells.index[cells.isna()] if place < table.shape[1]]
+    blank = [name for name in unnamed if table[name].isna().all()]
+    wrong = [name for name in unnamed if name not in blank and name != UNNAMED]
+    if wrong:
+        raise InputError(
+            f"{path}: column {list(table.columns).index(wrong[0]) + 1} has no name in the header, but values, such as "
+            f"{table[wrong[0]].dropna().iloc[0]!r}. Name it there, or remove it."
+        )
+    table = table.drop(columns=[name for name in blank if name != UNNAMED])  # separators at the end of the header
     filled = table.notna().any(axis=1).to_numpy().nonzero()[0]
     last = int(filled[-1]) + 1 if len(filled) else 0
     if last < len(table):

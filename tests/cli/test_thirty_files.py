@@ -151,6 +151,7 @@ GOOD = {
     "names of months": ("csv", csv(born="%d-%b-%Y"), []),
     "compressed": ("csv.gz", csv(), []),
     "Windows' ends of lines, empty rows": ("csv", csv(end="\r\n", after=",,,,,,\r\n,,,,,,\r\n"), []),
+    "separators at the ends of lines": ("csv", csv(end=",\n"), []),
     "old Macs' ends of lines": ("csv", csv(end="\r"), []),
     "quoted, with lines inside": ("csv", csv(quoted=True, city=lambda c: f"{c},\nEU"), []),
     "kinds and order": ("csv", csv(), ["--kinds", "rooms=level,born=date", "--ordered", "risk=low<medium<high"]),
@@ -291,6 +292,11 @@ BROKEN = {
         "csv",
         raw(lambda b: b"a,b;paid\n1,2;yes\n3,4;no\n"),
         "train.csv could be separated by a comma or a semicolon; say which, as in --sep ','",
+    ),
+    "no name": (
+        "csv",
+        raw(lambda b: b.replace(b"rooms", b"")),
+        "train.csv: column 3 has no name in the header, but value",
     ),
     "a name twice": ("csv", raw(lambda b: b.replace(b"rooms", b"amount")), r"has the column\(s\) 'amount' more than"),
     "text among numbers": (
