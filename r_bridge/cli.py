@@ -18,7 +18,9 @@ import numpy as np
 import pandas as pd
 
 from mcce.asking.decision import Interval
+from mcce.cli.cells import TEXT
 from mcce.cli.console import DONE, name_list, positive_integer, say, separator
+from mcce.cli.declared import Declared
 from mcce.cli.inputs import check_column, read_source
 from mcce.cli.outputs import check_outputs
 from mcce.cli.wanted import read_interval
@@ -74,7 +76,7 @@ def add_parity(commands: Any) -> None:
     add("--n-counterfactuals", type=positive_integer, default=1, metavar="N", help="how many for each (%(default)s)")
     add("--seed", type=int, default=1, metavar="N", help="R's seed; generating begins with the next (%(default)s)")
     add("--without-mccer", action="store_true", help="do not use mcceR even if it is installed")
-    add("--sep", type=separator, default=",", metavar="CHAR", help=r"separator of CSV files (,); \t is a tab")
+    add("--sep", type=separator, metavar="CHAR", help=r"separator of CSV files; \t is a tab; found if it is clear")
     add("--html", type=Path, metavar="FILE", help="write the reports as a page")
     add("--force", action="store_true", help="overwrite a page that exists")
     parity.set_defaults(run=run_parity)
@@ -136,8 +138,9 @@ def _from_file(arguments: argparse.Namespace) -> Example:
     if arguments.response is None:
         raise InputError(f"--train {arguments.train} needs --response: one of {listing(names)}.")
     check_column("--response", arguments.response, source.table, arguments.train)
-    kinds = source.kinds(names, arguments.categorical, arguments.numeric)
-    table = source.read(kinds | dict.fromkeys(arguments.categorical, "text"), checked=True)
+    said = Declared(frozenset(arguments.numeric), frozenset(arguments.categorical))
+    readings = source.readings(names, said)
+    table = source.read(readings | dict.fromkeys(arguments.categorical, TEXT), checked=True)
     complete = table.dropna()
     if len(complete) < len(table):
         say(f"{len(table) - len(complete)} of {len(table)} rows have missing values and are left out")

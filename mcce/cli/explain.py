@@ -1,7 +1,8 @@
 """`mcce explain`: counterfactuals for the rows of a file.
 
-1. Check where results go; read the training rows, the rows to explain and the constraints. What the cells are is found
-   once, from the training rows (`mcce.cli.cells`).
+1. Put the job together (`mcce.cli.job`) and check all of it that can be checked (`mcce.cli.checking`): options, where
+   results go, both files and their columns, constraints. What the cells are is found once, from the training rows
+   (`mcce.cli.cells`).
 2. Load the model and take its features, or train one for the response.
 3. Find counterfactuals, write them, and say which rows have none, and why.
 """
@@ -9,17 +10,23 @@
 from __future__ import annotations
 
 import argparse
+import copy
+from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from mcce.asking.source import classes_of
-from mcce.checks import check_share
-from mcce.cli.allowed import check_constraints, read_constraints
-from mcce.cli.console import name_list, positive_integer, say, separator
-from mcce.cli.inputs import UNNAMED, check_column, load_model, name_rows, read_source
+from mcce.cli.allowed import check_constraints, named_by_text, read_constraints
+from mcce.cli.checking import check_features, check_named_columns, check_options, check_rows, order_levels
+from mcce.cli.console import say
+from mcce.cli.declared import Declared
+from mcce.cli.inputs import UNNAMED, Source, name_rows, read_source
+from mcce.cli.job import complete
+from mcce.cli.models import load_model
+from mcce.cli.onnx_model import OnnxClassifier, OnnxRegressor
+from mcce.cli.options import NEEDED, OPTIONS, add_options
 from mcce.cli.outputs import Outputs
 from mcce.cli.report import Spellings, write
 from mcce.cli.training import train_model
@@ -38,159 +45,115 @@ def add_explain(commands: Any) -> None:
         epilog="Exit codes: 0 done (rows that already have the wanted decision need nothing); 2 bad "
         "arguments, files or models; 3 done, but nothing was found for some rows; 130 interrupted.",
     )
-    add = explain.add_argument
-    add("--train", required=True, metavar="FILE", help="training rows: .csv, .csv.gz or .parquet")
-    add("--explain", required=True, metavar="FILE", help="rows to explain, with the same features")
-    add(
-        "--model",
+    explain.add_argument(
+        "--config",
+        default=argparse.SUPPRESS,
         metavar="FILE",
-        help="a fitted model, saved by joblib; opening it runs code: only open your own",
+        help="a TOML file with any of these options; what stands on the command line wins",
     )
-    add("--response", metavar="COLUMN", help="without --model: train one for this column; with: leave it out")
-    add(
-        "--wanted",
-        metavar="WHAT",
-        help='a class, or an interval: 0.5,1 or "[0,0.1)" or "[20,inf)" ([0.5,1]); '
-        'a negative one is written --wanted=-5,3 or "[-5,3]"',
+    add_options(explain)
+    explain.add_argument(
+        "--force", action="store_true", default=argparse.SUPPRESS, help="overwrite files of results that exist"
     )
-    add("--of", metavar="CLASS", help="the class whose probability the interval is about")
-    add("--fixed", type=name_list, default=[], metavar="A,B", help="features that must not change")
-    add("--categorical", type=name_list, default=[], metavar="A,B", help="numbers that are codes; text always is")
-    add(
-        "--numeric",
-        type=name_list,
-        default=[],
-        metavar="A,B",
-        help="columns of a CSV that are numbers although they look like codes, as 007 does",
-    )
-    add(
-        "--missing",
-        type=name_list,
-        default=[],
-        metavar="NA,?",
-        help="cells of a CSV that mean a missing value; an empty cell always does, nothing else by itself",
-    )
-    add("--id", metavar="COLUMN", help="column of --explain that names the rows, as text (row number, from 1)")
-    add("--n-samples", type=positive_integer, default=1000, metavar="K", help="rows drawn for each row (%(default)s)")
-    add(
-        "--n-counterfactuals", type=positive_integer, default=1, metavar="N", help="how many for each row (%(default)s)"
-    )
-    add("--sparse", action="store_true", help="change as few features as it takes, instead of taking whole drawn rows")
-    add(
-        "--floor",
-        type=float,
-        metavar="SHARE",
-        help="with --sparse: the least plausibility of what is returned, as a share of real rows (0.05)",
-    )
-    add(
-        "--constraints",
-        type=Path,
-        metavar="FILE",
-        help="what may change and how: .toml or .json with [[allow]], [[rule]] and [[only]]",
-    )
-    add("--sampler", default="cart", metavar="NAME", help="how features are drawn (%(default)s)")
-    add(
-        "--visit-sequence",
-        default="data",
-        metavar="ORDER",
-        help="data, correlation, or A,B,... (%(default)s)",
-    )
-    add("--seed", type=int, default=1, metavar="N", help="seed of the random draws (%(default)s)")
-    add("--jobs", type=int, metavar="N", help="threads; the result does not depend on it")
-    add("--sep", type=separator, default=",", metavar="CHAR", help=r"separator of CSV files (,); \t is a tab")
-    add(
-        "--out",
-        metavar="FILE",
-        help="write all rows as .csv, .csv.gz or .parquet, and those without a counterfactual beside it as "
-        ".unexplained.csv; - is CSV on standard output",
-    )
-    add("--html", type=Path, metavar="FILE", help="write a page for a browser")
-    add("--force", action="store_true", help="overwrite files of --out and --html that exist")
-    explain.set_defaults(run=run_explain)
+    explain.set_defaults(run=run_explain, refuse=explain.error)
 
 
-def run_explain(arguments: argparse.Namespace) -> int:
+def run_explain(given: argparse.Namespace) -> int:
     """Read the files, find counterfactuals, write them; return 3 if some row that needs one has none."""
-    if arguments.model is None and arguments.response is None:
-        raise InputError("there is no model: give --model FILE, or --response COLUMN to train one.")
-    options = _options(arguments)
+    arguments = complete(given)
+    absent = [option.flag for option in OPTIONS if option.name in NEEDED and getattr(arguments, option.name) is None]
+    if absent:
+        given.refuse(f"the following arguments are required: {', '.join(absent)}")
+    options = check_options(arguments)
+    said = Declared.of(arguments)
     outputs = Outputs.of(arguments)
-    train = read_source("--train", arguments.train, arguments.sep, arguments.missing)
-    if not len(train.table):
-        raise InputError(f"--train {arguments.train} has a header but no rows; give the rows to learn from.")
-    rows = read_source("--explain", arguments.explain, arguments.sep, arguments.missing)
-    rows = replace(rows, table=name_rows(rows.table, arguments))
-    constraints = read_constraints(arguments.constraints, named=rows.is_text and arguments.id is not None)
-    _check_named_columns(train.table, arguments)
-    model = None if arguments.model is None else load_model(arguments.model)
+    constraints = read_constraints(arguments)
+    as_asked = copy.copy(arguments)  # what is found out on the way is no part of the job
+    train, rows = _read_both(arguments)
+    if rows.is_text and arguments.id is not None:
+        constraints = named_by_text(constraints)
+    check_named_columns(train.table, arguments)
+    model = None if arguments.model is None else load_model(arguments.model, arguments.trusted)
     names = _feature_names(train.table, model, arguments)
-    for name in names:
-        check_column("the feature", name, rows.table, arguments.explain)
+    check_features(names, train, rows, arguments)
     unused = [c for c in rows.table if c not in names and c not in (arguments.response, arguments.id)]
     if unused:
         say(f"columns of {arguments.explain} that are not used: {listing(unused)}")
-    kinds = train.kinds(names, arguments.categorical, arguments.numeric)
-    X, codes = _as_model_takes_them(train.read(kinds, checked=True), model, arguments)
-    factuals = rows.read(kinds, checked=False, numeric=arguments.numeric)
-    if arguments.constraints is not None:
-        schema = Schema.from_data(X, kinds=codes)
-        check_constraints(arguments.constraints, constraints, schema, factuals, arguments.fixed)
+    response = [arguments.response] if model is None else []
+    readings = train.readings([*names, *response], said)
+    of_response = {name: readings.pop(name) for name in response}
+    of_rows = rows.readings_like(readings, said)
+    read = train.read(readings, checked=True)
+    X, kinds = _as_model_takes_them(read, model, said, order_levels(read, said, train, readings))
+    factuals = rows.read(of_rows, checked=False, numbers=said.numbers)
+    schema = Schema.from_data(X, kinds=kinds, where=train.path)
+    check_rows(train, rows, factuals, schema, arguments)
+    if constraints:
+        check_constraints(arguments, constraints, schema, factuals)
+    counts = None
     if model is None:
-        of_response = train.kinds([arguments.response], arguments.categorical, arguments.numeric)
-        model, X = train_model(X, train.read(of_response, checked=True)[arguments.response], arguments)
+        y = train.read(of_response, checked=True)[arguments.response]
+        model, X = train_model(X, y, arguments, arguments.response in said.levels)
+    elif arguments.response is not None:
+        counts = train.table[arguments.response].value_counts().to_dict()
+    if isinstance(model, OnnxRegressor):
+        model.check(X)
+    if isinstance(model, OnnxClassifier):
+        model.learn_classes(X)
     explainer = MCCE(
         model,
-        decision=read_wanted(arguments.wanted, arguments.of, classes_of(model)),
+        decision=read_wanted(arguments.wanted, arguments.of, classes_of(model), counts),
         fixed=arguments.fixed,
         sampler=arguments.sampler,
-        visit_sequence=_visit_sequence(arguments.visit_sequence),
-        kinds=codes,
+        visit_sequence=arguments.visit_sequence,
+        kinds=kinds,
         random_state=arguments.seed,
         n_jobs=arguments.jobs,
+        min_donors=arguments.min_donors,
     ).fit(X)
     found = explainer.explain(factuals, constraints=constraints, **options)
-    return write(found, outputs, Spellings.of(train, rows, factuals, kinds), arguments)
+    both = {name: (reading, of_rows[name]) for name, reading in readings.items()}
+    return write(found, outputs, Spellings.of(train, rows, factuals, both), as_asked)
 
 
-def _options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return what `MCCE.explain` is asked for, besides constraints."""
-    sizes = {"n_samples": arguments.n_samples, "n_counterfactuals": arguments.n_counterfactuals}
-    if arguments.floor is None:
-        return {**sizes, "sparse": arguments.sparse}
-    if not arguments.sparse:
-        raise InputError(f"--floor {arguments.floor:g} goes with --sparse; add it, or leave --floor out.")
-    return {**sizes, "sparse": True, "floor": check_share(arguments.floor, "--floor")}
+def _read_both(arguments: argparse.Namespace) -> tuple[Source, Source]:
+    """Read the training rows and the rows to explain, which are named."""
 
+    def read(role: str, path: str) -> Source:
+        sheet = arguments.sheet.get(role)
+        return read_source(
+            f"--{role}", path, arguments.sep, arguments.missing, encoding=arguments.encoding, sheet=sheet
+        )
 
-def _check_named_columns(train: pd.DataFrame, arguments: argparse.Namespace) -> None:
-    for option in ("categorical", "numeric"):
-        for name in getattr(arguments, option):
-            check_column(f"--{option}", name, train, arguments.train)
-    both = [name for name in arguments.categorical if name in arguments.numeric]
-    if both:
-        raise InputError(f"--categorical and --numeric both name {listing(both)}; a column is one of them.")
-    if arguments.response is not None:
-        check_column("--response", arguments.response, train, arguments.train)
+    train = read("train", arguments.train)
+    if not len(train.table):
+        raise InputError(f"--train {arguments.train} has a header but no rows; give the rows to learn from.")
+    rows = read("explain", arguments.explain)
+    return train, replace(rows, table=name_rows(rows.table, arguments))
 
 
 def _feature_names(train: pd.DataFrame, model: Any, arguments: argparse.Namespace) -> list[Any]:
     names = getattr(model, "feature_names_in_", None)
     if names is None:
         return [c for c in train if c not in (arguments.response, arguments.id, UNNAMED)]
-    for name in names:
-        check_column(f"the feature of --model {arguments.model}", name, train, arguments.train)
     return list(names)
 
 
 def _as_model_takes_them(
-    X: pd.DataFrame, model: Any, arguments: argparse.Namespace
+    X: pd.DataFrame, model: Any, said: Declared, ordered: Mapping[Any, tuple[Any, ...]]
 ) -> tuple[pd.DataFrame, dict[Any, Any]]:
     """Return the features, text as levels where we train, and the columns of codes that stay numbers."""
     text = [name for name in X if pd.api.types.infer_dtype(X[name], skipna=True) == "string"]
-    codes = [c for c in X if c in arguments.categorical or (model is None and c in text)]
+    codes = [c for c in X if c in said.levels or c in ordered or (model is None and c in text)]
     as_levels = [c for c in codes if model is None or c in text]  # a given model saw numbers as numbers
-    return X.astype(dict.fromkeys(as_levels, "category")), {c: "categorical" for c in codes if c not in as_levels}
-
-
-def _visit_sequence(text: str) -> str | list[str]:
-    return text if text in ("data", "correlation") else name_list(text)
+    dtypes: dict[Any, Any] = {
+        c: pd.CategoricalDtype(list(ordered[c]), ordered=True) if c in ordered else "category" for c in as_levels
+    }
+    stay = [c for c in codes if c not in as_levels]
+    for name in stay:
+        if name in ordered and list(ordered[name]) != sorted(ordered[name]):
+            raise InputError(
+                f"--ordered {name}={'<'.join(map(str, ordered[name]))}: the model takes {name!r} as numbers, which "
+                "have their own order. Give it from the smallest to the largest."
+            )
+    return X.astype(dtypes), {c: "ordered" if c in ordered else "categorical" for c in stay}

@@ -14,7 +14,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from mcce.cli.job import complete, job_text
 from mcce.exceptions import InputError
+
+UNWRITTEN = (".xlsx", ".xlsm", ".xls", ".ods", ".json", ".html")
 
 
 @dataclass(frozen=True)
@@ -26,29 +29,59 @@ class Outputs:
     table : all counterfactuals
     unexplained : the rows without one, beside it
     page : the page for a browser
+    job : the job as run, beside them
     force : whether files that exist are overwritten
     """
 
     table: Path | None
     unexplained: Path | None
     page: Path | None
+    job: Path | None
     force: bool
 
     @classmethod
     def of(cls, arguments: argparse.Namespace) -> Outputs:
         """Return the files that the arguments name, all of them checked."""
         table = None if arguments.out in (None, "-") else Path(arguments.out)
-        rest = None
-        if table is not None:
-            rest = table.with_name(re.sub(r"(\.\w+)?(\.gz)?$", "", table.name) + ".unexplained.csv")
-        named = {"--out": table, "the unexplained rows of --out": rest, "--html": arguments.html}
-        read = {f"--{role}": getattr(arguments, role) for role in ("train", "explain", "model", "constraints")}
+        if table is not None and table.suffix.lower() in UNWRITTEN:
+            raise InputError(f"--out {table}: results are written as .csv, .csv.gz or .parquet; give such a name.")
+        page = None if arguments.html is None else Path(arguments.html)
+        rest = None if table is None else _beside(table, ".unexplained.csv")
+        first = next((path for path in (table, page) if path is not None and not _is_unnamed(path)), None)
+        job = None if first is None else _beside(first, ".job.toml")
+        named = {"--out": table, "the unexplained rows of --out": rest, "--html": page, "the job as run,": job}
+        read = {
+            f"--{role}": getattr(arguments, role) for role in ("train", "explain", "model", "constraints", "config")
+        }
+        if job is not None and arguments.config is not None and _is_same(job, Path(arguments.config)):
+            _check_repeated(arguments, job)
+            del named["the job as run,"]
+            job = None
         check_outputs(
             {role: path for role, path in named.items() if path is not None},
-            {role: Path(path) for role, path in read.items() if path is not None},
+            {role: Path(path) for role, path in read.items() if isinstance(path, str)},
             force=arguments.force,
         )
-        return cls(table, rest, arguments.html, arguments.force)
+        return cls(table, rest, page, job, arguments.force)
+
+
+def _check_repeated(arguments: argparse.Namespace, job: Path) -> None:
+    """Refuse to write a job over the one that is read, unless it is the same."""
+    as_read = complete(argparse.Namespace(config=arguments.config))
+    if job_text(as_read, job) != job_text(arguments, job):
+        raise InputError(
+            f"--config {arguments.config} would be overwritten by this job, which has other options; give "
+            "another --out."
+        )
+
+
+def _beside(path: Path, ending: str) -> Path:
+    return path.with_name(re.sub(r"(\.\w+)?(\.gz)?$", "", path.name) + ending)
+
+
+def _is_unnamed(path: Path) -> bool:
+    """Say whether nothing can stand beside it: a device, a pipe, a folder."""
+    return path.exists() and not path.is_file()
 
 
 def check_outputs(outputs: Mapping[str, Path], inputs: Mapping[str, Path], *, force: bool) -> None:

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from mcce.cli import main
+from mcce.cli.declared import Declared
 from mcce.cli.inputs import read_source
 from mcce.exceptions import InputError
 
@@ -28,7 +29,8 @@ def read(tmp_path, text, name="t.csv", missing=(), categorical=(), numeric=()):
         file.write(text)
     source = read_source("--train", str(tmp_path / name), ",", missing)
     first = source.table.columns[:1]
-    return source.read(source.kinds(first, categorical, numeric), checked=True).iloc[:, 0]
+    said = Declared(frozenset(numeric), frozenset(categorical))
+    return source.read(source.readings(first, said), checked=True).iloc[:, 0]
 
 
 @pytest.mark.parametrize(
@@ -52,6 +54,13 @@ def read(tmp_path, text, name="t.csv", missing=(), categorical=(), numeric=()):
         ([" a", "a"], [" a", "a"]),
         (["0.30000000000000004", "0.1"], [0.1 + 0.2, 0.1]),  # to the last bit
         (["9007199254740993", "1"], [9007199254740993, 1]),
+        (["1", '"12,5"'], [1.0, 12.5]),
+        (['"0,125"', '"1,250"'], [0.125, 1.25]),
+        (['"1,234"', '"1,234,567"'], [1234, 1234567]),
+        (['"1.234,5"', '"0,5"'], [1234.5, 0.5]),
+        (["1'234.5", "12'000"], [1234.5, 12000.0]),
+        (["\u22123", "4"], [-3, 4]),
+        (["1.234", "12.345"], [1.234, 12.345]),
     ],
 )
 def test_what_the_cells_are(cells, values, tmp_path):
@@ -67,7 +76,8 @@ def test_what_the_cells_are(cells, values, tmp_path):
             r"column 'v' of .*t.csv holds numbers, but line 4 holds 'much' \(1 of 3 cells .*: 'much'\)",
         ),
         (["1", "2", "NA"], "or add --missing NA if that means missing, or --categorical v if these are codes"),
-        (["1", '"12,5"'], "line 3 holds '12,5'"),
+        (["3.5", '"12,5"'], "line 3 holds '12,5'"),
+        (['"1,234"', '"12,500"'], "two ways: line 2 holds '1,234', which is 1234 with a decimal point and 1.234 with"),
         (["1.1", "1.10", "1.2"], "holds '1.1' and '1.10', which are one number in two spellings. Add --categorical v"),
         (["123456789012345678901"], "'123456789012345678901', which has too many digits for a number"),
     ],

@@ -290,7 +290,7 @@ def test_html_is_a_page_with_picture_and_table(folder, tmp_path, capsys):
         (["--response", "default", "--wanted", "1,0"], "low > high; swap the ends"),
         (
             ["--model", MODEL, "--wanted", "False", "--fixed", "sexx"],
-            "'sexx' is not a column of X; did you mean 'sex'",
+            "--fixed 'sexx' is not a column of the features of .*train.csv; did you mean 'sex'",
         ),
         (
             ["--model", MODEL, "--wanted", "False", "--sampler", "cartt"],
@@ -339,13 +339,13 @@ def test_an_interval_says_whose_score_it_is():
         (b"a,b,default\n", "has a header but no rows"),
         (b"a,b\n1,2\n1,2,3,4\n", "cannot be read as a table"),
         (b"\xff\xfe\x00\x81,\n1,2", "; save it as UTF-8"),
-        ("a,default\nBodø,x\n".encode("latin-1"), "; save it as UTF-8"),
+        (b"a,default\nBod\x81,x\n", "; save it as UTF-8"),
         (
             b"a,default\n0,x,1\n1,x,2\n",
             "has more values in its rows than names in its header; give every column a name",
         ),
         (b"a,default\n1,x,\n2,x,\n", "'x' in 2 rows only; training needs two values"),  # separators at the ends
-        (b"a;b;default\n1;2;3\n", "has one column, 'a;b;default'; is it separated by --sep ';'"),
+        (b"a/b/default\n1/2/3\n", "--response 'default' is not a column of"),
         (b"a,default\n1,x\n2,x\n", "'x' in 2 rows only; training needs two values"),
     ],
 )
@@ -370,6 +370,13 @@ def test_bad_training_files(content, message, folder, tmp_path, capsys):
     assert str(tmp_path / "bad.csv") in said or "training needs" in said
 
 
+def test_a_separator_that_is_given_is_believed(tmp_path, capsys):
+    path = tmp_path / "t.csv"
+    path.write_text("a;b;default\n1;2;3\n")
+    assert explain(tmp_path, "--response", "default", "--wanted", "3", "--sep", ",", train=path, new=path) == 2
+    assert "has one column, 'a;b;default'; is it separated by --sep ';'" in capsys.readouterr().err
+
+
 def test_a_response_of_one_number_cannot_be_trained_on(tmp_path, capsys):
     path = tmp_path / "one.csv"
     path.write_text("a,default\n1,7\n2,7\n")
@@ -380,7 +387,7 @@ def test_a_response_of_one_number_cannot_be_trained_on(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda t: t.assign(housing="castle"), "'housing' of X holds the level 'castle'"),
+        (lambda t: t.assign(housing="castle"), "bad.csv holds the level 'castle' on line 2, which"),
         (lambda t: t.drop(columns="salary"), "the feature 'salary' is not a column of"),
         (lambda t: t.assign(salary="much"), "bad.csv is numeric in the training data, but line 2 holds 'much'"),
     ],

@@ -1,0 +1,222 @@
+"""Everything that `mcce explain` can know to be wrong, before a model is opened or trained.
+
+1. Options by themselves: what goes with what, names of samplers and measures, shares.
+2. Names of columns, in both files, all that are missing at once.
+3. The rows to explain beside the training rows: levels nobody has been seen with, missing values where there were none.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from mcce.checks import check_not_negative, check_share
+from mcce.cli.cells import Reading
+from mcce.cli.declared import Declared
+from mcce.cli.inputs import Source, check_column, check_columns, lacking
+from mcce.cli.numerals import plain
+from mcce.exceptions import InputError, did_you_mean, listing, spell
+from mcce.generators.conditionals import REST
+from mcce.generators.visit import make_visit_sequence
+from mcce.samplers import make_sampler
+from mcce.selection.ordering import KNOWN, OF_DENSITIES, resolve_weights
+from mcce.table import Feature, Schema
+from mcce.table.checks import check_magnitudes, check_missing
+from mcce.table.dtypes import holds_missing
+
+
+def check_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return what `MCCE.explain` is asked for, besides constraints (step 1)."""
+    if arguments.model is None and arguments.response is None:
+        raise InputError("there is no model: give --model FILE, or --response COLUMN to train one.")
+    if arguments.floor is not None and not arguments.sparse:
+        raise InputError(f"--floor {arguments.floor:g} goes with --sparse; add it, or leave --floor out.")
+    if arguments.diverse and arguments.n_counterfactuals == 1:
+        raise InputError("--diverse goes with --n-counterfactuals of 2 or more; add it, or leave --diverse out.")
+    if arguments.diverse and arguments.n_samples == "auto":
+        raise InputError(
+            "--diverse chooses among all draws at once, and --n-samples auto draws in rounds; give a number."
+        )
+    if arguments.robust is not None and arguments.noise is None:
+        raise InputError(f"--robust {arguments.robust:g} goes with --noise; add it, as in --noise 0.02.")
+    if arguments.robust is not None and not 0 < arguments.robust <= 1:
+        raise InputError(f"--robust is {arguments.robust:g}; it is a share, above 0 and at most 1.")
+    for name in arguments.measures:
+        if name not in KNOWN:
+            raise InputError(f"--measures names {name!r}; {did_you_mean(name, KNOWN)}")
+        if name in OF_DENSITIES and not arguments.sparse:
+            raise InputError(f"--measures {name} goes with --sparse; add it, or name another one.")
+    samplers = arguments.sampler.values() if isinstance(arguments.sampler, dict) else [arguments.sampler]
+    for sampler in samplers:
+        make_sampler(sampler)
+    asked = {
+        "n_samples": arguments.n_samples,
+        "n_counterfactuals": arguments.n_counterfactuals,
+        "sparse": arguments.sparse,
+        "diverse": arguments.diverse,
+        "exclude_training": arguments.exclude_training,
+        "max_changes": arguments.max_changes,
+        "max_gower": None if arguments.max_gower is None else check_not_negative(arguments.max_gower, "--max-gower"),
+        "robust": arguments.robust,
+        "weights": arguments.weights or None,
+    }
+    if arguments.floor is not None:
+        asked["floor"] = check_share(arguments.floor, "--floor")
+    if arguments.measures:
+        asked["measures"] = arguments.measures
+    if arguments.noise is not None:
+        for share in arguments.noise.values() if isinstance(arguments.noise, dict) else [arguments.noise]:
+            check_share(share, "--noise")
+        asked["noise"] = arguments.noise
+    return asked
+
+
+def check_named_columns(train: pd.DataFrame, arguments: argparse.Namespace) -> None:
+    """Refuse names of columns that the training file does not have (step 2)."""
+    named: dict[str, Iterable[str]] = {
+        "--categorical": arguments.categorical,
+        "--numeric": arguments.numeric,
+        "--kinds": arguments.kinds,
+        "--dates": arguments.dates,
+        "--ordered": [name for name in arguments.ordered if name],
+        "--decimal": [name for name, _ in arguments.decimal.by_column],
+    }
+    for option, names in named.items():
+        check_columns(option, names, train, arguments.train)
+    if arguments.response is not None:
+        check_column("--response", arguments.response, train, arguments.train)
+
+
+def check_features(names: list[Any], train: Source, rows: Source, arguments: argparse.Namespace) -> None:
+    """Refuse features that a file lacks, and options that name others (step 2)."""
+    of_model = f"the feature of --model {arguments.model}" if arguments.model is not None else "the feature"
+    problems = [lacking(of_model, names, train.table, train.path), lacking("the feature", names, rows.table, rows.path)]
+    if any(problems):
+        raise InputError("; and ".join(problem for problem in problems if problem))
+    features = pd.DataFrame(columns=names)
+    samplers = arguments.sampler if isinstance(arguments.sampler, dict) else {}
+    noise = arguments.noise if isinstance(arguments.noise, dict) else {}
+    mutable = [name for name in names if name not in arguments.fixed]
+    for option, named in (("--fixed", arguments.fixed), ("--weights", arguments.weights)):
+        _check_among(option, named, features, arguments)
+    for option, chosen in (("--sampler", [name for name in samplers if name != REST]), ("--noise", noise)):
+        _check_among(option, chosen, features, arguments)
+        if kept := [name for name in chosen if name not in mutable]:
+            raise InputError(f"{option} names {listing(kept)}, which --fixed keeps; leave it out.")
+    if not names:
+        raise InputError(f"{arguments.train} has no features besides --response and --id; give more columns.")
+    if not mutable:
+        raise InputError(f"--fixed names every feature ({listing(names)}); leave out those that may change.")
+
+
+def _check_among(option: str, named: Iterable[str], features: pd.DataFrame, arguments: argparse.Namespace) -> None:
+    for name in named:
+        if name in (arguments.response, arguments.id) and name not in features:
+            what = "--response" if name == arguments.response else "--id"
+            raise InputError(f"{option} names {name!r}, which is the column of {what} and no feature; leave it out.")
+    check_columns(option, named, features, f"the features of {arguments.train}")
+
+
+def check_rows(
+    train: Source, rows: Source, factuals: pd.DataFrame, schema: Schema, arguments: argparse.Namespace
+) -> None:
+    """Refuse rows to explain that do not fit the training rows, and orders and weights that do not (step 3)."""
+    for feature in schema.features:
+        values = factuals[feature.name]
+        if values.isna().any() and not holds_missing(feature.dtype):
+            at = int(values.isna().to_numpy().argmax())
+            raise InputError(
+                f"column {feature.name!r} of {rows.path} has no value on {rows.place(at)}, but every row of "
+                f"{train.path} has one there. Fill it in, or leave that row out."
+            )
+        if feature.levels is None:
+            _check_whole(feature, values, train, rows)
+            continue
+        unknown = (values.notna() & ~values.isin(list(feature.levels))).to_numpy()
+        if unknown.any():
+            at = int(unknown.argmax())
+            raise InputError(
+                f"column {feature.name!r} of {rows.path} holds the level {spell(values.iloc[at])} on {rows.place(at)}, "
+                f"which {train.path} never has (it has {listing(feature.levels)}). Correct it, or leave that row out."
+            )
+    table = schema.encode(factuals, rows.path)
+    check_magnitudes(table, rows.path)
+    check_missing(table, factuals.index, rows.path)
+    _check_samplers(schema, arguments)
+    resolve_weights(arguments.weights or None, schema.features)
+    if arguments.visit_sequence != "correlation":
+        make_visit_sequence(arguments.visit_sequence, table, arguments.fixed)
+
+
+def _check_samplers(schema: Schema, arguments: argparse.Namespace) -> None:
+    """Refuse samplers that cannot model their features."""
+    chosen = arguments.sampler if isinstance(arguments.sampler, dict) else {REST: arguments.sampler}
+    mutable = [feature for feature in schema.features if feature.name not in arguments.fixed]
+    without = [feature.name for feature in mutable if feature.name not in chosen and REST not in chosen]
+    if without:
+        raise InputError(f"--sampler says nothing of {listing(without)}; add *=cart for the rest.")
+    for feature in mutable:
+        made = make_sampler(chosen[feature.name if feature.name in chosen else REST])
+        made.check_target(feature)
+        if feature.has_missing and not made.handles_missing:
+            raise InputError(f"--sampler: {made!r} for {feature.name!r} takes no missing values, and there are some.")
+        if arguments.min_donors is not None and "min_donors" not in made.get_params():
+            raise InputError(
+                f"--min-donors {arguments.min_donors}: {made!r} for {feature.name!r} does not draw from pools of "
+                "training rows; use cart, ctree, forest or marginal, or leave --min-donors out."
+            )
+
+
+def _check_whole(feature: Feature, values: pd.Series[Any], train: Source, rows: Source) -> None:
+    if not pd.api.types.is_integer_dtype(feature.dtype) or not pd.api.types.is_float_dtype(values.dtype):
+        return
+    broken = values % 1 != 0
+    if broken.any():
+        at = int(broken.to_numpy().argmax())
+        raise InputError(
+            f"column {feature.name!r} of {rows.path} holds {spell(values.iloc[at])} on {rows.place(at)}, but all "
+            f"numbers of {train.path} there are whole. Round it, or give training rows that are not."
+        )
+
+
+def order_levels(
+    X: pd.DataFrame, said: Declared, train: Source, readings: Mapping[Any, Reading]
+) -> dict[Any, tuple[Any, ...]]:
+    """Return the ordered levels of the columns that `--ordered` is about, as values."""
+    found: dict[Any, tuple[Any, ...]] = {}
+    for name, levels in said.ordered.items():
+        if name:
+            if name in X:
+                found[name] = _levels_as_values(X[name], levels, train, readings[name])
+            continue
+        fitting = [column for column in X if _has_only(X[column], levels)]
+        if not fitting:
+            raise InputError(
+                f"--ordered {'<'.join(levels)} fits no column of {train.path}: none has these levels and no others. "
+                "Name the column, as in --ordered 'size=" + "<".join(levels) + "'."
+            )
+        found.update(dict.fromkeys(fitting, levels))
+    return found
+
+
+def _has_only(values: pd.Series[Any], levels: tuple[str, ...]) -> bool:
+    seen = set(values.dropna().unique())
+    return len(seen) > 1 and seen <= set(levels)
+
+
+def _levels_as_values(
+    values: pd.Series[Any], levels: tuple[str, ...], train: Source, reading: Reading
+) -> tuple[Any, ...]:
+    known: tuple[Any, ...] = levels
+    if reading.kind == "number" and all(plain(level, reading.mark) for level in levels):
+        known = tuple(reading.value_of(level) for level in levels)
+    at = next((i for i, value in enumerate(values) if not pd.isna(value) and value not in known), -1)
+    if at >= 0:
+        raise InputError(
+            f"column {values.name!r} of {train.path} holds {spell(values.iloc[at])} on {train.place(at)}, which "
+            f"--ordered {values.name}={'<'.join(levels)} does not name. Add it there, or correct it."
+        )
+    return known

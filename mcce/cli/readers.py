@@ -1,0 +1,181 @@
+"""Values of options, from the text of a command line or from a TOML file, where they may have types of their own.
+
+Every reader takes either and returns the same value; what it cannot read raises argparse's own error, which says the
+value and what it should be.
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentTypeError
+from collections.abc import Mapping
+from typing import Any
+
+from mcce.checks import is_number, is_whole
+from mcce.cli.console import name_list, positive_integer, separator
+from mcce.cli.numerals import WORDS, Decimals
+from mcce.exceptions import spell
+
+ORDERS = ("data", "correlation", "reversed")
+
+
+def text(value: Any) -> str:
+    """Read a text."""
+    return str(_checked(isinstance(value, str), value, "text"))
+
+
+def wanted(value: Any) -> str:
+    """Read a class or an interval; in a file also as [0, 0.1], true or 3."""
+    if isinstance(value, list) and len(value) == 2 and all(map(is_number, value)):
+        return f"{value[0]},{value[1]}"
+    return str(_checked(isinstance(value, (str, bool, int, float)), value, "a class or an interval"))
+
+
+def names(value: Any) -> list[str]:
+    """Read names, with commas between them or as a list."""
+    if isinstance(value, str):
+        return name_list(value)
+    return [text(each) for each in _checked(isinstance(value, list), value, "a list of names")]
+
+
+def count(value: Any) -> int:
+    """Read a whole number of at least 1."""
+    return positive_integer(value if isinstance(value, str) else str(value))
+
+
+def count_or_auto(value: Any) -> int | str:
+    """Read a whole number of at least 1, or the word auto."""
+    return "auto" if value == "auto" else count(value)
+
+
+def whole(value: Any) -> int:
+    """Read a whole number."""
+    try:
+        return int(value) if isinstance(value, str) else int(_checked(is_whole(value), value, "a whole number"))
+    except ValueError:
+        raise _wrong(value, "a whole number") from None
+
+
+def number(value: Any) -> float:
+    """Read a number."""
+    try:
+        return float(value) if isinstance(value, str) else float(_checked(is_number(value), value, "a number"))
+    except ValueError:
+        raise _wrong(value, "a number") from None
+
+
+def flag(value: Any) -> bool:
+    """Read true or false; on a command line a flag stands alone."""
+    return bool(_checked(isinstance(value, bool), value, "true or false"))
+
+
+def sep(value: Any) -> str:
+    """Read a separator."""
+    return separator(text(value))
+
+
+def pairs(value: Any) -> dict[str, str]:
+    """Read names with texts, as in a=b,c=d or as a table."""
+    return {name: text(each) for name, each in _by_name(value, "a=b,c=d").items()}
+
+
+def dates(value: Any) -> dict[str, str]:
+    """Read names of columns, some with the order of day, month and year, or with a format."""
+    if isinstance(value, list) or (isinstance(value, str) and "=" not in value):
+        return dict.fromkeys(names(value), "")
+    found = {}
+    for name, how in _by_name(value, "born=dmy,seen", bare="").items():
+        if how and "%" not in text(how) and how not in ("dmy", "mdy", "ymd"):
+            raise _wrong(how, f"dmy, mdy, ymd or a format such as %d.%m.%Y, for {name!r}")
+        found[name] = how
+    return found
+
+
+def numbers_by_name(value: Any) -> dict[str, float]:
+    """Read names with numbers, as in a=2,b=0.5 or as a table."""
+    return {name: number(each) for name, each in _by_name(value, "a=2,b=0.5").items()}
+
+
+def number_or_by_name(value: Any) -> float | dict[str, float]:
+    """Read one number, or names with numbers."""
+    if isinstance(value, Mapping) or (isinstance(value, str) and "=" in value):
+        return numbers_by_name(value)
+    return number(value)
+
+
+def text_or_pairs(value: Any) -> str | dict[str, str]:
+    """Read one text, or names with texts."""
+    return pairs(value) if isinstance(value, Mapping) or "=" in text(value) else text(value)
+
+
+def sheet(value: Any) -> dict[str, str]:
+    """Read the sheet of both files, or of each."""
+    found = text_or_pairs(value)
+    named = {"train": found, "explain": found} if isinstance(found, str) else found
+    for role in named:
+        if role not in ("train", "explain"):
+            raise ArgumentTypeError(f"{role!r} is neither train nor explain")
+    return named
+
+
+def decimal(value: Any) -> Decimals:
+    """Read a decimal mark for all columns, or marks by column."""
+    if isinstance(value, str) and value in WORDS:
+        return Decimals(WORDS[value])
+    marks = _by_name(value, "point, comma or price=comma,weight=point")
+    for name, mark in marks.items():
+        if mark not in WORDS:
+            raise _wrong(mark, f"point or comma, for {name!r}")
+    return Decimals(None, tuple((name, WORDS[mark]) for name, mark in marks.items()))
+
+
+def ordered(value: Any) -> dict[str, list[str]]:
+    """Read levels from the lowest to the highest: size=low<medium<high; without a column, for all that have them."""
+    if isinstance(value, Mapping):
+        return {str(name): _levels(levels) for name, levels in value.items()}
+    if isinstance(value, list) and not any("<" in text(each) for each in value):
+        return {"": _levels(value)}
+    found: dict[str, list[str]] = {}
+    for each in value if isinstance(value, list) else [text(value)]:
+        name, equals, levels = each.partition("=")
+        found[name.strip() if equals else ""] = _levels(levels if equals else each)
+    return found
+
+
+def visit_sequence(value: Any) -> str | list[str]:
+    """Read an order by its name, or names of features."""
+    return str(value) if value in ORDERS else names(value)
+
+
+def constraints(value: Any) -> str | dict[str, Any]:
+    """Read the name of a file; in a file, the constraints themselves may stand instead."""
+    return dict(value) if isinstance(value, Mapping) else text(value)
+
+
+def _levels(value: Any) -> list[str]:
+    levels = [part.strip() for part in value.split("<")] if isinstance(value, str) else [str(each) for each in value]
+    if len(levels) < 2 or len(set(levels)) < len(levels) or "" in levels:
+        raise _wrong(value, "levels from the lowest to the highest, each once, as in low<medium<high")
+    return levels
+
+
+def _by_name(value: Any, example: str, bare: str | None = None) -> dict[str, Any]:
+    """Read a table, or a text of pairs; a name without a value has the value `bare`."""
+    if isinstance(value, Mapping):
+        return {str(name): each for name, each in value.items()}
+    found: dict[str, Any] = {}
+    for part in name_list(text(value)):
+        name, equals, each = part.partition("=")
+        if not equals and bare is None:
+            raise _wrong(value, example)
+        found[name.strip()] = each.strip() if equals else bare
+    return found
+
+
+def _checked(fits: bool, value: Any, what: str) -> Any:
+    if not fits:
+        raise _wrong(value, what)
+    return value
+
+
+def _wrong(value: Any, what: str) -> ArgumentTypeError:
+    return ArgumentTypeError(f"{spell(value)} is not {what}")

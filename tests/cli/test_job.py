@@ -1,0 +1,261 @@
+"""One TOML file holds any of the options; the job as run repeats the run to the byte."""
+
+import argparse
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mcce.cli import main
+from mcce.cli.job import job_text, read_config
+from mcce.cli.numerals import Decimals
+from mcce.cli.options import OPTIONS
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+CONFIG = """
+train = "data/train.csv"
+explain = "data/new.csv"
+response = "loan"
+wanted = "yes"
+fixed = ["job"]
+id = "who"
+n-samples = 150
+sparse = true
+floor = 0.02
+measures = ["gower", "L0"]
+out = "cf.csv"
+
+[weights]
+income = 2
+
+[ordered]
+size = ["small", "medium", "large"]
+
+[[allow]]
+feature = "income"
+direction = "increase"
+
+[[rule]]
+says = "rent <= was(rent)"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with data in another one, and a job."""
+    rng = np.random.default_rng(0)
+    n = 150
+    table = pd.DataFrame(
+        {
+            "who": [f"{i:04d}" for i in range(n)],
+            "income": rng.integers(10, 100, n),
+            "rent": rng.integers(5, 30, n),
+            "size": rng.choice(["small", "medium", "large"], n),
+            "job": rng.choice(["clerk", "driver"], n),
+        }
+    )
+    table["loan"] = np.where(table["income"] > 3 * table["rent"], "yes", "no")
+    (tmp_path / "data").mkdir()
+    table.to_csv(tmp_path / "data" / "train.csv", index=False)
+    table[table["loan"] == "no"].head(5).to_csv(tmp_path / "data" / "new.csv", index=False)
+    (tmp_path / "my.toml").write_text(CONFIG)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.is_file()}
+
+
+@pytest.fixture
+def no_training(monkeypatch):
+    monkeypatch.setattr("mcce.cli.explain.train_model", lambda *_: pytest.fail("a model was trained"))
+
+
+def test_the_job_as_run_repeats_the_run_to_the_byte(folder, monkeypatch, capsys):
+    (folder / "results").mkdir()
+    given = ["--config", "my.toml", "--out", "results/cf.csv", "--html", "results/cf.html", "--seed", "7"]
+    assert main(["explain", *given]) in (0, 3)
+    assert "mcce explain --config results/cf.job.toml repeats it" in capsys.readouterr().err
+    first = contents(folder / "results")
+    assert {"cf.csv", "cf.html", "cf.job.toml"} <= set(first)
+    job = first["cf.job.toml"].decode()
+    assert str(folder) not in job  # files are seen from there, on any machine
+    assert tomllib.loads(job)["train"] == "../data/train.csv"
+    assert tomllib.loads(job)["seed"] == 7
+    after = pd.read_csv("results/cf.csv")
+    before = pd.read_csv("data/new.csv").set_index("who").loc[after["id"]]
+    assert (after["income"].to_numpy() >= before["income"].to_numpy()).all()
+    # from another folder, over the old results
+    elsewhere = folder / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    repeat = ["explain", "--config", "../results/cf.job.toml"]
+    assert main(repeat) == 2
+    assert "cf.csv: the file exists; give another name, or add --force" in capsys.readouterr().err
+    for name in ("cf.csv", "cf.html"):
+        (folder / "results" / name).write_text("gone")
+    assert main([*repeat, "--force"]) in (0, 3)
+    assert contents(folder / "results") == first
+
+
+def test_a_job_is_not_written_over_by_another_one(folder, no_training, capsys):
+    (folder / "cf.job.toml").write_text(CONFIG)
+    assert main(["explain", "--config", "cf.job.toml", "--seed", "2", "--force"]) == 2
+    assert "would be overwritten by this job, which has other options; give another --out" in capsys.readouterr().err
+    assert (folder / "cf.job.toml").read_text() == CONFIG
+
+
+def test_an_existing_job_needs_force(folder, no_training, capsys):
+    (folder / "cf.job.toml").write_text("mine")
+    assert main(["explain", "--config", "my.toml"]) == 2
+    assert "the job as run, cf.job.toml: the file exists" in capsys.readouterr().err
+
+
+def test_the_command_line_wins(folder, monkeypatch, capsys):
+    seen = {}
+
+    def stop(X, y, arguments, *_):
+        seen.update(vars(arguments))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("mcce.cli.explain.train_model", stop)
+    more = ["--n-samples", "33", "--fixed", "job,size", "--ordered", "small<medium<large"]
+    assert main(["explain", "--config", "my.toml", *more]) == 130
+    assert seen["n_samples"] == 33
+    assert seen["fixed"] == ["job", "size"]
+    assert seen["weights"] == {"income": 2.0}
+    assert seen["sparse"] is True
+    assert seen["seed"] == 1
+    assert seen["ordered"] == {"": ["small", "medium", "large"]}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (('wanted = "yes"', "wanted = yes"), r"--config my.toml is no TOML file: .*line 5"),
+        (("n-samples", "n-sample"), "--config my.toml: there is no option 'n-sample'; did you mean 'n_samples'"),
+        (
+            ("n-samples = 150", "n-samples = -1"),
+            "--config my.toml: n-samples: '-1' is not a whole number of at least 1",
+        ),
+        (("sparse = true", 'sparse = "yes"'), "--config my.toml: sparse: 'yes' is not true or false"),
+        (('fixed = ["job"]', "fixed = [3]"), "--config my.toml: fixed: 3 is not text"),
+        (("income = 2", 'income = "two"'), "--config my.toml: weights: 'two' is not a number"),
+        (("[[allow]]", 'constraints = "x.toml"\n[[allow]]'), r"ordered: 'x.toml' is not levels from the lowest to"),
+        (('id = "who"', 'id = "who"\nconstraints = "x"'), r"names a file of constraints and has \[\[allow\]\]"),
+        (('feature = "income"', 'feature = "incom"'), "--config my.toml: .*'incom' .*did you mean 'income'"),
+        (('"small", "medium"', '"small"'), "holds 'medium' on line .*, which --ordered size=small<large does not name"),
+    ],
+)
+def test_a_bad_job_is_refused_before_anything_is_trained(change, message, folder, no_training, capsys):
+    assert change[0] in CONFIG
+    (folder / "my.toml").write_text(CONFIG.replace(*change))
+    assert main(["explain", "--config", "my.toml"]) == 2
+    assert re.search(message, " ".join(capsys.readouterr().err.split()))
+
+
+def test_a_job_without_training_rows(folder, capsys):
+    (folder / "my.toml").write_text(CONFIG.replace('train = "data/train.csv"', ""))
+    with pytest.raises(SystemExit) as exit:
+        main(["explain", "--config", "my.toml"])
+    assert exit.value.code == 2
+    assert "the following arguments are required: --train" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--fixed", "job,sizes,incom"], "--fixed 'sizes', 'incom' are not columns of the features of data/train.csv"),
+        (["--fixed", "loan"], "--fixed names 'loan', which is the column of --response and no feature; leave it out"),
+        (["--fixed", "who"], "--fixed names 'who', which is the column of --id and no feature"),
+        (["--fixed", "income,rent,size,job"], "--fixed names every feature"),
+        (["--sampler", "carrt"], "there is no sampler 'carrt'; did you mean 'cart'"),
+        (["--sampler", "incme=cart,*=cart"], "--sampler 'incme' is not a column of the features"),
+        (["--sampler", "job=cart,*=cart"], "--sampler names 'job', which --fixed keeps"),
+        (["--sampler", "income=cart"], "--sampler says nothing of 'rent', 'size'; add *=cart for the rest"),
+        (["--sampler", "norm"], "cannot model 'size': it is ordered"),
+        (["--sampler", "income=norm,*=cart", "--min-donors", "5"], "for 'income' does not draw from pools of training"),
+        (["--measures", "gowr"], "--measures names 'gowr'; did you mean 'gower'"),
+        (["--weights", "incme=2"], "--weights 'incme' is not a column of the features"),
+        (["--noise", "1.5"], "--noise is 1.5; it must be a number from 0 to below 1"),
+        (["--robust", "0.9"], "--robust 0.9 goes with --noise"),
+        (["--diverse"], "--diverse goes with --n-counterfactuals of 2 or more"),
+        (["--visit-sequence", "rent"], "visit_sequence must name each mutable feature once"),
+        (["--kinds", "income=numbr"], "--kinds says income=numbr; did you mean 'number'"),
+        (["--kinds", "size=level", "--dates", "size"], "--dates and --kinds ...=level both name 'size'"),
+        (["--dates", "rent=dmy"], "'rent' of data/train.csv is named by --dates, but line 2 holds"),
+        (["--kinds", "job=number"], "'job' of data/train.csv is named by --numeric, but line 2 holds"),
+        (["--ordered", "a<b"], "--ordered a<b fits no column of data/train.csv"),
+        (["--encoding", "klingon"], "--encoding is 'klingon', which is not known; write utf-8"),
+        (["--out", "cf.xlsx"], "--out cf.xlsx: results are written as .csv, .csv.gz or .parquet"),
+    ],
+)
+def test_options_are_checked_before_anything_is_trained(options, message, folder, no_training, capsys):
+    assert main(["explain", "--config", "my.toml", *options]) == 2
+    assert message in " ".join(capsys.readouterr().err.split())
+
+
+def test_further_options_reach_the_method(folder, capsys):
+    asked = ["--train", "data/train.csv", "--explain", "data/new.csv", "--response", "loan", "--wanted", "yes"]
+    asked += ["--id", "who", "--n-samples", "200", "--out", "cf.csv"]
+    more = ["--n-counterfactuals", "3", "--diverse", "--max-changes", "2", "--exclude-training"]
+    more += ["--noise", "income=0.02", "--robust", "0.5", "--measures", "gower"]
+    assert main(["explain", *asked, *more]) in (0, 3)
+    found = pd.read_csv("cf.csv", dtype={"id": str})
+    assert found["L0"].max() <= 2
+    assert (found["noise"] >= 0.5).all()
+    assert found.groupby("id")["rank"].max().max() > 1
+    train = pd.read_csv("data/train.csv").drop(columns=["who", "loan"])
+    assert not len(found.merge(train, on=list(train)))
+
+
+def test_the_job_that_is_documented_is_one(tmp_path):
+    page = (Path(__file__).parents[2] / "vignettes" / "getting-started.md").read_text(encoding="utf-8")
+    (tmp_path / "job.toml").write_text(re.findall(r"```toml\n(.*?)```", page, re.DOTALL)[0])
+    found = read_config(str(tmp_path / "job.toml"))
+    assert found["wanted"] == "False"
+    assert found["decimal"] == Decimals(",")
+    assert found["constraints"]["allow"] == [{"feature": "salary", "direction": "increase"}]
+
+
+def test_what_is_written_is_read_back_alike(tmp_path):
+    values = {
+        "train": "a b.csv",
+        "explain": 'q"uote\\back.csv',
+        "wanted": "ja\x7f\tnein",
+        "fixed": ["a.b", "c d"],
+        "missing": ["?", "k. A."],
+        "decimal": Decimals(None, (("price €", ","),)),
+        "dates": {"born": "%d.%m.%Y", "seen": ""},
+        "ordered": {"size": ["s", "m"], "": ["low", "high"]},
+        "sep": "\t",
+        "sheet": {"train": "A=B", "explain": "C,D"},
+        "noise": {"x": 0.1},
+        "weights": {"x y": 2.5},
+        "max_gower": 1e-07,
+        "sampler": {"*": "cart"},
+        "visit_sequence": ["a", "b"],
+        "constraints": {
+            "allow": [{"feature": "x", "values": [1, 2.5, "z"], "direction": "increase"}],
+            "rule": ["a <= 3"],
+        },
+        "sparse": True,
+    }
+    every = argparse.Namespace(**{option.name: option.default for option in OPTIONS} | values)
+    path = tmp_path / "x.job.toml"
+    path.write_text(job_text(every, path), encoding="utf-8")
+    found = read_config(str(path))
+    expected = values | {"constraints": {**values["constraints"], "rule": [{"says": "a <= 3"}]}}
+    for name, value in expected.items():
+        if name in ("train", "explain"):
+            assert found[name].endswith(value)
+        else:
+            assert found[name] == value, name
