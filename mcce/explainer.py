@@ -40,6 +40,7 @@ from mcce.generators.predictors import Predictors
 from mcce.generators.visit import VisitSequence
 from mcce.progress import progress_bar
 from mcce.relaxing import describe_constraints, find_open, tell_why
+from mcce.report.names import Names
 from mcce.rounds import explain_all, redraw_errors
 from mcce.selection.ordering import DEFAULT, MeasureLike
 from mcce.steps import Steps
@@ -70,6 +71,9 @@ class Explainer(Steps):
         generator: Generator | None = None,
         min_donors: int | None = None,
         constraints: Any = (),
+        labels: Mapping[Any, str] | None = None,
+        units: Mapping[Any, str] | None = None,
+        formats: Mapping[Any, Any] | None = None,
     ) -> None:
         self.model = model
         self.decision = decision
@@ -84,6 +88,9 @@ class Explainer(Steps):
         self.generator = generator
         self.min_donors = min_donors
         self.constraints = constraints
+        self.labels = labels
+        self.units = units
+        self.formats = formats
 
     def fit(self: Self, X: Data, *, progress: bool | None = None) -> Self:
         """Step 1: ask the model about the training rows, and fit the chain.
@@ -108,6 +115,9 @@ class Explainer(Steps):
                 f"X has {frame.shape[0]} rows and {frame.shape[1]} columns; it needs at least one of each."
             )
         fixed = check_fixed(self.fixed, list(frame.columns))
+        Names.read(
+            self.labels, self.units, self.formats, frame.columns
+        )  # what is wrong is told before anything is learned
         of_a_chain = {name: getattr(self, name) for name in OF_A_CHAIN}
         generator = choose_generator(self.generator, fixed, of_a_chain, self.n_jobs)
         spots = spot_positions(len(frame))
@@ -123,6 +133,7 @@ class Explainer(Steps):
         check_generator(generator, fixed, self.condition_on_decision)
         self.generator_ = generator
         schema = generator.schema_
+        self._names()
         given = fixed_columns(generator)
         self._mutable = np.array([j for j in range(len(schema)) if j not in given], dtype=np.int64)
         checked = SpotCheck(spots, schema.encode(rows_of(X, spots)).matrix, first)
@@ -287,6 +298,8 @@ class Explainer(Steps):
             standard_errors=errors,
             fit_seconds=self.fit_seconds_,
             settings={**dataclasses.asdict(settings), "pools": explained.n_pools, **self._described()},
+            names=self._names(),
+            rules=None if asked is None else {who: asked.texts_of(who) for who in factuals.index},
         )
 
     def __repr__(self) -> str:

@@ -164,6 +164,9 @@ class ScoreDecision(SourceDecision):
         asked = self.interval.phrase(probability=self.source.method == "predict_proba")
         return with_margin(f"{_noun(self.source)}{whose} {asked}", self.interval.margin)
 
+    def ends(self) -> tuple[float, ...]:
+        return tuple(end for end in (self.inside.low, self.inside.high) if math.isfinite(end))
+
     def shortfall(self, scores: npt.NDArray[Any]) -> npt.NDArray[np.float64] | None:
         return np.maximum(np.maximum(self.inside.low - scores, scores - self.inside.high), 0.0)
 

@@ -94,6 +94,11 @@ class Constraints:
         said = (limit.text for limit in self.limits)
         return tuple(dict.fromkeys([*said, *personal, *(rule.text for rule in self.rules)]))
 
+    def texts_of(self, who: Hashable) -> tuple[str, ...]:
+        """Return what is asked of one factual, in words."""
+        limits = (*self.limits, *self._by_id.get(who, ()))
+        return tuple(dict.fromkeys([*(limit.text for limit in limits), *(rule.text for rule in self.rules)]))
+
     @cached_property
     def shared(self) -> Constraints:
         """What is asked of all factuals alike: draws inside it depend on no factual's own values."""
