@@ -24,6 +24,7 @@ from mcce.exceptions import SamplerError
 from mcce.generators.base import Generator
 from mcce.relaxing import TOLD, Why
 from mcce.report.names import Names
+from mcce.results import Redraw
 from mcce.selection.diversity import diversity_table
 from mcce.selection.measures import measure_table
 from mcce.selection.ordering import Measure
@@ -45,6 +46,7 @@ def assemble(
     n_samples: int | None,
     draws: Ints | None = None,
     standard_errors: Mapping[str, float] | None = None,
+    redraw: Redraw | None = None,
     fit_seconds: float,
     settings: Mapping[str, object],
     names: Names | None = None,
@@ -56,7 +58,8 @@ def assemble(
     them, None if they are gone; `lasting` is what the rows have to stand; `constraints` says what each constraint
     does, `allowed` between what numbers had to stay, `why` what is known of those without a counterfactual;
     `n_samples` (the most that were drawn for one of these) and `draws` are None where the user brought the
-    candidates. `names` are labels, units and formats; `rules` what each factual's counterfactuals keep, in words.
+    candidates. `names` are labels, units and formats; `rules` what each factual's counterfactuals keep, in words;
+    `redraw` draws again, to see how stable the answers are.
     """
     schema, why = generator.schema_, why or Why()
     owner, rows = outcome.owner, outcome.rows
@@ -94,6 +97,7 @@ def assemble(
         settings={**settings, **lasts, "rows_asked": outcome.n_asked},
         copies=None if training is None else training.count_in(rows),
         ask=partial(_ask_frame, Asker(decision, schema)),
+        redraw=redraw,
         names=replace(names or Names(), ends=decision.ends()),
         rules=dict(rules or {}),
         pairwise=pairwise.set_axis(factuals.index[pairwise.index].rename("id"), axis=0),

@@ -88,6 +88,8 @@ class Counterfactuals(Written):
         By id, the lowest and highest value that was allowed for each number that a constraint limits, rules left aside.
     ask : function or None
         Asks the model about rows, for `reasons`. A result that was saved is without it.
+    redraw : function or None
+        Draws again for some factuals, for `summary`. A result that was saved is without it.
     names : Names
         Labels, units and formats that `MCCE` was given; words, pages and pictures use them, tables to compute with do
         not.
@@ -113,12 +115,21 @@ class Counterfactuals(Written):
         `sd` is the spread over the factuals. `se`, if `explain` was asked for `standard_errors`, is the Monte Carlo
         standard error of the mean: its spread over redraws for the same factuals, fitted generator and model. It knows
         that factuals that share a pool share its luck. It says nothing about other factuals or training rows.
+
+        `same changed features if drawn again` says how stable the answers are: the share of factuals for which another,
+        independent drawing of as many rows changes the same features. It is found when `summary` is first called, by
+        drawing again for at most a hundred factuals, or from all of them with `standard_errors`; a result that was
+        saved has no way to do so, and is without it. More draws (`n_samples`) make answers more stable;
+        `mcce.diagnostics.stability` says more.
         """
         n_explained = len(np.unique(self._row_of_factual()))
         figures = count_figures(len(self.factuals), n_explained, self.unexplained)
         figures |= measure_figures(self.measures[self._is_best()], self.standard_errors)
         if self.settings.get("n_samples") == "auto" and self.draws is not None:
             figures["mean draws"] = self.draws[self.draws > 0].mean()
+        if self.redraw is not None and (drawn := self.redraw()).n_factuals:
+            figures["same changed features if drawn again"] = drawn.share
+            figures["factuals drawn again"] = drawn.n_factuals
         figures |= spread_figures(self.pairwise)
         if self.copies is not None:
             figures["copies of training rows"] = self.copies

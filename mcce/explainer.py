@@ -14,8 +14,10 @@ the number of factuals. `mcce.method.MCCE` is this explainer together with its d
 from __future__ import annotations
 
 import dataclasses
+import functools
 import time
 from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -41,7 +43,7 @@ from mcce.generators.visit import VisitSequence
 from mcce.progress import progress_bar
 from mcce.relaxing import describe_constraints, find_open, tell_why
 from mcce.report.names import Names
-from mcce.rounds import explain_all, redraw_errors
+from mcce.rounds import agreement, draw_again, explain_all, redraw_errors, redraw_some
 from mcce.selection.ordering import DEFAULT, MeasureLike
 from mcce.steps import Steps
 from mcce.table import Data, Kind, as_frame
@@ -233,8 +235,8 @@ class Explainer(Steps):
             generator, to see what depends on chance (`mcce.diagnostics.stability`).
         standard_errors : bool
             Whether to draw and choose a second time, and report in `summary()` the Monte Carlo standard errors of the
-            mean L0 and Gower distance: how much they would vary over redraws for these same factuals. It takes as long
-            again.
+            mean L0 and Gower distance: how much they would vary over redraws for these same factuals; and how stable
+            the answers are, over all of these. It takes as long again.
         tell_reasons : bool or None
             Whether to look into every factual without a counterfactual: what became of its candidates, which one came
             nearest, and what would have helped. It draws and asks more; None looks into the first five, if something
@@ -279,23 +281,27 @@ class Explainer(Steps):
         open_to, contradictions = find_open(task, factuals)
         with progress_bar(open_to.size * (1 + standard_errors), "explaining", progress) as bar:
             explained = explain_all(task, factuals, open_to, bar.update)
-            errors = redraw_errors(task, factuals, open_to, explained.outcome, bar.update) if standard_errors else {}
+            again = draw_again(task, factuals, open_to, bar.update) if standard_errors else None
+        outcome = explained.outcome
         return assemble(
             factuals,
-            explained.outcome,
+            outcome,
             self.generator_,
             self.decision_,
-            constraints=describe_constraints(task, factuals, open_to, explained.outcome),
+            constraints=describe_constraints(task, factuals, open_to, outcome),
             allowed=None if asked is None else allowed_table(asked, factuals.matrix, factuals.index),
-            why=tell_why(
-                task, self.decision_, factuals, open_to, explained.outcome, contradictions, asked_for=tell_reasons
-            ),
+            why=tell_why(task, self.decision_, factuals, open_to, outcome, contradictions, asked_for=tell_reasons),
             further=[m for m in ordering.measures if m.name not in REPORTED],
             training=training,
             lasting=lasting,
             n_samples=int(explained.draws.max(initial=0)),
             draws=explained.draws,
-            standard_errors=errors,
+            standard_errors={} if again is None else redraw_errors(task, factuals, outcome, again),
+            redraw=functools.cache(
+                partial(redraw_some, task, factuals, open_to, outcome, progress)
+                if again is None
+                else partial(agreement, factuals, open_to, outcome, again)
+            ),
             fit_seconds=self.fit_seconds_,
             settings={**dataclasses.asdict(settings), "pools": explained.n_pools, **self._described()},
             names=self._names(),

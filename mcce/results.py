@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,9 @@ from mcce.report.carrying import Ask
 from mcce.report.changes import differing_cells
 from mcce.report.finding import check_indexes, find_row
 from mcce.report.names import Names
+from mcce.rounds import Agreement
+
+Redraw = Callable[[], Agreement]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -39,6 +42,7 @@ class Results:
     nearest: pd.DataFrame | None = None
     allowed: pd.DataFrame | None = None
     ask: Ask | None = field(default=None, repr=False)
+    redraw: Redraw | None = field(default=None, repr=False)
     names: Names = field(default_factory=Names)
     rules: Mapping[Hashable, tuple[str, ...]] = field(default_factory=dict)
 
@@ -49,8 +53,8 @@ class Results:
         return len(self.frame)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the way to ask the model: what is saved is the result, not the model."""
-        return {**vars(self), "ask": None}
+        """Leave out the ways to ask the model: what is saved is the result, not the model."""
+        return {**vars(self), "ask": None, "redraw": None}
 
     def _row_of_factual(self) -> NDArray[np.intp]:
         """For each row of `frame`, the place of its factual in `factuals`."""
