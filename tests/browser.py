@@ -14,12 +14,22 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--remote-debugging-pipe"]
 FLAGS += ["--no-first-run", "--hide-scrollbars=false", "--disable-background-networking", "--disable-extensions"]
+
+# it reads commands from descriptor 3 and writes answers to descriptor 4
+START = """
+import fcntl, os, sys
+commands, answers = (fcntl.fcntl(int(text), fcntl.F_DUPFD, 20) for text in sys.argv[1:3])
+os.dup2(commands, 3)
+os.dup2(answers, 4)
+os.execvp(sys.argv[3], sys.argv[3:])
+"""
 
 
 def find_browser() -> str | None:
@@ -33,11 +43,12 @@ class Browser:
     def __init__(self, program: str, profile: Path) -> None:
         to_read, self._write = os.pipe()
         self._read, to_write = os.pipe()
-        # it reads commands from descriptor 3 and writes answers to descriptor 4
         command = [program, *FLAGS, f"--user-data-dir={profile}", "about:blank"]
-        shell = ["sh", "-c", f'exec "$@" 3<&{to_read} 4>&{to_write}', "sh", *command]
         self._process = subprocess.Popen(
-            shell, pass_fds=(to_read, to_write), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            [sys.executable, "-c", START, str(to_read), str(to_write), *command],
+            pass_fds=(to_read, to_write),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
         )
         os.close(to_read)
         os.close(to_write)
@@ -47,8 +58,8 @@ class Browser:
         self._session = attached["sessionId"]
         self._send("Page.enable")
 
-    def open(self, page: Path, width: int, *, scheme: str = "light", media: str = "screen") -> None:
-        """Open a file in a window of this width."""
+    def open(self, page: Path, width: int, *, scheme: str = "light", media: str = "") -> None:
+        """Open a file in a window of this width; `media` "print" shows on screen what print would have."""
         self._send(
             "Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 600
         )

@@ -77,7 +77,8 @@ table.asked tr{padding:.5em 0;border-bottom:1px solid var(--line)}
 table.asked td::before{content:attr(data-name) ": ";color:var(--soft)}
 .mcce-diagnostics :is(tr,th,td){display:block;border:0;padding:0;text-align:left!important}
 .mcce-diagnostics tr{padding:.4em 0;border-bottom:1px solid var(--line)}}
-@media print{body{max-width:none}figure{break-inside:avoid}}
+@media print{:root{--ground:#fff;--text:#000;--soft:#333;--line:#999;--card:#fff}
+body{max-width:none}figure,tr,dl.figures div{break-inside:avoid}h2{break-after:avoid}}
 """
 
 
