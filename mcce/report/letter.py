@@ -20,7 +20,7 @@ from typing import Any
 
 from mcce.candidates.reasons import ALREADY, NO_ROOM, NOBODY_ALIKE, NONE_ALIKE_WANTED
 from mcce.report.names import PREDICTION, Names
-from mcce.report.words import listed, value_text
+from mcce.report.words import kept_together, listed, value_text
 
 TITLE = "What would have led to another decision"
 WIDTH = 76
@@ -221,5 +221,4 @@ def _wrapped(paragraphs: Sequence[str]) -> list[str]:
 
 
 def _tagged(texts: Sequence[str], tag: str = "p") -> list[str]:
-    together = [re.sub(r"(?<=\d) (?=%)", "\u00a0", text) for text in texts]
-    return [f"<{tag}>{escape(text)}</{tag}>" for text in together]
+    return [f"<{tag}>{escape(kept_together(text))}</{tag}>" for text in texts]

@@ -117,14 +117,16 @@ class Names:
 
     def _texts(self, name: Hashable, values: list[Any], digits: int, unit: bool) -> list[str]:
         """Write values so that each can be told from the others, and a prediction from the bounds it has passed."""
-        ends = list(self.ends) if name == PREDICTION else []
-        for more in range(MOST_DECIMALS):
-            texts = [self._plain(name, value, digits, more) for value in [*values, *ends]]
-            if not any(_look_alike(values[k], texts[k], [*values, *ends], texts) for k in range(len(values))):
-                break
-        else:  # decimals do not tell them apart
-            texts = [self._plain(name, value, digits, 0) for value in values]
-        return [self._with_unit(name, value, text, unit) for value, text in zip(values, texts)]
+        others = [*values, *self.ends] if name == PREDICTION else values
+        texts = []
+        for value in values:
+            for more in (*range(MOST_DECIMALS), 0):  # if no decimals tell them apart, none are added
+                text = self._plain(name, value, digits, more)
+                different = [other for other in others if not is_same(value, other)]
+                if text not in [self._plain(name, other, digits, more) for other in different]:
+                    break
+            texts.append(self._with_unit(name, value, text, unit))
+        return texts
 
     def step(self, name: Hashable, value: float) -> str:
         """Return a difference of two numbers of a feature, with its sign."""
@@ -151,10 +153,6 @@ class Names:
         if unit in BEFORE:
             return f"-{unit}{text[1:]}" if text.startswith("-") else unit + text
         return f"{text} {unit}"
-
-
-def _look_alike(value: Any, text: str, values: list[Any], texts: list[str]) -> bool:
-    return any(text == other and not is_same(value, known) for known, other in zip(values, texts))
 
 
 def _is_number(value: Any) -> bool:

@@ -67,6 +67,11 @@ def listed(parts: Sequence[str]) -> str:
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if parts[1:] else parts)
 
 
+def kept_together(text: str) -> str:
+    """Return a text in which no line ends between a number and its sign of percent."""
+    return re.sub(r"(?<=\d) (?=%)", "\u00a0", text)
+
+
 def fold(text: str, width: int, lines: int = 2) -> str:
     """Break a text into at most `lines` lines of `width` letters, best after a space, `_`, `/` or `-`.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -55,8 +56,8 @@ def test_a_change_is_seen_whatever_the_format():
 
 def test_a_prediction_is_not_rounded_to_the_bound_that_it_has_passed():
     for said, texts in (
-        (names(), ("0.09996", "0.1212")),
-        (names(formats={"prediction": "0 %"}), ("9.996 %", "12.123 %")),
+        (names(), ("0.09996", "0.121")),
+        (names(formats={"prediction": "0 %"}), ("9.996 %", "12 %")),
     ):
         named = replace(said, ends=(0.0, 0.1))
         assert named.pair("prediction", 0.09996, 0.12123, 3) == texts
@@ -143,7 +144,10 @@ def test_words_show_everywhere_and_tables_keep_the_data(found):
     assert axes.get_yticklabels()[0].get_text() == "pay"
     assert "500.0 EUR" in {text.get_text() for text in axes.texts}
     assert "customer\u00a0since" in axes.get_xlabel()
-    assert "pay" in {text.get_text() for text in found.plot_changes().get_yticklabels()}
+    overall = found.plot_changes()
+    assert "pay" in {text.get_text() for text in overall.get_yticklabels()}
+    plt.close(axes.figure)
+    plt.close(overall.figure)
     assert set(found.changes()["feature"]) == {"salary", "home"}
     assert found.changes()["to"].tolist()[0] == 900
     told = found.changes(words=True)

@@ -20,6 +20,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from mcce.report.binding import Bound
+from mcce.report.words import kept_together
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -140,7 +141,7 @@ def html_page(page: Page) -> str:
     cards = "".join(map(_card, page.figures))
     parts.append(f'<dl class="figures">{cards}</dl>')
     if page.sentences:
-        said = "".join(f"<li>{escape(sentence)}</li>" for sentence in page.sentences)
+        said = "".join(f"<li>{escape(kept_together(sentence))}</li>" for sentence in page.sentences)
         parts.append(f"<h2>In words</h2><ol>{said}</ol>")
     if page.pictures:
         parts.append("<h2>In pictures</h2>" + "".join(map(_figure, page.pictures)))
@@ -180,7 +181,7 @@ def _named_cell(name: str, text: str) -> str:
 
 
 def _card(figure: tuple[str, str]) -> str:
-    name, value = map(escape, figure)
+    name, value = (escape(kept_together(text)) for text in figure)
     size = "long" if len(value) > 12 else "short"
     return f'<div><dt>{name}</dt><dd class="{size}">{value}</dd></div>'
 

@@ -62,7 +62,7 @@ NARROW = """<style>
 .mcce-cf.{name}.mcce-cf table tr :is(th,td){{max-width:100%;border:0;padding:.1em .5em;text-align:left;
  white-space:normal}}
 .mcce-cf.{name}.mcce-cf table th:first-child{{position:static}}
-.mcce-cf.{name} td.changed{{flex-basis:100%;margin:.1em 0 .1em 1.4em}}
+.mcce-cf.{name} td.changed{{flex:1 1 24em;margin:.1em}}
 .mcce-cf.{name} td::before{{content:attr(data-name) " ";font-weight:400;opacity:.8}}
 .mcce-cf.{name} td.changed::after{{content:" (" attr(title) ")";font-weight:400;opacity:.8}}
 }}
