@@ -256,7 +256,7 @@ def _wanted_class(interval: Interval, classes: list[Any]) -> int:
         return classes.index(1)
     example = spell(classes[-1])
     raise InputError(
-        f"the decision {interval} does not say of which class the score is (classes: {spell_all(classes)}). "
+        f"the decision, a {interval}, does not say of which class the score is (classes: {spell_all(classes)}). "
         f"Say it, as in Interval({interval.low:g}, {interval.high:g}, of={example}), or give the wanted "
         f"class itself, as in decision={example}."
     )
