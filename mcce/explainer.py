@@ -135,7 +135,7 @@ class Explainer(Steps):
         check_generator(generator, fixed, self.condition_on_decision)
         self.generator_ = generator
         schema = generator.schema_
-        self._names()
+        self.names()
         given = fixed_columns(generator)
         self._mutable = np.array([j for j in range(len(schema)) if j not in given], dtype=np.int64)
         checked = SpotCheck(spots, schema.encode(rows_of(X, spots)).matrix, first)
@@ -304,7 +304,7 @@ class Explainer(Steps):
             ),
             fit_seconds=self.fit_seconds_,
             settings={**dataclasses.asdict(settings), "pools": explained.n_pools, **self._described()},
-            names=self._names(),
+            names=self.names(),
             rules=None if asked is None else {who: asked.texts_of(who) for who in factuals.index},
         )
 

@@ -121,7 +121,7 @@ class Steps(LearnsLater):
                 "exhaustive": exhaustive,
                 **self._described(),
             },
-            names=self._names(),
+            names=self.names(),
         )
 
     def _task(
@@ -145,7 +145,7 @@ class Steps(LearnsLater):
         resolved = resolve([*read(self.constraints), *read(also)], self.generator_.schema_, self.generator_.fixed_)
         return resolved if resolved else None
 
-    def _names(self) -> Names:
+    def names(self) -> Names:
         """Return what people call features, values and predictions."""
         names = Names.read(self.labels, self.units, self.formats, self.generator_.schema_.names)
         names.check_kinds(self.generator_.schema_)

@@ -104,6 +104,22 @@ class Names:
         """Return what a feature is called."""
         return self.labels.get(name, str(name))
 
+    def heading(self, name: Hashable) -> str:
+        """Return what a feature is called above numbers that stand without their unit."""
+        return f"{self.label(name)} ({self.units[name]})" if name in self.units else self.label(name)
+
+    def table(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return a table to be drawn: headings for names, words for the values that have some."""
+        told = frame.copy()
+        for name, pattern in self.patterns.items():
+            if name in told and isinstance(pattern, WordPattern):
+                words = {value: words for value, words in pattern.words if value in set(told[name].dropna())}
+                if isinstance(told[name].dtype, pd.CategoricalDtype):
+                    told[name] = told[name].cat.rename_categories(words)
+                else:
+                    told[name] = told[name].astype(object).map(lambda value, words=words: words.get(value, value))
+        return told.rename(columns={name: self.heading(name) for name in told.columns})
+
     def text(self, name: Hashable, value: Any, digits: int = 4, *, unit: bool = True) -> str:
         """Return a value of a feature in words; with its unit unless that stands elsewhere."""
         return self._texts(name, [value], digits, unit)[0]

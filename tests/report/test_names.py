@@ -173,3 +173,27 @@ def test_the_select_step_has_them_too(found):
     explainer = mcce.MCCE(rich, decision=(0.8, 1), random_state=1, labels={"salary": "pay"}).fit(X)
     chosen = explainer.select(explainer.generate(X.iloc[[0]], n_samples=50), X.iloc[[0]])
     assert "pay 900 instead of 500" in chosen.sentence(0)
+
+
+def test_diagnostics_have_them_too():
+    said = mcce.MCCE(
+        rich,
+        decision=(0.8, 1),
+        random_state=1,
+        labels={"salary": "pay"},
+        units={"salary": "EUR"},
+        formats={"home": {"own": "owned"}},
+    )
+    d = said.fit(X).diagnose(X.iloc[::2], n_samples=20, visit_sequences=())
+    assert set(d.marginals.index) == {"salary", "home", "since"}
+    drawn = d.plot("marginals")
+    titles = " ".join(ax.get_title(loc="left") + ax.get_title() for ax in drawn)
+    assert "pay (EUR)" in titles
+    assert "salary" not in titles
+    levels = [text.get_text() for ax in drawn for text in ax.get_yticklabels()]
+    assert "owned" in levels
+    bars, matrix = d.plot()[0], d.plot("correlations")
+    for labels in (bars.get_yticklabels(), matrix.get_yticklabels()):
+        assert "pay" in {text.get_text() for text in labels}
+    assert "salary" not in repr(d)
+    plt.close("all")
