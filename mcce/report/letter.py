@@ -16,7 +16,7 @@ import textwrap
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import Any, TypeAlias
 
 from mcce.candidates.reasons import ALREADY, NO_ROOM, NOBODY_ALIKE, NONE_ALIKE_WANTED
 from mcce.report.names import PREDICTION, Names
@@ -26,10 +26,12 @@ TITLE = "What would have led to another decision"
 WIDTH = 76
 MOST_WAYS = 5  # so that it stays on one sheet
 PROMISE = (
-    "This is an example, not a promise. It says what would have been decided at the time if the facts had been these. "
+    "{} an example, not a promise. It says what would have been decided at the time if the facts had been these. "
     "A new application is decided anew, on all of its facts and by the rules of its day."
 )
 OTHERS = "There may be other ways: many possible cases were tried, not all, and those near to this one were preferred."
+
+Way: TypeAlias = tuple[tuple[tuple[str, str, str], ...], Any, bool]
 
 STYLE = """
 :root{color-scheme:light dark;--ground:#fff;--text:#1d2330;--soft:#5a6372;--line:#d5d9e0}
@@ -77,10 +79,7 @@ class Letter:
         for section in self.sections:
             parts += [section.heading, "-" * len(section.heading), *_wrapped(section.paragraphs)]
             if section.points:
-                parts += [
-                    *(textwrap.fill(p, WIDTH, initial_indent="- ", subsequent_indent="  ") for p in section.points)
-                ]
-                parts.append("")
+                parts += [*(_filled(point, "- ", "  ") for point in section.points), ""]
         return "\n".join(parts + _wrapped(self.closing)).rstrip() + "\n"
 
     def as_html(self) -> str:
@@ -123,7 +122,7 @@ class Case:
     columns: tuple[Hashable, ...]
     fixed: tuple[Hashable, ...]
     prediction: Any
-    ways: tuple[tuple[tuple[tuple[str, str, str], ...], Any, bool], ...]
+    ways: tuple[Way, ...]
     reason: str
     n_tried: int | None
     rules: tuple[str, ...] = ()
@@ -150,9 +149,7 @@ def _decision(case: Case) -> Section:
 
 def _ways(case: Case) -> Section:
     """Say what each example changes; of several, the second begins with "or"."""
-    different = {frozenset(name for name, _, _ in way[0]): way for way in reversed(case.ways)}
-    ways = [way for way in case.ways if way in different.values()]
-    texts = []
+    ways, texts = _different(case), []
     for k, (changes, prediction, is_unusual) in enumerate(ways[:MOST_WAYS]):
         parts = listed([f"{name} {after} instead of {before}" for name, before, after in changes])
         text = f"{'Or: with' if k else 'With'} {parts}, and everything else as it is, the decision would have been "
@@ -163,10 +160,17 @@ def _ways(case: Case) -> Section:
         text += "." + (" This example is an unusual one: hardly any known case is like it." if is_unusual else "")
         texts.append(text)
     more = len(ways) - MOST_WAYS
-    texts += [f"{more} more examples were found."] if more > 0 else []
+    texts += ["One more example was found."] if more == 1 else []
+    texts += [f"{more} more examples were found."] if more > 1 else []
     if len(ways) == 1:
         return Section("An example that would have led to it", tuple(texts))
     return Section("Examples that would have led to it", (), tuple(texts))
+
+
+def _different(case: Case) -> list[Way]:
+    """Return the ways of a case, of those that change the same features the first."""
+    sets = [frozenset(name for name, _, _ in changes) for changes, _, _ in case.ways]
+    return [way for k, way in enumerate(case.ways) if sets[k] not in sets[:k]]
 
 
 def _none(case: Case) -> Section:
@@ -203,7 +207,8 @@ def _care(case: Case) -> Section:
         "Not considered: whether a change is possible or wise, how long it would take, what it would cost and what "
         f"else would change with it; nor any fact other than {seen}."
     )
-    return Section("Please note", (), (PROMISE, OTHERS, left_out) if case.ways else (left_out,))
+    promise = PROMISE.format("This is" if len(_different(case)) == 1 else "Each of them is")
+    return Section("Please note", (), (promise, OTHERS, left_out) if case.ways else (left_out,))
 
 
 def plain_rule(text: str, names: Names, columns: Sequence[Hashable]) -> str:
@@ -217,7 +222,12 @@ def plain_rule(text: str, names: Names, columns: Sequence[Hashable]) -> str:
 
 
 def _wrapped(paragraphs: Sequence[str]) -> list[str]:
-    return [line for text in paragraphs for line in (textwrap.fill(text, WIDTH), "")]
+    return [line for text in paragraphs for line in (_filled(text), "")]
+
+
+def _filled(text: str, first: str = "", next: str = "") -> str:
+    lines = textwrap.fill(kept_together(text), WIDTH, initial_indent=first, subsequent_indent=next)
+    return lines.replace("\u00a0", " ")
 
 
 def _tagged(texts: Sequence[str], tag: str = "p") -> list[str]:
