@@ -134,12 +134,13 @@ class Names:
     def _texts(self, name: Hashable, values: list[Any], digits: int, unit: bool) -> list[str]:
         """Write values so that each can be told from the others, and a prediction from the bounds it has passed."""
         others = [*values, *self.ends] if name == PREDICTION else values
+        is_year = name not in self.units and not any(_is_number(value) and abs(value) >= 10_000 for value in values)
         texts = []
         for value in values:
             for more in (*range(MOST_DECIMALS), 0):  # if no decimals tell them apart, none are added
-                text = self._plain(name, value, digits, more)
+                text = self._plain(name, value, digits, more, is_year)
                 different = [other for other in others if not is_same(value, other)]
-                if text not in [self._plain(name, other, digits, more) for other in different]:
+                if text not in [self._plain(name, other, digits, more, is_year) for other in different]:
                     break
             texts.append(self._with_unit(name, value, text, unit))
         return texts
@@ -149,7 +150,7 @@ class Names:
         text = self.pair(name, 0.0, abs(value), 3)[1]
         return ("+" if value > 0 else "-" if value < 0 else "") + text
 
-    def _plain(self, name: Hashable, value: Any, digits: int, more: int) -> str:
+    def _plain(self, name: Hashable, value: Any, digits: int, more: int, is_year: bool) -> str:
         pattern = self.patterns.get(name)
         words = pattern.find(value) if isinstance(pattern, WordPattern) else None
         if words is not None:
@@ -160,7 +161,7 @@ class Names:
             return pattern.write(value)
         if isinstance(pattern, NumberPattern) and _is_number(value):
             return pattern.write(value, more)
-        return value_text(value, digits + more, is_year=name not in self.units)
+        return value_text(value, digits + more, is_year=is_year)
 
     def _with_unit(self, name: Hashable, value: Any, text: str, wanted: bool) -> str:
         unit = self.units.get(name)

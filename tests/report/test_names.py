@@ -25,6 +25,8 @@ def test_without_anything_said_values_are_as_before():
     assert plain.label("loan_amount") == "loan_amount"
     assert plain.text("salary", 72_000) == "72,000"
     assert plain.text("year", 1990) == "1990"
+    assert plain.pair("year", 1990, 2001) == ("1990", "2001")
+    assert plain.pair("salary", 5000, 10_000) == ("5,000", "10,000")  # beside ten thousand it is no year
     assert plain.text("home", None) == "missing"
     assert plain.pair("rate", 0.123456, 0.123457) == ("0.123456", "0.123457")
 
