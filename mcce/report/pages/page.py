@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 DOTS = 150  # per inch: sharp on a dense screen
 LEGEND = (
-    "prediction is what the model says, L0 counts the changed features, gower is the distance to the factual from 0 "
-    "(alike) to 1 (far apart)."
+    "{} is what the model says, L0 counts the changed features, gower is the distance to the factual from 0 (alike) to "
+    "1 (far apart)."
 )
 ASKED = (
     "No row on this page breaks one of these constraints. The more of the rows drawn without them break one, the more "
@@ -114,6 +114,8 @@ class Page:
         What was asked of the rows, and what of it was binding.
     table : str
         HTML of the table.
+    predicted : str
+        What the prediction is called in it.
     diagnostics : str
         HTML of the diagnostics; empty for none.
     diagnosed : Picture, optional
@@ -130,6 +132,7 @@ class Page:
     overall: Picture | None
     constraints: Sequence[Bound]
     table: str
+    predicted: str
     diagnostics: str
     diagnosed: Picture | None
     settings: Sequence[tuple[str, str]]
@@ -149,7 +152,7 @@ def html_page(page: Page) -> str:
         parts.append(f"<h2>All factuals</h2>{_figure(page.overall)}")
     if page.constraints:
         parts.append(f"<h2>What may change</h2><p>{ASKED}</p>{_asked(page.constraints)}")
-    parts.append(f"<h2>Table</h2><p>{LEGEND}</p>{page.table}")
+    parts.append(f"<h2>Table</h2><p>{escape(LEGEND.format(page.predicted))}</p>{page.table}")
     if page.diagnostics:
         parts.append(f'<h2>Diagnostics</h2><div class="diagnostics">{page.diagnostics}</div>')
     if page.diagnosed is not None:

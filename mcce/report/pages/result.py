@@ -12,6 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from mcce.report.binding import binding_words
+from mcce.report.names import PREDICTION
 from mcce.report.pages.page import Page, Picture, as_png, html_page
 from mcce.report.telling import floor_of
 from mcce.report.words import case_name, value_text
@@ -37,6 +38,7 @@ def result_page(found: Any, title: str, intro: Sequence[str], examples: Any, dia
             overall=_overall(found) if len(found) else None,
             constraints=binding_words(found.constraints),
             table=found.html_table(FACTUALS),
+            predicted=found.names.label(PREDICTION),
             diagnostics="" if diagnostics is None else str(diagnostics._repr_html_()),
             diagnosed=None if diagnostics is None else _diagnosed(diagnostics),
             settings=_settings(found) + _versions(),

@@ -31,7 +31,7 @@ STEP = 40  # pixels: tables that need about the same place share a rule
 # Colours are the notebook's own: text is inherited, marks are translucent. Only the column that stays put
 # needs a ground: the theme's (Jupyter, VS Code, Sphinx), or else a blur.
 STYLE = """<style>
-.mcce-cf{font-size:13px;line-height:1.35;max-width:100%;container-type:inline-size}
+.mcce-cf{font-size:13px;line-height:1.35;min-width:20em;max-width:100%;container-type:inline-size}
 .mcce-cf .scroll{overflow-x:auto;max-width:100%;scrollbar-color:rgba(128,128,128,.6) transparent}
 .mcce-cf.mcce-cf table{border-collapse:separate;border-spacing:0;width:max-content;margin:.4em 0;border:0}
 .mcce-cf.mcce-cf table tr{background:none}
