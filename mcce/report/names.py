@@ -84,11 +84,7 @@ class Names:
             if isinstance(pattern, DatePattern) and not dated:
                 raise InputError(f"{where} is of dates, but the column holds {what}; write a zero, as in '0,000'.")
             if isinstance(pattern, WordPattern) and feature.levels is not None:
-                levels = list(feature.levels)
-                values: list[Any] = [value for value, _ in pattern.words]
-                for value in values:
-                    if not pd.isna(value) and value not in levels:
-                        raise InputError(f"{where} has words for {spell(value)}; {did_you_mean(value, levels)}")
+                _check_words(pattern, list(feature.levels), where)
 
     def for_strangers(self, frame: pd.DataFrame) -> Names:
         """Return what to say to somebody who does not know the data: no underscores, yes and no, not known."""
@@ -182,6 +178,20 @@ def _check_names(role: str, given: Any, known: list[Any]) -> None:
     for name in given or {}:
         if name not in known:
             raise InputError(f"{role} names {spell(name)}, which is no column of X; {did_you_mean(name, known)}")
+
+
+def _check_words(pattern: WordPattern, levels: list[Any], where: str) -> None:
+    """Refuse words for levels that there are not, or that are another level's."""
+    values: list[Any] = [value for value, _ in pattern.words]
+    for value in values:
+        if not pd.isna(value) and value not in levels:
+            raise InputError(f"{where} has words for {spell(value)}; {did_you_mean(value, levels)}")
+    called = {value_text(level): level for level in levels if pattern.find(level) is None}
+    for value, words in pattern.words:
+        if words in called:
+            raise InputError(
+                f"{where} calls {spell(value)} {words!r}, which is another level; a change would not be seen."
+            )
 
 
 def _check_different(labels: dict[Any, str], known: list[Any]) -> None:

@@ -111,6 +111,7 @@ def rich(rows):
         ({"formats": {"home": "0 %"}}, "is of numbers, but the column holds levels"),
         ({"formats": {"salary": "%Y"}}, "is of dates, but the column holds numbers"),
         ({"formats": {"home": {"won": "owned"}}}, r"has words for 'won'; did you mean 'own'"),
+        ({"formats": {"home": {"own": "rent"}}}, "calls 'own' 'rent', which is another level"),
         ({"labels": {"hom": "home"}}, "did you mean 'home'"),
     ],
 )
