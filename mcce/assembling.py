@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -17,11 +18,13 @@ from mcce.asking.factuals import Factuals
 from mcce.asking.lasting import Lasting
 from mcce.blocks import Outcome
 from mcce.candidates.copies import TrainingRows
-from mcce.candidates.reasons import unexplained_table
+from mcce.candidates.reasons import NO_ROOM, unexplained_table
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import SamplerError
 from mcce.generators.base import Generator
 from mcce.relaxing import TOLD, Why
+from mcce.report.names import Names
+from mcce.results import Redraw
 from mcce.selection.diversity import diversity_table
 from mcce.selection.measures import measure_table
 from mcce.selection.ordering import Measure
@@ -43,8 +46,11 @@ def assemble(
     n_samples: int | None,
     draws: Ints | None = None,
     standard_errors: Mapping[str, float] | None = None,
+    redraw: Redraw | None = None,
     fit_seconds: float,
     settings: Mapping[str, object],
+    names: Names | None = None,
+    rules: Mapping[Hashable, tuple[str, ...]] | None = None,
 ) -> Counterfactuals:
     """Write the outcome of all blocks as tables.
 
@@ -52,7 +58,8 @@ def assemble(
     them, None if they are gone; `lasting` is what the rows have to stand; `constraints` says what each constraint
     does, `allowed` between what numbers had to stay, `why` what is known of those without a counterfactual;
     `n_samples` (the most that were drawn for one of these) and `draws` are None where the user brought the
-    candidates.
+    candidates. `names` are labels, units and formats; `rules` what each factual's counterfactuals keep, in words;
+    `redraw` draws again, to see how stable the answers are.
     """
     schema, why = generator.schema_, why or Why()
     owner, rows = outcome.owner, outcome.rows
@@ -90,6 +97,9 @@ def assemble(
         settings={**settings, **lasts, "rows_asked": outcome.n_asked},
         copies=None if training is None else training.count_in(rows),
         ask=partial(_ask_frame, Asker(decision, schema)),
+        redraw=redraw,
+        names=replace(names or Names(), ends=decision.ends()),
+        rules=dict(rules or {}),
         pairwise=pairwise.set_axis(factuals.index[pairwise.index].rename("id"), axis=0),
     )
 
@@ -116,7 +126,8 @@ def _unexplained(
     table = unexplained_table(generator, factuals, owner, n_samples, also=also)
     places = np.setdiff1d(np.arange(len(factuals)), owner)
     for i, reason in why.contradictions.items():
-        table.iloc[int(np.searchsorted(places, i)), 0] = f"nothing can meet its constraints: {reason}"
+        table.iloc[int(np.searchsorted(places, i)), 0] = f"{NO_ROOM}: {reason}"
+    table.iloc[np.searchsorted(places, why.without_candidates), 0] = "no candidate was given for it; bring some"
     if why.told is not None:
         told = why.told.reindex(places).set_axis(table.index, axis=0)
         for place, helps in zip(np.searchsorted(places, why.told.index), why.told["would_help"]):

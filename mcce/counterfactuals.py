@@ -7,35 +7,29 @@ cell exactly or both are missing, as in the measure L0.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass
-from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from mcce.exceptions import InputError
-from mcce.files import written_whole
-from mcce.report.carrying import carrying_table
-from mcce.report.changes import changed_cells, count_changes, side_by_side
+from mcce.report.carrying import carrying_table, reasons_in_words
+from mcce.report.changes import changed_cells, count_changes, in_words, side_by_side
 from mcce.report.finding import reasons_in_lines, why_unexplained
 from mcce.report.groups import Groups, compare_groups
-from mcce.report.pages import Shown, html_table, result_page
-from mcce.report.plots import change_plot, changes_plot, value_pair
+from mcce.report.pages import Shown, html_table
+from mcce.report.plots import change_plot, changes_plot
 from mcce.report.telling import (
-    care_sentence,
-    change_sentence,
     count_figures,
     floor_of,
     headline,
-    is_below,
     measure_figures,
     printed_rows,
     spread_figures,
 )
-from mcce.results import Results
+from mcce.written import Written
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,7 +38,7 @@ FACTUALS_SHOWN, RANKS_SHOWN, ROWS_PRINTED = 10, 5, 6
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Counterfactuals(Results):
+class Counterfactuals(Written):
     """Counterfactuals for a table of factuals, as `MCCE.explain` returns them.
 
     Parameters
@@ -52,8 +46,9 @@ class Counterfactuals(Results):
     frame : DataFrame
         The counterfactual rows, indexed by (id, rank), with the columns and dtypes of the training table.
     measures : DataFrame
-        Indexed alike: `prediction`, `L0`, `gower`, `gower_sum`, and further measures asked for. Sparse counterfactuals
-        have `log_density` and `plausibility`, the share of real rows that look no more like a real row.
+        Indexed alike: `prediction`, `L0`, `gower`, `gower_sum`, and those that `explain` was asked to order by. Sparse
+        counterfactuals have `log_density` and `plausibility`, the share of real rows that look no more like a real
+        row; `refits` and `noise` are shares of what they were asked to stand.
     factuals : DataFrame
         Every row that was to be explained; its index is the id.
     unexplained : DataFrame
@@ -93,12 +88,26 @@ class Counterfactuals(Results):
         By id, the lowest and highest value that was allowed for each number that a constraint limits, rules left aside.
     ask : function or None
         Asks the model about rows, for `reasons`. A result that was saved is without it.
+    redraw : function or None
+        Draws again for some factuals, for `summary`. A result that was saved is without it.
+    names : Names
+        Labels, units and formats that `MCCE` was given; words, pages and pictures use them, tables to compute with do
+        not.
+    rules : mapping
+        By id, the constraints that its counterfactuals keep, in words.
     """
 
-    def changes(self) -> pd.DataFrame:
-        """Return every changed cell: id, rank, feature, from, to, in the order of `frame`."""
+    def changes(self, *, words: bool = False) -> pd.DataFrame:
+        """Return every changed cell: id, rank, feature, from, to, in the order of `frame`.
+
+        Parameters
+        ----------
+        words : bool
+            Whether features have their labels, and values their units and formats, instead of being those of the data.
+        """
         before, changed = self._compare(np.arange(len(self)))
-        return changed_cells(before, self.frame, changed)
+        table = changed_cells(before, self.frame, changed)
+        return in_words(table, table["feature"], self.names) if words else table
 
     def summary(self) -> pd.DataFrame:
         """Return the figures of the whole result in one column; the measures are those of rank 1.
@@ -106,12 +115,21 @@ class Counterfactuals(Results):
         `sd` is the spread over the factuals. `se`, if `explain` was asked for `standard_errors`, is the Monte Carlo
         standard error of the mean: its spread over redraws for the same factuals, fitted generator and model. It knows
         that factuals that share a pool share its luck. It says nothing about other factuals or training rows.
+
+        `same changed features if drawn again` says how stable the answers are: the share of factuals for which another,
+        independent drawing of as many rows changes the same features. It is found when `summary` is first called, by
+        drawing again for at most a hundred factuals, or from all of them with `standard_errors`; a result that was
+        saved has no way to do so, and is without it. More draws (`n_samples`) make answers more stable;
+        `mcce.diagnostics.stability` says more.
         """
         n_explained = len(np.unique(self._row_of_factual()))
         figures = count_figures(len(self.factuals), n_explained, self.unexplained)
         figures |= measure_figures(self.measures[self._is_best()], self.standard_errors)
         if self.settings.get("n_samples") == "auto" and self.draws is not None:
             figures["mean draws"] = self.draws[self.draws > 0].mean()
+        if self.redraw is not None and (drawn := self.redraw()).n_factuals:
+            figures["same changed features if drawn again"] = drawn.share
+            figures["factuals drawn again"] = drawn.n_factuals
         figures |= spread_figures(self.pairwise)
         if self.copies is not None:
             figures["copies of training rows"] = self.copies
@@ -130,23 +148,16 @@ class Counterfactuals(Results):
             raise InputError("this result was built without `pairwise`; those of `MCCE.explain` have it.")
         return self.pairwise.copy()
 
-    def below_floor(self) -> pd.Series[Any]:
-        """Return which rows are less plausible than was asked for: those of factuals for which nothing else was found.
-
-        None is, unless `explain` was called with `sparse=True` and a `floor`.
-        """
-        return is_below(self.measures, floor_of(self.settings))
-
     def changed_features(self) -> pd.DataFrame:
         """Return how often the counterfactuals of rank 1 change each feature, the most changed first.
 
         `times` and `share` count the changes; `up`, `down` and `other` are the shares of those to a higher number, date
-        or ordered level, to a lower one, and of the rest; `note` is a typical one: the median step of a number or date,
-        the most frequent new level of the others.
+        or ordered level, to a lower one, and to another level, `missing` of those from or to a missing value; `note` is
+        a typical one: the median step of a number or date, the most frequent new level of the others.
         """
         best = np.flatnonzero(self._is_best())
         before, changed = self._compare(best)
-        return count_changes(before, self.frame.iloc[best], changed, self.fixed)
+        return count_changes(before, self.frame.iloc[best], changed, self.fixed, self.names)
 
     def by(
         self, groups: Hashable | pd.Series[Any], *, bins: int | None = None, level: float = 0.95, random_state: int = 0
@@ -165,9 +176,9 @@ class Counterfactuals(Results):
             Seed of the bootstrap.
         """
         found = (self.factuals, self.measures[self._is_best()], self.unexplained)
-        return compare_groups(*found, groups, bins=bins, level=level, random_state=random_state)
+        return compare_groups(*found, groups, bins=bins, level=level, random_state=random_state, names=self.names)
 
-    def reasons(self, id: Hashable, rank: int = 1) -> pd.DataFrame:
+    def reasons(self, id: Hashable, rank: int = 1, *, words: bool = False) -> pd.DataFrame:
         """Ask the model which changes of one counterfactual carry the decision.
 
         Parameters
@@ -176,6 +187,8 @@ class Counterfactuals(Results):
             A label of the index of `factuals`.
         rank : int
             Which of its counterfactuals, 1 the best.
+        words : bool
+            Whether features have their labels, and values and predictions their units and formats.
 
         Returns
         -------
@@ -189,7 +202,8 @@ class Counterfactuals(Results):
         if self.ask is None:
             raise InputError("this result was saved, or built without the model; explain again to ask for reasons.")
         before, changed = self._compare(np.array([row]))
-        return carrying_table(before, self.frame.iloc[[row]].reset_index(drop=True), changed[0], self.ask)
+        table = carrying_table(before, self.frame.iloc[[row]].reset_index(drop=True), changed[0], self.ask)
+        return reasons_in_words(table, self.names) if words else table
 
     def to_frame(self) -> pd.DataFrame:
         """Return features and measures side by side, id and rank as columns.
@@ -197,28 +211,6 @@ class Counterfactuals(Results):
         A measure, id or rank whose name is also a feature's gets a trailing underscore.
         """
         return side_by_side(self.frame, self.measures)
-
-    def sentence(self, id: Hashable, rank: int = 1) -> str:
-        """Return one counterfactual in plain words; for an unexplained factual, why there is none.
-
-        A second sentence warns of a counterfactual below the floor of plausibility that was asked for.
-
-        Parameters
-        ----------
-        id : hashable
-            A label of the index of `factuals`.
-        rank : int
-            Which of its counterfactuals, 1 the best.
-        """
-        factual, row = self._find(id, rank)
-        if row is None:
-            return why_unexplained(self.unexplained, id)
-        old, new = value_pair(self.factual_predictions.iloc[factual], self.measures["prediction"].iloc[row], 3)
-        said = change_sentence(self._changes_of(row), self.decision, old, new)
-        floor = floor_of(self.settings)
-        if floor is not None and self.below_floor().iloc[row]:
-            said += " " + care_sentence(float(self.measures["plausibility"].iloc[row]), floor)
-        return said
 
     def plot(self, id: Hashable | None = None, rank: int = 1, ax: Axes | None = None) -> Axes:
         """Draw what one counterfactual changes; by default the best one of the first explained factual.
@@ -249,6 +241,7 @@ class Counterfactuals(Results):
             predictions=(self.factual_predictions.iloc[factual], self.measures["prediction"].iloc[row]),
             decision=self.decision,
             name=id,
+            names=self.names,
             ax=ax,
         )
 
@@ -260,47 +253,12 @@ class Counterfactuals(Results):
         ax : Axes, optional
             Where to draw; by default a new figure.
         """
-        return changes_plot(self.changed_features(), int(self._is_best().sum()), fixed=self.fixed, ax=ax)
-
-    def to_html(
-        self,
-        path: str | PathLike[str] | None = None,
-        *,
-        title: str = "Counterfactuals",
-        intro: str | Sequence[str] = (),
-        examples: Counterfactuals | None = None,
-        diagnostics: Any = None,
-    ) -> Path | str:
-        """Write the result as one page for a browser that needs nothing else: words, pictures, table, settings.
-
-        Parameters
-        ----------
-        path : str or path, optional
-            Where to write it, over what is there. Without it the page is returned.
-        title : str
-        intro : str or sequence of str
-            Paragraphs that say what it is about.
-        examples : Counterfactuals, optional
-            Where the words and pictures come from; by default the first explained factuals of this result.
-        diagnostics : Diagnostics, optional
-            What `MCCE.diagnose` returned.
-
-        Returns
-        -------
-        Path or str
-            The file written, or the page.
-        """
-        paragraphs = [intro] if isinstance(intro, str) else list(intro)
-        page = result_page(self, title, paragraphs, self if examples is None else examples, diagnostics)
-        if path is None:
-            return page
-        with written_whole(Path(path)) as beside:
-            beside.write_text(page, encoding="utf-8")
-        return Path(path)
+        n_best = int(self._is_best().sum())
+        return changes_plot(self.changed_features(), n_best, fixed=self.fixed, names=self.names, ax=ax)
 
     def __repr__(self) -> str:
         shown = self.measures.iloc[:ROWS_PRINTED]
-        lines = [self._headline(), "", *printed_rows(shown, [self._changes_of(row) for row in range(len(shown))])]
+        lines = [self._headline(), "", *printed_rows(shown, [*map(self._changes_of, range(len(shown)))], self.names)]
         if len(self) > len(shown):
             lines.append(f"... and {len(self) - len(shown)} more rows")
         return "\n".join(lines + self._reasons())
@@ -325,6 +283,7 @@ class Counterfactuals(Results):
                 factual_predictions=self.factual_predictions.iloc[factual_of_row[rows]],
                 kinds=self.kinds,
                 fixed=self.fixed,
+                names=self.names,
                 headline=self._headline().splitlines(),
                 reasons=self._reasons(),
                 n_more_rows=len(self) - len(rows),

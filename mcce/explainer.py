@@ -14,8 +14,10 @@ the number of factuals. `mcce.method.MCCE` is this explainer together with its d
 from __future__ import annotations
 
 import dataclasses
+import functools
 import time
 from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -40,7 +42,8 @@ from mcce.generators.predictors import Predictors
 from mcce.generators.visit import VisitSequence
 from mcce.progress import progress_bar
 from mcce.relaxing import describe_constraints, find_open, tell_why
-from mcce.rounds import explain_all, redraw_errors
+from mcce.report.names import Names
+from mcce.rounds import agreement, draw_again, explain_all, redraw_errors, redraw_some
 from mcce.selection.ordering import DEFAULT, MeasureLike
 from mcce.steps import Steps
 from mcce.table import Data, Kind, as_frame
@@ -70,6 +73,9 @@ class Explainer(Steps):
         generator: Generator | None = None,
         min_donors: int | None = None,
         constraints: Any = (),
+        labels: Mapping[Any, str] | None = None,
+        units: Mapping[Any, str] | None = None,
+        formats: Mapping[Any, Any] | None = None,
     ) -> None:
         self.model = model
         self.decision = decision
@@ -84,6 +90,9 @@ class Explainer(Steps):
         self.generator = generator
         self.min_donors = min_donors
         self.constraints = constraints
+        self.labels = labels
+        self.units = units
+        self.formats = formats
 
     def fit(self: Self, X: Data, *, progress: bool | None = None) -> Self:
         """Step 1: ask the model about the training rows, and fit the chain.
@@ -108,6 +117,9 @@ class Explainer(Steps):
                 f"X has {frame.shape[0]} rows and {frame.shape[1]} columns; it needs at least one of each."
             )
         fixed = check_fixed(self.fixed, list(frame.columns))
+        Names.read(
+            self.labels, self.units, self.formats, frame.columns
+        )  # what is wrong is told before anything is learned
         of_a_chain = {name: getattr(self, name) for name in OF_A_CHAIN}
         generator = choose_generator(self.generator, fixed, of_a_chain, self.n_jobs)
         spots = spot_positions(len(frame))
@@ -123,6 +135,7 @@ class Explainer(Steps):
         check_generator(generator, fixed, self.condition_on_decision)
         self.generator_ = generator
         schema = generator.schema_
+        self.names()
         given = fixed_columns(generator)
         self._mutable = np.array([j for j in range(len(schema)) if j not in given], dtype=np.int64)
         checked = SpotCheck(spots, schema.encode(rows_of(X, spots)).matrix, first)
@@ -226,8 +239,8 @@ class Explainer(Steps):
             generator, to see what depends on chance (`mcce.diagnostics.stability`).
         standard_errors : bool
             Whether to draw and choose a second time, and report in `summary()` the Monte Carlo standard errors of the
-            mean L0 and Gower distance: how much they would vary over redraws for these same factuals. It takes as long
-            again.
+            mean L0 and Gower distance: how much they would vary over redraws for these same factuals; and how stable
+            the answers are, over all of these. It takes as long again.
         tell_reasons : bool or None
             Whether to look into every factual without a counterfactual: what became of its candidates, which one came
             nearest, and what would have helped. It draws and asks more; None looks into the first five, if something
@@ -273,25 +286,31 @@ class Explainer(Steps):
         open_to, contradictions = find_open(task, factuals)
         with progress_bar(open_to.size * (1 + standard_errors), "explaining", progress) as bar:
             explained = explain_all(task, factuals, open_to, bar.update)
-            errors = redraw_errors(task, factuals, open_to, explained.outcome, bar.update) if standard_errors else {}
+            again = draw_again(task, factuals, open_to, bar.update) if standard_errors else None
+        outcome = explained.outcome
         return assemble(
             factuals,
-            explained.outcome,
+            outcome,
             self.generator_,
             self.decision_,
-            constraints=describe_constraints(task, factuals, open_to, explained.outcome),
+            constraints=describe_constraints(task, factuals, open_to, outcome),
             allowed=allowed_table(said, factuals.matrix, factuals.index) if said else None,
-            why=tell_why(
-                task, self.decision_, factuals, open_to, explained.outcome, contradictions, asked_for=tell_reasons
-            ),
+            why=tell_why(task, self.decision_, factuals, open_to, outcome, contradictions, asked_for=tell_reasons),
             further=[m for m in ordering.measures if m.name not in REPORTED],
             training=training,
             lasting=lasting,
             n_samples=int(explained.draws.max(initial=0)),
             draws=explained.draws,
-            standard_errors=errors,
+            standard_errors={} if again is None else redraw_errors(task, factuals, outcome, again),
+            redraw=functools.cache(
+                partial(redraw_some, task, factuals, open_to, outcome, progress)
+                if again is None
+                else partial(agreement, factuals, open_to, outcome, again)
+            ),
             fit_seconds=self.fit_seconds_,
-            settings={**dataclasses.asdict(settings), "pools": int(explained.outcome.pools.size), **self._described()},
+            settings={**dataclasses.asdict(settings), "pools": int(outcome.pools.size), **self._described()},
+            names=self.names(),
+            rules={who: said.texts_of(who) for who in factuals.index} if said else None,
         )
 
     def __repr__(self) -> str:

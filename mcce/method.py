@@ -45,6 +45,15 @@ class MCCE(Explainer):
         pools of one; it is no differential privacy.
     constraints : list, dict or file
         What may change and how, for every call of `explain` and `generate`; see there.
+    labels : dict or None
+        What features are called in sentences, letters, pages and pictures: ``{"loan_amount": "loan"}``. "prediction" is
+        what the model says. Tables to compute with keep the names and values of the data.
+    units : dict or None
+        Units of numbers: ``{"salary": "EUR"}``. `$`, `£` and `¥` stand before the number.
+    formats : dict or None
+        How values are written: a number by the zero that it would be, ``{"rate": "0.0 %", "salary": "0,000"}``; a date
+        by its codes, ``{"since": "%d.%m.%Y"}``; levels by their words, ``{"defaulted": {True: "yes", False: "no"}}``.
+        See `mcce.report.patterns`.
 
     Attributes
     ----------

@@ -36,6 +36,7 @@ class Why:
     ----------
     contradictions : why nothing could meet the constraints.
     told : the columns of `TOLD`, for some; None if nobody was looked into.
+    without_candidates : those for whom the user brought none.
     places, nearest : encoded drawn rows that came nearest to the decision, and whose they are.
     """
 
@@ -43,6 +44,7 @@ class Why:
     told: pd.DataFrame | None = None
     places: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     nearest: Floats = field(default_factory=lambda: np.empty((0, 0)))
+    without_candidates: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
 
 def find_open(task: Task, factuals: Factuals) -> tuple[Ints, dict[int, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,10 @@ from numpy.typing import NDArray
 from mcce.report.carrying import Ask
 from mcce.report.changes import differing_cells
 from mcce.report.finding import check_indexes, find_row
-from mcce.report.plots import value_pair
+from mcce.report.names import Names
+from mcce.rounds import Agreement
+
+Redraw = Callable[[], Agreement]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -39,6 +42,9 @@ class Results:
     nearest: pd.DataFrame | None = None
     allowed: pd.DataFrame | None = None
     ask: Ask | None = field(default=None, repr=False)
+    redraw: Redraw | None = field(default=None, repr=False)
+    names: Names = field(default_factory=Names)
+    rules: Mapping[Hashable, tuple[str, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_indexes(self.frame, self.measures, self.factuals, self.factual_predictions)
@@ -47,8 +53,8 @@ class Results:
         return len(self.frame)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the way to ask the model: what is saved is the result, not the model."""
-        return {**vars(self), "ask": None}
+        """Leave out the ways to ask the model: what is saved is the result, not the model."""
+        return {**vars(self), "ask": None, "redraw": None}
 
     def _row_of_factual(self) -> NDArray[np.intp]:
         """For each row of `frame`, the place of its factual in `factuals`."""
@@ -72,10 +78,15 @@ class Results:
         pairs = {name: (ends[name, "low"], ends[name, "high"]) for name in names}
         return {name: pair for name, pair in pairs.items() if not pd.isna(pair[0])}
 
-    def _changes_of(self, row: int) -> list[tuple[str, str, str]]:
+    def _changes_of(self, row: int, names: Names | None = None) -> list[tuple[str, str, str]]:
+        """Return what a row changes in words: feature, before, after; by other names than the result's, if given."""
+        names = names or self.names
         before, changed = self._compare(np.array([row]))
         return [
-            (str(self.frame.columns[j]), *value_pair(before.iloc[0, j], self.frame.iloc[row, j]))
+            (
+                names.label(self.frame.columns[j]),
+                *names.pair(self.frame.columns[j], before.iloc[0, j], self.frame.iloc[row, j]),
+            )
             for j in np.flatnonzero(changed[0]).tolist()
         ]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,8 @@ from mcce.exceptions import NotFittedError
 from mcce.generators.chain import ChainModel
 from mcce.generators.givens import draw_index
 from mcce.learning import LearnsLater
+from mcce.relaxing import Why
+from mcce.report.names import Names
 from mcce.selection.ordering import DEFAULT, Ordering, resolve_measures
 from mcce.table import Data
 from mcce.workers import count_jobs
@@ -44,6 +46,9 @@ class Steps(LearnsLater):
     condition_on_decision: bool
     min_donors: int | None
     constraints: Any
+    labels: Mapping[Any, str] | None
+    units: Mapping[Any, str] | None
+    formats: Mapping[Any, Any] | None
 
     def generate(
         self,
@@ -120,6 +125,7 @@ class Steps(LearnsLater):
             self.generator_,
             self.decision_,
             training=self._training_rows(),
+            why=Why(without_candidates=members[brought.begin == brought.end]),
             n_samples=None,
             fit_seconds=self.fit_seconds_,
             settings={
@@ -128,6 +134,7 @@ class Steps(LearnsLater):
                 "exhaustive": exhaustive,
                 **self._described(),
             },
+            names=self.names(),
         )
 
     def _task(
@@ -151,6 +158,12 @@ class Steps(LearnsLater):
         said = [*read(self.constraints), *read(also)]
         resolved = resolve(said, self.generator_.schema_, self.generator_.fixed_, allow_missing)
         return resolved if resolved else None
+
+    def names(self) -> Names:
+        """Return what people call features, values and predictions."""
+        names = Names.read(self.labels, self.units, self.formats, self.generator_.schema_.names)
+        names.check_kinds(self.generator_.schema_)
+        return names
 
     def _described(self) -> dict[str, object]:
         """Return the settings of the explainer itself, for the result."""

@@ -342,10 +342,10 @@ def test_repr_is_short_for_many_rows_and_changes():
 def test_html_marks_exactly_the_changed_cells(found):
     head, *rows = Cells(found._repr_html_()).rows
     assert [cell[0] for cell in head] == [
-        "id, → rank", "prediction", "L0", "gower", "agefixed", "salary", "defaulted", "home",
+        "id, → rank", "prediction", "L0", "gower", "salary", "defaulted", "home", "agefixed",
     ]  # fmt: skip
     assert [row[0][0] for row in rows] == ["ann", "→ 1", "→ 2", "bob", "→ 1"]
-    assert [cell[0] for cell in rows[0][1:]] == ["0.31", "", "", "30", "68,000", "True", "rent"]
+    assert [cell[0] for cell in rows[0][1:]] == ["0.31", "", "", "68,000", "True", "rent", "30"]
     marked = {
         (r, c): (text, title)
         for r, row in enumerate(rows)
@@ -353,11 +353,11 @@ def test_html_marks_exactly_the_changed_cells(found):
         if "changed" in kind.split()
     }
     assert marked == {
-        (1, 5): ("72,000", "was 68,000"),
-        (1, 6): ("False", "was True"),
-        (2, 5): ("90,000", "was 68,000"),
-        (2, 7): ("<script>", "was rent"),
-        (4, 7): ("own", "was missing"),
+        (1, 4): ("72,000", "was 68,000"),
+        (1, 5): ("False", "was True"),
+        (2, 4): ("90,000", "was 68,000"),
+        (2, 6): ("<script>", "was rent"),
+        (4, 6): ("own", "was missing"),
     }
     same = sum("same" in kind.split() for row in rows for _, kind, _ in row)
     assert same == 3 * 4 - len(marked)
@@ -472,16 +472,16 @@ def test_changed_features_have_directions_and_typical_steps():
     )
     table = around(before, after).changed_features()
     expected = {
-        "salary": (0.5, 0.25, 0.0, "median +5"),
-        "size": (0.5, 0.25, 0.0, "mostly to M"),
-        "home": (0.0, 0.0, 0.75, "mostly to own"),
-        "debt": (0.0, 0.25, 0.25, "median -2"),
-        "since": (1.0, 0.0, 0.0, "median +10 days"),
-        "month": (0.25, 0.5, 0.0, "to 2024-02"),
+        "salary": (0.5, 0.25, 0.0, 0.0, "median +5"),
+        "size": (0.5, 0.25, 0.0, 0.0, "mostly to M"),
+        "home": (0.0, 0.0, 0.75, 0.0, "mostly to own"),
+        "debt": (0.0, 0.25, 0.0, 0.25, "median -2"),
+        "since": (1.0, 0.0, 0.0, 0.0, "median +10 days"),
+        "month": (0.25, 0.5, 0.0, 0.0, "to 2024-02"),
     }
     for name, row in expected.items():
-        assert tuple(table.loc[name, ["up", "down", "other", "note"]]) == row
-    assert (table[["up", "down", "other"]].sum(axis=1) == table["share"]).all()
+        assert tuple(table.loc[name, ["up", "down", "other", "missing", "note"]]) == row
+    assert (table[["up", "down", "other", "missing"]].sum(axis=1) == table["share"]).all()
 
 
 def test_plot_of_the_changes_of_many(found):

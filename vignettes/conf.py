@@ -6,7 +6,8 @@ from latex2mathml.converter import convert
 import mcce
 
 project = "mcce"
-author = "the mcce authors"
+author = "the mcce developers"
+project_copyright = "2026, the mcce developers"
 release = mcce.__version__
 extensions = ["myst_nb", "sphinx.ext.autodoc", "numpydoc"]
 exclude_patterns = ["build", "jupyter_execute"]

@@ -52,6 +52,10 @@ class Decision(ABC):
         """Return how far scores are from the wanted decision; None if that has no measure."""
         return None
 
+    def ends(self) -> tuple[float, ...]:
+        """Return the finite scores at which the decision changes, if it is about scores."""
+        return ()
+
     @abstractmethod
     def describe(self) -> str:
         """Return the decision in words, as in "probability of class 1 at least 0.5"."""

@@ -62,9 +62,11 @@ class Interval:
     Examples
     --------
     >>> print(Interval(0.5, 1))
-    [0.5, 1]
+    score from 0.5 to 1
     >>> print(Interval(0, 0.1, closed="left", of="default"))
-    score of class 'default' in [0, 0.1)
+    score of class 'default' at least 0 and below 0.1
+    >>> print(Interval(float("-inf"), 100))
+    score at most 100
     >>> print(Interval(0, 0.1, of="default", label="probability of default at most 10 %"))
     probability of default at most 10 %
     """
@@ -116,28 +118,31 @@ class Interval:
         return replace(self, low=low, high=high, margin=0.0)
 
     def bounds(self) -> str:
-        """Return the interval without its class, as in "[0.5, 1)"."""
+        """Return the interval without its class, as in "[0.5, 1)"; an infinite end is open."""
         left, right = _BRACKETS[self.closed]
+        left, right = "(" if self.low == -math.inf else left, ")" if self.high == math.inf else right
         return f"{left}{self.low:.12g}, {self.high:.12g}{right}"
 
     def phrase(self, *, probability: bool = False) -> str:
-        """Return what a score has to be, as in "at least 0.5"; of a probability, 0 and 1 are no bounds."""
+        """Return what a score has to be, as in "at least 0.5"; of a probability, 0 and 1 alone are no bounds."""
         left, right = _BRACKETS[self.closed]
         is_open_below = self.low == -math.inf or (probability and (self.low < 0 or (self.low == 0 and left == "[")))
         is_open_above = self.high == math.inf or (probability and (self.high > 1 or (self.high == 1 and right == "]")))
         if self.low == self.high:
             return f"equal to {self.low:.12g}"
-        if is_open_below and not is_open_above:
-            return f"{'at most' if right == ']' else 'below'} {self.high:.12g}"
-        if is_open_above and not is_open_below:
-            return f"{'at least' if left == '[' else 'above'} {self.low:.12g}"
-        return f"in {self.bounds()}"
+        if self.low == -math.inf and self.high == math.inf:
+            return "any number"
+        below = f"{'at most' if right == ']' else 'below'} {self.high:.12g}"
+        above = f"{'at least' if left == '[' else 'above'} {self.low:.12g}"
+        if is_open_below != is_open_above:
+            return below if is_open_below else above
+        return f"from {self.low:.12g} to {self.high:.12g}" if self.closed == "both" else f"{above} and {below}"
 
     def __str__(self) -> str:
         if self.label is not None:
             return self.label
-        whole = self.bounds() if self.of is None else f"score of class {spell(self.of)} in {self.bounds()}"
-        return with_margin(whole, self.margin)
+        whose = "" if self.of is None else f" of class {spell(self.of)}"
+        return with_margin(f"score{whose} {self.phrase()}", self.margin)
 
 
 @dataclass(frozen=True)
@@ -163,6 +168,9 @@ class ScoreDecision(SourceDecision):
         whose = "" if of is None else f" of {'class' if by_class else 'column'} {spell(of)}"
         asked = self.interval.phrase(probability=self.source.method == "predict_proba")
         return with_margin(f"{_noun(self.source)}{whose} {asked}", self.interval.margin)
+
+    def ends(self) -> tuple[float, ...]:
+        return tuple(end for end in (self.inside.low, self.inside.high) if math.isfinite(end))
 
     def shortfall(self, scores: npt.NDArray[Any]) -> npt.NDArray[np.float64] | None:
         return np.maximum(np.maximum(self.inside.low - scores, scores - self.inside.high), 0.0)
@@ -248,7 +256,7 @@ def _wanted_class(interval: Interval, classes: list[Any]) -> int:
         return classes.index(1)
     example = spell(classes[-1])
     raise InputError(
-        f"the decision {interval} does not say of which class the score is (classes: {spell_all(classes)}). "
+        f"the decision, a {interval}, does not say of which class the score is (classes: {spell_all(classes)}). "
         f"Say it, as in Interval({interval.low:g}, {interval.high:g}, of={example}), or give the wanted "
         f"class itself, as in decision={example}."
     )

@@ -14,6 +14,9 @@ from mcce.candidates.pools import fixed_columns, pool_keys
 from mcce.generators.base import Generator
 
 ALREADY = "already has the wanted decision"
+NOBODY_ALIKE = "no training row has its fixed values"
+NONE_ALIKE_WANTED = "no training row with its fixed values"
+NO_ROOM = "nothing can meet its constraints"
 
 
 def unexplained_table(
@@ -36,15 +39,16 @@ def why_none(generator: Generator, matrix: Floats, n_samples: int | None, *, als
     """Say why a factual (an encoded row) has no counterfactual among `n_samples` draws, or among the candidates."""
     which = f"none of the {n_samples} candidates" if n_samples else "no candidate"
     tried = " and ".join([f"{which} has the wanted decision", *also])
+    more = "draw more" if n_samples else "bring more of them"
     if not (generator.conditions_on_decision_ and generator.fixed_):
-        return f"{tried}; draw more"
+        return f"{tried}; {more}"
     fixed = generator.givens_of(matrix)[:, :-1]
     training = generator.training_givens_
     alike = ((training[:, :-1] == fixed) | (np.isnan(training[:, :-1]) & np.isnan(fixed))).all(axis=1)
     values = generator.schema_.decode(matrix)[generator.fixed_].iloc[0]
     words = ", ".join(f"{name} = {value}" for name, value in values.items())
     if not alike.any():
-        return f"{tried}, and no training row has its fixed values ({words})"
+        return f"{tried}, and {NOBODY_ALIKE} ({words})"
     if not training[alike, -1].any():
-        return f"{tried}, and no training row with its fixed values ({words}) has it"
-    return f"{tried}, though training rows with its fixed values do; draw more"
+        return f"{tried}, and {NONE_ALIKE_WANTED} ({words}) has it"
+    return f"{tried}, though training rows with its fixed values do; {more}"

@@ -26,8 +26,17 @@ from mcce.datasets import load_loans
 from mcce.files import written_whole
 from mcce.method import MCCE
 from mcce.report.pages import as_png
-from mcce.report.plots import value_text
 
+WORDS: dict[str, Any] = {
+    "labels": {
+        "loan_amount": "loan",
+        "years_employed": "years employed",
+        "defaulted_last_year": "default last year",
+        "prediction": "probability of default",
+    },
+    "units": dict.fromkeys(("salary", "savings", "loan_amount"), "$"),
+    "formats": {"prediction": "0.0%", "defaulted_last_year": {True: "yes", False: "no"}},
+}
 WAYS, SEARCHED = 3, 100  # ways shown for one customer, and the nearest examples they are taken from
 
 
@@ -50,18 +59,18 @@ def run_demo(arguments: argparse.Namespace) -> int:
     picture, page = _fresh_names(arguments.out, arguments.force)
     loans = load_loans()
     names = [f"customer {i + 1}" for i in range(len(loans.X))]
-    customers = loans.X.rename(columns=lambda name: name.replace("_", " ")).set_axis(names)
+    customers = loans.X.set_axis(names)
     model = _logistic().fit(customers, loans.y)
     risk = model.predict_proba(customers)[:, 1]
     refused = customers[risk >= 0.1]
     clock.stop("the bank's model learns from its customers")
-    granted = Interval(0, 0.1, closed="left", of=True)
-    explainer = MCCE(model, decision=granted, fixed=loans.fixed, random_state=arguments.seed).fit(customers)
+    granted = Interval(0, 0.1, closed="left", of=True, label="probability of default below 10%")
+    explainer = MCCE(model, decision=granted, fixed=loans.fixed, random_state=arguments.seed, **WORDS).fit(customers)
     clock.stop("mcce learns what customers look like")
     nearest = explainer.explain(customers.iloc[[0]], n_counterfactuals=SEARCHED, sparse=True)
-    one = _in_words(_different_ways(nearest))
+    one = _different_ways(nearest)
     clock.stop("mcce learns which customers are plausible; three ways for one")
-    many = _in_words(explainer.explain(refused.head(arguments.factuals), sparse=True))
+    many = explainer.explain(refused.head(arguments.factuals), sparse=True)
     clock.stop(f"one way for each of {len(many.factuals)} customers")
     plain_one, plain_many = explainer.explain(customers.iloc[[0]]), explainer.explain(many.factuals)
     clock.stop("the same by the plain method")
@@ -103,12 +112,9 @@ def _logistic() -> Any:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-    levels = (OneHotEncoder(), make_column_selector(dtype_include="category"))
-    return make_pipeline(make_column_transformer(levels, remainder=StandardScaler()), LogisticRegression(max_iter=1000))
-
-
-def _in_words(found: Counterfactuals) -> Counterfactuals:
-    return replace(found, decision="probability of default below 10%")
+    numbers = (StandardScaler(), make_column_selector(dtype_include="number"))
+    encode = make_column_transformer(numbers, remainder=OneHotEncoder(handle_unknown="ignore"))
+    return make_pipeline(encode, LogisticRegression(max_iter=1000))
 
 
 def _different_ways(found: Counterfactuals) -> Counterfactuals:
@@ -121,8 +127,8 @@ def _different_ways(found: Counterfactuals) -> Counterfactuals:
 
 
 def _plain_story(one: Counterfactuals, many: Counterfactuals) -> str:
-    changes = one.changes()
-    told = [f"{row.feature} {value_text(row.to)}" for row in changes[changes["rank"] == 1].itertuples()]
+    changes = one.changes(words=True)
+    told = [f"{row.feature} {row.to}" for row in changes[changes["rank"] == 1].itertuples()]
     return (
         "The method as published returns whole drawn customers, with all that comes along: hers has "
         f"{', '.join(told)}, and theirs differ in {many.measures['L0'].mean():.1f} features."
@@ -132,7 +138,7 @@ def _plain_story(one: Counterfactuals, many: Counterfactuals) -> str:
 def _loan_story(one: Counterfactuals, risk: float, n_customers: int) -> str:
     her = one.factuals.iloc[0]
     return (
-        f"A woman of {her['age']} asks her bank for a loan of {her['loan amount']:,} dollars. She earns "
+        f"A woman of {her['age']} asks her bank for a loan of {her['loan_amount']:,} dollars. She earns "
         f"{her['salary']:,} dollars a year, has {her['savings']:,} dollars in savings and defaulted last "
         f"year. The bank's model, learned from {n_customers:,} customers, says: the probability that she "
         f"will default on this loan is {risk:.1%}. The bank grants loans below 10% only, so she is refused. "
@@ -144,13 +150,13 @@ def _print_demo(story: str, ways: list[str], one: Counterfactuals, many: Counter
     print(f"THE REFUSAL\n\n{wrap(story)}\n\nWHAT WOULD HAVE LED TO A YES\n")
     for rank, way in enumerate(ways, 1):
         print(wrap(way, f"  {rank}. "))
-    found = one.frame.astype(object)
+    found, names = one.frame.astype(object), one.names
     table = [["", "now", *(f"way {rank}" for rank in range(1, len(found) + 1))]]
     for feature, now in one.factuals.astype(object).iloc[0].items():
-        cells = ["same" if new == now else value_text(new) for new in found[str(feature)]]
-        table.append([f"{feature} (fixed)" if feature in one.fixed else str(feature), value_text(now), *cells])
+        cells = ["same" if new == now else names.text(feature, new) for new in found[str(feature)]]
+        table.append([names.label(feature) + " (fixed)" * (feature in one.fixed), names.text(feature, now), *cells])
     risks = [*one.factual_predictions, *one.measures["prediction"]]
-    table.append(["probability of default", *(f"{risk:.1%}" for risk in risks)])
+    table.append([names.label("prediction"), *(names.text("prediction", risk, 3) for risk in risks)])
     features = many.changed_features().query("not fixed")
     note = (
         "Each way changes as little as it can, to values drawn for customers of her age and sex, and the customer "
@@ -161,7 +167,7 @@ def _print_demo(story: str, ways: list[str], one: Counterfactuals, many: Counter
         f"customers. On average it differs in {many.measures['L0'].mean():.1f} of the {len(features)} "
         "features that may change. How often each of them differs:"
     )
-    bars = [[str(f), f"{share:.0%}", "#" * round(30 * share)] for f, share in features["share"].items()]
+    bars = [[names.label(f), f"{share:.0%}", "#" * round(30 * share)] for f, share in features["share"].items()]
     print(f"\n{aligned(table)}\n\n{wrap(note)}\n\nMANY REFUSALS\n\n{wrap(summary)}\n")
     print(f"{aligned(bars, left=(0, 2))}\n\n{wrap(plain)}")
 

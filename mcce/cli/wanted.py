@@ -21,7 +21,9 @@ def read_wanted(wanted: str | None, of: str | None, classes: Any, counts: Mappin
     if interval is not None:
         known = None if classes is None else plain_values(classes)
         if of is None and known is not None and set(known) not in ({0, 1}, {-1, 1}):
-            raise InputError(f"--wanted {interval} needs --of, the class whose score it is: one of {listing(known)}.")
+            raise InputError(
+                f"--wanted {interval.bounds()} needs --of, the class whose score it is: one of {listing(known)}."
+            )
         return interval
     if of is not None:
         raise InputError(f"--of {of} goes with an interval, but --wanted is {wanted!r}; leave --of out.")

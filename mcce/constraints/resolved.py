@@ -96,6 +96,11 @@ class Constraints:
         said = (limit.text for limit in self.limits)
         return tuple(dict.fromkeys([*said, *personal, *(rule.text for rule in self.rules)]))
 
+    def texts_of(self, who: Hashable) -> tuple[str, ...]:
+        """Return what is asked of one factual, in words."""
+        limits = (*self.limits, *self._by_id.get(who, ()))
+        return tuple(dict.fromkeys([*(limit.text for limit in limits), *(rule.text for rule in self.rules)]))
+
     @cached_property
     def said(self) -> Constraints:
         """What was said, without what is understood."""

@@ -96,7 +96,15 @@ def diagnose(
         "n_samples": n_samples,
         "random_state": explainer.generator_.seed_,
     }
-    return Diagnostics(**parts, visit=visit, real=real, generated=generated, notes=tuple(notes), settings=settings)
+    return Diagnostics(
+        **parts,
+        visit=visit,
+        real=real,
+        generated=generated,
+        notes=tuple(notes),
+        settings=settings,
+        names=explainer.names(),
+    )
 
 
 def _compare(

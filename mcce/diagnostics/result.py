@@ -15,6 +15,7 @@ from mcce.diagnostics.discriminator import Discriminator
 from mcce.diagnostics.evaluation import WORDS, Evaluation
 from mcce.diagnostics.pmse import PMSE
 from mcce.exceptions import InputError
+from mcce.report.names import Names
 from mcce.report.plots import marginal_plot, overview_plot
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ class Diagnostics:
         What could not be done, and why.
     settings : mapping
         n_real, n_factuals, n_samples, random_state.
+    names : Names
+        Labels, units and formats that `MCCE` was given; words and pictures use them, the tables do not.
     """
 
     discriminator: Discriminator | None
@@ -71,6 +74,7 @@ class Diagnostics:
     generated: pd.DataFrame
     notes: tuple[str, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
+    names: Names = field(default_factory=Names)
 
     def summary(self) -> pd.DataFrame:
         """Return every figure in one table: value, and how to read it."""
@@ -97,10 +101,12 @@ class Diagnostics:
         if self.correlations is None or self.marginals is None:
             raise InputError("generated and real rows were not compared; `notes` says why.")
         if what == "marginals":
-            notes = {name: f"distance {distance:.2f}" for name, distance in self.marginals["distance"].items()}
-            return marginal_plot(self.real, self.generated, notes=notes, ax=ax)
+            distances = self.marginals["distance"].items()
+            notes = {self.names.heading(name): f"distance {distance:.2f}" for name, distance in distances}
+            real, generated = (self.names.table(rows) for rows in (self.real, self.generated))
+            return marginal_plot(real, generated, notes=notes, ax=ax)
         if what in ("correlations", "difference"):
-            return self.correlations.plot("generated" if what == "correlations" else what, ax=ax)
+            return self._labelled().plot("generated" if what == "correlations" else what, ax=ax)
         return self.plot_overview()
 
     def plot_overview(self, n_columns: int = 2, figure: Figure | None = None) -> Panels:
@@ -108,13 +114,22 @@ class Diagnostics:
         if self.correlations is None or self.marginals is None:
             raise InputError("generated and real rows were not compared; `notes` says why.")
         return overview_plot(
-            self.marginals["distance"],
+            self.marginals["distance"].rename(index=self.names.label),
             self.correlations.pairs,
             None if self.evaluation is None else self.evaluation.rows,
             None if self.candidates is None else self.candidates["validity"],
             n_columns=n_columns,
             figure=figure,
         )
+
+    def _labelled(self) -> Correlations:
+        """Return the correlations under the labels of the features."""
+        assert self.correlations is not None
+        c, label = self.correlations, self.names.label
+        real, generated, difference = (
+            part.rename(index=label, columns=label) for part in (c.real, c.generated, c.difference)
+        )
+        return Correlations(real, generated, difference, c.method)
 
     def _realism(self) -> list[tuple[str, str, str]]:
         lines = []
@@ -127,10 +142,11 @@ class Diagnostics:
             lines.append(("S_pMSE", f"{p.S_pMSE:.2f}", read))
         if self.marginals is not None:
             distance = self.marginals["distance"]
-            read = f"{distance.idxmax()}; 0: the same distribution, 1: nothing in common"
+            read = f"{self.names.label(distance.idxmax())}; 0: the same distribution, 1: nothing in common"
             lines.append(("largest marginal distance", f"{distance.max():.3f}", read))
         if self.correlations is not None and len(self.correlations.pairs):
-            c, first = self.correlations, self.correlations.pairs.iloc[0]
+            c = self._labelled()
+            first = c.pairs.iloc[0]
             read = f"largest {c.largest_difference:.2f}, of {first['feature']} with {first['other']}"
             lines.append(("mean difference of correlations", f"{c.mean_difference:.3f}", read))
         return lines

@@ -10,6 +10,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce.arrays import Bools
+from mcce.report.changes import in_words
+from mcce.report.names import PREDICTION, Names
 
 Ask = Callable[[pd.DataFrame], tuple[npt.NDArray[Any], Bools]]
 
@@ -53,3 +55,13 @@ def carrying_table(before: pd.DataFrame, after: pd.DataFrame, changed: Bools, as
             "needed": ~wanted[places.size :],
         }
     ).set_axis(before.columns[places].rename("feature"), axis=0)
+
+
+def reasons_in_words(table: pd.DataFrame, names: Names) -> pd.DataFrame:
+    """Return a table of `carrying_table` with labels, and its values and predictions as texts."""
+    told = in_words(table, table.index, names)
+    for column in ("alone", "without"):
+        told[column] = pd.Series(
+            [names.text(PREDICTION, value, 3) for value in table[column]], told.index, dtype=object
+        )
+    return told.set_axis(pd.Index([names.label(name) for name in table.index], name="feature"), axis=0)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from mcce.report.plots import value_text
+from mcce.report.names import Names
+from mcce.report.words import value_text
 from mcce.table.dtypes import is_dated
 
 
@@ -48,6 +49,18 @@ def changed_cells(before: pd.DataFrame, after: pd.DataFrame, changed: NDArray[np
     )
 
 
+def in_words(table: pd.DataFrame, features: Iterable[Hashable], names: Names) -> pd.DataFrame:
+    """Return a table of changes, a row for each of `features`, with texts as `from` and `to`, labels as `feature`."""
+    named = list(features)
+    pairs = [names.pair(name, *cells) for name, *cells in zip(named, table["from"], table["to"])]
+    told = table.copy()
+    for k, column in enumerate(("from", "to")):
+        told[column] = pd.Series([pair[k] for pair in pairs], index=table.index, dtype=object)
+    if "feature" in told:
+        told["feature"] = pd.Series([names.label(name) for name in named], index=table.index, dtype=object)
+    return told
+
+
 def side_by_side(frame: pd.DataFrame, measures: pd.DataFrame) -> pd.DataFrame:
     """Return features and measures side by side, id and rank as columns, where their names are not a feature's."""
     names = {*frame.columns}
@@ -79,33 +92,47 @@ def _has_order(column: pd.Series[Any]) -> bool:
     return is_number or is_dated(column.dtype)
 
 
-def typical_change(before: pd.Series[Any], after: pd.Series[Any]) -> str:
-    """Return the median step of numbers, the most frequent new value of anything else, in words."""
+def typical_change(before: pd.Series[Any], after: pd.Series[Any], names: Names | None = None) -> str:
+    """Return the median step of numbers, the most frequent new value of anything else, in words.
+
+    The features are called by the columns' name.
+    """
+    names = names or Names()
     if not len(after):
         return ""
     old, new = before.reset_index(drop=True), after.reset_index(drop=True)
     types = pd.api.types
     if types.is_numeric_dtype(new.dtype) and not types.is_bool_dtype(new.dtype):
         step = (new.astype("Float64") - old.astype("Float64")).dropna()
-        return f"median {'+' if step.median() > 0 else ''}{value_text(float(step.median()), 3)}" if len(step) else ""
+        return f"median {names.step(after.name, float(step.median()))}" if len(step) else ""
     if _has_order(new) and not isinstance(new.dtype, pd.PeriodDtype):
         steps = pd.to_timedelta((new - old).dropna())
         days = steps.dt.total_seconds().median() / 86_400
         return "" if pd.isna(days) else f"median {'+' if days > 0 else ''}{value_text(float(days), 3)} days"
-    counts = new.astype(object).map(value_text).value_counts()
+    counts = pd.Series([names.text(after.name, value) for value in new.astype(object)]).value_counts()
     return f"mostly to {counts.index[0]}" if len(counts) > 1 else f"to {counts.index[0]}"
 
 
 def count_changes(
-    before: pd.DataFrame, after: pd.DataFrame, changed: NDArray[np.bool_], fixed: Sequence[Hashable]
+    before: pd.DataFrame,
+    after: pd.DataFrame,
+    changed: NDArray[np.bool_],
+    fixed: Sequence[Hashable],
+    names: Names | None = None,
 ) -> pd.DataFrame:
-    """Return how often each feature changes, the most changed first: times, share, fixed, up, down, other, note."""
+    """Return how often each feature changes, the most changed first.
+
+    The columns are times, share, fixed, up, down, other, missing and note.
+    """
     n = max(len(after), 1)
     times = changed.sum(axis=0)
     table = pd.DataFrame({"times": times, "share": times / n}, index=after.columns)
     table["fixed"] = table.index.isin(list(fixed))
     steps = [directions(before.iloc[:, j], after.iloc[:, j], changed[:, j]) for j in range(changed.shape[1])]
+    lacking = before.isna().to_numpy(dtype=bool) | after.isna().to_numpy(dtype=bool)  # on one side, where it changed
     for part, sign in (("up", 1), ("down", -1), ("other", 0)):
-        table[part] = [float((step[c] == sign).sum() / n) for step, c in zip(steps, changed.T)]
-    table["note"] = [typical_change(before.iloc[c, j], after.iloc[c, j]) for j, c in enumerate(changed.T)]
+        found = [(step == sign) & c & ~gap for step, c, gap in zip(steps, changed.T, lacking.T)]
+        table[part] = [float(which.sum() / n) for which in found]
+    table["missing"] = (lacking & changed).sum(axis=0) / n
+    table["note"] = [typical_change(before.iloc[c, j], after.iloc[c, j], names) for j, c in enumerate(changed.T)]
     return table.rename_axis("feature").sort_values("times", ascending=False, kind="stable")

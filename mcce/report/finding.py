@@ -10,6 +10,7 @@ import pandas as pd
 
 from mcce.arrays import Indices
 from mcce.exceptions import InputError, spell, spell_all
+from mcce.report.words import case_name
 
 
 def check_indexes(
@@ -53,7 +54,8 @@ def why_unexplained(unexplained: pd.DataFrame, id: Hashable) -> str:
     place = unexplained.index.get_indexer_for(pd.Index([id], tupleize_cols=False))[0]
     if place >= 0:
         reason = str(unexplained["reason"].iloc[place]).rstrip(".")
-    return f"No counterfactual was found for {spell(id)}: {reason}."
+    who = spell(id) if isinstance(id, str) else case_name(id)
+    return f"No counterfactual was found for {who}: {reason}."
 
 
 def reasons_in_lines(unexplained: pd.DataFrame) -> list[str]:

@@ -20,8 +20,9 @@ intervals of level 0.9 covered the true mean and difference in 0.88 of 6000 simu
 from __future__ import annotations
 
 import zlib
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,7 @@ from mcce.arrays import Bools, Floats, Ints
 from mcce.candidates.reasons import ALREADY
 from mcce.checks import check_count, is_number
 from mcce.exceptions import InputError, did_you_mean, spell, spell_all
+from mcce.report.names import Names
 from mcce.report.plots import groups_plot
 from mcce.report.words import value_text
 from mcce.table.dtypes import is_dated
@@ -67,12 +69,15 @@ class Groups:
         What the groups are of.
     level : float
         How often such intervals cover.
+    texts : tuple of str
+        The groups in words, in the order of `table`.
     """
 
     table: pd.DataFrame
     overall: pd.DataFrame
     name: str
     level: float
+    texts: tuple[str, ...]
 
     def plot(self, axes: Any = None) -> Panels:
         """Draw each measure by group, with its intervals.
@@ -82,7 +87,7 @@ class Groups:
         axes : sequence of Axes, optional
             Where to draw: one for each measure. By default a new figure.
         """
-        return groups_plot(self.table, self.overall, self.name, level=self.level, axes=axes)
+        return groups_plot(self.table, self.overall, self.name, level=self.level, texts=self.texts, axes=axes)
 
     def _headline(self) -> str:
         counted = f"{self.overall['n']['explained']} factuals without the wanted decision"
@@ -90,12 +95,11 @@ class Groups:
 
     def _shown(self) -> pd.DataFrame:
         """Return the figures as text: a row for each group, and one for each difference to the rest."""
-        measures, groups = list(self.overall.index), self.table.index.get_level_values("group")[:: len(self.overall)]
-        parts = [self.table.iloc[k * len(measures) : (k + 1) * len(measures)] for k in range(len(groups))]
-        names = [value_text(group) for group in groups]
+        measures, names = list(self.overall.index), list(self.texts)
+        parts = [self.table.iloc[k * len(measures) : (k + 1) * len(measures)] for k in range(len(names))]
         rows = [_row(part, ["mean", "low", "high"]) for part in [*parts, self.overall]]
         rows = [[str(part["n"].iloc[_EXPLAINED]), *row] for part, row in zip([*parts, self.overall], rows)]
-        if len(groups) > 1:
+        if len(names) > 1:
             differences = ["difference", "difference_low", "difference_high"]
             rows += [["", *_row(part, differences)] for part in parts]
         index = [*names, "all", *(f"{name} less the rest" for name in names)][: len(rows)]
@@ -118,6 +122,7 @@ def compare_groups(
     bins: int | None,
     level: float,
     random_state: int,
+    names: Names,
 ) -> Groups:
     """Compare groups of factuals; `best` are the measures of the best counterfactual of each, by (id, rank)."""
     if not is_number(level) or not 0 < level < 1:
@@ -131,22 +136,25 @@ def compare_groups(
     counted = explained | ~factuals.index.isin(already)
     if not counted.any():
         raise InputError("no factual lacked the wanted decision, so there is nothing to compare; explain other rows.")
-    names = [name for name in WORDS if name == "explained" or name in best]
-    values: Floats = np.full((len(factuals), len(names)), np.nan)
-    for k, name in enumerate(names):
+    measures = [name for name in WORDS if name == "explained" or name in best]
+    values: Floats = np.full((len(factuals), len(measures)), np.nan)
+    for k, name in enumerate(measures):
         values[of_best, k] = 1.0 if name == "explained" else best[name].to_numpy(dtype=np.float64)
         if name == "explained":
             values[~explained, k] = 0.0
-    labels, codes = _group(column[counted], bins)
+    is_feature = not isinstance(groups, pd.Series)  # another column may have a feature's name
+    said = names if is_feature else Names()
+    labels, codes = _group(column[counted], bins, said)
     measured = values[counted]
     parts = [_figures(measured, codes == k, level, random_state) for k in range(len(labels))]
-    index = pd.MultiIndex.from_product([pd.Index(labels, tupleize_cols=False), names], names=["group", "measure"])
+    index = pd.MultiIndex.from_product([pd.Index(labels, tupleize_cols=False), measures], names=["group", "measure"])
     whole = _figures(measured, np.ones(len(measured), dtype=bool), level, random_state)
     return Groups(
         table=pd.concat(parts).set_axis(index, axis=0),
-        overall=whole[["n", "mean", "low", "high"]].set_axis(pd.Index(names, name="measure"), axis=0),
-        name=str(column.name if column.name is not None else "group"),
+        overall=whole[["n", "mean", "low", "high"]].set_axis(pd.Index(measures, name="measure"), axis=0),
+        name=said.label(column.name) if column.name is not None else "group",
         level=float(level),
+        texts=tuple(said.text(column.name, each) if bins is None or pd.isna(each) else str(each) for each in labels),
     )
 
 
@@ -177,7 +185,7 @@ def _find_column(factuals: pd.DataFrame, groups: Any) -> pd.Series[Any]:
     return factuals[groups]
 
 
-def _group(column: pd.Series[Any], bins: int | None) -> tuple[list[Any], Ints]:
+def _group(column: pd.Series[Any], bins: int | None, names: Names) -> tuple[list[Any], Ints]:
     """Return the names of the groups, and for each factual the place of its own (step 2)."""
     codes: Ints
     types = pd.api.types
@@ -202,7 +210,9 @@ def _group(column: pd.Series[Any], bins: int | None) -> tuple[list[Any], Ints]:
     if bins is not None:
         if not has_order:
             raise InputError(f"bins goes with numbers, dates and ordered levels; {what} have no order. Leave it out.")
-        levels, codes = _quantile_groups(levels, codes, check_count(bins, "bins", least=2))
+        levels, codes = _quantile_groups(
+            levels, codes, check_count(bins, "bins", least=2), partial(names.text, column.name)
+        )
     elif len(levels) > (MOST_VALUES if is_number_like else MOST_GROUPS):
         way = "cut it into quantiles with bins=4" if has_order else "join some levels"
         raise InputError(
@@ -215,7 +225,7 @@ def _group(column: pd.Series[Any], bins: int | None) -> tuple[list[Any], Ints]:
     return levels, codes
 
 
-def _quantile_groups(levels: list[Any], codes: Ints, bins: int) -> tuple[list[Any], Ints]:
+def _quantile_groups(levels: list[Any], codes: Ints, bins: int, text: Callable[..., str]) -> tuple[list[Any], Ints]:
     """Join neighbouring levels to groups of about equal size, each named by its lowest and highest level."""
     present = codes[codes >= 0]
     breaks = np.empty(0)
@@ -226,8 +236,9 @@ def _quantile_groups(levels: list[Any], codes: Ints, bins: int) -> tuple[list[An
     ends = [np.flatnonzero(group_of_level == k)[[0, -1]] for k in range(n_groups)]
     names: list[str] = []
     for digits in range(4, 18):  # as many digits as it takes to tell the groups apart
-        pairs = [(value_text(levels[a], digits), value_text(levels[b], digits)) for a, b in ends]
-        names = [low if low == high else f"{low} to {high}" for low, high in pairs]
+        pairs = [[text(levels[k], digits, unit=False) for k in pair] for pair in ends]
+        highest = [text(levels[b], digits) for _, b in ends]
+        names = [last if low == high else f"{low} to {last}" for (low, high), last in zip(pairs, highest)]
         if len(set(names)) == n_groups:
             break
     return list(names), np.append(group_of_level, -1)[codes]

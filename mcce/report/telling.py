@@ -7,7 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from mcce.report.words import fold, value_text
+from mcce.report.names import PREDICTION, Names
+from mcce.report.words import fold, listed, value_text
 
 ROUNDING = 1e-9  # a plausibility that is below the floor by no more than this is at it
 CHANGES_PRINTED = 3
@@ -30,8 +31,7 @@ def change_sentence(changes: Sequence[tuple[str, str, str]], decision: str, old:
     parts = [f"{name} {after} instead of {before}" for name, before, after in changes]
     if not parts:
         return f"Nothing has to change: the decision is the wanted one ({decision}: {new})."
-    listed = " and ".join([", ".join(parts[:-1]), parts[-1]] if parts[1:] else parts)
-    return f"With {listed}, the decision would have been the wanted one ({decision}: {new} instead of {old})."
+    return f"With {listed(parts)}, the decision would have been the wanted one ({decision}: {new} instead of {old})."
 
 
 def care_sentence(plausibility: float, floor: float) -> str:
@@ -61,7 +61,7 @@ def headline(
     return "\n".join(lines)
 
 
-def printed_rows(measures: pd.DataFrame, changes: Sequence[Sequence[tuple[str, str, str]]]) -> list[str]:
+def printed_rows(measures: pd.DataFrame, changes: Sequence[Sequence[tuple[str, str, str]]], names: Names) -> list[str]:
     """Return a line for each counterfactual, below a line of names: id, rank, figures and the first changes."""
     if not len(measures):
         return []
@@ -70,7 +70,10 @@ def printed_rows(measures: pd.DataFrame, changes: Sequence[Sequence[tuple[str, s
     for row, (id, rank) in enumerate(measures.index):
         texts = [f"{name}: {fold(f'{old} -> {new}', 48, 1)}" for name, old, new in changes[row]]
         more = [f"and {len(texts) - CHANGES_PRINTED} more"] if len(texts) > CHANGES_PRINTED else []
-        values = [value_text(measures[m].iloc[row], 3) for m in figures]
+        values = [
+            names.text(m, measures[m].iloc[row], 3) if m == PREDICTION else value_text(measures[m].iloc[row], 3)
+            for m in figures
+        ]
         table.append([str(id), str(rank), *values, "; ".join(texts[:CHANGES_PRINTED] + more) or "nothing"])
     widths = [max(len(line[k]) for line in table) for k in range(len(table[0]) - 1)]
     return ["  ".join([*map(str.rjust, line, widths), line[-1]]) for line in table]

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 import numbers
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
 
 
-def value_text(value: Any, digits: int = 4) -> str:
+def value_text(value: Any, digits: int = 4, *, is_year: bool = True) -> str:
     """Return a value in the words of a reader: `72,000`, `0.0431`, `2024-05-01`, `missing`.
 
-    Four-digit numbers carry no separator, since many of them are years.
+    Four-digit numbers carry no separator, since many of them are years, unless it is said that this one is none.
 
     Parameters
     ----------
@@ -21,19 +22,21 @@ def value_text(value: Any, digits: int = 4) -> str:
         One cell of a table.
     digits : int
         Significant digits of a number with decimals.
+    is_year : bool
+        Whether a number of four digits may be a year.
     """
     if pd.isna(value):
         return "missing"
     if isinstance(value, bool):
         return str(value)
     if isinstance(value, numbers.Real):
-        return _number_text(value, digits)
+        return _number_text(value, digits, 10_000 if is_year else 1000)
     if isinstance(value, pd.Timestamp):
         return str(value.date() if value == value.normalize() else value.tz_localize(None))
     return str(value) or '""'
 
 
-def _number_text(value: numbers.Real, digits: int) -> str:
+def _number_text(value: numbers.Real, digits: int, marked_from: float) -> str:
     number = float(value)
     if isinstance(value, numbers.Integral):
         text = f"{int(value):,d}"
@@ -43,7 +46,7 @@ def _number_text(value: numbers.Real, digits: int) -> str:
         decimals = max(digits - 1 - math.floor(math.log10(abs(number))), 0)
         text = f"{number:,.{decimals}f}"
         text = text.rstrip("0").rstrip(".") if "." in text else text
-    return text.replace(",", "") if abs(number) < 10_000 else text
+    return text.replace(",", "") if abs(number) < marked_from else text
 
 
 def value_pair(before: Any, after: Any, digits: int = 4) -> tuple[str, str]:
@@ -52,6 +55,21 @@ def value_pair(before: Any, after: Any, digits: int = 4) -> tuple[str, str]:
     if old == new and digits < 17 and not is_same(before, after):
         return value_pair(before, after, digits + 1)
     return old, new
+
+
+def case_name(id: object) -> str:
+    """Return what to call a factual: its name, or "case 7" for one that has a number or no text of its own."""
+    return id if isinstance(id, str) else f"case {id}"
+
+
+def listed(parts: Sequence[str]) -> str:
+    """Return texts as a sentence has them: "a", "a and b", "a, b and c"."""
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if parts[1:] else parts)
+
+
+def kept_together(text: str) -> str:
+    """Return a text in which no line ends between a number and its sign of percent."""
+    return re.sub(r"(?<=\d) (?=%)", "\u00a0", text)
 
 
 def fold(text: str, width: int, lines: int = 2) -> str:

@@ -69,17 +69,18 @@ def ask(decision, model, frame=ROWS):
 
 class TestInterval:
     @pytest.mark.parametrize(
-        ("closed", "expected", "text"),
+        ("closed", "expected", "bounds", "text"),
         [
-            ("both", [False, True, True, True, False], "[0, 1]"),
-            ("left", [False, True, True, False, False], "[0, 1)"),
-            ("right", [False, False, True, True, False], "(0, 1]"),
-            ("neither", [False, False, True, False, False], "(0, 1)"),
+            ("both", [False, True, True, True, False], "[0, 1]", "score from 0 to 1"),
+            ("left", [False, True, True, False, False], "[0, 1)", "score at least 0 and below 1"),
+            ("right", [False, False, True, True, False], "(0, 1]", "score above 0 and at most 1"),
+            ("neither", [False, False, True, False, False], "(0, 1)", "score above 0 and below 1"),
         ],
     )
-    def test_edges(self, closed, expected, text):
+    def test_edges(self, closed, expected, bounds, text):
         interval = Interval(0, 1, closed=closed)
         assert interval.contains(np.array([-1e-12, 0, 0.5, 1, 1 + 1e-12])).tolist() == expected
+        assert interval.bounds() == bounds
         assert str(interval) == text
 
     def test_infinite_ends(self):
@@ -92,7 +93,8 @@ class TestInterval:
             False,
             False,
         ]
-        assert str(Interval(0, np.inf, "neither")) == "(0, inf)"
+        assert str(Interval(0, np.inf, "neither")) == "score above 0"
+        assert Interval(-np.inf, 100).bounds() == "(-inf, 100]"
 
     def test_single_score(self):
         assert Interval(2, 2).contains(np.array([1, 2, 3])).tolist() == [False, True, False]
@@ -101,8 +103,8 @@ class TestInterval:
         assert not Interval(-np.inf, np.inf).contains(np.array([np.nan]))[0]
 
     def test_text(self):
-        assert str(Interval(0.5, 1)) == "[0.5, 1]"
-        assert str(Interval(0.5, np.float32(1), of=np.str_("good"))) == "score of class 'good' in [0.5, 1]"
+        assert str(Interval(0.5, 1)) == "score from 0.5 to 1"
+        assert str(Interval(0.5, np.float32(1), of=np.str_("good"))) == "score of class 'good' from 0.5 to 1"
 
     def test_is_frozen_and_hashable(self):
         assert hash(Interval(0, 1)) == hash(Interval(0.0, 1.0))
@@ -663,7 +665,7 @@ class TestResolve:
                 "probability of class 'bad' below 0.1",
             ),
             ((2, math.inf), Says(predict=[1]), "prediction at least 2"),
-            (Interval(0, 1, of=2), two_columns, "two_columns of column 2 in [0, 1]"),
+            (Interval(0, 1, of=2), two_columns, "two_columns of column 2 from 0 to 1"),
             (np.int64(1), Says([0, 1], **proba), "predicted class 1"),
             ("good", two_columns, "predicted class 'good'"),
             (rich, None, "predicate rich"),

@@ -126,13 +126,13 @@ def _is_text(artist):
     ("interval", "probability", "words"),
     [
         (Interval(0.5, 1), True, "at least 0.5"),
-        (Interval(0.5, 1), False, "in [0.5, 1]"),
-        (Interval(0.5, 1, "left"), True, "in [0.5, 1)"),
+        (Interval(0.5, 1), False, "from 0.5 to 1"),
+        (Interval(0.5, 1, "left"), True, "at least 0.5 and below 1"),
         (Interval(0.5, 2, "neither"), True, "above 0.5"),
         (Interval(0, 0.1, "left"), True, "below 0.1"),
-        (Interval(0, 0.1, "neither"), True, "in (0, 0.1)"),
-        (Interval(0, 1), True, "in [0, 1]"),
-        (Interval(-math.inf, math.inf), False, "in [-inf, inf]"),
+        (Interval(0, 0.1, "neither"), True, "above 0 and below 0.1"),
+        (Interval(0, 1), True, "from 0 to 1"),
+        (Interval(-math.inf, math.inf), False, "any number"),
         (Interval(-math.inf, 3), False, "at most 3"),
         (Interval(3, math.inf, "right"), False, "above 3"),
         (Interval(3, 3), False, "equal to 3"),
@@ -144,7 +144,7 @@ def test_phrases(interval, probability, words):
 
 
 def test_text_with_margin():
-    assert str(Interval(0.5, 1, of="x", margin=0.05)) == "score of class 'x' in [0.5, 1], with a margin of 0.05"
+    assert str(Interval(0.5, 1, of="x", margin=0.05)) == "score of class 'x' from 0.5 to 1, with a margin of 0.05"
     model = RandomForestClassifier(5, random_state=1).fit(X, Y3)
     decision = resolve_decision(Interval(0.5, 1, of="paid", margin=0.05), model)
     assert decision.describe() == "probability of class 'paid' at least 0.5, with a margin of 0.05"

@@ -106,7 +106,7 @@ def test_other_words():
     assert resolve_decision(Several(named, label="good enough"), None).describe() == "good enough"
     assert (
         resolve_decision(Several([(profit, (0, 1))]), None).describe()
-        == "yes from one model [profit: profit in [0, 1]]"
+        == "yes from one model [profit: profit from 0 to 1]"
     )
     assert "Several(bank, insurer, law, agree='majority')" in repr(MCCE(None, decision=decision))
 

@@ -33,5 +33,5 @@ def test_why_there_is_none_without_a_condition(chain):
     free = mcce.ChainModel(random_state=1).fit(X)
     assert (
         why_none(free, free.schema_.encode(X.iloc[[0]]).matrix, None)
-        == "no candidate has the wanted decision; draw more"
+        == "no candidate has the wanted decision; bring more of them"
     )

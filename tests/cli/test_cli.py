@@ -6,11 +6,13 @@ import subprocess
 import sys
 from argparse import Namespace
 from importlib import metadata
+from pathlib import Path
 
 import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.image import imread
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -23,6 +25,7 @@ from mcce.cli.wanted import read_class, read_interval, read_wanted
 from mcce.datasets import load_airquality, load_loans
 
 MODEL = "model.joblib"
+README_PICTURE = Path(__file__).parents[2] / "vignettes" / "images" / "change.png"
 LEVELS = ["sex", "education", "employment", "housing"]
 
 
@@ -142,7 +145,9 @@ def test_demo_tells_the_story_and_writes_picture_and_page(tmp_path, capsys):
     assert len(changed) == 3, "each way changes one feature, another one each time"
     assert "The method as published returns whole drawn customers, with all that comes along: hers has " in text
     assert str(tmp_path / "new" / "mcce-demo.png") in said
-    assert (tmp_path / "new" / "mcce-demo.png").read_bytes().startswith(b"\x89PNG")
+    drawn, shown = (imread(path) for path in (tmp_path / "new" / "mcce-demo.png", README_PICTURE))
+    assert drawn.shape == shown.shape, "the README's picture is older than the code: copy that of `mcce demo`"
+    assert np.abs(drawn - shown).mean() < 0.002, "the README's picture is older than the code: copy that of `mcce demo`"
     page = (tmp_path / "new" / "mcce-demo.html").read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")
     assert page.count("<li>") == 3

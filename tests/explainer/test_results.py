@@ -68,14 +68,14 @@ def test_settings_and_timings_are_told(found):
     assert found.settings["n_samples"] == 200
     assert found.settings["random_state"] == 1
     assert found.settings["pools"] == len(DENIED[FIXED].drop_duplicates())
-    assert found.decision == "score in [0.5, 1]"
+    assert found.decision == "score from 0.5 to 1"
     assert found.fixed == ("age", "sex")
     assert found.ranges["since"] == (TABLE["since"].min(), TABLE["since"].max())
 
 
 def test_repr_says_what_was_asked_for(explainer):
     assert repr(explainer) == "MCCE(function, decision=(0.5, 1.0), fixed=['age', 'sex'], sampler='cart')"
-    assert "score of class 1 in [0, 1)" in repr(MCCE(score, decision=Interval(0, 1, closed="left", of=1)))
+    assert "score of class 1 at least 0 and below 1" in repr(MCCE(score, decision=Interval(0, 1, closed="left", of=1)))
 
 
 def test_the_training_table_is_not_changed():

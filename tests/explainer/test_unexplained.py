@@ -83,7 +83,7 @@ def test_why_none_with_missing_fixed_values():
 
 def test_nobody_wanted_in_training_is_an_error():
     low, high = score(TABLE).min(), score(TABLE).max()
-    with pytest.raises(InputError, match=r"no training row has the wanted decision, score in \[2, 3\]") as error:
+    with pytest.raises(InputError, match=r"no training row has the wanted decision, score from 2 to 3") as error:
         fitted(decision=(2, 3))
     assert f"the scores go from {low:.4g} to {high:.4g}" in str(error.value)
     assert "condition_on_decision=False" in str(error.value)

@@ -20,14 +20,15 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from mcce.report.binding import Bound
+from mcce.report.words import kept_together
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DOTS = 150  # per inch: sharp on a dense screen
 LEGEND = (
-    "prediction is what the model says, L0 counts the changed features, gower is the distance to the factual from 0 "
-    "(alike) to 1 (far apart)."
+    "{} is what the model says, L0 counts the changed features, gower is the distance to the factual from 0 (alike) to "
+    "1 (far apart)."
 )
 ASKED = (
     "No row on this page breaks one of these constraints. The more of the rows drawn without them break one, the more "
@@ -77,7 +78,8 @@ table.asked tr{padding:.5em 0;border-bottom:1px solid var(--line)}
 table.asked td::before{content:attr(data-name) ": ";color:var(--soft)}
 .mcce-diagnostics :is(tr,th,td){display:block;border:0;padding:0;text-align:left!important}
 .mcce-diagnostics tr{padding:.4em 0;border-bottom:1px solid var(--line)}}
-@media print{body{max-width:none}figure{break-inside:avoid}}
+@media print{:root{--ground:#fff;--text:#000;--soft:#333;--line:#999;--card:#fff}
+body{max-width:none}figure,tr,dl.figures div{break-inside:avoid}h2{break-after:avoid}}
 """
 
 
@@ -112,6 +114,8 @@ class Page:
         What was asked of the rows, and what of it was binding.
     table : str
         HTML of the table.
+    predicted : str
+        What the prediction is called in it.
     diagnostics : str
         HTML of the diagnostics; empty for none.
     diagnosed : Picture, optional
@@ -128,6 +132,7 @@ class Page:
     overall: Picture | None
     constraints: Sequence[Bound]
     table: str
+    predicted: str
     diagnostics: str
     diagnosed: Picture | None
     settings: Sequence[tuple[str, str]]
@@ -139,7 +144,7 @@ def html_page(page: Page) -> str:
     cards = "".join(map(_card, page.figures))
     parts.append(f'<dl class="figures">{cards}</dl>')
     if page.sentences:
-        said = "".join(f"<li>{escape(sentence)}</li>" for sentence in page.sentences)
+        said = "".join(f"<li>{escape(kept_together(sentence))}</li>" for sentence in page.sentences)
         parts.append(f"<h2>In words</h2><ol>{said}</ol>")
     if page.pictures:
         parts.append("<h2>In pictures</h2>" + "".join(map(_figure, page.pictures)))
@@ -147,7 +152,7 @@ def html_page(page: Page) -> str:
         parts.append(f"<h2>All factuals</h2>{_figure(page.overall)}")
     if page.constraints:
         parts.append(f"<h2>What may change</h2><p>{ASKED}</p>{_asked(page.constraints)}")
-    parts.append(f"<h2>Table</h2><p>{LEGEND}</p>{page.table}")
+    parts.append(f"<h2>Table</h2><p>{escape(LEGEND.format(page.predicted))}</p>{page.table}")
     if page.diagnostics:
         parts.append(f'<h2>Diagnostics</h2><div class="diagnostics">{page.diagnostics}</div>')
     if page.diagnosed is not None:
@@ -179,7 +184,7 @@ def _named_cell(name: str, text: str) -> str:
 
 
 def _card(figure: tuple[str, str]) -> str:
-    name, value = map(escape, figure)
+    name, value = (escape(kept_together(text)) for text in figure)
     size = "long" if len(value) > 12 else "short"
     return f'<div><dt>{name}</dt><dd class="{size}">{value}</dd></div>'
 

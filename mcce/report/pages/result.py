@@ -12,9 +12,10 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from mcce.report.binding import binding_words
+from mcce.report.names import PREDICTION
 from mcce.report.pages.page import Page, Picture, as_png, html_page
-from mcce.report.plots import value_text
 from mcce.report.telling import floor_of
+from mcce.report.words import case_name, value_text
 
 FACTUALS, SENTENCES, UNEXPLAINED, PICTURES = 25, 5, 2, 3
 PACKAGES = ("mcce", "numpy", "pandas", "scikit-learn", "numba", "matplotlib")
@@ -31,11 +32,13 @@ def result_page(found: Any, title: str, intro: Sequence[str], examples: Any, dia
             title=title,
             intro=intro,
             figures=_figures(found),
-            sentences=[f"{id}: {examples.sentence(id, rank)}" for id, rank in places[:SENTENCES]] + _without(found),
+            sentences=[f"{_begin(id)}: {examples.sentence(id, rank)}" for id, rank in places[:SENTENCES]]
+            + _without(found),
             pictures=[_picture(examples, id, rank) for id, rank in places[:PICTURES]],
             overall=_overall(found) if len(found) else None,
             constraints=binding_words(found.constraints),
             table=found.html_table(FACTUALS),
+            predicted=found.names.label(PREDICTION),
             diagnostics="" if diagnostics is None else str(diagnostics._repr_html_()),
             diagnosed=None if diagnostics is None else _diagnosed(diagnostics),
             settings=_settings(found) + _versions(),
@@ -65,7 +68,7 @@ def _figures(found: Any) -> list[tuple[str, str]]:
 
 def _picture(found: Any, id: Hashable, rank: int) -> Picture:
     n_changes = max(int(found.measures["L0"].loc[(id, rank)]), 1)
-    names = ", ".join(map(str, found.frame.columns))
+    names = ", ".join(map(found.names.label, found.frame.columns))
     wide, narrow = (
         as_png(
             lambda figure: found.plot(id, rank, ax=figure.subplots()),
@@ -75,7 +78,7 @@ def _picture(found: Any, id: Hashable, rank: int) -> Picture:
         for width, height in ((WIDE, 1.6), (NARROW, 2.1))
     )
     way = f" {rank}" if rank > 1 else ""
-    caption = f"{id}: from the factual (open circle) to counterfactual{way} (filled circle)."
+    caption = f"{_begin(id)}: from the factual (open circle) to counterfactual{way} (filled circle)."
     return Picture(wide, narrow, found.sentence(id, rank), caption)
 
 
@@ -87,7 +90,7 @@ def _overall(found: Any) -> Picture:
         as_png(lambda figure: found.plot_changes(ax=figure.subplots()), width, height + more)
         for width, more in ((WIDE, 0), (NARROW, 0.7))
     )
-    shares = ", ".join(f"{name} {share:.0%}" for name, share in changing["share"].items())
+    shares = ", ".join(f"{found.names.label(name)} {share:.0%}" for name, share in changing["share"].items())
     caption = "How often each feature changes, and in which direction."
     return Picture(wide, narrow, f"Share of the factuals in which a feature changes: {shares}.", caption)
 
@@ -103,11 +106,17 @@ def _diagnosed(diagnostics: Any) -> Picture | None:
 
 def _settings(found: Any) -> list[tuple[str, str]]:
     """Return settings, the seed among them, and seconds as text."""
-    rows = [("wanted decision", found.decision), ("fixed", ", ".join(map(str, found.fixed)) or "none")]
+    rows = [("wanted decision", found.decision), ("fixed", ", ".join(map(found.names.label, found.fixed)) or "none")]
     for name, value in found.settings.items():
         is_list = isinstance(value, (list, tuple))
-        rows.append((name.replace("_", " "), ", ".join(map(str, value)) if is_list else _in_words(value)))
+        text = ", ".join(map(found.names.label, value)) if is_list else _in_words(value)
+        rows.append((name.replace("_", " "), text))
     return rows + [(f"seconds, {step}", f"{seconds:.2f}") for step, seconds in found.timings.items()]
+
+
+def _begin(id: Hashable) -> str:
+    """Return what a case is called, at the beginning of a sentence."""
+    return id if isinstance(id, str) else case_name(id).capitalize()
 
 
 def _in_words(value: object) -> str:

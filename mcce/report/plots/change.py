@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from mcce.canvas import FONT, SMALL, letters_that_fit, settle
-from mcce.report.words import fold, is_same, value_pair
+from mcce.report.names import PREDICTION, Names
+from mcce.report.words import case_name, fold, is_same
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,6 +58,7 @@ def change_plot(
     predictions: tuple[Any, Any] | None = None,
     decision: str = "prediction",
     name: object = None,
+    names: Names | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw what changes between a factual and its counterfactual.
@@ -80,6 +82,8 @@ def change_plot(
         What the prediction is measured against, for the subtitle.
     name : object, optional
         What to call the factual in the title; its `name` by default.
+    names : Names, optional
+        Labels, units and formats, as `Counterfactuals.names` has them.
     ax : Axes, optional
         Where to draw; by default a new figure whose height fits the number of rows.
 
@@ -88,28 +92,32 @@ def change_plot(
     Axes
         The axes drawn on. The figure is neither shown nor closed.
     """
+    names = names or Names()
     changed = [f for f in counterfactual.index if not is_same(factual[f], counterfactual[f])]
     kept = set(fixed)
-    same = [f"{f} (fixed)" if f in kept else str(f) for f in counterfactual.index if f not in changed]
+    same = [names.label(f) + " (fixed)" * (f in kept) for f in counterfactual.index if f not in changed]
     if ax is None:
         ax = _new_axes(len(changed), len(", ".join(same)))
     in_range = [f for f in changed if _has_position(f, kinds, ranges, factual[f], counterfactual[f])]
-    _dress(ax, changed, bool(in_range))
+    _dress(ax, [names.label(f) for f in changed], bool(in_range))
     barred = False
     for row, feature in enumerate(changed):
         before, after = factual[feature], counterfactual[feature]
+        texts = names.pair(feature, before, after)
         if feature in in_range:
             low, high = ranges[feature]
             if allowed and feature in allowed:
                 ends = [position(end, low, high) for end in allowed[feature]]
                 barred |= _bar(ax, row, *ends)
-            _draw_arrow(ax, row, before, after, (position(before, low, high), position(after, low, high)))
+            outward = 1 if after >= before else -1
+            _draw_arrow(ax, row, texts, outward, (position(before, low, high), position(after, low, high)))
         else:
-            _draw_words(ax, row, before, after)
+            _draw_words(ax, row, texts)
     if not changed:
         ax.text(0.5, 0, "nothing changes", ha="center", va="center", fontsize=FONT)
     _write_below(ax, same, "Bar below a line: what the constraints on this feature allow." if barred else "")
-    _write_title(ax, factual.name if name is None else name, predictions, decision)
+    told = None if predictions is None else names.pair(PREDICTION, *predictions, 3)
+    _write_title(ax, factual.name if name is None else name, told, decision)
     return ax
 
 
@@ -126,8 +134,11 @@ def _new_axes(n_changed: int, n_letters: int) -> Axes:
     return axes
 
 
-def _draw_arrow(ax: Axes, row: int, before: Any, after: Any, ends: tuple[float, float]) -> None:
-    """Draw an arrow within the training range; each value stands on the outer side of its end."""
+def _draw_arrow(ax: Axes, row: int, texts: tuple[str, str], outward: int, ends: tuple[float, float]) -> None:
+    """Draw an arrow within the training range; each value stands on the outer side of its end.
+
+    `outward` is 1 for an arrow to the right, else -1.
+    """
     from matplotlib import rcParams
 
     ink = rcParams["text.color"]
@@ -135,8 +146,7 @@ def _draw_arrow(ax: Axes, row: int, before: Any, after: Any, ends: tuple[float, 
     ax.plot(ends[0], row, "o", markersize=6, markerfacecolor="none", markeredgecolor=ink, zorder=3)
     ax.plot(ends[1], row, "o", markersize=6, color=ink, zorder=3)
     _arrow(ax, row, *ends)
-    old, new = (fold(text, NUMBER_WIDTH) for text in value_pair(before, after))
-    outward = 1 if after >= before else -1
+    old, new = (fold(text, NUMBER_WIDTH) for text in texts)
     for text, x, side, weight in ((old, ends[0], -outward, "normal"), (new, ends[1], outward, "bold")):
         ax.annotate(
             text,
@@ -152,9 +162,8 @@ def _draw_arrow(ax: Axes, row: int, before: Any, after: Any, ends: tuple[float, 
         )
 
 
-def _draw_words(ax: Axes, row: int, before: Any, after: Any) -> None:
+def _draw_words(ax: Axes, row: int, texts: tuple[str, str]) -> None:
     """Write old and new value on the two sides of a short arrow in the middle."""
-    texts = value_pair(before, after)
     old, new = (fold(t, min(LEVEL_WIDTH, letters_that_fit(ax, t, 1.12 * FONT, 0.42))) for t in texts)
     style: dict[str, Any] = {"va": "center", "fontsize": FONT, "parse_math": False}
     gap = _points(ax, 15)
@@ -229,10 +238,10 @@ def _write_below(ax: Axes, same: Sequence[str], note: str) -> None:
         ax.xaxis.label.set_multialignment("left")
 
 
-def _write_title(ax: Axes, name: object, predictions: tuple[Any, Any] | None, decision: str) -> None:
+def _write_title(ax: Axes, name: object, predictions: tuple[str, str] | None, decision: str) -> None:
     subtitle = ""
     if predictions is not None:
-        old, new = value_pair(*predictions, digits=3)
+        old, new = predictions
         subtitle = f"{decision}: {new} instead of {old}"
         subtitle = fold(subtitle, letters_that_fit(ax, subtitle, FONT), lines=3)
         ax.annotate(
@@ -245,7 +254,7 @@ def _write_title(ax: Axes, name: object, predictions: tuple[Any, Any] | None, de
             fontsize=FONT,
             parse_math=False,
         )
-    title = "What would have changed the decision" + ("" if name is None else f" for {name}")
+    title = "What would have changed the decision" + ("" if name is None else f" for {case_name(name)}")
     title = fold(title, letters_that_fit(ax, title, 13), lines=3 if _inches(ax) < NARROW else 2)
     pad = 8 + 1.4 * FONT * (subtitle.count("\n") + 1) * bool(subtitle)
     ax.set_title(title, loc="left", fontsize=11, fontweight="bold", pad=pad, parse_math=False)

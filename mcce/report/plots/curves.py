@@ -101,6 +101,7 @@ def runtime_plot(
     *,
     against: Sequence[str] | str | None = None,
     steps: Sequence[str] | None = None,
+    least: float = 0.0,
     axes: Sequence[Axes] | None = None,
 ) -> Panels:
     """Draw seconds of each step against p, K, n_train and n_test.
@@ -114,6 +115,8 @@ def runtime_plot(
         The quantities to draw, a panel each; by default all that vary.
     steps : sequence of str, optional
         The steps to draw; by default those there are.
+    least : float
+        Seconds below which a point is drawn but does not count for the power; with fewer than three left none is told.
     axes : sequence of Axes, optional
         Where to draw, one for each quantity.
 
@@ -142,7 +145,7 @@ def runtime_plot(
         for k, step in enumerate(drawn):
             line = rows.groupby(quantity)[step].mean()
             line = line[line > 0]
-            power = np.polyfit(np.log(line.index.to_numpy(float)), np.log(line), 1)[0] if len(line) > 1 else np.nan
+            power = _power(line[line >= least], 3 if least else 2)
             label = step if np.isnan(power) else f"{step}: power {power:.2f}"
             _draw_line(ax, line, label, k)
         _as_logarithm(ax, rows[quantity])
@@ -157,6 +160,13 @@ def runtime_plot(
             held, (0, 1), xytext=(0, 5), xycoords="axes fraction", textcoords="offset points", fontsize=SMALL - 0.5
         )
     return as_array(panels)
+
+
+def _power(seconds: pd.Series[Any], fewest: int) -> float:
+    """Return the slope of the log of seconds on the log of what they are indexed by; NaN for too few points."""
+    if len(seconds) < fewest:
+        return np.nan
+    return float(np.polyfit(np.log(seconds.index.to_numpy(float)), np.log(seconds), 1)[0])
 
 
 def trade_off_plot(table: pd.DataFrame, factual_distance: float, *, axes: Sequence[Axes] | None = None) -> Panels:

@@ -6,7 +6,7 @@ A dotted line is the mean of all. A point is filled where the interval of its di
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -33,6 +33,7 @@ def groups_plot(
     name: str,
     *,
     level: float = 0.95,
+    texts: Sequence[str] | None = None,
     axes: Sequence[Axes] | None = None,
 ) -> Panels:
     """Draw measures by group, as `Groups.table` and `Groups.overall` have them.
@@ -48,6 +49,8 @@ def groups_plot(
         What the groups are of.
     level : float
         How often the intervals cover, for the caption.
+    texts : sequence of str, optional
+        What the groups are called; by default their values.
     axes : sequence of Axes, optional
         Where to draw: one for each measure.
 
@@ -58,9 +61,11 @@ def groups_plot(
     """
     measures = list(overall.index)
     n_groups = len(table) // len(measures)
+    groups = table.index.get_level_values("group")[:: len(measures)]
+    called = [value_text(group) for group in groups] if texts is None else list(texts)
     panels = given_panels(axes, len(measures), 4.6, 1.3 + 0.3 * n_groups)
     for k, (ax, measure) in enumerate(zip(panels, measures)):
-        _draw(ax, table.iloc[k :: len(measures)], float(overall.loc[measure, "mean"]))
+        _draw(ax, table.iloc[k :: len(measures)], called, float(overall.loc[measure, "mean"]))
         if measure == "explained":
             ax.set_xlim(-0.03, 1.03)
         title, words = TITLES.get(measure, (measure, measure))
@@ -81,9 +86,9 @@ def groups_plot(
     return as_array(panels)
 
 
-def _draw(ax: Axes, rows: pd.DataFrame, overall: float) -> None:
+def _draw(ax: Axes, rows: pd.DataFrame, called: Sequence[str], overall: float) -> None:
     places = np.arange(len(rows))
-    names = [_name(group, n) for group, n in zip(rows.index.get_level_values("group"), rows["n"].tolist())]
+    names = [f"{fold(text, 22, 1)} ({n:,})" for text, n in zip(called, rows["n"].tolist())]
     for place, (mean, low, high) in enumerate(rows[["mean", "low", "high"]].to_numpy(dtype=np.float64)):
         if not np.isnan(low):
             ax.plot([low, high], [place, place], color=DARK, linewidth=1.6, solid_capstyle="butt")
@@ -99,7 +104,3 @@ def _draw(ax: Axes, rows: pd.DataFrame, overall: float) -> None:
     ax.tick_params(axis="y", length=0)
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.grid(axis="x", alpha=0.3, linewidth=0.6)
-
-
-def _name(group: Any, n: int) -> str:
-    return f"{fold(value_text(group), 22, 1)} ({n:,})"

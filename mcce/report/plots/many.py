@@ -1,13 +1,13 @@
 """What the counterfactuals of many factuals change: which features, in which direction, how often.
 
 A bar for each feature, its length the share of the factuals in which it changes, the most changed first. Numbers and
-ordered levels: a dark part for those that go up, a light part for those that go down; anything else, a hatched part.
-Features that never change are named below.
+ordered levels: a dark part for those that go up, a light part for those that go down; other levels, a hatched part;
+what becomes known or missing, a dotted one. Features that never change are named below.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,41 +15,52 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce.canvas import DARK, FONT, LIGHT, SMALL, ink, new_axes, write_caption, write_title
+from mcce.report.names import Names
 from mcce.report.words import fold
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-PARTS = (("up", DARK, ""), ("down", LIGHT, ""), ("other", "none", "////"))
+PARTS = (("up", DARK, ""), ("down", LIGHT, ""), ("other", "none", "////"), ("missing", "none", "...."))
 NARROW = 5.0  # inches; on less, there is no room for notes
-WORDS = {"up": "higher", "down": "lower", "other": "another level"}
+WORDS = {"up": "higher", "down": "lower", "other": "another level", "missing": "from or to missing"}
 
 
 def changes_plot(
-    changes: pd.DataFrame, n_factuals: int, *, fixed: Sequence[object] = (), ax: Axes | None = None
+    changes: pd.DataFrame,
+    n_factuals: int,
+    *,
+    fixed: Sequence[Hashable] = (),
+    names: Names | None = None,
+    ax: Axes | None = None,
 ) -> Axes:
     """Draw how often each feature changes, and in which direction.
 
     Parameters
     ----------
     changes : DataFrame
-        Indexed by feature: `up`, `down` and `other`, the shares of factuals in which it changes so; optionally `note`,
-        a few words to stand behind the bar. `Counterfactuals.changed_features` returns such a table.
+        Indexed by feature: `up`, `down` and `other`, the shares of factuals in which it changes so; optionally
+        `missing`, and `note`, a few words to stand behind the bar. `Counterfactuals.changed_features` returns such a
+        table.
     n_factuals : int
         Of how many factuals.
     fixed : sequence
         Features that may not change, named in the caption.
+    names : Names, optional
+        What features are called, as `Counterfactuals.names` has it.
     ax : Axes, optional
         Where to draw; by default a new figure whose height fits the number of bars.
     """
-    total = changes[["up", "down", "other"]].sum(axis=1)
+    names = names or Names()
+    parts = [part for part in PARTS if part[0] in changes]
+    total = changes[[part for part, _, _ in parts]].sum(axis=1)
     drawn = changes[total.to_numpy() > 0].iloc[np.argsort(-total[total > 0].to_numpy(), kind="stable")]
     if ax is None:
         ax = new_axes(8, 1.6 + 0.3 * max(len(drawn), 1))
     narrow = ax.get_window_extent().width / ax.figure.dpi < NARROW
     places = np.arange(len(drawn))
     begin: npt.NDArray[np.float64] = np.zeros(len(drawn))
-    for part, color, hatch in PARTS:
+    for part, color, hatch in parts:
         share = drawn[part].to_numpy(dtype=np.float64)
         if share.any():
             ax.barh(
@@ -70,18 +81,18 @@ def changes_plot(
         ax.annotate(text, (share, place), xytext=(5, 0), textcoords="offset points", va="center", fontsize=SMALL)
     if not len(drawn):
         ax.text(0.5, 0, "nothing changes", ha="center", va="center", fontsize=FONT)
-    _dress(ax, drawn, narrow)
+    _dress(ax, [names.label(f) for f in drawn.index], narrow)
     fixed = list(fixed)
-    never = [str(name) for name in changes.index if name not in drawn.index and name not in fixed]
-    parts = [f"{n_factuals:,} factuals, the best counterfactual of each."]
-    parts += [f"Never changed: {', '.join(never)}."] if never else []
-    parts += [f"Fixed: {', '.join(map(str, fixed))}."] if len(fixed) else []
-    write_caption(ax, " ".join(parts))
+    never = [names.label(name) for name in changes.index if name not in drawn.index and name not in fixed]
+    said = [f"{n_factuals:,} factuals, the best counterfactual of each."]
+    said += [f"Never changed: {', '.join(never)}."] if never else []
+    said += [f"Fixed: {', '.join(map(names.label, fixed))}."] if fixed else []
+    write_caption(ax, " ".join(said))
     return ax
 
 
-def _dress(ax: Axes, drawn: pd.DataFrame, narrow: bool) -> None:
-    names = [fold(str(f), 18 if narrow else 30, 1) for f in drawn.index]
+def _dress(ax: Axes, drawn: Sequence[str], narrow: bool) -> None:
+    names = [fold(f, 18 if narrow else 30, 1) for f in drawn]
     ax.set_yticks(range(len(drawn)), names, fontsize=FONT, parse_math=False)
     ax.set_ylim(max(len(drawn), 1) - 0.5, -0.5)
     ax.set_xlim(0, 1.34)

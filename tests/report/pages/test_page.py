@@ -195,7 +195,7 @@ def test_what_was_asked_and_what_was_binding(explainer):
     assert "<b>savings</b> & more" in after
     assert "age >= 0none" in after
     (who,) = far.index
-    assert f"No counterfactual was found for {who}: " in read.text
+    assert f"No counterfactual was found for case {who}: " in read.text
     assert "without the constraint 'salary: changes by at most 30000'" in found.sentence(who)
     assert found.sentence(who) in read.text
 

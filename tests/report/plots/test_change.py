@@ -76,7 +76,7 @@ def test_each_changed_feature_has_its_row_with_both_values():
     written = {t.get_text() for t in ax.texts}
     assert {"68,000", "72,000", "rent", "own", "score in [0.5, 1]: 0.62 instead of 0.31"} <= written
     assert ax.get_xlabel() == "Unchanged: age\u00a0(fixed)"
-    assert ax.get_title(loc="left") == "What would have changed the decision for 7"
+    assert ax.get_title(loc="left") == "What would have changed the decision for case 7"
     points = sorted(line.get_xdata()[0] for line in ax.lines if len(line.get_xdata()) == 1)
     assert points == pytest.approx([0.68, 0.72])
 

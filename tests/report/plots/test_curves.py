@@ -136,3 +136,18 @@ def test_costs_of_one_floor_and_without_the_plain_method():
         trade_off_plot(COSTS.drop(columns="L0"), 0.2)
     with pytest.raises(mcce.InputError, match="axes has 1 axes for 4 panels"):
         trade_off_plot(COSTS, 0.2, axes=[ax[0]])
+
+
+def test_points_that_are_too_short_to_measure_do_not_count_for_the_power():
+    overhead = times()[lambda rows: rows["K"] == 10_000].copy()
+    overhead = overhead[(overhead["n_train"] == 1000) & (overhead["n_test"] == 1)].drop_duplicates("p")
+    overhead["seconds_fit"] = overhead["seconds_fit"].clip(lower=0.1)  # the shortest run takes as long as the next
+    powers = []
+    for least in (0.0, 0.1, 0.2):
+        _, ax = plt.subplots(layout="constrained")
+        runtime_plot(overhead, against="p", steps=["fit"], least=least, axes=[ax])
+        powers.append(ax.get_legend().get_texts()[0].get_text() if ax.get_legend() else "none")
+        assert len(ax.lines[0].get_xdata()) == 4
+    assert powers[0].startswith("fit: power 1.")
+    assert powers[1] == powers[0]  # nothing is below
+    assert "power" not in powers[2]  # two points are left

@@ -1,0 +1,117 @@
+"""A real browser for tests: the system's Chromium without a window, told what to do through a pipe.
+
+1. It is started with `--remote-debugging-pipe`: commands and answers of its DevTools protocol are lines of JSON that
+   end with a zero byte, on two file descriptors. No port, no driver and no package are needed.
+2. A page is opened from its file at a given width, in a light or dark scheme, on screen or as printed.
+3. `ask` runs JavaScript in it and returns the value; `picture` and `sheets` say what it looks like.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--remote-debugging-pipe"]
+FLAGS += ["--no-first-run", "--hide-scrollbars=false", "--disable-background-networking", "--disable-extensions"]
+
+# it reads commands from descriptor 3 and writes answers to descriptor 4
+START = """
+import fcntl, os, sys
+commands, answers = (fcntl.fcntl(int(text), fcntl.F_DUPFD, 20) for text in sys.argv[1:3])
+os.dup2(commands, 3)
+os.dup2(answers, 4)
+os.execvp(sys.argv[3], sys.argv[3:])
+"""
+
+
+def find_browser() -> str | None:
+    """Return the path of a Chromium; None if there is none."""
+    return next((found for name in NAMES if (found := shutil.which(name))), None)
+
+
+class Browser:
+    """A Chromium with one page."""
+
+    def __init__(self, program: str, profile: Path) -> None:
+        to_read, self._write = os.pipe()
+        self._read, to_write = os.pipe()
+        command = [program, *FLAGS, f"--user-data-dir={profile}", "about:blank"]
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", START, str(to_read), str(to_write), *command],
+            pass_fds=(to_read, to_write),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        os.close(to_read)
+        os.close(to_write)
+        self._rest, self._count, self._session = b"", 0, None
+        target = next(t for t in self._send("Target.getTargets")["targetInfos"] if t["type"] == "page")
+        attached = self._send("Target.attachToTarget", targetId=target["targetId"], flatten=True)
+        self._session = attached["sessionId"]
+        self._send("Page.enable")
+
+    def open(self, page: Path, width: int, *, scheme: str = "light", media: str = "") -> None:
+        """Open a file in a window of this width; `media` "print" shows on screen what print would have."""
+        self._send(
+            "Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 600
+        )
+        scheme_of = [{"name": "prefers-color-scheme", "value": scheme}]
+        self._send("Emulation.setEmulatedMedia", media=media, features=scheme_of)
+        self._send("Page.navigate", url=page.as_uri())
+        self._wait_for("Page.loadEventFired")
+
+    def ask(self, script: str) -> Any:
+        """Return the value of an expression in the page."""
+        answer = self._send("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in answer, answer
+        return answer["result"].get("value")
+
+    def picture(self, path: Path) -> None:
+        """Write the whole page as a PNG."""
+        shot = self._send("Page.captureScreenshot", format="png", captureBeyondViewport=True)
+        path.write_bytes(base64.b64decode(shot["data"]))
+
+    def sheets(self) -> int:
+        """Return on how many sheets of A4 the page is printed."""
+        pdf = self._send("Page.printToPDF", paperWidth=8.27, paperHeight=11.69, preferCSSPageSize=True)["data"]
+        return len(re.findall(rb"/Type\s*/Page\b", base64.b64decode(pdf)))
+
+    def close(self) -> None:
+        """End the browser."""
+        self._session = None
+        self._send("Browser.close")
+        self._process.wait(timeout=30)
+        os.close(self._read)
+        os.close(self._write)
+
+    def _send(self, method: str, **parameters: Any) -> dict[str, Any]:
+        self._count += 1
+        message = {"id": self._count, "method": method, "params": parameters}
+        if self._session is not None:
+            message["sessionId"] = self._session
+        os.write(self._write, json.dumps(message).encode() + b"\0")
+        while True:
+            answer = self._receive()
+            if answer.get("id") == self._count:
+                assert "error" not in answer, (method, answer)
+                return dict(answer.get("result", {}))
+
+    def _wait_for(self, event: str) -> None:
+        while self._receive().get("method") != event:
+            pass
+
+    def _receive(self) -> dict[str, Any]:
+        while b"\0" not in self._rest:
+            more = os.read(self._read, 1 << 20)
+            assert more, "the browser ended"
+            self._rest += more
+        first, self._rest = self._rest.split(b"\0", 1)
+        return dict(json.loads(first))

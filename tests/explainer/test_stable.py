@@ -1,0 +1,55 @@
+"""What `summary` says of how stable the answers are, beside what many real redraws say."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+
+from tests.explainer.problem import DENIED, MODELS, assert_same, fitted
+
+SAME, AGAIN = "same changed features if drawn again", "factuals drawn again"
+
+
+def changed_sets(found):
+    best = found.changes().query("rank == 1").groupby("id")["feature"].agg(frozenset)
+    return [best.get(id) for id in found.factuals.index]
+
+
+@pytest.mark.parametrize(("name", "n", "how"), [("score", 40, {}), ("rare", 40, {}), ("rare", 6, {"sparse": True})])
+def test_it_is_how_often_two_drawings_agree(name, n, how):
+    """Eight answers from two drawings each, against all pairs of eight drawings: 40 factuals, so within 0.1."""
+    explainer = fitted(*MODELS[name])
+    X = DENIED.iloc[:40]
+    found = [explainer.explain(X, n_samples=n, redraw=r, **how) for r in range(8)]
+    sets = [changed_sets(one) for one in found]
+    truth = np.mean([[a == b for a, b in zip(one, other)] for one, other in itertools.combinations(sets, 2)])
+    said = [one.summary()["value"][SAME] for one in found]
+    assert found[0].summary()["value"][AGAIN] == 40
+    assert 0.05 < truth < 0.95
+    assert np.mean(said) == pytest.approx(truth, abs=0.1)
+
+
+def test_more_draws_are_more_stable_and_all_are_told_with_standard_errors(explainer):
+    few, many = (explainer.explain(DENIED, n_samples=n).summary()["value"] for n in (10, 2000))
+    assert few[SAME] < many[SAME]
+    n_refused = int((explainer.explain(DENIED, n_samples=10).draws > 0).sum())
+    assert few[AGAIN] == min(n_refused, 100)
+    all_again = explainer.explain(DENIED, n_samples=10, standard_errors=True).summary()["value"]
+    assert all_again[AGAIN] == n_refused
+
+
+def test_explain_and_its_answer_are_as_they_were_and_a_saved_result_says_nothing(explainer):
+    plain = explainer.explain(DENIED.iloc[:5], n_samples=50)
+    again = explainer.explain(DENIED.iloc[:5], n_samples=50)
+    first = plain.summary()
+    assert_same(plain, again)
+    assert first["value"][SAME] == plain.summary()["value"][SAME]
+    saved = pickle.loads(pickle.dumps(plain))
+    assert SAME not in saved.summary().index
+    nobody = explainer.explain(DENIED.iloc[:0])
+    assert SAME not in nobody.summary().index
+    brought = explainer.select(explainer.generate(DENIED.iloc[:2], n_samples=20), DENIED.iloc[:2])
+    assert SAME not in brought.summary().index

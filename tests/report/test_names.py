@@ -1,0 +1,202 @@
+"""Labels, units and formats: what is refused, what is written, and where it shows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+
+import mcce
+from mcce.exceptions import InputError
+from mcce.report.names import Names
+
+COLUMNS = ["salary", "loan_amount", "rate", "home", "since", "year"]
+
+
+def names(labels=None, units=None, formats=None) -> Names:
+    return Names.read(labels, units, formats, COLUMNS)
+
+
+def test_without_anything_said_values_are_as_before():
+    plain = names()
+    assert plain.label("loan_amount") == "loan_amount"
+    assert plain.text("salary", 72_000) == "72,000"
+    assert plain.text("year", 1990) == "1990"
+    assert plain.pair("year", 1990, 2001) == ("1990", "2001")
+    assert plain.pair("salary", 5000, 10_000) == ("5,000", "10,000")  # beside ten thousand it is no year
+    assert plain.text("home", None) == "missing"
+    assert plain.pair("rate", 0.123456, 0.123457) == ("0.123456", "0.123457")
+
+
+def test_units_and_formats():
+    said = names(
+        units={"salary": "EUR", "loan_amount": "$"},
+        formats={"rate": "0 %", "since": "%d.%m.%Y", "home": {"own": "owned", np.nan: "not told"}},
+    )
+    assert said.text("salary", 3700) == "3,700 EUR"  # what has a unit is no year
+    assert said.text("salary", 3700, unit=False) == "3,700"
+    assert said.text("loan_amount", -20) == "-$20"
+    assert said.text("salary", np.nan) == "missing"
+    assert said.text("since", pd.Timestamp("2024-05-01")) == "01.05.2024"
+    assert said.text("since", pd.NaT) == "missing"
+    assert [said.text("home", value) for value in ("own", "rent", None)] == ["owned", "rent", "not told"]
+    assert said.step("rate", 0.0004) == "+0.04 %"
+    assert said.step("salary", -500.0) == "-500 EUR"
+
+
+def test_a_change_is_seen_whatever_the_format():
+    said = names(formats={"rate": "0 %", "salary": "0,000", "since": "%Y"})
+    assert said.pair("rate", 0.101, 0.104) == ("10.1 %", "10.4 %")
+    assert said.pair("rate", 0.101, 0.2) == ("10 %", "20 %")
+    assert said.pair("salary", 1000.25, 1000.5) == ("1,000.2", "1,000.5")
+    assert said.pair("since", pd.Timestamp("2024-05-01"), pd.Timestamp("2024-06-01")) == ("2024-05-01", "2024-06-01")
+    assert said.pair("rate", np.nan, 0.1) == ("missing", "10 %")
+
+
+def test_a_prediction_is_not_rounded_to_the_bound_that_it_has_passed():
+    for said, texts in (
+        (names(), ("0.09996", "0.121")),
+        (names(formats={"prediction": "0 %"}), ("9.996 %", "12 %")),
+    ):
+        named = replace(said, ends=(0.0, 0.1))
+        assert named.pair("prediction", 0.09996, 0.12123, 3) == texts
+        assert named.text("prediction", 0.09996, 3) == texts[0]
+    assert replace(names(), ends=(0.1,)).text("prediction", 0.1) == "0.1"  # it is the bound
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ({"labels": {"salery": "pay"}}, "labels names 'salery', which is no column of X; did you mean 'salary'"),
+        ({"units": {"predicton": "EUR"}}, "did you mean 'prediction'"),
+        ({"formats": {"Rate": "0 %"}}, "formats names 'Rate'"),
+        ({"labels": ["salary"]}, "labels is a list; give a dict by feature"),
+        ({"labels": {"salary": 3}}, r"labels\['salary'\] is 3; give a text"),
+        ({"units": {"salary": " "}}, r"units\['salary'\] is ' '"),
+        ({"labels": {"salary": "loan_amount"}}, "as another feature is called"),
+        ({"labels": {"salary": "sum", "loan_amount": "sum"}}, "as another feature is called"),
+    ],
+)
+def test_what_does_not_fit_is_refused(said, message):
+    with pytest.raises(InputError, match=message):
+        names(**said)
+
+
+def test_a_feature_may_be_called_prediction():
+    named = Names.read({"prediction": "forecast"}, None, None, ["prediction", "x"])
+    assert named.label("prediction") == "forecast"
+
+
+X = pd.DataFrame(
+    {
+        "salary": [500, 700, 300, 900] * 20,
+        "home": pd.Categorical(["own", "rent", "own", "rent"] * 20),
+        "since": pd.to_datetime(["2020-01-01"] * 40 + ["2021-01-01"] * 40),
+    }
+)
+
+
+def rich(rows):
+    return rows["salary"].to_numpy() / 1000
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ({"units": {"home": "EUR"}}, "units names 'home', which holds levels; units go with numbers"),
+        ({"units": {"since": "days"}}, "which holds dates"),
+        ({"formats": {"home": "0 %"}}, "is of numbers, but the column holds levels"),
+        ({"formats": {"salary": "%Y"}}, "is of dates, but the column holds numbers"),
+        ({"formats": {"home": {"won": "owned"}}}, r"has words for 'won'; did you mean 'own'"),
+        ({"formats": {"home": {"own": "rent"}}}, "calls 'own' 'rent', which is another level"),
+        ({"labels": {"hom": "home"}}, "did you mean 'home'"),
+    ],
+)
+def test_fit_refuses_what_does_not_go_with_the_columns(said, message):
+    with pytest.raises(InputError, match=message):
+        mcce.MCCE(rich, decision=(0.8, 1), random_state=1, **said).fit(X)
+
+
+@pytest.fixture(scope="module")
+def found():
+    said = mcce.MCCE(
+        rich,
+        decision=mcce.Interval(0.8, 1, label="rich enough"),
+        fixed=["since"],
+        random_state=1,
+        labels={"salary": "pay", "since": "customer since", "prediction": "wealth"},
+        units={"salary": "EUR"},
+        formats={"salary": "0.0", "home": {"own": "owned", "rent": "rented"}, "since": "%Y", "prediction": "0 %"},
+    )
+    return said.fit(X).explain(X.iloc[[0, 1]])
+
+
+def test_words_show_everywhere_and_tables_keep_the_data(found):
+    sentence = found.sentence(0)
+    assert "pay 900.0 EUR instead of 500.0 EUR" in sentence
+    assert sentence.endswith("(rich enough: 90 % instead of 50 %).")
+    assert "pay: 500.0 EUR -> 900.0 EUR" in repr(found)
+    page = str(found.to_html())
+    for text in ("pay", "customer since", "wealth", "rich enough", "<small>EUR</small>", "900.0", "rented", "90 %"):
+        assert text in page, text
+    assert "salary" not in page
+    axes = found.plot(0)
+    assert axes.get_yticklabels()[0].get_text() == "pay"
+    assert "500.0 EUR" in {text.get_text() for text in axes.texts}
+    assert "customer\u00a0since" in axes.get_xlabel()
+    overall = found.plot_changes()
+    assert "pay" in {text.get_text() for text in overall.get_yticklabels()}
+    plt.close(axes.figure)
+    plt.close(overall.figure)
+    assert set(found.changes()["feature"]) == {"salary", "home"}
+    assert found.changes()["to"].tolist()[0] == 900
+    told = found.changes(words=True)
+    assert told[["feature", "from", "to"]].iloc[0].tolist() == ["pay", "500.0 EUR", "900.0 EUR"]
+    assert found.reasons(0).index[0] == "salary"
+    reasons = found.reasons(0, words=True)
+    assert reasons.loc["pay", ["from", "to", "alone"]].tolist() == ["500.0 EUR", "900.0 EUR", "90 %"]
+    assert found.changed_features().loc["salary", "note"] == "median +300.0 EUR"
+
+
+def test_groups_have_labels_and_texts_and_raw_tables(found):
+    by = found.by("home")
+    assert by.table.index.get_level_values("group").unique().tolist() == ["own", "rent"]
+    assert "owned" in repr(by)
+    in_bins = found.by("salary", bins=2)
+    assert "Recourse by pay" in repr(in_bins)
+    assert "700.0 EUR" in repr(in_bins)
+    other = pd.Series(["own", "rent"], index=found.factuals.index, name="home")  # not the feature
+    assert "owned" not in repr(found.by(other))
+
+
+def test_the_select_step_has_them_too(found):
+    explainer = mcce.MCCE(rich, decision=(0.8, 1), random_state=1, labels={"salary": "pay"}).fit(X)
+    chosen = explainer.select(explainer.generate(X.iloc[[0]], n_samples=50), X.iloc[[0]])
+    assert "pay 900 instead of 500" in chosen.sentence(0)
+
+
+def test_diagnostics_have_them_too():
+    said = mcce.MCCE(
+        rich,
+        decision=(0.8, 1),
+        random_state=1,
+        labels={"salary": "pay"},
+        units={"salary": "EUR"},
+        formats={"home": {"own": "owned"}},
+    )
+    d = said.fit(X).diagnose(X.iloc[::2], n_samples=20, visit_sequences=())
+    assert set(d.marginals.index) == {"salary", "home", "since"}
+    drawn = d.plot("marginals")
+    titles = " ".join(ax.get_title(loc="left") + ax.get_title() for ax in drawn)
+    assert "pay (EUR)" in titles
+    assert "salary" not in titles
+    levels = [text.get_text() for ax in drawn for text in ax.get_yticklabels()]
+    assert "owned" in levels
+    bars, matrix = d.plot()[0], d.plot("correlations")
+    for labels in (bars.get_yticklabels(), matrix.get_yticklabels()):
+        assert "pay" in {text.get_text() for text in labels}
+    assert "salary" not in repr(d)
+    plt.close("all")
