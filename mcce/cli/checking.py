@@ -19,8 +19,10 @@ from mcce.cli.declared import Declared
 from mcce.cli.inputs import Source, check_column, check_columns, lacking
 from mcce.cli.numerals import plain
 from mcce.exceptions import InputError, did_you_mean, listing, spell
+from mcce.generators.auto import AUTO
 from mcce.generators.conditionals import REST
 from mcce.generators.visit import make_visit_sequence
+from mcce.report.names import Names
 from mcce.samplers import make_sampler
 from mcce.selection.ordering import KNOWN, OF_DENSITIES, resolve_weights
 from mcce.table import Feature, Schema
@@ -51,10 +53,12 @@ def check_options(arguments: argparse.Namespace) -> dict[str, Any]:
             raise InputError(f"--measures {name} goes with --sparse; add it, or name another one.")
     samplers = arguments.sampler.values() if isinstance(arguments.sampler, dict) else [arguments.sampler]
     for sampler in samplers:
-        make_sampler(sampler)
+        if sampler != AUTO:
+            make_sampler(sampler)
     asked = {
         "n_samples": arguments.n_samples,
         "n_counterfactuals": arguments.n_counterfactuals,
+        "allow_missing": arguments.allow_missing,
         "sparse": arguments.sparse,
         "diverse": arguments.diverse,
         "exclude_training": arguments.exclude_training,
@@ -100,12 +104,14 @@ def check_features(names: list[Any], train: Source, rows: Source, arguments: arg
     samplers = arguments.sampler if isinstance(arguments.sampler, dict) else {}
     noise = arguments.noise if isinstance(arguments.noise, dict) else {}
     mutable = [name for name in names if name not in arguments.fixed]
-    for option, named in (("--fixed", arguments.fixed), ("--weights", arguments.weights)):
+    of_columns = {"--fixed": arguments.fixed, "--weights": arguments.weights, "--allow-missing": arguments.allow_missing}
+    for option, named in of_columns.items():
         _check_among(option, named, features, arguments)
     for option, chosen in (("--sampler", [name for name in samplers if name != REST]), ("--noise", noise)):
         _check_among(option, chosen, features, arguments)
         if kept := [name for name in chosen if name not in mutable]:
             raise InputError(f"{option} names {listing(kept)}, which --fixed keeps; leave it out.")
+    Names.read(arguments.labels, arguments.units, arguments.formats, names)
     if not names:
         raise InputError(f"{arguments.train} has no features besides --response and --id; give more columns.")
     if not mutable:
@@ -159,7 +165,10 @@ def _check_samplers(schema: Schema, arguments: argparse.Namespace) -> None:
     if without:
         raise InputError(f"--sampler says nothing of {listing(without)}; add *=cart for the rest.")
     for feature in mutable:
-        made = make_sampler(chosen[feature.name if feature.name in chosen else REST])
+        sampler = chosen[feature.name if feature.name in chosen else REST]
+        if sampler == AUTO:
+            continue
+        made = make_sampler(sampler)
         made.check_target(feature)
         if feature.has_missing and not made.handles_missing:
             raise InputError(f"--sampler: {made!r} for {feature.name!r} takes no missing values, and there are some.")

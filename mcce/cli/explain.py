@@ -30,7 +30,7 @@ from mcce.cli.options import NEEDED, OPTIONS, add_options
 from mcce.cli.outputs import Outputs
 from mcce.cli.report import Spellings, write
 from mcce.cli.training import train_model
-from mcce.cli.wanted import read_wanted
+from mcce.cli.wanted import in_words, read_wanted
 from mcce.exceptions import InputError, listing
 from mcce.method import MCCE
 from mcce.table import Schema
@@ -102,7 +102,7 @@ def run_explain(given: argparse.Namespace) -> int:
         model.learn_classes(X)
     explainer = MCCE(
         model,
-        decision=read_wanted(arguments.wanted, arguments.of, classes_of(model), counts),
+        decision=in_words(read_wanted(arguments.wanted, arguments.of, classes_of(model), counts), arguments.in_words),
         fixed=arguments.fixed,
         sampler=arguments.sampler,
         visit_sequence=arguments.visit_sequence,
@@ -110,6 +110,9 @@ def run_explain(given: argparse.Namespace) -> int:
         random_state=arguments.seed,
         n_jobs=arguments.jobs,
         min_donors=arguments.min_donors,
+        labels=arguments.labels or None,
+        units=arguments.units or None,
+        formats=arguments.formats or None,
     ).fit(X)
     found = explainer.explain(factuals, constraints=constraints, **options)
     both = {name: (reading, of_rows[name]) for name, reading in readings.items()}

@@ -102,6 +102,7 @@ OPTIONS = (
     Option("id", read.text, "COLUMN", "column of --explain that names the rows, as text (row number, from 1)"),
     Option("n_samples", read.count_or_auto, "K", "rows drawn for each row, or auto ({})", 1000),
     Option("n_counterfactuals", read.count, "N", "how many for each row ({})", 1),
+    Option("allow_missing", read.names, "A,B", "features whose known values may become missing (none)", []),
     Option("sparse", read.flag, "", "change as few features as it takes, instead of taking whole drawn rows", False),
     Option(
         "floor",
@@ -138,6 +139,11 @@ OPTIONS = (
         is_path=True,
     ),
     Option("html", read.text, "FILE", "write a page for a browser", is_path=True),
+    Option("letters", read.text, "FOLDER", "write a letter for each row: a page to print and forward", is_path=True),
+    Option("in_words", read.text, "TEXT", 'the wanted decision in words, as in "the loan is granted"'),
+    Option("labels", read.pairs, "A=TEXT,..", "what features are called; prediction is what the model says", {}),
+    Option("units", read.pairs, "A=EUR,..", "units of features", {}),
+    Option("formats", read.formats, "A=0.0%,..", "how values are written; in a TOML file also words for levels", {}),
 )
 NEEDED = ("train", "explain")
 

@@ -29,6 +29,7 @@ class Outputs:
     table : all counterfactuals
     unexplained : the rows without one, beside it
     page : the page for a browser
+    letters : the folder of letters
     job : the job as run, beside them
     force : whether files that exist are overwritten
     """
@@ -36,6 +37,7 @@ class Outputs:
     table: Path | None
     unexplained: Path | None
     page: Path | None
+    letters: Path | None
     job: Path | None
     force: bool
 
@@ -46,6 +48,11 @@ class Outputs:
         if table is not None and table.suffix.lower() in UNWRITTEN:
             raise InputError(f"--out {table}: results are written as .csv, .csv.gz or .parquet; give such a name.")
         page = None if arguments.html is None else Path(arguments.html)
+        letters = None if arguments.letters is None else Path(arguments.letters)
+        if letters is not None and letters.exists() and not letters.is_dir():
+            raise InputError(f"--letters {letters} is a file; give the name of a folder.")
+        if letters is not None and letters.is_dir() and any(letters.iterdir()) and not arguments.force:
+            raise InputError(f"--letters {letters}: the folder has files; give another one, or add --force.")
         rest = None if table is None else _beside(table, ".unexplained.csv")
         first = next((path for path in (table, page) if path is not None and not _is_unnamed(path)), None)
         job = None if first is None else _beside(first, ".job.toml")
@@ -62,7 +69,7 @@ class Outputs:
             {role: Path(path) for role, path in read.items() if isinstance(path, str)},
             force=arguments.force,
         )
-        return cls(table, rest, page, job, arguments.force)
+        return cls(table, rest, page, letters, job, arguments.force)
 
 
 def _check_repeated(arguments: argparse.Namespace, job: Path) -> None:

@@ -78,6 +78,14 @@ def pairs(value: Any) -> dict[str, str]:
     return {name: text(each) for name, each in _by_name(value, "a=b,c=d").items()}
 
 
+def formats(value: Any) -> dict[str, Any]:
+    """Read names with patterns; in a file also with words for levels, as a table."""
+    return {
+        name: dict(each) if isinstance(each, Mapping) else text(each)
+        for name, each in _by_name(value, "a=0.0%,b=0").items()
+    }
+
+
 def dates(value: Any) -> dict[str, str]:
     """Read names of columns, some with the order of day, month and year, or with a format."""
     if isinstance(value, list) or (isinstance(value, str) and "=" not in value):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -109,11 +110,26 @@ def write(found: Counterfactuals, outputs: Outputs, spellings: Spellings, argume
         with written_whole(outputs.page, overwrite=outputs.force) as beside:
             beside.write_text(page, encoding="utf-8")
         say(f"wrote the page {outputs.page}")
+    if outputs.letters is not None:
+        _write_letters(found, outputs.letters, force=outputs.force)
     if outputs.job is not None:
         with written_whole(outputs.job, overwrite=outputs.force) as beside:
             beside.write_text(job_text(arguments, outputs.job), encoding="utf-8")
         say(f"wrote the job as run, {outputs.job}; mcce explain --config {outputs.job} repeats it")
     return SOME_UNEXPLAINED if (found.unexplained["reason"] != ALREADY).any() else DONE
+
+
+def _write_letters(found: Counterfactuals, folder: Path, *, force: bool) -> None:
+    """Write a letter about each row, under its name as far as files can be called so."""
+    folder.mkdir(exist_ok=True)
+    taken: set[str] = set()
+    for place, who in enumerate(found.factuals.index, 1):
+        name = re.sub(r"[^\w-]+", "_", str(who))
+        name = name if name not in taken else f"{name}-{place}"
+        taken.add(name)
+        with written_whole(folder / f"{name}.html", overwrite=force) as beside:
+            beside.write_text(found.letter(who, html=True), encoding="utf-8")
+    say(f"wrote {len(found.factuals)} letters to {folder}")
 
 
 def _write_table(table: pd.DataFrame, path: Path, outputs: Outputs, style: Style) -> None:

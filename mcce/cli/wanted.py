@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from mcce.asking.decision import Interval
+from mcce.asking.labels import OneOf
 from mcce.asking.source import plain_values
 from mcce.cli.console import say
 from mcce.exceptions import InputError, did_you_mean, listing
@@ -28,6 +30,13 @@ def read_wanted(wanted: str | None, of: str | None, classes: Any, counts: Mappin
     if of is not None:
         raise InputError(f"--of {of} goes with an interval, but --wanted is {wanted!r}; leave --of out.")
     return read_class("--wanted", wanted, classes, counts)
+
+
+def in_words(decision: Any, label: str | None) -> Any:
+    """Return the decision with the words that people call it by."""
+    if label is None:
+        return decision
+    return replace(decision, label=label) if isinstance(decision, Interval) else OneOf([decision], label=label)
 
 
 def read_interval(text: str, of: Any) -> Interval | None:

@@ -1,0 +1,64 @@
+"""Words for people from the command line: labels, units, formats, letters."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mcce.cli import main
+
+CONFIG = """
+train = "train.csv"
+explain = "new.csv"
+response = "loan"
+wanted = "yes"
+id = "who"
+n_samples = 100
+sparse = true
+letters = "letters"
+in_words = "the loan is granted"
+
+[labels]
+income = "monthly income"
+
+[units]
+income = "EUR"
+
+[formats]
+job = {clerk = "office clerk"}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"who": [f"A/{i}" for i in range(120)], "income": rng.integers(1000, 9000, 120)})
+    table["job"] = rng.choice(["clerk", "driver"], 120)
+    table["loan"] = np.where(table["income"] > 5000, "yes", "no")
+    table.to_csv(tmp_path / "train.csv", index=False)
+    table[table["loan"] == "no"].head(3).to_csv(tmp_path / "new.csv", index=False)
+    (tmp_path / "job.toml").write_text(CONFIG)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_letters_are_in_the_words_of_the_job(folder, capsys):
+    assert main(["explain", "--config", "job.toml"]) == 0
+    pages = sorted((folder / "letters").iterdir())
+    assert len(pages) == 3
+    assert all(page.name.startswith("A_") for page in pages)
+    text = pages[0].read_text(encoding="utf-8")
+    assert "monthly income" in text
+    assert "EUR" in text
+    assert "the loan is granted" in text
+    assert main(["explain", "--config", "job.toml"]) == 2
+    assert "--letters letters: the folder has files; give another one, or add --force" in capsys.readouterr().err
+
+
+def test_names_are_checked_before_anything_is_trained(folder, monkeypatch, capsys):
+    monkeypatch.setattr("mcce.cli.explain.train_model", lambda *_: pytest.fail("a model was trained"))
+    assert main(["explain", "--config", "job.toml", "--labels", "incom=x"]) == 2
+    assert "did you mean 'income'" in capsys.readouterr().err
+
+
+def test_samplers_may_be_chosen_by_evidence(folder):
+    assert main(["explain", "--config", "job.toml", "--sampler", "auto", "--letters", "more"]) == 0
