@@ -38,12 +38,13 @@ from mcce.generators.choice import OF_A_CHAIN, check_generator, choose_generator
 from mcce.generators.conditionals import Samplers
 from mcce.generators.predictors import Predictors
 from mcce.generators.visit import VisitSequence
+from mcce.parameters import Learner
 from mcce.progress import progress_bar
 from mcce.relaxing import describe_constraints, find_open, tell_why
 from mcce.rounds import explain_all, redraw_errors
 from mcce.selection.ordering import DEFAULT, MeasureLike
 from mcce.steps import Steps
-from mcce.table import Data, Kind, as_frame
+from mcce.table import Data, Kind, Schema, as_frame
 from mcce.table.checks import check_fixed, rows_of
 
 Self = TypeVar("Self", bound="Explainer")
@@ -51,8 +52,11 @@ Self = TypeVar("Self", bound="Explainer")
 REPORTED = ("L0", "gower", "gower_sum", "plausibility", "log_density")  # measures of every result
 
 
-class Explainer(Steps):
+class Explainer(Steps, Learner):
     """Fits a generator, draws candidates and chooses among them; see `MCCE` for the parameters."""
+
+    # what is explained is explained as it is: a copy by scikit-learn would be a model without its fit
+    whole_parameters = ("model", "decision", "constraints")
 
     def __init__(
         self,
@@ -85,13 +89,15 @@ class Explainer(Steps):
         self.min_donors = min_donors
         self.constraints = constraints
 
-    def fit(self: Self, X: Data, *, progress: bool | None = None) -> Self:
+    def fit(self: Self, X: Data, y: object = None, *, progress: bool | None = None) -> Self:
         """Step 1: ask the model about the training rows, and fit the chain.
 
         Parameters
         ----------
         X : DataFrame or two-dimensional array
             Training rows: the model's features, without the response.
+        y : ignored
+            For scikit-learn, which hands it over: the method learns from what the model says, not from the truth.
         progress : bool or None
             Whether to show a progress bar; None shows one in a terminal or notebook after a second.
         """
@@ -130,6 +136,9 @@ class Explainer(Steps):
         self._training = TrainingTable(X, schema, self.decision_, checked, wanted, hashes)
         self.fit_seconds_ = time.perf_counter() - begun
         return self
+
+    def _known_schema(self) -> Schema | None:
+        return self.generator_.schema_ if hasattr(self, "fit_seconds_") else None
 
     @property
     def chain_(self) -> ChainModel:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from mcce import exceptions
 from mcce.asking.asker import Asker
 from mcce.asking.decision import Decision
 from mcce.asking.factuals import encode_factuals, read_factuals
@@ -27,7 +28,6 @@ from mcce.candidates.pools import draw_pools, fixed_columns, pool_keys
 from mcce.checks import check_count
 from mcce.constraints import Constraints, read, resolve
 from mcce.counterfactuals import Counterfactuals
-from mcce.exceptions import NotFittedError
 from mcce.generators.chain import ChainModel
 from mcce.generators.givens import draw_index
 from mcce.learning import LearnsLater
@@ -152,4 +152,4 @@ class Steps(LearnsLater):
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "fit_seconds_"):
-            raise NotFittedError("this MCCE is not fitted; call fit(X) with the training rows first.")
+            raise exceptions.NotFittedError("this MCCE is not fitted; call fit(X) with the training rows first.")

@@ -43,9 +43,10 @@ class Source:
             function = self.model if self.method is None else getattr(self.model, self.method)
             result = function(self._handed(frame))
         except Exception as err:
-            first_line = (str(err).strip().splitlines() or ["no message"])[0]
+            message = str(err).strip() or "no message"
+            between = "\n" if "\n" in message else " "  # the whole message: its last line often says what to do
             raise ModelError(
-                f"{asked} raised {type(err).__name__}: {first_line.rstrip('.')}. Check that it is fitted "
+                f"{asked} raised {type(err).__name__}: {message.rstrip('.')}.{between}Check that it is fitted "
                 f"and takes a {type(frame).__name__} of shape {frame.shape}."
             ) from err
         return Reply.read(result, frame, asked)

@@ -29,9 +29,10 @@ import numpy.typing as npt
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
+from mcce import exceptions
 from mcce.arrays import Floats
 from mcce.checks import check_count
-from mcce.exceptions import InputError, NotFittedError, SamplerError
+from mcce.exceptions import InputError, SamplerError
 from mcce.generators.base import Drawn, DrawRequest, RowRule
 from mcce.generators.conditionals import Samplers, make_samplers
 from mcce.generators.drawing import DrawPlan, draw_in_blocks
@@ -40,6 +41,7 @@ from mcce.generators.layout import ChainLayout
 from mcce.generators.predictors import Predictors, choose_predictors
 from mcce.generators.visit import VisitSequence, make_visit_sequence
 from mcce.generators.weighing import Allowed, SampleOptions, Weighted, choose_rows, read_restrictions
+from mcce.parameters import Learner
 from mcce.rng import derive_key, hash_rows, resolve_seed
 from mcce.samplers import ConditionalSampler
 from mcce.table import Data, Kind, Schema, Table, as_frame
@@ -52,7 +54,7 @@ if TYPE_CHECKING:
 BLOCK_ROWS = 8192  # a block's columns stay in the cache while its features are drawn
 
 
-class ChainModel:
+class ChainModel(Learner):
     """A chain of conditional samplers: a generative model of a table.
 
     Parameters
@@ -327,7 +329,10 @@ class ChainModel:
     def check_fitted(self) -> None:
         """Refuse a call that needs `fit` first."""
         if not hasattr(self, "samplers_"):
-            raise NotFittedError(f"this {type(self).__name__} is not fitted; call fit(X) first.")
+            raise exceptions.NotFittedError(f"this {type(self).__name__} is not fitted; call fit(X) first.")
+
+    def _known_schema(self) -> Schema | None:
+        return self.schema_ if hasattr(self, "samplers_") else None
 
     @property
     def fixed_(self) -> list[Any]:

@@ -53,7 +53,7 @@ def make_samplers(
 
 def _bound_donors(made: ConditionalSampler, min_donors: int, name: object) -> ConditionalSampler:
     """Return a sampler that draws from at least so many training rows."""
-    parameters = made.get_params()
+    parameters = made.get_params(deep=False)
     if "min_donors" not in parameters:
         raise SamplerError(
             f"{made!r} for {name!r} cannot promise min_donors={min_donors}: it does not draw from pools of training "

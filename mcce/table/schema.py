@@ -228,4 +228,6 @@ def as_frame(X: Data, where: str = "X") -> tuple[pd.DataFrame, Any]:
             raise InputError(f"{where} is an array with {X.ndim} dimension(s); a table has two: rows and columns.")
         frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
         return (frame.infer_objects() if X.dtype == object else frame), X.dtype
+    if hasattr(X, "toarray"):
+        raise InputError(f"{where} is a sparse {type(X).__name__}, and a table is not sparse; give {where}.toarray().")
     raise InputError(f"{where} is a {type(X).__name__}; give a pandas DataFrame or a two-dimensional numpy array.")
