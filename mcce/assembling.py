@@ -25,7 +25,7 @@ from mcce.relaxing import TOLD, Why
 from mcce.selection.diversity import diversity_table
 from mcce.selection.measures import measure_table
 from mcce.selection.ordering import Measure
-from mcce.table import Schema
+from mcce.table import FrameKind, Schema
 
 
 def assemble(
@@ -44,6 +44,7 @@ def assemble(
     draws: Ints | None = None,
     standard_errors: Mapping[str, float] | None = None,
     fit_seconds: float,
+    frames: FrameKind | None = None,
     settings: Mapping[str, object],
 ) -> Counterfactuals:
     """Write the outcome of all blocks as tables.
@@ -52,7 +53,7 @@ def assemble(
     them, None if they are gone; `lasting` is what the rows have to stand; `constraints` says what each constraint
     does, `allowed` between what numbers had to stay, `why` what is known of those without a counterfactual;
     `n_samples` (the most that were drawn for one of these) and `draws` are None where the user brought the
-    candidates.
+    candidates; `frames` is the kind of frame that the tables are handed back in, None for pandas.
     """
     schema, why = generator.schema_, why or Why()
     owner, rows = outcome.owner, outcome.rows
@@ -90,6 +91,7 @@ def assemble(
         settings={**settings, **lasts, "rows_asked": outcome.n_asked},
         copies=None if training is None else training.count_in(rows),
         ask=partial(_ask_frame, Asker(decision, schema)),
+        frames=frames,
         pairwise=pairwise.set_axis(factuals.index[pairwise.index].rename("id"), axis=0),
     )
 

@@ -35,7 +35,7 @@ from mcce.report.telling import (
     printed_rows,
     spread_figures,
 )
-from mcce.results import Results
+from mcce.taking import Taking
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,7 +44,7 @@ FACTUALS_SHOWN, RANKS_SHOWN, ROWS_PRINTED = 10, 5, 6
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Counterfactuals(Results):
+class Counterfactuals(Taking):
     """Counterfactuals for a table of factuals, as `MCCE.explain` returns them.
 
     Parameters
@@ -93,12 +93,20 @@ class Counterfactuals(Results):
         By id, the lowest and highest value that was allowed for each number that a constraint limits, rules left aside.
     ask : function or None
         Asks the model about rows, for `reasons`. A result that was saved is without it.
+    frames : FrameKind or None
+        In what kind of frame `to_frame`, `changes` and `table` hand tables back; None for pandas.
+
+    Notes
+    -----
+    `found[id]` is the result of one factual alone, `for id in found` goes through the explained ones, and ``id in
+    found`` says whether a factual is explained; `len(found)` counts counterfactuals. The tables above are pandas
+    frames, whose index names their rows, whatever frame was explained; `table` returns them as that kind.
     """
 
     def changes(self) -> pd.DataFrame:
         """Return every changed cell: id, rank, feature, from, to, in the order of `frame`."""
         before, changed = self._compare(np.arange(len(self)))
-        return changed_cells(before, self.frame, changed)
+        return self._handed(changed_cells(before, self.frame, changed))
 
     def summary(self) -> pd.DataFrame:
         """Return the figures of the whole result in one column; the measures are those of rank 1.
@@ -119,16 +127,6 @@ class Counterfactuals(Results):
             figures["rows below the floor of plausibility"] = int(self.below_floor().sum())
         figures |= {f"seconds {step}": seconds for step, seconds in self.timings.items()}
         return pd.DataFrame({"value": pd.Series(figures, dtype=object)})
-
-    def diversity(self) -> pd.DataFrame:
-        """Return how different the counterfactuals of each explained factual are from each other, two by two.
-
-        `rows` counts them; `gower` is the mean Gower distance of two of them, `features` the mean share of features in
-        which two of them differ. Both are NaN for a single one.
-        """
-        if self.pairwise is None:
-            raise InputError("this result was built without `pairwise`; those of `MCCE.explain` have it.")
-        return self.pairwise.copy()
 
     def below_floor(self) -> pd.Series[Any]:
         """Return which rows are less plausible than was asked for: those of factuals for which nothing else was found.
@@ -196,7 +194,7 @@ class Counterfactuals(Results):
 
         A measure, id or rank whose name is also a feature's gets a trailing underscore.
         """
-        return side_by_side(self.frame, self.measures)
+        return self._handed(side_by_side(self.frame, self.measures))
 
     def sentence(self, id: Hashable, rank: int = 1) -> str:
         """Return one counterfactual in plain words; for an unexplained factual, why there is none.
@@ -219,6 +217,11 @@ class Counterfactuals(Results):
         if floor is not None and self.below_floor().iloc[row]:
             said += " " + care_sentence(float(self.measures["plausibility"].iloc[row]), floor)
         return said
+
+    def sentences(self, rank: int = 1) -> pd.Series[Any]:
+        """Return `sentence` of every factual, by id; those without a counterfactual say why."""
+        said = [self.sentence(id, rank) for id in self.factuals.index]
+        return pd.Series(said, index=self.factuals.index, name="sentence", dtype=object)
 
     def plot(self, id: Hashable | None = None, rank: int = 1, ax: Axes | None = None) -> Axes:
         """Draw what one counterfactual changes; by default the best one of the first explained factual.

@@ -44,8 +44,9 @@ from mcce.relaxing import describe_constraints, find_open, tell_why
 from mcce.rounds import explain_all, redraw_errors
 from mcce.selection.ordering import DEFAULT, MeasureLike
 from mcce.steps import Steps
-from mcce.table import Data, Kind, Schema, as_frame
+from mcce.table import Data, Kind, Schema, as_frame, frame_kind
 from mcce.table.checks import check_fixed, rows_of
+from mcce.table.frames import own_frame
 
 Self = TypeVar("Self", bound="Explainer")
 
@@ -95,7 +96,8 @@ class Explainer(Steps, Learner):
         Parameters
         ----------
         X : DataFrame or two-dimensional array
-            Training rows: the model's features, without the response.
+            Training rows: the model's features, without the response. Also a frame of polars or pyarrow; the model is
+            always asked with the kind of table that was given here.
         y : ignored
             For scikit-learn, which hands it over: the method learns from what the model says, not from the truth.
         progress : bool or None
@@ -108,6 +110,7 @@ class Explainer(Steps, Learner):
         if not isinstance(self.condition_on_decision, (bool, np.bool_)):
             raise InputError(f"condition_on_decision is {self.condition_on_decision!r}; it must be True or False.")
         self.decision_ = resolve_decision(self.decision, self.model)
+        X = own_frame(X)
         frame, _ = as_frame(X)
         if frame.empty:
             raise InputError(
@@ -178,8 +181,9 @@ class Explainer(Steps, Learner):
 
         Parameters
         ----------
-        X : DataFrame or array
-            Rows to explain; the index of a DataFrame names them in the result and must be unique.
+        X : DataFrame, array or Series
+            Rows to explain; the index of a DataFrame names them in the result and must be unique. A Series is one row.
+            For polars or pyarrow, tables come back as the same kind of frame, see `Counterfactuals.table`.
         n_samples : int or "auto"
             K, rows drawn for each factual. "auto" doubles the draws of a factual, from 500 on, until a doubling leaves
             its counterfactuals with as many changes, within 0.02 of their summed Gower distance, and ends at 16,000;
@@ -295,6 +299,7 @@ class Explainer(Steps, Learner):
             draws=explained.draws,
             standard_errors=errors,
             fit_seconds=self.fit_seconds_,
+            frames=frame_kind(X),
             settings={**dataclasses.asdict(settings), "pools": explained.n_pools, **self._described()},
         )
 

@@ -14,6 +14,7 @@ from mcce.report.carrying import Ask
 from mcce.report.changes import differing_cells
 from mcce.report.finding import check_indexes, find_row
 from mcce.report.plots import value_pair
+from mcce.table import FrameKind
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -39,6 +40,7 @@ class Results:
     nearest: pd.DataFrame | None = None
     allowed: pd.DataFrame | None = None
     ask: Ask | None = field(default=None, repr=False)
+    frames: FrameKind | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         check_indexes(self.frame, self.measures, self.factuals, self.factual_predictions)

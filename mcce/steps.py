@@ -32,7 +32,8 @@ from mcce.generators.chain import ChainModel
 from mcce.generators.givens import draw_index
 from mcce.learning import LearnsLater
 from mcce.selection.ordering import DEFAULT, Ordering, resolve_measures
-from mcce.table import Data
+from mcce.table import Data, frame_kind
+from mcce.table.frames import handed
 from mcce.workers import count_jobs
 
 
@@ -57,7 +58,8 @@ class Steps(LearnsLater):
         """Step 2 alone: the candidates of every row of `X`, indexed by (id, draw).
 
         They are the rows that `explain` chooses from with the same `n_samples`, `independent` and `constraints`. With
-        constraints there are fewer where rows could not be drawn inside them.
+        constraints there are fewer where rows could not be drawn inside them. Of polars or pyarrow it is the same kind
+        of frame, with `id` and `draw` as columns.
         """
         self._check_fitted()
         check_count(n_samples, "n_samples")
@@ -75,7 +77,8 @@ class Steps(LearnsLater):
         draw = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         rows = pools.rows[np.repeat(pools.begin, sizes) + draw]
         labels = draw_index(index, n_samples)
-        return schema.decode(rows, labels[np.repeat(np.arange(len(index)) * n_samples, sizes) + draw])
+        drawn = schema.decode(rows, labels[np.repeat(np.arange(len(index)) * n_samples, sizes) + draw])
+        return handed(drawn, frame_kind(X))
 
     def select(
         self, candidates: pd.DataFrame, X: Data, *, n_counterfactuals: int = 1, exhaustive: bool = False
@@ -108,6 +111,7 @@ class Steps(LearnsLater):
             self.decision_,
             training=self._training_rows(),
             n_samples=None,
+            frames=frame_kind(X),
             fit_seconds=self.fit_seconds_,
             settings={
                 "n_candidates": len(candidates),

@@ -20,8 +20,9 @@ import pandas as pd
 
 from mcce.checks import is_number
 from mcce.exceptions import InputError, ModelError, spell, spell_all
+from mcce.table.frames import is_other_frame, read_frame
 
-Rows: TypeAlias = "pd.DataFrame | npt.NDArray[Any]"
+Rows: TypeAlias = "pd.DataFrame | npt.NDArray[Any] | Any"
 
 BY_CLASS = ("predict_proba", "decision_function")  # replies that may have a column for each class
 CELLS_SHOWN = 8
@@ -56,7 +57,7 @@ class Source:
         if ("xgboost", "Booster") in family:
             return sys.modules["xgboost"].DMatrix(frame, enable_categorical=True)
         # A function may write into its argument, but not into ours; before pandas 3 a shallow copy shares values.
-        return frame.copy()
+        return frame.copy() if isinstance(frame, (pd.DataFrame, np.ndarray)) else frame
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,7 @@ class Reply:
     def read(cls, result: Any, frame: Rows, asked: str) -> Reply:
         """Read frames, series, lists, nullable and masked arrays by position."""
         try:
+            result = read_frame(result, "the reply") if is_other_frame(result) else result
             values = np.asarray(result)
             if isinstance(result, np.ma.MaskedArray):
                 values = values.astype(object)

@@ -25,6 +25,7 @@ from mcce.cli.report import Spellings, write
 from mcce.cli.training import train_model
 from mcce.cli.wanted import read_wanted
 from mcce.exceptions import InputError, listing
+from mcce.generators.visit import ORDERS
 from mcce.method import MCCE
 from mcce.table import Schema
 
@@ -93,7 +94,7 @@ def add_explain(commands: Any) -> None:
         "--visit-sequence",
         default="data",
         metavar="ORDER",
-        help="data, correlation, or A,B,... (%(default)s)",
+        help="data, correlation, reversed, or A,B,... (%(default)s)",
     )
     add("--seed", type=int, default=1, metavar="N", help="seed of the random draws (%(default)s)")
     add("--jobs", type=int, metavar="N", help="threads; the result does not depend on it")
@@ -193,4 +194,4 @@ def _as_model_takes_them(
 
 
 def _visit_sequence(text: str) -> str | list[str]:
-    return text if text in ("data", "correlation") else name_list(text)
+    return text if text in ORDERS else name_list(text)

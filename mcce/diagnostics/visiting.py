@@ -105,9 +105,6 @@ def _refit(explainer: Explainer, training: Data, order: Order, state: int) -> Ex
     """Fit a new explainer that differs in the order and the seed alone."""
     names = [name for name in inspect.signature(type(explainer)).parameters if name != "model"]
     settings = {name: getattr(explainer, name) for name in names}
-    if isinstance(order, str) and order == "reversed":
-        fixed = explainer.chain_.fixed_
-        order = [name for name in explainer.chain_.schema_.names[::-1] if name not in fixed]
     if explainer.generator is None:
         settings |= {"visit_sequence": order, "random_state": state}
     else:

@@ -37,7 +37,7 @@ from mcce.generators.base import Drawn, DrawRequest, RowRule
 from mcce.generators.conditionals import Samplers, make_samplers
 from mcce.generators.drawing import DrawPlan, draw_in_blocks
 from mcce.generators.givens import request_of
-from mcce.generators.layout import ChainLayout
+from mcce.generators.layout import ChainLayout, check_training_decision
 from mcce.generators.predictors import Predictors, choose_predictors
 from mcce.generators.visit import VisitSequence, make_visit_sequence
 from mcce.generators.weighing import Allowed, SampleOptions, Weighted, choose_rows, read_restrictions
@@ -46,6 +46,7 @@ from mcce.rng import derive_key, hash_rows, resolve_seed
 from mcce.samplers import ConditionalSampler
 from mcce.table import Data, Kind, Schema, Table, as_frame
 from mcce.table.checks import check_fixed, check_magnitudes
+from mcce.table.frames import handed
 from mcce.workers import count_jobs, run_in_threads
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class ChainModel(Learner):
         One sampler for every feature, or ``{feature: sampler, ..., "*": sampler for the rest}``.
     fixed : list of column names
         Features that are conditioned on and never drawn.
-    visit_sequence : "data", "correlation" or list
+    visit_sequence : "data", "correlation", "reversed" or list
         Order of the mutable features, see `mcce.generators.visit`.
     predictors : dict or None
         ``{feature: [columns]}``: the columns that a feature is modelled on, fixed ones or features visited before it.
@@ -150,11 +151,7 @@ class ChainModel(Learner):
         if not self.visit_sequence_:
             raise InputError(f"all {len(fixed)} columns of X are fixed; leave at least one mutable.")
         self.conditions_on_decision_ = decision is not None
-        if decision is not None and (np.shape(decision) != (table.n_rows,) or np.asarray(decision).dtype != bool):
-            raise InputError(
-                f"decision has shape {np.shape(decision)} and dtype {np.asarray(decision).dtype} for "
-                f"{table.n_rows} rows of X; give one boolean a row."
-            )
+        check_training_decision(decision, table.n_rows)
         self._layout = layout = ChainLayout.arrange(
             self.schema_, fixed, self.visit_sequence_, self.conditions_on_decision_
         )
@@ -231,8 +228,9 @@ class ChainModel(Learner):
         Returns
         -------
         DataFrame with the training columns and dtypes, indexed by (id, draw), where id is the index of `given`, or by
-        0, 1, ... without `given`. With `weights`, also a Series of them, with mean 1 over the draws of an id (over all
-        without `given`), dead ones included. Dead rows could not be drawn inside; a warning counts them.
+        0, 1, ... without `given`; of polars or pyarrow the same kind of frame, id and draw as columns. With `weights`,
+        also a Series of them, with mean 1 over the draws of an id (over all without `given`), dead ones included. Dead
+        rows could not be drawn inside; a warning counts them.
 
         Notes
         -----
@@ -254,8 +252,9 @@ class ChainModel(Learner):
         )
         drawn = self.draw(request, progress=progress)
         rows, places, weight = choose_rows(drawn, request, group, resample=resample)
-        frame = self.schema_.decode(drawn.rows[rows], index[places])
-        return (frame, pd.Series(weight, index=index[places], name="weight")) if weights else frame
+        frame = handed(self.schema_.decode(drawn.rows[rows], index[places]), self.schema_.frames)
+        weighed = pd.Series(weight, index=index[places], name="weight")
+        return (frame, handed(weighed, self.schema_.frames)) if weights else frame
 
     def draw(self, request: DrawRequest, *, progress: bool | None = None, n_jobs: int | None = None) -> Drawn:
         """Draw one row for each row of the request, feature by feature in visiting order (step 3)."""
