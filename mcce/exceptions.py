@@ -10,6 +10,8 @@ modules write `exceptions.NotFittedError`.
 from __future__ import annotations
 
 import difflib
+import sys
+import warnings
 from collections.abc import Iterable
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -27,6 +29,7 @@ __all__ = [
     "listing",
     "spell",
     "spell_all",
+    "warn",
 ]
 
 _making = Lock()
@@ -68,6 +71,14 @@ def __getattr__(name: str) -> Any:
             described = {"__doc__": "A method that needs `fit` was called before it.", "__module__": __name__}
             globals()[name] = type(name, (MCCEError, OfScikitLearn), described)
     return globals()[name]
+
+
+def warn(message: str) -> None:
+    """Warn with a `MCCEWarning`, as of the line outside of the package that led here."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("mcce", "contextlib"):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, MCCEWarning, stacklevel=level - 1)
 
 
 def did_you_mean(name: object, known: Iterable[object]) -> str:

@@ -39,7 +39,7 @@ from mcce.generators.conditionals import Samplers
 from mcce.generators.predictors import Predictors
 from mcce.generators.visit import VisitSequence
 from mcce.parameters import Learner
-from mcce.progress import progress_bar
+from mcce.progress import progress_bar, working
 from mcce.relaxing import describe_constraints, find_open, tell_why
 from mcce.rounds import explain_all, redraw_errors
 from mcce.selection.ordering import DEFAULT, MeasureLike
@@ -47,6 +47,7 @@ from mcce.steps import Steps
 from mcce.table import Data, Kind, Schema, as_frame, frame_kind
 from mcce.table.checks import check_fixed, rows_of
 from mcce.table.frames import own_frame
+from mcce.workers import one_native_thread
 
 Self = TypeVar("Self", bound="Explainer")
 
@@ -90,6 +91,7 @@ class Explainer(Steps, Learner):
         self.min_donors = min_donors
         self.constraints = constraints
 
+    @one_native_thread()
     def fit(self: Self, X: Data, y: object = None, *, progress: bool | None = None) -> Self:
         """Step 1: ask the model about the training rows, and fit the chain.
 
@@ -122,7 +124,8 @@ class Explainer(Steps, Learner):
         spots = spot_positions(len(frame))
         answer: Answer | None = None
         if self.condition_on_decision:
-            answer = ask_table(self.decision_, X)
+            with working(f"asking the model about {len(frame)} training rows", progress):
+                answer = ask_table(self.decision_, X)
             check_wanted(self.decision_, answer)
             first = Answer(answer.scores[spots], answer.wanted[spots])
         else:
@@ -152,6 +155,7 @@ class Explainer(Steps, Learner):
             raise AttributeError(f"this explainer draws from a {type(self.generator_).__name__}, see generator_")
         return self.generator_
 
+    @one_native_thread()
     def explain(
         self,
         X: Data,
@@ -282,16 +286,19 @@ class Explainer(Steps, Learner):
         with progress_bar(open_to.size * (1 + standard_errors), "explaining", progress) as bar:
             explained = explain_all(task, factuals, open_to, bar.update)
             errors = redraw_errors(task, factuals, open_to, explained.outcome, bar.update) if standard_errors else {}
+        with working("looking for reasons", progress):
+            described = describe_constraints(task, factuals, open_to, explained.outcome)
+            why = tell_why(
+                task, self.decision_, factuals, open_to, explained.outcome, contradictions, asked_for=tell_reasons
+            )
         return assemble(
             factuals,
             explained.outcome,
             self.generator_,
             self.decision_,
-            constraints=describe_constraints(task, factuals, open_to, explained.outcome),
+            constraints=described,
             allowed=None if asked is None else allowed_table(asked, factuals.matrix, factuals.index),
-            why=tell_why(
-                task, self.decision_, factuals, open_to, explained.outcome, contradictions, asked_for=tell_reasons
-            ),
+            why=why,
             further=[m for m in ordering.measures if m.name not in REPORTED],
             training=training,
             lasting=lasting,

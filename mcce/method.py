@@ -11,8 +11,10 @@ from mcce.diagnostics.trade_off import TradeOff, trade_off
 from mcce.exceptions import InputError
 from mcce.explainer import Explainer
 from mcce.generators.visit import VisitSequence
+from mcce.progress import working
 from mcce.selection.ordering import DEFAULT, MeasureLike
 from mcce.table import Data
+from mcce.workers import one_native_thread
 
 
 class MCCE(Explainer):
@@ -66,6 +68,7 @@ class MCCE(Explainer):
     (1, ['prediction', 'L0', 'gower', 'gower_sum'])
     """
 
+    @one_native_thread()
     def diagnose(
         self,
         X: Data,
@@ -116,18 +119,20 @@ class MCCE(Explainer):
         True
         """
         self._check_fitted()
-        return diagnose(
-            self,
-            X,
-            training=self._training.known_table() if training is None else training,
-            n_samples=n_samples,
-            max_factuals=max_factuals,
-            max_rows=max_rows,
-            visit_sequences=visit_sequences,
-            random_state=random_state,
-            n_jobs=self.n_jobs,
-        )
+        with working("diagnosing", None):
+            return diagnose(
+                self,
+                X,
+                training=self._training.known_table() if training is None else training,
+                n_samples=n_samples,
+                max_factuals=max_factuals,
+                max_rows=max_rows,
+                visit_sequences=visit_sequences,
+                random_state=random_state,
+                n_jobs=self.n_jobs,
+            )
 
+    @one_native_thread()
     def trade_off(
         self,
         X: Data,

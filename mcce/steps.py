@@ -31,10 +31,11 @@ from mcce.counterfactuals import Counterfactuals
 from mcce.generators.chain import ChainModel
 from mcce.generators.givens import draw_index
 from mcce.learning import LearnsLater
+from mcce.progress import working
 from mcce.selection.ordering import DEFAULT, Ordering, resolve_measures
 from mcce.table import Data, frame_kind
 from mcce.table.frames import handed
-from mcce.workers import count_jobs
+from mcce.workers import count_jobs, one_native_thread
 
 
 class Steps(LearnsLater):
@@ -46,6 +47,7 @@ class Steps(LearnsLater):
     min_donors: int | None
     constraints: Any
 
+    @one_native_thread()
     def generate(
         self,
         X: Data,
@@ -71,8 +73,9 @@ class Steps(LearnsLater):
         if asked is None:
             pools = draw_pools(self.generator_, matrix, keys, n_samples, progress)
         else:
-            inside = ConstrainedPools(self.generator_, asked, matrix, keys, index)
-            pools = inside.draw(range(n_samples)).candidates
+            with working("drawing inside the constraints", progress):
+                inside = ConstrainedPools(self.generator_, asked, matrix, keys, index)
+                pools = inside.draw(range(n_samples)).candidates
         sizes = pools.end - pools.begin
         draw = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         rows = pools.rows[np.repeat(pools.begin, sizes) + draw]
@@ -80,6 +83,7 @@ class Steps(LearnsLater):
         drawn = schema.decode(rows, labels[np.repeat(np.arange(len(index)) * n_samples, sizes) + draw])
         return handed(drawn, frame_kind(X))
 
+    @one_native_thread()
     def select(
         self, candidates: pd.DataFrame, X: Data, *, n_counterfactuals: int = 1, exhaustive: bool = False
     ) -> Counterfactuals:

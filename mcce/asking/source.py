@@ -21,6 +21,7 @@ import pandas as pd
 from mcce.checks import is_number
 from mcce.exceptions import InputError, ModelError, spell, spell_all
 from mcce.table.frames import is_other_frame, read_frame
+from mcce.workers import one_native_thread
 
 Rows: TypeAlias = "pd.DataFrame | npt.NDArray[Any] | Any"
 
@@ -42,7 +43,8 @@ class Source:
         asked = f"{self.name}, asked about {len(frame)} rows ({what}),"
         try:
             function = self.model if self.method is None else getattr(self.model, self.method)
-            result = function(self._handed(frame))
+            with one_native_thread():
+                result = function(self._handed(frame))
         except Exception as err:
             message = str(err).strip() or "no message"
             between = "\n" if "\n" in message else " "  # the whole message: its last line often says what to do

@@ -10,12 +10,15 @@ import pandas as pd
 from mcce.cli.console import say
 from mcce.cli.wanted import read_interval, read_wanted
 from mcce.exceptions import InputError, listing, spell
+from mcce.progress import working
 from mcce.table.dtypes import is_numeric
+from mcce.workers import one_native_thread
 
 POOR = {"AUC": 0.7, "R2": 0.3}
 MOST_LEVELS = 255  # of scikit-learn's HistGradientBoosting
 
 
+@one_native_thread()
 def train_model(X: pd.DataFrame, y: pd.Series[Any], arguments: argparse.Namespace) -> tuple[Any, pd.DataFrame]:
     """Train gradient boosting on the rows with a response, and say how good it is."""
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
@@ -37,8 +40,9 @@ def train_model(X: pd.DataFrame, y: pd.Series[Any], arguments: argparse.Namespac
         model = HistGradientBoostingRegressor(**settings)
         measure, scoring, folds = "R2", "r2", KFold(min(5, len(y)), shuffle=True, random_state=0)
     try:
-        quality = cross_val_score(model, X, y, cv=folds, scoring=scoring, error_score="raise").mean()
-        model.fit(X, y)
+        with working("training a model", None):
+            quality = cross_val_score(model, X, y, cv=folds, scoring=scoring, error_score="raise").mean()
+            model.fit(X, y)
     except (TypeError, ValueError) as error:
         problem = str(error).strip().splitlines()[0].rstrip(".")
         raise InputError(f"no model can be trained on {arguments.train}: {problem}. Give a --model.") from error

@@ -19,7 +19,6 @@ A row's random numbers are a function of the seed, the feature, the row's fixed 
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -27,7 +26,6 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from threadpoolctl import threadpool_limits
 
 from mcce import exceptions
 from mcce.arrays import Floats
@@ -42,12 +40,13 @@ from mcce.generators.predictors import Predictors, choose_predictors
 from mcce.generators.visit import VisitSequence, make_visit_sequence
 from mcce.generators.weighing import Allowed, SampleOptions, Weighted, choose_rows, read_restrictions
 from mcce.parameters import Learner
+from mcce.progress import working
 from mcce.rng import derive_key, hash_rows, resolve_seed
 from mcce.samplers import ConditionalSampler
 from mcce.table import Data, Kind, Schema, Table, as_frame
 from mcce.table.checks import check_fixed, check_magnitudes
 from mcce.table.frames import handed
-from mcce.workers import count_jobs, run_in_threads
+from mcce.workers import count_jobs, one_native_thread, run_in_threads
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -126,6 +125,7 @@ class ChainModel(Learner):
         self.n_jobs = n_jobs
         self.min_donors = min_donors
 
+    @one_native_thread()
     def fit(
         self, X: Data, decision: npt.NDArray[np.bool_] | None = None, *, progress: bool | None = None
     ) -> ChainModel:
@@ -147,7 +147,8 @@ class ChainModel(Learner):
         check_magnitudes(table, "X")
         self._row_hashes = hash_rows(table.matrix)
         fixed = check_fixed(self.fixed, self.schema_.names)
-        self.visit_sequence_, self.associations_ = make_visit_sequence(self.visit_sequence, table, fixed)
+        with working("ordering the features", progress):
+            self.visit_sequence_, self.associations_ = make_visit_sequence(self.visit_sequence, table, fixed)
         if not self.visit_sequence_:
             raise InputError(f"all {len(fixed)} columns of X are fixed; leave at least one mutable.")
         self.conditions_on_decision_ = decision is not None
@@ -157,12 +158,9 @@ class ChainModel(Learner):
         )
         ordered = layout.order(table.matrix, True if decision is None else np.asarray(decision))
         first = layout.n_given
-        names = [feature.name for feature in layout.features]
         self._given_columns = choose_predictors(
-            self.predictors, names, first, with_decision=self.conditions_on_decision_
+            self.predictors, [f.name for f in layout.features], first, with_decision=self.conditions_on_decision_
         )
-        if self.min_donors is not None:
-            check_count(self.min_donors, "min_donors", or_else=", or None for any number")
         samplers = make_samplers(self.sampler, layout, self._given_columns, self.schema_.names, self.min_donors)
 
         def fit_one(k: int) -> ConditionalSampler:
@@ -172,9 +170,7 @@ class ChainModel(Learner):
         # later conditionals have more givens: the longest fits first keeps the threads busy to the end
         latest_first = range(len(samplers) - 1, -1, -1)
         threads = count_jobs(self.n_jobs) if all(s.thread_safe for s in samplers) else 1
-        limit = threadpool_limits(1, "blas") if any(s.uses_blas for s in samplers) else contextlib.nullcontext()
-        with limit:
-            fitted = list(run_in_threads(fit_one, list(latest_first), threads, "fitting", progress))[::-1]
+        fitted = list(run_in_threads(fit_one, list(latest_first), threads, "fitting", progress))[::-1]
         self.samplers_ = dict(zip(self.visit_sequence_, fitted))
         self.training_givens_ = np.asfortranarray(ordered.matrix[:, :first])
         return self
@@ -189,6 +185,7 @@ class ChainModel(Learner):
         self, n: int = ..., given: Data | None = ..., *, weights: Literal[False] = ..., **options: Unpack[SampleOptions]
     ) -> pd.DataFrame: ...
 
+    @one_native_thread()
     def sample(
         self,
         n: int = 1,
@@ -260,10 +257,11 @@ class ChainModel(Learner):
         """Draw one row for each row of the request, feature by feature in visiting order (step 3)."""
         self.check_fitted()
         plan = DrawPlan.of(request, self._layout, self._given, list(self.samplers_.values()))
-        thread_safe = all(sampler.thread_safe for sampler in plan.samplers)
-        threads = count_jobs(self.n_jobs if n_jobs is None else n_jobs) if thread_safe else 1
+        jobs = count_jobs(self.n_jobs if n_jobs is None else n_jobs)
+        threads = jobs if all(sampler.thread_safe for sampler in plan.samplers) else 1
         return draw_in_blocks(plan, request, BLOCK_ROWS, threads, progress)
 
+    @one_native_thread()
     def log_density(
         self,
         X: Data,

@@ -63,8 +63,8 @@ class ConditionalSampler(Parameters, ABC):
     thread_safe : bool
         Whether `fit` and `sample` of different objects, and `sample` of one, may run in several threads.
     uses_blas : bool
-        Whether `fit` spends its time in linear algebra; the chain then gives each of its threads one BLAS thread,
-        because small problems wait longer for several than they gain.
+        Whether `fit` spends its time in linear algebra. Each thread of a chain has one BLAS thread, because small
+        problems wait longer for several than they gain (`mcce.workers`).
     leaves_one_out : bool
         Whether `log_density` can leave a training row out; without it, `training_rows` is refused.
     draws_observed : bool
