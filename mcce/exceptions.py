@@ -78,7 +78,7 @@ def warn(message: str) -> None:
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("mcce", "contextlib"):
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, MCCEWarning, stacklevel=level - 1)
+    warnings.warn(message, MCCEWarning, stacklevel=level)
 
 
 def did_you_mean(name: object, known: Iterable[object]) -> str:

@@ -25,6 +25,7 @@ from mcce.asking.decision import Answer, Interval, resolve_decision
 from mcce.asking.factuals import read_factuals
 from mcce.asking.lasting import Lasting, Noise
 from mcce.asking.training import TrainingTable
+from mcce.asking.unusual import warn_of_factuals
 from mcce.assembling import assemble
 from mcce.blocks import Settings
 from mcce.candidates.binding import allowed_table
@@ -269,6 +270,7 @@ class Explainer(Steps, Learner):
         plausibility = self._plausibility(progress) if sparse else None
         ordering = self._ordering(measures, weights, plausibility)
         factuals = read_factuals(X, self.generator_.schema_, self.decision_, self._training.spots)
+        warn_of_factuals(factuals.matrix, factuals.index, self.generator_)
         training = self._training_rows(needed=exclude_training)
         lasting = Lasting.resolve(
             self.decision,

@@ -40,12 +40,12 @@ from mcce.generators.predictors import Predictors, choose_predictors
 from mcce.generators.visit import VisitSequence, make_visit_sequence
 from mcce.generators.weighing import Allowed, SampleOptions, Weighted, choose_rows, read_restrictions
 from mcce.parameters import Learner
-from mcce.progress import working
 from mcce.rng import derive_key, hash_rows, resolve_seed
 from mcce.samplers import ConditionalSampler
 from mcce.table import Data, Kind, Schema, Table, as_frame
 from mcce.table.checks import check_fixed, check_magnitudes
 from mcce.table.frames import handed
+from mcce.table.unusual import warn_of_columns
 from mcce.workers import count_jobs, one_native_thread, run_in_threads
 
 if TYPE_CHECKING:
@@ -147,15 +147,13 @@ class ChainModel(Learner):
         check_magnitudes(table, "X")
         self._row_hashes = hash_rows(table.matrix)
         fixed = check_fixed(self.fixed, self.schema_.names)
-        with working("ordering the features", progress):
-            self.visit_sequence_, self.associations_ = make_visit_sequence(self.visit_sequence, table, fixed)
+        warn_of_columns(table, fixed)
+        self.visit_sequence_, self.associations_ = make_visit_sequence(self.visit_sequence, table, fixed, progress)
         if not self.visit_sequence_:
             raise InputError(f"all {len(fixed)} columns of X are fixed; leave at least one mutable.")
-        self.conditions_on_decision_ = decision is not None
+        self.conditions_on_decision_ = given = decision is not None
         check_training_decision(decision, table.n_rows)
-        self._layout = layout = ChainLayout.arrange(
-            self.schema_, fixed, self.visit_sequence_, self.conditions_on_decision_
-        )
+        self._layout = layout = ChainLayout.arrange(self.schema_, fixed, self.visit_sequence_, given)
         ordered = layout.order(table.matrix, True if decision is None else np.asarray(decision))
         first = layout.n_given
         self._given_columns = choose_predictors(

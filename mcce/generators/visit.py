@@ -27,6 +27,7 @@ import pandas as pd
 
 from mcce.arrays import Floats
 from mcce.exceptions import InputError, did_you_mean, listing
+from mcce.progress import working
 from mcce.table import Table
 from mcce.table.checks import refuse_iterator
 
@@ -36,7 +37,7 @@ ORDERS = ("data", "correlation", "reversed")
 
 
 def make_visit_sequence(
-    visit_sequence: VisitSequence, table: Table, fixed: Sequence[Hashable]
+    visit_sequence: VisitSequence, table: Table, fixed: Sequence[Hashable], progress: bool | None = False
 ) -> tuple[list[Any], pd.DataFrame | None]:
     """Return the mutable features in visiting order and, for correlation order, the associations that led to it."""
     mutable = [name for name in table.names if name not in fixed]
@@ -46,7 +47,8 @@ def make_visit_sequence(
         if visit_sequence == "reversed":
             return mutable[::-1], None
         if visit_sequence == "correlation":
-            associations = association_matrix(table)
+            with working("ordering the features", progress):
+                associations = association_matrix(table)
             return _greedy(associations, list(fixed), mutable), associations
     if isinstance(visit_sequence, str) or not isinstance(visit_sequence, Iterable):
         raise InputError(
