@@ -25,7 +25,7 @@ class MCCE(Explainer):
     model : object or callable
         Anything with predict_proba, decision_function or predict, or a function of a table. It is asked with frames (or
         arrays, if trained so) that have exactly the columns, order and dtypes of the training data.
-    decision : (low, high), Interval, class label, OneOf, Not, Several or callable
+    decision : (low, high), Interval, pandas Interval, class label, OneOf, Not, Several or callable
         The wanted decision: a closed interval for the score, inf for no bound; an `Interval` (open ends, of which class
         the probability is, a margin); the label that `predict` should return, `OneOf` several or any but some (`Not`);
         `Several` models, each with its own decision; or a function of a table that returns booleans. For a cost or
@@ -47,6 +47,12 @@ class MCCE(Explainer):
         pools of one; it is no differential privacy.
     constraints : list, dict or file
         What may change and how, for every call of `explain` and `generate`; see there.
+
+    Notes
+    -----
+    While it works, models and samplers have one thread of OpenMP and BLAS each (`mcce.workers` says why); what a model
+    asks for by its own `n_jobs` is left alone. It is an estimator as scikit-learn knows them: `sklearn.base.clone`
+    makes an unfitted copy that explains the same fitted model.
 
     Attributes
     ----------

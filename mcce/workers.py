@@ -4,8 +4,8 @@ Models, and samplers that wrap estimators, bring threads of their own: those of 
 other work needs makes them wait for each other, actively: on two busy cores a hundred small questions to a gradient
 boosting took 136 s with two threads and 6 s with one, its training 27 s and 1.3 s. So, while we work:
 
-1. The pools of OpenMP and BLAS that are loaded are limited to one thread (`one_native_thread`). That takes some
-   milliseconds, so it is done once around a whole fit or explanation, not for each question.
+1. The pools of OpenMP and BLAS that are loaded are limited to one thread (`one_native_thread`). To look for them takes
+   some milliseconds, so it is done around a whole fit or explanation, and again only when modules have been imported.
 2. OpenMP counts for each thread by itself: our own threads set it when they begin (`run_in_threads`).
 3. BLAS has one count for the process: whoever begins first sets it, and who ends last restores it, so that two threads
    with an explainer each, or with the same, leave behind what they found.
@@ -16,6 +16,7 @@ What a model asks for itself (`n_jobs` of a forest, processes) is left alone.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -60,6 +61,16 @@ class _SharedLimit:
 
 
 _blas = _SharedLimit()
+_found: tuple[int, ThreadpoolController] | None = None  # when so many modules were loaded
+
+
+def _loaded_pools() -> ThreadpoolController:
+    """Return the pools of the libraries that are loaded, looked up again when modules have been imported since."""
+    global _found
+    n_modules = len(sys.modules)
+    if _found is None or _found[0] != n_modules:
+        _found = n_modules, ThreadpoolController()
+    return _found[1]
 
 
 @contextmanager
@@ -68,7 +79,7 @@ def one_native_thread() -> Iterator[None]:
     if getattr(_mine, "pools", None) is not None:
         yield
         return
-    pools = ThreadpoolController()
+    pools = _loaded_pools()
     _blas.enter(pools)
     try:
         # a limit restores every pool of its controller, so that each must have its own

@@ -28,9 +28,11 @@ from mcce.counterfactuals import Counterfactuals
 from mcce.diagnostics.neighbours import find_equal, find_nearest
 from mcce.diagnostics.pairs import encode_widely
 from mcce.exceptions import InputError, listing
+from mcce.progress import working
 from mcce.selection.measures import measure_table
 from mcce.table import Data, FrameKind, Kind, Schema, as_frame, frame_kind
 from mcce.table.checks import check_fixed, check_row_names
+from mcce.workers import one_native_thread
 
 WORDS = {
     "L0": "features changed",
@@ -107,6 +109,8 @@ class Evaluation:
         return f"<p>Evaluation of {len(self.rows)} counterfactuals</p>{html}"
 
 
+@one_native_thread()
+@working("evaluating", None)
 def evaluate(
     found: Counterfactuals | pd.DataFrame,
     X: Data,

@@ -24,13 +24,17 @@ from mcce.diagnostics.propensity import logit_scores
 from mcce.exceptions import InputError
 from mcce.explainer import Explainer
 from mcce.generators.chain import ChainModel
+from mcce.progress import working
 from mcce.table import Data, as_frame
+from mcce.workers import one_native_thread
 
 Order = str | Sequence[Hashable]
 
 CHANCE = "another seed"
 
 
+@one_native_thread()
+@working("comparing visit sequences", None)
 def visit_effect(
     explainer: Explainer,
     X: Data,
