@@ -25,7 +25,7 @@ from mcce.asking.decision import Answer, Interval, resolve_decision
 from mcce.asking.factuals import read_factuals
 from mcce.asking.lasting import Lasting, Noise
 from mcce.asking.training import TrainingTable
-from mcce.asking.unusual import warn_of_factuals
+from mcce.asking.unusual import REACH_ROWS, find_reach, warn_of_factuals
 from mcce.assembling import assemble
 from mcce.blocks import Settings
 from mcce.candidates.binding import allowed_table
@@ -140,7 +140,9 @@ class Explainer(Steps, Learner):
         self._mutable = np.array([j for j in range(len(schema)) if j not in given], dtype=np.int64)
         checked = SpotCheck(spots, schema.encode(rows_of(X, spots)).matrix, first)
         hashes = vars(generator).pop("_row_hashes", None)  # a chain has them at hand
-        self._training = TrainingTable(X, schema, self.decision_, checked, wanted, hashes)
+        some = np.unique(np.linspace(0, len(frame) - 1, REACH_ROWS).astype(np.intp))
+        reach = find_reach(schema.encode(rows_of(X, some)).matrix, schema.features)
+        self._training = TrainingTable(X, schema, self.decision_, checked, wanted, hashes, reach)
         self.fit_seconds_ = time.perf_counter() - begun
         return self
 
@@ -270,7 +272,7 @@ class Explainer(Steps, Learner):
         plausibility = self._plausibility(progress) if sparse else None
         ordering = self._ordering(measures, weights, plausibility)
         factuals = read_factuals(X, self.generator_.schema_, self.decision_, self._training.spots)
-        warn_of_factuals(factuals.matrix, factuals.index, self.generator_)
+        warn_of_factuals(factuals.matrix, factuals.index, self.generator_, self._training.reach)
         training = self._training_rows(needed=exclude_training)
         lasting = Lasting.resolve(
             self.decision,

@@ -73,7 +73,8 @@ class Taking(Results):
         if not isinstance(table, (pd.DataFrame, pd.Series)):
             return table  # a method that hands over the user's kind itself
         plain = table.to_frame() if isinstance(table, pd.Series) else table.copy()
-        plain.index.names = [name or "id" for name in plain.index.names]
+        unnamed = {"summary": "figure", "changed_features": "feature"}.get(name, "id")
+        plain.index.names = [known or unnamed for known in plain.index.names]
         if plain.columns.nlevels > 1:
             plain.columns = pd.Index(["_".join(map(str, parts)) for parts in plain.columns])
         counted = name in ("changes", "to_frame")

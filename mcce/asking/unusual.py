@@ -1,7 +1,9 @@
 """What a user should know about the rows to explain.
 
-1. A factual far outside the training data: a number below the lowest or above the highest training value by more than a
-   fifth of their distance. Neither the model nor the generator has seen anything like it.
+1. A factual far outside the training data: a number beyond the lowest or highest training value by more than a fifth of
+   their distance, and by more than four times the mean excess of the outer tenth over its inner end, so that the next
+   value of a long tail is nothing unusual (of an exponential tail one in 55 new extremes goes farther). Neither the
+   model nor the generator has seen anything like it.
 2. A fixed level that no training row has, or two of them that none has together although at least five should, were
    they independent: what is drawn given them is learned from others. (Of three or more, or of rare levels, many
    combinations are new in any table.)
@@ -11,6 +13,7 @@ Each is said once for all factuals.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
@@ -23,14 +26,34 @@ from mcce.generators.base import Generator
 from mcce.table import Feature
 
 FAR = 0.2  # of the training range
+TAIL, EXCESSES = 0.1, 4.0
+REACH_ROWS = 5000  # training rows that tails are read from
 EXPECTED = 5.0
 SHOWN = 5
 
 
-def warn_of_factuals(matrix: Floats, index: pd.Index[Any], generator: Generator) -> None:
-    """Warn of factuals that the training rows say little about."""
+def find_reach(matrix: Floats, features: Sequence[Feature]) -> Floats:
+    """Return for each column the lowest and highest value that is not far outside; `matrix` has some training rows."""
+    return np.array([_reach(feature, matrix[:, j]) for j, feature in enumerate(features)]).T
+
+
+def _reach(feature: Feature, column: Floats) -> tuple[float, float]:
+    known = np.sort(column[~np.isnan(column)])
+    if not feature.is_numeric or not known.size:
+        return -np.inf, np.inf
+    size = int(np.ceil(TAIL * known.size))
+    lower, upper = known[:size], known[-size:]
+    least = FAR * feature.span
+    return (
+        feature.low - max(least, EXCESSES * float((lower[-1] - lower).mean())),
+        feature.high + max(least, EXCESSES * float((upper - upper[0]).mean())),
+    )
+
+
+def warn_of_factuals(matrix: Floats, index: pd.Index[Any], generator: Generator, reach: Floats | None) -> None:
+    """Warn of factuals that the training rows say little about; `reach` is that of `find_reach`."""
     features = generator.schema_.features
-    outside = np.column_stack([_outside(feature, matrix[:, j]) for j, feature in enumerate(features)])
+    outside = np.zeros(matrix.shape, dtype=bool) if reach is None else (matrix < reach[0]) | (matrix > reach[1])
     if outside.any():
         _warn(
             {i: _with_ranges(features, matrix[i], outside[i]) for i in np.flatnonzero(outside.any(axis=1)).tolist()},
@@ -83,13 +106,6 @@ def _warn(words_of_row: dict[int, str], index: pd.Index[Any], what: str, remedy:
     more = f" and {len(words_of_row) - SHOWN} more" if len(words_of_row) > SHOWN else ""
     rows = "a row" if len(words_of_row) == 1 else f"{len(words_of_row)} rows"
     warn(f"X has {rows} {what}: {shown}{more}. {remedy}")
-
-
-def _outside(feature: Feature, column: Floats) -> Bools:
-    if not feature.is_numeric or np.isnan(feature.low):
-        return np.zeros(column.size, dtype=bool)
-    far = FAR * feature.span
-    return (column < feature.low - far) | (column > feature.high + far)
 
 
 def _with_ranges(features: tuple[Feature, ...], row: Floats, which: Bools) -> str:

@@ -64,6 +64,20 @@ def test_a_factual_far_outside_is_named_with_what_training_has(explainer, people
     assert "'c' (since 1999-01-01 00:00:00, in training 2020-01-01" in said
 
 
+def test_the_next_value_of_a_long_tail_is_nothing_unusual():
+    rng = np.random.default_rng(2)
+    X = pd.DataFrame(
+        {"loan": np.exp(rng.normal(10, 0.8, 2000)).round(-2), "age": rng.normal(45, 13, 2000).clip(18, 90)}
+    )
+    explainer = mcce.MCCE(lambda rows: rows["loan"] < 9000, decision=True, random_state=1).fit(X)
+    higher = 1.4 * X["loan"].max()
+    assert higher - X["loan"].max() > 0.2 * (X["loan"].max() - X["loan"].min())
+    one = X.head(1)
+    assert said_of(explainer, one.assign(loan=higher)) == []
+    assert "loan" in said_of(explainer, one.assign(loan=4 * X["loan"].max()))[0]
+    assert "age 130.0" in said_of(explainer, one.assign(age=130.0))[0], "as much more than the oldest, but no long tail"
+
+
 def test_fixed_values_that_nobody_has_are_named(explainer, people):
     one = people[people["sex"] == "m"].head(1).set_axis(["a"])
     (said,) = said_of(explainer, one.assign(sex=pd.Categorical(["x"], categories=["f", "m", "x"])))

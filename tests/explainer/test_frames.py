@@ -79,6 +79,8 @@ def test_tables_come_back_as_they_were_given(fitted, found):
     ):
         assert type(found.table(name)) is type(X), name
     assert pl.DataFrame(found.changes()).columns == ["id", "rank", "feature", "from", "to"]
+    assert pl.DataFrame(found.table("summary")).columns == ["figure", "value"]
+    assert pl.DataFrame(found.table("unexplained")).columns[:2] == ["id", "reason"]
     assert pl.DataFrame(found.table("measures")).columns[:3] == ["id", "rank", "prediction"]
     with pytest.raises(mcce.InputError, match="there is no table 'measure'; did you mean 'measures'"):
         found.table("measure")
