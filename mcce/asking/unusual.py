@@ -3,7 +3,7 @@
 1. A factual far outside the training data: a number beyond the lowest or highest training value by more than a fifth of
    their distance, and by more than four times the mean excess of the outer tenth over its inner end, so that the next
    value of a long tail is nothing unusual (of an exponential tail one in 55 new extremes goes farther). Neither the
-   model nor the generator has seen anything like it.
+   model nor the generator has seen anything like it. Fewer than 100 training rows say nothing of tails.
 2. A fixed level that no training row has, or two of them that none has together although at least five should, were
    they independent: what is drawn given them is learned from others. (Of three or more, or of rare levels, many
    combinations are new in any table.)
@@ -27,7 +27,7 @@ from mcce.table import Feature
 
 FAR = 0.2  # of the training range
 TAIL, EXCESSES = 0.1, 4.0
-REACH_ROWS = 5000  # training rows that tails are read from
+FEWEST_ROWS, REACH_ROWS = 100, 5000  # training rows that tails are read from
 EXPECTED = 5.0
 SHOWN = 5
 
@@ -39,7 +39,7 @@ def find_reach(matrix: Floats, features: Sequence[Feature]) -> Floats:
 
 def _reach(feature: Feature, column: Floats) -> tuple[float, float]:
     known = np.sort(column[~np.isnan(column)])
-    if not feature.is_numeric or not known.size:
+    if not feature.is_numeric or known.size < FEWEST_ROWS:
         return -np.inf, np.inf
     size = int(np.ceil(TAIL * known.size))
     lower, upper = known[:size], known[-size:]

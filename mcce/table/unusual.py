@@ -5,7 +5,7 @@
 2. A level of a feature that may change, seen in one training row only: nothing is learned of it, and a counterfactual
    that takes it points at one person.
 
-Each is said once for all columns. Tables of fewer than 100 rows are left alone: there such things are nothing unusual.
+Each is said once for all columns. Tables of fewer than 200 rows are left alone: there such things are nothing unusual.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mcce.table.dtypes import is_dated
 from mcce.table.feature import Feature
 from mcce.table.schema import Table
 
-FEWEST_ROWS = 100
+FEWEST_ROWS = 200
 DISTINCT = 0.95  # share of the values that differ from all others
 PEEK = 200  # rows that settle most columns
 SHOWN = 5
