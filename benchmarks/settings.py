@@ -31,6 +31,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from benchmarks.standins import load_standin
 from mcce import Interval
 from mcce.datasets import Dataset, load_adult, load_fico, load_german, load_gmc, load_loans
+from mcce.workers import one_native_thread
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -213,6 +214,7 @@ def load_data(name: str, folder: Path | None) -> tuple[Dataset, bool]:
     return load_standin(name), True
 
 
+@one_native_thread()
 def _train(setting: Setting, X: pd.DataFrame, y: np.ndarray, categorical: list[str]) -> Any:
     levels = [c for c in categorical if isinstance(X[c].dtype, pd.CategoricalDtype)]
     if setting.model == "forest":
@@ -238,6 +240,7 @@ def _one_hot(levels: list[str], remainder: Any) -> Any:
     return make_column_transformer((onehot, levels), remainder=remainder)
 
 
+@one_native_thread()
 def _new_loans(n_train: int, n_factuals: int) -> Problem:
     """Loans are generated, so there are as many different factuals as one likes."""
     loans = load_loans(n_train)

@@ -1,11 +1,14 @@
 """Counterfactual explanations for any model on tabular data, by Monte Carlo sampling from a chain of conditionals."""
 
-from mcce import datasets, diagnostics, rcompat
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from mcce import datasets, diagnostics, exceptions, rcompat
 from mcce.asking.decision import Interval, Not, OneOf, Several
 from mcce.asking.lasting import bootstrap_refits
 from mcce.constraints import allow, only, per_factual, rule
 from mcce.counterfactuals import Counterfactuals
-from mcce.exceptions import InputError, MCCEError, MCCEWarning, ModelError, NotFittedError, SamplerError
+from mcce.exceptions import InputError, MCCEError, MCCEWarning, ModelError, SamplerError
 from mcce.generators.chain import ChainModel
 from mcce.method import MCCE
 from mcce.samplers import (
@@ -30,6 +33,11 @@ from mcce.samplers import (
 )
 from mcce.selection.measures import gower_distance
 from mcce.table import Schema
+
+if TYPE_CHECKING:
+    from mcce import plots as plots
+    from mcce import testing as testing
+    from mcce.exceptions import NotFittedError
 
 __version__ = "0.1.0"
 
@@ -76,3 +84,17 @@ __all__ = [
     "register_sampler",
     "rule",
 ]
+
+_SUBMODULES = ("plots", "testing")  # public too, loaded when first used; `from mcce import *` leaves them out
+
+
+def __getattr__(name: str) -> Any:
+    if name in _SUBMODULES:
+        return importlib.import_module(f"mcce.{name}")
+    if name == "NotFittedError":  # a class of scikit-learn's too, which takes long to import
+        return exceptions.NotFittedError
+    raise AttributeError(f"module 'mcce' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_SUBMODULES, *(name for name in globals() if name.startswith("__"))])

@@ -28,7 +28,7 @@ from mcce.results import Redraw
 from mcce.selection.diversity import diversity_table
 from mcce.selection.measures import measure_table
 from mcce.selection.ordering import Measure
-from mcce.table import Schema
+from mcce.table import FrameKind, Schema
 
 
 def assemble(
@@ -48,6 +48,7 @@ def assemble(
     standard_errors: Mapping[str, float] | None = None,
     redraw: Redraw | None = None,
     fit_seconds: float,
+    frames: FrameKind | None = None,
     settings: Mapping[str, object],
     names: Names | None = None,
     rules: Mapping[Hashable, tuple[str, ...]] | None = None,
@@ -59,7 +60,8 @@ def assemble(
     does, `allowed` between what numbers had to stay, `why` what is known of those without a counterfactual;
     `n_samples` (the most that were drawn for one of these) and `draws` are None where the user brought the
     candidates. `names` are labels, units and formats; `rules` what each factual's counterfactuals keep, in words;
-    `redraw` draws again, to see how stable the answers are.
+    `redraw` draws again, to see how stable the answers are. `frames` is the kind of frame that the tables are handed
+    back in, None for pandas.
     """
     schema, why = generator.schema_, why or Why()
     owner, rows = outcome.owner, outcome.rows
@@ -100,6 +102,7 @@ def assemble(
         redraw=redraw,
         names=replace(names or Names(), ends=decision.ends()),
         rules=dict(rules or {}),
+        frames=frames,
         pairwise=pairwise.set_axis(factuals.index[pairwise.index].rename("id"), axis=0),
     )
 

@@ -29,6 +29,7 @@ from mcce.report.telling import (
     printed_rows,
     spread_figures,
 )
+from mcce.taking import Taking
 from mcce.written import Written
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ FACTUALS_SHOWN, RANKS_SHOWN, ROWS_PRINTED = 10, 5, 6
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Counterfactuals(Written):
+class Counterfactuals(Written, Taking):
     """Counterfactuals for a table of factuals, as `MCCE.explain` returns them.
 
     Parameters
@@ -95,6 +96,14 @@ class Counterfactuals(Written):
         not.
     rules : mapping
         By id, the constraints that its counterfactuals keep, in words.
+    frames : FrameKind or None
+        In what kind of frame `to_frame`, `changes` and `table` hand tables back; None for pandas.
+
+    Notes
+    -----
+    `found[id]` is the result of one factual alone, `for id in found` goes through the explained ones, and ``id in
+    found`` says whether a factual is explained; `len(found)` counts counterfactuals. The tables above are pandas
+    frames, whose index names their rows, whatever frame was explained; `table` returns them as that kind.
     """
 
     def changes(self, *, words: bool = False) -> pd.DataFrame:
@@ -107,7 +116,7 @@ class Counterfactuals(Written):
         """
         before, changed = self._compare(np.arange(len(self)))
         table = changed_cells(before, self.frame, changed)
-        return in_words(table, table["feature"], self.names) if words else table
+        return self._handed(in_words(table, table["feature"], self.names) if words else table)
 
     def summary(self) -> pd.DataFrame:
         """Return the figures of the whole result in one column; the measures are those of rank 1.
@@ -137,16 +146,6 @@ class Counterfactuals(Written):
             figures["rows below the floor of plausibility"] = int(self.below_floor().sum())
         figures |= {f"seconds {step}": seconds for step, seconds in self.timings.items()}
         return pd.DataFrame({"value": pd.Series(figures, dtype=object)})
-
-    def diversity(self) -> pd.DataFrame:
-        """Return how different the counterfactuals of each explained factual are from each other, two by two.
-
-        `rows` counts them; `gower` is the mean Gower distance of two of them, `features` the mean share of features in
-        which two of them differ. Both are NaN for a single one.
-        """
-        if self.pairwise is None:
-            raise InputError("this result was built without `pairwise`; those of `MCCE.explain` have it.")
-        return self.pairwise.copy()
 
     def changed_features(self) -> pd.DataFrame:
         """Return how often the counterfactuals of rank 1 change each feature, the most changed first.
@@ -210,7 +209,7 @@ class Counterfactuals(Written):
 
         A measure, id or rank whose name is also a feature's gets a trailing underscore.
         """
-        return side_by_side(self.frame, self.measures)
+        return self._handed(side_by_side(self.frame, self.measures))
 
     def plot(self, id: Hashable | None = None, rank: int = 1, ax: Axes | None = None) -> Axes:
         """Draw what one counterfactual changes; by default the best one of the first explained factual.

@@ -1,15 +1,38 @@
 """The errors and warnings of the package.
 
 Every message says what was wrong, where, what was found and what to do about it.
+
+`NotFittedError` is scikit-learn's too, so that whoever catches that one catches ours. Importing scikit-learn takes
+longer than importing everything else here, so the class is made when somebody first raises, catches or imports it; our
+modules write `exceptions.NotFittedError`.
 """
 
 from __future__ import annotations
 
 import difflib
+import sys
+import warnings
 from collections.abc import Iterable
-from typing import Any
+from threading import Lock
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+__all__ = [
+    "InputError",
+    "MCCEError",
+    "MCCEWarning",
+    "ModelError",
+    "NotFittedError",
+    "SamplerError",
+    "did_you_mean",
+    "listing",
+    "spell",
+    "spell_all",
+    "warn",
+]
+
+_making = Lock()
 
 
 class MCCEError(ValueError):
@@ -28,12 +51,34 @@ class SamplerError(MCCEError):
     """A conditional sampler cannot do what it was asked for."""
 
 
-class NotFittedError(MCCEError):
-    """A method that needs `fit` was called before it."""
+if TYPE_CHECKING:
+
+    class NotFittedError(MCCEError, AttributeError):
+        """A method that needs `fit` was called before it."""
 
 
 class MCCEWarning(UserWarning):
     """Something works, but the user should know."""
+
+
+def __getattr__(name: str) -> Any:
+    if name != "NotFittedError":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    with _making:
+        if name not in globals():
+            from sklearn.exceptions import NotFittedError as OfScikitLearn
+
+            described = {"__doc__": "A method that needs `fit` was called before it.", "__module__": __name__}
+            globals()[name] = type(name, (MCCEError, OfScikitLearn), described)
+    return globals()[name]
+
+
+def warn(message: str) -> None:
+    """Warn with a `MCCEWarning`, as of the line outside of the package that led here."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("mcce", "contextlib"):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, MCCEWarning, stacklevel=level)
 
 
 def did_you_mean(name: object, known: Iterable[object]) -> str:

@@ -27,6 +27,7 @@ from mcce.asking.decision import Answer, Interval, resolve_decision
 from mcce.asking.factuals import read_factuals
 from mcce.asking.lasting import Lasting, Noise
 from mcce.asking.training import TrainingTable
+from mcce.asking.unusual import REACH_ROWS, find_reach, warn_of_factuals
 from mcce.assembling import assemble
 from mcce.blocks import Settings
 from mcce.candidates.binding import allowed_table
@@ -40,22 +41,28 @@ from mcce.generators.choice import OF_A_CHAIN, check_generator, choose_generator
 from mcce.generators.conditionals import Samplers
 from mcce.generators.predictors import Predictors
 from mcce.generators.visit import VisitSequence
-from mcce.progress import progress_bar
+from mcce.parameters import Learner
+from mcce.progress import progress_bar, working
 from mcce.relaxing import describe_constraints, find_open, tell_why
 from mcce.report.names import Names
 from mcce.rounds import agreement, draw_again, explain_all, redraw_errors, redraw_some
 from mcce.selection.ordering import DEFAULT, MeasureLike
 from mcce.steps import Steps
-from mcce.table import Data, Kind, as_frame
+from mcce.table import Data, Kind, Schema, as_frame, frame_kind
 from mcce.table.checks import check_fixed, rows_of
+from mcce.table.frames import own_frame
+from mcce.workers import one_native_thread
 
 Self = TypeVar("Self", bound="Explainer")
 
 REPORTED = ("L0", "gower", "gower_sum", "plausibility", "log_density")  # measures of every result
 
 
-class Explainer(Steps):
+class Explainer(Steps, Learner):
     """Fits a generator, draws candidates and chooses among them; see `MCCE` for the parameters."""
+
+    # what is explained is explained as it is: a copy by scikit-learn would be a model without its fit
+    whole_parameters = ("model", "decision", "constraints")
 
     def __init__(
         self,
@@ -94,13 +101,17 @@ class Explainer(Steps):
         self.units = units
         self.formats = formats
 
-    def fit(self: Self, X: Data, *, progress: bool | None = None) -> Self:
+    @one_native_thread()
+    def fit(self: Self, X: Data, y: object = None, *, progress: bool | None = None) -> Self:
         """Step 1: ask the model about the training rows, and fit the chain.
 
         Parameters
         ----------
         X : DataFrame or two-dimensional array
-            Training rows: the model's features, without the response.
+            Training rows: the model's features, without the response. Also a frame of polars or pyarrow; the model is
+            always asked with the kind of table that was given here.
+        y : ignored
+            For scikit-learn, which hands it over: the method learns from what the model says, not from the truth.
         progress : bool or None
             Whether to show a progress bar; None shows one in a terminal or notebook after a second.
         """
@@ -111,6 +122,7 @@ class Explainer(Steps):
         if not isinstance(self.condition_on_decision, (bool, np.bool_)):
             raise InputError(f"condition_on_decision is {self.condition_on_decision!r}; it must be True or False.")
         self.decision_ = resolve_decision(self.decision, self.model)
+        X = own_frame(X)
         frame, _ = as_frame(X)
         if frame.empty:
             raise InputError(
@@ -125,7 +137,8 @@ class Explainer(Steps):
         spots = spot_positions(len(frame))
         answer: Answer | None = None
         if self.condition_on_decision:
-            answer = ask_table(self.decision_, X)
+            with working(f"asking the model about {len(frame)} training rows", progress):
+                answer = ask_table(self.decision_, X)
             check_wanted(self.decision_, answer)
             first = Answer(answer.scores[spots], answer.wanted[spots])
         else:
@@ -140,9 +153,14 @@ class Explainer(Steps):
         self._mutable = np.array([j for j in range(len(schema)) if j not in given], dtype=np.int64)
         checked = SpotCheck(spots, schema.encode(rows_of(X, spots)).matrix, first)
         hashes = vars(generator).pop("_row_hashes", None)  # a chain has them at hand
-        self._training = TrainingTable(X, schema, self.decision_, checked, wanted, hashes)
+        some = np.unique(np.linspace(0, len(frame) - 1, REACH_ROWS).astype(np.intp))
+        reach = find_reach(schema.encode(rows_of(X, some)).matrix, schema.features)
+        self._training = TrainingTable(X, schema, self.decision_, checked, wanted, hashes, reach)
         self.fit_seconds_ = time.perf_counter() - begun
         return self
+
+    def _known_schema(self) -> Schema | None:
+        return self.generator_.schema_ if hasattr(self, "fit_seconds_") else None
 
     @property
     def chain_(self) -> ChainModel:
@@ -153,6 +171,7 @@ class Explainer(Steps):
             raise AttributeError(f"this explainer draws from a {type(self.generator_).__name__}, see generator_")
         return self.generator_
 
+    @one_native_thread()
     def explain(
         self,
         X: Data,
@@ -183,8 +202,9 @@ class Explainer(Steps):
 
         Parameters
         ----------
-        X : DataFrame or array
-            Rows to explain; the index of a DataFrame names them in the result and must be unique.
+        X : DataFrame, array or Series
+            Rows to explain; the index of a DataFrame names them in the result and must be unique. A Series is one row.
+            For polars or pyarrow, tables come back as the same kind of frame, see `Counterfactuals.table`.
         n_samples : int or "auto"
             K, rows drawn for each factual. "auto" doubles the draws of a factual, from 500 on, until a doubling leaves
             its counterfactuals with as many changes, within 0.02 of their summed Gower distance, and ends at 16,000;
@@ -269,6 +289,7 @@ class Explainer(Steps):
         plausibility = self._plausibility(progress) if sparse else None
         ordering = self._ordering(measures, weights, plausibility)
         factuals = read_factuals(X, self.generator_.schema_, self.decision_, self._training.spots)
+        warn_of_factuals(factuals.matrix, factuals.index, self.generator_, self._training.reach)
         training = self._training_rows(needed=exclude_training)
         lasting = Lasting.resolve(
             self.decision,
@@ -288,14 +309,17 @@ class Explainer(Steps):
             explained = explain_all(task, factuals, open_to, bar.update)
             again = draw_again(task, factuals, open_to, bar.update) if standard_errors else None
         outcome = explained.outcome
+        with working("looking for reasons", progress):
+            described = describe_constraints(task, factuals, open_to, outcome)
+            why = tell_why(task, self.decision_, factuals, open_to, outcome, contradictions, asked_for=tell_reasons)
         return assemble(
             factuals,
             outcome,
             self.generator_,
             self.decision_,
-            constraints=describe_constraints(task, factuals, open_to, outcome),
+            constraints=described,
             allowed=allowed_table(said, factuals.matrix, factuals.index) if said else None,
-            why=tell_why(task, self.decision_, factuals, open_to, outcome, contradictions, asked_for=tell_reasons),
+            why=why,
             further=[m for m in ordering.measures if m.name not in REPORTED],
             training=training,
             lasting=lasting,
@@ -311,6 +335,7 @@ class Explainer(Steps):
             settings={**dataclasses.asdict(settings), "pools": int(outcome.pools.size), **self._described()},
             names=self.names(),
             rules={who: said.texts_of(who) for who in factuals.index} if said else None,
+            frames=frame_kind(X),
         )
 
     def __repr__(self) -> str:

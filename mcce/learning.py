@@ -56,6 +56,7 @@ class LearnsLater:
                 self._mutable,
                 self.generator_.seed_,
                 self.n_jobs,
+                progress,
             )
         return self.plausibility_
 

@@ -11,8 +11,10 @@ from mcce.diagnostics.trade_off import TradeOff, trade_off
 from mcce.exceptions import InputError
 from mcce.explainer import Explainer
 from mcce.generators.visit import VisitSequence
+from mcce.progress import working
 from mcce.selection.ordering import DEFAULT, MeasureLike
 from mcce.table import Data
+from mcce.workers import one_native_thread
 
 
 class MCCE(Explainer):
@@ -23,7 +25,7 @@ class MCCE(Explainer):
     model : object or callable
         Anything with predict_proba, decision_function or predict, or a function of a table. It is asked with frames (or
         arrays, if trained so) that have exactly the columns, order and dtypes of the training data.
-    decision : (low, high), Interval, class label, OneOf, Not, Several or callable
+    decision : (low, high), Interval, pandas Interval, class label, OneOf, Not, Several or callable
         The wanted decision: a closed interval for the score, inf for no bound; an `Interval` (open ends, of which class
         the probability is, a margin); the label that `predict` should return, `OneOf` several or any but some (`Not`);
         `Several` models, each with its own decision; or a function of a table that returns booleans. For a cost or
@@ -55,6 +57,12 @@ class MCCE(Explainer):
         by its codes, ``{"since": "%d.%m.%Y"}``; levels by their words, ``{"defaulted": {True: "yes", False: "no"}}``.
         See `mcce.report.patterns`.
 
+    Notes
+    -----
+    While it works, models and samplers have one thread of OpenMP and BLAS each (`mcce.workers` says why); what a model
+    asks for by its own `n_jobs` is left alone. It is an estimator as scikit-learn knows them: `sklearn.base.clone`
+    makes an unfitted copy that explains the same fitted model.
+
     Attributes
     ----------
     chain_ : fitted ChainModel
@@ -75,6 +83,7 @@ class MCCE(Explainer):
     (1, ['prediction', 'L0', 'gower', 'gower_sum'])
     """
 
+    @one_native_thread()
     def diagnose(
         self,
         X: Data,
@@ -125,18 +134,20 @@ class MCCE(Explainer):
         True
         """
         self._check_fitted()
-        return diagnose(
-            self,
-            X,
-            training=self._training.known_table() if training is None else training,
-            n_samples=n_samples,
-            max_factuals=max_factuals,
-            max_rows=max_rows,
-            visit_sequences=visit_sequences,
-            random_state=random_state,
-            n_jobs=self.n_jobs,
-        )
+        with working("diagnosing", None):
+            return diagnose(
+                self,
+                X,
+                training=self._training.known_table() if training is None else training,
+                n_samples=n_samples,
+                max_factuals=max_factuals,
+                max_rows=max_rows,
+                visit_sequences=visit_sequences,
+                random_state=random_state,
+                n_jobs=self.n_jobs,
+            )
 
+    @one_native_thread()
     def trade_off(
         self,
         X: Data,

@@ -15,6 +15,7 @@ from mcce.report.changes import differing_cells
 from mcce.report.finding import check_indexes, find_row
 from mcce.report.names import Names
 from mcce.rounds import Agreement
+from mcce.table import FrameKind
 
 Redraw = Callable[[], Agreement]
 
@@ -45,6 +46,7 @@ class Results:
     redraw: Redraw | None = field(default=None, repr=False)
     names: Names = field(default_factory=Names)
     rules: Mapping[Hashable, tuple[str, ...]] = field(default_factory=dict)
+    frames: FrameKind | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         check_indexes(self.frame, self.measures, self.factuals, self.factual_predictions)

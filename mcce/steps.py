@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from mcce import exceptions
 from mcce.asking.asker import Asker
 from mcce.asking.decision import Decision
 from mcce.asking.factuals import encode_factuals, read_factuals
@@ -27,15 +28,16 @@ from mcce.candidates.pools import draw_pools, fixed_columns, pool_keys
 from mcce.checks import check_count
 from mcce.constraints import Constraints, read, resolve
 from mcce.counterfactuals import Counterfactuals
-from mcce.exceptions import NotFittedError
 from mcce.generators.chain import ChainModel
 from mcce.generators.givens import draw_index
 from mcce.learning import LearnsLater
+from mcce.progress import working
 from mcce.relaxing import Why
 from mcce.report.names import Names
 from mcce.selection.ordering import DEFAULT, Ordering, resolve_measures
-from mcce.table import Data
-from mcce.workers import count_jobs
+from mcce.table import Data, frame_kind
+from mcce.table.frames import handed
+from mcce.workers import count_jobs, one_native_thread
 
 
 class Steps(LearnsLater):
@@ -50,6 +52,7 @@ class Steps(LearnsLater):
     units: Mapping[Any, str] | None
     formats: Mapping[Any, Any] | None
 
+    @one_native_thread()
     def generate(
         self,
         X: Data,
@@ -63,7 +66,8 @@ class Steps(LearnsLater):
         """Step 2 alone: the candidates of every row of `X`, indexed by (id, draw).
 
         They are the rows that `explain` chooses from with the same `n_samples`, `independent`, `constraints` and
-        `allow_missing`. Inside constraints there are fewer: those that could be drawn, numbered anew.
+        `allow_missing`. Inside constraints there are fewer: those that could be drawn, numbered anew. Of polars or
+        pyarrow it is the same kind of frame, with `id` and `draw` as columns.
         """
         self._check_fitted()
         check_count(n_samples, "n_samples")
@@ -75,8 +79,9 @@ class Steps(LearnsLater):
         if asked is None:
             pools = draw_pools(self.generator_, matrix, keys, n_samples, progress)
         else:
-            inside = ConstrainedPools(self.generator_, asked, matrix, keys, index)
-            pools = inside.draw(range(n_samples)).candidates
+            with working("drawing inside the constraints", progress):
+                inside = ConstrainedPools(self.generator_, asked, matrix, keys, index)
+                pools = inside.draw(range(n_samples)).candidates
         sizes = pools.end - pools.begin
         draw = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         rows = pools.rows[np.repeat(pools.begin, sizes) + draw]
@@ -85,8 +90,10 @@ class Steps(LearnsLater):
             allowed = asked.of_factuals(matrix, index).hold(rows, owner)
             rows, owner = rows[allowed], owner[allowed]
             draw = np.arange(owner.size) - np.searchsorted(owner, owner)
-        return schema.decode(rows, draw_index(index, n_samples)[owner * n_samples + draw])
+        drawn = schema.decode(rows, draw_index(index, n_samples)[owner * n_samples + draw])
+        return handed(drawn, frame_kind(X))
 
+    @one_native_thread()
     def select(
         self,
         candidates: pd.DataFrame,
@@ -127,6 +134,7 @@ class Steps(LearnsLater):
             training=self._training_rows(),
             why=Why(without_candidates=members[brought.begin == brought.end]),
             n_samples=None,
+            frames=frame_kind(X),
             fit_seconds=self.fit_seconds_,
             settings={
                 "n_candidates": len(candidates),
@@ -179,4 +187,4 @@ class Steps(LearnsLater):
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "fit_seconds_"):
-            raise NotFittedError("this MCCE is not fitted; call fit(X) with the training rows first.")
+            raise exceptions.NotFittedError("this MCCE is not fitted; call fit(X) with the training rows first.")

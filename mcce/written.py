@@ -56,6 +56,11 @@ class Written(Results):
             said += " " + care_sentence(float(self.measures["plausibility"].iloc[row]), floor)
         return said
 
+    def sentences(self, rank: int = 1) -> pd.Series[Any]:
+        """Return `sentence` of every factual, by id; those without a counterfactual say why."""
+        said = [self.sentence(id, rank) for id in self.factuals.index]
+        return pd.Series(said, index=self.factuals.index, name="sentence", dtype=object)
+
     def letter(
         self,
         id: Hashable,

@@ -100,6 +100,24 @@ def test_importing_loads_nothing_that_takes_long():
     assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr
 
 
+def test_only_public_names_are_listed():
+    listed = {name for name in dir(mcce) if not name.startswith("_")}
+    assert listed == {*mcce.__all__, "plots", "testing"}
+    assert "__version__" in dir(mcce)
+
+
+def test_what_is_loaded_late_is_there_after_import():
+    code = (
+        "import sys, mcce; late = {'mcce.testing', 'mcce.plots'}; print(sorted(late & sys.modules.keys()));"
+        "mcce.testing.check_sampler; mcce.plots; print(sorted(late & sys.modules.keys()));"
+        "print(mcce.NotFittedError is mcce.exceptions.NotFittedError, mcce.NotFittedError.__mro__[2].__module__)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.splitlines() == ["[]", "['mcce.plots', 'mcce.testing']", "True sklearn.exceptions"], done.stderr
+    with pytest.raises(AttributeError, match="module 'mcce' has no attribute 'explain'"):
+        _ = mcce.explain
+
+
 def test_every_public_name_stands_on_the_api_page():
     page = Path(__file__).parent.parent / "vignettes" / "api.md"
     if not page.exists():

@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +17,7 @@ import numpy.typing as npt
 
 from mcce.arrays import Floats
 from mcce.asking.decision import Answer, Decision, compare_answers
-from mcce.exceptions import InputError, MCCEWarning, listing, spell_all
+from mcce.exceptions import InputError, listing, spell_all, warn
 from mcce.rng import hash_rows
 from mcce.table import Data, Schema
 from mcce.table.checks import rows_of
@@ -106,13 +105,11 @@ class SpotCheck:
         labels = [int(i) for i in self.positions]
         differing = compare_answers(self.answer, again, labels)
         if differing:
-            warnings.warn(
+            warn(
                 f"the model answered differently when {len(differing)} of {len(labels)} training rows were asked "
                 f"again (those at positions {spell_all(differing, 5)}): it is not deterministic, or it depends on the "
                 "other rows of the table. The method needs a deterministic model; counterfactuals may not hold "
                 "when asked again.",
-                MCCEWarning,
-                stacklevel=4,  # the line that called explain or select
             )
 
     def is_of(self, X: Data, schema: Schema) -> bool:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 
 from mcce.asking.answer import Answer, Decision, SourceDecision, compare_answers
 from mcce.asking.interval import Interval, resolve_interval
@@ -31,7 +32,7 @@ def resolve_decision(decision: Any, model: Any) -> Decision:
 
     Parameters
     ----------
-    decision : pair of numbers, Interval, class label, OneOf, Not, Several or callable
+    decision : pair of numbers, Interval, pandas Interval, class label, OneOf, Not, Several or callable
         A pair is a closed interval of scores. A callable takes the rows and returns one boolean for each.
         Anything else is a class label: wanted are the rows for which the model predicts that class.
     model : object
@@ -65,6 +66,8 @@ def resolve_decision(decision: Any, model: Any) -> Decision:
                 "per row."
             )
         decision = Interval(*decision)
+    if isinstance(decision, pd.Interval):
+        decision = Interval(decision.left, decision.right, closed=decision.closed)
     if isinstance(decision, Interval):
         return resolve_interval(decision, model)
     if not is_label(decision):

@@ -12,6 +12,7 @@ import pandas as pd
 from mcce.arrays import Floats
 from mcce.asking.asker import SpotCheck
 from mcce.asking.decision import Answer, Decision
+from mcce.exceptions import InputError
 from mcce.table import Data, Schema, as_frame
 from mcce.table.checks import check_magnitudes, check_missing, check_row_names
 
@@ -30,10 +31,17 @@ class Factuals:
 
 
 def encode_factuals(X: Data, schema: Schema) -> tuple[pd.Index[Any], Floats]:
-    """Return the names and the encoded rows of a table to explain."""
+    """Return the names and the encoded rows of a table to explain; a Series is one row, named by its name."""
+    if isinstance(X, pd.Series):
+        if not X.index.isin(schema.names).any():
+            raise InputError(
+                "X is a Series whose index holds none of the training columns; a Series is read as one row. Give a "
+                "DataFrame with all columns."
+            )
+        X = X.to_frame().T.infer_objects()
     frame, _ = as_frame(X, "X")
     check_row_names(frame.index, "X", "factuals")
-    table = schema.encode(X, "X")
+    table = schema.encode(frame, "X")
     check_magnitudes(table, "X")
     check_missing(table, frame.index, "X")
     return frame.index, table.matrix

@@ -27,7 +27,10 @@ from mcce.checks import check_count, is_number
 from mcce.exceptions import InputError, did_you_mean
 from mcce.rng import RowStreams, derive_key, hash_rows, resolve_seed
 from mcce.table import Schema
+from mcce.table.checks import rows_of
 from mcce.table.dtypes import is_dated
+from mcce.table.frames import is_other_frame
+from mcce.workers import one_native_thread
 
 NEIGHBOURS = 32  # of a row, with noise
 Noise = float | Mapping[Any, float]
@@ -137,6 +140,7 @@ class ConfirmingAsker:
         return scores, lasts
 
 
+@one_native_thread()
 def bootstrap_refits(model: Any, X: Any, y: Any, n: int = 20, *, random_state: int | None = 0) -> list[Any]:
     """Fit a model again to bootstrap samples of its training rows, for `MCCE.explain(refits=...)`.
 
@@ -166,20 +170,18 @@ def bootstrap_refits(model: Any, X: Any, y: Any, n: int = 20, *, random_state: i
     from sklearn.base import clone  # scikit-learn takes long to import
 
     n = check_count(n, "n")
-    rows, answers = pd.DataFrame(X), np.asarray(y)
-    if len(rows) != answers.shape[0]:
-        raise InputError(
-            f"X has {len(rows)} rows and y {answers.shape[0]}; give the rows that the model was fitted to."
-        )
+    n_rows, answers = len(X), np.asarray(y)
+    if n_rows != answers.shape[0]:
+        raise InputError(f"X has {n_rows} rows and y {answers.shape[0]}; give the rows that the model was fitted to.")
     rng = np.random.default_rng(resolve_seed(random_state))
     classes = np.unique(answers) if hasattr(model, "classes_") or hasattr(model, "predict_proba") else None
     refits: list[Any] = []
     while len(refits) < n:
-        sample = rng.integers(0, len(rows), len(rows))
+        sample = rng.integers(0, n_rows, n_rows)
         if classes is not None and np.unique(answers[sample]).size < classes.size:
             continue
-        taken = X.iloc[sample] if isinstance(X, (pd.DataFrame, pd.Series)) else np.asarray(X)[sample]
-        refits.append(clone(model).fit(taken, answers[sample]))
+        is_frame = isinstance(X, pd.DataFrame) or is_other_frame(X)
+        refits.append(clone(model).fit(rows_of(X if is_frame else np.asarray(X), sample), answers[sample]))
     return refits
 
 

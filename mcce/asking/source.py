@@ -20,8 +20,10 @@ import pandas as pd
 
 from mcce.checks import is_number
 from mcce.exceptions import InputError, ModelError, spell, spell_all
+from mcce.table.frames import is_other_frame, read_frame
+from mcce.workers import one_native_thread
 
-Rows: TypeAlias = "pd.DataFrame | npt.NDArray[Any]"
+Rows: TypeAlias = "pd.DataFrame | npt.NDArray[Any] | Any"
 
 BY_CLASS = ("predict_proba", "decision_function")  # replies that may have a column for each class
 CELLS_SHOWN = 8
@@ -41,11 +43,13 @@ class Source:
         asked = f"{self.name}, asked about {len(frame)} rows ({what}),"
         try:
             function = self.model if self.method is None else getattr(self.model, self.method)
-            result = function(self._handed(frame))
+            with one_native_thread():
+                result = function(self._handed(frame))
         except Exception as err:
-            first_line = (str(err).strip().splitlines() or ["no message"])[0]
+            message = str(err).strip() or "no message"
+            between = "\n" if "\n" in message else " "  # the whole message: its last line often says what to do
             raise ModelError(
-                f"{asked} raised {type(err).__name__}: {first_line.rstrip('.')}. Check that it is fitted "
+                f"{asked} raised {type(err).__name__}: {message.rstrip('.')}.{between}Check that it is fitted "
                 f"and takes a {type(frame).__name__} of shape {frame.shape}."
             ) from err
         return Reply.read(result, frame, asked)
@@ -55,7 +59,7 @@ class Source:
         if ("xgboost", "Booster") in family:
             return sys.modules["xgboost"].DMatrix(frame, enable_categorical=True)
         # A function may write into its argument, but not into ours; before pandas 3 a shallow copy shares values.
-        return frame.copy()
+        return frame.copy() if isinstance(frame, (pd.DataFrame, np.ndarray)) else frame
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,7 @@ class Reply:
     def read(cls, result: Any, frame: Rows, asked: str) -> Reply:
         """Read frames, series, lists, nullable and masked arrays by position."""
         try:
+            result = read_frame(result, "the reply") if is_other_frame(result) else result
             values = np.asarray(result)
             if isinstance(result, np.ma.MaskedArray):
                 values = values.astype(object)

@@ -31,6 +31,7 @@ class TrainingTable:
     spots : some of its rows, and what the model said of them.
     answered : which rows have the wanted decision, None if that was not asked yet.
     hashes : of the encoded rows, None if the generator does not tell; a saved copy is without them.
+    reach : by column the lowest and highest value that is not far outside, None if nobody looked.
     """
 
     table: Data | None
@@ -39,6 +40,7 @@ class TrainingTable:
     spots: SpotCheck
     answered: Bools | None = None
     hashes: UInts | None = None
+    reach: Floats | None = None
 
     def known_table(self) -> Data | None:
         """Return the table given to `fit`, unless it is gone; a table that was changed since is an error."""

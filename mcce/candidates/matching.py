@@ -11,12 +11,15 @@ from mcce.asking.factuals import Factuals
 from mcce.exceptions import InputError, spell
 from mcce.selection.candidates import Candidates
 from mcce.table import Schema
+from mcce.table.frames import is_other_frame, read_frame
 
 
 def match_candidates(
     candidates: pd.DataFrame, factuals: Factuals, members: npt.NDArray[np.intp], schema: Schema, mutable: Ints
 ) -> Candidates:
     """Return the candidates of the factuals at `members`; rows for others, or with other fixed values, are errors."""
+    if is_other_frame(candidates):
+        candidates = _indexed(read_frame(candidates, "candidates"), schema)
     if not isinstance(candidates, pd.DataFrame):
         raise InputError(f"candidates is a {type(candidates).__name__}; give a DataFrame, as `generate` returns it.")
     ids = candidates.index.get_level_values(0)
@@ -37,3 +40,14 @@ def match_candidates(
     begin = np.searchsorted(owner[by_owner], members)
     end = np.searchsorted(owner[by_owner], members, side="right")
     return Candidates(np.asfortranarray(matrix[by_owner]), begin, end)
+
+
+def _indexed(candidates: pd.DataFrame, schema: Schema) -> pd.DataFrame:
+    """Return candidates whose labels stand in columns, as `generate` writes them beside the features, in an index."""
+    labels = [name if name not in schema.names else f"{name}_" for name in ("id", "draw")]
+    if labels[0] not in candidates.columns:
+        raise InputError(
+            f"candidates has no column {labels[0]!r}, which says whom each row is for; give a frame as `generate` "
+            "returns it."
+        )
+    return candidates.set_index([name for name in labels if name in candidates.columns])

@@ -98,7 +98,13 @@ class Plausibility:
 
     @classmethod
     def fit(
-        cls, matrix: Floats, features: Sequence[Feature], mutable: Ints, seed: int, n_jobs: int | None = None
+        cls,
+        matrix: Floats,
+        features: Sequence[Feature],
+        mutable: Ints,
+        seed: int,
+        n_jobs: int | None = None,
+        progress: bool | None = None,
     ) -> Plausibility:
         """Learn what real rows look like from encoded training rows."""
         keys = _row_keys(matrix)
@@ -117,7 +123,7 @@ class Plausibility:
             scores[meeting] = scorer.score(scorer.binning.encode(matrix[meeting]))
             return scorer
 
-        scorers = tuple(run_in_threads(fit_fold, range(n_folds), count_jobs(n_jobs), "plausibility", None))
+        scorers = tuple(run_in_threads(fit_fold, range(n_folds), count_jobs(n_jobs), "plausibility", progress))
         return cls(scorers, np.sort(scores))
 
     def fold_of(self, matrix: Floats) -> Ints:

@@ -104,7 +104,11 @@ def check_features(names: list[Any], train: Source, rows: Source, arguments: arg
     samplers = arguments.sampler if isinstance(arguments.sampler, dict) else {}
     noise = arguments.noise if isinstance(arguments.noise, dict) else {}
     mutable = [name for name in names if name not in arguments.fixed]
-    of_columns = {"--fixed": arguments.fixed, "--weights": arguments.weights, "--allow-missing": arguments.allow_missing}
+    of_columns = {
+        "--fixed": arguments.fixed,
+        "--weights": arguments.weights,
+        "--allow-missing": arguments.allow_missing,
+    }
     for option, named in of_columns.items():
         _check_among(option, named, features, arguments)
     for option, chosen in (("--sampler", [name for name in samplers if name != REST]), ("--noise", noise)):

@@ -13,12 +13,15 @@ import pandas as pd
 from mcce.cli.console import say
 from mcce.cli.wanted import read_interval, read_wanted
 from mcce.exceptions import InputError, listing, spell
+from mcce.progress import working
 from mcce.table.dtypes import is_dated, is_numeric
+from mcce.workers import one_native_thread
 
 POOR = {"AUC": 0.7, "R2": 0.3}
 MOST_LEVELS = 255  # of scikit-learn's HistGradientBoosting
 
 
+@one_native_thread()
 def train_model(
     X: pd.DataFrame, y: pd.Series[Any], arguments: argparse.Namespace, of_codes: bool
 ) -> tuple[Any, pd.DataFrame]:
@@ -47,8 +50,9 @@ def train_model(
     if any(is_dated(dtype) for dtype in X.dtypes):
         model = make_pipeline(FunctionTransformer(in_days), model)
     try:
-        quality = cross_val_score(model, X, y, cv=folds, scoring=scoring, error_score="raise").mean()
-        model.fit(X, y)
+        with working("training a model", None):
+            quality = cross_val_score(model, X, y, cv=folds, scoring=scoring, error_score="raise").mean()
+            model.fit(X, y)
     except (TypeError, ValueError) as error:
         problem = str(error).strip().splitlines()[0].rstrip(".")
         raise InputError(f"no model can be trained on {arguments.train}: {problem}. Give a --model.") from error

@@ -10,6 +10,7 @@ import pandas as pd
 
 from mcce.constraints.allowing import Allow, allow, plain
 from mcce.exceptions import InputError, did_you_mean, listing, spell
+from mcce.table.frames import is_other_frame, read_frame
 
 SAID = tuple(field.name for field in fields(Allow) if field.name != "feature")
 
@@ -80,7 +81,8 @@ def per_factual(table: pd.DataFrame) -> PerFactual:
     Parameters
     ----------
     table : DataFrame
-        Its index holds the factuals' index labels, repeats allowed. The column `feature` names a feature; any of low,
+        Its index holds the factuals' index labels, repeats allowed; in a frame without an index (polars, pyarrow) its
+        column `id` does. The column `feature` names a feature; any of low,
         high, levels, never, direction, max_step, max_share, step and missing say what `allow` says. An empty cell (None
         or NaN) says nothing.
 
@@ -91,6 +93,13 @@ def per_factual(table: pd.DataFrame) -> PerFactual:
     >>> print(mcce.per_factual(table))
     factual 7: salary: at most 60000; factual 7: hours: at most 40
     """
+    if is_other_frame(table):
+        table = read_frame(table, "the table of per_factual()")
+        if "id" not in table.columns:
+            raise InputError(
+                "the table of per_factual() has no column 'id', which says whom each row is about; add it."
+            )
+        table = table.set_index("id")
     if not isinstance(table, pd.DataFrame):
         raise InputError(f"per_factual() takes a DataFrame; got a {type(table).__name__}.")
     if "feature" not in table.columns:

@@ -23,9 +23,10 @@ import numpy.typing as npt
 from mcce.checks import check_count
 from mcce.diagnostics.pairs import read_pair
 from mcce.exceptions import InputError
+from mcce.progress import working
 from mcce.rng import derive_key, resolve_seed
 from mcce.table import Data, Kind
-from mcce.workers import count_jobs, run_in_threads
+from mcce.workers import count_jobs, one_native_thread, run_in_threads
 
 Ranks = npt.NDArray[np.float32]
 
@@ -68,6 +69,8 @@ class Discriminator:
         )
 
 
+@one_native_thread()
+@working("training discriminators", None)
 def discriminator(
     real: Data,
     generated: Data,

@@ -28,9 +28,11 @@ from mcce.counterfactuals import Counterfactuals
 from mcce.diagnostics.neighbours import find_equal, find_nearest
 from mcce.diagnostics.pairs import encode_widely
 from mcce.exceptions import InputError, listing
+from mcce.progress import working
 from mcce.selection.measures import measure_table
-from mcce.table import Data, Kind, Schema, as_frame
+from mcce.table import Data, FrameKind, Kind, Schema, as_frame, frame_kind
 from mcce.table.checks import check_fixed, check_row_names
+from mcce.workers import one_native_thread
 
 WORDS = {
     "L0": "features changed",
@@ -107,6 +109,8 @@ class Evaluation:
         return f"<p>Evaluation of {len(self.rows)} counterfactuals</p>{html}"
 
 
+@one_native_thread()
+@working("evaluating", None)
 def evaluate(
     found: Counterfactuals | pd.DataFrame,
     X: Data,
@@ -181,7 +185,7 @@ def evaluate(
     if rank is not None:
         of_rank = rank_of == rank
         frame, owner, rank_of = frame[of_rank], owner[of_rank], rank_of[of_rank]
-    schema = _read_schema(found, training, kinds, array_dtype)
+    schema = _read_schema(found, training, kinds, array_dtype, frame_kind(X))
     schema, before = encode_widely(schema, factuals, "X")
     schema, rows = encode_widely(schema, frame, "found")
     before = before[owner]
@@ -263,6 +267,7 @@ def _read_schema(
     training: Data | Schema | None,
     kinds: Mapping[Any, Kind] | None,
     array_dtype: Any,
+    frames: FrameKind | None,
 ) -> Schema:
     if isinstance(training, Schema):
         return training
@@ -272,7 +277,7 @@ def _read_schema(
         raise InputError("training is None; a DataFrame of counterfactuals needs the training data, for the ranges.")
     known: Any = dict(found.kinds)
     both = pd.concat([found.factuals[found.frame.columns], found.frame], ignore_index=True)
-    return Schema(Schema.from_data(both, kinds or known).features, array_dtype)
+    return Schema(Schema.from_data(both, kinds or known).features, array_dtype, frames)
 
 
 def _violations(

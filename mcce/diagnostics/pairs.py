@@ -127,7 +127,7 @@ def encode_widely(schema: Schema, X: Data, where: str) -> tuple[Schema, Floats]:
     array_dtype = schema.array_dtype
     if array_dtype is not None and any(a.dtype != b.dtype for a, b in zip(schema.features, features)):
         array_dtype = np.result_type(array_dtype, *(np.asarray([], dtype=f.dtype) for f in features))
-    return Schema(features, array_dtype), _encode(features, frame, where)
+    return Schema(features, array_dtype, schema.frames), _encode(features, frame, where)
 
 
 def spread(n: int, most: int) -> npt.NDArray[np.intp]:

@@ -29,9 +29,10 @@ from mcce.diagnostics.pairs import find_copied, read_pair
 from mcce.diagnostics.propensity import Scores, TreeModel, logit_scores
 from mcce.diagnostics.tables import count_above
 from mcce.exceptions import InputError
+from mcce.progress import working
 from mcce.rng import derive_key, resolve_seed
 from mcce.table import Data, Kind
-from mcce.workers import count_jobs, run_in_threads
+from mcce.workers import count_jobs, one_native_thread, run_in_threads
 
 FEWEST_ROWS = 2
 
@@ -84,6 +85,8 @@ class PMSE:
         )
 
 
+@one_native_thread()
+@working("measuring pMSE", None)
 def pmse(
     real: Data,
     generated: Data,

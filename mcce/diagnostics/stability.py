@@ -25,9 +25,11 @@ from mcce.checks import check_count
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError
 from mcce.explainer import Explainer
+from mcce.progress import progress_bar
 from mcce.rng import hash_rows
 from mcce.rounds import pooled_error
 from mcce.table import Data
+from mcce.table.frames import is_other_frame, read_frame
 
 TAKEN = ("redraw", "standard_errors", "n_counterfactuals")
 
@@ -106,7 +108,12 @@ def stability(explainer: Explainer, X: Data, *, n_seeds: int = 5, **settings: An
         if name in settings:
             raise InputError(f"stability sets {name} itself; leave it out, and say with n_seeds how often to draw.")
     settings = {"progress": False, **settings}
-    found = [explainer.explain(X, redraw=r, **settings) for r in range(n_seeds)]
+    X = read_frame(X) if is_other_frame(X) else X
+    with progress_bar(n_seeds, "drawing again", None) as bar:
+        found = []
+        for r in range(n_seeds):
+            found.append(explainer.explain(X, redraw=r, **settings))
+            bar.update()
     return compare_redraws(found, _pools(explainer, found[0], bool(settings.get("independent"))), settings)
 
 

@@ -27,6 +27,7 @@ from mcce.diagnostics.neighbours import find_equal, find_several_nearest
 from mcce.diagnostics.pairs import spread
 from mcce.exceptions import InputError
 from mcce.explainer import Explainer
+from mcce.progress import progress_bar
 from mcce.report.plots import trade_off_plot
 from mcce.selection.ordering import DEFAULT, MeasureLike
 from mcce.table import Data, as_frame
@@ -128,20 +129,22 @@ def trade_off(
     seen = seen[spread(len(seen), max_rows)]
     before = explainer.generator_.schema_.encode(factuals).matrix
     rows = {}
-    for floor in dict.fromkeys(chosen):
-        found = explainer.explain(
-            factuals,
-            n_samples=n_samples,
-            sparse=True,
-            floor=floor,
-            measures=measures,
-            weights=weights,
-            max_changes=max_changes,
-            max_gower=max_gower,
-            progress=False,
-        )
-        rows[f"floor {floor:g}"] = _figures(explainer, found, float(floor), before, seen)
-    plain = explainer.explain(factuals, n_samples=n_samples, progress=False)
+    with progress_bar(len(chosen) + 1, "comparing floors", None) as bar:
+        for floor in dict.fromkeys(chosen):
+            found = explainer.explain(
+                factuals,
+                n_samples=n_samples,
+                sparse=True,
+                floor=floor,
+                measures=measures,
+                weights=weights,
+                max_changes=max_changes,
+                max_gower=max_gower,
+                progress=False,
+            )
+            rows[f"floor {floor:g}"] = _figures(explainer, found, float(floor), before, seen)
+            bar.update()
+        plain = explainer.explain(factuals, n_samples=n_samples, progress=False)
     table = pd.DataFrame({"plain": _figures(explainer, plain, np.nan, before, seen), **rows}).T
     return TradeOff(
         table=table.rename_axis("method"),

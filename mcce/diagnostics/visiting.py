@@ -24,13 +24,17 @@ from mcce.diagnostics.propensity import logit_scores
 from mcce.exceptions import InputError
 from mcce.explainer import Explainer
 from mcce.generators.chain import ChainModel
+from mcce.progress import working
 from mcce.table import Data, as_frame
+from mcce.workers import one_native_thread
 
 Order = str | Sequence[Hashable]
 
 CHANCE = "another seed"
 
 
+@one_native_thread()
+@working("comparing visit sequences", None)
 def visit_effect(
     explainer: Explainer,
     X: Data,
@@ -105,9 +109,6 @@ def _refit(explainer: Explainer, training: Data, order: Order, state: int) -> Ex
     """Fit a new explainer that differs in the order and the seed alone."""
     names = [name for name in inspect.signature(type(explainer)).parameters if name != "model"]
     settings = {name: getattr(explainer, name) for name in names}
-    if isinstance(order, str) and order == "reversed":
-        fixed = explainer.chain_.fixed_
-        order = [name for name in explainer.chain_.schema_.names[::-1] if name not in fixed]
     if explainer.generator is None:
         settings |= {"visit_sequence": order, "random_state": state}
     else:

@@ -19,7 +19,6 @@ A row's random numbers are a function of the seed, the feature, the row's fixed 
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -27,7 +26,6 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from threadpoolctl import threadpool_limits
 
 from mcce.checks import check_count
 from mcce.exceptions import InputError
@@ -36,15 +34,18 @@ from mcce.generators.conditionals import Samplers, make_samplers
 from mcce.generators.drawing import DrawPlan, draw_in_blocks
 from mcce.generators.fitted import FittedChain
 from mcce.generators.givens import request_of
-from mcce.generators.layout import ChainLayout
+from mcce.generators.layout import ChainLayout, check_training_decision
 from mcce.generators.predictors import Predictors, choose_predictors
 from mcce.generators.visit import VisitSequence, make_visit_sequence
 from mcce.generators.weighing import Allowed, SampleOptions, Weighted, choose_rows, read_restrictions
+from mcce.parameters import Learner
 from mcce.rng import derive_key, hash_rows, resolve_seed
 from mcce.samplers import ConditionalSampler
 from mcce.table import Data, Kind, Schema
 from mcce.table.checks import check_fixed, check_magnitudes
-from mcce.workers import count_jobs, run_in_threads
+from mcce.table.frames import handed
+from mcce.table.unusual import warn_of_columns
+from mcce.workers import count_jobs, one_native_thread, run_in_threads
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
 BLOCK_ROWS = 8192  # a block's columns stay in the cache while its features are drawn
 
 
-class ChainModel(FittedChain):
+class ChainModel(FittedChain, Learner):
     """A chain of conditional samplers: a generative model of a table.
 
     Parameters
@@ -61,7 +62,7 @@ class ChainModel(FittedChain):
         One sampler for every feature, or ``{feature: sampler, ..., "*": sampler for the rest}``.
     fixed : list of column names
         Features that are conditioned on and never drawn.
-    visit_sequence : "data", "correlation" or list
+    visit_sequence : "data", "correlation", "reversed" or list
         Order of the mutable features, see `mcce.generators.visit`.
     predictors : dict or None
         ``{feature: [columns]}``: the columns that a feature is modelled on, fixed ones or features visited before it.
@@ -123,6 +124,7 @@ class ChainModel(FittedChain):
         self.n_jobs = n_jobs
         self.min_donors = min_donors
 
+    @one_native_thread()
     def fit(
         self,
         X: Data,
@@ -151,26 +153,18 @@ class ChainModel(FittedChain):
         check_magnitudes(table, "X")
         self._row_hashes = hash_rows(table.matrix)
         fixed = check_fixed(self.fixed, self.schema_.names)
-        self.visit_sequence_, self.associations_ = make_visit_sequence(self.visit_sequence, table, fixed)
+        warn_of_columns(table, fixed)
+        self.visit_sequence_, self.associations_ = make_visit_sequence(self.visit_sequence, table, fixed, progress)
         if not self.visit_sequence_:
             raise InputError(f"all {len(fixed)} columns of X are fixed; leave at least one mutable.")
-        self.conditions_on_decision_ = decision is not None
-        if decision is not None and (np.shape(decision) != (table.n_rows,) or np.asarray(decision).dtype != bool):
-            raise InputError(
-                f"decision has shape {np.shape(decision)} and dtype {np.asarray(decision).dtype} for "
-                f"{table.n_rows} rows of X; give one boolean a row."
-            )
-        self._layout = layout = ChainLayout.arrange(
-            self.schema_, fixed, self.visit_sequence_, self.conditions_on_decision_
-        )
+        self.conditions_on_decision_ = given = decision is not None
+        check_training_decision(decision, table.n_rows)
+        self._layout = layout = ChainLayout.arrange(self.schema_, fixed, self.visit_sequence_, given)
         ordered = layout.order(table.matrix, True if decision is None else np.asarray(decision))
         first = layout.n_given
-        names = [feature.name for feature in layout.features]
         self._given_columns = choose_predictors(
-            self.predictors, names, first, with_decision=self.conditions_on_decision_
+            self.predictors, [f.name for f in layout.features], first, with_decision=self.conditions_on_decision_
         )
-        if self.min_donors is not None:
-            check_count(self.min_donors, "min_donors", or_else=", or None for any number")
         samplers = make_samplers(self.sampler, layout, self._given_columns, self.schema_.names, self.min_donors)
 
         def fit_one(k: int) -> ConditionalSampler:
@@ -180,9 +174,7 @@ class ChainModel(FittedChain):
         # later conditionals have more givens: the longest fits first keeps the threads busy to the end
         latest_first = range(len(samplers) - 1, -1, -1)
         threads = count_jobs(self.n_jobs) if all(s.thread_safe for s in samplers) else 1
-        limit = threadpool_limits(1, "blas") if any(s.uses_blas for s in samplers) else contextlib.nullcontext()
-        with limit:
-            fitted = list(run_in_threads(fit_one, list(latest_first), threads, "fitting", progress))[::-1]
+        fitted = list(run_in_threads(fit_one, list(latest_first), threads, "fitting", progress))[::-1]
         self.samplers_ = dict(zip(self.visit_sequence_, fitted))
         self.training_givens_ = np.asfortranarray(ordered.matrix[:, :first])
         return self
@@ -197,6 +189,7 @@ class ChainModel(FittedChain):
         self, n: int = ..., given: Data | None = ..., *, weights: Literal[False] = ..., **options: Unpack[SampleOptions]
     ) -> pd.DataFrame: ...
 
+    @one_native_thread()
     def sample(
         self,
         n: int = 1,
@@ -236,8 +229,9 @@ class ChainModel(FittedChain):
         Returns
         -------
         DataFrame with the training columns and dtypes, indexed by (id, draw), where id is the index of `given`, or by
-        0, 1, ... without `given`. With `weights`, also a Series of them, with mean 1 over the draws of an id (over all
-        without `given`), dead ones included. Dead rows could not be drawn inside; a warning counts them.
+        0, 1, ... without `given`; of polars or pyarrow the same kind of frame, id and draw as columns. With `weights`,
+        also a Series of them, with mean 1 over the draws of an id (over all without `given`), dead ones included. Dead
+        rows could not be drawn inside; a warning counts them.
 
         Notes
         -----
@@ -259,15 +253,16 @@ class ChainModel(FittedChain):
         )
         drawn = self.draw(request, progress=progress)
         rows, places, weight = choose_rows(drawn, request, group, resample=resample)
-        frame = self.schema_.decode(drawn.rows[rows], index[places])
-        return (frame, pd.Series(weight, index=index[places], name="weight")) if weights else frame
+        frame = handed(self.schema_.decode(drawn.rows[rows], index[places]), self.schema_.frames)
+        weighed = pd.Series(weight, index=index[places], name="weight")
+        return (frame, handed(weighed, self.schema_.frames)) if weights else frame
 
     def draw(self, request: DrawRequest, *, progress: bool | None = None, n_jobs: int | None = None) -> Drawn:
         """Draw one row for each row of the request, feature by feature in visiting order (step 3)."""
         self.check_fitted()
         plan = DrawPlan.of(request, self._layout, self._given, list(self.samplers_.values()))
-        thread_safe = all(sampler.thread_safe for sampler in plan.samplers)
-        threads = count_jobs(self.n_jobs if n_jobs is None else n_jobs) if thread_safe else 1
+        jobs = count_jobs(self.n_jobs if n_jobs is None else n_jobs)
+        threads = jobs if all(sampler.thread_safe for sampler in plan.samplers) else 1
         return draw_in_blocks(plan, request, BLOCK_ROWS, threads, progress)
 
     def __repr__(self) -> str:

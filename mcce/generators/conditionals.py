@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mcce.checks import check_count
 from mcce.exceptions import InputError, SamplerError, did_you_mean, listing
 from mcce.generators.layout import ChainLayout
 from mcce.samplers import ConditionalSampler, make_sampler
@@ -37,6 +38,7 @@ def make_samplers(
         raise InputError(f'sampler says nothing of {listing(without)}; add "*": ... for the rest.')
     samplers = [make_sampler(chosen.get(name, chosen.get(REST, "cart"))) for name in visited]
     if min_donors is not None:
+        check_count(min_donors, "min_donors", or_else=", or None for any number")
         samplers = [_bound_donors(made, min_donors, name) for made, name in zip(samplers, visited)]
     for k, made in enumerate(samplers, layout.n_given):
         feature = layout.features[k]
@@ -53,7 +55,7 @@ def make_samplers(
 
 def _bound_donors(made: ConditionalSampler, min_donors: int, name: object) -> ConditionalSampler:
     """Return a sampler that draws from at least so many training rows."""
-    parameters = made.get_params()
+    parameters = made.get_params(deep=False)
     if "min_donors" not in parameters:
         raise SamplerError(
             f"{made!r} for {name!r} cannot promise min_donors={min_donors}: it does not draw from pools of training "

@@ -16,17 +16,19 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from mcce import exceptions
 from mcce.arrays import Floats
 from mcce.checks import check_share
 from mcce.criticism import Criticism
 from mcce.criticism.result import LEVEL
-from mcce.exceptions import InputError, MCCEWarning, NotFittedError, SamplerError
+from mcce.exceptions import InputError, MCCEWarning, SamplerError
 from mcce.generators.criticising import check_new_rows, criticise_features, score_features
 from mcce.generators.layout import ChainLayout
 from mcce.rng import hash_rows, resolve_seed
 from mcce.samplers import ConditionalSampler
 from mcce.scoring import N_DRAWS, Scores
 from mcce.table import Data, Schema, Table, as_frame
+from mcce.workers import one_native_thread
 
 
 class FittedChain:
@@ -46,6 +48,7 @@ class FittedChain:
     _layout: ChainLayout
     _given_columns: Mapping[int, Sequence[int]]
 
+    @one_native_thread()
     def log_density(
         self,
         X: Data,
@@ -220,7 +223,10 @@ class FittedChain:
     def check_fitted(self) -> None:
         """Refuse a call that needs `fit` first."""
         if not hasattr(self, "samplers_"):
-            raise NotFittedError(f"this {type(self).__name__} is not fitted; call fit(X) first.")
+            raise exceptions.NotFittedError(f"this {type(self).__name__} is not fitted; call fit(X) first.")
+
+    def _known_schema(self) -> Schema | None:
+        return self.schema_ if hasattr(self, "samplers_") else None
 
     @property
     def fixed_(self) -> list[Any]:

@@ -16,6 +16,7 @@ from mcce.rng import RowStreams, derive_key, hash_rows
 from mcce.samplers import ConditionalSampler
 from mcce.table import Data, Schema, Table
 from mcce.table.checks import check_magnitudes, check_missing
+from mcce.table.frames import is_other_frame, read_frame
 
 
 def request_of(
@@ -52,6 +53,8 @@ def encode_givens(
 ) -> tuple[Floats, pd.Index[Any]]:
     """Encode the fixed features that a user gives, and the decision; return them with the names of the rows."""
     fixed = [schema.names[j] for j in layout.fixed_positions]
+    if is_other_frame(given):
+        given = read_frame(given, "given")
     if not isinstance(given, pd.DataFrame):
         raise InputError(
             f"given is a {type(given).__name__}; give a DataFrame with the fixed features {listing(fixed)}."

@@ -82,3 +82,12 @@ def _decision_feature(names: list[Any]) -> Feature:
     while name in names:
         name = f"<{name}>"
     return Feature(name, "categorical", np.dtype(bool), pd.Index([False, True], dtype=object), 0.0, 1.0)
+
+
+def check_training_decision(decision: Any, n_rows: int) -> None:
+    """Refuse a decision of the training rows that is not one boolean for each."""
+    if decision is not None and (np.shape(decision) != (n_rows,) or np.asarray(decision).dtype != bool):
+        raise InputError(
+            f"decision has shape {np.shape(decision)} and dtype {np.asarray(decision).dtype} for "
+            f"{n_rows} rows of X; give one boolean a row."
+        )

@@ -1,6 +1,7 @@
 """In which order the chain visits the mutable features.
 
 "data"         their order in the training table (the paper's choice).
+"reversed"     the same, backwards.
 a list         the order given; it names each mutable feature once.
 "correlation"  most associated first (the paper's proposal in its outlook), greedily:
                1. Start from the fixed features; without any, from the two features with the strongest association.
@@ -26,29 +27,32 @@ import pandas as pd
 
 from mcce.arrays import Floats
 from mcce.exceptions import InputError, did_you_mean, listing
+from mcce.progress import working
 from mcce.table import Table
 from mcce.table.checks import refuse_iterator
 
 VisitSequence = str | Sequence[Hashable]
 
+ORDERS = ("data", "correlation", "reversed")
+
 
 def make_visit_sequence(
-    visit_sequence: VisitSequence, table: Table, fixed: Sequence[Hashable]
+    visit_sequence: VisitSequence, table: Table, fixed: Sequence[Hashable], progress: bool | None = False
 ) -> tuple[list[Any], pd.DataFrame | None]:
     """Return the mutable features in visiting order and, for correlation order, the associations that led to it."""
     mutable = [name for name in table.names if name not in fixed]
     if isinstance(visit_sequence, str):
         if visit_sequence == "data":
             return mutable, None
+        if visit_sequence == "reversed":
+            return mutable[::-1], None
         if visit_sequence == "correlation":
-            associations = association_matrix(table)
+            with working("ordering the features", progress):
+                associations = association_matrix(table)
             return _greedy(associations, list(fixed), mutable), associations
+    if isinstance(visit_sequence, str) or not isinstance(visit_sequence, Iterable):
         raise InputError(
-            f"visit_sequence is {visit_sequence!r}; allowed: 'data', 'correlation', or a list of the mutable features."
-        )
-    if not isinstance(visit_sequence, Iterable):
-        raise InputError(
-            f"visit_sequence is {visit_sequence!r}; allowed: 'data', 'correlation', or a list of the mutable features."
+            f"visit_sequence is {visit_sequence!r}; allowed: {listing(ORDERS)}, or a list of the mutable features."
         )
     if isinstance(visit_sequence, (set, frozenset)):
         raise InputError(f"visit_sequence is a {type(visit_sequence).__name__}, which has no order; give a list.")

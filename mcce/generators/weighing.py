@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, TypedDict
 
@@ -19,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from mcce.arrays import Floats, Ints
-from mcce.exceptions import InputError, MCCEWarning, did_you_mean, spell
+from mcce.exceptions import InputError, did_you_mean, spell, warn
 from mcce.generators.base import Drawn, DrawRequest, RowRule
 from mcce.rng import RowStreams, derive_key
 from mcce.samplers import Within
@@ -125,11 +124,8 @@ def _warn_of_dead(drawn: Drawn, kept: Ints) -> None:
     of_what = ", ".join(f"{count} died of {str(name)!r}" for name, count in died.items() if count)
     if not kept.size:
         raise InputError(f"none of {n_rows} rows could be drawn within what is allowed ({of_what}); allow more.")
-    warnings.warn(
-        f"{n_rows - kept.size} of {n_rows} rows could not be drawn within what is allowed and are left out "
-        f"({of_what}).",
-        MCCEWarning,
-        stacklevel=4,
+    warn(
+        f"{n_rows - kept.size} of {n_rows} rows could not be drawn within what is allowed and are left out ({of_what})."
     )
 
 

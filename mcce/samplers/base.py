@@ -8,8 +8,10 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 
+from mcce import exceptions
 from mcce.arrays import Bools, Floats, Ints
-from mcce.exceptions import InputError, NotFittedError, SamplerError, listing
+from mcce.exceptions import InputError, SamplerError, listing
+from mcce.parameters import Parameters
 from mcce.rng import RowStreams, derive_key, resolve_seed
 from mcce.samplers.rejection import draw_until_allowed
 from mcce.samplers.within import RestrictedDraw, Within
@@ -34,7 +36,7 @@ BASE_MEASURES: tuple[BaseMeasure, ...] = ("counting", "lebesgue", "mixed")
 REJECTION_ROUNDS = 200
 
 
-class ConditionalSampler(ABC):
+class ConditionalSampler(Parameters, ABC):
     """A model of one column given others: p(target | given).
 
     To write one, subclass this and implement two methods; everything else has a working default or refuses clearly.
@@ -61,8 +63,8 @@ class ConditionalSampler(ABC):
     thread_safe : bool
         Whether `fit` and `sample` of different objects, and `sample` of one, may run in several threads.
     uses_blas : bool
-        Whether `fit` spends its time in linear algebra; the chain then gives each of its threads one BLAS thread,
-        because small problems wait longer for several than they gain.
+        Whether `fit` spends its time in linear algebra. Each thread of a chain has one BLAS thread, because small
+        problems wait longer for several than they gain (`mcce.workers`).
     leaves_one_out : bool
         Whether `log_density` can leave a training row out; without it, `training_rows` is refused.
     draws_observed : bool
@@ -203,7 +205,7 @@ class ConditionalSampler(ABC):
                     "implements get_state() and set_state() itself."
                 ) from error
         if not state:
-            raise NotFittedError(f"{self!r} is not fitted; call fit(given, target) first.")
+            raise exceptions.NotFittedError(f"{self!r} is not fitted; call fit(given, target) first.")
         return flatten(state)
 
     def set_state(self: Self, state: dict[str, Any]) -> Self:
@@ -219,19 +221,12 @@ class ConditionalSampler(ABC):
 
     # ---- what follows is the same for every sampler
 
-    def get_params(self) -> dict[str, Any]:
-        """Return the constructor parameters by name."""
-        signature = inspect.signature(type(self).__init__)
-        names = [
-            p.name
-            for p in signature.parameters.values()
-            if p.name != "self" and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
-        ]
-        return {name: getattr(self, name) for name in names}
-
     def clone(self: Self) -> Self:
         """Return an unfitted sampler with the same parameters."""
-        return type(self)(**self.get_params())
+        return type(self)(**self.get_params(deep=False))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return bool(self._fitted())
 
     def check_target(self, feature: Feature) -> None:
         """Refuse a target that the class does not declare to handle."""
@@ -252,7 +247,7 @@ class ConditionalSampler(ABC):
     def check_fitted(self, attribute: str) -> None:
         """Refuse a call that needs `fit` first."""
         if not hasattr(self, attribute):
-            raise NotFittedError(f"{self!r} is not fitted; call fit(given, target) first.")
+            raise exceptions.NotFittedError(f"{self!r} is not fitted; call fit(given, target) first.")
 
     def __repr__(self) -> str:
         defaults = {
@@ -261,5 +256,7 @@ class ConditionalSampler(ABC):
             if p.default is not p.empty
         }
         # compared as written: arrays and estimators need not have a truth value
-        changed = {k: v for k, v in self.get_params().items() if k not in defaults or repr(defaults[k]) != repr(v)}
+        changed = {
+            k: v for k, v in self.get_params(deep=False).items() if k not in defaults or repr(defaults[k]) != repr(v)
+        }
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in changed.items())})"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from importlib.metadata import entry_points
 from typing import Any
 
-from mcce.exceptions import InputError, NotFittedError, SamplerError, did_you_mean
+from mcce import exceptions
+from mcce.exceptions import InputError, SamplerError, did_you_mean
 from mcce.samplers.base import ConditionalSampler
 from mcce.state import flatten, from_state, register, to_state, unflatten
 
@@ -76,11 +77,11 @@ def _write(sampler: ConditionalSampler) -> dict[str, Any]:
         raise InputError("a sampler without a name; give its class one by register_sampler().")
     try:
         fitted = {part: from_state(value) for part, value in unflatten(sampler.get_state()).items()}
-    except NotFittedError:
+    except exceptions.NotFittedError:
         fitted = None
     except SamplerError as error:
         raise InputError(f"which has no state: {error}") from error
-    return {"name": name, "params": sampler.get_params(), "fitted": fitted}
+    return {"name": name, "params": sampler.get_params(deep=False), "fitted": fitted}
 
 
 def _read(fields: dict[str, Any]) -> ConditionalSampler:

@@ -2,9 +2,22 @@
 
 from mcce.arrays import Floats
 from mcce.table.feature import KINDS, Feature, Kind
+from mcce.table.frames import FrameKind, frame_kind
 from mcce.table.schema import Column, Data, Schema, Table, as_frame
 from mcce.table.state import register_table_types
 
 register_table_types()
 
-__all__ = ["KINDS", "Column", "Data", "Feature", "Floats", "Kind", "Schema", "Table", "as_frame"]
+__all__ = [
+    "KINDS",
+    "Column",
+    "Data",
+    "Feature",
+    "Floats",
+    "FrameKind",
+    "Kind",
+    "Schema",
+    "Table",
+    "as_frame",
+    "frame_kind",
+]

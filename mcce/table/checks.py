@@ -10,6 +10,7 @@ import pandas as pd
 
 from mcce.exceptions import InputError, did_you_mean, listing, spell, spell_all
 from mcce.table.dtypes import holds_missing
+from mcce.table.frames import is_other_frame, take_rows
 from mcce.table.schema import Data, Table
 
 LARGEST = 1e150  # beyond, squares overflow; a range below its inverse is lost when squared
@@ -78,7 +79,9 @@ def check_row_names(index: pd.Index[Any], where: str, named: str) -> None:
 
 def rows_of(X: Data, rows: Any) -> Data:
     """Return some rows of a frame or array, by position."""
-    return X.iloc[rows] if isinstance(X, pd.DataFrame) else np.asarray(X[rows])
+    if isinstance(X, pd.DataFrame):
+        return X.iloc[rows]
+    return take_rows(X, rows) if is_other_frame(X) else np.asarray(X[rows])
 
 
 def refuse_iterator(names: Iterable[Any], role: str) -> None:

@@ -24,16 +24,19 @@ from mcce.arrays import Floats
 from mcce.exceptions import InputError, did_you_mean, listing
 from mcce.state import stateful
 from mcce.table.feature import KINDS, Feature, Kind, read_feature
+from mcce.table.frames import FrameKind, frame_kind, is_other_frame, read_frame
 
 __all__ = ["KINDS", "Column", "Data", "Feature", "Floats", "Kind", "Schema", "Table", "as_frame"]
 
-Data = pd.DataFrame | npt.NDArray[Any]
+Data = pd.DataFrame | npt.NDArray[Any] | Any  # also frames of other libraries, see `mcce.table.frames`
 Result = TypeVar("Result")
 
 
-@stateful("Schema", fields=("features", "array_dtype"))
+@stateful("Schema", fields=("features", "array_dtype", "frames"))
 class Schema:
     """The features of a training table, in column order; built by `Schema.from_data`.
+
+    `array_dtype` is set if the table was a numpy array, `frames` if it was a frame of another library than pandas.
 
     Examples
     --------
@@ -47,9 +50,10 @@ class Schema:
     True
     """
 
-    def __init__(self, features: Sequence[Feature], array_dtype: Any = None) -> None:
+    def __init__(self, features: Sequence[Feature], array_dtype: Any = None, frames: FrameKind | None = None) -> None:
         self.features = tuple(features)
         self.array_dtype = array_dtype
+        self.frames = frames
 
     @classmethod
     def from_data(cls, X: Data, kinds: Mapping[Any, Kind] | None = None, where: str = "X") -> Schema:
@@ -69,7 +73,8 @@ class Schema:
                 )
             if kind not in KINDS:
                 raise InputError(f"kinds[{name!r}] is {kind!r}; allowed: {listing(KINDS)}.")
-        return cls([read_feature(frame[name], overrides.get(name), where) for name in frame.columns], array_dtype)
+        features = [read_feature(frame[name], overrides.get(name), where) for name in frame.columns]
+        return cls(features, array_dtype, frame_kind(X, where))
 
     @property
     def names(self) -> list[Any]:
@@ -132,8 +137,10 @@ class Schema:
         return frame
 
     def decode_for_model(self, matrix: Floats) -> Data:
-        """Return what the model is asked on: like `decode`, but a numpy array if the training data was one."""
+        """Return what the model is asked on: like `decode`, but of the kind that the training data was."""
         frame = self.decode(matrix)
+        if self.frames is not None:
+            return self.frames.build(frame)
         return frame if self.array_dtype is None else frame.to_numpy(dtype=self.array_dtype)
 
 
@@ -228,4 +235,10 @@ def as_frame(X: Data, where: str = "X") -> tuple[pd.DataFrame, Any]:
             raise InputError(f"{where} is an array with {X.ndim} dimension(s); a table has two: rows and columns.")
         frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
         return (frame.infer_objects() if X.dtype == object else frame), X.dtype
+    if is_other_frame(X):
+        return read_frame(X, where), None
+    if type(X).__name__ == "LazyFrame":
+        raise InputError(f"{where} is a LazyFrame, which has no rows yet; give {where}.collect().")
+    if hasattr(X, "toarray"):
+        raise InputError(f"{where} is a sparse {type(X).__name__}, and a table is not sparse; give {where}.toarray().")
     raise InputError(f"{where} is a {type(X).__name__}; give a pandas DataFrame or a two-dimensional numpy array.")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from mcce.exceptions import NotFittedError, SamplerError, listing
+from mcce import exceptions
+from mcce.exceptions import SamplerError, listing
 from mcce.samplers import ConditionalSampler
 from mcce.table import KINDS
 from mcce.testing.requirements import ConformanceError, check, equal, require
@@ -34,7 +35,7 @@ def check_declarations(sampler: ConditionalSampler, seed: int) -> None:
 @check
 def check_parameters(sampler: ConditionalSampler, seed: int) -> None:
     """Require that parameters are stored untouched, kept by fit(), and given back by clone() and repr()."""
-    params = sampler.get_params()
+    params = sampler.get_params(deep=False)
     for name in params:
         probe = object()
         try:
@@ -97,7 +98,7 @@ def check_not_fitted(sampler: ConditionalSampler, seed: int) -> None:
         ):
             try:
                 draw(unfitted, problem.given, seed)
-            except NotFittedError:
+            except exceptions.NotFittedError:
                 continue
             except Exception as error:
                 raise ConformanceError(

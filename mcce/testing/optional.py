@@ -114,9 +114,9 @@ def check_training_rows(sampler: ConditionalSampler, seed: int) -> None:
 @check
 def check_min_donors(sampler: ConditionalSampler, seed: int) -> None:
     """Require, of a sampler with this parameter, that no value is drawn from fewer training rows."""
-    if "min_donors" not in sampler.get_params() or "numeric" not in sampler.handles:
+    if "min_donors" not in sampler.get_params(deep=False) or "numeric" not in sampler.handles:
         return
-    bound = type(sampler)(**{**sampler.get_params(), "min_donors": _DONORS})
+    bound = type(sampler)(**{**sampler.get_params(deep=False), "min_donors": _DONORS})
     problem = make_problem("numeric", seed, by_sex=True)  # all values differ: as many values as donors
     fitted = fit(bound, problem)
     for row in range(0, problem.given.n_rows, 50):

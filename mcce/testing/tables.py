@@ -147,7 +147,7 @@ def _fitted_once(
         _SHARED[id(sampler)] = {}
         weakref.finalize(sampler, _SHARED.pop, id(sampler), None)
     fits = _SHARED[id(sampler)]
-    parameters = tuple(map(id, sampler.get_params().values()))
+    parameters = tuple(map(id, sampler.get_params(deep=False).values()))
     key = (kind, seed, parameters, *sorted(options.items()))
     if key not in fits:
         problem = make_problem(kind, seed, **options)

@@ -535,9 +535,8 @@ class TestBadAnswers:
         def two_lines(frame):
             raise ValueError("first line\nsecond line")
 
-        with pytest.raises(ModelError, match=r"first line. Check") as e:
+        with pytest.raises(ModelError, match=r"ValueError: first line\nsecond line\.\nCheck that it is fitted"):
             ask((0, 1), two_lines)
-        assert "second" not in str(e.value)
 
     @pytest.mark.parametrize("decision", [(0, 1), 1])
     @pytest.mark.parametrize("reply", [[1, 0, 1], [1] * 5, np.ones((1, 4))])

@@ -16,6 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
 from mcce import MCCE, InputError, Interval, ModelError
+from mcce.asking.decision import resolve_decision
 from mcce.asking.source import Reply
 
 
@@ -229,3 +230,13 @@ def test_xgboost_on_categories():
 def test_a_table_without_columns_is_refused():
     with pytest.raises(ModelError, match="returned a table without columns"):
         Reply.read(np.empty((3, 0)), pd.DataFrame({"a": [1, 2, 3]}), "the model")
+
+
+def test_the_whole_message_of_a_model_is_kept():
+    def refuses(rows):
+        raise KeyError("columns are missing:\n- income\n- age\nfit me again.")
+
+    with pytest.raises(
+        ModelError, match=r"(?s)raised KeyError: .*columns are missing.*income.*age.*fit me again.*Check"
+    ):
+        resolve_decision(refuses, None).ask(pd.DataFrame({"a": [1.0]}), "rows")

@@ -73,7 +73,7 @@ def test_training_tables_are_checked(X, message):
         (lambda X: X.assign(age=np.nan), "column 'age' of X has 2 missing .* row 'p0', which .* int64 cannot"),
         (lambda X: X.assign(age=40.5), "column 'age' of X holds 40.5 in row 'p"),
         (lambda X: X.assign(income=1e200), r"column 'income' of X holds numbers of size 1e\+200"),
-        (lambda X: X.iloc[0], "X is a Series"),
+        (lambda X: X["income"], "X is a Series whose index holds none of .* read as one row. Give a DataFrame"),
         (lambda X: X.to_dict(), "X is a dict"),
     ],
 )

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.stats.contingency import association
 
-from mcce import InputError, Schema
+from mcce import MCCE, ChainModel, InputError, Schema
 from mcce.generators.visit import association_matrix, make_visit_sequence
 
 
@@ -258,10 +258,17 @@ def test_all_fixed_leaves_nothing_to_visit(linked):
     assert order_of(linked, ["a", "b", "c", "d"]) == []
 
 
+def test_reversed_is_the_order_of_the_data_backwards():
+    X = pd.DataFrame({name: [0.0, 1.0] for name in ("z", "a", "m", "b")})
+    assert ChainModel(fixed=["m"], visit_sequence="reversed").fit(X).visit_sequence_ == ["b", "a", "z"]
+    said = MCCE(lambda rows: rows["a"] > 0, decision=True, fixed=["m"], visit_sequence="reversed").fit(X)
+    assert said.chain_.visit_sequence_ == ["b", "a", "z"]
+
+
 @pytest.mark.parametrize(
     ("order", "message"),
     [
-        ("random", "visit_sequence is 'random'; allowed: 'data', 'correlation', or a list of the mutable"),
+        ("random", "visit_sequence is 'random'; allowed: 'data', 'correlation', 'reversed', or a list of the mutable"),
         (["b", "d", "c"], "names 'c', which is fixed; it lists mutable features only"),
         (["b", "d", "aa"], "names 'aa', which is not a column of X; did you mean 'a'"),
         (["b", "d"], "each mutable feature once; more than once: none; left out: 'a'"),

@@ -78,7 +78,7 @@ class CtreeSampler(LeafDonorSampler):
         self.min_donors = min_donors
 
     def _grow(self, given: Table, target: Column) -> CtreeTree:
-        options = self.get_params()
+        options = self.get_params(deep=False)
         options["min_leaf"] = max(self.min_leaf, options.pop("min_donors"))
         return ctree.grow(given, target, **options)
 

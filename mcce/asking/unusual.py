@@ -1,0 +1,123 @@
+"""What a user should know about the rows to explain.
+
+1. A factual far outside the training data: a number beyond the lowest or highest training value by more than a fifth of
+   their distance, and by more than four times the mean excess of the outer tenth over its inner end, so that the next
+   value of a long tail is nothing unusual (of an exponential tail one in 55 new extremes goes farther). Neither the
+   model nor the generator has seen anything like it. Fewer than 100 training rows say nothing of tails.
+2. A fixed level that no training row has, or two of them that none has together although at least five should, were
+   they independent: what is drawn given them is learned from others. (Of three or more, or of rare levels, many
+   combinations are new in any table.)
+
+Each is said once for all factuals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mcce.arrays import Bools, Floats, Ints
+from mcce.exceptions import spell, warn
+from mcce.generators.base import Generator
+from mcce.table import Feature
+
+FAR = 0.2  # of the training range
+TAIL, EXCESSES = 0.1, 4.0
+FEWEST_ROWS, REACH_ROWS = 100, 5000  # training rows that tails are read from
+EXPECTED = 5.0
+SHOWN = 5
+
+
+def find_reach(matrix: Floats, features: Sequence[Feature]) -> Floats:
+    """Return for each column the lowest and highest value that is not far outside; `matrix` has some training rows."""
+    return np.array([_reach(feature, matrix[:, j]) for j, feature in enumerate(features)]).T
+
+
+def _reach(feature: Feature, column: Floats) -> tuple[float, float]:
+    known = np.sort(column[~np.isnan(column)])
+    if not feature.is_numeric or known.size < FEWEST_ROWS:
+        return -np.inf, np.inf
+    size = int(np.ceil(TAIL * known.size))
+    lower, upper = known[:size], known[-size:]
+    least = FAR * feature.span
+    return (
+        feature.low - max(least, EXCESSES * float((lower[-1] - lower).mean())),
+        feature.high + max(least, EXCESSES * float((upper - upper[0]).mean())),
+    )
+
+
+def warn_of_factuals(matrix: Floats, index: pd.Index[Any], generator: Generator, reach: Floats | None) -> None:
+    """Warn of factuals that the training rows say little about; `reach` is that of `find_reach`."""
+    features = generator.schema_.features
+    outside = np.zeros(matrix.shape, dtype=bool) if reach is None else (matrix < reach[0]) | (matrix > reach[1])
+    if outside.any():
+        _warn(
+            {i: _with_ranges(features, matrix[i], outside[i]) for i in np.flatnonzero(outside.any(axis=1)).tolist()},
+            index,
+            "far outside the training data",
+            "Neither the model nor what draws for them has seen such rows: check the values, or leave the rows out.",
+        )
+    unseen = _unseen_levels(matrix, generator)
+    if unseen:
+        _warn(
+            unseen,
+            index,
+            "with fixed values that no training row has",
+            "What is drawn given them is learned from others: check the values, or fix fewer features.",
+        )
+
+
+def _unseen_levels(matrix: Floats, generator: Generator) -> dict[int, str]:
+    """Return the rows with a fixed level, or a pair of them, that is missing in training (step 2), in words."""
+    columns = [generator.schema_.names.index(name) for name in generator.fixed_]
+    fixed = [generator.schema_.features[j] for j in columns]
+    places = [k for k, feature in enumerate(fixed) if not feature.is_numeric]  # of the givens, where they come first
+    asked = {k: _codes(fixed[k], matrix[:, columns[k]]) for k in places}
+    known = {k: _codes(fixed[k], generator.training_givens_[:, k]) for k in places}
+    counts = {k: np.bincount(known[k], minlength=fixed[k].n_levels + 1) for k in places}
+    words: dict[int, list[str]] = {}
+
+    def note(rows: Any, *which: int) -> None:
+        for i in np.flatnonzero(rows).tolist():
+            said = [f"{fixed[k].name} {_value(fixed[k], matrix[i, columns[k]])}" for k in which]
+            words.setdefault(i, []).append(" with ".join(said))
+
+    for k in places:
+        note(counts[k][asked[k]] == 0, k)
+    for a, b in combinations(places, 2):
+        n_codes = fixed[b].n_levels + 1
+        pairs = np.bincount(known[a] * n_codes + known[b], minlength=(fixed[a].n_levels + 1) * n_codes)
+        expected = counts[a][asked[a]] * counts[b][asked[b]] / known[a].size
+        note((pairs[asked[a] * n_codes + asked[b]] == 0) & (expected >= EXPECTED), a, b)
+    return {i: ", ".join(said) for i, said in words.items()}
+
+
+def _codes(feature: Feature, column: Floats) -> Ints:
+    """Return level codes; missing is one more level."""
+    return np.where(np.isnan(column), feature.n_levels, column).astype(np.int64)
+
+
+def _warn(words_of_row: dict[int, str], index: pd.Index[Any], what: str, remedy: str) -> None:
+    shown = "; ".join(f"{spell(index[i])} ({words})" for i, words in list(words_of_row.items())[:SHOWN])
+    more = f" and {len(words_of_row) - SHOWN} more" if len(words_of_row) > SHOWN else ""
+    rows = "a row" if len(words_of_row) == 1 else f"{len(words_of_row)} rows"
+    warn(f"X has {rows} {what}: {shown}{more}. {remedy}")
+
+
+def _with_ranges(features: tuple[Feature, ...], row: Floats, which: Bools) -> str:
+    """Return the marked values of a row, each with the range of the training rows."""
+    marked = [(features[j], float(row[j])) for j in np.flatnonzero(which).tolist()]
+    return ", ".join(
+        f"{f.name} {_value(f, x)}, in training {_value(f, f.low)} to {_value(f, f.high)}" for f, x in marked
+    )
+
+
+def _value(feature: Feature, encoded: float) -> str:
+    if np.isnan(encoded):
+        return "missing"
+    value = pd.Series(feature.decode(np.array([encoded]))).iloc[0]
+    return str(value) if feature.is_numeric else spell(value)

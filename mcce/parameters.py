@@ -1,0 +1,129 @@
+"""The parameters of an object as scikit-learn reads and sets them.
+
+1. The parameters are those of the constructor, kept under their own names (`get_params`, `set_params`).
+2. One that has parameters itself is reached through it: `sampler__min_leaf` is `min_leaf` of the sampler.
+3. `Learner` adds what an estimator that was fitted to a table says of it: `n_features_in_`, `feature_names_in_`, tags.
+
+Nothing of scikit-learn is imported before it asks: these are plain methods that `sklearn.base.clone`,
+`check_is_fitted` and the searches call by name.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from mcce.exceptions import InputError, did_you_mean, spell
+
+Self = TypeVar("Self", bound="Parameters")
+
+
+class Parameters:
+    """What an object is made of: the parameters of its constructor, by name.
+
+    Attributes
+    ----------
+    whole_parameters : names of parameters that are handed over as they are: they are not reached through, and
+        `sklearn.base.clone` does not copy them.
+    """
+
+    whole_parameters: ClassVar[tuple[str, ...]] = ()
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the constructor parameters by name; `deep` adds those of parameters, as in `sampler__min_leaf`."""
+        own = {name: getattr(self, name) for name in self._parameter_names()}
+        if not deep:
+            return own
+        inner = {
+            f"{name}__{part}": part_value
+            for name, value in own.items()
+            if name not in self.whole_parameters and _has_parameters(value)
+            for part, part_value in value.get_params().items()
+        }
+        return own | inner
+
+    def set_params(self: Self, **params: Any) -> Self:
+        """Set parameters by name, also those of parameters, as in `sampler__min_leaf=10`; fit again afterwards."""
+        names = self._parameter_names()
+        inner: dict[str, dict[str, Any]] = {}
+        for full in params:
+            name, _, part = full.partition("__")
+            if name not in names:
+                raise InputError(f"{type(self).__name__} has no parameter {name!r}; {did_you_mean(name, names)}")
+            if part:
+                inner.setdefault(name, {})[part] = params[full]
+        for name in names:  # first what is set as a whole: its own parameters may be set in the same call
+            if name in params:
+                setattr(self, name, params[name])
+        for name, parts in inner.items():
+            value = getattr(self, name)
+            if name in self.whole_parameters or not _has_parameters(value):
+                raise InputError(
+                    f"{name}__{next(iter(parts))} cannot be set: {name} of {type(self).__name__} is {spell(value)}, "
+                    f"which is taken as a whole. Set {name} itself, to an object with these parameters."
+                )
+            value.set_params(**parts)
+        return self
+
+    def __sklearn_clone__(self: Self) -> Self:
+        """Return an unfitted copy; parameters that are handed over as they are stay the same objects."""
+        from sklearn.base import clone
+
+        own = self.get_params(deep=False)
+        return type(self)(**{k: v if k in self.whole_parameters else clone(v, safe=False) for k, v in own.items()})
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import Tags, TargetTags
+
+        return Tags(estimator_type=None, target_tags=TargetTags(required=True))
+
+    @classmethod
+    def _parameter_names(cls) -> list[str]:
+        return [
+            p.name
+            for p in inspect.signature(cls.__init__).parameters.values()
+            if p.name != "self" and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
+        ]
+
+
+class Learner(Parameters):
+    """An estimator that learns from a table."""
+
+    def _known_schema(self) -> Any:
+        """Return the columns of the table that it was fitted to; None before."""
+        raise NotImplementedError
+
+    @property
+    def n_features_in_(self) -> int:
+        """How many columns the training table has."""
+        schema = self._known_schema()
+        if schema is None:
+            raise AttributeError(f"{type(self).__name__} has n_features_in_ after fit(X)")
+        return len(schema)
+
+    @property
+    def feature_names_in_(self) -> npt.NDArray[Any]:
+        """The columns of the training table, if it was a frame whose labels are all text."""
+        schema = self._known_schema()
+        if schema is None or schema.array_dtype is not None or not all(isinstance(n, str) for n in schema.names):
+            raise AttributeError(f"{type(self).__name__} has feature_names_in_ after fit(X) with a frame named in text")
+        return np.array(schema.names, dtype=object)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._known_schema() is not None
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type=None,
+            target_tags=TargetTags(required=False),
+            input_tags=InputTags(two_d_array=True, string=True, categorical=True, allow_nan=True),
+        )
+
+
+def _has_parameters(value: Any) -> bool:
+    return hasattr(value, "get_params") and not isinstance(value, type)

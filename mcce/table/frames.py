@@ -1,0 +1,214 @@
+"""Frames of other libraries: polars, pyarrow and whatever else narwhals speaks for come in, and go out, as they are.
+
+1. `frame_kind` reads what a frame is: its library and, as Arrow types, its columns. pandas and arrays are no kind.
+2. `read_frame` writes it as a pandas frame, without loss: whole numbers and booleans with nulls get nullable dtypes,
+   dates stay dates, Enum and ordered dictionaries are ordered categories, other dictionaries unordered ones.
+3. `FrameKind.build` writes a pandas frame in that library again. A column that it knows gets its own type; others get
+   the one that Arrow finds, or text if their values are of several types.
+
+A missing number is null or NaN, as the column writes it; a column that holds both is refused, since one of them would
+come back as the other. Frames that narwhals cannot make (they only speak the dataframe interchange protocol, or
+Arrow's) are read as pandas frames, and stay that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import numpy as np
+import pandas as pd
+
+from mcce.exceptions import InputError, spell_all
+from mcce.state import stateful
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Pandas = TypeVar("Pandas", pd.DataFrame, "pd.Series[Any]")  # for the type checker, which knows no other frames
+
+_PROTOCOLS = ("__narwhals_dataframe__", "__arrow_c_stream__", "__dataframe__")
+
+
+@stateful("FrameKind")
+@dataclass(frozen=True)
+class FrameKind:
+    """What a frame of another library is.
+
+    Attributes
+    ----------
+    backend : the library, as narwhals calls it: "polars", "pyarrow", ...
+    types : the Arrow schema of its columns, serialised.
+    with_nan : float columns that write missing as NaN, not as null.
+    """
+
+    backend: Any
+    types: bytes
+    with_nan: tuple[str, ...] = ()
+
+    def build(self, frame: pd.DataFrame) -> Any:
+        """Write a pandas frame in this library; labels of rows that are not just counted become columns."""
+        import narwhals as nw
+        import pyarrow as pa
+
+        known = pa.ipc.read_schema(pa.py_buffer(self.types))
+        columns = index_as_columns(frame)
+        arrays, fields = [], []
+        for name, column in columns.items():
+            name = str(name)
+            array = _to_arrow(column, missing_is_null=name not in self.with_nan)
+            place = known.get_field_index(name)
+            field = pa.field(name, array.type) if place < 0 else known.field(place)
+            try:
+                arrays.append(array.cast(field.type))
+                fields.append(field)
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # values that the training column could not hold
+                arrays.append(array)
+                fields.append(pa.field(name, array.type))
+        return nw.from_arrow(pa.table(arrays, schema=pa.schema(fields)), backend=self.backend).to_native()
+
+
+def is_other_frame(X: object) -> bool:
+    """Say whether `X` is a frame of another library than pandas."""
+    if isinstance(X, (pd.DataFrame, pd.Series, np.ndarray, type)):
+        return False
+    # asked of the class: columns of a frame that is not computed yet may cost much
+    return hasattr(type(X), "columns") and any(hasattr(X, name) for name in _PROTOCOLS)
+
+
+def frame_kind(X: object, where: str = "X") -> FrameKind | None:
+    """Return what kind of frame `X` is; None for pandas, arrays, and what narwhals cannot make."""
+    if not is_other_frame(X):
+        return None
+    narwhalled = _narwhalled(X, where)
+    if narwhalled is None:
+        return None
+    table = narwhalled.to_arrow()
+    return FrameKind(narwhalled.implementation.value, table.schema.serialize().to_pybytes(), _with_nan(table, where))
+
+
+def own_frame(X: Any, where: str = "X") -> Any:
+    """Return a table in the form that it is kept and asked in: its own, or pandas if narwhals cannot make that."""
+    if not is_other_frame(X):
+        return X
+    narwhalled = _narwhalled(X, where)
+    return read_frame(X, where) if narwhalled is None else narwhalled.to_native()
+
+
+def take_rows(X: Any, rows: Any) -> Any:
+    """Return some rows of a frame of another library, by position."""
+    import narwhals as nw
+
+    return nw.from_native(X, eager_only=True)[rows].to_native()
+
+
+def read_frame(X: Any, where: str = "X") -> pd.DataFrame:
+    """Return a frame of another library as a pandas frame (step 2)."""
+    table = _arrow_table(X, where)
+    _with_nan(table, where)
+    columns = {name: _to_pandas(column) for name, column in zip(table.column_names, table.columns)}
+    return pd.DataFrame(columns, index=pd.RangeIndex(table.num_rows), copy=False)
+
+
+def handed(table: Pandas, kind: FrameKind | None) -> Pandas:
+    """Return a frame or series of pandas as this kind of frame, or as it is."""
+    if kind is None:
+        return table
+    return cast("Pandas", kind.build(table.to_frame() if isinstance(table, pd.Series) else table))
+
+
+def index_as_columns(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame whose row labels are columns, unless they only count; named like a feature they get a `_`."""
+    index = frame.index
+    if index.nlevels == 1 and index.name is None and index.equals(pd.RangeIndex(len(frame))):
+        return frame
+    names = {*frame.columns}
+    labels = index.to_frame(index=False)
+    labels.columns = pd.Index([f"{n}_" if n in names else n for n in (n or "id" for n in index.names)])
+    return pd.concat([labels, frame.reset_index(drop=True)], axis=1)
+
+
+def _narwhalled(X: Any, where: str) -> Any:
+    """Return a frame in narwhals' hands; None if it cannot make such frames."""
+    _need("narwhals", X, where)
+    import narwhals as nw
+
+    names = list(getattr(X, "column_names", ()))  # only Arrow's tables may repeat one
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InputError(f"{where} has the column label(s) {spell_all(twice)} more than once; rename them.")
+    found = nw.from_native(X, pass_through=True)
+    if not isinstance(found, nw.DataFrame):
+        return None
+    _need("pyarrow", X, where)
+    return found
+
+
+def _arrow_table(X: Any, where: str) -> pa.Table:
+    narwhalled = _narwhalled(X, where)
+    if narwhalled is not None:
+        return narwhalled.to_arrow()
+    _need("pyarrow", X, where)
+    import pyarrow as pa
+
+    if hasattr(X, "__arrow_c_stream__"):
+        return pa.table(X)
+    from pyarrow.interchange import from_dataframe
+
+    return from_dataframe(X)
+
+
+def _need(package: str, X: object, where: str) -> None:
+    try:
+        __import__(package)
+    except ImportError as error:
+        raise InputError(
+            f"{where} is a {type(X).__module__.partition('.')[0]} {type(X).__name__}, and reading it needs {package}; "
+            f"install it (pip install 'mcce[frames]'), or give a pandas DataFrame."
+        ) from error
+
+
+def _with_nan(table: pa.Table, where: str) -> tuple[str, ...]:
+    """Return the columns that write missing numbers as NaN; a column that writes them in two ways is refused."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    found: list[str] = []
+    for name, column in zip(table.column_names, table.columns):
+        if not pa.types.is_floating(column.type) or not pc.any(pc.is_nan(column)).as_py():
+            continue
+        if column.null_count:
+            raise InputError(
+                f"column {name!r} of {where} holds both null and NaN; missing values are written in one way here. "
+                "Replace one of them, in polars by fill_nan(None)."
+            )
+        found.append(str(name))
+    return tuple(found)
+
+
+def _to_pandas(column: Any) -> Any:
+    import pyarrow as pa
+
+    of, types = column.type, pa.types
+    if types.is_date(of):
+        return pd.Series(column.cast(pa.date32()).combine_chunks(), dtype=pd.ArrowDtype(pa.date32()))
+    if types.is_decimal(of) or types.is_time(of):
+        return pd.Series(column.combine_chunks(), dtype=pd.ArrowDtype(of))
+    if column.null_count and types.is_integer(of):
+        dtype: Any = pd.api.types.pandas_dtype(str(of).replace("i", "I", 1).replace("uI", "UI"))
+        return column.to_pandas(types_mapper={of: dtype}.get)
+    if column.null_count and types.is_boolean(of):
+        return column.to_pandas(types_mapper={of: pd.BooleanDtype()}.get)
+    return column.to_pandas()
+
+
+def _to_arrow(column: Any, *, missing_is_null: bool) -> Any:
+    import pyarrow as pa
+
+    if not missing_is_null:
+        return pa.array(column.to_numpy(dtype=np.float64), from_pandas=False)
+    try:
+        array = pa.array(column, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        array = pa.array([None if pd.isna(value) else str(value) for value in column], pa.string())
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array

@@ -1,0 +1,123 @@
+"""Warnings of factuals that the training rows say little about; quiet for the data sets that we have."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import mcce
+from tests.datasets.test_datasets import PAPER, paper_folder
+
+N = 400
+
+
+@pytest.fixture(scope="module")
+def people():
+    rng = np.random.default_rng(4)
+    sex = rng.choice(["f", "m"], N)
+    pregnant = (sex == "f") & (rng.random(N) < 0.2)
+    return pd.DataFrame(
+        {
+            "age": rng.integers(18, 90, N),
+            "sex": pd.Categorical(sex, categories=["f", "m", "x"]),
+            "pregnant": pregnant,
+            "since": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 100, N), "D"),
+            "income": rng.normal(40, 5, N).round(1),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def explainer(people):
+    fixed = ["age", "sex", "pregnant"]
+    return mcce.MCCE(lambda rows: rows["income"] > 45, decision=True, fixed=fixed, random_state=1).fit(people)
+
+
+def said_of(explainer, X):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        explainer.explain(X, n_samples=20)
+    assert {w.filename for w in caught} <= {__file__}
+    return [str(w.message) for w in caught]
+
+
+def test_ordinary_factuals_are_passed_over(explainer, people):
+    assert said_of(explainer, people) == []
+    assert said_of(explainer, people.assign(age=people["age"].max() + 5)) == [], "not far"
+    assert said_of(explainer, people.head(0)) == []
+
+
+def test_a_factual_far_outside_is_named_with_what_training_has(explainer, people):
+    X = people.head(3).set_axis(["a", "b", "c"])
+    X.loc["b", "age"] = 130
+    low, high = people["age"].min(), people["age"].max()
+    (said,) = said_of(explainer, X)
+    assert said.startswith(
+        f"X has a row far outside the training data: 'b' (age 130, in training {low} to {high}). Neither the model"
+    )
+    X.loc["c", "since"] = pd.Timestamp("1999-01-01")
+    X.loc["b", "income"] = -400.0
+    (said,) = said_of(explainer, X)
+    assert said.startswith("X has 2 rows far outside the training data: 'b' (age 130, ")
+    assert "income -400.0, in training" in said
+    assert "'c' (since 1999-01-01 00:00:00, in training 2020-01-01" in said
+
+
+def test_the_next_value_of_a_long_tail_is_nothing_unusual():
+    rng = np.random.default_rng(2)
+    X = pd.DataFrame(
+        {"loan": np.exp(rng.normal(10, 0.8, 2000)).round(-2), "age": rng.normal(45, 13, 2000).clip(18, 90)}
+    )
+    explainer = mcce.MCCE(lambda rows: rows["loan"] < 9000, decision=True, random_state=1).fit(X)
+    higher = 1.4 * X["loan"].max()
+    assert higher - X["loan"].max() > 0.2 * (X["loan"].max() - X["loan"].min())
+    one = X.head(1)
+    assert said_of(explainer, one.assign(loan=higher)) == []
+    assert "loan" in said_of(explainer, one.assign(loan=4 * X["loan"].max()))[0]
+    assert "age 130.0" in said_of(explainer, one.assign(age=130.0))[0], "as much more than the oldest, but no long tail"
+
+
+def test_fixed_values_that_nobody_has_are_named(explainer, people):
+    one = people[people["sex"] == "m"].head(1).set_axis(["a"])
+    (said,) = said_of(explainer, one.assign(sex=pd.Categorical(["x"], categories=["f", "m", "x"])))
+    assert said.startswith("X has a row with fixed values that no training row has: 'a' (sex 'x'). What is drawn")
+    (said,) = said_of(explainer, one.assign(pregnant=True))
+    assert "'a' (sex 'm' with pregnant True)" in said
+    assert "check the values, or fix fewer features" in said
+
+
+def test_a_pair_of_rare_levels_is_no_news():
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame({"a": rng.integers(0, 30, N).astype(str), "b": rng.integers(0, 30, N).astype(str)})
+    X["c"] = rng.normal(size=N)
+    explainer = mcce.MCCE(lambda rows: rows["c"] > 0, decision=True, fixed=["a", "b"], random_state=1).fit(X)
+    new = X.assign(b=rng.permutation(X["b"]))  # most pairs are new, and none should be there five times
+    assert said_of(explainer, new) == []
+
+
+def test_many_rows_are_counted(explainer, people):
+    (said,) = said_of(explainer, people.assign(age=140).head(30))
+    assert said.startswith("X has 30 rows far outside")
+    assert said.count("age 140") == 5
+    assert " and 25 more. " in said
+
+
+# what is rightly said of the data sets, trained on three quarters of each
+KNOWN = {"loans": [], "adult": ["'native-country': 'Holand-Netherlands'"], "gmc": [], "german": []}
+KNOWN["fico"] = ["MSinceMostRecentTradeOpen 383, in training -9 to 227"]
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_data_sets_are_quiet_but_for_what_is_right(name):
+    data = mcce.datasets.load_loans() if name == "loans" else PAPER[name](paper_folder(name))
+    cut = len(data.X) * 3 // 4
+    first = next(name for name in data.X if name not in data.fixed)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        explainer = mcce.MCCE(
+            lambda rows: rows[first] == data.X[first].iloc[0], decision=True, fixed=data.fixed, random_state=1
+        )
+        explainer.fit(data.X.iloc[:cut]).explain(data.X.iloc[cut:], n_samples=2)
+    assert len(caught) == len(KNOWN[name]), [str(w.message) for w in caught]
+    assert all(words in str(w.message) for words, w in zip(KNOWN[name], caught))

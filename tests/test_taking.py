@@ -1,0 +1,62 @@
+"""Parts of a result: one factual, iteration, sentences, files."""
+
+import pandas as pd
+import pytest
+
+import mcce
+
+
+@pytest.fixture(scope="module")
+def found():
+    X = mcce.datasets.load_loans(300).X.set_axis([f"case {i}" for i in range(300)])
+    explainer = mcce.MCCE(lambda rows: rows["salary"] > 40_000, decision=True, fixed=["age"], random_state=1).fit(X)
+    return explainer.explain(X.iloc[:12], n_samples=100, n_counterfactuals=2)
+
+
+def test_one_factual_alone(found):
+    for id in found:
+        one = found[id]
+        assert type(one) is type(found)
+        assert one.factuals.index.tolist() == [id]
+        assert len(one) == (found.frame.index.get_level_values("id") == id).sum()
+        assert one.sentence(id, 2) == found.sentence(id, 2)
+        pd.testing.assert_frame_equal(one.changes(), found.changes().query("id == @id").reset_index(drop=True))
+        assert one.summary().at["explained", "value"] == 1
+        assert id in repr(one)
+    assert "<table" in one._repr_html_()
+    pd.testing.assert_frame_equal(one.reasons(id), found.reasons(id))
+
+
+def test_going_through_a_result_gives_the_explained_ids(found):
+    explained = found.frame.index.get_level_values("id").unique().tolist()
+    assert list(found) == explained
+    assert len(found) == 2 * len(explained), "len counts the counterfactuals"
+    had_it = found.unexplained.index[0]
+    assert had_it not in found
+    assert explained[0] in found
+    assert len(found[had_it]) == 0
+    assert found[had_it].sentence(had_it) == found.sentence(had_it)
+    with pytest.raises(mcce.InputError, match="no factual has the id 'nobody'; the ids are the index"):
+        found["nobody"]
+
+
+def test_sentences_are_those_of_every_factual(found):
+    said = found.sentences()
+    assert said.index.equals(found.factuals.index)
+    assert said.to_dict() == {id: found.sentence(id) for id in found.factuals.index}
+    id = next(iter(found))
+    assert found.sentences(rank=2)[id] == found.sentence(id, 2)
+
+
+def test_files(found, tmp_path):
+    path = found.to_csv(tmp_path / "found.csv")
+    read = pd.read_csv(path)
+    assert read.columns.tolist() == found.to_frame().columns.tolist()
+    assert read["id"].tolist() == found.to_frame()["id"].tolist()
+    assert found.to_csv() == path.read_text(encoding="utf-8")
+    assert found.to_csv(sep=";", decimal=",").splitlines()[0].startswith("id;rank;")
+    pytest.importorskip("pyarrow")
+    kept = pd.read_parquet(found.to_parquet(tmp_path / "found.parquet"))
+    pd.testing.assert_frame_equal(kept, found.to_frame(), check_dtype=False)
+    assert kept["education"].dtype == found.frame["education"].dtype
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["found.csv", "found.parquet"]
