@@ -6,6 +6,7 @@ from mcce.asking.lasting import bootstrap_refits
 from mcce.constraints import allow, only, per_factual, rule
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError, MCCEError, MCCEWarning, ModelError, NotFittedError, SamplerError
+from mcce.generators.auto import Auto
 from mcce.generators.chain import ChainModel
 from mcce.method import MCCE
 from mcce.samplers import (
@@ -35,6 +36,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "MCCE",
+    "Auto",
     "CartSampler",
     "ChainModel",
     "ConditionalSampler",

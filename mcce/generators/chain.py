@@ -32,8 +32,9 @@ from threadpoolctl import threadpool_limits
 from mcce.arrays import Floats
 from mcce.checks import check_count
 from mcce.exceptions import InputError, NotFittedError, SamplerError
+from mcce.generators.auto import choose_samplers
 from mcce.generators.base import Drawn, DrawRequest, RowRule
-from mcce.generators.conditionals import Samplers, make_samplers
+from mcce.generators.conditionals import Samplers, fit_for, make_samplers
 from mcce.generators.drawing import DrawPlan, draw_in_blocks
 from mcce.generators.givens import request_of
 from mcce.generators.layout import ChainLayout
@@ -57,8 +58,9 @@ class ChainModel:
 
     Parameters
     ----------
-    sampler : str, ConditionalSampler or dict
-        One sampler for every feature, or ``{feature: sampler, ..., "*": sampler for the rest}``.
+    sampler : str, ConditionalSampler, Auto or dict
+        One sampler for every feature, or ``{feature: sampler, ..., "*": sampler for the rest}``. "auto" chooses one for
+        each feature by cross-validation, see `Auto`.
     fixed : list of column names
         Features that are conditioned on and never drawn.
     visit_sequence : "data", "correlation" or list
@@ -84,6 +86,7 @@ class ChainModel:
     visit_sequence_ : list of the mutable features in visiting order
     associations_ : DataFrame behind a correlation order, or None
     samplers_ : dict of fitted samplers by feature
+    choice_ : what "auto" chose for each feature and why, or None
     seed_ : int
     training_givens_ : encoded fixed values (and decision) of the training rows
 
@@ -164,7 +167,17 @@ class ChainModel:
         )
         if self.min_donors is not None:
             check_count(self.min_donors, "min_donors", or_else=", or None for any number")
-        samplers = make_samplers(self.sampler, layout, self._given_columns, self.schema_.names, self.min_donors)
+        columns = self._given_columns
+        samplers, self.choice_ = choose_samplers(
+            make_samplers(self.sampler, layout, columns, self.schema_.names, self.min_donors),
+            ordered,
+            lambda k: columns.get(k, range(k)),
+            lambda sampler, k: fit_for(sampler, layout, columns, k, self.min_donors),
+            n_given=first,
+            seed=self.seed_,
+            n_jobs=self.n_jobs,
+            progress=progress,
+        )
 
         def fit_one(k: int) -> ConditionalSampler:
             samplers[k].seed_fit(derive_key(self.seed_, "fit", self.visit_sequence_[k]))

@@ -1,4 +1,4 @@
-"""Which sampler models which feature, one for all or one for each."""
+"""Which sampler models which feature: one for all, one for each, or one to be chosen (`mcce.generators.auto`)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mcce.exceptions import InputError, SamplerError, did_you_mean, listing
+from mcce.generators.auto import AUTO, Auto
 from mcce.generators.layout import ChainLayout
 from mcce.samplers import ConditionalSampler, make_sampler
 
-Samplers = str | ConditionalSampler | Mapping[Any, str | ConditionalSampler]
+Samplers = str | ConditionalSampler | Auto | Mapping[Any, str | ConditionalSampler | Auto]
 
 REST = "*"
 
@@ -20,14 +21,16 @@ def make_samplers(
     given_columns: Mapping[int, Sequence[int]],
     known: Sequence[Any],
     min_donors: int | None = None,
-) -> list[ConditionalSampler]:
+) -> list[ConditionalSampler | Auto]:
     """Return an unfitted sampler for each visited feature; one that cannot model its feature is an error.
 
     `given_columns` are the chain columns of features with predictors of their own; `known` are all columns of X;
-    `min_donors` is handed to every sampler, and one that has no such parameter is refused.
+    `min_donors` is handed to every sampler, and one that has no such parameter is refused. What is to be chosen by
+    evidence stays an `Auto`.
     """
     visited = [feature.name for feature in layout.features[layout.n_given :]]
-    chosen: dict[Any, str | ConditionalSampler] = dict(sampler) if isinstance(sampler, Mapping) else {REST: sampler}
+    chosen: dict[Any, str | ConditionalSampler | Auto]
+    chosen = dict(sampler) if isinstance(sampler, Mapping) else {REST: sampler}
     for name in chosen:
         if name != REST and name not in visited:
             what = "is fixed and has no sampler" if name in known else "is not a column of X"
@@ -35,20 +38,37 @@ def make_samplers(
     without = [name for name in visited if name not in chosen]
     if without and REST not in chosen:
         raise InputError(f'sampler says nothing of {listing(without)}; add "*": ... for the rest.')
-    samplers = [make_sampler(chosen.get(name, chosen.get(REST, "cart"))) for name in visited]
+    made: list[ConditionalSampler | Auto] = []
+    for k, name in enumerate(visited, layout.n_given):
+        named = chosen.get(name, chosen.get(REST, "cart"))
+        if isinstance(named, Auto) or (isinstance(named, str) and named == AUTO):
+            made.append(named if isinstance(named, Auto) else Auto())
+            made[-1].check()
+        else:
+            made.append(fit_for(make_sampler(named), layout, given_columns, k, min_donors))
+    return made
+
+
+def fit_for(
+    made: ConditionalSampler,
+    layout: ChainLayout,
+    given_columns: Mapping[int, Sequence[int]],
+    k: int,
+    min_donors: int | None = None,
+) -> ConditionalSampler:
+    """Return the sampler, held to `min_donors`, if it can model column `k` of the chain; else say why it cannot."""
+    feature = layout.features[k]
     if min_donors is not None:
-        samplers = [_bound_donors(made, min_donors, name) for made, name in zip(samplers, visited)]
-    for k, made in enumerate(samplers, layout.n_given):
-        feature = layout.features[k]
-        made.check_target(feature)
-        involved = [*(layout.features[j] for j in given_columns.get(k, range(k))), feature]
-        seen_missing = [f.name for f in involved if f.has_missing]
-        if seen_missing and not made.handles_missing:
-            raise SamplerError(
-                f"{made!r} for {feature.name!r} does not handle missing values, and {listing(seen_missing)} has "
-                "some; fill them, or use a sampler that does (cart)."
-            )
-    return samplers
+        made = _bound_donors(made, min_donors, feature.name)
+    made.check_target(feature)
+    involved = [*(layout.features[j] for j in given_columns.get(k, range(k))), feature]
+    seen_missing = [f.name for f in involved if f.has_missing]
+    if seen_missing and not made.handles_missing:
+        raise SamplerError(
+            f"{made!r} for {feature.name!r} does not handle missing values, and {listing(seen_missing)} has "
+            "some; fill them, or use a sampler that does (cart)."
+        )
+    return made
 
 
 def _bound_donors(made: ConditionalSampler, min_donors: int, name: object) -> ConditionalSampler:

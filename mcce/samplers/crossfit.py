@@ -33,10 +33,10 @@ def seeded_clone(estimator: Any, seed: int) -> Any:
     return copy.set_params(**{name: derive_key(seed, "estimator", name) >> 33 for name in unset}) if unset else copy
 
 
-def deal_folds(n: int, seed: int) -> Ints:
+def deal_folds(n: int, seed: int, n_folds: int = N_FOLDS) -> Ints:
     """Return the fold of each of `n` rows (step 2)."""
     order = np.random.default_rng(derive_key(seed, "folds")).permutation(n)
-    return order % min(N_FOLDS, max(n, 1))
+    return order % min(n_folds, max(n, 1))
 
 
 @dataclass(frozen=True)
