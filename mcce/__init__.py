@@ -5,6 +5,7 @@ from mcce.asking.decision import Interval, Not, OneOf, Several
 from mcce.asking.lasting import bootstrap_refits
 from mcce.constraints import allow, only, per_factual, rule
 from mcce.counterfactuals import Counterfactuals
+from mcce.diagnostics.comparing import compare_conditionals
 from mcce.exceptions import InputError, MCCEError, MCCEWarning, ModelError, NotFittedError, SamplerError
 from mcce.generators.auto import Auto
 from mcce.generators.chain import ChainModel
@@ -69,6 +70,7 @@ __all__ = [
     "allow",
     "available_samplers",
     "bootstrap_refits",
+    "compare_conditionals",
     "datasets",
     "diagnostics",
     "gower_distance",

@@ -1,5 +1,6 @@
 """Whether what a chain generates is realistic, and how good counterfactuals are."""
 
+from mcce.diagnostics.comparing import Comparison, compare_conditionals
 from mcce.diagnostics.correlations import Correlations, compare_correlations, correlations
 from mcce.diagnostics.discriminator import Discriminator, discriminator
 from mcce.diagnostics.evaluation import Evaluation, evaluate
@@ -14,12 +15,14 @@ from mcce.diagnostics.visiting import visit_effect
 
 __all__ = [
     "PMSE",
+    "Comparison",
     "Correlations",
     "Diagnostics",
     "Discriminator",
     "Evaluation",
     "Stability",
     "TradeOff",
+    "compare_conditionals",
     "compare_correlations",
     "correlations",
     "discriminator",

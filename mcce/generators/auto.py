@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,17 +73,22 @@ class Auto:
     max_rows: int = 1000
     n_draws: int = 50
 
-    def check(self) -> None:
-        """Refuse settings out of their range, unknown candidates, and two of one name."""
+    def check(self, n_rows: int) -> None:
+        """Refuse settings out of their range, unknown candidates, two of one name, and too few rows."""
         if self.score not in SCORES:
             raise InputError(f"score of Auto is {spell(self.score)}; it must be 'log' or 'draws'.")
         check_count(self.folds, "folds", self, least=2)
         check_count(self.max_rows, "max_rows", self, least=2 * self.folds)
         check_count(self.n_draws, "n_draws", self, least=2)
-        read_candidates(self.candidates, "candidates of Auto")
+        read_candidates(self.candidates)
+        if n_rows < 2 * self.folds:
+            raise InputError(
+                f"X has {n_rows} rows, too few to choose samplers by evidence in {self.folds} folds, which takes "
+                f"{2 * self.folds}; name a sampler."
+            )
 
 
-def read_candidates(candidates: Any, where: str) -> dict[str, ConditionalSampler]:
+def read_candidates(candidates: Any, where: str = "candidates of Auto") -> dict[str, ConditionalSampler]:
     """Return fresh samplers by the names that the user reads; objects in a list are named as they are written."""
     if isinstance(candidates, (str, ConditionalSampler)) or not isinstance(candidates, (Sequence, Mapping)):
         raise InputError(f"{where}: got {spell(candidates)}; give a list of samplers, or a dict of them by name.")
@@ -105,79 +110,71 @@ def _name(candidate: Any) -> str:
 
 
 def choose_samplers(
-    samplers: Sequence[ConditionalSampler | Auto],
+    open_columns: Mapping[int, Auto],
     table: Table,
     given_of: Callable[[int], Sequence[int]],
-    refuse: Callable[[ConditionalSampler, int], ConditionalSampler],
+    fit_for: Callable[[ConditionalSampler, int], ConditionalSampler],
     *,
-    n_given: int,
     seed: int,
     n_jobs: int | None,
     progress: bool | None,
-) -> tuple[list[ConditionalSampler], Choice | None]:
-    """Choose a sampler for each visited feature that has none yet; also return why, or None if there was no choice.
+) -> tuple[dict[int, ConditionalSampler], Choice]:
+    """Choose a sampler for each column of the chain that has none yet; also return why.
 
     Parameters
     ----------
-    samplers : in visiting order.
-    table : the training rows, columns in chain order; the first `n_given` are not drawn.
-    given_of : the columns that a column of the chain is modelled on.
-    refuse : returns the sampler that would model a column, or raises the reason why it cannot.
+    open_columns : the columns, each with its candidates.
+    table : the training rows, columns in chain order.
+    given_of : the columns that a column is modelled on.
+    fit_for : returns the sampler that would model a column, or raises the reason why it cannot.
     """
-    open_columns = [k for k, sampler in enumerate(samplers, n_given) if isinstance(sampler, Auto)]
-    if not open_columns:
-        return [sampler for sampler in samplers if isinstance(sampler, ConditionalSampler)], None
-    settings = {k: sampler for k, sampler in enumerate(samplers, n_given) if isinstance(sampler, Auto)}
-    contests = {k: make_contest(settings[k], k, given_of(k), refuse) for k in open_columns}
-    folds: dict[tuple[int, int], Folds] = {}
-    for auto in settings.values():
-        if table.n_rows < 2 * auto.folds:
-            raise InputError(
-                f"X has {table.n_rows} rows, too few to choose samplers by evidence in {auto.folds} folds: it takes "
-                f"{2 * auto.folds}. Name a sampler."
-            )
-        size = auto.folds, auto.max_rows
-        folds[size] = folds.get(size) or Folds.deal(table, *size, derive_key(seed, "choose"))
+    contests = {k: make_contest(auto.candidates, k, given_of(k), fit_for) for k, auto in open_columns.items()}
+    folds = {
+        (auto.folds, auto.max_rows): Folds.deal(table, auto.folds, auto.max_rows, derive_key(seed, "choose"))
+        for auto in open_columns.values()
+    }
 
     def choose(k: int) -> tuple[ConditionalSampler, FeatureChoice]:
-        auto = settings[k]
+        auto = open_columns[k]
         return decide(contests[k], auto, folds[auto.folds, auto.max_rows], table.features[k])
 
-    threads, limit = threads_for(list(contests.values()), n_jobs)
-    with limit:
-        latest_first = open_columns[::-1]  # they have more givens, and take longer
-        decided = list(run_in_threads(choose, latest_first, threads, "choosing samplers", progress))
-    found = dict(zip(latest_first, decided))
-    fitted_later = [found[k][0] if k in found else sampler for k, sampler in enumerate(samplers, n_given)]
-    return [s for s in fitted_later if isinstance(s, ConditionalSampler)], Choice(
-        tuple(found[k][1] for k in open_columns)
-    )
+    latest_first = sorted(open_columns, reverse=True)  # they have more givens, and take longer
+    with threads_of(taking_part(contests.values()), n_jobs) as threads:
+        decided = list(run_in_threads(choose, latest_first, threads, "choosing samplers", progress))[::-1]
+    chosen = dict(zip(latest_first[::-1], (sampler for sampler, _ in decided)))
+    return chosen, Choice(tuple(choice for _, choice in decided))
+
+
+def taking_part(contests: Iterable[Contest]) -> list[ConditionalSampler]:
+    """Return the samplers of all candidates that are not left out."""
+    return [c.sampler for contest in contests for c in contest.candidates if c.sampler is not None]
 
 
 def make_contest(
-    auto: Auto, column: int, given: Sequence[int], refuse: Callable[[ConditionalSampler, int], ConditionalSampler]
+    candidates: Candidates,
+    column: int,
+    given: Sequence[int],
+    fit_for: Callable[[ConditionalSampler, int], ConditionalSampler],
 ) -> Contest:
     """Return who takes part for a column of the chain, and why others do not (step 1)."""
-    candidates = []
-    for label, sampler in read_candidates(auto.candidates, "candidates of Auto").items():
+    found = []
+    for label, sampler in read_candidates(candidates).items():
         try:
-            candidates.append(Candidate(label, refuse(sampler, column)))
+            found.append(Candidate(label, fit_for(sampler, column)))
         except MCCEError as error:
-            candidates.append(Candidate(label, None, str(error)))
-    return Contest(column, tuple(given), tuple(candidates))
+            found.append(Candidate(label, None, str(error)))
+    return Contest(column, tuple(given), tuple(found))
 
 
-def threads_for(contests: Sequence[Contest], n_jobs: int | None) -> tuple[int, Any]:
-    """Return how many threads may run the contests, and a context that keeps linear algebra to one each."""
-    samplers = [c.sampler for contest in contests for c in contest.candidates if c.sampler is not None]
+@contextlib.contextmanager
+def threads_of(samplers: Sequence[ConditionalSampler], n_jobs: int | None) -> Iterator[int]:
+    """Give how many threads may work with the samplers, and meanwhile hold their linear algebra to one thread each."""
     threads = count_jobs(n_jobs) if all(s.thread_safe for s in samplers) else 1
-    uses_blas = any(s.uses_blas for s in samplers)
-    return threads, threadpool_limits(1, "blas") if uses_blas else contextlib.nullcontext()
+    with threadpool_limits(1, "blas") if any(s.uses_blas for s in samplers) else contextlib.nullcontext():
+        yield threads
 
 
-def decide(
-    contest: Contest, auto: Auto, folds: Folds, feature: Feature
-) -> tuple[ConditionalSampler, FeatureChoice]:
+def decide(contest: Contest, auto: Auto, folds: Folds, feature: Feature) -> tuple[ConditionalSampler, FeatureChoice]:
     """Run a contest and choose (steps 2 to 4)."""
     wanted: Wanted = "log" if auto.score == "log" else "draws"
     records = folds.run(contest, wanted, auto.n_draws, race=True)

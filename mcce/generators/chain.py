@@ -19,7 +19,6 @@ A row's random numbers are a function of the seed, the feature, the row's fixed 
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -27,24 +26,21 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from threadpoolctl import threadpool_limits
 
 from mcce.arrays import Floats
 from mcce.checks import check_count
 from mcce.exceptions import InputError, NotFittedError, SamplerError
-from mcce.generators.auto import choose_samplers
+from mcce.generators.arranging import arrange
 from mcce.generators.base import Drawn, DrawRequest, RowRule
-from mcce.generators.conditionals import Samplers, fit_for, make_samplers
+from mcce.generators.conditionals import Samplers, samplers_for, threads_of
 from mcce.generators.drawing import DrawPlan, draw_in_blocks
 from mcce.generators.givens import request_of
-from mcce.generators.layout import ChainLayout
-from mcce.generators.predictors import Predictors, choose_predictors
-from mcce.generators.visit import VisitSequence, make_visit_sequence
+from mcce.generators.predictors import Predictors
+from mcce.generators.visit import VisitSequence
 from mcce.generators.weighing import Allowed, SampleOptions, Weighted, choose_rows, read_restrictions
 from mcce.rng import derive_key, hash_rows, resolve_seed
 from mcce.samplers import ConditionalSampler
-from mcce.table import Data, Kind, Schema, Table, as_frame
-from mcce.table.checks import check_fixed, check_magnitudes
+from mcce.table import Data, Kind, Table, as_frame
 from mcce.workers import count_jobs, run_in_threads
 
 if TYPE_CHECKING:
@@ -142,38 +138,25 @@ class ChainModel:
         """
         vars(self).pop("samplers_", None)  # a fit that fails leaves no half-fitted chain
         self.seed_ = resolve_seed(self.random_state)
-        self.schema_ = Schema.from_data(X, self.kinds)
-        table = self.schema_.encode(X)
-        check_magnitudes(table, "X")
-        self._row_hashes = hash_rows(table.matrix)
-        fixed = check_fixed(self.fixed, self.schema_.names)
-        self.visit_sequence_, self.associations_ = make_visit_sequence(self.visit_sequence, table, fixed)
-        if not self.visit_sequence_:
-            raise InputError(f"all {len(fixed)} columns of X are fixed; leave at least one mutable.")
+        arranged = arrange(
+            X,
+            decision,
+            fixed=self.fixed,
+            visit_sequence=self.visit_sequence,
+            predictors=self.predictors,
+            kinds=self.kinds,
+        )
+        self.schema_, self._layout, self._given_columns = arranged.schema, arranged.layout, arranged.given_columns
+        self.visit_sequence_, self.associations_ = arranged.visit_sequence, arranged.associations
+        self._row_hashes = hash_rows(arranged.table.matrix)
         self.conditions_on_decision_ = decision is not None
-        if decision is not None and (np.shape(decision) != (table.n_rows,) or np.asarray(decision).dtype != bool):
-            raise InputError(
-                f"decision has shape {np.shape(decision)} and dtype {np.asarray(decision).dtype} for "
-                f"{table.n_rows} rows of X; give one boolean a row."
-            )
-        self._layout = layout = ChainLayout.arrange(
-            self.schema_, fixed, self.visit_sequence_, self.conditions_on_decision_
-        )
-        ordered = layout.order(table.matrix, True if decision is None else np.asarray(decision))
-        first = layout.n_given
-        names = [feature.name for feature in layout.features]
-        self._given_columns = choose_predictors(
-            self.predictors, names, first, with_decision=self.conditions_on_decision_
-        )
-        if self.min_donors is not None:
-            check_count(self.min_donors, "min_donors", or_else=", or None for any number")
-        columns = self._given_columns
-        samplers, self.choice_ = choose_samplers(
-            make_samplers(self.sampler, layout, columns, self.schema_.names, self.min_donors),
+        ordered, first = arranged.ordered, self._layout.n_given
+        samplers, self.choice_ = samplers_for(
+            self.sampler,
             ordered,
-            lambda k: columns.get(k, range(k)),
-            lambda sampler, k: fit_for(sampler, layout, columns, k, self.min_donors),
-            n_given=first,
+            self._layout,
+            self._given_columns,
+            min_donors=self.min_donors,
             seed=self.seed_,
             n_jobs=self.n_jobs,
             progress=progress,
@@ -185,9 +168,7 @@ class ChainModel:
 
         # later conditionals have more givens: the longest fits first keeps the threads busy to the end
         latest_first = range(len(samplers) - 1, -1, -1)
-        threads = count_jobs(self.n_jobs) if all(s.thread_safe for s in samplers) else 1
-        limit = threadpool_limits(1, "blas") if any(s.uses_blas for s in samplers) else contextlib.nullcontext()
-        with limit:
+        with threads_of(samplers, self.n_jobs) as threads:
             fitted = list(run_in_threads(fit_one, list(latest_first), threads, "fitting", progress))[::-1]
         self.samplers_ = dict(zip(self.visit_sequence_, fitted))
         self.training_givens_ = np.asfortranarray(ordered.matrix[:, :first])

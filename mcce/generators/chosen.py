@@ -1,7 +1,8 @@
-"""What was chosen for each feature and why, as `ChainModel.choice_` has it: plain numbers and text, readable as it is."""
+"""What was chosen for each feature and why, as `ChainModel.choice_` has it: plain numbers and text."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -167,12 +168,19 @@ class Choice:
         return f"The cheapest sampler within one standard error of the best, by {held_out}"
 
     def __repr__(self) -> str:
+        table = self.table
+        texts = {name: _left(table[name]) for name in ("sampler", "judged_by", "best", "why")}
         with pd.option_context("display.max_colwidth", None):
-            shown = self.table.to_string(float_format=lambda value: f"{value:.3f}", justify="left")
+            shown = table.to_string(float_format=lambda value: f"{value:.3f}", formatters=texts, justify="left")
         return f"{self._headline()}\n\n{shown}"
 
     def _repr_html_(self) -> str:
         return f"<p><b>{self._headline()}</b></p>{self.table.round(3).to_html(border=0)}"
+
+
+def _left(column: pd.Series[Any]) -> Callable[[str], str]:
+    width = column.str.len().max()
+    return lambda text: text.ljust(width)
 
 
 def _index(names: list[Any]) -> pd.Index[Any]:

@@ -5,14 +5,57 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mcce.checks import check_count
 from mcce.exceptions import InputError, SamplerError, did_you_mean, listing
-from mcce.generators.auto import AUTO, Auto
+from mcce.generators.auto import AUTO, Auto, choose_samplers, threads_of
+from mcce.generators.chosen import Choice
 from mcce.generators.layout import ChainLayout
 from mcce.samplers import ConditionalSampler, make_sampler
+from mcce.table import Table
+
+__all__ = ["Samplers", "fit_for", "make_samplers", "samplers_for", "threads_of"]
 
 Samplers = str | ConditionalSampler | Auto | Mapping[Any, str | ConditionalSampler | Auto]
 
 REST = "*"
+
+
+def samplers_for(
+    sampler: Samplers,
+    table: Table,
+    layout: ChainLayout,
+    given_columns: Mapping[int, Sequence[int]],
+    *,
+    min_donors: int | None,
+    seed: int,
+    n_jobs: int | None,
+    progress: bool | None,
+) -> tuple[list[ConditionalSampler], Choice | None]:
+    """Return an unfitted sampler for each visited feature, and, if some were chosen by evidence, why.
+
+    `table` are the training rows, columns in chain order.
+    """
+    if min_donors is not None:
+        check_count(min_donors, "min_donors", or_else=", or None for any number")
+    known = [table.features[k].name for k in layout.place_in_chain]  # without the decision
+    made = make_samplers(sampler, layout, given_columns, known, min_donors)
+    named = {k: each for k, each in enumerate(made, layout.n_given) if isinstance(each, ConditionalSampler)}
+    still_open = {k: each for k, each in enumerate(made, layout.n_given) if isinstance(each, Auto)}
+    if not still_open:
+        return list(named.values()), None
+    for auto in still_open.values():
+        auto.check(table.n_rows)
+    chosen, choice = choose_samplers(
+        still_open,
+        table,
+        lambda k: given_columns.get(k, range(k)),
+        lambda candidate, k: fit_for(candidate, layout, given_columns, k, min_donors),
+        seed=seed,
+        n_jobs=n_jobs,
+        progress=progress,
+    )
+    found = named | chosen
+    return [found[k] for k in sorted(found)], choice
 
 
 def make_samplers(
@@ -43,7 +86,6 @@ def make_samplers(
         named = chosen.get(name, chosen.get(REST, "cart"))
         if isinstance(named, Auto) or (isinstance(named, str) and named == AUTO):
             made.append(named if isinstance(named, Auto) else Auto())
-            made[-1].check()
         else:
             made.append(fit_for(make_sampler(named), layout, given_columns, k, min_donors))
     return made

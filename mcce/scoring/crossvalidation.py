@@ -197,7 +197,7 @@ def comparable(scored: Floats, measure: BaseMeasure | None, target: Column, obse
     elif not feature.is_numeric and measure != "counting":
         return None
     even = np.where(np.isnan(values), 0.5, even)
-    return np.logaddexp(np.log1p(-EVEN_PART) + scored, np.log(EVEN_PART * even))
+    return np.asarray(np.logaddexp(np.log1p(-EVEN_PART) + scored, np.log(EVEN_PART * even)))
 
 
 def standing(record: Record, wanted: Wanted) -> Floats | None:
