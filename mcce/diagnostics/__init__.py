@@ -1,6 +1,6 @@
 """Whether what a chain generates is realistic, and how good counterfactuals are."""
 
-from mcce.diagnostics.comparing import Comparison, compare_conditionals
+from mcce.diagnostics.comparing import Comparison
 from mcce.diagnostics.correlations import Correlations, compare_correlations, correlations
 from mcce.diagnostics.discriminator import Discriminator, discriminator
 from mcce.diagnostics.evaluation import Evaluation, evaluate
@@ -22,7 +22,6 @@ __all__ = [
     "Evaluation",
     "Stability",
     "TradeOff",
-    "compare_conditionals",
     "compare_correlations",
     "correlations",
     "discriminator",

@@ -24,7 +24,7 @@ from mcce.exceptions import InputError
 from mcce.generators.arranging import Arranged, arrange
 from mcce.generators.auto import CANDIDATES, Auto, Candidates, judge, make_contest, taking_part, threads_of
 from mcce.generators.chosen import Choice
-from mcce.generators.conditionals import fit_for
+from mcce.generators.conditionals import suited_to
 from mcce.generators.predictors import Predictors
 from mcce.generators.visit import VisitSequence
 from mcce.report.plots import comparison_plot
@@ -180,7 +180,7 @@ def _run(
             settings.candidates,
             k,
             columns.get(k, range(k)),
-            lambda candidate, k: fit_for(candidate, layout, columns, k),
+            lambda candidate, k: suited_to(candidate, layout, columns, k),
         )
         for k in range(layout.n_given, len(layout.features))
     ]

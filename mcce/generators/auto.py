@@ -113,7 +113,7 @@ def choose_samplers(
     open_columns: Mapping[int, Auto],
     table: Table,
     given_of: Callable[[int], Sequence[int]],
-    fit_for: Callable[[ConditionalSampler, int], ConditionalSampler],
+    suited_to: Callable[[ConditionalSampler, int], ConditionalSampler],
     *,
     seed: int,
     n_jobs: int | None,
@@ -126,13 +126,11 @@ def choose_samplers(
     open_columns : the columns, each with its candidates.
     table : the training rows, columns in chain order.
     given_of : the columns that a column is modelled on.
-    fit_for : returns the sampler that would model a column, or raises the reason why it cannot.
+    suited_to : returns the sampler that would model a column, or raises the reason why it cannot.
     """
-    contests = {k: make_contest(auto.candidates, k, given_of(k), fit_for) for k, auto in open_columns.items()}
-    folds = {
-        (auto.folds, auto.max_rows): Folds.deal(table, auto.folds, auto.max_rows, derive_key(seed, "choose"))
-        for auto in open_columns.values()
-    }
+    contests = {k: make_contest(auto.candidates, k, given_of(k), suited_to) for k, auto in open_columns.items()}
+    sizes = {(auto.folds, auto.max_rows) for auto in open_columns.values()}
+    folds = {size: Folds.deal(table, *size, derive_key(seed, "choose")) for size in sizes}
 
     def choose(k: int) -> tuple[ConditionalSampler, FeatureChoice]:
         auto = open_columns[k]
@@ -154,13 +152,13 @@ def make_contest(
     candidates: Candidates,
     column: int,
     given: Sequence[int],
-    fit_for: Callable[[ConditionalSampler, int], ConditionalSampler],
+    suited_to: Callable[[ConditionalSampler, int], ConditionalSampler],
 ) -> Contest:
     """Return who takes part for a column of the chain, and why others do not (step 1)."""
     found = []
     for label, sampler in read_candidates(candidates).items():
         try:
-            found.append(Candidate(label, fit_for(sampler, column)))
+            found.append(Candidate(label, suited_to(sampler, column)))
         except MCCEError as error:
             found.append(Candidate(label, None, str(error)))
     return Contest(column, tuple(given), tuple(found))

@@ -13,7 +13,7 @@ from mcce.generators.layout import ChainLayout
 from mcce.samplers import ConditionalSampler, make_sampler
 from mcce.table import Table
 
-__all__ = ["Samplers", "fit_for", "make_samplers", "samplers_for", "threads_of"]
+__all__ = ["Samplers", "make_samplers", "samplers_for", "suited_to", "threads_of"]
 
 Samplers = str | ConditionalSampler | Auto | Mapping[Any, str | ConditionalSampler | Auto]
 
@@ -49,7 +49,7 @@ def samplers_for(
         still_open,
         table,
         lambda k: given_columns.get(k, range(k)),
-        lambda candidate, k: fit_for(candidate, layout, given_columns, k, min_donors),
+        lambda candidate, k: suited_to(candidate, layout, given_columns, k, min_donors),
         seed=seed,
         n_jobs=n_jobs,
         progress=progress,
@@ -87,11 +87,11 @@ def make_samplers(
         if isinstance(named, Auto) or (isinstance(named, str) and named == AUTO):
             made.append(named if isinstance(named, Auto) else Auto())
         else:
-            made.append(fit_for(make_sampler(named), layout, given_columns, k, min_donors))
+            made.append(suited_to(make_sampler(named), layout, given_columns, k, min_donors))
     return made
 
 
-def fit_for(
+def suited_to(
     made: ConditionalSampler,
     layout: ChainLayout,
     given_columns: Mapping[int, Sequence[int]],

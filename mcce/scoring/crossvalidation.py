@@ -23,7 +23,7 @@ from typing import Literal
 import numpy as np
 
 from mcce.arrays import Floats, Ints
-from mcce.exceptions import MCCEError
+from mcce.exceptions import MCCEError, SamplerError
 from mcce.rng import derive_key
 from mcce.samplers import ConditionalSampler
 from mcce.samplers.base import BaseMeasure
@@ -173,6 +173,7 @@ def _score_fold(
         else:
             drawn = score_conditional(sampler, new, observed, seed=key, n_draws=n_draws)
             scored, measure = drawn.log_score, drawn.base_measure
+        _check(scored, observed, sampler)
     except Exception as error:  # a plug-in may fail in any way: it is left out, and named
         why = str(error) if isinstance(error, MCCEError) else f"{type(error).__name__}: {error}"
         return Record(record.label, record.sampler, why)
@@ -180,6 +181,19 @@ def _score_fold(
         scored = comparable(scored, measure, target, observed)
     losses, draw_seconds = (None, 0.0) if drawn is None else (drawn.from_draws, drawn.seconds)
     return replace(record, folds=(*record.folds, FoldScores(scored, losses, fitted - begun, draw_seconds)))
+
+
+def _check(scored: Floats | None, observed: Column, sampler: ConditionalSampler) -> None:
+    """Refuse log densities that are no numbers, or too large to be any."""
+    if scored is None:
+        return
+    wrong = scored[np.isnan(scored) | (scored == np.inf)] if scored.shape == observed.values.shape else scored[:0]
+    if wrong.size or scored.shape != observed.values.shape:
+        got = f"{wrong[0]} ({wrong.size} such)" if wrong.size else f"an array of shape {scored.shape}"
+        raise SamplerError(
+            f"{sampler!r} gave {got} as log density of {observed.values.size} values of {observed.feature.name!r}; "
+            "log_density() returns one number a row, -inf for what is impossible."
+        )
 
 
 def comparable(scored: Floats, measure: BaseMeasure | None, target: Column, observed: Column) -> Floats | None:

@@ -6,8 +6,7 @@ import pandas as pd
 import pytest
 
 import mcce
-from mcce import Auto, ChainModel, InputError
-from mcce.diagnostics import compare_conditionals
+from mcce import Auto, ChainModel, InputError, compare_conditionals
 
 matplotlib.use("Agg")
 SAMPLERS = ["marginal", "norm", "cart", "parametric"]

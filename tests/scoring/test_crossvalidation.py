@@ -107,3 +107,27 @@ def test_the_even_part_of_a_number_is_spread_over_the_range_of_its_column():
 def test_standard_errors_are_those_of_rows():
     assert mean_and_error(np.array([1.0, 3.0])) == pytest.approx((2.0, 1.0))
     assert mean_and_error(np.array([1.0])) == (1.0, np.inf)
+
+
+class Odd(NormSampler):
+    """Has no number for large values."""
+
+    def __init__(self, found=np.nan):
+        super().__init__()
+        self.found = found
+
+    def log_density(self, given, values, training_rows=None):
+        return np.where(values > 1.0, self.found, -1.0)[: None if self.found else 5]
+
+
+@pytest.mark.parametrize(
+    ("found", "reason"),
+    [(np.nan, "gave nan ("), (np.inf, "gave inf ("), (0.0, "gave an array of shape (5,) as log density")],
+)
+def test_densities_that_are_no_numbers_are_refused(found, reason):
+    table = table_of(pd.DataFrame({"x": np.arange(60.0), "y": np.repeat([0.0, 0.5, 2.0], 20) + np.arange(60) / 100}))
+    record = run(table, {"odd": Odd(found)}, "log")["odd"]
+    assert "log_density() returns one number a row" in record.left_out
+    assert "as log density of 12 values of 'y'" in record.left_out
+    assert reason in record.left_out
+    assert not record.is_running
