@@ -161,16 +161,17 @@ def markdown(results: Result) -> str:
 # ---------------------------------------------------------------- benchmarks.samplers
 
 SAMPLER_LABEL = 14
-SAMPLER_COLUMNS = ["fit", "draw 1000", "new", "(sd)", "seen", "(sd)", "L0", "new", "rise", "(se)", "L1", "new"]
-SAMPLER_COLUMNS += ["success", "explained"]
-SAMPLER_WIDTHS = [7, 10, 6, 8, 6, 8, 7, 7, 7, 8, 6, 6, 8, 10]
+SAMPLER_COLUMNS = ["fit", "draw 1000", "log", "(se)", "skill", "new", "(sd)", "seen", "L0 seen", "L0", "L1"]
+SAMPLER_COLUMNS += ["sparse", "L1", "explained"]
+SAMPLER_WIDTHS = [8, 10, 8, 8, 7, 6, 8, 6, 8, 7, 6, 7, 6, 10]
 SAMPLER_NOTES = """
-fit: seconds for the chain. draw 1000: seconds to draw 1000 rows. new, seen: accuracy of the discriminator, a
-random forest of 100 trees that tells generated from real rows, mean (sd) over its seeds; 0.5: it cannot. new: the
-chain was fitted on half of the rows and is compared with the other half. seen: compared with the rows it was
-fitted on; below 0.5 it shows near-copies of these. L0, L1 (gower_sum), success (valid when asked again) and
-explained are those of the counterfactuals of rows that the chain was fitted on, as in the paper. "new" beside L0 and
-L1: the same factuals, held out in five parts; rise (se): how much higher their L0 is then, factual by factual.
+fit: seconds for the chain, the choice of auto included. draw 1000: seconds to draw 1000 rows. log: mean log score of
+rows that the chain has not seen (se); skill: 1 - loss / loss of the marginal distribution, mean over the features,
+by CRPS or Brier score from draws. new, seen: accuracy of the discriminator, a random forest of 100 trees that tells
+generated from real rows, mean (sd) over its seeds; 0.5: it cannot. new: the chain was fitted on half of the rows and
+is compared with the other half. seen: compared with the rows it was fitted on; below 0.5 it shows near-copies of
+these. L0 seen: changes of the counterfactuals of rows that the chain was fitted on, as in the paper. L0, L1
+(gower_sum), explained: of the same factuals, held out in five parts; sparse, L1: of the sparse method for these.
 norm and pmm model the numbers, parametric the other features."""
 
 
@@ -201,16 +202,33 @@ def _sampler_cells(result: Result) -> list[str]:
     def number(name: str) -> str:
         return "-" if result.get(name) is None else f"{result[name]:.3f}"
 
+    log = [f"{result['log_score']:.2f}", f"({result['log_se']:.2f})"] if "log_score" in result else ["-", ""]
     return [
         number("fit"),
         number("draw"),
+        *log,
+        number("skill"),
         *told("new"),
-        *told("seen"),
-        *(number(name) for name in ("L0", "L0_new")),
-        *([f"{result['L0_rise'][0]:+.3f}", f"({result['L0_rise'][1]:.3f})"] if result.get("L0_rise") else ["-", ""]),
-        *(number(name) for name in ("gower_sum", "gower_sum_new", "success")),
-        str(result.get("explained", "-")),
+        told("seen")[0],
+        *(number(name) for name in ("L0", "L0_new", "gower_sum_new", "L0_sparse", "gower_sum_sparse")),
+        str(result.get("explained_new", "-")),
     ]
+
+
+def choice(found: Result | None) -> str:
+    """Return what the choice by evidence gains over the best single sampler and over cart; "" without one."""
+    if found is None:
+        return ""
+    gains = [f"{found['best']}, the best single one, {_gain(found['ahead_of_best'])}"]
+    gains += [f"cart {_gain(found['ahead_of_cart'])}"] if found["ahead_of_cart"] else []
+    told = {name: f"{accuracy:.3f} ({sd:.3f})" for name, (accuracy, sd) in found["discriminator"].items()}
+    lines = [f"  auto: log score beside {'; beside '.join(gains)}"]
+    lines.append(f"  auto: discriminator {told.pop('auto')}; " + ", ".join(f"{name} {told[name]}" for name in told))
+    return "\n".join(lines)
+
+
+def _gain(figures: tuple[float, float]) -> str:
+    return f"{figures[0]:+.3f} (se {figures[1]:.3f})"
 
 
 def _remarks(result: Result) -> list[str]:
@@ -275,4 +293,5 @@ def samplers_markdown(results: Result) -> str:
         for each in one["samplers"]:
             lines.append(f"| {each['sampler']} | {' | '.join(_sampler_cells(each))} |")
             lines += [f"| {r.replace('|', '/')} |" + " |" * len(SAMPLER_COLUMNS) for r in _remarks(each)]
+        lines += [f"| {line.strip()} |" + " |" * len(SAMPLER_COLUMNS) for line in choice(one.get("auto")).splitlines()]
     return "\n\n".join([*parts, "\n".join(lines), SAMPLER_NOTES.strip()]) + "\n"

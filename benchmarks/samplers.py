@@ -5,18 +5,21 @@
     python -m benchmarks.samplers --visit [...]
 
 For each data set of the paper (categories not binarised, the paper's fixed features, a random `--rows` of its
-rows) and each sampler, in a process of its own:
+rows) and the loans, and each sampler, in a process of its own:
 
 1. Fit a chain on all rows and draw one row given the fixed values of each: seconds for the fit and for 1000
    rows. A small chain goes first, so that compiling does not count.
 2. Realism: accuracy of the discriminator (`mcce.diagnostics`, five seeds), 0.5 the best.
    "new": the chain is fitted on one half of the rows and compared with the other, given its fixed values.
    "seen": the rows of step 1 against the rows the chain was fitted on. Below 0.5 it shows near-copies.
-3. Counterfactuals for factuals without the wanted decision, by `MCCE` with this sampler: L0, summed Gower
+3. Scores of the half that was held out (`benchmarks.scores`): log score of whole rows, skill from draws. What "auto"
+   gains over the best single sampler and over cart is told below each data set.
+4. Counterfactuals for factuals without the wanted decision, by `MCCE` with this sampler: L0, summed Gower
    distance, share that is valid when asked again, and how many factuals got one. The model is scikit-learn's
    histogram gradient boosting with its defaults, the same for all samplers.
    As in the paper, the factuals are rows that the chain was fitted on, whose own values can come back to them.
-   "new": the factuals in five parts, each explained by a chain fitted on all rows but these, as a new customer is.
+   "new": the factuals in five parts, each explained by a chain fitted on all rows but these, as a new customer is;
+   by the plain method and by the sparse one. "auto" chooses once, on all rows, for all parts.
 
 A sampler that fails, or needs longer than `--limit` seconds, is reported with the reason and with what it had
 finished by then.
@@ -47,14 +50,15 @@ import pandas as pd
 
 import mcce
 from benchmarks import report
+from benchmarks.scores import AUTO, compare_rows, held_out_scores
 from benchmarks.settings import LOADERS, ROOT, Problem, Setting, find_data, make_problem
 from benchmarks.speed import describe_machine
 from mcce.diagnostics import Discriminator, discriminator
 
 Result = dict[str, Any]
 
-DATA = list(LOADERS)
-SAMPLERS = ["cart", "ctree", "forest", "parametric", "norm", "pmm", "copula", "marginal"]
+DATA = [*LOADERS, "loans"]
+SAMPLERS = ["cart", "ctree", "forest", "parametric", "norm", "pmm", "copula", "marginal", AUTO]
 NUMERIC_ONLY = ("norm", "normrank", "pmm")  # the other features of such a chain are "parametric"
 VISIT = "visit"
 N_FACTUALS, N_SAMPLES, N_SEEDS, N_TREES = 200, 1000, 5, 100
@@ -71,15 +75,15 @@ def make_setting(name: str, rows: int, quick: bool) -> Setting:
     return Setting(name, name, name, "boosting", N_FACTUALS, N_SAMPLES, binarised=False, n_train=rows)
 
 
-def chain_samplers(sampler: str, X: pd.DataFrame) -> Any:
+def chain_samplers(sampler: Any, X: pd.DataFrame) -> Any:
     """Return what to hand to a chain over `X`: some samplers model numbers only."""
-    if sampler not in NUMERIC_ONLY:
+    if not isinstance(sampler, str) or sampler not in NUMERIC_ONLY:
         return sampler
     kinds = mcce.Schema.from_data(X).kinds
     return {**{c: sampler for c, kind in kinds.items() if kind == "numeric"}, "*": "parametric"}
 
 
-def make_chain(sampler: str, problem: Problem, X: pd.DataFrame, **more: Any) -> mcce.ChainModel:
+def make_chain(sampler: Any, problem: Problem, X: pd.DataFrame, **more: Any) -> mcce.ChainModel:
     """Fit a chain with the problem's fixed features on the rows `X`."""
     chosen = chain_samplers(sampler, X.drop(columns=problem.fixed))
     return mcce.ChainModel(sampler=chosen, fixed=problem.fixed, random_state=1, **more).fit(X)
@@ -100,7 +104,8 @@ def measure(problem: Problem, setting: Setting, sampler: str, seeds: int, trees:
     X, fixed = problem.X, problem.fixed
     yield {"next": "warming up"}
     with contextlib.suppress(mcce.MCCEError):  # too few rows for this sampler; if it always fails, step 1 says so
-        make_chain(sampler, problem, X.iloc[:200]).sample(given=X[fixed].iloc[:10])
+        small: Any = mcce.Auto(folds=2, max_rows=100) if sampler == AUTO else sampler
+        make_chain(small, problem, X.iloc[:200]).sample(given=X[fixed].iloc[:10])
     yield {"next": "fit"}
     begun = time.perf_counter()
     chain = make_chain(sampler, problem, X)
@@ -110,24 +115,33 @@ def measure(problem: Problem, setting: Setting, sampler: str, seeds: int, trees:
     yield {"draw": (time.perf_counter() - begun) / len(X) * 1000, "next": "discriminator, seen rows"}
     yield {"seen": tell(X, generated), "next": "discriminator, new rows"}
     first, second = halves(X)
-    drawn = make_chain(sampler, problem, first).sample(given=second[fixed])
-    yield {"new": tell(second, drawn), "next": "counterfactuals"}
-    yield explain(problem, setting, chain.sampler)
+    halved = make_chain(sampler, problem, first)
+    yield {"new": tell(second, halved.sample(given=second[fixed])), "next": "scores"}
+    yield {**held_out_scores(halved, first, second), "next": "counterfactuals"}
+    chosen = None if chain.choice_ is None else chain.choice_.table["sampler"].to_dict()
+    yield {"chosen": chosen} if chosen else {}
+    yield explain(problem, setting, chosen or chain.sampler)
 
 
 def explain(problem: Problem, setting: Setting, sampler: Any) -> Result:
     """Explain the factuals with this sampler, as rows that the chain has seen and as new ones; judge what was found."""
 
-    def answer(training: pd.DataFrame, factuals: pd.DataFrame) -> mcce.Counterfactuals:
-        explainer = mcce.MCCE(
+    def explainer(training: pd.DataFrame) -> mcce.MCCE:
+        return mcce.MCCE(
             problem.score, decision=problem.decision, fixed=problem.fixed, sampler=sampler, random_state=1
         ).fit(training)
-        return explainer.explain(factuals, n_samples=setting.n_samples)
 
-    found = answer(problem.X, problem.factuals)
+    found = explainer(problem.X).explain(problem.factuals, n_samples=setting.n_samples)
     valid = problem.decision.contains(problem.score(found.frame)) if len(found) else np.zeros(0)
     parts = [problem.factuals.iloc[k::N_PARTS] for k in range(min(N_PARTS, len(problem.factuals)))]
-    as_new = pd.concat([answer(problem.X.drop(index=part.index), part).measures for part in parts])
+    without = [explainer(problem.X.drop(index=part.index)) for part in parts]
+    as_new, sparse = (
+        pd.concat(
+            each.explain(part, n_samples=setting.n_samples, sparse=is_sparse).measures
+            for each, part in zip(without, parts)
+        )
+        for is_sparse in (False, True)
+    )
     both = [each.droplevel("rank") for each in (as_new, found.measures)]
     apart = (both[0]["L0"] - both[1]["L0"]).dropna()
     rise = [float(apart.mean()), float(apart.std() / np.sqrt(len(apart)))] if len(apart) > 1 else None
@@ -135,6 +149,9 @@ def explain(problem: Problem, setting: Setting, sampler: Any) -> Result:
         "L0_new": float(as_new["L0"].mean()) if len(as_new) else None,
         "gower_sum_new": float(as_new["gower_sum"].mean()) if len(as_new) else None,
         "explained_new": len(as_new),
+        "L0_sparse": float(sparse["L0"].mean()) if len(sparse) else None,
+        "gower_sum_sparse": float(sparse["gower_sum"].mean()) if len(sparse) else None,
+        "explained_sparse": len(sparse),
         "L0_rise": rise,
         "seconds": dict(found.timings),
         "L0": float(found.measures["L0"].mean()) if len(found) else None,
@@ -261,6 +278,9 @@ def run_benchmark(names: list[str], whats: list[str], workers: Workers, say: Cal
         for each in found:
             one["visit" if visit else "samplers"].append(each)
             say(report.visit(each) if visit else report.sampler(each))
+        if not visit:
+            one["auto"] = compare_rows(one["samplers"])
+            say(report.choice(one["auto"]))
     say(report.visit_finding(results) if visit else report.SAMPLER_NOTES)
     return results
 
@@ -291,7 +311,7 @@ def main(arguments: list[str] | None = None) -> int:
             print(json.dumps(found), flush=True)
         return 0
     names = _names(parser, "--only", chosen.only, DATA, DATA)
-    samplers = _names(parser, "--samplers", chosen.samplers, SAMPLERS, sorted(mcce.available_samplers()))
+    samplers = _names(parser, "--samplers", chosen.samplers, SAMPLERS, [*sorted(mcce.available_samplers()), AUTO])
     with tempfile.TemporaryDirectory() as cache:
         workers = Workers(rows=chosen.rows, limit=chosen.limit, quick=chosen.quick, folder=folder, cache=Path(cache))
         if chosen.quick:

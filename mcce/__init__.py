@@ -8,7 +8,9 @@ from mcce.asking.decision import Interval, Not, OneOf, Several
 from mcce.asking.lasting import bootstrap_refits
 from mcce.constraints import allow, only, per_factual, rule
 from mcce.counterfactuals import Counterfactuals
+from mcce.diagnostics.comparing import compare_conditionals
 from mcce.exceptions import InputError, MCCEError, MCCEWarning, ModelError, SamplerError
+from mcce.generators.auto import Auto
 from mcce.generators.chain import ChainModel
 from mcce.method import MCCE
 from mcce.samplers import (
@@ -43,6 +45,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "MCCE",
+    "Auto",
     "CartSampler",
     "ChainModel",
     "ConditionalSampler",
@@ -75,6 +78,7 @@ __all__ = [
     "allow",
     "available_samplers",
     "bootstrap_refits",
+    "compare_conditionals",
     "datasets",
     "diagnostics",
     "gower_distance",

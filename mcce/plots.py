@@ -3,6 +3,7 @@
 from mcce.report.plots import (
     change_plot,
     changes_plot,
+    comparison_plot,
     correlation_plot,
     fold,
     groups_plot,
@@ -20,6 +21,7 @@ from mcce.report.plots import (
 __all__ = [
     "change_plot",
     "changes_plot",
+    "comparison_plot",
     "correlation_plot",
     "fold",
     "groups_plot",

@@ -1,6 +1,7 @@
 """Whether what a chain generates is realistic, and how good counterfactuals are."""
 
 from mcce.criticism import Criticism, FeatureCriticism
+from mcce.diagnostics.comparing import Comparison
 from mcce.diagnostics.conditionals import conditionals
 from mcce.diagnostics.correlations import Correlations, compare_correlations, correlations
 from mcce.diagnostics.discriminator import Discriminator, discriminator
@@ -16,6 +17,7 @@ from mcce.diagnostics.visiting import visit_effect
 
 __all__ = [
     "PMSE",
+    "Comparison",
     "Correlations",
     "Criticism",
     "Diagnostics",

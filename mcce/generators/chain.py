@@ -28,21 +28,19 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce.checks import check_count
-from mcce.exceptions import InputError
+from mcce.generators.arranging import arrange
 from mcce.generators.base import Drawn, DrawRequest, RowRule
-from mcce.generators.conditionals import Samplers, make_samplers
+from mcce.generators.conditionals import Samplers, samplers_for, threads_of
 from mcce.generators.drawing import DrawPlan, draw_in_blocks
 from mcce.generators.fitted import FittedChain
 from mcce.generators.givens import request_of
-from mcce.generators.layout import ChainLayout, check_training_decision
-from mcce.generators.predictors import Predictors, choose_predictors
-from mcce.generators.visit import VisitSequence, make_visit_sequence
+from mcce.generators.predictors import Predictors
+from mcce.generators.visit import VisitSequence
 from mcce.generators.weighing import Allowed, SampleOptions, Weighted, choose_rows, read_restrictions
 from mcce.parameters import Learner
 from mcce.rng import derive_key, hash_rows, resolve_seed
 from mcce.samplers import ConditionalSampler
 from mcce.table import Data, Kind, Schema
-from mcce.table.checks import check_fixed, check_magnitudes
 from mcce.table.frames import handed
 from mcce.table.unusual import warn_of_columns
 from mcce.workers import count_jobs, one_native_thread, run_in_threads
@@ -58,8 +56,9 @@ class ChainModel(FittedChain, Learner):
 
     Parameters
     ----------
-    sampler : str, ConditionalSampler or dict
-        One sampler for every feature, or ``{feature: sampler, ..., "*": sampler for the rest}``.
+    sampler : str, ConditionalSampler, Auto or dict
+        One sampler for every feature, or ``{feature: sampler, ..., "*": sampler for the rest}``. "auto" chooses one for
+        each feature by cross-validation, see `Auto`.
     fixed : list of column names
         Features that are conditioned on and never drawn.
     visit_sequence : "data", "correlation", "reversed" or list
@@ -85,6 +84,7 @@ class ChainModel(FittedChain, Learner):
     visit_sequence_ : list of the mutable features in visiting order
     associations_ : DataFrame behind a correlation order, or None
     samplers_ : dict of fitted samplers by feature
+    choice_ : what "auto" chose for each feature and why, or None
     seed_ : int
     training_givens_ : encoded fixed values (and decision) of the training rows
 
@@ -148,24 +148,32 @@ class ChainModel(FittedChain, Learner):
         """
         vars(self).pop("samplers_", None)  # a fit that fails leaves no half-fitted chain
         self.seed_ = resolve_seed(self.random_state)
-        self.schema_ = Schema.from_data(X, self.kinds) if schema is None else schema
-        table = self.schema_.encode(X)
-        check_magnitudes(table, "X")
-        self._row_hashes = hash_rows(table.matrix)
-        fixed = check_fixed(self.fixed, self.schema_.names)
-        warn_of_columns(table, fixed)
-        self.visit_sequence_, self.associations_ = make_visit_sequence(self.visit_sequence, table, fixed, progress)
-        if not self.visit_sequence_:
-            raise InputError(f"all {len(fixed)} columns of X are fixed; leave at least one mutable.")
-        self.conditions_on_decision_ = given = decision is not None
-        check_training_decision(decision, table.n_rows)
-        self._layout = layout = ChainLayout.arrange(self.schema_, fixed, self.visit_sequence_, given)
-        ordered = layout.order(table.matrix, True if decision is None else np.asarray(decision))
-        first = layout.n_given
-        self._given_columns = choose_predictors(
-            self.predictors, [f.name for f in layout.features], first, with_decision=self.conditions_on_decision_
+        arranged = arrange(
+            X,
+            decision,
+            fixed=self.fixed,
+            visit_sequence=self.visit_sequence,
+            predictors=self.predictors,
+            kinds=self.kinds,
+            schema=schema,
+            progress=progress,
         )
-        samplers = make_samplers(self.sampler, layout, self._given_columns, self.schema_.names, self.min_donors)
+        self.schema_, self._layout, self._given_columns = arranged.schema, arranged.layout, arranged.given_columns
+        self.visit_sequence_, self.associations_ = arranged.visit_sequence, arranged.associations
+        self._row_hashes = hash_rows(arranged.table.matrix)
+        warn_of_columns(arranged.table, self.fixed_)
+        self.conditions_on_decision_ = decision is not None
+        ordered, first = arranged.ordered, self._layout.n_given
+        samplers, self.choice_ = samplers_for(
+            self.sampler,
+            ordered,
+            self._layout,
+            self._given_columns,
+            min_donors=self.min_donors,
+            seed=self.seed_,
+            n_jobs=self.n_jobs,
+            progress=progress,
+        )
 
         def fit_one(k: int) -> ConditionalSampler:
             samplers[k].seed_fit(derive_key(self.seed_, "fit", self.visit_sequence_[k]))
@@ -173,7 +181,7 @@ class ChainModel(FittedChain, Learner):
 
         # later conditionals have more givens: the longest fits first keeps the threads busy to the end
         latest_first = range(len(samplers) - 1, -1, -1)
-        threads = count_jobs(self.n_jobs) if all(s.thread_safe for s in samplers) else 1
+        threads = threads_of(samplers, self.n_jobs)
         fitted = list(run_in_threads(fit_one, list(latest_first), threads, "fitting", progress))[::-1]
         self.samplers_ = dict(zip(self.visit_sequence_, fitted))
         self.training_givens_ = np.asfortranarray(ordered.matrix[:, :first])

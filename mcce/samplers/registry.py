@@ -11,6 +11,7 @@ from mcce.samplers.base import ConditionalSampler
 from mcce.state import flatten, from_state, register, to_state, unflatten
 
 _GROUP = "mcce.samplers"
+RESERVED = ("auto", "*")  # "auto": to be chosen by evidence; "*": the features that are not named
 _registered: dict[str, type[ConditionalSampler]] = {}
 
 
@@ -27,6 +28,8 @@ def register_sampler(name: str, sampler: type[ConditionalSampler]) -> type[Condi
     """
     if not (isinstance(sampler, type) and issubclass(sampler, ConditionalSampler)):
         raise InputError(f"register_sampler({name!r}, ...) got {sampler!r}; it needs a subclass of ConditionalSampler.")
+    if name in RESERVED:
+        raise SamplerError(f"the sampler name {name!r} has a meaning of its own in a chain; choose another name.")
     known = _registered.get(name)
     if known is not None and known is not sampler:
         raise SamplerError(

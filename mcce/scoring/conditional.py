@@ -151,7 +151,7 @@ def score_conditional(
             of_numbers[:, part] = score_numbers(draws, values[part], missing_distance(feature), uniform[part])
     seconds = perf_counter() - begun
     counted = LevelCounts(levels, with_rest, counts, place_of(values, levels))
-    log_score, base_measure = _log_score(sampler, given, values)
+    log_score, base_measure = log_scores(sampler, given, values)
     if feature.kind == "categorical":
         brier, spread = score_levels(counts, counted.observed)
         return Scores(feature, n_draws, log_score, base_measure, None, brier, spread, None, counted, seconds)
@@ -196,7 +196,7 @@ def missing_distance(feature: Feature) -> float:
     return (feature.span if feature.is_numeric else feature.n_levels - 1.0) or 1.0
 
 
-def _log_score(sampler: ConditionalSampler, given: Table, values: Floats) -> tuple[Floats | None, BaseMeasure | None]:
+def log_scores(sampler: ConditionalSampler, given: Table, values: Floats) -> tuple[Floats | None, BaseMeasure | None]:
     """Return the log densities and what they are with respect to, or None (step 4)."""
     try:
         measure = sampler.base_measure()

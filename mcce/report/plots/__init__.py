@@ -5,6 +5,7 @@ closed. `ax=` draws on given axes. Without it the size of a new figure follows w
 """
 
 from mcce.report.plots.change import change_plot, position
+from mcce.report.plots.comparing import comparison_plot
 from mcce.report.plots.correlations import correlation_plot
 from mcce.report.plots.curves import runtime_plot, samples_plot, trade_off_plot
 from mcce.report.plots.groups import groups_plot
@@ -16,6 +17,7 @@ from mcce.report.words import fold, is_same, value_pair, value_text
 __all__ = [
     "change_plot",
     "changes_plot",
+    "comparison_plot",
     "correlation_plot",
     "fold",
     "groups_plot",

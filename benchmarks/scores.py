@@ -1,0 +1,70 @@
+"""How well a fitted chain predicts rows that it has not seen: log scores of whole rows, and skill from draws.
+
+1. The log score of a row is the sum of its features' log densities, each with the even part that makes the densities of
+   all samplers comparable (`mcce.scoring.crossvalidation`).
+2. The skill of a conditional is 1 - loss / loss of the marginal distribution, by CRPS or Brier score from draws; of
+   a chain is the mean over its features.
+3. Two samplers are compared by the differences of their log scores, row by row.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import mcce
+from mcce.scoring import score_conditional
+from mcce.scoring.crossvalidation import comparable, mean_and_error
+from mcce.table import Column, Table
+
+Result = dict[str, Any]
+
+N_DRAWS = 20
+AUTO = "auto"
+
+
+def held_out_scores(chain: mcce.ChainModel, training: pd.DataFrame, unseen: pd.DataFrame) -> Result:
+    """Return mean log score with its standard error, the score of each row, and the skill (steps 1 and 2)."""
+    schema = chain.schema_
+    known, new = (Table(schema.features, schema.encode(rows).matrix) for rows in (training, unseen))
+    densities = chain.log_density(unseen, per_feature=True)
+    in_order = [schema.position(name) for name in (*chain.fixed_, *chain.visit_sequence_)]
+    rows, skills = np.zeros(len(unseen)), []
+    for k, (name, sampler) in enumerate(chain.samplers_.items(), len(chain.fixed_)):
+        j = in_order[k]
+        target, observed = known.column(j), new.column(j)
+        scored = comparable(densities[name].to_numpy(), sampler.base_measure(), target, observed)
+        rows += np.nan if scored is None else scored
+        given = new.select(in_order[:k])
+        loss = score_conditional(sampler, given, observed, seed=1, n_draws=N_DRAWS).from_draws.mean()
+        skills.append(1.0 - loss / _marginal_loss(target, observed))
+    mean, error = mean_and_error(rows)
+    return {"log_score": mean, "log_se": error, "log_rows": rows.round(4).tolist(), "skill": float(np.mean(skills))}
+
+
+def _marginal_loss(target: Column, observed: Column) -> float:
+    known, new = (Table((), np.empty((column.values.size, 0))) for column in (target, observed))
+    sampler = mcce.MarginalSampler().fit(known, target)
+    return float(score_conditional(sampler, new, observed, seed=1, n_draws=N_DRAWS).from_draws.mean()) or 1.0
+
+
+def compare_rows(samplers: list[Result]) -> Result | None:
+    """Return what auto gains over cart and over the best single sampler, and drop the rows (step 3)."""
+    rows = {one["sampler"]: np.array(one.pop("log_rows")) for one in samplers if "log_rows" in one}
+    if AUTO not in rows or len(rows) < 2:
+        return None
+    singles = {name: scores for name, scores in rows.items() if name != AUTO}
+    best = max(singles, key=lambda name: singles[name].mean())
+    told = {one["sampler"]: one["new"] for one in samplers if "new" in one}
+    nearest = min((name for name in told if name != AUTO), key=lambda name: told[name]["accuracy"])
+    return {
+        "best": best,
+        "ahead_of_best": mean_and_error(rows[AUTO] - rows[best]),
+        "ahead_of_cart": mean_and_error(rows[AUTO] - rows["cart"]) if "cart" in rows else None,
+        "nearest": nearest,
+        "discriminator": {
+            name: (told[name]["accuracy"], told[name]["sd"]) for name in sorted({nearest, AUTO, "cart"} & set(told))
+        },
+    }

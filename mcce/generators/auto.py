@@ -1,0 +1,203 @@
+"""Which sampler models which feature, by evidence: the cheapest within one standard error of the best.
+
+1. The candidates of a feature predict rows that they have not seen (`mcce.scoring.crossvalidation`): at most `max_rows`
+   rows, in `folds` folds, on the columns that the chain gives the feature. What cannot model it, or fails, is left out.
+2. They are judged by the mean log score; if one of those left has no density that can be compared, all of them by CRPS
+   or Brier score from draws.
+3. For each, the difference to the best, row by row, has a mean and a standard error: of the paired difference, because
+   hard rows are hard for all. Rows of a fold share a fit; the standard error ignores that.
+4. Of the candidates whose mean difference is at most its standard error the first one is taken: they are listed from
+   the cheapest to the dearest. The clock decides nothing, so the same seed chooses the same.
+5. What was chosen is then fitted on all rows, like a sampler that the user had named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mcce.checks import check_count
+from mcce.exceptions import InputError, MCCEError, SamplerError, spell
+from mcce.generators.chosen import Choice, FeatureChoice, Verdict
+from mcce.rng import derive_key
+from mcce.samplers import ConditionalSampler, make_sampler
+from mcce.scoring.crossvalidation import Candidate, Contest, Folds, Record, Wanted, mean_and_error, standing
+from mcce.state import stateful
+from mcce.table import Feature, Table
+from mcce.workers import count_jobs, run_in_threads
+
+Candidates = Sequence[str | ConditionalSampler] | Mapping[str, str | ConditionalSampler]
+
+AUTO = "auto"
+CANDIDATES = ("marginal", "norm", "cart", "ctree", "parametric", "pmm", "forest", "copula")
+SCORES: tuple[Wanted, ...] = ("log", "draws")
+
+
+@stateful("Auto")
+@dataclass(frozen=True)
+class Auto:
+    """A sampler that is still to be chosen, feature by feature; ``sampler="auto"`` is ``Auto()``.
+
+    Parameters
+    ----------
+    candidates : list, or dict by name
+        Names of samplers or samplers, yours too, from the cheapest to the dearest: of those within one standard error
+        of the best the first is taken.
+    score : "log" or "draws"
+        Judge by the log score of held-out rows, or by CRPS (numbers, ordered levels) and Brier score (other levels) of
+        draws. A feature with a candidate that has no density is always judged by draws.
+    folds : int
+        Each fold is predicted by candidates that were fitted on the others.
+    max_rows : int
+        Training rows that are used at most, taken at random by the chain's seed.
+    n_draws : int
+        Draws for each held-out row, for scores from draws.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> X = mcce.datasets.load_loans(300).X[["age", "sex", "salary", "housing"]]
+    >>> sampler = {"salary": "norm", "*": mcce.Auto(["marginal", "cart", "parametric"])}
+    >>> chain = mcce.ChainModel(sampler=sampler, fixed=["age", "sex"], random_state=1).fit(X)
+    >>> chain.choice_.table["sampler"].to_dict()
+    {'housing': 'parametric'}
+    """
+
+    candidates: Candidates = CANDIDATES
+    score: str = "log"
+    folds: int = 5
+    max_rows: int = 1000
+    n_draws: int = 50
+
+    def check(self, n_rows: int) -> None:
+        """Refuse settings out of their range, unknown candidates, two of one name, and too few rows."""
+        if self.score not in SCORES:
+            raise InputError(f"score of Auto is {spell(self.score)}; it must be 'log' or 'draws'.")
+        check_count(self.folds, "folds", self, least=2)
+        check_count(self.max_rows, "max_rows", self, least=2 * self.folds)
+        check_count(self.n_draws, "n_draws", self, least=2)
+        read_candidates(self.candidates)
+        if n_rows < 2 * self.folds:
+            raise InputError(
+                f"X has {n_rows} rows, too few to choose samplers by evidence in {self.folds} folds, which takes "
+                f"{2 * self.folds}; name a sampler."
+            )
+
+
+def read_candidates(candidates: Any, where: str = "candidates of Auto") -> dict[str, ConditionalSampler]:
+    """Return fresh samplers by the names that the user reads; objects in a list are named as they are written."""
+    if isinstance(candidates, (str, ConditionalSampler)) or not isinstance(candidates, (Sequence, Mapping)):
+        raise InputError(f"{where}: got {spell(candidates)}; give a list of samplers, or a dict of them by name.")
+    if not candidates:
+        raise InputError(f"{where}: the list is empty; give at least one sampler.")
+    named = list(candidates.items()) if isinstance(candidates, Mapping) else [(_name(c), c) for c in candidates]
+    made: dict[str, ConditionalSampler] = {}
+    for name, candidate in named:
+        if not isinstance(name, str):
+            raise InputError(f"{where}: the name {spell(name)} is no text; name the samplers by texts.")
+        if name in made:
+            raise InputError(f"{where}: {name!r} is there twice; name each once, or give a dict of samplers by name.")
+        made[name] = make_sampler(candidate)
+    return made
+
+
+def _name(candidate: Any) -> str:
+    return candidate if isinstance(candidate, str) else repr(candidate)
+
+
+def choose_samplers(
+    open_columns: Mapping[int, Auto],
+    table: Table,
+    given_of: Callable[[int], Sequence[int]],
+    suited_to: Callable[[ConditionalSampler, int], ConditionalSampler],
+    *,
+    seed: int,
+    n_jobs: int | None,
+    progress: bool | None,
+) -> tuple[dict[int, ConditionalSampler], Choice]:
+    """Choose a sampler for each column of the chain that has none yet; also return why.
+
+    Parameters
+    ----------
+    open_columns : the columns, each with its candidates.
+    table : the training rows, columns in chain order.
+    given_of : the columns that a column is modelled on.
+    suited_to : returns the sampler that would model a column, or raises the reason why it cannot.
+    """
+    contests = {k: make_contest(auto.candidates, k, given_of(k), suited_to) for k, auto in open_columns.items()}
+    sizes = {(auto.folds, auto.max_rows) for auto in open_columns.values()}
+    folds = {size: Folds.deal(table, *size, derive_key(seed, "choose")) for size in sizes}
+
+    def choose(k: int) -> tuple[ConditionalSampler, FeatureChoice]:
+        auto = open_columns[k]
+        return decide(contests[k], auto, folds[auto.folds, auto.max_rows], table.features[k])
+
+    latest_first = sorted(open_columns, reverse=True)  # they have more givens, and take longer
+    threads = threads_of(taking_part(contests.values()), n_jobs)
+    decided = list(run_in_threads(choose, latest_first, threads, "choosing samplers", progress))[::-1]
+    chosen = dict(zip(latest_first[::-1], (sampler for sampler, _ in decided)))
+    return chosen, Choice(tuple(choice for _, choice in decided))
+
+
+def taking_part(contests: Iterable[Contest]) -> list[ConditionalSampler]:
+    """Return the samplers of all candidates that are not left out."""
+    return [c.sampler for contest in contests for c in contest.candidates if c.sampler is not None]
+
+
+def make_contest(
+    candidates: Candidates,
+    column: int,
+    given: Sequence[int],
+    suited_to: Callable[[ConditionalSampler, int], ConditionalSampler],
+) -> Contest:
+    """Return who takes part for a column of the chain, and why others do not (step 1)."""
+    found = []
+    for label, sampler in read_candidates(candidates).items():
+        try:
+            found.append(Candidate(label, suited_to(sampler, column)))
+        except MCCEError as error:
+            found.append(Candidate(label, None, str(error)))
+    return Contest(column, tuple(given), tuple(found))
+
+
+def threads_of(samplers: Sequence[ConditionalSampler], n_jobs: int | None) -> int:
+    """Return how many threads may work with the samplers."""
+    return count_jobs(n_jobs) if all(s.thread_safe for s in samplers) else 1
+
+
+def decide(contest: Contest, auto: Auto, folds: Folds, feature: Feature) -> tuple[ConditionalSampler, FeatureChoice]:
+    """Run a contest and choose (steps 2 to 4)."""
+    wanted: Wanted = "log" if auto.score == "log" else "draws"
+    records = folds.run(contest, wanted, auto.n_draws, race=True)
+    if wanted == "log" and any(r.log_scores is None for r in records if not r.left_out):
+        wanted = "draws"
+        records = folds.run(contest, wanted, auto.n_draws, race=True)
+    choice = judge(records, wanted, feature, folds)
+    chosen = next(r.sampler for r in records if r.label == choice.sampler)
+    assert chosen is not None
+    return chosen, choice
+
+
+def judge(records: Sequence[Record], wanted: Wanted, feature: Feature, folds: Folds) -> FeatureChoice:
+    """Choose the first that is within one standard error of the best (steps 3 and 4)."""
+    rows = {r.label: standing(r, wanted) for r in records if r.is_running}
+    running = {label: scores for label, scores in rows.items() if scores is not None}
+    if not running:
+        reasons = "; ".join(f"{r.label}: {r.left_out}" for r in records if r.left_out)
+        raise SamplerError(
+            f"no candidate can model {feature.name!r} ({reasons}). Name a sampler for it, or give Auto others."
+        )
+    best = max(running.values(), key=lambda scores: float(scores.mean()))
+    verdicts = []
+    for record in records:
+        scores = None if record.left_out else standing(record, wanted)
+        if scores is None:
+            verdicts.append(Verdict(record.label, note=record.left_out or "it has no density that can be compared"))
+            continue
+        behind, behind_error = mean_and_error(best[: scores.size] - scores)
+        note = "far behind after the first fold" if record.is_slow else ""
+        verdicts.append(Verdict(record.label, *mean_and_error(scores), behind, behind_error, note))
+    chosen = next(v for v in verdicts if v.is_good and v.sampler in running)
+    name = "log score" if wanted == "log" else "Brier score" if feature.kind == "categorical" else "CRPS"
+    return FeatureChoice(feature.name, chosen.sampler, name, folds.rows.size, len(folds.parts), tuple(verdicts))

@@ -1,0 +1,45 @@
+"""What was chosen, in words and tables."""
+
+import math
+
+from mcce.generators.chosen import Choice, FeatureChoice, Verdict
+
+CHEAP = Verdict("cheap", -2.0, 0.1, 0.5, 0.1)
+NEAR = Verdict("near", -1.52, 0.1, 0.02, 0.03)
+BEST = Verdict("best", -1.5, 0.1, 0.0, 0.0)
+SLOW = Verdict("slow", -9.0, 0.5, 7.0, 0.5, "far behind after the first fold")
+OUT = Verdict("out", note="it is ordered")
+
+
+def choice(sampler, *verdicts, feature="salary"):
+    return FeatureChoice(feature, sampler, "log score", 500, 5, verdicts)
+
+
+def test_the_reason_names_what_it_was_compared_with():
+    within = "within one standard error of best, and cheaper: near is 0.02 behind (se 0.03)"
+    assert choice("near", CHEAP, NEAR, BEST, SLOW, OUT).why == within
+    assert choice("best", CHEAP, BEST, OUT).why == "the best; of the cheaper ones cheap is 0.5 behind (se 0.1)"
+    assert choice("best", BEST, SLOW).why == "the best, and the cheapest"
+    assert choice("best", OUT, BEST).why == "the only candidate that could be scored"
+
+
+def test_tables_have_every_candidate_with_its_figures():
+    found = Choice((choice("near", CHEAP, NEAR, BEST, SLOW, OUT), choice("best", OUT, BEST, feature=3)))
+    assert found.table["sampler"].to_dict() == {"salary": "near", 3: "best"}
+    assert found.table.loc["salary", ["behind", "se", "best"]].tolist() == [0.02, 0.03, "best"]
+    scores = found.scores.loc["salary"]
+    assert scores["within"].tolist() == [False, True, True, False, False]
+    assert scores["chosen"].tolist() == [False, True, False, False, False]
+    assert math.isnan(scores.loc["out", "score"])
+    assert found.left_out.index.tolist() == [("salary", "out"), (3, "out")]
+    assert found.left_out["note"].unique().tolist() == ["it is ordered"]
+
+
+def test_it_prints_what_was_chosen_and_why():
+    text = repr(Choice((choice("near", CHEAP, NEAR, BEST),)))
+    assert text.startswith(
+        "The cheapest sampler within one standard error of the best, by 500 held-out rows in 5 folds"
+    )
+    assert "salary" in text
+    assert "near is 0.02 behind (se 0.03)" in text
+    assert "near is 0.02" in Choice((choice("near", CHEAP, NEAR, BEST),))._repr_html_()
