@@ -75,7 +75,9 @@ def _write(sampler: ConditionalSampler) -> dict[str, Any]:
     if name is None:
         raise InputError("a sampler without a name; give its class one by register_sampler().")
     try:
-        fitted = {part: from_state(value) for part, value in unflatten(sampler.get_state()).items()}
+        fitted = sampler.get_state()
+        if type(sampler).get_state is ConditionalSampler.get_state:  # what a plug-in writes itself it also reads itself
+            fitted = {part: from_state(value) for part, value in unflatten(fitted).items()}
     except NotFittedError:
         fitted = None
     except SamplerError as error:
@@ -84,8 +86,15 @@ def _write(sampler: ConditionalSampler) -> dict[str, Any]:
 
 
 def _read(fields: dict[str, Any]) -> ConditionalSampler:
-    sampler = type(make_sampler(fields["name"]))(**fields["params"])
-    return sampler if fields["fitted"] is None else sampler.set_state(flatten(to_state(fields["fitted"])))
+    name, params, fitted = fields["name"], fields["params"], fields["fitted"]
+    if not isinstance(name, str) or not isinstance(params, dict) or not isinstance(fitted, (dict, type(None))):
+        raise InputError("a sampler needs a name, its parameters and its state; one of these is something else.")
+    sampler = type(make_sampler(name))(**params)
+    if fitted is None:
+        return sampler
+    if type(sampler).get_state is ConditionalSampler.get_state:
+        fitted = flatten(to_state(fitted))
+    return sampler.set_state(fitted)
 
 
 register("sampler", ConditionalSampler, _write, _read, family=True)
