@@ -41,8 +41,8 @@ from mcce.generators.visit import VisitSequence
 from mcce.progress import progress_bar
 from mcce.relaxing import describe_constraints, find_open, tell_why
 from mcce.rounds import explain_all, redraw_errors
+from mcce.saving import Saves
 from mcce.selection.ordering import DEFAULT, MeasureLike
-from mcce.steps import Steps
 from mcce.table import Data, Kind, as_frame
 from mcce.table.checks import check_fixed, rows_of
 
@@ -51,7 +51,7 @@ Self = TypeVar("Self", bound="Explainer")
 REPORTED = ("L0", "gower", "gower_sum", "plausibility", "log_density")  # measures of every result
 
 
-class Explainer(Steps):
+class Explainer(Saves):
     """Fits a generator, draws candidates and chooses among them; see `MCCE` for the parameters."""
 
     def __init__(

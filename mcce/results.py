@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from mcce.exceptions import MCCEError
 from mcce.report.carrying import Ask
 from mcce.report.changes import differing_cells
 from mcce.report.finding import check_indexes, find_row
 from mcce.report.plots import value_pair
+from mcce.samplers import ConditionalSampler
+from mcce.soundness import check_type
+from mcce.state import Fields, to_state
+from mcce.storage import load_fields, save_fields
+
+Self = TypeVar("Self", bound="Results")
+
+_FRAMES = ("frame", "measures", "factuals", "unexplained", "pairwise", "constraints", "nearest", "allowed")
+_SERIES = ("factual_predictions", "draws")
+_MAPPINGS = ("kinds", "ranges", "standard_errors", "timings", "settings")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -50,6 +62,45 @@ class Results:
         """Leave out the way to ask the model: what is saved is the result, not the model."""
         return {**vars(self), "ask": None}
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the result to one file, without pickle; what is there is replaced.
+
+        **The file holds personal data**: every factual, and counterfactuals made of training values. The way to ask the
+        model is not in it, so that a result that is loaded gives no `reasons`.
+
+        Examples
+        --------
+        >>> import mcce, tempfile
+        >>> X = mcce.datasets.load_loans(300).X.select_dtypes("number")
+        >>> explainer = mcce.MCCE(lambda rows: rows["salary"] > 40_000, decision=True, random_state=1).fit(X)
+        >>> found = explainer.explain(X.head(20), n_samples=100)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     found.save(f"{folder}/found.mcce")
+        ...     again = mcce.Counterfactuals.load(f"{folder}/found.mcce")
+        >>> again.frame.equals(found.frame), again.decision == found.decision
+        (True, True)
+        """
+        kept = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "ask"}
+        kept |= {name: dict(kept[name]) for name in _MAPPINGS}
+        kept["settings"] = {name: _storable(value) for name, value in kept["settings"].items()}
+        save_fields(path, "Counterfactuals", kept, {"decision": self.decision, "rows": len(self)})
+
+    @classmethod
+    def load(cls: type[Self], path: str | os.PathLike[str]) -> Self:
+        """Return the result in a file that `save` wrote; one that is damaged, crafted or newer is an `InputError`."""
+        return load_fields(path, "Counterfactuals", cls._read)
+
+    @classmethod
+    def _read(cls: type[Self], read: Fields) -> Self:
+        for names, kind in ((_FRAMES, pd.DataFrame), (_SERIES, pd.Series), (_MAPPINGS, dict)):
+            for name in names:
+                if read.get(name) is not None:
+                    check_type(read[name], name, kind)
+        check_type(read["decision"], "decision", str)
+        check_type(read["fixed"], "fixed", tuple)
+        check_type(read["copies"], "copies", int, type(None))
+        return cls(**read)
+
     def _row_of_factual(self) -> NDArray[np.intp]:
         """For each row of `frame`, the place of its factual in `factuals`."""
         return self.factuals.index.get_indexer(self.frame.index.get_level_values("id"))
@@ -83,3 +134,15 @@ class Results:
         """Return the places of a factual and of its counterfactual; None if it has none at all."""
         ranks = self.frame.index.get_level_values("rank")
         return find_row(self.factuals.index, self._row_of_factual(), ranks, id, rank)
+
+
+def _storable(value: object) -> object:
+    """Return a setting as it can be written: a sampler without its fit, anything unknown as its text."""
+    plain = value.clone() if isinstance(value, ConditionalSampler) else value
+    if isinstance(value, Mapping):
+        plain = {key: _storable(each) for key, each in value.items()}
+    try:
+        to_state(plain)
+    except MCCEError:
+        return repr(value)
+    return plain

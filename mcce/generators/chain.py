@@ -38,6 +38,7 @@ from mcce.generators.drawing import DrawPlan, draw_in_blocks
 from mcce.generators.givens import request_of
 from mcce.generators.layout import ChainLayout
 from mcce.generators.predictors import Predictors, choose_predictors
+from mcce.generators.storing import StoredChain, stored_chain
 from mcce.generators.visit import VisitSequence, make_visit_sequence
 from mcce.generators.weighing import Allowed, SampleOptions, Weighted, choose_rows, read_restrictions
 from mcce.rng import derive_key, hash_rows, resolve_seed
@@ -52,7 +53,8 @@ if TYPE_CHECKING:
 BLOCK_ROWS = 8192  # a block's columns stay in the cache while its features are drawn
 
 
-class ChainModel:
+@stored_chain
+class ChainModel(StoredChain):
     """A chain of conditional samplers: a generative model of a table.
 
     Parameters
@@ -300,8 +302,6 @@ class ChainModel:
                 f"X has {table.n_rows} rows, but the chain was trained on {self.training_givens_.shape[0]}; "
                 "training=True needs the training rows in their order."
             )
-        if self.conditions_on_decision_:
-            self._layout.check_decision(decision, table.n_rows)
         columns = self.feature_log_densities(table.matrix, decision, training=training)
         each = pd.DataFrame(columns, index=frame.index)
         return each if per_feature else each.sum(axis=1).rename("log_density")

@@ -67,7 +67,7 @@ class ColumnDensity:
         check_rising(self.below, "below", strictly=False)
         inside = (self.shares >= 0.0) & (self.shares <= 1.0)
         require(inside.all() and self.shares.sum() <= 1.0 + 1e-9, "shares are no shares of the rows")
-        require(self.knots.size != 1 and (self.atoms.size or self.knots.size), "knots has a single point, or nothing")
+        require(self.knots.size != 1 and self.atoms.size + self.knots.size > 0, "knots has a single point, or nothing")
         check_number(self.low, "low")
         check_number(self.high, "high", self.low)
 

@@ -2,9 +2,11 @@
 
 from mcce.arrays import Floats
 from mcce.table.feature import KINDS, Feature, Kind
+from mcce.table.frames import register_frames
 from mcce.table.schema import Column, Data, Schema, Table, as_frame
 from mcce.table.state import register_table_types
 
 register_table_types()
+register_frames()
 
 __all__ = ["KINDS", "Column", "Data", "Feature", "Floats", "Kind", "Schema", "Table", "as_frame"]
