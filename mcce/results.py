@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pandas.api.types import is_numeric_dtype
 
 from mcce.exceptions import MCCEError
 from mcce.report.carrying import Ask
@@ -17,7 +18,7 @@ from mcce.report.changes import differing_cells
 from mcce.report.finding import check_indexes, find_row
 from mcce.report.plots import value_pair
 from mcce.samplers import ConditionalSampler
-from mcce.soundness import check_type
+from mcce.soundness import check_type, require
 from mcce.state import Fields, to_state
 from mcce.storage import load_fields, save_fields
 
@@ -80,6 +81,7 @@ class Results:
         >>> again.frame.equals(found.frame), again.decision == found.decision
         (True, True)
         """
+        self._check_tables()
         kept = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "ask"}
         kept |= {name: dict(kept[name]) for name in _MAPPINGS}
         kept["settings"] = {name: _storable(value) for name, value in kept["settings"].items()}
@@ -99,7 +101,18 @@ class Results:
         check_type(read["decision"], "decision", str)
         check_type(read["fixed"], "fixed", tuple)
         check_type(read["copies"], "copies", int, type(None))
-        return cls(**read)
+        made = cls(**read)
+        made._check_tables()
+        return made
+
+    def _check_tables(self) -> None:
+        """Refuse tables without the columns that every result has."""
+        require({*self.frame.columns} <= {*self.factuals.columns}, "frame has a column that factuals do not have")
+        lacking = {"prediction", "L0", "gower"} - {*self.measures.columns}
+        require(not lacking, f"measures has no column {', '.join(sorted(lacking))}")
+        numbers = [is_numeric_dtype(self.measures[name].dtype) for name in ("L0", "gower")]
+        require(all(numbers), "L0 and gower are no numbers")
+        require({"reason", "prediction"} <= {*self.unexplained.columns}, "unexplained has no column for the reason")
 
     def _row_of_factual(self) -> NDArray[np.intp]:
         """For each row of `frame`, the place of its factual in `factuals`."""

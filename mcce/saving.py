@@ -128,7 +128,7 @@ class Saves(Steps):
         n_jobs : int or None
             Threads to use; None for all cores.
         """
-        fields = load_fields(path, "MCCE", _checked)
+        fields = load_fields(path, "MCCE", check_fields)
         wanted = _read_decision(fields["decision"], model, decision)
         chosen = fields["generator"] if fields["chosen"] else None
         parts: Fields = {"generator": chosen, "constraints": fields["constraints"], "n_jobs": n_jobs}
@@ -208,7 +208,7 @@ def _read_decision(written: Fields, model: Any, decision: Any) -> Any:
     return Several(pairs, agree=written["agree"], label=written["label"])
 
 
-def _checked(fields: Fields) -> Fields:
+def check_fields(fields: Fields) -> Fields:
     """Refuse fields that do not fit together."""
     generator, settings = fields["generator"], fields["settings"]
     require(all(callable(getattr(generator, name, None)) for name in METHODS), "generator is none")

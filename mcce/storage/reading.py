@@ -26,6 +26,7 @@ from mcce.storage.arrays import Array, from_stream
 from mcce.storage.limits import (
     ARRAY,
     FORMAT,
+    KINDS,
     MANIFEST,
     MOST_DEPTH,
     MOST_PACKED,
@@ -135,7 +136,8 @@ def _check_manifest(manifest: Any, sizes: dict[str, int]) -> None:
             f"it has version {version} of the format, written by mcce {by}, and this mcce reads up to version "
             f"{VERSION}. Update mcce."
         )
-    if not isinstance(manifest.get("kind"), str) or not isinstance(manifest.get("about"), dict):
+    told = [{"kind": manifest.get("kind")}, manifest.get("versions"), manifest.get("about")]
+    if manifest.get("kind") not in KINDS or not all(map(_is_simple, told)):
         raise InputError(f"its {MANIFEST} does not say what it holds")
     entries = manifest.get("entries")
     if not isinstance(entries, dict) or {*entries} != {*sizes}:
@@ -146,6 +148,11 @@ def _check_manifest(manifest: Any, sizes: dict[str, int]) -> None:
         is_pair = isinstance(said, list) and len(said) == 2 and type(said[0]) is int and isinstance(said[1], str)
         if not is_pair or said[0] != sizes[name]:
             raise InputError(f"the entry {name!r} has {sizes[name]} bytes, and the {MANIFEST} says {said!s:.60}")
+
+
+def _is_simple(told: Any) -> bool:
+    """Return whether this is a dict of texts and numbers."""
+    return isinstance(told, dict) and all(isinstance(value, (str, int, float)) for value in told.values())
 
 
 def _read(file: zipfile.ZipFile, name: str, manifest: Fields, parse: Callable[[IO[bytes], int], Made]) -> Made:
