@@ -18,6 +18,7 @@ from mcce.report.changes import differing_cells
 from mcce.report.finding import check_indexes, find_row
 from mcce.report.plots import value_pair
 from mcce.samplers import ConditionalSampler
+from mcce.samplers.registry import Recipe
 from mcce.soundness import check_type, require
 from mcce.state import Fields, to_state
 from mcce.storage import load_fields, save_fields
@@ -151,7 +152,7 @@ class Results:
 
 def _storable(value: object) -> object:
     """Return a setting as it can be written: a sampler without its fit, anything unknown as its text."""
-    plain = value.clone() if isinstance(value, ConditionalSampler) else value
+    plain = Recipe(value) if isinstance(value, ConditionalSampler) else value
     if isinstance(value, Mapping):
         plain = {key: _storable(each) for key, each in value.items()}
     try:

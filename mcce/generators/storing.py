@@ -28,6 +28,7 @@ from mcce.generators.predictors import choose_predictors
 from mcce.rng import resolve_seed
 from mcce.samplers import ConditionalSampler
 from mcce.samplers.donors.leaves import LeafDonorSampler
+from mcce.samplers.registry import Recipe
 from mcce.soundness import FLOAT, check_array, check_codes, check_flag, check_type, require
 from mcce.state import Fields, register
 from mcce.storage import load_fields, save_fields
@@ -105,9 +106,7 @@ class StoredChain:
     def stored(self: Self, donors: Donors) -> Self:
         """Return the chain as it is to be stored: itself, or without training values (step 3)."""
         if not hasattr(self, "samplers_"):
-            raise NotFittedError(
-                f"this {type(self).__name__} is not fitted, and there is nothing to save; call fit(X)."
-            )
+            raise NotFittedError(f"this {type(self).__name__} is not fitted; call fit(X) before saving it.")
         if donors not in ("all", "none"):
             raise InputError(f"donors is {donors!r}; it must be 'all' or 'none'.")
         if donors == "all":
@@ -142,15 +141,16 @@ def _write(chain: Any) -> Fields:
     settings = {name: unfitted(getattr(chain, name)) for name in SETTINGS}
     fitted = {name: getattr(chain, name) for name in FITTED}
     fitted["training_givens_"] = np.asfortranarray(fitted["training_givens_"])
-    return {"settings": settings, **fitted, "samplers_": [_shed(sampler) for sampler in chain.samplers_.values()]}
+    samplers = [_shed(sampler) for sampler in chain.samplers_.values()]
+    return {"samplers_": samplers, "settings": settings, **fitted}
 
 
 def unfitted(value: Any) -> Any:
     """Return a setting as lists, dicts and samplers that are not fitted, whatever the user gave."""
     if isinstance(value, ConditionalSampler):
-        return value.clone()
+        return Recipe(value)
     if isinstance(value, type) and issubclass(value, ConditionalSampler):
-        return value()
+        return Recipe(value())
     if isinstance(value, Mapping):
         return {key: unfitted(each) for key, each in value.items()}
     return list(value) if isinstance(value, Iterable) and not isinstance(value, (str, bytes)) else value
