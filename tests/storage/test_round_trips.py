@@ -217,7 +217,7 @@ def test_models_and_functions_are_given_again(tmp_path):
         mcce.MCCE.load(path)
     several = mcce.Several([(good.accepted, (0.3, 1)), (None, many)])
     made = mcce.MCCE(None, decision=several, fixed=["sex"], random_state=5).fit(good.table())
-    with pytest.raises(InputError, match="the decision of 'many' .* is a function, which cannot be written down"):
+    with pytest.raises(InputError, match=r"the decision of 'many' .* is a function, which cannot be written down"):
         made.save(path)
 
 
@@ -270,7 +270,7 @@ def test_what_cannot_be_stored_is_refused_with_a_reason(tmp_path):
         mcce.MCCE(good.accepted).save(path)
     estimator = mcce.EstimatorSampler(LinearRegression())
     chain = mcce.ChainModel(sampler={"n": estimator, "*": "cart"}, random_state=1).fit(X)
-    with pytest.raises(InputError, match="EstimatorSampler.*holds a scikit-learn estimator, .* it is made of code"):
+    with pytest.raises(InputError, match=r"EstimatorSampler.*holds a scikit-learn estimator, .* it is made of code"):
         chain.save(path)
     made = good.explainer(constraints=[lambda rows, was: rows["n"] >= was["n"]])
     with pytest.raises(InputError, match="a rule that is a Python function, which cannot be written down; say it as"):
@@ -304,7 +304,7 @@ def test_coefficients_are_stored_without_donors(missing, tmp_path):
     again = mcce.ChainModel.load(tmp_path / "chain.mcce")
     given = X[["sex"]].head(6)
     pd.testing.assert_frame_equal(again.sample(9, given=given), chain.sample(9, given=given))
-    with pytest.raises(InputError, match="saved with donors='none', without the training rows .* by `given`"):
+    with pytest.raises(InputError, match=r"saved with donors='none', without the training rows .* by `given`"):
         again.sample(5)
     with pytest.raises(SamplerError, match='saved with donors="none", and its density is read from training values'):
         again.log_density(X)
@@ -334,7 +334,7 @@ def test_an_explainer_without_donors_holds_no_training_row(tmp_path):
 
 @pytest.mark.parametrize("name", ["cart", "ctree", "forest", "marginal", "pmm", "parametric", "copula"])
 def test_samplers_that_draw_training_values_are_not_stored_without_them(name, tmp_path):
-    with pytest.raises(SamplerError, match="donors='none' cannot be done for .*draws training values.*or save with"):
+    with pytest.raises(SamplerError, match=r"donors='none' cannot be done for .*draws training values.*or save with"):
         good.chain(name).save(tmp_path / "chain.mcce", donors="none")
     assert not [*tmp_path.iterdir()]
 
