@@ -14,6 +14,7 @@ import argparse
 import json
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from mcce.cli.console import DONE, aligned
@@ -81,7 +82,7 @@ def _describe_column(feature: Feature, chain: ChainModel) -> dict[str, Any]:
     if feature.levels is not None:
         told["levels"] = [str(level) for level in feature.levels]
     elif feature.low == feature.low:
-        ends = pd.Series(feature.decode(pd.Series([feature.low, feature.high]).to_numpy(float)))
+        ends = pd.Series(feature.decode(np.array([feature.low, feature.high])))
         told["range"] = [str(end) for end in ends]
     sampler = chain.samplers_.get(feature.name)
     told["sampler"] = "fixed" if sampler is None else repr(sampler)
