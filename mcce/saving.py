@@ -14,7 +14,7 @@ from __future__ import annotations
 import inspect
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -128,7 +128,8 @@ class Saves(Steps):
         n_jobs : int or None
             Threads to use; None for all cores.
         """
-        fields = load_fields(path, "MCCE", check_fields)
+        known = {*inspect.signature(cls.__init__).parameters} - {"self", *GIVEN_AGAIN}
+        fields = load_fields(path, "MCCE", lambda read: check_fields(read, known))
         wanted = _read_decision(fields["decision"], model, decision)
         chosen = fields["generator"] if fields["chosen"] else None
         parts: Fields = {"generator": chosen, "constraints": fields["constraints"], "n_jobs": n_jobs}
@@ -208,11 +209,12 @@ def _read_decision(written: Fields, model: Any, decision: Any) -> Any:
     return Several(pairs, agree=written["agree"], label=written["label"])
 
 
-def check_fields(fields: Fields) -> Fields:
-    """Refuse fields that do not fit together."""
+def check_fields(fields: Fields, known: Container[str]) -> Fields:
+    """Refuse fields that do not fit together; `known` are the settings that there are."""
     generator, settings = fields["generator"], fields["settings"]
     require(all(callable(getattr(generator, name, None)) for name in METHODS), "generator is none")
     check_type(settings, "settings", dict)
+    require(all(name in known for name in settings), "settings has one that an explainer does not have")
     check_type(fields["chosen"], "chosen", bool)
     check_type(generator.schema_, "schema_", Schema)
     check_type(settings["condition_on_decision"], "condition_on_decision", bool)

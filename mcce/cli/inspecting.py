@@ -57,7 +57,7 @@ def describe(path: str) -> dict[str, Any]:
         return told | _describe_result(Counterfactuals.load(path))
     if manifest["kind"] == "ChainModel":
         return told | _describe_chain(ChainModel.load(path), [])
-    fields = load_fields(path, "MCCE", check_fields)
+    fields = load_fields(path, "MCCE", lambda read: check_fields(read, read["settings"]))
     told["constraints"] = [str(each) for each in fields["constraints"]]
     generator, held = fields["generator"], _explainer_holds(fields)
     if isinstance(generator, ChainModel):

@@ -87,7 +87,7 @@ def _check_there_and_back(feature: Feature) -> None:
     values = np.arange(feature.n_levels, dtype=np.float64)
     if feature.is_numeric:
         values = np.array([] if math.isnan(feature.low) else [feature.low, feature.high])
-    if holds_missing(feature.dtype) and feature.has_missing:
+    if holds_missing(feature.dtype):
         values = np.append(values, np.nan)
     frame = Schema([feature]).decode(values[:, None])
     require(frame.dtypes.iloc[0] == feature.dtype, "its values cannot be written in its dtype")

@@ -143,7 +143,9 @@ def _spoil_json(value, chance: random.Random) -> None:
             json.dumps(value)
         except (KeyError, IndexError, ValueError, RecursionError):
             other[place] = None
-    elif what == 6 and isinstance(part, list):
+    elif what == 6 and isinstance(part, dict):
+        part[chance.choice([*TEXTS, *(name for other, name, _ in places if isinstance(other, dict))])] = part.pop(key)
+    elif what == 6:
         part.insert(key, part[key] if not isinstance(part[key], (dict, list)) else None)
     elif isinstance(part[key], (int, float)) and not isinstance(part[key], bool):
         part[key] = part[key] * chance.choice([-1, 2, 1000]) + chance.choice([-1, 0, 1])
@@ -220,6 +222,10 @@ def _use_counterfactuals(found):
     found.summary()
     found.changes()
     found.to_frame()
+    found.changed_features()
+    found.below_floor()
+    for id in [*found.frame.index.get_level_values("id")[:2], *found.unexplained.index[:2]]:
+        found.sentence(id)
 
 
 LOAD = {

@@ -87,9 +87,10 @@ class Design:
         check_between(self.code, "code", IS_MISSING, 2**31)
         check_finite(self.fill[self.code == NUMBER], "fill")
         require(not np.isinf(self.constant).any(), "constant holds an infinite number")
-        for j in np.unique(self.source[self.code >= 0]):
-            places = np.flatnonzero(self.source == j)
-            require(places[-1] - places[0] == places.size - 1, "source has the dummies of a factor in several places")
+        # a block is the dummies of one factor, or a single column of another sort
+        block = np.where(self.code >= 0, self.source, -1 - np.arange(self.n_columns))
+        n_runs = int((np.diff(block) != 0).sum()) + bool(block.size)
+        require(np.unique(block).size == n_runs, "source has the dummies of a factor in several places")
 
     def check_columns(self, given: Sequence[Feature]) -> None:
         """Refuse a design that is not of these columns."""
