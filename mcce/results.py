@@ -17,9 +17,10 @@ from mcce.report.carrying import Ask
 from mcce.report.changes import differing_cells
 from mcce.report.finding import check_indexes, find_row
 from mcce.report.plots import value_pair
+from mcce.report.telling import floor_of
 from mcce.samplers import ConditionalSampler
 from mcce.samplers.registry import Recipe
-from mcce.soundness import check_type, require
+from mcce.soundness import check_number, check_type, require
 from mcce.state import Fields, to_state
 from mcce.storage import load_fields, save_fields
 
@@ -27,6 +28,12 @@ Self = TypeVar("Self", bound="Results")
 
 _FRAMES = ("frame", "measures", "factuals", "unexplained", "pairwise", "constraints", "nearest", "allowed")
 _SERIES = ("factual_predictions", "draws")
+_COLUMNS = {
+    "measures": ("prediction", "L0", "gower"),
+    "unexplained": ("reason", "prediction"),
+    "pairwise": ("rows", "gower", "features"),
+    "constraints": ("breaks", "tried", "passed"),
+}
 _MAPPINGS = ("kinds", "ranges", "standard_errors", "timings", "settings")
 
 
@@ -109,11 +116,18 @@ class Results:
     def _check_tables(self) -> None:
         """Refuse tables without the columns that every result has."""
         require({*self.frame.columns} <= {*self.factuals.columns}, "frame has a column that factuals do not have")
-        lacking = {"prediction", "L0", "gower"} - {*self.measures.columns}
-        require(not lacking, f"measures has no column {', '.join(sorted(lacking))}")
-        numbers = [is_numeric_dtype(self.measures[name].dtype) for name in ("L0", "gower")]
-        require(all(numbers), "L0 and gower are no numbers")
-        require({"reason", "prediction"} <= {*self.unexplained.columns}, "unexplained has no column for the reason")
+        for name, columns in _COLUMNS.items():
+            table = getattr(self, name)
+            lacking = [] if table is None else [column for column in columns if column not in table.columns]
+            require(not lacking, f"{name} has no column {', '.join(lacking)}")
+        numbers = [*(self.measures[name] for name in ("L0", "gower"))]
+        numbers += [] if self.pairwise is None else [self.pairwise[name] for name in _COLUMNS["pairwise"]]
+        if floor_of(self.settings) is not None:
+            check_number(floor_of(self.settings), "floor", 0.0, 1.0)
+            numbers += [self.measures[name] for name in ("plausibility",) if name in self.measures.columns]
+        require(all(is_numeric_dtype(column.dtype) for column in numbers), "a measure is no number")
+        for name, value in [*self.timings.items(), *self.standard_errors.items()]:
+            check_type(value, str(name), float, int)
 
     def _row_of_factual(self) -> NDArray[np.intp]:
         """For each row of `frame`, the place of its factual in `factuals`."""

@@ -145,6 +145,20 @@ def test_a_result_with_every_dtype_comes_back(tmp_path):
         again.reasons(found.frame.index[0][0])
 
 
+def test_a_result_in_which_nothing_was_found_comes_back(tmp_path):
+    made = good.explainer()
+    X = good.table(12, seed=4)
+    accepted = X[good.accepted(X) >= 0.5]
+    chosen = made.select(made.generate(X, n_samples=20), X)
+    for found in (made.explain(accepted, sparse=True), made.explain(X.head(0)), chosen):
+        found.save(tmp_path / "found.mcce")
+        again = mcce.Counterfactuals.load(tmp_path / "found.mcce")
+        pd.testing.assert_frame_equal(again.frame, found.frame)
+        pd.testing.assert_frame_equal(again.measures, found.measures)
+        pd.testing.assert_frame_equal(again.summary(), found.summary())
+        assert repr(again) == repr(found)
+
+
 DECISIONS = {
     "pair": (0.4, float("inf")),
     "interval": mcce.Interval(0.4, 1.0, closed="left", margin=0.05, label="in time"),
