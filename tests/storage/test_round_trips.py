@@ -45,6 +45,18 @@ def test_a_chain_draws_the_same_after_a_round_trip(name, decision, tmp_path):
     assert (tmp_path / "twice.mcce").read_bytes() == (tmp_path / "chain.mcce").read_bytes()
 
 
+@pytest.mark.parametrize("name", ["cart", "rpart", "ctree", "forest", "marginal", "parametric", "pmm"])
+def test_columns_that_say_nothing_come_back(name, tmp_path):
+    X = good.table().assign(
+        never=np.nan, nobody=np.array([None] * 60, dtype=object), none=pd.Categorical([None] * 60, []), always=3
+    )
+    chain = mcce.ChainModel(sampler=good.CHAINS[name][0], fixed=["sex"], random_state=1, n_jobs=1)
+    if name == "rpart":  # which has no trees for columns without levels
+        X = X.drop(columns=["nobody", "none"])
+    chain.fit(X).save(tmp_path / "chain.mcce")
+    pd.testing.assert_frame_equal(mcce.ChainModel.load(tmp_path / "chain.mcce").sample(20), chain.sample(20))
+
+
 def test_another_process_draws_the_same(tmp_path):
     drawn = {}
     for name in good.CHAINS:

@@ -96,8 +96,10 @@ class RpartTree(Tree):
     def check_columns(self, n_levels: Ints, n_rows: int) -> None:
         """Refuse a tree that is not of columns with so many levels (0 for numbers) and not of so many training rows."""
         super().check_columns(n_levels, n_rows)
-        require(np.array_equal(self.column_levels, n_levels), "column_levels are not those of the columns")
-        check_between(self.split_feature, "split_feature", 0, n_levels.size - 1)
+        n_columns = self.column_levels.size  # none for a target that is always missing
+        same = np.array_equal(self.column_levels, n_levels[:n_columns])
+        require(same, "column_levels are not those of the columns")
+        check_between(self.split_feature, "split_feature", 0, n_columns - 1)
         by_set = np.flatnonzero(self.split_sides_at >= 0)
         at = self.split_sides_at[by_set]
         check_levels(n_levels[self.split_feature[by_set]], at, self.sides.size, "split_sides_at")
