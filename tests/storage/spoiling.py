@@ -179,12 +179,13 @@ def good_files(folder) -> dict[str, tuple[str, bytes]]:
     return made
 
 
-def use(kind: str, path) -> str:
+def use(kind: str, path, *, inspect: bool) -> str:
     """Load a file and use what it holds; return what came of it: "refused", "refused later" or "used"."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        with contextlib.suppress(mcce.MCCEError):
-            text(describe(path))
+        if inspect:
+            with contextlib.suppress(mcce.MCCEError):
+                text(describe(path))
         try:
             loaded = LOAD[kind](path)
         except mcce.MCCEError as error:

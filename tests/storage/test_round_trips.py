@@ -23,8 +23,9 @@ def digest(frame):
 
 
 @pytest.mark.filterwarnings("ignore:.*could not be drawn within")
-@pytest.mark.parametrize("decision", [False, True])
-@pytest.mark.parametrize("name", good.CHAINS)
+@pytest.mark.parametrize(
+    ("name", "decision"), [*((name, False) for name in good.CHAINS), ("cart", True), ("copula", True)]
+)
 def test_a_chain_draws_the_same_after_a_round_trip(name, decision, tmp_path):
     chain = good.chain(name, decision=decision)
     chain.save(tmp_path / "chain.mcce")
