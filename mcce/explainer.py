@@ -46,8 +46,8 @@ from mcce.progress import progress_bar, working
 from mcce.relaxing import describe_constraints, find_open, tell_why
 from mcce.report.names import Names
 from mcce.rounds import agreement, draw_again, explain_all, redraw_errors, redraw_some
+from mcce.saving import Saves
 from mcce.selection.ordering import DEFAULT, MeasureLike
-from mcce.steps import Steps
 from mcce.table import Data, Kind, Schema, as_frame, frame_kind
 from mcce.table.checks import check_fixed, rows_of
 from mcce.table.frames import own_frame
@@ -58,7 +58,7 @@ Self = TypeVar("Self", bound="Explainer")
 REPORTED = ("L0", "gower", "gower_sum", "plausibility", "log_density")  # measures of every result
 
 
-class Explainer(Steps, Learner):
+class Explainer(Saves, Learner):
     """Fits a generator, draws candidates and chooses among them; see `MCCE` for the parameters."""
 
     # what is explained is explained as it is: a copy by scikit-learn would be a model without its fit

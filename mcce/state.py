@@ -6,7 +6,8 @@ Plain are dicts with text keys, lists, str, int, float, bool, None, and numpy ar
    whose entry "type" says what it was: an object of a registered class (`stateful`, `register`) with its fields; a
    tuple; a scalar, dtype or index of numpy and pandas (`mcce.table.state` registers those).
 2. `from_state` comes back up by the registered types. No class is looked up by its path, and nothing runs but the
-   constructors of registered classes.
+   constructors of registered classes, and the check of each (`add_check`): a state may come from a file that somebody
+   has changed, and whatever is computed with an object relies on its parts fitting together.
 3. `flatten` takes the arrays out of a plain value, so that one JSON value and some named arrays are left; `unflatten`
    puts them back.
 
@@ -16,7 +17,7 @@ What would not come back the same is refused, with the place where it stands.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass, is_dataclass, replace
 from dataclasses import fields as fields_of
 from typing import Any, TypeVar
 
@@ -43,6 +44,7 @@ class _Registered:
     write: Callable[[Any], Fields]
     read: Callable[[Fields], Any]
     is_checked: bool
+    check: Callable[[Any], None] | None = None
 
 
 _by_class: dict[type[Any], _Registered] = {}
@@ -84,10 +86,22 @@ def register(
         _by_class[cls] = registered
 
 
+def add_check(cls: type[Any], check: Callable[[Any], None]) -> None:
+    """Say how an object of a registered class is checked when it is read: by an `InputError` for what does not fit."""
+    registered = next(each for each in _by_name.values() if each.cls is cls)
+    _by_name[registered.name] = replace(registered, check=check)
+
+
+def checks_by_name() -> dict[str, bool]:
+    """Return the registered names, and whether what is read by each is checked."""
+    return {name: registered.check is not None for name, registered in _by_name.items()}
+
+
 def stateful(name: str, fields: Sequence[str] | None = None) -> Callable[[Class], Class]:
     """Register the decorated class by its fields, which its constructor takes by name.
 
-    Without `fields` it is a dataclass; fields with the metadata `NOT_STATE` are left to their defaults.
+    Without `fields` it is a dataclass; fields with the metadata `NOT_STATE` are left to their defaults. If it has a
+    method `check_state`, an object that is read is checked by it (`add_check`).
 
     Examples
     --------
@@ -108,6 +122,8 @@ def stateful(name: str, fields: Sequence[str] | None = None) -> Callable[[Class]
             raise InputError(f"{cls.__qualname__} is no dataclass; name the fields that its constructor takes.")
         names = fields or [f.name for f in fields_of(cls) if f.init and f.metadata.get("state", True)]
         register(name, cls, lambda obj: {field: getattr(obj, field) for field in names}, lambda read: cls(**read))
+        if hasattr(cls, "check_state"):
+            add_check(cls, lambda made: made.check_state())
         return cls
 
     return decorate
@@ -168,7 +184,14 @@ def from_state(state: Any) -> Any:
             f"the state has an object of the type {name!r}, which nothing here has registered; import the package "
             f"that it comes from, or {did_you_mean(name, _by_name)}"
         )
-    return _by_name[name].read({field: from_state(value) for field, value in state.items() if field != TYPE})
+    registered = _by_name[name]
+    made = registered.read({field: from_state(value) for field, value in state.items() if field != TYPE})
+    if registered.check is not None:
+        try:
+            registered.check(made)
+        except InputError as error:
+            raise InputError(f"{name}: {error}") from None
+    return made
 
 
 def flatten(state: Mapping[str, Any]) -> Fields:

@@ -18,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce.arrays import Floats, Int32s
+from mcce.arrays import Floats, Int32s, Ints
+from mcce.soundness import BOOL, FLOAT, INT32, check_array, check_between, require
 from mcce.state import NOT_STATE, stateful
 from mcce.table import Column, Feature, Table
 from mcce.trees.tree import Tree
@@ -72,6 +73,30 @@ class RTree(Tree):
     split_sides: npt.NDArray[np.int8]
     stays: npt.NDArray[np.bool_]
     grown: GrownByR | None = field(default=None, compare=False, repr=False, metadata=NOT_STATE)
+
+    def check_state(self) -> None:
+        """Refuse arrays that are no such tree: every node's splits are inside the table of splits."""
+        super().check_state()
+        n, n_splits = self.n_nodes, self.split_feature.size
+        check_array(self.leaf_number, "leaf_number", INT32, n)
+        check_array(self.stays, "stays", BOOL, n)
+        check_array(self.split_start, "split_start", INT32, n + 1)
+        check_array(self.split_feature, "split_feature", INT32, n_splits)
+        check_array(self.split_threshold, "split_threshold", FLOAT, n_splits)
+        check_array(self.split_reversed, "split_reversed", BOOL, n_splits)
+        check_array(self.split_is_levels, "split_is_levels", BOOL, n_splits)
+        check_array(self.split_sides, "split_sides", np.dtype(np.int8), n_splits, None)
+        ends = self.split_start[0] == 0 and self.split_start[-1] == n_splits
+        require(ends and (np.diff(self.split_start) >= 0).all(), "split_start does not rise from 0 to the last split")
+        check_between(self.split_sides, "split_sides", LEFT, RIGHT)
+
+    def check_columns(self, n_levels: Ints, n_rows: int) -> None:
+        """Refuse a tree that is not of columns with so many levels (0 for numbers) and not of so many training rows."""
+        super().check_columns(n_levels, n_rows)
+        check_between(self.split_feature, "split_feature", 0, n_levels.size - 1)
+        on_levels = n_levels[self.split_feature[self.split_is_levels]]
+        require((on_levels > 0).all(), "split_is_levels marks a split on numbers")
+        require((on_levels <= self.split_sides.shape[1]).all(), "split_sides has too few sides for the levels")
 
     @property
     def stops(self) -> npt.NDArray[np.bool_]:

@@ -219,7 +219,7 @@ class Label:
         (datetime.datetime(2020, 1, 1, tzinfo=zoneinfo.ZoneInfo("Europe/Oslo")), "would come back from its state as"),
         (np.zeros(2, dtype=[("a", "f8"), ("b", "O")]), r"\(a numpy.ndarray\), which cannot be written"),
         (np.ma.masked_array([1, 2], [True, False]), r"MaskedArray\), which cannot be written"),
-        (pd.MultiIndex.from_tuples([("a", 1)]), r"MultiIndex\), which cannot be written"),
+        (pd.arrays.SparseArray([1, 2]), r"SparseArray\), which cannot be written"),
         (np.dtype([("a", "f8")]), "a dtype that cannot be written as text"),
     ],
 )

@@ -73,6 +73,8 @@ def warn_of_factuals(matrix: Floats, index: pd.Index[Any], generator: Generator,
 
 def _unseen_levels(matrix: Floats, generator: Generator) -> dict[int, str]:
     """Return the rows with a fixed level, or a pair of them, that is missing in training (step 2), in words."""
+    if not len(generator.training_givens_):  # a chain that was saved without them
+        return {}
     columns = [generator.schema_.names.index(name) for name in generator.fixed_]
     fixed = [generator.schema_.features[j] for j in columns]
     places = [k for k, feature in enumerate(fixed) if not feature.is_numeric]  # of the givens, where they come first

@@ -16,15 +16,23 @@ import numpy as np
 
 from mcce.arrays import Bools, Floats, UInts
 from mcce.rng import hash_rows
+from mcce.soundness import check_array, require
+from mcce.state import stateful
 
 _LAST_BITS = np.uint64(0xFFFF)
 
 
+@stateful("TrainingRows")
 @dataclass(frozen=True)
 class TrainingRows:
     """Hashes of the training rows, in their order."""
 
     hashes: UInts
+
+    def check_state(self) -> None:
+        """Refuse what are no hashes."""
+        check_array(self.hashes, "hashes", np.dtype(np.uint64), None)
+        require(self.hashes.size > 0, "hashes are none")
 
     @classmethod
     def of(cls, matrix: Floats) -> TrainingRows:

@@ -33,6 +33,8 @@ from mcce.candidates.plausibility_kernels import add_scores, encode_bins, grow_t
 from mcce.generators.givens import occurrences
 from mcce.rng import derive_key, hash_rows
 from mcce.selection.distances import columnwise
+from mcce.soundness import FLOAT, INT32, check_array, check_between, check_finite, check_rising, check_type, require
+from mcce.state import stateful
 from mcce.table import Feature
 from mcce.workers import count_jobs, run_in_threads
 
@@ -46,11 +48,19 @@ SPREAD_EVENLY = 0.15  # share of spoilt rows with one cell spread over the range
 _CHUNK = 512
 
 
+@stateful("plausibility.Binning")
 @dataclass(frozen=True)
 class Binning:
     """The values at which the bins of each column end; bin b > 0 holds values above edge b - 2, up to edge b - 1."""
 
     edges: tuple[Floats, ...]
+
+    def check_state(self) -> None:
+        """Refuse edges without an order."""
+        check_type(self.edges, "edges", tuple)
+        for edges in self.edges:
+            check_array(edges, "edges", FLOAT, None)
+            check_rising(edges, "edges")
 
     @classmethod
     def of(cls, matrix: Floats, features: Sequence[Feature]) -> Binning:
@@ -73,6 +83,7 @@ class Binning:
         return np.concatenate([*self.edges, np.empty(0)]), np.cumsum([0, *(edges.size for edges in self.edges)])
 
 
+@stateful("plausibility.Scorer")
 @dataclass(frozen=True)
 class Scorer:
     """The bins and trees of one fold: by tree and level a column and the bin to cut after; the values of the leaves."""
@@ -82,6 +93,15 @@ class Scorer:
     cut: Bytes
     value: Floats
 
+    def check_state(self) -> None:
+        """Refuse trees that look at columns which there are not, or have too few leaves."""
+        check_type(self.binning, "binning", Binning)
+        check_array(self.column, "column", INT32, None, DEPTH)
+        check_array(self.cut, "cut", np.dtype(np.uint8), *self.column.shape)
+        check_array(self.value, "value", FLOAT, self.column.shape[0], 1 << DEPTH)
+        check_between(self.column, "column", 0, len(self.binning.edges) - 1)
+        check_finite(self.value, "value")
+
     def score(self, bins: Bytes) -> Floats:
         """Return the scores of binned rows."""
         scores = np.zeros(bins.shape[1])
@@ -89,12 +109,27 @@ class Scorer:
         return scores
 
 
+@stateful("Plausibility")
 @dataclass(frozen=True)
 class Plausibility:
     """Scorers by fold, and the sorted scores of training rows that calibrate them."""
 
     scorers: tuple[Scorer, ...]
     calibration: Floats
+
+    def check_state(self) -> None:
+        """Refuse scores without an order, and a scale without scorers."""
+        check_type(self.scorers, "scorers", tuple)
+        require(len(self.scorers) > 0, "scorers are none")
+        for scorer in self.scorers:
+            check_type(scorer, "scorers", Scorer)
+        check_array(self.calibration, "calibration", FLOAT, None)
+        check_rising(self.calibration, "calibration", strictly=False)
+
+    def check_columns(self, n_columns: int) -> None:
+        """Refuse a scale that is not of a table with so many columns."""
+        found = {len(scorer.binning.edges) for scorer in self.scorers}
+        require(found == {n_columns}, "plausibility is not of as many columns as there are")
 
     @classmethod
     def fit(

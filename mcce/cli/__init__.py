@@ -1,8 +1,9 @@
-"""The command line: `mcce demo`, `mcce explain`, and the commands of other packages.
+"""The command line: `mcce demo`, `mcce explain`, `mcce inspect`, and the commands of other packages.
 
 1. `demo` explains refused loans, in words, tables, a picture and a page.
 2. `explain` reads tables from files, loads or trains a model, and writes counterfactuals to a file.
-3. An entry point of the group `mcce.commands` adds a command: a function that takes argparse's subparsers,
+3. `inspect` says what a saved file is, and what it discloses.
+4. An entry point of the group `mcce.commands` adds a command: a function that takes argparse's subparsers,
    adds its parser and sets `run` on it (`set_defaults(run=...)`): arguments in, exit code out.
 
 Exit codes: 0 done; 2 bad arguments, files or models; 3 done, but some rows that need a counterfactual have
@@ -22,6 +23,7 @@ from mcce import __version__
 from mcce.cli.console import BAD_INPUT, DONE, INTERRUPTED, SOME_UNEXPLAINED, say
 from mcce.cli.demo import add_demo, run_demo
 from mcce.cli.explain import add_explain, run_explain
+from mcce.cli.inspecting import add_inspect
 from mcce.exceptions import MCCEError
 
 __all__ = ["BAD_INPUT", "DONE", "INTERRUPTED", "SOME_UNEXPLAINED", "main", "make_parser", "run_demo", "run_explain"]
@@ -67,6 +69,7 @@ def make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     add_demo(commands)
     add_explain(commands)
+    add_inspect(commands)
     for point in metadata.entry_points(group="mcce.commands"):
         try:
             if point.name in commands.choices:

@@ -20,6 +20,7 @@ import pandas as pd
 
 from mcce.checks import is_number
 from mcce.exceptions import InputError, did_you_mean, spell
+from mcce.state import register
 from mcce.table.dtypes import EXACT
 
 Direction = Literal["increase", "decrease", "none"]
@@ -177,6 +178,9 @@ def _several(values: Any, feature: Hashable, name: str) -> tuple[Any, ...]:
     if isinstance(values, (str, bytes, dict)) or not isinstance(values, Iterable):
         raise InputError(f"{name} of {feature!r} is {spell(values)}; give a list, for example [{spell(values)}].")
     return tuple(sorted(values, key=repr) if isinstance(values, (set, frozenset)) else values)
+
+
+register("Allow", Allow, lambda said: {f.name: getattr(said, f.name) for f in fields(said)}, lambda said: allow(**said))
 
 
 def say(value: Any) -> str:

@@ -10,16 +10,26 @@ import pandas as pd
 
 from mcce.constraints.allowing import Allow, allow, plain
 from mcce.exceptions import InputError, did_you_mean, listing, spell
+from mcce.soundness import check_type, require
+from mcce.state import stateful
 from mcce.table.frames import is_other_frame, read_frame
 
 SAID = tuple(field.name for field in fields(Allow) if field.name != "feature")
 
 
+@stateful("Only")
 @dataclass(frozen=True)
 class Only:
     """The features that may change, by the id of a factual; made by `only`."""
 
     by_id: tuple[tuple[Hashable, tuple[Hashable, ...]], ...]
+
+    def check_state(self) -> None:
+        """Refuse what `only` could not have made."""
+        for _, features in _pairs(self.by_id):
+            check_type(features, "features", tuple)
+            for name in features:
+                require(isinstance(name, Hashable), "a feature is no label")
 
     def __str__(self) -> str:
         return "; ".join(f"factual {spell(who)}: {only_words(features)}" for who, features in self.by_id)
@@ -29,11 +39,17 @@ class Only:
         return {"only": [{"id": plain(who), "features": plain(features)} for who, features in self.by_id]}
 
 
+@stateful("PerFactual")
 @dataclass(frozen=True)
 class PerFactual:
     """What features may be, by the id of a factual; made by `per_factual`."""
 
     by_id: tuple[tuple[Hashable, Allow], ...]
+
+    def check_state(self) -> None:
+        """Refuse what `per_factual` could not have made."""
+        for _, said in _pairs(self.by_id):
+            check_type(said, "what is allowed", Allow)
 
     def __str__(self) -> str:
         return "; ".join(f"factual {spell(who)}: {said}" for who, said in self.by_id)
@@ -41,6 +57,14 @@ class PerFactual:
     def to_dict(self) -> dict[str, Any]:
         """Return what is said as plain values, of which `mcce.constraints.read` makes the same again."""
         return {"allow": [{"id": plain(who)} | said.to_dict() for who, said in self.by_id]}
+
+
+def _pairs(by_id: Any) -> Any:
+    """Return pairs of a factual's label and what is said of it, after a look that they are such."""
+    check_type(by_id, "by_id", tuple)
+    for pair in by_id:
+        require(isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], Hashable), "by_id holds no pairs")
+    return by_id
 
 
 def only_words(features: Iterable[Hashable]) -> str:

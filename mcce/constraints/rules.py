@@ -21,6 +21,7 @@ from mcce.constraints.meaning import condition_of
 from mcce.constraints.nodes import Node
 from mcce.exceptions import InputError, spell
 from mcce.samplers.within import Within
+from mcce.state import Fields, register
 from mcce.table import Schema
 
 RowRule = Callable[[pd.DataFrame, pd.DataFrame], Any]
@@ -96,6 +97,21 @@ def rule(expression: str | RowRule, *, features: Iterable[Hashable] | None = Non
     if isinstance(features, str):
         raise InputError(f"features of a rule is {features!r}; give a list, for example [{features!r}].")
     return Rule(None, expression, None if features is None else tuple(dict.fromkeys(features)), name)
+
+
+def _write(said: Rule) -> Fields:
+    if said.says is None:
+        raise InputError("a rule that is a Python function, which cannot be written down; say it as text.")
+    return {"says": said.says, "name": said.name}
+
+
+def _read(fields: Fields) -> Rule:
+    if not isinstance(fields["says"], str):
+        raise InputError("a rule that is no text")
+    return rule(fields["says"], name=fields["name"])
+
+
+register("Rule", Rule, _write, _read)
 
 
 @dataclass(frozen=True)

@@ -70,14 +70,18 @@ class Auto:
     max_rows: int = 1000
     n_draws: int = 50
 
-    def check(self, n_rows: int) -> None:
-        """Refuse settings out of their range, unknown candidates, two of one name, and too few rows."""
+    def check_state(self) -> None:
+        """Refuse settings out of their range, unknown candidates, and two of one name."""
         if self.score not in SCORES:
             raise InputError(f"score of Auto is {spell(self.score)}; it must be 'log' or 'draws'.")
         check_count(self.folds, "folds", self, least=2)
         check_count(self.max_rows, "max_rows", self, least=2 * self.folds)
         check_count(self.n_draws, "n_draws", self, least=2)
         read_candidates(self.candidates)
+
+    def check(self, n_rows: int) -> None:
+        """Refuse settings that are wrong, and too few rows."""
+        self.check_state()
         if n_rows < 2 * self.folds:
             raise InputError(
                 f"X has {n_rows} rows, too few to choose samplers by evidence in {self.folds} folds, which takes "

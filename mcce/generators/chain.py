@@ -35,6 +35,7 @@ from mcce.generators.drawing import DrawPlan, draw_in_blocks
 from mcce.generators.fitted import FittedChain
 from mcce.generators.givens import request_of
 from mcce.generators.predictors import Predictors
+from mcce.generators.storing import StoredChain, stored_chain
 from mcce.generators.visit import VisitSequence
 from mcce.generators.weighing import Allowed, SampleOptions, Weighted, choose_rows, read_restrictions
 from mcce.parameters import Learner
@@ -51,7 +52,8 @@ if TYPE_CHECKING:
 BLOCK_ROWS = 8192  # a block's columns stay in the cache while its features are drawn
 
 
-class ChainModel(FittedChain, Learner):
+@stored_chain
+class ChainModel(FittedChain, StoredChain, Learner):
     """A chain of conditional samplers: a generative model of a table.
 
     Parameters

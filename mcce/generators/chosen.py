@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from mcce.soundness import check_type, require
 from mcce.state import stateful
 
 
@@ -34,6 +35,13 @@ class Verdict:
     behind: float | None = None
     behind_error: float | None = None
     note: str = ""
+
+    def check_state(self) -> None:
+        """Refuse what is no verdict."""
+        check_type(self.sampler, "sampler", str)
+        check_type(self.note, "note", str)
+        for name in ("score", "error", "behind", "behind_error"):
+            check_type(getattr(self, name), name, float, type(None))
 
     @property
     def is_good(self) -> bool:
@@ -68,6 +76,17 @@ class FeatureChoice:
     n_rows: int
     n_folds: int
     verdicts: tuple[Verdict, ...]
+
+    def check_state(self) -> None:
+        """Refuse what names no candidate that was scored."""
+        check_type(self.judged_by, "judged_by", str)
+        check_type(self.n_rows, "n_rows", int)
+        check_type(self.n_folds, "n_folds", int)
+        check_type(self.verdicts, "verdicts", tuple)
+        for verdict in self.verdicts:
+            check_type(verdict, "verdicts", Verdict)
+        scored = [verdict.sampler for verdict in self.verdicts if verdict.behind is not None and not verdict.note]
+        require(self.sampler in scored, "sampler is none of the candidates that were scored")
 
     @property
     def chosen(self) -> Verdict:
@@ -116,6 +135,12 @@ class Choice:
     """
 
     features: tuple[FeatureChoice, ...]
+
+    def check_state(self) -> None:
+        """Refuse what is no choices."""
+        check_type(self.features, "features", tuple)
+        for each in self.features:
+            check_type(each, "features", FeatureChoice)
 
     @property
     def table(self) -> pd.DataFrame:

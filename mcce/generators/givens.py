@@ -37,6 +37,11 @@ def request_of(
             else "this chain was fitted without a decision; there is none to condition on."
         )
     if given is None:
+        if not len(training_givens):
+            raise InputError(
+                "this chain was saved with donors='none', without the training rows that fixed values are drawn from; "
+                "say what is fixed by `given`."
+            )
         givens, keys, index = bootstrap_givens(training_givens, int(n), decision, seed)
         return DrawRequest(givens, keys, np.arange(n, dtype=np.uint64), seed), index, np.zeros(n, dtype=np.int64)
     givens, ids = encode_givens(given, True if decision is None else decision, schema, layout, samplers)

@@ -35,7 +35,7 @@ from mcce.rng import RGenerator
 from mcce.table import Column, Feature, Table
 from mcce.trees import rpart
 from mcce.trees.party import ctree
-from mcce.trees.party.ctree import CtreeTree
+from mcce.trees.party.tree import CtreeTree
 from mcce.trees.rpart import RpartTree
 
 

@@ -19,14 +19,18 @@ import pandas as pd
 from mcce.exceptions import InputError, did_you_mean, spell
 from mcce.report.patterns import DatePattern, NumberPattern, Pattern, WordPattern, read_pattern
 from mcce.report.words import is_same, value_pair, value_text
+from mcce.soundness import check_type
+from mcce.state import stateful
 from mcce.table import Schema
 from mcce.table.dtypes import is_dated
 
 PREDICTION = "prediction"
 BEFORE = ("$", "£", "¥")  # units that stand before a number
 MOST_DECIMALS = 12
+PATTERNS = (NumberPattern, DatePattern, WordPattern)
 
 
+@stateful("Names")
 @dataclass(frozen=True)
 class Names:
     """Labels, units and patterns by feature; made by `Names.read`.
@@ -47,6 +51,17 @@ class Names:
     patterns: Mapping[Any, Pattern] = field(default_factory=dict)
     missing: str = "missing"
     ends: tuple[float, ...] = ()
+
+    def check_state(self) -> None:
+        """Refuse what `read` would not make."""
+        for name, kinds in (("labels", (str,)), ("units", (str,)), ("patterns", PATTERNS)):
+            check_type(getattr(self, name), name, dict)
+            for value in getattr(self, name).values():
+                check_type(value, name, *kinds)
+        check_type(self.missing, "missing", str)
+        check_type(self.ends, "ends", tuple)
+        for end in self.ends:
+            check_type(end, "ends", float, int)
 
     @classmethod
     def read(

@@ -17,12 +17,16 @@ from typing import Any, TypeAlias
 import pandas as pd
 
 from mcce.exceptions import InputError, spell
+from mcce.soundness import check_count_of, check_type, require
+from mcce.state import stateful
 
 MARKS = ",.' \u00a0\u202f"
+MOST_ZEROS, MOST_LETTERS = 100, 1000
 EXAMPLES = "'0', '0.00', '0,000', '0 %'"
 _NUMBER = re.compile(rf"0(?:(?P<mark>[{MARKS}])000)?(?:(?P<point>[.,])(?P<decimals>0+))?(?P<percent>[ \u00a0]?%)?")
 
 
+@stateful("NumberPattern")
 @dataclass(frozen=True)
 class NumberPattern:
     """Decimals, the marks of thousands and decimals, and the sign of percent with its space, or nothing."""
@@ -31,6 +35,13 @@ class NumberPattern:
     mark: str = ""
     point: str = "."
     percent: str = ""
+
+    def check_state(self) -> None:
+        """Refuse what no reading of a pattern gives."""
+        check_count_of(self.decimals, "decimals", 0, MOST_ZEROS)
+        for name in ("mark", "point", "percent"):
+            check_type(getattr(self, name), name, str)
+            require(len(getattr(self, name)) <= 2, f"{name} is longer than a sign and its space")
 
     def write(self, value: Any, more: int = 0) -> str:
         """Return a number as text, with `more` decimals than the pattern has."""
@@ -42,22 +53,35 @@ class NumberPattern:
         return "".join(swapped.get(letter, letter) for letter in text) + self.percent
 
 
+@stateful("DatePattern")
 @dataclass(frozen=True)
 class DatePattern:
     """The codes of `strftime`."""
 
     codes: str
 
+    def check_state(self) -> None:
+        """Refuse codes that are no text."""
+        check_type(self.codes, "codes", str)
+        require(len(self.codes) <= MOST_LETTERS, "codes of a date are too long")
+
     def write(self, value: Any) -> str:
         """Return a date as text."""
         return str(value.strftime(self.codes))
 
 
+@stateful("WordPattern")
 @dataclass(frozen=True)
 class WordPattern:
     """Words of values."""
 
     words: tuple[tuple[Hashable, str], ...]
+
+    def check_state(self) -> None:
+        """Refuse what is no pairs of a value and its words."""
+        check_type(self.words, "words", tuple)
+        for pair in self.words:
+            require(isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[1], str), "words are no pairs")
 
     def find(self, value: Any) -> str | None:
         """Return the words of a value; None if it has none."""

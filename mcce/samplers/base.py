@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
@@ -109,6 +110,15 @@ class ConditionalSampler(Parameters, ABC):
     ``get_state()``, ``set_state(state)``
         The fitted state as a dict of numpy arrays and JSON values. The default takes all attributes that end in an
         underscore: arrays, numbers, text, lists, tuples, dicts, and objects of classes that `mcce.state` knows.
+    ``check_state(given, target, n_rows)``
+        Refuse, by an `InputError`, a state that does not belong to these features or to so many training rows. A chain
+        that is loaded calls it before anything is drawn, since somebody may have changed the file.
+    ``without_donors()``
+        A fitted copy that draws the same and holds no training values, for ``save(..., donors="none")``; the default
+        refuses.
+    ``disclosed()``
+        What the state tells of the training values of the target, in words that go on from "holds", for
+        ``mcce inspect``.
 
     Examples
     --------
@@ -213,11 +223,26 @@ class ConditionalSampler(Parameters, ABC):
         for name in self._fitted():
             delattr(self, name)
         for name, value in unflatten(state).items():
+            if not _is_fitted(name):
+                raise InputError(
+                    f"{name!r} is no fitted attribute of {type(self).__name__}; they end in an underscore."
+                )
             setattr(self, name, from_state(value))
         return self
 
+    def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
+        """Refuse a state that does not belong to these features; the default takes any, since draws are checked."""
+
+    def without_donors(self: Self) -> Self:
+        """Return a fitted copy without training values that draws the same; the default refuses."""
+        raise SamplerError(f"{self!r} draws training values, or may: it cannot do without them.")
+
+    def disclosed(self) -> str:
+        """Return what the state tells of the training values, in words that go on from "holds"."""
+        return "a state of its own, which may be training values"
+
     def _fitted(self) -> list[str]:
-        return [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]
+        return [name for name in vars(self) if _is_fitted(name)]
 
     # ---- what follows is the same for every sampler
 
@@ -260,3 +285,7 @@ class ConditionalSampler(Parameters, ABC):
             k: v for k, v in self.get_params(deep=False).items() if k not in defaults or repr(defaults[k]) != repr(v)
         }
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in changed.items())})"
+
+
+def _is_fitted(name: str) -> bool:
+    return name.endswith("_") and not name.startswith("_")

@@ -23,6 +23,7 @@ import scipy
 from mcce.arrays import Bools, Floats
 from mcce.samplers.base import BaseMeasure
 from mcce.samplers.point_mass import find_point_masses, silverman
+from mcce.soundness import FLOAT, check_array, check_number, check_rising, require
 from mcce.state import stateful
 
 EVEN_PART = 1e-3
@@ -55,6 +56,20 @@ class ColumnDensity:
         knots, below = smooth_distribution(np.repeat(distinct[~has_mass], times[~has_mass]))
         shares = times[has_mass] / values.size
         return cls(distinct[has_mass], shares, knots, below, float(distinct[0]), float(distinct[-1]))
+
+    def check_state(self) -> None:
+        """Refuse parts that are no distribution of a column."""
+        for values, masses in (("atoms", "shares"), ("knots", "below")):
+            check_array(getattr(self, values), values, FLOAT, None)
+            check_array(getattr(self, masses), masses, FLOAT, getattr(self, values).size)
+        check_rising(self.atoms, "atoms")
+        check_rising(self.knots, "knots", strictly=False)
+        check_rising(self.below, "below", strictly=False)
+        inside = (self.shares >= 0.0) & (self.shares <= 1.0)
+        require(inside.all() and self.shares.sum() <= 1.0 + 1e-9, "shares are no shares of the rows")
+        require(self.knots.size != 1 and self.atoms.size + self.knots.size > 0, "knots has a single point, or nothing")
+        check_number(self.low, "low")
+        check_number(self.high, "high", self.low)
 
     @property
     def base_measure(self) -> BaseMeasure:

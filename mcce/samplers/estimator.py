@@ -213,7 +213,10 @@ class EstimatorSampler(ConditionalSampler):
 
     def get_state(self) -> dict[str, Any]:
         """Refuse: a scikit-learn estimator is not arrays and JSON."""
-        raise SamplerError(f"{self!r} holds a scikit-learn estimator, which cannot be written as arrays and JSON.")
+        raise SamplerError(
+            f"{self!r} holds a scikit-learn estimator, which cannot be written as arrays and JSON: it is made of code. "
+            "Fit again where it is needed, or use a sampler that can be saved (cart, forest, parametric)."
+        )
 
     def _probabilities(self, given: Table) -> Floats:
         """Probabilities of all levels, those the classifier has not seen included."""

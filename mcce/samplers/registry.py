@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from importlib.metadata import entry_points
-from typing import Any
 
 from mcce import exceptions
 from mcce.exceptions import InputError, SamplerError, did_you_mean
 from mcce.samplers.base import ConditionalSampler
-from mcce.state import flatten, from_state, register, to_state, unflatten
+from mcce.state import Fields, flatten, from_state, register, to_state, unflatten
 
 _GROUP = "mcce.samplers"
 RESERVED = ("auto", "*")  # "auto": to be chosen by evidence; "*": the features that are not named
@@ -73,23 +73,53 @@ def make_sampler(sampler: str | ConditionalSampler) -> ConditionalSampler:
     return found()
 
 
-def _write(sampler: ConditionalSampler) -> dict[str, Any]:
+def name_of_sampler(sampler: ConditionalSampler) -> str:
+    """Return the name that the class of a sampler is registered by; one without a name is an error."""
+    for known in (_registered, available_samplers):
+        for name, each in (known() if callable(known) else known).items():
+            if each is type(sampler):
+                return name
+    raise InputError("a sampler without a name; give its class one by register_sampler().")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A sampler that is not fitted, as state: it comes back as the sampler itself."""
+
+    sampler: ConditionalSampler
+
+    def __repr__(self) -> str:
+        return repr(self.sampler)
+
+
+def _write_recipe(recipe: Recipe) -> Fields:
+    return {"name": name_of_sampler(recipe.sampler), "params": recipe.sampler.get_params()}
+
+
+def _write(sampler: ConditionalSampler) -> Fields:
     """Return a sampler as its registered name, its parameters and its fitted state, None before `fit`."""
-    name = next((name for name, known in _registered.items() if known is type(sampler)), None)
-    if name is None:
-        raise InputError("a sampler without a name; give its class one by register_sampler().")
     try:
-        fitted = {part: from_state(value) for part, value in unflatten(sampler.get_state()).items()}
+        fitted = sampler.get_state()
+        if type(sampler).get_state is ConditionalSampler.get_state:  # what a plug-in writes itself it also reads itself
+            fitted = {part: from_state(value) for part, value in unflatten(fitted).items()}
     except exceptions.NotFittedError:
         fitted = None
     except SamplerError as error:
         raise InputError(f"which has no state: {error}") from error
-    return {"name": name, "params": sampler.get_params(deep=False), "fitted": fitted}
+    return {**_write_recipe(Recipe(sampler)), "fitted": fitted}
 
 
-def _read(fields: dict[str, Any]) -> ConditionalSampler:
-    sampler = type(make_sampler(fields["name"]))(**fields["params"])
-    return sampler if fields["fitted"] is None else sampler.set_state(flatten(to_state(fields["fitted"])))
+def _read(fields: Fields) -> ConditionalSampler:
+    name, params, fitted = fields["name"], fields["params"], fields.get("fitted")
+    if not isinstance(name, str) or not isinstance(params, dict) or not isinstance(fitted, (dict, type(None))):
+        raise InputError("a sampler needs a name, its parameters and its state; one of these is something else.")
+    sampler = type(make_sampler(name))(**params)
+    if fitted is None:
+        return sampler
+    if type(sampler).get_state is ConditionalSampler.get_state:
+        fitted = flatten(to_state(fitted))
+    return sampler.set_state(fitted)
 
 
 register("sampler", ConditionalSampler, _write, _read, family=True)
+register("sampler.Recipe", Recipe, _write_recipe, _read)

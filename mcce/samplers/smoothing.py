@@ -25,6 +25,7 @@ from mcce.exceptions import InputError
 from mcce.rng import RowStreams
 from mcce.samplers.point_mass import DRAWN_AS_IT_IS, silverman
 from mcce.samplers.support import REACH, distance_to
+from mcce.soundness import FLOAT, check_array, check_count_of, check_number, check_rising
 from mcce.state import stateful
 from mcce.table.grid import MOST_DECIMALS, decimals_of
 
@@ -55,6 +56,15 @@ class Smoother:
         width = bandwidth(spread) if spread.size > 1 else 0.0
         places = decimals_of(observed)
         return cls(width, float(values[0]), float(values[-1]), MOST_DECIMALS if places is None else places, atoms)
+
+    def check_state(self) -> None:
+        """Refuse parts that cannot smooth anything."""
+        check_number(self.bandwidth, "bandwidth", 0.0)
+        check_number(self.low, "low")
+        check_number(self.high, "high", self.low)
+        check_count_of(self.decimals, "decimals", 0, MOST_DECIMALS)
+        check_array(self.atoms, "atoms", FLOAT, None)
+        check_rising(self.atoms, "atoms")
 
     def smooth(self, donors: Floats, rng: RowStreams) -> Floats:
         """Return a draw around each donor (steps 2 and 3); a missing donor stays missing."""

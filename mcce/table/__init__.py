@@ -5,8 +5,10 @@ from mcce.table.feature import KINDS, Feature, Kind
 from mcce.table.frames import FrameKind, frame_kind
 from mcce.table.schema import Column, Data, Schema, Table, as_frame
 from mcce.table.state import register_table_types
+from mcce.table.stored_frames import register_frames
 
 register_table_types()
+register_frames()
 
 __all__ = [
     "KINDS",

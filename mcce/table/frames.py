@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 import pandas as pd
 
-from mcce.exceptions import InputError, spell_all
+from mcce.exceptions import InputError, spell, spell_all
+from mcce.soundness import check_type, require
 from mcce.state import stateful
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 Pandas = TypeVar("Pandas", pd.DataFrame, "pd.Series[Any]")  # for the type checker, which knows no other frames
 
+BACKENDS = ("polars", "pyarrow", "modin", "cudf")
 _PROTOCOLS = ("__narwhals_dataframe__", "__arrow_c_stream__", "__dataframe__")
 
 
@@ -45,6 +47,21 @@ class FrameKind:
     backend: Any
     types: bytes
     with_nan: tuple[str, ...] = ()
+
+    def check_state(self) -> None:
+        """Refuse what is no schema of a library that is known."""
+        require(self.backend in BACKENDS, f"backend is {spell(self.backend)}, which is no library of frames")
+        check_type(self.types, "types", bytes)
+        check_type(self.with_nan, "with_nan", tuple)
+        try:
+            import pyarrow as pa
+
+            known = pa.ipc.read_schema(pa.py_buffer(self.types))
+        except ImportError:
+            raise InputError(f"frames of {self.backend} need pyarrow; pip install 'mcce[frames]'.") from None
+        except Exception:
+            raise InputError("types is no schema of Arrow") from None
+        require({*self.with_nan} <= {*known.names}, "with_nan names a column that there is not")
 
     def build(self, frame: pd.DataFrame) -> Any:
         """Write a pandas frame in this library; labels of rows that are not just counted become columns."""

@@ -1,13 +1,15 @@
 """What tables are made of, as state (`mcce.state`): scalars, dates, dtypes and the indexes that levels stand in.
 
 A column label or a level may be any of these scalars, or a tuple of them. A scalar or a dtype is read back at once when
-it is written, and refused if it is not the same.
+it is written, and refused if it is not the same. What is read may come from a file that somebody has changed: it opens
+no other file (time zones are names, never paths), and an index is as long as what the file holds.
 """
 
 from __future__ import annotations
 
 import datetime
 import decimal
+import re
 from functools import partial
 from typing import Any
 
@@ -16,8 +18,12 @@ import pandas as pd
 from pandas.tseries.frequencies import to_offset
 
 from mcce.exceptions import InputError
+from mcce.soundness import INT, check_array, check_type, require
 from mcce.state import Fields, register
 from mcce.table.dtypes import from_ticks
+
+MOST_COUNTED = 1000  # labels that a range may stand for; a longer one is written label by label
+_ZONE = re.compile(r"[A-Za-z0-9_+:-]+(/[A-Za-z0-9_+:-]+)*")
 
 
 def register_table_types() -> None:
@@ -80,7 +86,16 @@ def _write_timestamp(obj: pd.Timestamp) -> Fields:
 
 def _read_timestamp(fields: Fields) -> pd.Timestamp:
     stamp = pd.Timestamp(fields["ticks"][()])
-    return stamp if fields["tz"] is None else stamp.tz_localize("UTC").tz_convert(fields["tz"])
+    if fields["tz"] is None:
+        return stamp
+    _check_zone(fields["tz"])
+    return stamp.tz_localize("UTC").tz_convert(fields["tz"])
+
+
+def _check_zone(zone: object) -> None:
+    """Refuse what is no name of a time zone: pandas would open a path."""
+    named = isinstance(zone, str) and _ZONE.fullmatch(zone) and not zone.lower().startswith("dateutil")
+    require(bool(named), f"the time zone is {str(zone)[:60]!r}, which is none")
 
 
 def _read_timedelta(fields: Fields) -> pd.Timedelta:
@@ -88,7 +103,7 @@ def _read_timedelta(fields: Fields) -> pd.Timedelta:
 
 
 def _register_dtypes() -> None:
-    register("numpy.dtype", np.dtype, _write_dtype, lambda fields: np.dtype(fields["code"]), family=True)
+    register("numpy.dtype", np.dtype, _write_dtype, _read_dtype, family=True)
     register(
         "pandas.CategoricalDtype",
         pd.CategoricalDtype,
@@ -116,6 +131,11 @@ def _write_dtype(dtype: np.dtype[Any]) -> Fields:
     return {"code": dtype.str}
 
 
+def _read_dtype(fields: Fields) -> np.dtype[Any]:
+    check_type(fields["code"], "code", str)
+    return np.dtype(fields["code"])
+
+
 def _read_string_dtype(fields: Fields) -> pd.StringDtype:
     # older versions of pandas have no choice of the missing value
     chosen = {} if fields["missing"] is pd.NA else {"na_value": fields["missing"]}
@@ -133,6 +153,10 @@ def _write_named(dtype: Any) -> Fields:
 
 
 def _read_named(fields: Fields) -> Any:
+    check_type(fields["name"], "name", str)
+    zone = re.search(r"(?:datetime64|timestamp)\[\w+,\s*(?:tz=)?([^\]]*)\]", fields["name"])
+    if zone is not None:
+        _check_zone(zone[1])
     return pd.api.types.pandas_dtype(fields["name"])
 
 
@@ -141,8 +165,8 @@ def _register_indexes() -> None:
     register(
         "pandas.RangeIndex",
         pd.RangeIndex,
-        lambda index: {part: getattr(index, part) for part in ("start", "stop", "step", "name")},
-        lambda fields: pd.RangeIndex(**fields),
+        _write_range,
+        _read_range,
     )
     register(
         "pandas.IntervalIndex",
@@ -161,6 +185,25 @@ def _write_index(index: pd.Index[Any]) -> Fields:
 
 def _read_index(fields: Fields) -> pd.Index[Any]:
     return pd.Index(fields["values"], dtype=fields["dtype"], name=fields["name"], tupleize_cols=False)
+
+
+def _write_range(index: pd.RangeIndex) -> Fields:
+    if len(index) > MOST_COUNTED:
+        return {"values": index.to_numpy(), "name": index.name}
+    return {part: getattr(index, part) for part in ("start", "stop", "step", "name")}
+
+
+def _read_range(fields: Fields) -> pd.Index[Any]:
+    if "values" in fields:
+        values = fields["values"]
+        check_array(values, "values", INT, None)
+        require(values.size > 1, "a range is too short")
+        first, step = int(values[0]), int(values[1]) - int(values[0])
+        require(bool((np.diff(values) == step).all()) and step != 0, "a range has steps of different sizes")
+        return pd.RangeIndex(range(first, first + step * values.size, step), name=fields["name"])
+    numbers = range(fields["start"], fields["stop"], fields["step"])
+    require(len(numbers) <= MOST_COUNTED, f"a range of {len(numbers)} labels is longer than it can be")
+    return pd.RangeIndex(numbers, name=fields["name"])
 
 
 def _write_dates(index: Any) -> Fields:

@@ -16,7 +16,7 @@ import pandas as pd
 from mcce.trees.drawing import draw
 from mcce.trees.kernels import LEAF
 from mcce.trees.nodes import Nodes
-from mcce.trees.party.ctree import CtreeTree
+from mcce.trees.party.tree import CtreeTree
 from mcce.trees.printing import party_lines, rpart_lines
 from mcce.trees.texts import value_of
 

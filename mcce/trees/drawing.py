@@ -18,7 +18,7 @@ import numpy as np
 from mcce.checks import check_count
 from mcce.table.dtypes import is_dated
 from mcce.trees.nodes import Nodes
-from mcce.trees.party.ctree import CtreeTree
+from mcce.trees.party.tree import CtreeTree
 from mcce.trees.texts import Rule, text_of
 
 if TYPE_CHECKING:

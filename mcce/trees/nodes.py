@@ -20,7 +20,7 @@ import numpy.typing as npt
 from mcce.arrays import Floats
 from mcce.table import Feature
 from mcce.trees.kernels import LEAF
-from mcce.trees.party.ctree import CtreeTree
+from mcce.trees.party.tree import CtreeTree
 from mcce.trees.rpart.kernels import ABSENT
 from mcce.trees.rpart.tree import RpartTree
 from mcce.trees.texts import Rule, text_of, value_of

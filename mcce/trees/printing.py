@@ -9,7 +9,7 @@ import numpy as np
 from mcce.arrays import Floats
 from mcce.table.dtypes import is_dated
 from mcce.trees.nodes import Nodes
-from mcce.trees.party.ctree import CtreeTree
+from mcce.trees.party.tree import CtreeTree
 from mcce.trees.texts import DIGITS, format_numbers
 
 MANY_CLASSES = 5  # from that number on rpart prints shares with two digits

@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit, uint64
 
-from mcce.arrays import Floats, Int32s
+from mcce.arrays import Floats, Int32s, Ints
+from mcce.soundness import BOOL, FLOAT, INT32, check_array, check_between, require
 from mcce.state import from_state, stateful, to_state
 from mcce.trees.kernels import LEAF
 
@@ -151,6 +152,38 @@ class Tree:
             )
         return leaf
 
+    def check_state(self) -> None:
+        """Refuse arrays that are no tree: children come after their parents, and all places are inside."""
+        n = self.feature.size if isinstance(self.feature, np.ndarray) else 0
+        require(0 < n < 2**31, f"feature has {n} nodes, where there is at least one")
+        for name in ("feature", "left", "mask_at", "start", "size"):
+            check_array(getattr(self, name), name, INT32, n)
+        for name in ("threshold", "impurity"):
+            check_array(getattr(self, name), name, FLOAT, n)
+        check_array(self.missing_left, "missing_left", BOOL, n)
+        check_array(self.masks, "masks", BOOL, None)
+        check_array(self.donors, "donors", INT32, None)
+        inner = np.flatnonzero(self.feature != LEAF)
+        left = self.left[inner].astype(np.int64)
+        check_between(self.feature, "feature", LEAF, 2**31 - 1)
+        check_between(self.left, "left", -1, n - 1)
+        require((left > inner).all() and (left < n - 1).all(), "left holds a child that does not come after its parent")
+        require(np.unique(left).size == left.size, "left holds a child of two parents")
+        require(not np.isnan(self.threshold[inner]).any(), "threshold holds nan")
+        check_between(self.mask_at, "mask_at", -1, self.masks.size)
+        start, size = self.start.astype(np.int64), self.size.astype(np.int64)
+        check_between(start, "start", 0, self.donors.size)
+        check_between(size, "size", 0, self.donors.size)
+        require((start + size <= self.donors.size).all(), "start and size lead beyond the donors")
+
+    def check_columns(self, n_levels: Ints, n_rows: int) -> None:
+        """Refuse a tree that is not of columns with so many levels (0 for numbers) and not of so many training rows."""
+        check_between(self.feature, "feature", LEAF, n_levels.size - 1)
+        check_between(self.donors, "donors", 0, n_rows - 1)
+        require((self.size[self.stops] > 0).all(), "size holds a leaf without donors")
+        by_set = np.flatnonzero((self.feature != LEAF) & (self.mask_at >= 0))
+        check_levels(n_levels[self.feature[by_set]], self.mask_at[by_set], self.masks.size, "mask_at")
+
     def get_state(self) -> dict[str, Any]:
         """Return the arrays that define the tree, and under "type" which kind of tree it is."""
         state: dict[str, Any] = to_state(self, "the tree")
@@ -161,3 +194,9 @@ class Tree:
         """Return the tree, of whichever kind, that `get_state` described."""
         tree: Tree = from_state(state)
         return tree
+
+
+def check_levels(n_levels: Ints, first: npt.NDArray[Any], size: int, name: str) -> None:
+    """Refuse splits on levels of which some are on numbers, or whose levels lie outside the `size` ones there are."""
+    require((n_levels > 0).all(), f"{name} belongs to a split on numbers")
+    require((first.astype(np.int64) + n_levels <= size).all(), f"{name} leads beyond the levels of the splits")

@@ -128,7 +128,7 @@ def test_an_estimator_has_no_state():
     sampler = mcce.EstimatorSampler(LinearRegression()).fit(table.first(4), table.column(4))
     with pytest.raises(SamplerError, match="holds a scikit-learn estimator, which cannot be written as arrays"):
         sampler.get_state()
-    with pytest.raises(InputError, match=r"is EstimatorSampler\(.*a sampler without a name; .*register_sampler"):
+    with pytest.raises(InputError, match=r"is EstimatorSampler\(.*which has no state: .*scikit-learn estimator"):
         to_state(sampler)
 
 

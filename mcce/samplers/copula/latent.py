@@ -37,6 +37,7 @@ from mcce.samplers.copula.margins import (
     read_margin,
     winning_noise,
 )
+from mcce.soundness import FLOAT, check_array, check_finite, require
 from mcce.table import Table
 
 SMALLEST_EIGENVALUE = 1e-4
@@ -158,6 +159,17 @@ def nearest_correlation(matrix: Floats, groups: Ints) -> Floats:
     # what the iteration left is taken by the identity, which keeps the unit blocks
     weight = max(0.0, (SMALLEST_EIGENVALUE - smallest) / (1.0 - smallest))
     return np.asarray((1.0 - weight) * projected + weight * np.eye(len(matrix)))
+
+
+def check_correlations(matrix: object, size: int) -> None:
+    """Refuse numbers that are no correlation matrix of so many latents, with eigenvalues as large as they are made."""
+    check_array(matrix, "correlation_", FLOAT, size, size)
+    assert isinstance(matrix, np.ndarray)
+    check_finite(matrix, "correlation_")
+    if size:
+        require(np.abs(np.diag(matrix) - 1.0).max() < 1e-6, "correlation_ has no unit diagonal")
+        require(np.abs(matrix - matrix.T).max() < 1e-6, "correlation_ is not symmetric")
+        require(np.linalg.eigvalsh(matrix)[0] > 0.1 * SMALLEST_EIGENVALUE, "correlation_ is not positive definite")
 
 
 def _maximise(minus_log_likelihood: Callable[[float], float]) -> float:

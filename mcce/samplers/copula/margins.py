@@ -28,8 +28,20 @@ from mcce.arrays import Floats, Ints
 from mcce.samplers.column_density import smooth_distribution
 from mcce.samplers.copula.choice import CDF, choose_rows
 from mcce.samplers.point_mass import find_point_masses
+from mcce.soundness import (
+    BOOL,
+    FLOAT,
+    check_array,
+    check_between,
+    check_codes,
+    check_count_of,
+    check_finite,
+    check_flag,
+    check_rising,
+    require,
+)
 from mcce.state import stateful
-from mcce.table import Column
+from mcce.table import Column, Feature
 
 _FINE_GRID = np.arange(-8.0, 8.01, 0.125)
 
@@ -67,6 +79,28 @@ class Margin:
         if column.feature.is_numeric:
             atoms = find_point_masses(column.values)[2]
         return cls(values, np.concatenate([[0.0], np.cumsum(counts) / n]), atoms, ordered, n)
+
+    def check_state(self) -> None:
+        """Refuse parts that are no margin: shares go up from 0 to 1, by the count of each value."""
+        check_array(self.values, "values", FLOAT, None)
+        check_flag(self.ordered, "ordered")
+        check_count_of(self.n_rows, "n_rows", 1, 2**31)
+        require(0 < self.values.size <= (self.n_rows if self.ordered else 2), "values are none, or too many")
+        check_array(self.shares, "shares", FLOAT, self.values.size + 1)
+        check_array(self.atoms, "atoms", BOOL, self.values.size)
+        check_finite(self.values, "values")
+        require(np.unique(self.values).size == self.values.size, "values holds one of them twice")
+        if self.ordered:
+            check_rising(self.values, "values")
+        check_rising(self.shares, "shares")
+        require(self.shares[0] == 0.0 and abs(self.shares[-1] - 1.0) < 1e-9, "shares do not go from 0 to 1")
+
+    def check_column(self, feature: Feature, n_rows: int) -> None:
+        """Refuse a margin that is not of this column and so many training rows."""
+        require(self.n_rows == n_rows, f"n_rows is {self.n_rows}, and there are {n_rows} training rows")
+        require(self.ordered == (feature.kind != "categorical"), "ordered is not as in the column")
+        if not feature.is_numeric:
+            check_codes(self.values, "values", feature.n_levels)
 
     @property
     def n_latents(self) -> int:
@@ -155,6 +189,24 @@ class Utilities:
                 break
         offsets -= offsets.mean()
         return cls(values, shares, offsets, _choices(offsets)[1])
+
+    def check_state(self) -> None:
+        """Refuse parts that are no utilities."""
+        k = self.values.size if isinstance(self.values, np.ndarray) else 0
+        require(k > 2, f"values holds {k} levels, where there are more than two")
+        for name in ("values", "shares", "offsets"):
+            check_array(getattr(self, name), name, FLOAT, k)
+            check_finite(getattr(self, name), name)
+        check_array(self.jacobian, "jacobian", FLOAT, k, k)
+        check_finite(self.jacobian, "jacobian")
+        check_between(self.offsets, "offsets", -100, 100)
+        require(np.unique(self.values).size == k, "values holds a level twice")
+        require((self.shares > 0.0).all() and abs(self.shares.sum() - 1.0) < 1e-6, "shares do not add up to 1")
+
+    def check_column(self, feature: Feature, n_rows: int) -> None:
+        """Refuse utilities that are not of this column."""
+        require(feature.kind == "categorical", "utilities belong to a column that has an order")
+        check_codes(self.values, "values", feature.n_levels)
 
     @property
     def n_latents(self) -> int:

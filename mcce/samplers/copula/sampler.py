@@ -20,6 +20,8 @@ rank likelihood for semiparametric copula estimation"; in explanations: Aas, Jul
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -36,14 +38,17 @@ from mcce.samplers.base import (
     Within,
 )
 from mcce.samplers.copula.conditional import GIVEN_CALLS, LatentConditional
-from mcce.samplers.copula.latent import fit_latent
+from mcce.samplers.copula.latent import check_correlations, fit_latent
 from mcce.samplers.copula.margins import Margin, Utilities, kernel_margin
 from mcce.samplers.copula.memory import DrawnLatents, take_over
 from mcce.samplers.support import IMPOSSIBLE, supported_by
 from mcce.samplers.within import log_of
-from mcce.table import Column, Table
+from mcce.soundness import check_type, require
+from mcce.table import Column, Feature, Table
 
 Self = TypeVar("Self", bound="GaussianCopulaSampler")
+
+MOST_REPEATS = 100_000  # particles, sweeps or points: beyond, a draw takes longer than anybody waits
 
 
 class GaussianCopulaSampler(ConditionalSampler):
@@ -98,9 +103,7 @@ class GaussianCopulaSampler(ConditionalSampler):
 
     def fit(self: Self, given: Table, target: Column) -> Self:
         """Estimate, or look up, margins and latent correlations (steps 1 and 2)."""
-        check_count(self.particles, "particles", self, 1)
-        check_count(self.sweeps, "sweeps", self, 1)
-        check_count(self.density_points, "density_points", self, 1)
+        self._check_parameters()
         self.check_target(target.feature)
         self._check_complete(given)
         if np.isnan(target.values).any():
@@ -121,7 +124,7 @@ class GaussianCopulaSampler(ConditionalSampler):
         self.given_margins_, self.target_margin_ = tuple(margins[:-1]), margins[-1]
         self.correlation_ = model.correlation[np.ix_(latents, latents)]
         self.is_number_ = target.feature.is_numeric
-        self._prepare()
+        self._forget()
         return self
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
@@ -221,16 +224,43 @@ class GaussianCopulaSampler(ConditionalSampler):
     def set_state(self: Self, state: dict[str, Any]) -> Self:
         """Take over a state made by `get_state`."""
         super().set_state(state)
-        self._prepare()
+        self._forget()
         return self
 
-    def _prepare(self) -> None:
-        self._conditional = LatentConditional(
-            self.given_margins_, self.target_margin_, self.correlation_, self.particles
+    def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
+        """Refuse margins that are not of these columns, and numbers that are no correlations of their latents."""
+        self._check_parameters()
+        require(self.is_number_ is target.is_numeric, "is_number_ is not as in the target")
+        check_type(self.given_margins_, "given_margins_", tuple)
+        require(len(self.given_margins_) == len(given), "given_margins_ are not as many as the columns")
+        margins = [*self.given_margins_, self.target_margin_]
+        for margin, feature in zip(margins, [*given, target]):
+            check_type(margin, "a margin", Margin, Utilities)
+            margin.check_column(feature, n_rows)
+        check_correlations(self.correlation_, sum(margin.n_latents for margin in margins))
+
+    def disclosed(self) -> str:
+        """Return that the distinct training values of all columns stand in the state."""
+        margins = [*self.given_margins_, self.target_margin_]
+        others = sum(margin.values.size for margin in margins[:-1])
+        return (
+            f"the {self.target_margin_.values.size:,} distinct training values of it with their shares, "
+            f"and {others:,} of the columns it is drawn given"
         )
-        self._kernel = np.empty(0), np.empty(0)
+
+    def _forget(self) -> None:
+        for prepared in ("_conditional", "_kernel"):
+            vars(self).pop(prepared, None)
+
+    @cached_property
+    def _conditional(self) -> LatentConditional:
+        return LatentConditional(self.given_margins_, self.target_margin_, self.correlation_, self.particles)
+
+    @cached_property
+    def _kernel(self) -> tuple[Floats, Floats]:
         if self.is_number_ and isinstance(self.target_margin_, Margin):
-            self._kernel = kernel_margin(self.target_margin_)
+            return kernel_margin(self.target_margin_)
+        return np.empty(0), np.empty(0)
 
     def _draw_given(self, given: Table, rng: RowStreams, carried: object) -> Floats:
         """Return latents of the givens: those that the chain's last sampler drew, else new ones."""
@@ -273,6 +303,10 @@ class GaussianCopulaSampler(ConditionalSampler):
             ratio = self._conditional.point_density(given.matrix, place, self.density_points)
             density = np.where(is_atom, density, density * ratio)
         return density, np.where(is_atom | (slope > 0.0), 0, -1)
+
+    def _check_parameters(self) -> None:
+        for name in ("particles", "sweeps", "density_points"):
+            check_count(getattr(self, name), name, self, 1, MOST_REPEATS)
 
     def _check_complete(self, given: Table) -> None:
         if given.complete or not np.isnan(given.matrix).any():

@@ -23,6 +23,7 @@ from mcce.arrays import Bools, Floats, Ints
 from mcce.exceptions import SamplerError
 from mcce.rng import RowStreams
 from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, Within
+from mcce.samplers.donors.checking import check_donors, n_donors
 from mcce.samplers.donors.density import MarginalDensity
 from mcce.samplers.donors.engine import DonorForest, DonorModel
 from mcce.table import Column, Feature, Table
@@ -113,6 +114,15 @@ class DonorSampler(ConditionalSampler):
         """Return what the density is with respect to: probabilities of levels and of numbers with point mass."""
         self.check_fitted("donors_")
         return self.donors_.margin.base_measure
+
+    def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
+        """Refuse donors that are not of these columns and training rows."""
+        self._check_parameters()
+        check_donors(self.donors_, given, target, n_rows)
+
+    def disclosed(self) -> str:
+        """Return that the donors' values stand in the state."""
+        return f"{n_donors(self.donors_):,} training values of it, and the training rows they are of"
 
 
 def fewest_donors(tree: Tree) -> int:

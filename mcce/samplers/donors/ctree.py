@@ -17,7 +17,8 @@ from mcce.exceptions import InputError, listing
 from mcce.samplers.donors.leaves import LeafDonorSampler
 from mcce.table import Column, Table
 from mcce.trees.party import ctree
-from mcce.trees.party.ctree import CtreeTree, PValues, Statistic
+from mcce.trees.party.ctree import PValues, Statistic
+from mcce.trees.party.tree import CtreeTree
 
 _STATISTICS = ("quadratic", "maximum")
 _P_VALUES = ("bonferroni", "univariate", "none")

@@ -25,6 +25,7 @@ from mcce.arrays import Floats
 from mcce.samplers.base import BaseMeasure
 from mcce.samplers.donors import kernels
 from mcce.samplers.point_mass import find_point_masses, silverman
+from mcce.soundness import FLOAT, check_array, check_count_of, check_finite, check_number, check_rising, require
 from mcce.state import stateful
 
 PSEUDO_DONORS = 5.0  # as many as the paper's smallest leaf; fewer describe new rows worse
@@ -68,6 +69,20 @@ class MarginalDensity:
         grid, density, bandwidth = _smooth(rest, known.size)
         masses = times[is_atom].astype(np.float64)
         return cls(known.size, distinct[is_atom], masses, grid, density, bandwidth, missing_share)
+
+    def check_state(self) -> None:
+        """Refuse parts that are no margin: atoms and grid ascend, and nothing is negative."""
+        check_count_of(self.n, "n", 0, 2**31)
+        for values, masses in (("atoms", "counts"), ("grid", "density")):
+            check_array(getattr(self, values), values, FLOAT, None)
+            check_array(getattr(self, masses), masses, FLOAT, getattr(self, values).size)
+            check_rising(getattr(self, values), values, strictly=values == "atoms")
+            check_finite(getattr(self, masses), masses)
+            require((getattr(self, masses) >= 0.0).all(), f"{masses} holds a negative number")
+        if self.grid.size:  # kernels divide by its length to look a number's place up
+            check_number(float(self.grid[-1]) - float(self.grid[0]), "the length of grid", 5e-324)
+        check_number(self.bandwidth, "bandwidth", 0.0)
+        check_number(self.missing_share, "missing_share", 0.0, 1.0)
 
     @property
     def base_measure(self) -> BaseMeasure:

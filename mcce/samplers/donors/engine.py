@@ -26,7 +26,7 @@ from mcce.samplers.base import RestrictedDraw, Within
 from mcce.samplers.donors import kernels
 from mcce.samplers.donors.density import PSEUDO_DONORS, MarginalDensity
 from mcce.samplers.within import log_of
-from mcce.state import register, stateful
+from mcce.state import stateful
 from mcce.table import Table
 from mcce.trees.tree import Tree
 
@@ -231,14 +231,6 @@ class DonorForest:
             copies[t] = np.bincount(rows, minlength=n_rows)
             begin += tree.donors.size
         return donor, copies
-
-
-register(
-    "donors.DonorForest",
-    DonorForest,
-    lambda forest: {"trees": list(forest.trees), "values": forest.values_by_tree},
-    lambda fields: DonorForest.of(**fields),
-)
 
 
 @stateful("donors.DonorModel")

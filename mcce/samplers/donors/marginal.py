@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,7 +20,8 @@ from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, 
 from mcce.samplers.donors.density import MarginalDensity
 from mcce.samplers.support import supported_by
 from mcce.samplers.within import log_of
-from mcce.table import Column, Table
+from mcce.soundness import FLOAT, check_array, check_codes, require
+from mcce.table import Column, Feature, Table
 
 Self = TypeVar("Self", bound="MarginalSampler")
 
@@ -117,6 +119,21 @@ class MarginalSampler(ConditionalSampler):
         """Return what the density is with respect to: probabilities of levels and of numbers with point mass."""
         self.check_fitted("donors_")
         return MarginalDensity.of(self.donors_, self.n_levels_).base_measure
+
+    def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
+        """Refuse donors that are not those of this target."""
+        check_count(self.min_donors, "min_donors", self)
+        check_array(self.donors_, "donors_", FLOAT, n_rows)
+        require(not np.isinf(self.donors_).any(), "donors_ holds an infinite number")
+        require((np.diff(self._known) >= 0).all(), "donors_ is not in ascending order")
+        require(not np.isnan(self.donors_[: self._known.size]).any(), "donors_ holds missing values before others")
+        require(self.n_levels_ == target.n_levels, "n_levels_ is not that of the target")
+        if not target.is_numeric:
+            check_codes(self.donors_, "donors_", target.n_levels)
+
+    def disclosed(self) -> str:
+        """Return that the training values stand in the state."""
+        return f"{self._known.size:,} training values of it"
 
     def _enough(self, n_allowed: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return the numbers of allowed donors, 0 where they are too few."""

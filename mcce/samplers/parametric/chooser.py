@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from copy import copy
 from typing import TypeVar
 
 from mcce.arrays import Bools, Floats, Ints
@@ -11,6 +13,7 @@ from mcce.samplers.parametric.logistic import LogregSampler, PolrSampler, Polyre
 from mcce.samplers.parametric.norm import NormRankSampler
 from mcce.samplers.parametric.regression import RegressionSampler
 from mcce.samplers.smoothing import Smoothing, check_smoothing
+from mcce.soundness import check_type
 from mcce.table import Column, Feature, Table
 
 Chooser = TypeVar("Chooser", bound="ParametricSampler")
@@ -90,6 +93,21 @@ class ParametricSampler(ConditionalSampler):
         """Return what the density is with respect to."""
         self.check_fitted("sampler_")
         return self.sampler_.base_measure()
+
+    def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
+        """Refuse a chosen sampler that is not the one for the target, or not of these columns."""
+        check_type(self.sampler_, "sampler_", _METHODS[_method(target)])
+        self.sampler_.check_state(given, target, n_rows)
+
+    def without_donors(self: Chooser) -> Chooser:
+        """Return a copy whose chosen sampler is without donors."""
+        bare = copy(self)
+        bare.sampler_ = self.sampler_.without_donors()
+        return bare
+
+    def disclosed(self) -> str:
+        """Return what the chosen sampler's state tells."""
+        return self.sampler_.disclosed()
 
     def _make(self, method: str) -> RegressionSampler:
         if method == "normrank":

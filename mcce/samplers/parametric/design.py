@@ -14,13 +14,15 @@ the base level when it comes up later), a missing value of a column that was com
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from mcce.arrays import Floats, Ints
+from mcce.soundness import FLOAT, INT, check_array, check_between, check_finite, require
 from mcce.state import stateful
-from mcce.table import Table
+from mcce.table import Feature, Table
 
 NUMBER = -1  # `code` of a column that is a number; a dummy has its level's code there
 IS_MISSING = -2  # `code` of the indicator of a missing number
@@ -75,6 +77,28 @@ class Design:
             np.array([column[2] for column in columns], dtype=np.float64),
             np.array([column[3] for column in columns], dtype=np.float64),
         )
+
+    def check_state(self) -> None:
+        """Refuse parts that are no design."""
+        check_array(self.source, "source", INT, None)
+        check_array(self.code, "code", INT, self.n_columns)
+        check_array(self.fill, "fill", FLOAT, self.n_columns)
+        check_array(self.constant, "constant", FLOAT, self.n_columns)
+        check_between(self.code, "code", IS_MISSING, 2**31)
+        check_finite(self.fill[self.code == NUMBER], "fill")
+        require(not np.isinf(self.constant).any(), "constant holds an infinite number")
+        # a block is the dummies of one factor, or a single column of another sort
+        block = np.where(self.code >= 0, self.source, -1 - np.arange(self.n_columns))
+        n_runs = int((np.diff(block) != 0).sum()) + bool(block.size)
+        require(np.unique(block).size == n_runs, "source has the dummies of a factor in several places")
+
+    def check_columns(self, given: Sequence[Feature]) -> None:
+        """Refuse a design that is not of these columns."""
+        check_between(self.source, "source", 0, len(given) - 1)
+        n_levels = np.array([feature.n_levels for feature in given], dtype=np.int64)[self.source]
+        is_number = np.array([feature.is_numeric for feature in given], dtype=bool)[self.source]
+        require(((self.code < 0) == is_number).all(), "code has dummies of numbers, or numbers of levels")
+        require((self.code <= n_levels).all(), "code holds a level that the column does not have")
 
     @property
     def n_columns(self) -> int:

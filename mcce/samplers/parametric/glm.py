@@ -21,6 +21,7 @@ import scipy
 from mcce.arrays import Floats
 from mcce.exceptions import MCCEError
 from mcce.samplers.parametric.design import Rows
+from mcce.soundness import FLOAT, check_array, check_finite, check_flag, check_rising
 from mcce.state import stateful
 
 DENSE = 400
@@ -49,6 +50,16 @@ class Multinomial:
     coef: Floats
     covariance: Floats | None = None
     converged: bool = True
+
+    def check_state(self) -> None:
+        """Refuse coefficients that are no numbers, or not as many as there are classes."""
+        check_array(self.intercept, "intercept", FLOAT, None)
+        check_array(self.coef, "coef", FLOAT, self.intercept.size, None)
+        check_finite(self.intercept, "intercept")
+        check_finite(self.coef, "coef")
+        if self.covariance is not None:
+            check_array(self.covariance, "covariance", FLOAT, None, None)
+        check_flag(self.converged, "converged")
 
 
 def log_softmax(eta: Floats) -> Floats:
@@ -134,6 +145,13 @@ class Cumulative:
 
     thresholds: Floats
     coef: Floats
+
+    def check_state(self) -> None:
+        """Refuse thresholds without an order, and coefficients that are no numbers."""
+        check_array(self.thresholds, "thresholds", FLOAT, None)
+        check_array(self.coef, "coef", FLOAT, None)
+        check_rising(self.thresholds, "thresholds")
+        check_finite(self.coef, "coef")
 
     def log_probabilities(self, eta: Floats) -> Floats:
         """Return log probabilities of all classes, given the linear predictors ``coef x``."""

@@ -20,7 +20,8 @@ import scipy
 from mcce.arrays import Floats
 from mcce.rng import RowStreams
 from mcce.samplers.parametric.regression import RegressionSampler
-from mcce.table import Column, Table
+from mcce.soundness import FLOAT, check_array, check_finite, check_number
+from mcce.table import Column, Feature, Table
 
 RIDGE = 1e-5
 
@@ -88,3 +89,12 @@ class LinearSampler(RegressionSampler):
     def predict_with(self, coef: Floats, given: Table) -> Floats:
         """Return the linear predictor of each row with these coefficients, intercept first."""
         return self.design_.predict(given, coef[:1], coef[None, 1:])[:, 0]
+
+    def check_complete(self, target: Feature, n_rows: int) -> None:
+        """Refuse coefficients that are not of the design."""
+        k = self.design_.n_columns + 1
+        for name in ("coef_", "estimate_"):
+            check_array(getattr(self, name), name, FLOAT, k)
+            check_finite(getattr(self, name), name)
+        check_array(self.covariance_, "covariance_", FLOAT, k, k)
+        check_number(self.sigma_, "sigma_", 0.0)

@@ -28,12 +28,12 @@ from mcce.samplers.parametric.glm import (
     fit_multinomial,
     log_softmax,
 )
-from mcce.samplers.parametric.regression import RegressionSampler
+from mcce.samplers.parametric.stored import StoredCumulative, StoredLevels
 from mcce.samplers.support import IMPOSSIBLE
 from mcce.table import Column, Table
 
 
-class _LevelSampler(RegressionSampler):
+class _LevelSampler(StoredLevels):
     """A regression that gives each level a probability.
 
     A linear predictor is ``intercept + coef (x - shift_) / scale_``: the coefficients belong to the design as
@@ -42,12 +42,6 @@ class _LevelSampler(RegressionSampler):
 
     handles = frozenset({"categorical", "ordered"})
     bootstraps: ClassVar[bool] = True
-
-    n_levels_: int
-    classes_: Ints
-    shift_: Floats
-    scale_: Floats
-    model_: Multinomial | None
 
     def __init__(self, *, proper: bool = False, random_state: int | None = 0) -> None:
         self.proper = proper
@@ -248,7 +242,7 @@ class PolyregSampler(_LevelSampler):
         self.fit_rescaled(x, codes, varies)
 
 
-class PolrSampler(_LevelSampler):
+class PolrSampler(_LevelSampler, StoredCumulative):
     """Proportional odds logistic regression for ordered targets (synthpop's `polr`).
 
     1. Augment the rows against separation.
@@ -285,9 +279,6 @@ class PolrSampler(_LevelSampler):
     """
 
     handles = frozenset({"ordered"})
-
-    cumulative_: Cumulative | None
-    fell_back_: bool
 
     def fit_complete(self, given: Table, x: Floats, target: Column) -> None:
         """Augment and fit (steps 1 and 2)."""

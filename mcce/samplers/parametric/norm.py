@@ -10,7 +10,7 @@ from mcce.exceptions import SamplerError
 from mcce.rng import RowStreams
 from mcce.samplers.base import BaseMeasure, Within
 from mcce.samplers.column_density import ColumnDensity
-from mcce.samplers.parametric.linear import LinearSampler
+from mcce.samplers.parametric.stored import StoredNorm, StoredNormRank
 from mcce.samplers.smoothing import (
     Smoother,
     Smoothing,
@@ -23,7 +23,7 @@ from mcce.table import Column, Feature, Table
 from mcce.table.grid import decimals_of
 
 
-class NormSampler(LinearSampler):
+class NormSampler(StoredNorm):
     """Normal linear regression (synthpop's `norm`).
 
     1. Regress the target on the givens, with a slight ridge (`mcce.samplers.parametric.linear`).
@@ -66,11 +66,6 @@ class NormSampler(LinearSampler):
     >>> chain.sample(n=3)["salary"].dtype == loans.X["salary"].dtype
     True
     """
-
-    decimals_: int | None
-    column_: ColumnDensity
-    low_: float
-    high_: float
 
     def __init__(self, *, proper: bool = False, random_state: int | None = 0) -> None:
         self.proper = proper
@@ -128,19 +123,19 @@ class NormSampler(LinearSampler):
             return np.where(self._rounded(values) == self._rounded(self.predict(given)), 0.0, -np.inf)
         z = (values - self.predict(given)) / self.sigma_
         density = np.asarray(-0.5 * z**2 - np.log(self.sigma_) - 0.5 * np.log(2.0 * np.pi))
-        if not self.column_.atoms.size:
+        if not self.column_density().atoms.size:
             return density
         half = self._half / self.sigma_
         mass = log_normal_mass(z - half, z + half)
-        if self.column_.base_measure == "counting":  # new values are counted too, if they are rounded ones
+        if self.column_density().base_measure == "counting":  # new values are counted too, if they are rounded ones
             density = np.where(self._rounded(values) == values, mass, -np.inf)
-        density = np.where(self.column_.has_mass(values), mass, density)
-        return self.column_.log_with_even_part(np.exp(density), values)
+        density = np.where(self.column_density().has_mass(values), mass, density)
+        return self.column_density().log_with_even_part(np.exp(density), values)
 
     def base_measure(self) -> BaseMeasure:
         """Return what the density is with respect to."""
         self.check_fitted("design_")
-        return "counting" if self.always_missing_ or self.sigma_ == 0.0 else self.column_.base_measure
+        return "counting" if self.always_missing_ or self.sigma_ == 0.0 else self.column_density().base_measure
 
     @property
     def _half(self) -> float:
@@ -166,7 +161,7 @@ class NormSampler(LinearSampler):
         return lowest, np.where(highest > high, self._rounded(highest - unit), highest)
 
 
-class NormRankSampler(LinearSampler):
+class NormRankSampler(StoredNormRank):
     """Normal regression on ranks, which keeps the marginal distribution (synthpop's `normrank`).
 
     1. Give each training value the normal score z = qnorm(rank / (n + 1)), ties their average rank.
@@ -208,10 +203,6 @@ class NormRankSampler(LinearSampler):
     >>> bool(chain.sample(n=50)["salary"].isin(loans.X["salary"]).all())
     True
     """
-
-    sorted_: Floats
-    smoother_: Smoother | None
-    column_: ColumnDensity
 
     def __init__(self, *, smoothing: Smoothing = None, proper: bool = False, random_state: int | None = 0) -> None:
         self.smoothing = smoothing

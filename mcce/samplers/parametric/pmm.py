@@ -17,7 +17,8 @@ from mcce.samplers.parametric.linear import LinearSampler
 from mcce.samplers.point_mass import silverman
 from mcce.samplers.smoothing import Smoother, Smoothing, check_smoothing
 from mcce.samplers.support import supported_by
-from mcce.table import Column, Table
+from mcce.soundness import FLOAT, check_array, check_count_of, check_finite, check_rising, check_type
+from mcce.table import Column, Feature, Table
 
 
 class PmmSampler(LinearSampler):
@@ -149,6 +150,21 @@ class PmmSampler(LinearSampler):
         if not self.always_missing_:
             self._refuse_smoothing()
         return "counting" if self.always_missing_ else self.column_.base_measure
+
+    def check_complete(self, target: Feature, n_rows: int) -> None:
+        """Refuse donors that are not in the order of their predictions."""
+        super().check_complete(target, n_rows)
+        check_array(self.donors_, "donors_", FLOAT, None)
+        check_count_of(self.donors_.size, "the number of donors_", 1, n_rows)
+        check_array(self.predictions_, "predictions_", FLOAT, self.donors_.size)
+        check_finite(self.donors_, "donors_")
+        check_rising(self.predictions_, "predictions_", strictly=False)
+        check_type(self.smoother_, "smoother_", Smoother, type(None))
+        check_type(self.column_, "column_", ColumnDensity)
+
+    def disclosed(self) -> str:
+        """Return that the donors' values stand in the state."""
+        return "no training values of it" if self.always_missing_ else f"{self.donors_.size:,} training values of it"
 
     def _refuse_smoothing(self) -> None:
         if self.smoother_ is not None:

@@ -7,6 +7,7 @@ whether the draw is missing, and the model proper, fitted on the complete rows, 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import ClassVar, TypeVar
 
 import numpy as np
@@ -18,7 +19,8 @@ from mcce.samplers.base import ConditionalSampler, RestrictedDraw, Within
 from mcce.samplers.parametric.design import Design, augmented
 from mcce.samplers.parametric.glm import Multinomial, fit_multinomial, log_softmax
 from mcce.samplers.within import log_of
-from mcce.table import Column, Table
+from mcce.soundness import check_flag, check_type, require
+from mcce.table import Column, Feature, Table
 
 Self = TypeVar("Self", bound="RegressionSampler")
 
@@ -162,6 +164,26 @@ class RegressionSampler(ConditionalSampler):
             log_missing = self._log_missing(given)
             out = np.where(np.isnan(values), log_missing[:, 1], out + log_missing[:, 0])
         return out
+
+    def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
+        """Refuse a state that is not of these columns and training rows."""
+        self.check_parameters()
+        check_flag(self.always_missing_, "always_missing_")
+        check_type(self.design_, "design_", Design)
+        self.design_.check_columns(given)
+        model, design = self.missing_model_, self.missing_design_
+        require((model is None) == (design is None), "missing_model_ and missing_design_ are not both there")
+        if model is not None and design is not None:
+            check_type(model, "missing_model_", Multinomial)
+            check_type(design, "missing_design_", Design)
+            design.check_columns(given)
+            require(model.coef.shape == (1, design.n_columns), "missing_model_ is not of its design")
+        if not self.always_missing_:
+            self.check_complete(target, n_rows)
+
+    @abstractmethod
+    def check_complete(self, target: Feature, n_rows: int) -> None:
+        """Refuse a state that `fit_complete` could not have left."""
 
     def proper_streams(self, target: Column, n: int) -> RowStreams:
         """Return `n` streams for parameter draws or a bootstrap: a function of the seeds and the target's name."""

@@ -18,7 +18,6 @@ fewer than `min_split` values in a node is not tested there, nor counted in m.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -26,46 +25,19 @@ import numpy.typing as npt
 
 from mcce.arrays import Floats, Int32s, Ints
 from mcce.exceptions import InputError
-from mcce.state import stateful
 from mcce.table import Column, Feature, Table
 from mcce.table.dtypes import is_logical
 from mcce.trees import announce_compiling
 from mcce.trees.kernels import LEAF, ROW, SORTED
 from mcce.trees.party import independence, kernels
+from mcce.trees.party.tree import CtreeTree
 from mcce.trees.ranking import Ranking
-from mcce.trees.tree import Tree
 
 Statistic = Literal["quadratic", "maximum"]
 PValues = Literal["bonferroni", "univariate", "none"]
 
 _NEARLY = 1 - 1e-9
 _MOST_FREEDOM = 100  # beyond that the last bits of a statistic are not worth a large decomposition
-
-
-@stateful("CtreeTree")
-@dataclass(frozen=True)
-class CtreeTree(Tree):
-    """A conditional inference tree: a `Tree` with its tests.
-
-    Attributes
-    ----------
-    number : the number of a node in party's order, from 1: parents first, left before right. The left child of a cut
-        between two unordered levels is that of the first level, which may be party's right one.
-    cut : x <= cut goes left, for numbers and the codes of ordered levels; NaN elsewhere.
-    seen : beside `masks`, whether a level occurs in the node.
-    cut_statistic : standardised two-sample statistic of the cut; 0 in a leaf.
-    criterion : largest criterion of a node's variables; 0 if none was tested.
-    statistics, criteria : test statistic and criterion of each node and variable. A variable that was chosen but has no
-        admissible cut has criterion minus infinity.
-    """
-
-    number: Int32s
-    cut: Floats
-    seen: npt.NDArray[np.bool_]
-    cut_statistic: Floats
-    criterion: Floats
-    statistics: Floats
-    criteria: Floats
 
 
 class _Level(NamedTuple):

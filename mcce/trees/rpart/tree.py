@@ -17,10 +17,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce.arrays import Floats, Int32s
+from mcce.arrays import Floats, Int32s, Ints
+from mcce.soundness import FLOAT, INT, INT32, check_array, check_between, require
 from mcce.state import stateful
+from mcce.trees.kernels import LEAF
 from mcce.trees.rpart import kernels
-from mcce.trees.tree import Tree
+from mcce.trees.tree import Tree, check_levels
 
 MAX_DEPTH = 30  # numbers of deeper nodes do not fit into R's integers
 
@@ -62,6 +64,45 @@ class RpartTree(Tree):
     split_sides_at: npt.NDArray[np.int64]
     sides: npt.NDArray[np.uint8]
     column_levels: npt.NDArray[np.int64]
+
+    def check_state(self) -> None:
+        """Refuse arrays that are no tree of rpart: every node's splits are inside the table of splits."""
+        super().check_state()
+        n, n_splits = self.n_nodes, self.split_feature.size
+        for name in ("n_grown", "first_split", "n_compete", "n_surrogate"):
+            check_array(getattr(self, name), name, INT32, n)
+        for name in ("value", "complexity"):
+            check_array(getattr(self, name), name, FLOAT, n)
+        check_array(self.number, "number", INT, n)
+        for name in ("split_improve", "split_cut", "split_adjusted"):
+            check_array(getattr(self, name), name, FLOAT, n_splits)
+        for name in ("split_feature", "split_count"):
+            check_array(getattr(self, name), name, INT32, n_splits)
+        check_array(self.split_below, "split_below", np.dtype(np.int8), n_splits)
+        check_array(self.split_sides_at, "split_sides_at", INT, n_splits)
+        check_array(self.sides, "sides", np.dtype(np.uint8), None)
+        check_array(self.column_levels, "column_levels", INT, None)
+        check_between(self.number, "number", 1, 2 ** (MAX_DEPTH + 1) - 1)
+        require(np.unique(self.number).size == n, "number holds one number twice")
+        check_between(self.n_compete, "n_compete", 0, n_splits)
+        check_between(self.n_surrogate, "n_surrogate", 0, n_splits)
+        check_between(self.split_sides_at, "split_sides_at", -1, self.sides.size)
+        check_between(self.sides, "sides", kernels.LEFT, kernels.RIGHT)
+        inner = self.feature != LEAF
+        check_between(self.first_split[inner], "first_split", 0, n_splits - 1)
+        last = self.first_split.astype(np.int64) + self.n_compete + self.n_surrogate
+        require((last[inner] < n_splits).all(), "first_split leads beyond the table of splits")
+
+    def check_columns(self, n_levels: Ints, n_rows: int) -> None:
+        """Refuse a tree that is not of columns with so many levels (0 for numbers) and not of so many training rows."""
+        super().check_columns(n_levels, n_rows)
+        n_columns = self.column_levels.size  # none for a target that is always missing
+        same = np.array_equal(self.column_levels, n_levels[:n_columns])
+        require(same, "column_levels are not those of the columns")
+        check_between(self.split_feature, "split_feature", 0, n_columns - 1)
+        by_set = np.flatnonzero(self.split_sides_at >= 0)
+        at = self.split_sides_at[by_set]
+        check_levels(n_levels[self.split_feature[by_set]], at, self.sides.size, "split_sides_at")
 
     @property
     def stops(self) -> npt.NDArray[np.bool_]:

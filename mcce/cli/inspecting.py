@@ -1,0 +1,152 @@
+"""`mcce inspect FILE`: what a saved file is, and what it discloses.
+
+1. The manifest says what the file is: kind, format, versions, settings.
+2. The file is read as `load` reads it, with every check; a model is not needed, and nothing is run.
+3. What it tells of the training data, or of the people explained, is listed: column by column the range or the level
+   names, and what the sampler of each feature holds.
+
+Nothing that stands in the file is printed as it is: characters that a terminal would obey are written as escapes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mcce.cli.console import DONE, aligned
+from mcce.counterfactuals import Counterfactuals
+from mcce.generators.chain import ChainModel
+from mcce.generators.storing import SETTINGS
+from mcce.saving import check_fields
+from mcce.storage import load_fields, read_manifest
+from mcce.table import Feature
+
+MOST_SHOWN = 12  # levels of a column; --json has them all
+_DONORS = {"all": "training values are in the file", "none": "saved without training values (donors='none')"}
+
+
+def add_inspect(commands: Any) -> None:
+    """Add the command to argparse's subparsers."""
+    parser = commands.add_parser(
+        "inspect",
+        help="what a file saved by mcce is, and what it discloses",
+        description="Say what a file saved by `save` is, and what it tells of the training data. Nothing in it is run.",
+    )
+    parser.add_argument("file", metavar="FILE", help="a file that ChainModel, MCCE or Counterfactuals saved")
+    parser.add_argument("--json", action="store_true", help="everything as JSON, level names in full")
+    parser.set_defaults(run=run_inspect)
+
+
+def run_inspect(arguments: argparse.Namespace) -> int:
+    """Print what a file is."""
+    told = describe(arguments.file)
+    print(json.dumps(told, indent=2) if arguments.json else text(told))
+    return DONE
+
+
+def describe(path: str) -> dict[str, Any]:
+    """Return what a file is and discloses, as JSON values."""
+    manifest = read_manifest(path)
+    told = {name: manifest[name] for name in ("kind", "version", "versions", "about")}
+    told["bytes"] = sum(size for size, _ in manifest["entries"].values())
+    if manifest["kind"] == "Counterfactuals":
+        return told | _describe_result(Counterfactuals.load(path))
+    if manifest["kind"] == "ChainModel":
+        return told | _describe_chain(ChainModel.load(path), [])
+    fields = load_fields(path, "MCCE", lambda read: check_fields(read, read["settings"]))
+    told["constraints"] = [str(each) for each in fields["constraints"]]
+    generator, held = fields["generator"], _explainer_holds(fields)
+    if isinstance(generator, ChainModel):
+        return told | _describe_chain(generator, held)
+    return told | {"columns": [], "discloses": [f"what a {type(generator).__name__} holds", *held]}
+
+
+def _describe_chain(chain: ChainModel, also: list[str]) -> dict[str, Any]:
+    n_rows, fixed = chain.training_givens_.shape[0], chain.fixed_
+    held = []
+    if fixed and n_rows:
+        held.append(f"the fixed values ({', '.join(map(str, fixed))}) of all {n_rows:,} training rows")
+    if chain.conditions_on_decision_ and n_rows:
+        held.append(f"the decision on each of the {n_rows:,} training rows")
+    columns = [_describe_column(feature, chain) for feature in chain.schema_.features]
+    settings = {name: repr(getattr(chain, name)) for name in SETTINGS}
+    return {"settings": settings, "seed": chain.seed_, "columns": columns, "discloses": [*held, *also]}
+
+
+def _describe_column(feature: Feature, chain: ChainModel) -> dict[str, Any]:
+    told: dict[str, Any] = {"name": str(feature.name), "kind": feature.kind, "dtype": str(feature.dtype)}
+    if feature.levels is not None:
+        told["levels"] = [str(level) for level in feature.levels]
+    elif feature.low == feature.low:
+        ends = pd.Series(feature.decode(np.array([feature.low, feature.high])))
+        told["range"] = [str(end) for end in ends]
+    sampler = chain.samplers_.get(feature.name)
+    told["sampler"] = "fixed" if sampler is None else repr(sampler)
+    if sampler is not None:
+        told["holds"] = sampler.disclosed()
+    return told
+
+
+def _explainer_holds(fields: dict[str, Any]) -> list[str]:
+    """Return what an explainer holds beside its chain."""
+    held = []
+    if len(fields["rows"]):
+        held.append(f"{len(fields['rows'])} whole training rows, and the model's answers to them")
+    if fields["training_rows"] is not None:
+        hashes = fields["training_rows"].hashes.size
+        held.append(f"hashes of {hashes:,} training rows, which tell whether a row that one knows was among them")
+    if fields["plausibility"] is not None:
+        held.append("the values at which the bins of plausibility end, which are training values")
+    return held
+
+
+def _describe_result(found: Counterfactuals) -> dict[str, Any]:
+    held = [f"all {len(found.factuals):,} rows that were explained", f"{len(found):,} counterfactual rows"]
+    if found.ranges:
+        held.append(f"the ranges of {len(found.ranges)} features in the training data")
+    settings = {name: repr(value) for name, value in found.settings.items()}
+    columns = [
+        {"name": str(name), "kind": str(found.kinds.get(name, "")), "dtype": str(found.frame[name].dtype)}
+        for name in found.frame.columns
+    ]
+    return {"settings": settings, "columns": columns, "discloses": held}
+
+
+def text(told: dict[str, Any]) -> str:
+    """Return what `describe` says, in lines."""
+    lines = [f"{told['kind']}, format {told['version']}, {told['bytes']:,} bytes unpacked"]
+    lines.append("written by " + ", ".join(f"{name} {version}" for name, version in told["versions"].items()))
+    about = dict(told["about"])
+    donors = about.pop("donors", None)
+    lines += [f"{name}: {value}" for name, value in about.items()]
+    lines += [_DONORS[donors]] if donors in _DONORS else []
+    settings = dict(told.get("settings", {})) | ({"seed": str(told["seed"])} if "seed" in told else {})
+    lines += ["", "settings", aligned([[name, value] for name, value in settings.items()], (0, 1))] if settings else []
+    if told.get("constraints"):
+        lines += ["", "constraints", *(f"  {each}" for each in told["constraints"])]
+    columns = [_cells(column) for column in told["columns"]]
+    lines += ["", "columns", aligned(columns, (0, 1, 2, 3))] if columns else []
+    holding = [[column["name"], column["holds"]] for column in told["columns"] if "holds" in column]
+    lines += ["", "what the samplers hold", aligned(holding, (0, 1))] if holding else []
+    lines += ["", "what else it discloses", *(f"  {each}" for each in told["discloses"])] if told["discloses"] else []
+    return "\n".join(map(_harmless, lines))
+
+
+def _cells(column: dict[str, Any]) -> list[str]:
+    shown = ""
+    if "levels" in column:
+        levels = column["levels"]
+        rest = f" and {len(levels) - MOST_SHOWN} more" if len(levels) > MOST_SHOWN else ""
+        shown = f"{len(levels)} levels: {', '.join(map(repr, levels[:MOST_SHOWN]))}{rest}"
+    elif "range" in column:
+        shown = f"from {column['range'][0]} to {column['range'][1]}"
+    return [_harmless(column["name"]), column["kind"], _harmless(column.get("sampler", "")), _harmless(shown)]
+
+
+def _harmless(text: str) -> str:
+    """Write characters that a terminal would obey as escapes; lines stay lines."""
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)

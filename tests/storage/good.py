@@ -1,0 +1,71 @@
+"""Small objects of every kind that can be saved, for round trips, for files to keep, and for files to spoil."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+import mcce
+
+LEVELS = ["a,b", 'c"d', "<script>", "é\n", ""]
+
+
+def table(n=60, *, missing=True, seed=3):
+    """Return rows of every kind of column, whose numbers have few distinct values, so that files are small."""
+    rng = np.random.default_rng(seed)
+    x = rng.integers(0, 12, n)
+    frame = pd.DataFrame(
+        {
+            "x": x / 4,
+            "sex": pd.Categorical(rng.choice(["f", "m"], n)),
+            7: pd.Categorical(rng.integers(0, 3, n) * 10, categories=[0, 10, 20], ordered=True),
+            "job": np.array(LEVELS, dtype=object)[(x // 3 + rng.integers(0, 2, n)) % 5],
+            "paid": rng.random(n) < 0.2 + x / 24,
+            "n": (x + rng.integers(0, 4, n)).astype(np.int16),
+            "day": pd.Timestamp("2020-01-01") + pd.to_timedelta(7 * rng.integers(0, 9, n), unit="D"),
+        }
+    )
+    if missing:
+        frame["x"] = frame["x"].mask(rng.random(n) < 0.15)
+        frame["job"] = frame["job"].mask(rng.random(n) < 0.15)
+        frame["day"] = frame["day"].mask(rng.random(n) < 0.15)
+    return frame
+
+
+def accepted(rows):
+    """Decide by a number that is never missing."""
+    return rows["n"].to_numpy(float) / 15
+
+
+BY_KIND = {"paid": "logreg", 7: "polr", "job": "polyreg", "*": "norm"}
+CHAINS = {
+    "cart": ("cart", True),
+    "rpart": (mcce.CartSampler(dialect="rpart", cp=-1, min_split=6), True),
+    "ctree": (mcce.CtreeSampler(mincriterion=0.5, min_split=8, min_leaf=3), True),
+    "forest": (mcce.ForestSampler(n_trees=3), True),
+    "marginal": ("marginal", True),
+    "parametric": ("parametric", True),
+    "coefficients": (BY_KIND, True),
+    "pmm": ({"x": "pmm", "n": mcce.PmmSampler(smoothing="density", proper=True), "day": "normrank", "*": "cart"}, True),
+    "copula": (mcce.GaussianCopulaSampler(particles=3, sweeps=2, density_points=16), False),
+}
+
+
+def chain(name, *, decision=False, n=60):
+    """Return a fitted chain of one family, or of several."""
+    sampler, missing = CHAINS[name]
+    X = table(n, missing=missing)
+    made = mcce.ChainModel(sampler=sampler, fixed=["sex"], random_state=5, n_jobs=1)
+    return made.fit(X, accepted(X) > 0.5 if decision else None)
+
+
+def explainer(**settings):
+    """Return a fitted explainer with constraints."""
+    constraints = [mcce.allow("n", low=1, direction="increase"), mcce.rule("if sex == 'f' then n >= 2")]
+    settings = {"decision": (0.5, 1.0), "constraints": constraints} | settings
+    return mcce.MCCE(accepted, fixed=["sex"], random_state=5, n_jobs=1, **settings).fit(table())
+
+
+def counterfactuals():
+    """Return a result with all its tables."""
+    return explainer().explain(table(12, seed=4), n_samples=40, n_counterfactuals=2, tell_reasons=True)

@@ -1,0 +1,36 @@
+"""Spoilt files never crash, hang or raise anything but an `MCCEError`; see `tests.storage.fuzz`."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.storage.fuzz import run
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def test_some_hundred_spoilt_files():
+    failed = []
+    outcomes = run(0, 200, failed.append)
+    assert failed == []
+    assert outcomes["refused", "entries"] > 50  # they were spoilt
+    assert outcomes["used", "entries"] > 10  # and not all of them beyond use
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("bounds", ["", "1"])
+def test_thousands_of_spoilt_files(bounds, tmp_path):
+    n_files = 1000 if bounds else 6000  # kernels that look where they read are slow
+    settings = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_OPT": "0"} if bounds else {}
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.storage.fuzz", "1000", str(1000 + n_files)],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env=os.environ | settings,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "case" not in done.stdout, done.stdout

@@ -1,0 +1,33 @@
+"""Files of every version of the format load, and what they hold draws as it did when they were made."""
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+
+import mcce
+from mcce.storage.limits import VERSION
+
+FOLDER = Path(__file__).parent.parent / "fixtures" / "storage"
+FILES = sorted(FOLDER.glob("v*/*.mcce"))
+
+_spec = importlib.util.spec_from_file_location("make_kept_files", FOLDER / "make.py")
+making = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(making)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_a_kept_file_draws_as_it_did(path):
+    drawn = json.loads((path.parent / "drawn.json").read_text(encoding="utf-8"))[path.stem]
+    if path.stem == "explainer":
+        assert making.drawn_by_explainer(mcce.MCCE.load(path, model=making.score)) == drawn
+    elif path.stem == "counterfactuals":
+        assert making.shown_of_result(mcce.Counterfactuals.load(path)) == drawn
+    else:
+        assert making.drawn_by_chain(mcce.ChainModel.load(path)) == drawn
+
+
+def test_there_are_files_of_this_version():
+    kept = {path.stem for path in FILES if path.parent.name == f"v{VERSION}"}
+    assert kept == {*making.SAMPLERS, "explainer", "counterfactuals"}
