@@ -7,6 +7,8 @@
    one is drawn by its probability (step 4, the lattice shifted at random in each row).
 4. A probability or density of the target is the mean of its value given z, over particles of z weighted as in
    `latent_gibbs` and made from the points of a lattice: a ratio of two integrals, with an error near 1 / points.
+   With many discrete givens few particles have all the weight, and say little of the others; a row whose particles
+   count for less than a tenth of their number takes the mean over states of Gibbs sweeps instead (`_average_swept`).
    With utilities, C = delta I + E, delta its smallest eigenvalue: a draw of N(0, E) leaves independent utilities of
    equal variance, whose argmax has its probabilities by an integral over one variable.
 """
@@ -20,13 +22,16 @@ import numpy as np
 import scipy
 
 from mcce.arrays import Bools, Floats, Ints
-from mcce.rng import RowStreams
+from mcce.rng import RowStreams, derive_key, hash_rows
 from mcce.samplers.copula.gibbs import start_rows, sweep_rows, weigh_rows
 from mcce.samplers.copula.margins import Margin, Utilities, choice_probabilities
 
 RESTRICTED_PARTICLES = 4  # times as many: the target's restriction is one more thing to meet
 RESTRICTED_POINTS = 64
 GIVEN_CALLS = 2  # on a row's streams, to draw the givens' latents: a first state, and the sweeps
+LEAST_WEIGHT = 0.1  # of the particles, by their effective number
+FIRST_SWEEPS = 20  # before states count
+STATES = 0.5  # that count, for each point
 _LARGE_AXIS = 1.3  # variance along an axis, the variables' own being 1
 
 
@@ -263,6 +268,7 @@ class LatentConditional:
         own = np.ascontiguousarray(shift[:, :d])
         z, weight = np.empty_like(low), np.empty(n)
         highest, total_weight, total = np.full(n, -np.inf), np.zeros(n), np.zeros(1)
+        squares = np.zeros(n)
         for point in lattice(points, d + extra):
             weigh_rows(z, weight, low, high, allowed, *regressions, *groups, point[:d], own)
             folded = np.abs(2.0 * ((point[d:] + shift[:, d : d + extra]) % 1.0) - 1.0)
@@ -270,8 +276,44 @@ class LatentConditional:
             before, highest = highest, np.maximum(highest, weight)
             rescaled, added = np.exp(before - highest), np.exp(weight - highest)
             total_weight = total_weight * rescaled + added
+            squares = squares * rescaled**2 + added**2
             total = total * _across(rescaled, found) + found * _across(added, found)
-        return np.asarray(total / _across(total_weight, total))
+        mean = np.asarray(total / _across(total_weight, total))
+        poor = np.flatnonzero(total_weight**2 < LEAST_WEIGHT * points * squares) if points > 1 else np.empty(0, np.intp)
+        if poor.size:
+            # random numbers of each row's own, the same at every call
+            rng = RowStreams(
+                derive_key(0, "copula"),
+                hash_rows(np.column_stack([given, shift])[poor]),
+                np.zeros(poor.size, np.uint64),
+            )
+            mean[poor] = self._average_swept(
+                function, (low[poor], high[poor], allowed[poor]), poor, n, points, extra, rng
+            )
+        return mean
+
+    def _average_swept(
+        self,
+        function: Callable[[Floats, Floats], Floats],
+        observed: tuple[Floats, Floats, Bools],
+        which: Ints,
+        n: int,
+        points: int,
+        extra: int,
+        rng: RowStreams,
+    ) -> Floats:
+        """Return the mean of a function of all `n` rows over states of Gibbs sweeps, for the rows at `which`."""
+        state = self._start(*observed, rng)
+        state.sweep(FIRST_SWEEPS, rng)
+        means, noise = np.zeros((n, self.slopes.shape[1])), np.zeros((n, extra))
+        total, n_states = np.zeros(1), max(1, int(STATES * points))
+        for _ in range(n_states):
+            state.sweep(1, rng)
+            means[which] = times(state.z, self.slopes)
+            for k in range(extra):
+                noise[which, k] = rng.normal()
+            total = total + function(means, noise)[which]
+        return np.asarray(total / n_states)
 
 
 def lattice(points: int, dimensions: int) -> Floats:

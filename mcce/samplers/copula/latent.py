@@ -16,7 +16,9 @@
      correlation, holds levels of few rows in check.
 
 3. Project to the nearest correlation matrix in which utilities of one column stay uncorrelated (Higham 2002, with
-   Dykstra's correction), eigenvalues at least 1e-4.
+   Dykstra's correction), eigenvalues at least 1e-4 and, for d latents and n rows, (d / n)^2, a quarter at most: of many
+   latents and few rows some combination has nearly no variance by chance alone (the smallest eigenvalue of a sample
+   is too small by a factor near (1 - sqrt(d / n))^2), and a target given the others would be taken for certain.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ from mcce.samplers.copula.margins import (
 from mcce.soundness import FLOAT, check_array, check_finite, require
 from mcce.table import Table
 
-SMALLEST_EIGENVALUE = 1e-4
+SMALLEST_EIGENVALUE, LARGEST_FLOOR = 1e-4, 0.25
 _DISCRETE_SHARE = 0.05  # of the rows in atoms: from there on a column is discrete for the estimator
 _CELLS, _SCORES = 16, 256
 _LARGEST = 0.999  # of a polychoric or polyserial correlation: tables without a contradiction have none
@@ -106,7 +108,8 @@ def fit_latent(table: Table) -> LatentModel:
                 rows, columns = slice(first[i], first[i + 1]), slice(first[j], first[j + 1])
                 correlation[rows, columns], correlation[columns, rows] = block, block.T
     groups = np.repeat(np.arange(len(sizes)), sizes)
-    return LatentModel(margins, tuple(first[:-1].tolist()), nearest_correlation(correlation, groups))
+    least = float(np.clip((first[-1] / max(table.n_rows, 1)) ** 2, SMALLEST_EIGENVALUE, LARGEST_FLOOR))
+    return LatentModel(margins, tuple(first[:-1].tolist()), nearest_correlation(correlation, groups, least))
 
 
 def bivariate_normal_cdf(h: Floats, k: Floats, rho: float) -> Floats:
@@ -141,23 +144,23 @@ def polyserial(counts: Floats, scores: Floats, cuts: Floats) -> float:
     return _maximise(minus_log_likelihood)
 
 
-def nearest_correlation(matrix: Floats, groups: Ints) -> Floats:
-    """Return the nearest correlation matrix, eigenvalues at least 1e-4, with identity blocks within each group."""
-    if matrix.size == 0 or np.linalg.eigvalsh(matrix)[0] >= SMALLEST_EIGENVALUE:
+def nearest_correlation(matrix: Floats, groups: Ints, least: float = SMALLEST_EIGENVALUE) -> Floats:
+    """Return the nearest correlation matrix, eigenvalues at least `least`, with identity blocks within each group."""
+    if matrix.size == 0 or np.linalg.eigvalsh(matrix)[0] >= least:
         return matrix
     within = groups[:, None] == groups
     projected, correction = matrix, np.zeros_like(matrix)
     for _ in range(200):
         tried = projected - correction
         values, vectors = np.linalg.eigh(tried)
-        definite = (vectors * np.maximum(values, SMALLEST_EIGENVALUE)) @ vectors.T
+        definite = (vectors * np.maximum(values, least)) @ vectors.T
         correction = definite - tried
         projected = np.where(within, np.eye(len(matrix)), (definite + definite.T) / 2)
         if np.abs(projected - definite).max() < 1e-7:
             break
     smallest = np.linalg.eigvalsh(projected)[0]
     # what the iteration left is taken by the identity, which keeps the unit blocks
-    weight = max(0.0, (SMALLEST_EIGENVALUE - smallest) / (1.0 - smallest))
+    weight = max(0.0, (least - smallest) / (1.0 - smallest))
     return np.asarray((1.0 - weight) * projected + weight * np.eye(len(matrix)))
 
 

@@ -67,8 +67,8 @@ class GaussianCopulaSampler(ConditionalSampler):
     -----
     Margins and correlations of all columns of a chain are estimated together, once. The values drawn are observed
     values. Given continuous columns only, draws and densities are exact; discrete givens make `log_density` a mean over
-    weighted lattice points, the same at every call; its error is about 0.01 (of the logarithm) with four mixed givens
-    and correlations of 0.5, and 0.1 to 0.3 where the correlation matrix is nearly singular.
+    weighted lattice points or, with many of them, over states of Gibbs sweeps, the same at every call; its error is
+    about 0.01 (of the logarithm) with four mixed givens and correlations of 0.5.
 
     In a chain of copula samplers only the first one sweeps; the others go on from its latents. Draws with many discrete
     givens apart from that (`predictors`, other samplers in between) lean on `sweeps`: on the German credit data, all 20
