@@ -67,8 +67,8 @@ class Within:
         if self.high is not None:
             allowed &= values <= self.high
         if self.levels is not None:
-            codes = np.where(allowed, values, 0.0).astype(np.intp)
-            allowed &= self.levels[np.arange(values.size), codes]
+            known = np.flatnonzero(allowed)  # a column without levels has none
+            allowed[known] = self.levels[known, values[known].astype(np.intp)]
         if self.step is not None:
             allowed &= self._may_be_off(values) | is_multiple(values, self.step)
         if self.never is not None:

@@ -79,3 +79,12 @@ def test_a_table_without_missing_values_is_drawn_from_as_ever():
     one, other = (explainer.explain(people, n_samples=50, allow_missing=allowed) for allowed in (False, True))
     assert_frame_equal(one.frame, other.frame)
     assert one.settings == other.settings
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_column_without_any_level_stays_missing(sparse):
+    X = pd.DataFrame({"x": range(60), "empty": pd.Categorical([None] * 60)})
+    explainer = mcce.MCCE(None, decision=lambda rows: rows["x"] >= 30, random_state=1).fit(X)
+    found = explainer.explain(X.iloc[:5], n_samples=20, sparse=sparse)
+    assert len(found) == 5
+    assert found.frame["empty"].isna().all()
