@@ -8,6 +8,7 @@ from mcce.samplers.donors.forest import ForestSampler
 from mcce.samplers.donors.marginal import MarginalSampler
 from mcce.samplers.estimator import EstimatorSampler
 from mcce.samplers.parametric import (
+    GaussianSampler,
     LogregSampler,
     NormRankSampler,
     NormSampler,
@@ -23,6 +24,7 @@ register_sampler("cart", CartSampler)
 register_sampler("copula", GaussianCopulaSampler)
 register_sampler("ctree", CtreeSampler)
 register_sampler("forest", ForestSampler)
+register_sampler("gaussian", GaussianSampler)
 register_sampler("marginal", MarginalSampler)
 register_sampler("norm", NormSampler)
 register_sampler("normrank", NormRankSampler)
@@ -39,6 +41,7 @@ __all__ = [
     "EstimatorSampler",
     "ForestSampler",
     "GaussianCopulaSampler",
+    "GaussianSampler",
     "LogregSampler",
     "MarginalSampler",
     "NormRankSampler",

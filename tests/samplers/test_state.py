@@ -22,6 +22,7 @@ SAMPLERS = [
     mcce.ForestSampler(n_trees=3),
     mcce.MarginalSampler(),
     mcce.NormSampler(),
+    mcce.GaussianSampler(),
     mcce.NormRankSampler(),
     mcce.NormRankSampler(smoothing="density", proper=True),
     mcce.PmmSampler(),
