@@ -6,6 +6,7 @@ from mcce.samplers.donors.cart import CartSampler
 from mcce.samplers.donors.ctree import CtreeSampler
 from mcce.samplers.donors.forest import ForestSampler
 from mcce.samplers.donors.marginal import MarginalSampler
+from mcce.samplers.empirical import EmpiricalSampler
 from mcce.samplers.estimator import EstimatorSampler
 from mcce.samplers.parametric import (
     GaussianSampler,
@@ -23,6 +24,7 @@ from mcce.samplers.within import RestrictedDraw, Within
 register_sampler("cart", CartSampler)
 register_sampler("copula", GaussianCopulaSampler)
 register_sampler("ctree", CtreeSampler)
+register_sampler("empirical", EmpiricalSampler)
 register_sampler("forest", ForestSampler)
 register_sampler("gaussian", GaussianSampler)
 register_sampler("marginal", MarginalSampler)
@@ -38,6 +40,7 @@ __all__ = [
     "CartSampler",
     "ConditionalSampler",
     "CtreeSampler",
+    "EmpiricalSampler",
     "EstimatorSampler",
     "ForestSampler",
     "GaussianCopulaSampler",

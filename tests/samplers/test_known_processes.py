@@ -65,6 +65,9 @@ def _distance(position):
 
 PASSES = [
     ("gaussian", normal),
+    ("empirical", normal),
+    ("empirical", skewed),
+    ("empirical", counted),
 ]
 FAILS = [
     ("gaussian", skewed),

@@ -20,6 +20,7 @@ SAMPLERS = [
     mcce.CartSampler(dialect="rpart", cp=1e-3),
     mcce.CtreeSampler(),
     mcce.ForestSampler(n_trees=3),
+    mcce.EmpiricalSampler(),
     mcce.MarginalSampler(),
     mcce.NormSampler(),
     mcce.GaussianSampler(),
