@@ -9,6 +9,7 @@ from mcce.exceptions import InputError, MCCEError, MCCEWarning, ModelError, NotF
 from mcce.generators.chain import ChainModel
 from mcce.method import MCCE
 from mcce.samplers import (
+    BoostingSampler,
     CartSampler,
     ConditionalSampler,
     CtreeSampler,
@@ -37,6 +38,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "MCCE",
+    "BoostingSampler",
     "CartSampler",
     "ChainModel",
     "ConditionalSampler",

@@ -1,6 +1,7 @@
 """Conditional samplers: one family a file, all behind `ConditionalSampler`."""
 
 from mcce.samplers.base import ConditionalSampler
+from mcce.samplers.boosting import BoostingSampler
 from mcce.samplers.copula import GaussianCopulaSampler
 from mcce.samplers.donors.cart import CartSampler
 from mcce.samplers.donors.ctree import CtreeSampler
@@ -21,6 +22,7 @@ from mcce.samplers.parametric import (
 from mcce.samplers.registry import available_samplers, make_sampler, register_sampler
 from mcce.samplers.within import RestrictedDraw, Within
 
+register_sampler("boosting", BoostingSampler)
 register_sampler("cart", CartSampler)
 register_sampler("copula", GaussianCopulaSampler)
 register_sampler("ctree", CtreeSampler)
@@ -37,6 +39,7 @@ register_sampler("polr", PolrSampler)
 register_sampler("parametric", ParametricSampler)
 
 __all__ = [
+    "BoostingSampler",
     "CartSampler",
     "ConditionalSampler",
     "CtreeSampler",

@@ -16,6 +16,7 @@ SAMPLERS = [
     "ctree",
     "forest",
     "empirical",
+    "boosting",
     "marginal",
     "norm",
     "gaussian",

@@ -21,6 +21,7 @@ SAMPLERS = [
     mcce.CtreeSampler(),
     mcce.ForestSampler(n_trees=3),
     mcce.EmpiricalSampler(),
+    mcce.BoostingSampler(n_quantiles=3, max_trees=5),
     mcce.MarginalSampler(),
     mcce.NormSampler(),
     mcce.GaussianSampler(),
