@@ -62,6 +62,7 @@ def _distance(position):
     return max((steps[1:] - position).max(), (position - steps[:-1]).max())
 
 
+HONEST = mcce.CartSampler(honest=True, min_leaf=15)
 BOOSTING = mcce.BoostingSampler(max_trees=15, learning_rate=0.3)  # fewer trees than by default take less time
 PASSES = [
     ("gaussian", normal),
@@ -71,10 +72,16 @@ PASSES = [
     (BOOSTING, normal),
     (BOOSTING, skewed),
     (BOOSTING, counted),
+    (HONEST, normal),
+    (HONEST, skewed),
+    (HONEST, counted),
 ]
 FAILS = [
     ("gaussian", skewed),
     ("gaussian", counted),
+    ("cart", normal),
+    ("cart", skewed),
+    ("cart", counted),
 ]
 
 

@@ -19,6 +19,7 @@ SAMPLERS = [
     mcce.CartSampler(),
     mcce.CartSampler(dialect="rpart", cp=1e-3),
     mcce.CtreeSampler(),
+    mcce.CartSampler(honest=True, proper=True),
     mcce.ForestSampler(n_trees=3),
     mcce.EmpiricalSampler(),
     mcce.BoostingSampler(n_quantiles=3, max_trees=5),
