@@ -91,17 +91,18 @@ def test_numbers_drawn_are_training_values_and_prices_stay_multiples():
     assert (drawn == common).mean() == pytest.approx(float(share[0]), abs=0.02)
 
 
-@pytest.mark.parametrize("n_values", [3, 40, 0])
+@pytest.mark.parametrize("n_values", [3, 40, 0, -1])
 def test_restricted_draws_are_truncated_ones(n_values):
-    """By classes, by cells of few values, by cells of many."""
+    """By classes, by cells of few values, by cells of many, by a class for zero and cells for the rest."""
     rng = np.random.default_rng(4)
     x, y = rng.normal(size=(2, 500))
-    y = y + x if n_values == 0 else np.floor(n_values * stats.norm.cdf(y + x))
+    y = np.floor(n_values * stats.norm.cdf(y + x)) if n_values > 0 else y + x
+    y = np.maximum(y, 0.2) if n_values < 0 else y
     given, target = encode(pd.DataFrame({"x": x, "y": y}))
     fitted = mcce.BoostingSampler(**QUICK).fit(given, target)
     n = 8000
     row = Table(given.features, np.full((n, 1), 0.3))
-    low, high = np.quantile(target.values, [0.4, 0.8])
+    low, high = np.quantile(target.values, [0.4, 0.8])  # with the class at its lower end
     within = Within(low=np.full(n, low), high=np.full(n, high), weighted=True)
     free = fitted.sample(row, RowStreams.from_seed(1, n))
     found = fitted.sample_within(row, RowStreams.from_seed(2, n), within)
@@ -129,6 +130,31 @@ def test_few_numbers_are_classes_and_their_probabilities_sum_to_one():
         assert zero == pytest.approx(1 / (1 + np.exp(2 * at)), abs=0.1)
         assert np.isneginf(fitted.log_density(row, np.array([1.0, 2.0]))).all()
         assert not fitted.supports(row, np.array([1.0, 2.0])).any()
+
+
+def test_a_number_that_many_share_is_a_class_beside_the_quantiles():
+    """Zero with a probability that depends on the given, else lognormal: known mass, known density beside it."""
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=3000)
+    y = np.where(rng.random(3000) < np.where(x > 0, 0.7, 0.2), 0.0, np.exp(rng.normal(size=3000) * 0.5 + (x > 0)))
+    given, target = encode(pd.DataFrame({"x": x, "y": y}))
+    fitted = mcce.BoostingSampler(**QUICK).fit(given, target)
+    assert fitted.classes_.tolist() == [0.0]
+    assert fitted.base_measure() == "mixed"
+    for at, zero in ((-1.0, 0.2), (1.0, 0.7)):
+        n = 4000
+        row = Table(given.features, np.full((n, 1), at))
+        drawn = fitted.sample(row, RowStreams.from_seed(1, n))
+        assert (drawn == 0.0).mean() == pytest.approx(zero, abs=0.06)
+        assert np.log(drawn[drawn > 0]).mean() == pytest.approx(float(at > 0), abs=0.1)
+        assert np.log(drawn[drawn > 0]).std() == pytest.approx(0.5, abs=0.1)
+        assert np.exp(fitted.log_density(row.take([0]), np.zeros(1))) == pytest.approx(zero, abs=0.06)
+        grid = np.linspace(-5.0, 60.0, n)
+        beside = np.exp(fitted.log_density(row, grid)).sum() * (grid[1] - grid[0])
+        assert beside == pytest.approx((drawn > 0).mean(), abs=0.03)
+        true = (1 - zero) * stats.lognorm(0.5, scale=np.exp(at > 0)).pdf(np.exp(at > 0))
+        density = np.exp(fitted.log_density(row.take([0]), np.array([np.exp(at > 0)])))
+        assert density == pytest.approx(true, rel=0.35)
 
 
 def test_missing_targets_follow_the_givens():
