@@ -16,7 +16,9 @@ from mcce.testing import CHECKS
 from tests.samplers.parametric.test_chooser import encode
 
 QUICK = {"max_trees": 8, "learning_rate": 0.5, "max_leaves": 4}
-CONFORMING = mcce.BoostingSampler(n_quantiles=3, **QUICK)  # one object: checks that only draw share its fits
+CONFORMING = mcce.BoostingSampler(
+    n_quantiles=3, max_trees=3, learning_rate=0.8, max_leaves=3
+)  # one object: checks that only draw share its fits
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
@@ -62,7 +64,7 @@ def test_trees_stop_where_other_rows_are_predicted_worse():
     """Noise has no trees, or hardly any; a step that is there has them."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(600, 4))
-    growing = Growing({"learning_rate": 0.3, "max_leaf_nodes": 8, "min_samples_leaf": 5}, 30, seed=1)
+    growing = Growing({"learning_rate": 0.3, "max_leaf_nodes": 4, "min_samples_leaf": 5}, 15, seed=1)
     noise, _ = growing.quantiles(x, rng.normal(size=600), np.array([0.1, 0.5, 0.9]))
     step, outer = growing.quantiles(x, 5.0 * (x[:, 0] > 0) + rng.normal(size=600), np.array([0.1, 0.5, 0.9]))
     assert noise[0].root.size <= 5
