@@ -22,7 +22,6 @@ from mcce.samplers.parametric import (
 from mcce.samplers.registry import available_samplers, make_sampler, register_sampler
 from mcce.samplers.within import RestrictedDraw, Within
 
-register_sampler("boosting", BoostingSampler)
 register_sampler("cart", CartSampler)
 register_sampler("copula", GaussianCopulaSampler)
 register_sampler("ctree", CtreeSampler)
@@ -37,6 +36,7 @@ register_sampler("logreg", LogregSampler)
 register_sampler("polyreg", PolyregSampler)
 register_sampler("polr", PolrSampler)
 register_sampler("parametric", ParametricSampler)
+register_sampler("boosting", BoostingSampler)
 
 __all__ = [
     "BoostingSampler",
