@@ -58,8 +58,9 @@ from mcce.diagnostics import Discriminator, discriminator
 Result = dict[str, Any]
 
 DATA = [*LOADERS, "loans"]
-SAMPLERS = ["cart", "ctree", "forest", "parametric", "norm", "pmm", "copula", "marginal", AUTO]
-NUMERIC_ONLY = ("norm", "normrank", "pmm")  # the other features of such a chain are "parametric"
+SAMPLERS = ["cart", "ctree", "forest", "empirical", "boosting", "parametric", "norm", "gaussian", "pmm", "copula"]
+SAMPLERS += ["marginal", AUTO]
+NUMERIC_ONLY = ("norm", "gaussian", "normrank", "pmm")  # the other features of such a chain are "parametric"
 VISIT = "visit"
 N_FACTUALS, N_SAMPLES, N_SEEDS, N_TREES = 200, 1000, 5, 100
 N_PARTS = 5  # of the factuals, each left out once

@@ -14,12 +14,15 @@ from mcce.generators.auto import Auto
 from mcce.generators.chain import ChainModel
 from mcce.method import MCCE
 from mcce.samplers import (
+    BoostingSampler,
     CartSampler,
     ConditionalSampler,
     CtreeSampler,
+    EmpiricalSampler,
     EstimatorSampler,
     ForestSampler,
     GaussianCopulaSampler,
+    GaussianSampler,
     LogregSampler,
     MarginalSampler,
     NormRankSampler,
@@ -46,14 +49,17 @@ __version__ = "0.1.0"
 __all__ = [
     "MCCE",
     "Auto",
+    "BoostingSampler",
     "CartSampler",
     "ChainModel",
     "ConditionalSampler",
     "Counterfactuals",
     "CtreeSampler",
+    "EmpiricalSampler",
     "EstimatorSampler",
     "ForestSampler",
     "GaussianCopulaSampler",
+    "GaussianSampler",
     "InputError",
     "Interval",
     "LogregSampler",

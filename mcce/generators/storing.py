@@ -109,6 +109,8 @@ class StoredChain:
         """Return the chain as it is to be stored: itself, or without training values (step 3)."""
         if not hasattr(self, "samplers_"):
             raise exceptions.NotFittedError(f"this {type(self).__name__} is not fitted; call fit(X) before saving it.")
+        for name, sampler in self.samplers_.items():
+            _check_storable(name, sampler)
         if donors not in ("all", "none"):
             raise InputError(f"donors is {donors!r}; it must be 'all' or 'none'.")
         if donors == "all":
@@ -118,6 +120,14 @@ class StoredChain:
         if self._layout.n_given:
             bare.training_givens_ = np.empty((0, self._layout.n_given), order="F")
         return bare
+
+
+def _check_storable(name: object, sampler: ConditionalSampler) -> None:
+    if not sampler.storable:
+        raise SamplerError(
+            f"{sampler!r} for {name!r} cannot be saved: what it has learned could not be checked when it is read. Choose "
+            "another sampler for it (cart, ctree, forest, parametric, copula), or pickle the chain where you trust it."
+        )
 
 
 def _bare(name: object, sampler: ConditionalSampler) -> ConditionalSampler:
@@ -216,6 +226,7 @@ def _checked_samplers(chain: Any, samplers: object) -> dict[Any, ConditionalSamp
     every = Table(layout.features, np.empty((0, len(layout.features)), order="F"))
     for k, (name, sampler) in enumerate(zip(chain.visit_sequence_, samplers), layout.n_given):
         check_type(sampler, "samplers_", ConditionalSampler)
+        _check_storable(name, sampler)
         given, target = chain._given(every, k).features, layout.features[k]
         try:
             sampler.check_target(target)

@@ -1,13 +1,16 @@
 """Conditional samplers: one family a file, all behind `ConditionalSampler`."""
 
 from mcce.samplers.base import ConditionalSampler
+from mcce.samplers.boosting import BoostingSampler
 from mcce.samplers.copula import GaussianCopulaSampler
 from mcce.samplers.donors.cart import CartSampler
 from mcce.samplers.donors.ctree import CtreeSampler
 from mcce.samplers.donors.forest import ForestSampler
 from mcce.samplers.donors.marginal import MarginalSampler
+from mcce.samplers.empirical import EmpiricalSampler
 from mcce.samplers.estimator import EstimatorSampler
 from mcce.samplers.parametric import (
+    GaussianSampler,
     LogregSampler,
     NormRankSampler,
     NormSampler,
@@ -22,7 +25,9 @@ from mcce.samplers.within import RestrictedDraw, Within
 register_sampler("cart", CartSampler)
 register_sampler("copula", GaussianCopulaSampler)
 register_sampler("ctree", CtreeSampler)
+register_sampler("empirical", EmpiricalSampler)
 register_sampler("forest", ForestSampler)
+register_sampler("gaussian", GaussianSampler)
 register_sampler("marginal", MarginalSampler)
 register_sampler("norm", NormSampler)
 register_sampler("normrank", NormRankSampler)
@@ -31,14 +36,18 @@ register_sampler("logreg", LogregSampler)
 register_sampler("polyreg", PolyregSampler)
 register_sampler("polr", PolrSampler)
 register_sampler("parametric", ParametricSampler)
+register_sampler("boosting", BoostingSampler)
 
 __all__ = [
+    "BoostingSampler",
     "CartSampler",
     "ConditionalSampler",
     "CtreeSampler",
+    "EmpiricalSampler",
     "EstimatorSampler",
     "ForestSampler",
     "GaussianCopulaSampler",
+    "GaussianSampler",
     "LogregSampler",
     "MarginalSampler",
     "NormRankSampler",

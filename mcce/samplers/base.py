@@ -66,6 +66,8 @@ class ConditionalSampler(Parameters, ABC):
     uses_blas : bool
         Whether `fit` spends its time in linear algebra. Each thread of a chain has one BLAS thread, because small
         problems wait longer for several than they gain (`mcce.workers`).
+    storable : bool
+        Whether a chain with it can be saved to a file; what is read has to be checked by `check_state`.
     leaves_one_out : bool
         Whether `log_density` can leave a training row out; without it, `training_rows` is refused.
     draws_observed : bool
@@ -148,6 +150,7 @@ class ConditionalSampler(Parameters, ABC):
     draws_observed: ClassVar[bool] = False
     hands_on: ClassVar[bool] = False
     ignores_given: ClassVar[bool] = False
+    storable: ClassVar[bool] = True
 
     _fit_key: int | None = None
 

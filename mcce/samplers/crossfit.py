@@ -5,6 +5,8 @@
 2. Rows are dealt to five folds at random, by the same seed; up to five rows have a fold each.
 3. Each fold is predicted by a clone that was fitted on all other rows. A single row has no others, and is predicted
    by a clone fitted on itself.
+
+What estimators are fitted on is `indicator_design`: numbers, with 0/1 columns for unordered levels.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import numpy as np
 from mcce.arrays import Floats, Ints
 from mcce.exceptions import SamplerError
 from mcce.rng import derive_key
+from mcce.table import Table
 
 N_FOLDS = 5
 _SEED = "random_state"
@@ -95,3 +98,15 @@ def at_quantile(estimator: Any, level: float) -> Any:
         f"{estimator!r} has no quantile to set; method 'quantiles' needs a regressor with a parameter `quantile` "
         "(QuantileRegressor, HistGradientBoostingRegressor(loss='quantile')) or `alpha` with loss='quantile'."
     )
+
+
+def indicator_design(given: Table) -> Floats:
+    """Write the given columns as numbers: 0/1 columns for unordered levels; one constant column if there are none."""
+    columns: list[Floats] = []
+    for j, feature in enumerate(given.features):
+        column = given.matrix[:, j]
+        if feature.kind == "categorical" and feature.n_levels > 2:
+            columns.extend((column == level).astype(np.float64) for level in range(feature.n_levels))
+        else:
+            columns.append(column)
+    return np.column_stack(columns) if columns else np.zeros((given.n_rows, 1))

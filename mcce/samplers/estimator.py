@@ -26,7 +26,6 @@ from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from mcce.arrays import Bools, Floats, Ints
 from mcce.checks import check_count
@@ -38,10 +37,11 @@ from mcce.samplers.base import (
     RestrictedDraw,
     Within,
 )
-from mcce.samplers.crossfit import at_quantile, cross_fit, predict, seeded_clone
+from mcce.samplers.crossfit import at_quantile, cross_fit, indicator_design, predict, seeded_clone
+from mcce.samplers.levels import draw_levels, log_mass_of_levels, log_probability, supported_levels
 from mcce.samplers.matching import Donors
 from mcce.samplers.quantiles import ROUNDING, PredictedQuantiles, Tails
-from mcce.samplers.support import IMPOSSIBLE, supported_by
+from mcce.samplers.support import supported_by
 from mcce.samplers.within import log_of
 from mcce.table import Column, Feature, Table
 
@@ -108,7 +108,7 @@ class EstimatorSampler(ConditionalSampler):
         self.check_target(target.feature)
         self._check_estimator(target.feature)
         seed = resolve_seed(self.random_state)
-        design, values = _design(given), target.values
+        design, values = indicator_design(given), target.values
         self.is_classifier_ = not target.feature.is_numeric
         self.n_levels_ = target.feature.n_levels
         self.estimators_: list[Any] = []
@@ -137,7 +137,7 @@ class EstimatorSampler(ConditionalSampler):
         """Draw one value for each row (step 2); restricted draws are exact."""
         self.check_fitted("estimators_")
         if self.is_classifier_:
-            return self._draw_level(self._probabilities(given), rng, within)
+            return draw_levels(self._probabilities(given), rng, within)
         low, high = (within or Within()).bounds(given.n_rows)
         if self.method == "quantiles":
             return self._predicted_quantiles(given).draw(rng.uniform(), low, high)
@@ -163,9 +163,7 @@ class EstimatorSampler(ConditionalSampler):
         """
         self.check_fitted("estimators_")
         if self.is_classifier_:
-            known = np.where(np.isnan(values), 0, values).astype(np.intp)
-            positive = self._probabilities(given)[np.arange(values.size), known] > IMPOSSIBLE
-            return np.asarray(positive & ~np.isnan(values))
+            return supported_levels(self._probabilities(given), values)
         if self.method == "quantiles":
             return self._predicted_quantiles(given).supports(values)
         if self.method == "pmm":
@@ -179,11 +177,7 @@ class EstimatorSampler(ConditionalSampler):
         if not self.is_classifier_:
             return super().log_density(given, values)
         self.refuse_training_rows(training_rows)
-        is_missing = np.isnan(values)
-        codes = np.where(is_missing, 0.0, values).astype(np.intp)
-        with np.errstate(divide="ignore"):
-            density = np.log(self._probabilities(given)[np.arange(values.size), codes])
-        return np.where(is_missing, -np.inf, density)
+        return log_probability(self._probabilities(given), values)
 
     def base_measure(self) -> BaseMeasure:
         """Return what the density is with respect to; a regressor has no density here."""
@@ -194,9 +188,7 @@ class EstimatorSampler(ConditionalSampler):
         """Return the log probability of what is allowed; with "pmm", the log weight of each draw."""
         n = given.n_rows
         if self.is_classifier_:
-            probabilities = self._probabilities(given)
-            allowed = np.where(within.level_mask(n, self.n_levels_), probabilities, 0.0)
-            return log_of(allowed.sum(axis=1) / probabilities.sum(axis=1))
+            return log_mass_of_levels(self._probabilities(given), within)
         low, high = within.bounds(n)
         if self.method == "quantiles":
             return log_of(self._predicted_quantiles(given).mass(low, high))
@@ -226,18 +218,8 @@ class EstimatorSampler(ConditionalSampler):
             return probabilities
         estimator = self.estimators_[0]
         if given.n_rows:
-            probabilities[:, estimator.classes_] = estimator.predict_proba(_design(given))
+            probabilities[:, estimator.classes_] = estimator.predict_proba(indicator_design(given))
         return probabilities
-
-    @staticmethod
-    def _draw_level(probabilities: Floats, rng: RowStreams, within: Within | None) -> Floats:
-        if within is None:
-            return rng.categorical(probabilities).astype(np.float64)
-        n, n_levels = probabilities.shape
-        weights = np.where(within.level_mask(n, n_levels), probabilities, 0.0)
-        possible = weights.sum(axis=1) > 0
-        drawn = rng.categorical(np.where(possible[:, None], weights, 1.0)).astype(np.float64)
-        return np.where(possible, drawn, np.nan)
 
     def _slack(self, predicted: Floats) -> Floats:
         # prediction + residual may round across a bound that was itself a draw
@@ -245,7 +227,7 @@ class EstimatorSampler(ConditionalSampler):
 
     def _predict(self, given: Table) -> Floats:
         """Return the predictions of each row, one column an estimator."""
-        design = _design(given)
+        design = indicator_design(given)
         return np.column_stack([predict(estimator, design) for estimator in self.estimators_])
 
     def _predicted_quantiles(self, given: Table) -> PredictedQuantiles:
@@ -271,15 +253,3 @@ class EstimatorSampler(ConditionalSampler):
         check_count(self.n_donors, "n_donors", self, 1)
         check_count(self.n_quantiles, "n_quantiles", self, 1)
         resolve_seed(self.random_state)
-
-
-def _design(given: Table) -> Floats:
-    """Write the given columns as numbers: 0/1 columns for unordered levels; one constant column if there are none."""
-    columns: list[npt.NDArray[np.float64]] = []
-    for j, feature in enumerate(given.features):
-        column = given.matrix[:, j]
-        if feature.kind == "categorical" and feature.n_levels > 2:
-            columns.extend((column == level).astype(np.float64) for level in range(feature.n_levels))
-        else:
-            columns.append(column)
-    return np.column_stack(columns) if columns else np.zeros((given.n_rows, 1))

@@ -24,11 +24,13 @@ import numpy as np
 
 from mcce.arrays import Bools, Floats, Ints
 from mcce.samplers.support import distance_to, local_spacing
+from mcce.state import stateful
 
 ROUNDING = 1e-9  # relative: what predictions and sums may differ by and count as equal
 _LEAST_SPREAD = 0.1  # of the mean spread
 
 
+@stateful("quantiles.Tails")
 @dataclass(frozen=True)
 class Tails:
     """Exceedances in spreads, in order, negative ones in `below`, positive ones in `above`; the observed range."""

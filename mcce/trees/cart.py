@@ -23,7 +23,7 @@ from mcce.rng import RowStreams
 from mcce.table import Column, Table
 from mcce.trees import announce_compiling, kernels
 from mcce.trees.ranking import Ranking
-from mcce.trees.tree import Tree
+from mcce.trees.tree import Tree, with_splits
 
 
 def grow(
@@ -93,27 +93,7 @@ def prune(tree: Tree, cp: float) -> Tree:
     """Step 5: return the smallest subtree of least impurity + cp * root impurity * leaves."""
     feature = tree.feature.copy()
     kernels.collapse(feature, tree.left, tree.impurity, cp * tree.impurity[0], np.empty(feature.size))
-    keep = np.zeros(feature.size, dtype=bool)
-    keep[0] = True
-    for node in np.flatnonzero(feature >= 0):  # parents stand before their children
-        if keep[node]:
-            keep[tree.left[node]] = keep[tree.left[node] + 1] = True
-    renumbered = np.cumsum(keep) - 1
-    inner = feature[keep] >= 0
-    left = np.zeros(inner.size, dtype=np.int32)
-    left[inner] = renumbered[tree.left[keep][inner]]
-    return Tree(
-        feature=feature[keep],
-        threshold=tree.threshold[keep],
-        left=left,
-        missing_left=tree.missing_left[keep],
-        mask_at=np.where(inner, tree.mask_at[keep], np.int32(-1)),
-        masks=tree.masks,
-        start=tree.start[keep],
-        size=tree.size[keep],
-        impurity=tree.impurity[keep],
-        donors=tree.donors,
-    )
+    return with_splits(tree, feature)
 
 
 def _levels_left(nodes: kernels.Nodes, n_values: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:

@@ -200,3 +200,38 @@ def check_levels(n_levels: Ints, first: npt.NDArray[Any], size: int, name: str) 
     """Refuse splits on levels of which some are on numbers, or whose levels lie outside the `size` ones there are."""
     require((n_levels > 0).all(), f"{name} belongs to a split on numbers")
     require((first.astype(np.int64) + n_levels <= size).all(), f"{name} leads beyond the levels of the splits")
+
+
+def with_splits(
+    tree: Tree,
+    feature: Int32s,
+    *,
+    start: Int32s | None = None,
+    size: Int32s | None = None,
+    donors: Int32s | None = None,
+) -> Tree:
+    """Return a plain tree that splits on `feature`, -1 where a split is taken away, and without the nodes below these.
+
+    Nodes may get other training rows: `start` and `size` by the nodes of `tree`, and `donors`.
+    """
+    keep = np.zeros(feature.size, dtype=bool)
+    keep[0] = True
+    for node in np.flatnonzero(feature >= 0):  # parents stand before their children
+        if keep[node]:
+            keep[tree.left[node]] = keep[tree.left[node] + 1] = True
+    renumbered = np.cumsum(keep) - 1
+    inner = feature[keep] >= 0
+    left = np.zeros(inner.size, dtype=np.int32)
+    left[inner] = renumbered[tree.left[keep][inner]]
+    return Tree(
+        feature=feature[keep],
+        threshold=tree.threshold[keep],
+        left=left,
+        missing_left=tree.missing_left[keep],
+        mask_at=np.where(inner, tree.mask_at[keep], np.int32(-1)),
+        masks=tree.masks,
+        start=(tree.start if start is None else start)[keep],
+        size=(tree.size if size is None else size)[keep],
+        impurity=tree.impurity[keep],
+        donors=tree.donors if donors is None else donors,
+    )

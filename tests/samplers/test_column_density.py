@@ -11,7 +11,20 @@ from mcce.samplers.column_density import ColumnDensity
 from mcce.samplers.donors.density import MarginalDensity
 from mcce.table import Schema
 
-SAMPLERS = ["cart", "ctree", "forest", "marginal", "norm", "normrank", "pmm", "copula", "parametric"]
+SAMPLERS = [
+    "cart",
+    "ctree",
+    "forest",
+    "empirical",
+    "boosting",
+    "marginal",
+    "norm",
+    "gaussian",
+    "normrank",
+    "pmm",
+    "copula",
+    "parametric",
+]
 N = 1500
 
 

@@ -52,6 +52,7 @@ def test_each_value_has_its_own_part():
 
 SAMPLERS = [
     mcce.MarginalSampler(),
+    mcce.EmpiricalSampler(bandwidth=3.0),
     mcce.CartSampler(min_leaf=200),
     mcce.CtreeSampler(min_leaf=200),
     mcce.ForestSampler(min_leaf=200, min_split=400),

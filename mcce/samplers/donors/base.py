@@ -43,6 +43,8 @@ class DonorSampler(ConditionalSampler):
 
     donors_: DonorModel
     min_donors: int = 1
+    proper: bool = False
+    honest: bool = False
 
     @abstractmethod
     def _grow_trees(self, given: Table, target: Column, purpose: Purpose) -> Sequence[Tree]:

@@ -16,7 +16,9 @@ import numpy as np
 
 from mcce.checks import check_count
 from mcce.exceptions import InputError, did_you_mean
+from mcce.rng import resolve_seed
 from mcce.samplers.donors.leaves import LeafDonorSampler
+from mcce.samplers.donors.resampling import check_resampling
 from mcce.table import Column, Table
 from mcce.trees import cart, rpart
 from mcce.trees.tree import Tree
@@ -48,6 +50,14 @@ class CartSampler(LeafDonorSampler):
     min_donors : int
         No value is drawn from fewer distinct training rows: leaves with fewer are not made, a target with fewer known
         values is refused, and a restricted draw with fewer allowed donors is none.
+    proper : bool
+        Grow the tree on a bootstrap sample of the rows, as synthpop does, so that fits differ as they would with other
+        data.
+    honest : bool
+        Grow the tree on half of the rows, and draw from the others, `min_leaf` of them a leaf at least: they are as
+        spread out as new rows are, while rows that a tree was grown on are not. In the dialect "mcce" only.
+    random_state : int or None
+        Seed of these, beside the chain's own; a sampler that is fitted alone has this one only.
 
     Examples
     --------
@@ -71,6 +81,9 @@ class CartSampler(LeafDonorSampler):
         max_depth: int | None = None,
         cp: float | None = None,
         min_donors: int = 1,
+        proper: bool = False,
+        honest: bool = False,
+        random_state: int | None = 0,
     ) -> None:
         self.dialect = dialect
         self.min_split = min_split
@@ -78,6 +91,9 @@ class CartSampler(LeafDonorSampler):
         self.max_depth = max_depth
         self.cp = cp
         self.min_donors = min_donors
+        self.proper = proper
+        self.honest = honest
+        self.random_state = random_state
 
     def _grow(self, given: Table, target: Column) -> Tree:
         if self.dialect == "rpart":
@@ -94,10 +110,15 @@ class CartSampler(LeafDonorSampler):
             given,
             target,
             min_split=2 if self.min_split is None else self.min_split,
-            min_leaf=self._least_leaf(5) or 5,
+            min_leaf=self.leaf_size,
             max_depth=self.max_depth,
             cp=self.cp,
         )
+
+    @property
+    def leaf_size(self) -> int:
+        """The fewest rows of a leaf in the dialect "mcce", of an honest tree the fewest donors too."""
+        return self._least_leaf(5) or 5
 
     def _least_leaf(self, default: int) -> int | None:
         """Return the fewest rows of a leaf; None for the default, if that is enough."""
@@ -106,9 +127,13 @@ class CartSampler(LeafDonorSampler):
 
     def _check_parameters(self) -> None:
         check_count(self.min_donors, "min_donors", self)
+        check_resampling(self, self.proper, self.honest)
+        resolve_seed(self.random_state)
         if self.dialect not in DIALECTS:
             raise InputError(f"dialect of CartSampler is {self.dialect!r}; {did_you_mean(self.dialect, DIALECTS)}")
         like_r = self.dialect == "rpart"
+        if like_r and self.honest:
+            raise InputError('a tree in the dialect "rpart" is not honest; leave honest out, or the dialect.')
         if self.min_split is not None:
             check_count(self.min_split, "min_split", self, 0 if like_r else 2)
         if self.min_leaf is not None:

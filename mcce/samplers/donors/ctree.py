@@ -14,7 +14,9 @@ import numpy as np
 
 from mcce.checks import check_count, is_number
 from mcce.exceptions import InputError, listing
+from mcce.rng import resolve_seed
 from mcce.samplers.donors.leaves import LeafDonorSampler
+from mcce.samplers.donors.resampling import check_resampling
 from mcce.table import Column, Table
 from mcce.trees.party import ctree
 from mcce.trees.party.ctree import PValues, Statistic
@@ -46,6 +48,8 @@ class CtreeSampler(LeafDonorSampler):
         Greatest depth of the tree.
     min_donors : int
         No value is drawn from fewer distinct training rows, see `CartSampler`.
+    proper, honest, random_state : see `CartSampler`
+        An honest tree has no tests to look at.
 
     Examples
     --------
@@ -68,6 +72,9 @@ class CtreeSampler(LeafDonorSampler):
         minprob: float = 0.01,
         max_depth: int | None = None,
         min_donors: int = 1,
+        proper: bool = False,
+        honest: bool = False,
+        random_state: int | None = 0,
     ) -> None:
         self.statistic = statistic
         self.p_values = p_values
@@ -77,11 +84,20 @@ class CtreeSampler(LeafDonorSampler):
         self.minprob = minprob
         self.max_depth = max_depth
         self.min_donors = min_donors
+        self.proper = proper
+        self.honest = honest
+        self.random_state = random_state
 
     def _grow(self, given: Table, target: Column) -> CtreeTree:
-        options = self.get_params(deep=False)
-        options["min_leaf"] = max(self.min_leaf, options.pop("min_donors"))
+        others = ("min_donors", "proper", "honest", "random_state")
+        options = {name: value for name, value in self.get_params(deep=False).items() if name not in others}
+        options["min_leaf"] = self.leaf_size
         return ctree.grow(given, target, **options)
+
+    @property
+    def leaf_size(self) -> int:
+        """The fewest rows of a leaf, of an honest tree the fewest donors too."""
+        return max(self.min_leaf, self.min_donors)
 
     def _check_parameters(self) -> None:
         for name, allowed in (("statistic", _STATISTICS), ("p_values", _P_VALUES)):
@@ -96,5 +112,7 @@ class CtreeSampler(LeafDonorSampler):
         check_count(self.min_split, "min_split", self, 2)
         check_count(self.min_leaf, "min_leaf", self, 1)
         check_count(self.min_donors, "min_donors", self)
+        check_resampling(self, self.proper, self.honest)
+        resolve_seed(self.random_state)
         if self.max_depth is not None:
             check_count(self.max_depth, "max_depth", self, 0)

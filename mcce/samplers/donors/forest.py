@@ -15,13 +15,15 @@ from functools import partial
 
 import numpy as np
 
-from mcce.arrays import Floats
+from mcce.arrays import Floats, Ints
 from mcce.checks import check_count, is_whole
 from mcce.exceptions import InputError
 from mcce.rng import RowStreams, derive_key
 from mcce.samplers.donors.base import DonorSampler, Purpose, fewest_donors
+from mcce.samplers.donors.resampling import bootstrap, check_resampling, outside
 from mcce.table import Column, Table
 from mcce.trees import cart
+from mcce.trees.honest import with_donors
 from mcce.trees.tree import Tree
 
 
@@ -41,6 +43,11 @@ class ForestSampler(DonorSampler):
     min_donors : int
         No value is drawn from a leaf with fewer distinct training rows. A bootstrap sample has some rows several times:
         a tree is grown again with larger leaves until each has enough.
+    proper : bool
+        Draw the trees' bootstrap samples from a bootstrap sample of the rows, by this seed and the chain's own, so that
+        fits differ as they would with other data.
+    honest : bool
+        The donors of a tree are the rows outside its bootstrap sample, about 37 % of them: see `CartSampler`.
 
     Examples
     --------
@@ -61,6 +68,8 @@ class ForestSampler(DonorSampler):
         max_depth: int | None = None,
         random_state: int = 0,
         min_donors: int = 1,
+        proper: bool = False,
+        honest: bool = False,
     ) -> None:
         self.n_trees = n_trees
         self.max_features = max_features
@@ -69,6 +78,8 @@ class ForestSampler(DonorSampler):
         self.max_depth = max_depth
         self.random_state = random_state
         self.min_donors = min_donors
+        self.proper = proper
+        self.honest = honest
 
     @property
     def trees_(self) -> tuple[Tree, ...]:
@@ -83,10 +94,14 @@ class ForestSampler(DonorSampler):
     def _grow_trees(self, given: Table, target: Column, purpose: Purpose) -> list[Tree]:
         n = given.n_rows
         seed = int(self.random_state)  # the type enters the key
+        every = np.arange(n)
+        if self.proper:
+            streams = RowStreams.from_seed(self.fit_seed(seed), n).child("rows", target.feature.name, purpose)
+            every = bootstrap(n, streams)
         trees = []
         for t in range(self.n_trees):
             streams = RowStreams.from_seed(derive_key(seed, target.feature.name, purpose, t), n)
-            rows = np.sort(streams.integer(n))
+            rows = np.sort(every[streams.integer(n)])
             grow = partial(
                 cart.grow,
                 given,
@@ -98,11 +113,17 @@ class ForestSampler(DonorSampler):
                 random_key=derive_key(seed, target.feature.name, purpose, t, "columns"),
             )
             min_leaf = max(self.min_leaf, self.min_donors)
-            trees.append(grow(min_leaf=min_leaf))
+            donors = outside(every, rows) if self.honest else None
+            trees.append(self._donating(grow(min_leaf=min_leaf), given, donors, min_leaf))
             while fewest_donors(trees[-1]) < self.min_donors and trees[-1].n_nodes > 1:
                 min_leaf += (min_leaf + 1) // 2
-                trees[-1] = grow(min_leaf=min_leaf)
+                trees[-1] = self._donating(grow(min_leaf=min_leaf), given, donors, min_leaf)
         return trees
+
+    @staticmethod
+    def _donating(tree: Tree, given: Table, donors: Ints | None, least: int) -> Tree:
+        """Return a tree with other donors, at least so many a leaf; None: those that it was grown on."""
+        return tree if donors is None else with_donors(tree, given.matrix, donors, least)
 
     def _n_features(self, n_columns: int) -> int | None:
         if self.max_features is None:
@@ -122,6 +143,7 @@ class ForestSampler(DonorSampler):
         check_count(self.min_leaf, "min_leaf", self, 1)
         check_count(self.min_donors, "min_donors", self)
         check_count(self.random_state, "random_state", self, 0)
+        check_resampling(self, self.proper, self.honest)
         if self.max_depth is not None:
             check_count(self.max_depth, "max_depth", self, 0)
         features = self.max_features

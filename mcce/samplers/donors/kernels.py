@@ -137,11 +137,11 @@ def measure_gaps(runs, spare, gap):
         n = end - begin - 1
         for r in range(n):
             spare[r] = runs.value[begin + r + 1] - runs.value[begin + r]
-        gap[node] = _select(spare, n, wanted)
+        gap[node] = select(spare, n, wanted)
 
 
 @inner
-def _select(numbers, n, k):
+def select(numbers, n, k):
     """Return the k-th smallest of the first n numbers, which are put into another order (Hoare 1961)."""
     low, high = 0, n - 1
     while low < high:
@@ -211,7 +211,7 @@ def find_pooled_support(leaves, order, start, size, rank, ranked, values, spare,
             if n > 2:
                 for j in range(n - 1):
                     gaps[j] = ranked[spare[j + 1]] - ranked[spare[j]]
-                gap = _select(gaps, n - 1, (n - 2) // 2)
+                gap = select(gaps, n - 1, (n - 2) // 2)
         x = values[i]
         supported[i] = False
         if n == 0 or not (x >= ranked[spare[0]] and x <= ranked[spare[n - 1]]):

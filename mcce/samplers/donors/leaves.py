@@ -1,5 +1,9 @@
 """Samplers with one tree for a feature: how it is grown, and how it is looked at.
 
+1. Grow the tree on all rows, which are its donors too; or on a bootstrap sample of them (`proper`), or on half of them,
+   the others being the donors (`honest`): `mcce.samplers.donors.resampling`.
+2. With `min_donors`, and copies of rows among the donors, grow it again with larger leaves until each has enough.
+
 What is drawn from its leaves, and what missing values of the target do, is that of `mcce.samplers.donors.base`.
 """
 
@@ -13,9 +17,12 @@ from typing import TypeVar
 import numpy as np
 import pandas as pd
 
-from mcce.samplers.donors.base import DonorSampler, Purpose, missing_indicator
+from mcce.rng import RowStreams
+from mcce.samplers.donors.base import DonorSampler, Purpose, fewest_donors, missing_indicator
+from mcce.samplers.donors.resampling import bootstrap, halves
 from mcce.table import Column, Feature, Table
 from mcce.trees.display import FittedTree
+from mcce.trees.honest import with_donors
 from mcce.trees.tree import Tree
 
 Self = TypeVar("Self", bound="LeafDonorSampler")
@@ -30,13 +37,36 @@ class LeafDonorSampler(DonorSampler):
 
     given_features_: tuple[Feature, ...]
     target_feature_: Feature
+    random_state: int | None = 0
 
     @abstractmethod
     def _grow(self, given: Table, target: Column) -> Tree:
         """Grow a tree for a target without missing values."""
 
+    @property
+    def leaf_size(self) -> int:
+        """The fewest rows of a leaf, of an honest tree the fewest donors too."""
+        return self.min_donors
+
     def _grow_trees(self, given: Table, target: Column, purpose: Purpose) -> Sequence[Tree]:
-        return [self._grow(given, target)]
+        if not (self.proper or self.honest):
+            return [self._grow(given, target)]
+        n = given.n_rows
+        streams = RowStreams.from_seed(self.fit_seed(self.random_state), n).child("rows", target.feature.name, purpose)
+        rows = bootstrap(n, streams) if self.proper else np.arange(n)
+        growing, donors = halves(rows, streams) if self.honest else (rows, rows)
+        part, values = given.take(growing), Column(target.feature, target.values[growing])
+        least = self.min_donors
+        while True:
+            grower = type(self)(**{**self.get_params(), "min_donors": least})
+            tree = grower._grow(part, values)
+            if self.honest:
+                tree = with_donors(tree, given.matrix, donors, grower.leaf_size)
+            else:
+                tree = replace(tree, donors=growing[tree.donors].astype(np.int32))
+            if tree.n_nodes == 1 or fewest_donors(tree) >= self.min_donors:
+                return [tree]
+            least += (least + 1) // 2  # some rows are several times in a bootstrap sample
 
     def fit(self: Self, given: Table, target: Column) -> Self:
         """Grow the tree and keep the donors of its leaves."""

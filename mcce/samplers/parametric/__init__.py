@@ -1,16 +1,19 @@
 """Parametric conditionals, as in synthpop: linear regressions for numbers, logistic ones for levels.
 
 `norm` and `normrank` (norm.py), `pmm` (pmm.py), `logreg`, `polyreg` and `polr` (logistic.py), and `parametric`, which
-chooses among them. They share the design matrix and the augmentation (design.py), two maximum likelihood fits (glm.py),
-the ridge regression (linear.py) and the treatment of missing targets (regression.py).
+chooses among them; `gaussian` (gaussian.py) is shapr's. They share the design matrix and the augmentation (design.py),
+two maximum likelihood fits (glm.py), the ridge regression (linear.py) and the treatment of missing targets
+(regression.py).
 """
 
 from mcce.samplers.parametric.chooser import ParametricSampler
+from mcce.samplers.parametric.gaussian import GaussianSampler
 from mcce.samplers.parametric.logistic import LogregSampler, PolrSampler, PolyregSampler
 from mcce.samplers.parametric.norm import NormRankSampler, NormSampler
 from mcce.samplers.parametric.pmm import PmmSampler
 
 __all__ = [
+    "GaussianSampler",
     "LogregSampler",
     "NormRankSampler",
     "NormSampler",

@@ -73,10 +73,14 @@ class NormSampler(StoredNorm):
 
     def fit_complete(self, given: Table, x: Floats, target: Column) -> None:
         """Fit the regression (step 1)."""
-        self.fit_linear(x, target.values, target)
+        self.estimate(x, target)
         self.decimals_ = decimals_of(target.values)
         self.column_ = ColumnDensity.of(target.values)
         self.low_, self.high_ = _dtype_range(target.feature)
+
+    def estimate(self, x: Floats, target: Column) -> None:
+        """Find the coefficients and the standard deviation."""
+        self.fit_linear(x, target.values, target)
 
     def sample_complete(self, given: Table, rng: RowStreams, within: Within | None) -> Floats:
         """Draw and round (steps 2 and 3); a restricted draw comes from the part that rounds to allowed values."""

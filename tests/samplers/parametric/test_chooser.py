@@ -16,6 +16,7 @@ from mcce.testing import CHECKS
 SAMPLERS = [
     mcce.NormSampler(),
     mcce.NormSampler(proper=True, random_state=3),
+    mcce.GaussianSampler(),
     mcce.NormRankSampler(),
     mcce.NormRankSampler(proper=True, smoothing="density"),
     mcce.PmmSampler(),

@@ -1,0 +1,130 @@
+# mypy: disable-error-code="no-untyped-def"
+"""What scikit-learn's histogram gradient boosting has learnt, as arrays.
+
+1. `read_trees` takes the nodes out of a fitted estimator. It keeps them in private attributes, so the predictions of
+   the arrays are compared with the estimator's own, and a difference is an error instead of a wrong model.
+2. A prediction is the baseline plus the values of the leaves that a row reaches, added up in the order of the trees. A
+   row goes left if its number is at most the threshold; where missing values go, the node says.
+
+So a fitted sampler is arrays, which can be stored, and needs no scikit-learn to draw.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from mcce.arrays import Bools, Floats, Ints
+from mcce.exceptions import SamplerError
+from mcce.state import stateful
+
+_CHECKED = 50
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def add_leaves(points, root, feature, threshold, missing_left, left, right, value, out):
+    """Write the value of the leaf that each row reaches in each tree: out[row, tree]."""
+    for i in range(points.shape[0]):
+        for t in range(root.size):
+            node = root[t]
+            while feature[node] >= 0:
+                x = points[i, feature[node]]
+                goes_left = missing_left[node] if np.isnan(x) else x <= threshold[node]
+                node = root[t] + (left[node] if goes_left else right[node])
+            out[i, t] = value[node]
+
+
+@stateful("boosting.BoostedTrees")
+@dataclass(frozen=True)
+class BoostedTrees:
+    """Boosted trees of one estimator.
+
+    Attributes
+    ----------
+    baseline : what each output begins with; an output for each class, a single one for two classes or a number.
+    root : first node of each tree, iteration by iteration, in an iteration output by output.
+    feature, threshold, missing_left, left, right, value : by node; children are counted from the root, and `feature`
+        is -1 in a leaf.
+    classes : codes of the classes; none of a regressor.
+    """
+
+    baseline: Floats
+    root: Ints
+    feature: Ints
+    threshold: Floats
+    missing_left: Bools
+    left: Ints
+    right: Ints
+    value: Floats
+    classes: Ints
+
+    @classmethod
+    def of_one_class(cls, code: int) -> BoostedTrees:
+        """Return the trees of a target with a single class: none."""
+        nothing, none = np.empty(0), np.empty(0, dtype=np.int64)
+        return cls(nothing, none, none, nothing, np.empty(0, dtype=bool), none, none, nothing, np.array([code]))
+
+    def staged(self, points: Floats) -> Floats:
+        """Return the outputs of each row after 0, 1, 2, ... iterations, (rows, iterations + 1, outputs)."""
+        n, k = points.shape[0], self.baseline.size
+        leaves = np.empty((n, self.root.size))
+        nodes = (self.feature, self.threshold, self.missing_left, self.left, self.right, self.value)
+        add_leaves(np.ascontiguousarray(points), self.root, *nodes, leaves)
+        begin = np.broadcast_to(self.baseline, (n, 1, k))
+        return np.cumsum(np.concatenate([begin, leaves.reshape(n, self.root.size // k, k)], axis=1), axis=1)
+
+    def outputs(self, points: Floats) -> Floats:
+        """Return the outputs of each row, (rows, outputs)."""
+        return self.staged(points)[:, -1]
+
+    def probabilities(self, points: Floats, n_levels: int) -> Floats:
+        """Return the probabilities of all levels, those of unknown ones 0."""
+        found = np.zeros((points.shape[0], n_levels))
+        if self.classes.size == 1:
+            found[:, self.classes] = 1.0
+        else:
+            found[:, self.classes] = class_probabilities(self.outputs(points))
+        return found
+
+
+def class_probabilities(outputs: Floats) -> Floats:
+    """Return the probabilities of the classes: logistic of a single output (the last axis), or softmax of several."""
+    if outputs.shape[-1] == 1:
+        outputs = np.concatenate([np.zeros_like(outputs), outputs], axis=-1)
+    weights = np.exp(outputs - outputs.max(axis=-1, keepdims=True))
+    return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
+
+
+def read_trees(estimator: Any, points: Floats) -> BoostedTrees:
+    """Return the trees of a fitted estimator, compared with its predictions of some training rows (step 1)."""
+    grown = [tree.nodes for iteration in estimator._predictors for tree in iteration]
+    nodes = np.concatenate(grown)
+    trees = BoostedTrees(
+        baseline=np.asarray(estimator._baseline_prediction, dtype=np.float64).ravel(),
+        root=np.cumsum([0, *(tree.size for tree in grown[:-1])]).astype(np.int64),
+        feature=np.where(nodes["is_leaf"].astype(bool), -1, nodes["feature_idx"].astype(np.int64)),
+        threshold=nodes["num_threshold"].astype(np.float64),
+        missing_left=nodes["missing_go_to_left"].astype(bool),
+        left=nodes["left"].astype(np.int64),
+        right=nodes["right"].astype(np.int64),
+        value=nodes["value"].astype(np.float64),
+        classes=np.asarray(getattr(estimator, "classes_", np.empty(0)), dtype=np.int64),
+    )
+    some = points[:_CHECKED]
+    ours = trees.outputs(some)
+    if trees.classes.size:
+        same = np.allclose(class_probabilities(ours), estimator.predict_proba(some))
+    else:
+        same = np.allclose(ours[:, 0], estimator.predict(some))
+    if not same:
+        import sklearn
+
+        raise SamplerError(
+            f"the trees of {type(estimator).__name__} could not be read from scikit-learn {sklearn.__version__}: they "
+            "predict otherwise than it does. Install a version between 1.4 and 1.9, or use "
+            "EstimatorSampler(HistGradientBoostingRegressor(loss='quantile'), method='quantiles')."
+        )
+    return trees

@@ -1,0 +1,76 @@
+"""How far a row is from a training row, by what is given.
+
+Numbers without missing values: the scaled Mahalanobis distance d^2 = (x - x')' S^-1 (x - x') / q, q the number of
+columns and S their covariance in the training rows. Rows are scaled by S^(-1/2), so that d is a Euclidean distance;
+directions in which the training rows do not vary do not count.
+
+Otherwise, with levels or missing values among the givens: Gower's distance, the mean over the columns of
+|x - x'| / range (numbers, and ordered levels by their codes), and of 1 for different unordered levels. A missing value
+is at 1 from any value, at 0 from another missing one; a constant column does not count.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mcce.arrays import Floats
+from mcce.state import stateful
+from mcce.table import Table
+
+_RANK = 1e-9  # eigenvalues of the correlation matrix below this count as zero
+
+
+@stateful("empirical.Scaling")
+@dataclass(frozen=True)
+class Scaling:
+    """How givens become points.
+
+    Attributes
+    ----------
+    adds : whether the steps of the columns are added before they are squared (Gower) or after (Mahalanobis).
+    centre : what is subtracted from each column.
+    factor : what columns are multiplied by: one a column (Gower), or a matrix with one row each (Mahalanobis).
+    whole : the step of any change of a column (Gower, unordered levels); 0 where the difference is the step.
+    """
+
+    adds: bool
+    centre: Floats
+    factor: Floats
+    whole: Floats
+
+    @classmethod
+    def of(cls, given: Table) -> Scaling:
+        """Learn the scales from training rows."""
+        q = len(given.features)
+        nothing = np.zeros(q)
+        if all(feature.is_numeric for feature in given.features) and not np.isnan(given.matrix).any():
+            if q == 0 or given.n_rows < 2:
+                return cls(False, nothing, np.zeros((q, 0)), np.zeros(0))
+            factor = _whitening(given.matrix) / np.sqrt(q)
+            return cls(False, given.matrix.mean(axis=0), factor, np.zeros(factor.shape[1]))
+        unordered = np.array([feature.kind == "categorical" for feature in given.features])
+        spans = np.array([feature.span for feature in given.features])
+        inverse = np.divide(1.0, spans, out=np.zeros(q), where=(spans > 0) & ~unordered)
+        return cls(True, nothing, np.where(unordered, 1.0, inverse / q), np.where(unordered, 1.0 / q, 0.0))
+
+    def points(self, given: Table) -> Floats:
+        """Return the scaled givens, a row each; the same for a row whatever rows stand beside it."""
+        if self.adds:
+            return np.ascontiguousarray(given.matrix * self.factor)
+        points = np.zeros((given.n_rows, self.factor.shape[1]))
+        for j in range(self.factor.shape[0]):  # a matrix product may round by the number of rows
+            points += (given.matrix[:, j] - self.centre[j])[:, None] * self.factor[j]
+        return points
+
+
+def _whitening(matrix: Floats) -> Floats:
+    """Return a matrix whose product with centred rows has unit covariance, of full rank."""
+    spread = matrix.std(axis=0, ddof=1)
+    varies = spread > 0.0
+    scale = np.divide(1.0, spread, out=np.zeros(spread.size), where=varies)
+    centred = (matrix - matrix.mean(axis=0)) * scale
+    values, vectors = np.linalg.eigh(centred.T @ centred / (matrix.shape[0] - 1))
+    kept = values > _RANK
+    return np.asarray(scale[:, None] * vectors[:, kept] / np.sqrt(values[kept]))
