@@ -20,7 +20,7 @@ _compared = {}
 MANY = 1000  # tests; fewer may not need every kernel
 
 # files with a test that takes many seconds alone; begun last, it would keep one process busy while the others are done
-LONG = ["trees/test_bounds.py", "benchmarks/test_speed.py", "cli/test_working_folder.py", "test_docs.py"]
+LONG = ["trees/test_bounds.py", "test_docs.py", "benchmarks/test_speed.py"]
 
 
 def pytest_collection_modifyitems(items):
