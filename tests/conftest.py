@@ -1,11 +1,13 @@
 """Settings for all tests, and the count of live comparisons with R, over all processes that test."""
 
+import gc
 import os
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+gc.disable()  # until all is collected: thousands of tests and modules are made that stay
 # the small models of the tests gain nothing from OpenMP threads, and wait long for them on a busy machine
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -31,6 +33,8 @@ def pytest_collection_modifyitems(items):
 
 def pytest_collection_finish(session):
     """Share out among the processes what would otherwise be compiled by each of them on a new machine."""
+    gc.freeze()  # what is collected is not looked at again by every collection of garbage
+    gc.enable()
     worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
     n_workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     if n_workers > 1 and len(session.items) > MANY:
