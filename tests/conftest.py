@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-gc.disable()  # until all is collected: thousands of tests and modules are made that stay
 # the small models of the tests gain nothing from OpenMP threads, and wait long for them on a busy machine
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import mcce  # OpenMP reads its setting when it is loaded
+
+gc.disable()  # until all is collected: thousands of tests and modules are made that stay
 
 # whether a test passes must not depend on how busy the machine is
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
