@@ -1,5 +1,6 @@
 """Settings for all tests, and the count of live comparisons with R, over all processes that test."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -11,6 +12,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import mcce  # OpenMP reads its setting when it is loaded
 
+gc.disable()  # until all is collected: thousands of tests and modules are made that stay
+
 # whether a test passes must not depend on how busy the machine is
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
@@ -20,7 +23,7 @@ _compared = {}
 MANY = 1000  # tests; fewer may not need every kernel
 
 # files with a test that takes many seconds alone; begun last, it would keep one process busy while the others are done
-LONG = ["trees/test_bounds.py", "benchmarks/test_speed.py", "cli/test_working_folder.py", "test_docs.py"]
+LONG = ["trees/test_bounds.py", "test_docs.py", "benchmarks/test_speed.py"]
 
 
 def pytest_collection_modifyitems(items):
@@ -31,6 +34,8 @@ def pytest_collection_modifyitems(items):
 
 def pytest_collection_finish(session):
     """Share out among the processes what would otherwise be compiled by each of them on a new machine."""
+    gc.freeze()  # what is collected is not looked at again by every collection of garbage
+    gc.enable()
     worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
     n_workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     if n_workers > 1 and len(session.items) > MANY:

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import mcce
-from tests.datasets.test_datasets import PAPER, paper_folder
+from tests.datasets.paper_data import PAPER, paper_folder
 
 N = 400
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import pytest
+
 from benchmarks import draws
 
 
-def test_runs_and_writes(tmp_path, capsys):
+@pytest.mark.parametrize(
+    "names", [["loans"], pytest.param(["loans", "adult"], marks=pytest.mark.slow)], ids=["loans", "loans and adult"]
+)
+def test_runs_and_writes(names, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(draws, "PROBLEMS", [one for one in draws.PROBLEMS if one.name in names])
     assert draws.main(["--quick", "--out", str(tmp_path / "draws.md")]) == 0
     said = capsys.readouterr().out
-    assert said.count("whole draws") == said.count("sparse") == 2 * (4 + 1 + 4)
+    assert said.count("whole draws") == said.count("sparse") == len(names) * (4 + 1 + 4)
     assert max(len(line) for line in said.splitlines()) <= 120
     assert said.strip() in (tmp_path / "draws.md").read_text()

@@ -190,6 +190,7 @@ def run_quick(tmp_path, capsys, *arguments):
     return printed
 
 
+@pytest.mark.slow
 @needs_weights
 def test_experiment1(tmp_path, capsys):
     printed = run_quick(tmp_path, capsys, "experiment1", "--only", "german")
@@ -213,6 +214,7 @@ def test_experiment2(tmp_path, capsys):
     assert (numbers["L0"].diff().dropna() <= 0).all()
 
 
+@pytest.mark.slow
 def test_experiment3(tmp_path, capsys):
     run_quick(tmp_path, capsys, "experiment3", "--only", "fico")
     numbers = output.read("experiment3", tmp_path)
@@ -248,6 +250,7 @@ def test_the_papers_own_grid_grows_as_its_text_says():
     assert found["generate", "K"] == pytest.approx(1, abs=0.15)
 
 
+@pytest.mark.slow
 @needs_weights
 def test_appendix(tmp_path, capsys):
     run_quick(tmp_path, capsys, "appendix", "--only", "german")

@@ -110,7 +110,7 @@ def test_who_cannot_be_drawn_as_asked_keeps_what_he_has():
 
 def test_who_finds_nothing_in_shared_draws_gets_draws_of_his_own():
     """Of what a person allows, half of the draws, few are granted: often none of 30, rarely none of 30 own ones."""
-    table = pd.DataFrame({"savings": np.tile(np.arange(100.0), 6), "loan": np.arange(600.0)})
+    table = pd.DataFrame({"savings": np.tile(np.arange(100.0), 6), "loan": np.arange(600) / 2})
     person, below = table.iloc[[320]], mcce.allow("loan", direction="decrease")
     in_shared, in_own, nowhere = 0, 0, 0
     for seed in range(12):

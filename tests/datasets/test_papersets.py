@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks import plain
 from mcce import MCCE, gower_distance
 from mcce.datasets import load_adult, load_fico, load_german
-from tests.datasets.test_datasets import paper_folder
+from tests.datasets.paper_data import paper_folder
 
 DRAWS = 300
 

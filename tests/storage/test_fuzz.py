@@ -12,12 +12,13 @@ from tests.storage.fuzz import run
 ROOT = Path(__file__).parent.parent.parent
 
 
-def test_some_hundred_spoilt_files():
+@pytest.mark.parametrize(("first", "last"), [(0, 50), pytest.param(50, 200, marks=pytest.mark.slow)])
+def test_some_hundred_spoilt_files(first, last):
     failed = []
-    outcomes = run(0, 200, failed.append)
+    outcomes = run(first, last, failed.append)
     assert failed == []
-    assert outcomes["refused", "entries"] > 50  # they were spoilt
-    assert outcomes["used", "entries"] > 10  # and not all of them beyond use
+    assert outcomes["refused", "entries"] > 0.25 * (last - first)  # they were spoilt
+    assert outcomes["used", "entries"] > 0.05 * (last - first)  # and not all of them beyond use
 
 
 @pytest.mark.nightly

@@ -1,4 +1,7 @@
-"""No kernel reads or writes outside its arrays, whatever the table."""
+"""No kernel reads or writes outside its arrays, whatever the table; and compiling runs nothing of the working folder.
+
+Both need kernels that are compiled anew, with checks and with nothing optimised away, so one process shows both.
+"""
 
 import os
 import re
@@ -6,17 +9,37 @@ import subprocess
 import sys
 from pathlib import Path
 
-N_TABLES = 8
+import pytest
+
+import mcce
+
+FUZZ = Path(__file__).with_name("bounds_fuzz.py")  # started by its path, so the working folder is not searched
+STANDARD = ("json", "random", "subprocess", "numba", "numpy", "pandas", "mcce")
 
 
-def test_kernels_stay_inside_their_arrays(tmp_path):
+def run_fuzz(cache, folder, n_tables, *samplers):
     # kernels with checks are others than those in the cache, and are checked as well when nothing is optimised away
-    settings = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_OPT": "0"}
-    script = str(Path(__file__).with_name("bounds_fuzz.py"))
-    done = subprocess.run(
-        [sys.executable, script, str(N_TABLES)], capture_output=True, text=True, env=os.environ | settings
-    )
+    settings = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(cache), "NUMBA_OPT": "0"}
+    settings["PYTHONPATH"] = str(Path(mcce.__file__).parents[1])
+    command = [sys.executable, str(FUZZ), str(n_tables), *samplers]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=os.environ | settings)
     assert done.returncode == 0, done.stdout + done.stderr
-    n_tables, n_refused = map(int, re.search(r"(\d+) tables, (\d+) refused", done.stdout).groups())
-    assert n_tables == N_TABLES, done.stdout
-    assert n_refused <= n_tables, done.stdout  # of four runs each
+    n_done, n_refused = map(int, re.search(r"(\d+) tables, (\d+) refused", done.stdout).groups())
+    assert n_done == n_tables, done.stdout
+    assert n_refused <= n_tables * (len(samplers) or 4) / 4, done.stdout
+    return done
+
+
+def test_kernels_of_cart_stay_inside_and_compiling_runs_nothing_from_the_working_folder(tmp_path):
+    folder = tmp_path / "downloads"
+    folder.mkdir()
+    for name in STANDARD:
+        (folder / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'a').write('{name} ')\nraise SystemExit\n")
+    done = run_fuzz(tmp_path / "kernels", folder, 8, "cart")
+    assert "compiling its kernels" in done.stderr
+    assert not (tmp_path / "ran").exists(), (tmp_path / "ran").read_text()
+
+
+@pytest.mark.slow
+def test_kernels_stay_inside_their_arrays(tmp_path):
+    run_fuzz(tmp_path / "kernels", tmp_path, 8)

@@ -1,4 +1,4 @@
-"""The copula as a sampler: conditionals against brute force, densities, restricted draws, odd data, refusals."""
+"""The copula as a sampler: conditionals against brute force, densities, odd data, refusals."""
 
 from __future__ import annotations
 
@@ -24,11 +24,6 @@ from tests.samplers.copula.simulated import LEVEL, draw, encode, fit, same_share
 def joint():
     """Two million rows to condition on by brute force."""
     return simulate(2_000_000, 11)
-
-
-@pytest.fixture(scope="module")
-def training():
-    return simulate(60_000, 12)
 
 
 # ---- conditionals against brute force
@@ -177,69 +172,6 @@ def test_impossible_values_have_no_density(training):
     sampler, given = fit(frame, "drink")
     assert sampler.log_density(given.take(np.arange(1)), np.array([3.0]))[0] == -np.inf
     assert not sampler.supports(given.take(np.arange(1)), np.array([3.0]))[0]
-
-
-# ---- restricted draws
-
-
-@pytest.mark.parametrize("target", ["height", "grade", "smoker", "drink"])
-def test_restricted_draws_follow_the_conditional(training, target):
-    sampler, given = fit(training[:5000], target)
-    n = 6000
-    free = draw(sampler, given, 1, 10 * n)
-    if target == "height":
-        low, high = np.quantile(free, [0.3, 0.8])
-        within = Within(low=np.full(n, low), high=np.full(n, high))
-        drawn = draw(sampler, given, 1, n, within, seed=1)
-        assert within.allows(drawn).all()
-        assert stats.ks_2samp(drawn, free[(free >= low) & (free <= high)]).pvalue > LEVEL
-        return
-    n_levels = training[target].nunique()
-    allowed = np.arange(n_levels) != 1 if n_levels > 2 else np.array([False, True])
-    drawn = draw(sampler, given, 1, n, Within(levels=np.tile(allowed, (n, 1))), seed=1)
-    assert same_shares(drawn, free[allowed[free.astype(int)]])
-    assert np.isnan(draw(sampler, given, 1, 3, Within(levels=np.zeros((3, n_levels), dtype=bool)))).all()
-
-
-@pytest.mark.parametrize(("target", "allowed"), [("employment", [0, 1, 1, 1, 1]), ("band", [1, 0, 1, 0, 1])])
-def test_restricted_levels_where_the_givens_say_much(target, allowed):
-    """Loans have near-deterministic columns: what the restriction says of the givens' latents matters there."""
-    X = load_loans().X
-    bands = np.digitize(X["salary"], [30_000, 50_000, 70_000, 90_000])
-    frame = X.drop(columns="salary").assign(band=pd.Categorical(bands, ordered=True))
-    sampler, given = fit(frame, target)
-    n, allowed = 5000, np.array(allowed, dtype=bool)
-    free = draw(sampler, given, 25, 5 * n).astype(int)
-    drawn = draw(sampler, given, 25, n, Within(levels=np.tile(allowed, (n, 1))), seed=1).astype(int)
-    shares = [np.bincount(x, minlength=5) / x.size for x in (drawn, free[allowed[free]])]
-    assert 0.5 * np.abs(shares[0] - shares[1]).sum() < 0.03
-
-
-def test_bounds_that_allow_nothing(training):
-    sampler, given = fit(training[:500], "height")
-    within = Within(low=np.array([180.0, 1e6, 150.0]), high=np.array([170.0, np.inf, 190.0]))
-    assert np.isnan(draw(sampler, given, 0, 3, within)).tolist() == [True, True, False]
-
-
-def test_an_ordered_level_that_was_never_observed_has_no_probability():
-    level = pd.Categorical(np.arange(300) % 2 * 2, categories=[0, 1, 2, 3], ordered=True)
-    sampler, given = fit(pd.DataFrame({"x": np.arange(300.0), "level": level}), "level")
-    some = given.take(np.arange(4))
-    assert np.isneginf(sampler.log_density(some, np.arange(4.0))).tolist() == [False, True, False, True]
-
-
-def test_supports(training):
-    sampler, given = fit(training[:500], "height")
-    values = training["height"][:500].to_numpy()
-    assert sampler.supports(given, values).all()
-    far = np.array([values.min() - 1.0, values.max() + 1.0, values[0] + 1e-9])
-    assert sampler.supports(given.take(np.zeros(3, dtype=int)), far).tolist() == [False, False, True]
-
-
-def test_supports_knows_what_the_givens_rule_out():
-    x = np.linspace(0.0, 1.0, 500)
-    sampler, given = fit(pd.DataFrame({"x": x, "y": x}), "y")
-    assert sampler.supports(given.take(np.array([0, 499])), np.array([1.0, 1.0])).tolist() == [False, True]
 
 
 # ---- odd data, chains

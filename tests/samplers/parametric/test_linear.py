@@ -10,7 +10,7 @@ from mcce import SamplerError, Within
 from mcce.rng import RowStreams
 from mcce.samplers.parametric.linear import fit_linear
 from mcce.table import Table
-from tests.samplers.parametric.test_chooser import encode
+from tests.samplers.parametric.problem import encode
 
 LEVEL = 1e-4
 
@@ -118,7 +118,7 @@ def test_norm_draws_have_the_decimals_of_the_data():
 
 
 def test_norm_stays_inside_an_integer_dtype():
-    frame = pd.DataFrame({"x": np.arange(200.0), "y": np.random.default_rng(0).poisson(1.0, 200).astype("uint8")})
+    frame = pd.DataFrame({"x": np.arange(200) / 2, "y": np.random.default_rng(0).poisson(1.0, 200).astype("uint8")})
     chain = mcce.ChainModel(sampler="norm", fixed=["x"], random_state=1).fit(frame)
     drawn = chain.sample(n=5000)["y"]
     assert drawn.dtype == "uint8"

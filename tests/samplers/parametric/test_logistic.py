@@ -10,7 +10,7 @@ from mcce import Within
 from mcce.rng import RowStreams
 from mcce.samplers.parametric import glm, logistic
 from mcce.table import Table
-from tests.samplers.parametric.test_chooser import encode
+from tests.samplers.parametric.problem import encode
 
 LEVEL = 1e-4
 

@@ -1,0 +1,168 @@
+"""`mcce explain`: what it refuses, in one line and with exit code 2."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import mcce
+from mcce.cli.wanted import read_interval, read_wanted
+from tests.cli.problem import explain, trained
+
+MODEL = "model.joblib"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--wanted", "1"], "there is no model: give --model FILE, or --response COLUMN"),
+        (["--response", "default"], "--response default needs --wanted: one of 'False', 'True'"),
+        (
+            ["--response", "defalt", "--wanted", "1"],
+            "--response 'defalt' is not a column of .*; did you mean 'default'",
+        ),
+        (["--response", "default", "--wanted", "nope"], "--wanted is 'nope', which is no class of the model"),
+        (
+            ["--response", "default", "--wanted", "0,1", "--of", "Tru"],
+            "--of is 'Tru', .* did you mean 'True'",
+        ),
+        (["--response", "default", "--wanted", "True", "--of", "True"], "--of True goes with an interval"),
+        (["--response", "default", "--wanted", "[0,1"], r"--wanted is '\[0,1'; write an interval as"),
+        (["--response", "default", "--wanted", "1,0"], "low > high; swap the ends"),
+        (
+            ["--model", MODEL, "--wanted", "False", "--fixed", "sexx"],
+            "--fixed 'sexx' is not a column of the features of .*train.csv; did you mean 'sex'",
+        ),
+        (
+            ["--model", MODEL, "--wanted", "False", "--sampler", "cartt"],
+            "no sampler 'cartt'; did you mean 'cart'",
+        ),
+        (
+            ["--model", MODEL, "--wanted", "False", "--categorical", "a"],
+            "--categorical 'a' is not a column",
+        ),
+        (["--model", MODEL, "--wanted", "False", "--id", "who"], "--id 'who' is not a column of"),
+        (
+            ["--model", MODEL, "--wanted", "False", "--id", "sex"],
+            "--id sex: .* 'female' more than once",
+        ),
+        (
+            ["--model", MODEL, "--wanted", "False", "--visit-sequence", "age"],
+            "visit_sequence must name each",
+        ),
+        (["--model", MODEL, "--wanted", "False", "--out", "/nowhere/cf.csv"], "/nowhere"),
+        (["--model", "/nowhere/m.joblib"], "--model /nowhere/m.joblib: there is no such file"),
+        (["--model", __file__], "cannot be loaded .* written by joblib.dump"),
+    ],
+)
+def test_bad_values_are_one_line_and_exit_code_2(arguments, message, folder, capsys):
+    arguments = [folder / a if a == MODEL else a for a in arguments]
+    assert explain(folder, *arguments) == 2
+    errors = [line for line in capsys.readouterr().err.splitlines() if "error:" in line]
+    assert len(errors) == 1
+    assert errors[0].startswith("mcce: error: ")
+    assert re.search(message, errors[0]), errors[0]
+
+
+def test_an_interval_says_whose_score_it_is():
+    assert read_wanted("0.5,1", None, [0, 1]) == read_interval("0.5,1", None)
+    assert read_wanted("0.5,1", "good", ["bad", "good"]).of == "good"
+    for classes, listed in ((["bad", "good"], "'bad', 'good'"), ([0, 1, 2], "'0', '1', '2'")):
+        with pytest.raises(mcce.InputError, match=rf"--wanted \[0.5, 1\] needs --of, .*: one of {listed}"):
+            read_wanted(None, None, classes)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "there is no such file"),
+        (b"", "is empty; it needs a header and rows"),
+        (b"a,b,default\n", "has a header but no rows"),
+        (b"a,b\n1,2\n1,2,3,4\n", "cannot be read as a table"),
+        (b"\xff\xfe\x00\x81,\n1,2", "; save it as UTF-8"),
+        (b"a,default\nBod\x81,x\n", "; save it as UTF-8"),
+        (
+            b"a,default\n0,x,1\n1,x,2\n",
+            "has more values in its rows than names in its header; give every column a name",
+        ),
+        (b"a,default\n1,x,\n2,x,\n", "'x' in 2 rows only; training needs two values"),  # separators at the ends
+        (b"a/b/default\n1/2/3\n", "--response 'default' is not a column of"),
+        (b"a,default\n1,x\n2,x\n", "'x' in 2 rows only; training needs two values"),
+    ],
+)
+def test_bad_training_files(content, message, folder, tmp_path, capsys):
+    if content is not None:
+        (tmp_path / "bad.csv").write_bytes(content)
+    wanted = "x" if content and b"x" in content and b"\xff" not in content else "False"
+    assert (
+        explain(
+            folder,
+            "--response",
+            "default",
+            "--wanted",
+            wanted,
+            train=tmp_path / "bad.csv",
+            new=tmp_path / "bad.csv",
+        )
+        == 2
+    )
+    said = capsys.readouterr().err
+    assert message in said
+    assert str(tmp_path / "bad.csv") in said or "training needs" in said
+
+
+def test_a_separator_that_is_given_is_believed(tmp_path, capsys):
+    path = tmp_path / "t.csv"
+    path.write_text("a;b;default\n1;2;3\n")
+    assert explain(tmp_path, "--response", "default", "--wanted", "3", "--sep", ",", train=path, new=path) == 2
+    assert "has one column, 'a;b;default'; is it separated by --sep ';'" in capsys.readouterr().err
+
+
+def test_a_response_of_one_number_cannot_be_trained_on(tmp_path, capsys):
+    path = tmp_path / "one.csv"
+    path.write_text("a,default\n1,7\n2,7\n")
+    assert explain(tmp_path, "--response", "default", "--wanted", "0,8", train=path, new=path) == 2
+    assert "default has 7 in 2 rows only" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t: t.assign(housing="castle"), "bad.csv holds the level 'castle' on line 2, which"),
+        (lambda t: t.drop(columns="salary"), "the feature 'salary' is not a column of"),
+        (lambda t: t.assign(salary="much"), "bad.csv is numeric in the training data, but line 2 holds 'much'"),
+    ],
+)
+def test_bad_rows_to_explain(change, message, folder, tmp_path, capsys):
+    change(pd.read_csv(folder / "new.csv")).to_csv(tmp_path / "bad.csv", index=False)
+    assert trained(folder, new=tmp_path / "bad.csv") == 2
+    assert message in capsys.readouterr().err
+
+
+def test_model_features_must_be_in_the_training_file(folder, tmp_path, capsys):
+    pd.read_csv(folder / "train.csv").drop(columns="savings").to_csv(tmp_path / "t.csv", index=False)
+    assert explain(folder, "--model", folder / "model.joblib", train=tmp_path / "t.csv") == 2
+    assert "model.joblib 'savings' is not a column of" in capsys.readouterr().err
+
+
+def test_a_number_as_response_refuses_a_label(folder, capsys):
+    files = {"train": "air.csv", "new": "air.csv"}
+    assert explain(folder, "--response", "Ozone", "--wanted", "15", **files) == 2
+    assert "--response Ozone is a number (" in (said := capsys.readouterr().err)
+    assert "if its values are classes, add --categorical Ozone" in said
+
+
+def test_a_response_that_our_own_model_cannot_take(tmp_path, capsys):
+    pd.DataFrame({"x": range(40), "y": [1.0, 2.0, 3.0, np.inf] * 10}).to_csv(tmp_path / "t.csv", index=False)
+    files = {"train": "t.csv", "new": "t.csv"}
+    assert explain(tmp_path, "--response", "y", "--wanted", "0,2", **files) == 2
+    assert "no model can be trained on" in capsys.readouterr().err
+
+
+def test_too_many_levels_for_our_own_model(tmp_path, capsys):
+    table = pd.DataFrame({"name": [f"n{i}" for i in range(300)], "y": ["a", "b"] * 150})
+    table.to_csv(tmp_path / "t.csv", index=False)
+    assert explain(tmp_path, "--response", "y", "--wanted", "a", train="t.csv", new="t.csv") == 2
+    assert "column 'name' of" in (said := capsys.readouterr().err)
+    assert "has 300 different values, more than the 255" in said

@@ -1,0 +1,191 @@
+"""The tables of a result: summary, sentences, ids, the floor, and what is refused."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mcce.counterfactuals import Counterfactuals
+from mcce.exceptions import InputError
+from tests.counterfactuals.problem import COLUMNS, DECISION, Cells, around
+
+
+def nothing_found(found: Counterfactuals) -> Counterfactuals:
+    reasons = pd.DataFrame({"reason": "no valid row", "prediction": 0.1}, index=found.factuals.index)
+    return Counterfactuals(
+        frame=found.frame.iloc[:0],
+        measures=found.measures.iloc[:0],
+        factuals=found.factuals,
+        unexplained=reasons,
+        factual_predictions=found.factual_predictions,
+        decision=DECISION,
+    )
+
+
+def test_summary_by_hand(found):
+    value = found.summary()["value"]
+    assert value["factuals"] == 3
+    assert value["explained"] == 2
+    assert value["unexplained"] == 1
+    assert value["unexplained: no valid row among 1000 <samples>"] == 1
+    assert value["mean L0"] == 1.5
+    assert value["sd L0"] == pytest.approx(np.sqrt(0.5))
+    assert value["mean gower"] == pytest.approx(0.275)
+    assert value["mean gower_sum"] == pytest.approx(1.1)
+    assert value["seconds generate"] == 2.0
+
+
+def test_changed_features_by_hand(found):
+    table = found.changed_features()
+    assert list(table.index) == ["salary", "defaulted", "home", "age"]
+    assert list(table["share"]) == [0.5, 0.5, 0.5, 0.0]
+    assert list(table["times"]) == [1, 1, 1, 0]
+    assert list(table["fixed"]) == [False, False, False, True]
+
+
+def test_sentence(found):
+    assert found.sentence("ann") == (
+        "With salary 72,000 instead of 68,000 and defaulted False instead of True, the decision would have "
+        "been the wanted one (score of class 1 in [0.5, 1]: 0.62 instead of 0.31)."
+    )
+    assert found.sentence("bob").startswith("With home own instead of missing, the decision")
+    assert found.sentence("ann", rank=2).startswith("With salary 90,000 instead of 68,000 and home <script>")
+    assert found.sentence("cis") == "No counterfactual was found for 'cis': no valid row among 1000 <samples>."
+
+
+def test_sentence_of_three_changes_and_of_none():
+    before = pd.DataFrame({"a": [1, 1], "b": [1, 1], "c": [1, 1]})
+    after = pd.DataFrame({"a": [2, 1], "b": [3, 1], "c": [4, 1]})
+    found = around(before, after)
+    assert found.sentence(0).startswith("With a 2 instead of 1, b 3 instead of 1 and c 4 instead of 1, the")
+    assert found.sentence(1).startswith("Nothing has to change")
+
+
+@pytest.mark.parametrize("id", ["dan", 3, ("ann", 1), ["ann"], None])
+def test_an_unknown_id_is_named_with_the_known_ones(found, id):
+    with pytest.raises(InputError, match=r"no factual has the id .*'ann', 'bob', 'cis'"):
+        found.sentence(id)
+
+
+def test_an_unknown_rank_says_which_there_are(found):
+    with pytest.raises(InputError, match=r"'ann' has no counterfactual of rank 3, only 1, 2; .*n_counterfactuals"):
+        found.sentence("ann", rank=3)
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        pd.date_range("2024-01-01", periods=2),
+        pd.Index([0.5, 1.5]),
+        pd.Index([("a", 1), ("b", 2)], tupleize_cols=False),
+        pd.CategoricalIndex(["p", "q"]),
+        pd.Index([True, False]),
+    ],
+)
+def test_ids_of_any_type(index):
+    before = pd.DataFrame({"a": [1, 2]}, index=index)
+    ids = index.to_numpy() if not isinstance(index, pd.CategoricalIndex) else index.astype(object)
+    found = around(before, pd.DataFrame({"a": [3, 2]}))
+    assert len(found.changes()) == 1
+    assert found.sentence(ids[0]).startswith("With a 3 instead of 1,")
+    assert str(index[0]) in repr(found)
+
+
+def sparse_of(found: Counterfactuals, floor: float) -> Counterfactuals:
+    """As if asked for sparsely, with plausibilities on both sides of a floor of 0.05 and one at it."""
+    measures = found.measures.assign(plausibility=[0.021, 0.6, 0.05])
+    return replace(found, measures=measures, settings={"sparse": True, "floor": floor})
+
+
+def test_rows_below_the_floor_are_marked(found):
+    sparse = sparse_of(found, 0.05)
+    assert sparse.below_floor().tolist() == [True, False, False]
+    plain = found.sentence("ann")
+    assert sparse.sentence("ann") == plain + (
+        " Take it with care: it is below the floor of plausibility, since 2.1% of the real rows look as unusual "
+        "as this one or more so, and 5% were asked for."
+    )
+    assert sparse.sentence("bob") == found.sentence("bob")
+    line = "rows below the floor of plausibility (0.05): 1"
+    assert line in repr(sparse).splitlines()
+    assert line in sparse._repr_html_()
+    assert sparse.summary()["value"]["rows below the floor of plausibility"] == 1
+    page = sparse.to_html()
+    assert "Take it with care" in page
+    assert "rows below the floor of plausibility" in page
+    head, _, first, *_ = Cells(sparse._repr_html_()).rows
+    assert [cell[0] for cell in head[:5]] == ["id, → rank", "prediction", "L0", "gower", "plausibility"]
+    assert [cell[0] for cell in first[:5]] == ["→ 1", "0.62", "2", "0.3", "0.021"]
+
+
+def test_a_row_at_the_floor_is_not_below_it(found):
+    assert sparse_of(found, 0.1 / 2 + 1e-17).below_floor().tolist() == [True, False, False]
+    assert sparse_of(found, 0.05 + 1e-12).below_floor().tolist() == [True, False, False], "rounding"
+    assert sparse_of(found, 0.051).below_floor().tolist() == [True, False, True]
+    none = replace(sparse_of(found, 0.05), measures=found.measures.assign(plausibility=0.0004))
+    assert "since hardly any of the real rows" in none.sentence("ann")
+
+
+def test_without_a_floor_nothing_is_said_of_it(found):
+    plain = replace(sparse_of(found, 0.05), settings={"sparse": False, "floor": 0.05})
+    for result in (found, plain):
+        assert not result.below_floor().any()
+        assert "floor" not in repr(result) + result._repr_html_() + "".join(result.summary().index)
+        assert "care" not in result.sentence("ann")
+
+
+def test_to_frame(found):
+    table = found.to_frame()
+    assert list(table.columns) == ["id", "rank", *COLUMNS, "prediction", "L0", "gower", "gower_sum"]
+    assert list(table["id"]) == ["ann", "ann", "bob"]
+    assert list(table["salary"]) == [72_000, 90_000, 20_000]
+    assert table["home"].dtype == found.frame["home"].dtype
+
+
+def test_to_frame_keeps_features_that_are_called_like_measures():
+    before = pd.DataFrame({"id": [1], "L0": [2]})
+    table = around(before, before)
+    assert list(table.to_frame().columns) == [
+        "id_",
+        "rank",
+        "id",
+        "L0",
+        "prediction",
+        "L0_",
+        "gower",
+        "gower_sum",
+    ]
+
+
+def test_nothing_found(found):
+    empty = nothing_found(found)
+    assert len(empty) == 0
+    assert list(empty.changes().columns) == ["id", "rank", "feature", "from", "to"]
+    assert empty.summary()["value"]["explained"] == 0
+    assert (empty.changed_features()["share"] == 0).all()
+    assert "not explained, no valid row: 'ann', 'bob', 'cis'" in repr(empty)
+    assert "no valid row" in empty._repr_html_()
+    assert len(empty.to_frame()) == 0
+    with pytest.raises(InputError, match="no counterfactual to plot"):
+        empty.plot()
+
+
+def test_tables_that_do_not_fit_together_are_refused(found):
+    parts = {name: getattr(found, name) for name in found.__dataclass_fields__}
+    with pytest.raises(InputError, match="measures and frame"):
+        Counterfactuals(**{**parts, "measures": found.measures.iloc[::-1]})
+    with pytest.raises(InputError, match="factual_predictions and factuals"):
+        Counterfactuals(**{**parts, "factual_predictions": found.factual_predictions.iloc[:1]})
+    one = {"factuals": found.factuals.iloc[1:], "factual_predictions": found.factual_predictions.iloc[1:]}
+    with pytest.raises(InputError, match="exactly once"):
+        Counterfactuals(**{**parts, **one})
+
+
+def test_is_frozen_and_can_be_pickled(found):
+    with pytest.raises(AttributeError):
+        found.decision = "other"
+    pd.testing.assert_frame_equal(pickle.loads(pickle.dumps(found)).changes(), found.changes())

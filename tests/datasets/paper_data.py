@@ -1,0 +1,26 @@
+"""The paper's four data sets, where they are at hand."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from mcce.datasets import (
+    load_adult,
+    load_fico,
+    load_german,
+    load_gmc,
+)
+
+PAPER = {"adult": load_adult, "gmc": load_gmc, "fico": load_fico, "german": load_german}
+
+
+def paper_folder(name: str) -> Path:
+    """The folder with a paper's data set; the test is skipped where there is none."""
+    beside = Path(__file__).resolve().parents[2].parent / "shared" / "data"
+    for place in (os.environ.get("MCCE_DATA"), beside):
+        if place and (Path(place) / f"{name}.csv.gz").is_file():
+            return Path(place)
+    pytest.skip("set MCCE_DATA to a folder with adult.csv.gz, gmc.csv.gz, fico.csv.gz and german.csv.gz")

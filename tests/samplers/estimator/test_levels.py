@@ -1,0 +1,80 @@
+"""Levels drawn with the probabilities that a classifier predicts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+
+from mcce.samplers import Within
+from tests.samplers.estimator.problem import LEVEL, draw, fit
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_levels_are_drawn_with_the_predicted_probabilities(grades, ordered):
+    frame = grades.assign(y=grades["y"].cat.as_ordered()) if ordered else grades
+    estimator = LogisticRegression(max_iter=3000)
+    sampler, given = fit(frame, estimator)
+    # the same design by pandas: 0/1 columns for the jobs, codes for the ordered sizes
+    dummies = pd.get_dummies(grades["job"]).to_numpy(float)
+    design = np.column_stack([grades["x"], dummies, grades["size"].cat.codes])
+    truth = LogisticRegression(max_iter=3000).fit(design, grades["y"].cat.codes).predict_proba(design)
+    n = 4000
+    for row in (0, 1, 2):
+        counts = np.bincount(draw(sampler, given, row, n, seed=row).astype(int), minlength=3)
+        assert stats.chisquare(counts, n * truth[row]).pvalue > LEVEL
+    density = np.array([sampler.log_density(given, np.full(900, float(level))) for level in range(3)])
+    np.testing.assert_allclose(np.exp(density).T, truth, rtol=1e-9)
+
+
+def test_relabelled_givens_change_nothing(grades):
+    """Unordered levels enter as 0/1 columns, so their codes do not matter."""
+    renamed = grades.assign(job=grades["job"].map({"clerk": "z", "cook": "y", "pilot": "x"}))
+    one, given = fit(grades, LogisticRegression(max_iter=3000))
+    other, renamed_given = fit(renamed, LogisticRegression(max_iter=3000))
+    values = np.zeros(900)
+    np.testing.assert_allclose(
+        one.log_density(given, values), other.log_density(renamed_given, values), rtol=1e-3, atol=1e-4
+    )
+
+
+def test_a_level_that_was_never_seen_has_no_probability(grades):
+    y = grades["y"].cat.rename_categories({"b": "q"}).cat.set_categories(["a", "never", "q", "c", "nor this"])
+    sampler, given = fit(grades.assign(y=y), LogisticRegression(max_iter=3000))
+    drawn = np.concatenate([draw(sampler, given, row, 300) for row in range(3)])
+    assert set(drawn) == {0.0, 2.0, 3.0}
+    rows = given.take(np.zeros(6, dtype=int))
+    values = np.array([0.0, 1.0, 2.0, 3.0, 4.0, np.nan])
+    assert sampler.supports(rows, values).tolist() == [True, False, True, True, False, False]
+    density = sampler.log_density(rows, values)
+    assert np.isneginf(density).tolist() == [False, True, False, False, True, True]
+    assert np.exp(density).sum() == pytest.approx(1.0, abs=1e-12)
+
+
+def test_a_single_level_needs_no_classifier():
+    """LogisticRegression itself refuses one class."""
+    y = pd.Categorical(["b"] * 20, ["a", "b"])
+    sampler, given = fit(pd.DataFrame({"x": np.arange(20.0), "y": y}), LogisticRegression())
+    assert (draw(sampler, given, 0, 10) == 1.0).all()
+    assert sampler.log_density(given.take(np.arange(2)), np.array([0.0, 1.0])).tolist() == [-np.inf, 0.0]
+    allowed = Within(levels=np.array([[True, True], [True, False]]))
+    np.testing.assert_array_equal(draw(sampler, given, 0, 2, allowed), [1.0, np.nan])
+
+
+def test_restricted_levels_follow_their_probabilities(grades):
+    frame = grades.assign(y=grades["y"].cat.as_ordered())
+    sampler, given = fit(frame, GaussianNB())
+    p = np.exp([sampler.log_density(given.take(np.array([4])), np.array([float(level)]))[0] for level in range(3)])
+    n = 4000
+    for within, allowed in (
+        (Within(levels=np.tile([True, False, True], (n, 1))), [0, 2]),
+        (Within(low=np.full(n, 1.0)), [1, 2]),
+        (Within(high=np.full(n, 1.0), levels=np.tile([True, True, False], (n, 1))), [0, 1]),
+    ):
+        values, counts = np.unique(draw(sampler, given, 4, n, within), return_counts=True)
+        assert values.tolist() == allowed
+        assert stats.chisquare(counts, n * p[allowed] / p[allowed].sum()).pvalue > LEVEL
+    assert np.isnan(draw(sampler, given, 4, 2, Within(low=np.full(2, 2.5)))).all()

@@ -1,0 +1,175 @@
+"""The sampler around an estimator: the contract, use in a chain, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.dummy import DummyRegressor
+from sklearn.ensemble import (
+    GradientBoostingRegressor,
+    HistGradientBoostingRegressor,
+    RandomForestRegressor,
+)
+from sklearn.linear_model import LinearRegression, LogisticRegression, QuantileRegressor, RidgeClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from mcce import ChainModel, EstimatorSampler, InputError, NotFittedError, SamplerError
+from mcce.rng import RowStreams
+from mcce.testing import check_sampler
+from tests.samplers.estimator.problem import BOOSTING, draw, fit
+
+
+class Levels(EstimatorSampler):
+    """For check_sampler, which fits a target of each kind that a sampler handles."""
+
+    handles = frozenset({"categorical", "ordered"})
+
+
+class Numbers(EstimatorSampler):
+    handles = frozenset({"numeric"})
+
+
+@pytest.mark.parametrize(
+    "sampler",
+    [
+        Levels(make_pipeline(StandardScaler(), LogisticRegression(max_iter=3000))),
+        Levels(DecisionTreeClassifier(min_samples_leaf=30, random_state=0)),
+        Numbers(LinearRegression()),
+        Numbers(LinearRegression(), method="pmm"),
+        Numbers(DecisionTreeRegressor(min_samples_leaf=30, random_state=0), method="pmm", n_donors=30),
+        Numbers(RandomForestRegressor(n_estimators=5, min_samples_leaf=30)),
+        Numbers(BOOSTING, method="quantiles", n_quantiles=4),
+    ],
+    ids=["logistic", "tree", "residuals", "pmm", "pmm-tree", "forest without a seed", "quantiles"],
+)
+def test_the_contract_is_kept(sampler):
+    check_sampler(sampler)
+
+
+# ---- refusals
+
+
+@pytest.mark.parametrize(
+    ("y", "estimator", "message"),
+    [
+        (["a", "b"] * 10, LinearRegression(), "cannot model 'y': it is categorical, which needs a classifier"),
+        (np.arange(20.0), LogisticRegression(), "cannot model 'y': it is numeric, which needs a regressor"),
+        (np.arange(20.0), StandardScaler(), "cannot model 'y': it is numeric, which needs a regressor"),
+        (
+            pd.Categorical(["a", "b"] * 10, ordered=True),
+            LinearRegression(),
+            "cannot model 'y': it is ordered, which needs a classifier",
+        ),
+        (["a", "b"] * 10, RidgeClassifier(), "cannot model 'y': the classifier has no predict_proba"),
+    ],
+)
+def test_an_estimator_of_the_wrong_type_is_refused(y, estimator, message):
+    with pytest.raises(SamplerError, match=message):
+        fit(pd.DataFrame({"x": np.arange(20.0), "y": y}), estimator)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [
+        (
+            HistGradientBoostingRegressor(),
+            r"ignores its quantile, because loss is 'squared_error'; .*loss=\"quantile\"",
+        ),
+        (DummyRegressor(), r"ignores its quantile, because strategy is 'mean'; .* needs strategy=\"quantile\""),
+    ],
+)
+def test_a_quantile_without_effect_is_refused(estimator, message):
+    frame = pd.DataFrame({"x": np.arange(20.0), "y": np.arange(20.0)})
+    with pytest.raises(SamplerError, match=message):
+        fit(frame, estimator, method="quantiles")
+    fit(frame, DummyRegressor(strategy="quantile"), method="quantiles")
+
+
+@pytest.mark.parametrize("estimator", [LinearRegression(), GradientBoostingRegressor(loss="huber")])
+def test_quantiles_need_a_quantile_to_set(estimator):
+    with pytest.raises(SamplerError, match=r"has no quantile to set; method 'quantiles' needs a regressor with"):
+        fit(pd.DataFrame({"x": np.arange(20.0), "y": np.arange(20.0)}), estimator, method="quantiles")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"method": "mean"}, "method of EstimatorSampler is 'mean'; allowed: residuals, pmm, quantiles"),
+        ({"n_donors": 0}, "n_donors of EstimatorSampler is 0; it must be a whole number of at least 1"),
+        ({"n_quantiles": 2.0}, r"n_quantiles of EstimatorSampler is 2.0; it must be a whole number of at least 1"),
+    ],
+)
+def test_parameters_are_checked_when_fitting(parameters, message):
+    with pytest.raises(InputError, match=message):
+        fit(pd.DataFrame({"x": [1.0, 2.0], "y": [1.0, 2.0]}), LinearRegression(), **parameters)
+
+
+@pytest.mark.parametrize("estimator", ["logreg", LinearRegression, None])
+def test_what_is_no_estimator_is_refused(estimator):
+    with pytest.raises(InputError, match=r"estimator of EstimatorSampler is .*; give a scikit-learn classifier or"):
+        fit(pd.DataFrame({"x": [1.0, 2.0], "y": [1.0, 2.0]}), estimator)
+
+
+def test_the_chain_refuses_missing_values(line):
+    samplers = {"y": EstimatorSampler(LinearRegression()), "*": "cart"}
+    message = r"EstimatorSampler\(estimator=LinearRegression\(\)\) for 'y' does not handle missing values, and 'x' has"
+    with pytest.raises(SamplerError, match=message):
+        ChainModel(sampler=samplers, fixed=["x"]).fit(line.assign(x=line["x"].mask(line["x"] > 9)))
+    chain = ChainModel(sampler=samplers, fixed=["x"], random_state=1).fit(line)
+    with pytest.raises(InputError, match=r"given has missing values in 'x', which EstimatorSampler.* does not handle"):
+        chain.sample(given=pd.DataFrame({"x": [np.nan]}))
+
+
+def test_a_regressor_has_no_density_and_no_state(line):
+    sampler, given = fit(line, LinearRegression())
+    with pytest.raises(SamplerError, match=r"EstimatorSampler\(estimator=LinearRegression\(\)\) has no density"):
+        sampler.log_density(given, np.zeros(3000))
+    with pytest.raises(SamplerError, match=r"holds a scikit-learn estimator, which cannot be written as arrays"):
+        sampler.get_state()
+
+
+def test_not_fitted(line):
+    _, given = fit(line, LinearRegression())
+    for call in (
+        lambda s: s.sample(given, RowStreams.from_seed(0, 3000)),
+        lambda s: s.supports(given, np.zeros(3000)),
+        lambda s: s.log_density(given, np.zeros(3000)),
+    ):
+        with pytest.raises(NotFittedError, match=r"EstimatorSampler\(estimator=LinearRegression\(\)\) is not fitted"):
+            call(EstimatorSampler(LinearRegression()))
+
+
+# ---- in use
+
+
+def test_the_estimator_is_cloned(line):
+    for estimator, method in ((LinearRegression(), "pmm"), (QuantileRegressor(quantile=0.3), "quantiles")):
+        before = repr(estimator), dict(vars(estimator))
+        sampler, _ = fit(line.iloc[:50], estimator, method=method, n_quantiles=2)
+        assert sampler.estimator is estimator
+        assert (repr(estimator), vars(estimator)) == before
+        assert all(fitted is not estimator for fitted in sampler.estimators_)
+
+
+def test_a_chain_of_estimators_with_a_decision(line):
+    """The decision is one more given: y > 15 is drawn where it is wanted."""
+    samplers = {"job": EstimatorSampler(LogisticRegression()), "y": EstimatorSampler(LinearRegression(), method="pmm")}
+    decision = (line["y"] > 15).to_numpy()
+    chain = ChainModel(sampler=samplers, fixed=["x"], random_state=1).fit(line, decision)
+    people = pd.DataFrame({"x": [7.0]})
+    wanted, unwanted = (chain.sample(given=people, n=300, decision=d)["y"] for d in (True, False))
+    # 2 * 7 + 3 [cook] + 1: the wanted rows have the greater mean
+    assert wanted.mean() > unwanted.mean() + 1
+    assert set(chain.sample(given=people, n=50)["job"]) == {"cook", "clerk"}
+
+
+def test_no_givens_are_a_constant_column():
+    frame = pd.DataFrame({"y": [1.0, 2.0, 3.0, 4.0]})
+    sampler, given = fit(frame, LinearRegression())
+    assert len(given.features) == 0
+    drawn = np.unique(draw(sampler, given, 0, 200))
+    # leaving one of n out, a value is n / (n - 1) times as far from the mean of the others as from that of all
+    np.testing.assert_allclose(drawn, 2.5 + np.array([-1.5, -0.5, 0.5, 1.5]) * 4 / 3, rtol=1e-12)

@@ -1,0 +1,229 @@
+"""Arrays, JSON and numbers that somebody made to do harm: each is refused with what is wrong."""
+
+import io
+import json
+import struct
+
+import numpy as np
+import pytest
+
+import mcce
+from mcce.storage.limits import SMALL
+from tests.storage import good
+from tests.storage.spoiling import read_entries, signed
+from tests.storage.tampering import refuse
+
+
+def with_state(data, change):
+    """Return a file whose JSON was changed, signed again."""
+    entries = read_entries(data)
+    state = json.loads(entries["state.json"])
+    change(state)
+    return signed(entries | {"state.json": json.dumps(state).encode()})
+
+
+def find(state, kind):
+    """Return the first object of a type in a state."""
+    waiting = [state]
+    while waiting:
+        part = waiting.pop(0)
+        if isinstance(part, dict) and part.get("type") == kind:
+            return part
+        waiting += part.values() if isinstance(part, dict) else part if isinstance(part, list) else []
+    raise LookupError(kind)
+
+
+def with_array(data, kind, field, change):
+    """Return a file in which one array of an object of some type was changed, signed again."""
+    entries = read_entries(data)
+    name = f"{find(json.loads(entries['state.json']), kind)[field]['entry']}.npy"
+    out = io.BytesIO()
+    np.save(out, change(np.load(io.BytesIO(entries[name]))))
+    return signed(entries | {name: out.getvalue()})
+
+
+def put(at, value):
+    def change(array):
+        array.flat[at] = value
+        return array
+
+    return change
+
+
+def npy(shape, descr, data=b"", fortran=False):
+    header = f"{{'descr': {descr!r}, 'fortran_order': {fortran}, 'shape': {shape}, }}".encode()
+    header += b" " * (63 - (10 + len(header)) % 64) + b"\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + data
+
+
+@pytest.mark.parametrize(
+    ("entry", "match"),
+    [
+        (npy("(1,)", "|O", b"cos\nsystem\n"), "an array is of object, which is never stored"),
+        (npy("(1,)", [("a", "<f8")], b"\0" * 8), "an array is of .*which is never stored"),
+        (npy("(1,)", "<c16", b"\0" * 16), "an array is of complex128"),
+        (npy("(1,)", "<f16", b"\0" * 16), "an array is of float128|header of an array cannot be read"),
+        (npy("(1,)", "|V8", b"\0" * 8), "which is never stored"),
+        (npy("(-1,)", "<f8"), r"an array has the shape \(-1,\)"),
+        (npy("(-2, -4)", "<f8", b"\0" * 64), r"an array has the shape \(-2, -4\)"),
+        (npy("(99999999999,)", "<f8", b"\0" * 8), r"has the shape \(99999999999,\), and 8 bytes"),
+        (npy("(4294967296, 4294967296, 2)", "<f8"), "an array of float64 has the shape"),
+        (npy("(0, 99999999999999999999)", "<f8"), "a part of it is not what it has to be|has the shape|wrong"),
+        (npy("(True,)", "<f8", b"\0" * 8), "shape|header"),
+        (npy("(2,)", "|b1", b"\x01\x02"), "an array of booleans holds something else"),
+        (npy("(1,)", "<U1", struct.pack("<I", 0x110000)), "holds something that is no character"),
+        (npy("(__import__('os').system('true'),)", "<f8"), "the header of an array cannot be read"),
+        (b"\x93NUMPY\x02\x00" + b"\0" * 100, "it is no array of numpy's format 1.0"),
+        (b"\x93NUMPY\x01\x00\xff\xff" + b"{" * 300, "has 65535 bytes, more than any needs"),
+        (b"\x93NUMPY\x01\x00\x80\x00" + b"{" * 20, "ends before its header does"),
+        (b"", "it is no array"),
+    ],
+)
+def test_arrays_that_are_none(files, entry, match, tmp_path):
+    data = signed(read_entries(files["marginal"]) | {"0.npy": entry})
+    assert refuse(tmp_path / "a.mcce", data, match) < 3 * SMALL
+
+
+def test_json_that_is_none(files, tmp_path):
+    entries = read_entries(files["marginal"])
+    for text, match in [
+        (b"[" * 100_000, "more than 64 deep|is no JSON"),
+        (b"[" * 900 + b"]" * 900, "more than 64 deep"),
+        (b'{"a": 1, "a": 2}', "a dict has a key twice"),
+        (b"\xff", "state.json is no JSON"),
+        (b"[1]", "no place for"),
+        (b"1" * 5000, "state.json is no JSON"),
+    ]:
+        refuse(tmp_path / "a.mcce", signed(entries | {"state.json": text}), match)
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "match"),
+    [
+        ("sampler", {"name": "os.system"}, "there is no sampler 'os.system'"),
+        (
+            "sampler",
+            {"type": "posix.system"},
+            "an object of the type 'posix.system', which nothing here has registered",
+        ),
+        ("sampler", {"params": {"min_donors": -1}}, "min_donors of MarginalSampler is -1"),
+        ("sampler", {"params": {"__class__": "x"}}, "a part of it is not what it has to be"),
+        ("sampler", {"fitted": {"__class__": 1}}, "is no fitted attribute of MarginalSampler"),
+        ("sampler", {"fitted": {"sample": 1}}, "is no fitted attribute of MarginalSampler"),
+        ("Feature", {"kind": "evil"}, "Feature: kind is none of the three"),
+        ("Feature", {"decimals": 400}, "decimals is 400, where a whole number from 0 to 12 belongs"),
+        ("Feature", {"unit": 0}, "unit is 0"),
+        ("Feature", {"dtype": {"type": "numpy.dtype", "code": "S2000000000"}}, "dtype is none that a column can have"),
+        ("Feature", {"dtype": {"type": "pandas.dtype", "name": "datetime64[ns, dateutil//etc/passwd]"}}, "time zone"),
+        ("Feature", {"dtype": {"type": "pandas.dtype", "name": "datetime64[ns, ../../x]"}}, "the time zone is"),
+        ("ChainModel", {"seed_": "x"}, "random_state is 'x'"),
+        ("ChainModel", {"visit_sequence_": []}, "visit_sequence_ is not of the features"),
+    ],
+)
+def test_json_that_names_what_there_is_not(files, kind, changes, match, tmp_path):
+    def change(state):
+        found = find(state, kind)
+        kept = json.dumps(found)
+        found.update(changes)
+        if '"array"' in kept and '"array"' not in json.dumps(found):  # a place for each array, so that the rest is read
+            found["spare"] = json.loads(kept)
+
+    refuse(tmp_path / "a.mcce", with_state(files["marginal"], change), match)
+
+
+def test_ranges_and_repeats_that_would_take_forever(files, tmp_path):
+    def levels(state):
+        find(state, "pandas.CategoricalDtype")["categories"] = {
+            "type": "pandas.RangeIndex", "start": 0, "stop": 10**15, "step": 1, "name": None,
+        }  # fmt: skip
+
+    assert refuse(tmp_path / "a.mcce", with_state(files["marginal"], levels), "longer than it can be") < 3 * SMALL
+    for name in ("sweeps", "particles", "density_points"):
+
+        def repeats(state, name=name):
+            find(state["chain"]["samplers_"], "sampler")["params"][name] = 10**9
+
+        match = f"{name} of GaussianCopulaSampler is 1000000000; .* at most 100000"
+        refuse(tmp_path / "a.mcce", with_state(files["copula"], repeats), match)
+
+    def n_rows(state):
+        find(state, "copula.Margin")["n_rows"] = 2**31 - 1
+
+    assert (
+        refuse(tmp_path / "a.mcce", with_state(files["copula"], n_rows), "n_rows is 2147483647, and there are 60")
+        < 9 * SMALL
+    )
+
+
+CASES = [
+    ("cart", "Tree", "left", put(0, 0), "Tree: left holds a child that does not come after its parent"),  # a circle
+    ("cart", "Tree", "left", put(0, -7), "Tree: left holds -7"),
+    ("cart", "Tree", "left", put(0, 2**30), "Tree: left holds 1073741824"),
+    (
+        "cart",
+        "Tree",
+        "left",
+        lambda a: a.astype(float) * np.nan,
+        "an array of float64, where an array of int32 belongs",
+    ),
+    ("cart", "Tree", "feature", put(0, 10**6), "feature holds 1000000, which is not from -1 to 0"),
+    ("cart", "Tree", "feature", put(0, -2), "Tree: feature holds -2"),
+    ("cart", "Tree", "start", put(-1, 54), "Tree: start and size lead beyond the donors"),
+    ("cart", "Tree", "start", put(-1, -1), "Tree: start holds -1"),
+    ("cart", "Tree", "size", put(-1, 2**31 - 1), "Tree: size holds 2147483647"),
+    ("cart", "Tree", "size", put(-1, 0), "size holds a leaf without donors"),
+    ("cart", "Tree", "mask_at", put(0, 0), "mask_at"),
+    ("cart", "Tree", "donors", put(3, 60), "donors holds 60, which is not from 0 to 59"),
+    ("cart", "Tree", "donors", put(3, -1), "donors holds -1"),
+    ("cart", "Tree", "donors", lambda a: np.append(a, a), "donors|values"),
+    ("cart", "Tree", "threshold", put(0, np.nan), "Tree: threshold holds nan"),
+    ("cart", "donors.MarginalDensity", "atoms", put(0, np.inf), "MarginalDensity: atoms holds inf"),
+    ("rpart", "RpartTree", "first_split", put(0, 10**6), "RpartTree: first_split holds 1000000"),
+    ("rpart", "RpartTree", "n_surrogate", put(0, 10**6), "RpartTree: n_surrogate holds 1000000"),
+    ("rpart", "RpartTree", "split_feature", put(0, 99), "split_feature holds 99, which is not from 0 to 0"),
+    ("rpart", "RpartTree", "split_sides_at", put(0, 10**9), "RpartTree: split_sides_at holds 1000000000"),
+    ("rpart", "RpartTree", "column_levels", put(0, 3), "column_levels are not those of the columns"),
+    ("rpart", "RpartTree", "number", put(0, -5), "RpartTree: number holds -5"),
+    ("copula", "copula.Margin", "shares", put(1, np.nan), "Margin: shares holds nan"),
+    ("copula", "copula.Margin", "values", put(0, np.nan), "Margin: values holds nan"),
+    ("coefficients", "parametric.Design", "source", put(0, 40), "source holds 40"),
+    ("coefficients", "parametric.Design", "source", put(0, -1), "source holds -1"),
+    ("coefficients", "parametric.Multinomial", "coef", put(0, np.nan), "Multinomial: coef holds nan"),
+    ("coefficients", "parametric.Cumulative", "thresholds", lambda a: a[::-1], "thresholds is not in ascending order"),
+]
+
+
+@pytest.mark.parametrize(("name", "kind", "field", "change", "match"), CASES)
+def test_numbers_that_kernels_would_follow(files, name, kind, field, change, match, tmp_path):
+    refuse(tmp_path / "a.mcce", with_array(files[name], kind, field, change), match)
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "change", "match"),
+    [
+        ("plausibility.Scorer", "column", put(0, 7), "column holds 7, which is not from 0 to 6"),
+        ("plausibility.Scorer", "value", lambda a: a[:, :8], "value has the shape"),
+        ("Plausibility", "calibration", put(0, np.nan), "calibration holds nan"),
+        ("TrainingRows", "hashes", lambda a: a[:0], "hashes are none"),
+    ],
+)
+def test_numbers_of_an_explainer(files, kind, field, change, match, tmp_path):
+    data = with_array(files["explainer"], kind, field, change)
+    refuse(tmp_path / "a.mcce", data, match, lambda path: mcce.MCCE.load(path, model=good.accepted))
+
+
+def test_codes_that_are_no_levels(files, tmp_path):
+    def of_givens(change):
+        entries = read_entries(files["marginal"])
+        name = f"{json.loads(entries['state.json'])['chain']['training_givens_']['entry']}.npy"
+        out = io.BytesIO()
+        np.save(out, change(np.load(io.BytesIO(entries[name]))))
+        return signed(entries | {name: out.getvalue()})
+
+    for value in (2, -1, 0.5, np.inf):
+        refuse(tmp_path / "a.mcce", of_givens(put(0, value)), "training_givens_ holds")
+
+
+def test_a_good_file_signed_again_is_good(files, tmp_path):
+    (tmp_path / "a.mcce").write_bytes(signed(read_entries(files["cart"])))
+    assert mcce.ChainModel.load(tmp_path / "a.mcce").sample(3).shape == (3, 7)

@@ -1,0 +1,265 @@
+"""Broken samplers, each of which fails one check: missing values, restricted draws, densities, supports, state."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+
+import mcce
+from mcce import CartSampler, MarginalSampler
+from mcce.samplers import RestrictedDraw
+from tests.testing.sound_samplers import Frequencies, Normal
+
+
+class MissingFromNowhere(MarginalSampler):
+    def fit(self, given, target):
+        super().fit(given, target)
+        if np.isnan(given.matrix).any():
+            self.donors_ = np.append(self.donors_, np.nan)
+        return self
+
+
+class ChokesOnMissing(MarginalSampler):
+    def fit(self, given, target):
+        if np.isnan(given.matrix).any():
+            raise ValueError("Input X contains NaN.")
+        return super().fit(given, target)
+
+
+class LowerHalf(MarginalSampler):
+    def fit(self, given, target):
+        super().fit(given, target)
+        self.donors_ = self.donors_[: self.donors_.size // 2] if len(given.features) > 1 else self.donors_
+        return self
+
+
+class IgnoresGivenSilently(MarginalSampler):
+    ignores_given = False
+
+
+class RoundsDown(Normal):
+    """What truncation on decoding did to integers: half a unit too low."""
+
+    def sample(self, given, rng, within=None):
+        return np.floor(super().sample(given, rng, within))
+
+
+class RoundsAcrossBounds(Normal):
+    """Rounds whole numbers that were drawn inside bounds, without another look at these."""
+
+    def fit(self, given, target):
+        self.whole_ = bool((np.round(target.values) == target.values).all())
+        return super().fit(given, target)
+
+    def sample(self, given, rng, within=None):
+        drawn = super().sample(given, rng, within)
+        return drawn if within is None or not self.whole_ else np.round(drawn)
+
+
+class NewValuesDeclaredObserved(Normal):
+    draws_observed = True
+
+
+class ObservedIsNoBool(MarginalSampler):
+    draws_observed = 1
+
+
+class LeavesInterval(MarginalSampler):
+    handles = frozenset({"numeric"})
+
+    def sample(self, given, rng, within=None):
+        return super().sample(given, rng)
+
+
+class NeverNothing(MarginalSampler):
+    def sample(self, given, rng, within=None):
+        drawn = super().sample(given, rng, within)
+        return drawn if within is None else np.where(np.isnan(drawn), self.donors_[0], drawn)
+
+
+class GivesUp(MarginalSampler):
+    def sample(self, given, rng, within=None):
+        drawn = super().sample(given, rng, within)
+        return drawn if within is None else np.where(rng.uniform() < 0.01, np.nan, drawn)
+
+
+class SmallestAllowed(MarginalSampler):
+    handles = frozenset({"numeric"})
+
+    def sample(self, given, rng, within=None):
+        drawn = super().sample(given, rng, within)
+        return drawn if within is None else np.where(np.isnan(drawn), drawn, np.nanmin(drawn))
+
+
+class KeepsDeadRowsAlive(MarginalSampler):
+    def sample_within(self, given, rng, within):
+        found = super().sample_within(given, rng, within)
+        return RestrictedDraw(found.values, np.zeros(found.dead.size, dtype=bool))
+
+
+class NeverMissing(MarginalSampler):
+    """Allows no missing value where one is allowed."""
+
+    def sample_within(self, given, rng, within):
+        return super().sample_within(given, rng, replace(within, missing=None))
+
+
+class MissingTooOften(MarginalSampler):
+    """Draws a missing value wherever one is allowed and possible."""
+
+    def sample_within(self, given, rng, within):
+        found = super().sample_within(given, rng, within)
+        often = within.allows_missing(given.n_rows) & np.isnan(self.donors_).any()
+        return RestrictedDraw(np.where(often, np.nan, found.values), found.dead & ~often)
+
+
+class HalfTheMass(MarginalSampler):
+    def sample_within(self, given, rng, within):
+        found = super().sample_within(given, rng, within)
+        return replace(found, log_mass=found.log_mass - np.log(2.0))
+
+
+class MassOfTheDead(MarginalSampler):
+    def sample_within(self, given, rng, within):
+        found = super().sample_within(given, rng, within)
+        return replace(found, log_mass=np.maximum(found.log_mass, -20.0))
+
+
+class SupportsItsRange(MarginalSampler):
+    """Supports what lies between two far-away clusters."""
+
+    def supports(self, given, values):
+        observed = super().supports(given, values)
+        return observed | ((self.n_levels_ == 0) & (values >= self._known[0]) & (values <= self._known[-1]))
+
+
+class SupportsDonorsOnly(MarginalSampler):
+    def supports(self, given, values):
+        return np.isin(values, self._known) | (np.isnan(values) & np.isnan(self.donors_).any())
+
+
+class KeepsTrainingRows(MarginalSampler):
+    def log_density(self, given, values, training_rows=None):
+        return super().log_density(given, values)
+
+
+class UnknownMeasure(MarginalSampler):
+    def base_measure(self):
+        return "gaussian"
+
+
+class LevelsByLebesgue(MarginalSampler):
+    def base_measure(self):
+        return "lebesgue"
+
+
+class CountsNumbers(MarginalSampler):
+    def base_measure(self):
+        return "counting"
+
+
+class SmearsProbabilities(mcce.NormRankSampler):
+    """Its density is of training values only."""
+
+    def log_density_complete(self, given, values):
+        return self._log_mass(given, values, values)
+
+    def base_measure(self):
+        return "lebesgue"
+
+
+class SupportsNothing(MarginalSampler):
+    def supports(self, given, values):
+        return np.zeros(values.size, dtype=bool)
+
+
+class SupportsInFloats(MarginalSampler):
+    def supports(self, given, values):
+        return np.ones(values.size)
+
+
+class RefusesByTypeError(MarginalSampler):
+    def supports(self, given, values):
+        raise TypeError("no support here")
+
+
+class ImproperProbabilities(Frequencies):
+    def log_density(self, given, values):
+        return super().log_density(given, values) + np.log(2.0)
+
+
+class InfiniteDensity(Normal):
+    def log_density(self, given, values):
+        return np.where(values > self.mean_, -np.inf, 0.0)
+
+
+class StateOfObjects(MarginalSampler):
+    def get_state(self):
+        return {"donors_": self.donors_.astype(object)}
+
+
+class StateOfSets(MarginalSampler):
+    def get_state(self):
+        return {"donors_": self.donors_, "seen_": {1, 2}}
+
+
+class ForgetsState(MarginalSampler):
+    def get_state(self):
+        return {"donors_": self.donors_[:5]}
+
+
+class SharesScratch(MarginalSampler):
+    def sample(self, given, rng, within=None):
+        self._scratch = super().sample(given, rng, within)
+        time.sleep(0.005)
+        return self._scratch
+
+
+class SmallLeaves(CartSampler):
+    """Takes the parameter, and grows the leaves that it would have grown without."""
+
+    def _grow(self, given, target):
+        return CartSampler(min_leaf=5)._grow(given, target)
+
+    def _check_pools(self, trees, feature):
+        pass
+
+
+BROKEN = [  # the sampler, its check, and what that says
+    (ObservedIsNoBool(), "declarations", "draws_observed is 1; it must be True or False"),
+    (MissingFromNowhere(), "missing", r"missing values in the givens: \d+ draws are NaN"),
+    (ChokesOnMissing(), "missing", "raised ValueError: Input X contains NaN"),
+    (LowerHalf(), "marginal", r"not distributed as the training values \(Kolmogorov-Smirnov p = "),
+    (IgnoresGivenSilently(), "conditional", "given level 0 of a two-level column, .*says so: ignores_given"),
+    (RoundsDown(), "grid", r"of whole numbers: draws, rounded to the nearest, are not distributed as"),
+    (RoundsAcrossBounds(), "within", r"whole numbers, within \d.3 and \d.3: \d+ of 2400 draws lie outside\.$"),
+    (NewValuesDeclaredObserved(), "grid", r"\d+ of 2400 draws are no training values, which draws_observed declares"),
+    (LeavesInterval(), "within", r"within an interval: \d+ of 2400 draws lie outside"),
+    (NeverNothing(), "within", r"within an interval: \d+ of 2400 draws lie outside"),
+    (GivesUp(), "within", r"\d+ of 1800 rows are NaN, though values are possible"),
+    (SmallestAllowed(), "within", "draws do not follow the conditional restricted to it"),
+    (KeepsDeadRowsAlive(), "sample_within", r"300 of 1200 draws lie outside, and their rows are not dead"),
+    (NeverMissing(), "sample_within", r"or missing: 150 of 1200 rows are dead or alive against what can be drawn"),
+    (MissingTooOften(), "sample_within", "draws are missing at another rate than unrestricted ones"),
+    (HalfTheMass(), "log_mass", r"within\(\) an interval is on average that of 0.25\d*, and 0.\d+ of the unrestricted"),
+    (MassOfTheDead(), "log_mass", r"an interval: 600 dead rows have some; it must be -inf"),
+    (SupportsItsRange(), "supports", r"takes \d+, far between two clusters of all draws of its row"),
+    (SupportsDonorsOnly(), "supports", r"denies \d+ of \d+ numbers that are closer to a drawn value than the draws"),
+    (KeepsTrainingRows(), "training_rows", "training rows are as likely if they are left out; leave them out"),
+    (SmallLeaves(), "min_donors", r"min_donors=30: row \d+ is drawn from \d+ training rows"),
+    (UnknownMeasure(), "base_measure", r"base_measure\(\) is 'gaussian'; it must be one of 'counting', 'lebesgue'"),
+    (LevelsByLebesgue(), "base_measure", r"base_measure\(\) is 'lebesgue'; levels are counted"),
+    (CountsNumbers(), "base_measure", "probabilities of the training values sum to"),
+    (SmearsProbabilities(), "base_measure", "the density integrates to 0, not to 1"),
+    (SupportsNothing(), "supports", r"supports\(\) denies 600 of 600 drawn values"),
+    (SupportsInFloats(), "supports", r"supports\(\) returns dtype float64; return bool"),
+    (RefusesByTypeError(), "supports", "raised TypeError: no support here"),
+    (ImproperProbabilities(), "log_density", "the levels' probabilities sum to 2, not to 1"),
+    (InfiniteDensity(), "log_density", r"log_density\(\) is not finite for \d+ drawn values"),
+    (StateOfObjects(), "state", r"get_state\(\)\['donors_'\] is an array of objects"),
+    (StateOfSets(), "state", r"get_state\(\)\['seen_'\] is neither an array nor a JSON value"),
+    (ForgetsState(), "state", "a clone with the state of the fitted sampler draws other values"),
+    (SharesScratch(), "threads", "drawn from 4 threads, values change"),
+]
