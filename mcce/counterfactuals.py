@@ -104,6 +104,47 @@ class Counterfactuals(Written, Taking):
     `found[id]` is the result of one factual alone, `for id in found` goes through the explained ones, and ``id in
     found`` says whether a factual is explained; `len(found)` counts counterfactuals. The tables above are pandas
     frames, whose index names their rows, whatever frame was explained; `table` returns them as that kind.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
+    >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
+    >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
+    >>> found = explainer.explain(X.iloc[[0, 5, 7]], sparse=True)
+    >>> list(found), len(found), found.unexplained.index.tolist()
+    ([0, 5, 7], 3, [])
+    >>> print(found.sentence(0))
+    With savings 36,500 instead of 12,000, the decision would have been the wanted one (probability of class True at
+    least 0.5: 1 instead of 0).
+    >>> found.changes()
+       id  rank  feature   from     to
+    0   0     1  savings  12000  36500
+    1   5     1   salary  68600  87800
+    2   7     1  savings      0  40400
+    >>> found.changed_features()[["times", "up", "down"]]
+             times        up  down
+    feature
+    savings      2  0.666667   0.0
+    salary       1  0.333333   0.0
+    age          0  0.000000   0.0
+    >>> found.reasons(0)[["from", "to", "enough", "needed"]]
+              from     to  enough  needed
+    feature
+    savings  12000  36500    True    True
+    >>> int(found.below_floor().sum()), found.diversity().shape
+    (0, (3, 3))
+    >>> found.summary().loc["explained", "value"]
+    3
+    >>> found.to_frame().columns.tolist() == found.table("to_frame").columns.tolist()
+    True
+    >>> axes = found.plot(0), found.plot_changes()
+    >>> found.html_table(n_factuals=3).count("<table")
+    1
+    >>> many = explainer.explain(X.head(100), n_samples=100)
+    >>> list(many.by("age", bins=2).overall.index)
+    ['gower', 'L0', 'explained']
     """
 
     def changes(self, *, words: bool = False) -> pd.DataFrame:

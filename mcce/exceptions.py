@@ -33,22 +33,77 @@ __all__ = [
 ]
 
 _making = Lock()
+_NOT_FITTED = """A method that needs `fit` was called before it.
+
+Examples
+--------
+>>> import mcce
+>>> try:
+...     mcce.ChainModel().sample(3)
+... except mcce.NotFittedError as error:
+...     print(error)
+this ChainModel is not fitted; call fit(X) first.
+"""
 
 
 class MCCEError(ValueError):
-    """Base of every error that mcce raises on purpose."""
+    """Base of every error that mcce raises on purpose.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> try:
+    ...     mcce.ChainModel(sampler="carrt").fit(mcce.datasets.load_loans(50).X)
+    ... except mcce.MCCEError as error:
+    ...     print(type(error).__name__, "|", error)
+    SamplerError | there is no sampler 'carrt'; did you mean 'cart'?
+    """
 
 
 class InputError(MCCEError):
-    """A table, a parameter or a file is not what the call needs."""
+    """A table, a parameter or a file is not what the call needs.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> loans = mcce.datasets.load_loans(50)
+    >>> try:
+    ...     mcce.ChainModel(fixed=["agee"]).fit(loans.X)
+    ... except mcce.InputError as error:
+    ...     print(error)
+    fixed feature 'agee' is not a column of X; did you mean 'age'?
+    """
 
 
 class ModelError(MCCEError):
-    """The explained model cannot be asked, or answers in a way that cannot be used."""
+    """The explained model cannot be asked, or answers in a way that cannot be used.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> loans = mcce.datasets.load_loans(50)
+    >>> try:
+    ...     mcce.MCCE(lambda rows: "yes", random_state=1).fit(loans.X)
+    ... except mcce.ModelError as error:
+    ...     print(error)
+    the model <lambda>, asked about 50 rows (the training rows), returned a single str, expected 50 values, one per row.
+    """
 
 
 class SamplerError(MCCEError):
-    """A conditional sampler cannot do what it was asked for."""
+    """A conditional sampler cannot do what it was asked for.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> loans = mcce.datasets.load_loans(50)
+    >>> try:
+    ...     mcce.ChainModel(sampler="norm").fit(loans.X[["housing"]])
+    ... except mcce.SamplerError as error:
+    ...     print(error)
+    NormSampler() cannot model 'housing': it is categorical, and the sampler handles 'numeric'. Choose another
+    sampler for it.
+    """
 
 
 if TYPE_CHECKING:
@@ -58,7 +113,19 @@ if TYPE_CHECKING:
 
 
 class MCCEWarning(UserWarning):
-    """Something works, but the user should know."""
+    """Something works, but the user should know.
+
+    Examples
+    --------
+    >>> import mcce, warnings
+    >>> X = mcce.datasets.load_loans(200).X[["age", "housing"]]
+    >>> X["housing"] = X["housing"].astype(object).where(X.index != 0, "castle")
+    >>> with warnings.catch_warnings(record=True) as told:
+    ...     warnings.simplefilter("always")
+    ...     chain = mcce.ChainModel(fixed=["age"]).fit(X)
+    >>> issubclass(told[0].category, mcce.MCCEWarning), "castle" in str(told[0].message)
+    (True, True)
+    """
 
 
 def __getattr__(name: str) -> Any:
@@ -68,13 +135,23 @@ def __getattr__(name: str) -> Any:
         if name not in globals():
             from sklearn.exceptions import NotFittedError as OfScikitLearn
 
-            described = {"__doc__": "A method that needs `fit` was called before it.", "__module__": __name__}
+            described = {"__doc__": _NOT_FITTED, "__module__": __name__}
             globals()[name] = type(name, (MCCEError, OfScikitLearn), described)
     return globals()[name]
 
 
 def warn(message: str) -> None:
-    """Warn with a `MCCEWarning`, as of the line outside of the package that led here."""
+    """Warn with a `MCCEWarning`, as of the line outside of the package that led here.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> with warnings.catch_warnings(record=True) as told:
+    ...     warnings.simplefilter("always")
+    ...     warn("a level that one row only has")
+    >>> str(told[0].message)
+    'a level that one row only has'
+    """
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("mcce", "contextlib"):
         level, frame = level + 1, frame.f_back
@@ -82,7 +159,13 @@ def warn(message: str) -> None:
 
 
 def did_you_mean(name: object, known: Iterable[object]) -> str:
-    """End of a sentence that offers the nearest known name, or lists the known ones."""
+    """End of a sentence that offers the nearest known name, or lists the known ones.
+
+    Examples
+    --------
+    >>> did_you_mean("agee", ["age", "sex"])
+    "did you mean 'age'?"
+    """
     names = [str(k) for k in known]
     close = difflib.get_close_matches(str(name), names, n=1)
     if close:
@@ -91,17 +174,36 @@ def did_you_mean(name: object, known: Iterable[object]) -> str:
 
 
 def listing(names: Iterable[object], most: int = 10) -> str:
-    """Return the names quoted and comma-separated; a long list is cut and counted."""
+    """Return the names quoted and comma-separated; a long list is cut and counted.
+
+    Examples
+    --------
+    >>> listing(["age", "sex", "job"], most=2)
+    "'age', 'sex' and 1 more"
+    """
     return spell_all(map(str, names), most)
 
 
 def spell(value: Any) -> str:
-    """Return a value as Python writes it, a scalar of numpy as the plain one."""
+    """Return a value as Python writes it, a scalar of numpy as the plain one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> spell(np.float64(0.5))
+    '0.5'
+    """
     return repr(value.item() if isinstance(value, np.generic) else value)
 
 
 def spell_all(values: Iterable[Any], most: int = 10) -> str:
-    """Return the values as Python writes them, comma-separated; a long list is cut and counted."""
+    """Return the values as Python writes them, comma-separated; a long list is cut and counted.
+
+    Examples
+    --------
+    >>> spell_all([1, "a"])
+    "1, 'a'"
+    """
     shown = [spell(v) for v in values]
     if not shown:
         return "none"

@@ -105,7 +105,24 @@ class Results:
 
     @classmethod
     def load(cls: type[Self], path: str | os.PathLike[str]) -> Self:
-        """Return the result in a file that `save` wrote; one that is damaged, crafted or newer is an `InputError`."""
+        """Return the result in a file that `save` wrote; one that is damaged, crafted or newer is an `InputError`.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import mcce
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
+        >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
+        >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
+        >>> found = explainer.explain(X.head(2), sparse=True)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     found.save(Path(folder) / "found.mcce")
+        ...     again = mcce.Counterfactuals.load(Path(folder) / "found.mcce")
+        >>> again.frame.equals(found.frame)
+        True
+        """
         return load_fields(path, "Counterfactuals", cls._read)
 
     @classmethod

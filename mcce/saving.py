@@ -127,6 +127,19 @@ class Saves(Steps):
             The wanted decision, if it is a function; else it stands in the file.
         n_jobs : int or None
             Threads to use; None for all cores.
+
+        Examples
+        --------
+        >>> import mcce, tempfile
+        >>> X = mcce.datasets.load_loans(300).X[["age", "salary", "savings"]]
+        >>> def score(rows):
+        ...     return (rows["savings"] + rows["salary"]) / 200_000
+        >>> explainer = mcce.MCCE(score, fixed=["age"], random_state=1).fit(X)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     explainer.save(f"{folder}/loans.mcce")
+        ...     again = mcce.MCCE.load(f"{folder}/loans.mcce", model=score)
+        >>> again.fixed
+        ['age']
         """
         known = {*inspect.signature(cls.__init__).parameters} - {"self", *GIVEN_AGAIN}
         fields = load_fields(path, "MCCE", lambda read: check_fields(read, known))

@@ -68,6 +68,19 @@ class Steps(LearnsLater):
         They are the rows that `explain` chooses from with the same `n_samples`, `independent`, `constraints` and
         `allow_missing`. Inside constraints there are fewer: those that could be drawn, numbered anew. Of polars or
         pyarrow it is the same kind of frame, with `id` and `draw` as columns.
+
+        Examples
+        --------
+        >>> import mcce
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
+        >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
+        >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
+        >>> candidates = explainer.generate(X.iloc[[0, 5]], n_samples=100)
+        >>> candidates.shape, list(candidates.index.names)
+        ((200, 3), ['id', 'draw'])
+        >>> bool((candidates["age"].loc[0] == X["age"][0]).all())
+        True
         """
         self._check_fitted()
         check_count(n_samples, "n_samples")
@@ -111,6 +124,20 @@ class Steps(LearnsLater):
             Rows with the training columns; the first level of the index is the id of the factual in `X`. Their order
             within an id breaks ties.
         X, n_counterfactuals, exhaustive, allow_missing : as in `explain`
+
+        Examples
+        --------
+        >>> import mcce
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
+        >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
+        >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
+        >>> candidates = explainer.generate(X.iloc[[0]], n_samples=100)
+        >>> explainer.select(candidates, X.iloc[[0]]).frame.equals(explainer.explain(X.iloc[[0]], n_samples=100).frame)
+        True
+        >>> rich = candidates[candidates["savings"] > 50_000]
+        >>> bool(explainer.select(rich, X.iloc[[0]]).frame["savings"].iloc[0] > 50_000)
+        True
         """
         self._check_fitted()
         check_count(n_counterfactuals, "n_counterfactuals")

@@ -95,6 +95,17 @@ class Taking(Results):
         """Write `to_frame()` as CSV, over what is there; without a path return it as text.
 
         `options` are those of `pandas.DataFrame.to_csv`, for example ``sep=";"`` or ``decimal=","``.
+
+        Examples
+        --------
+        >>> import mcce
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
+        >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
+        >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
+        >>> text = explainer.explain(X.head(2), sparse=True).to_csv(sep=";")
+        >>> text.splitlines()[0]
+        'id;rank;age;salary;savings;prediction;L0;gower;gower_sum;log_density;plausibility'
         """
         table = side_by_side(self.frame, self.measures)
         options = {"index": False, **options}
@@ -105,7 +116,22 @@ class Taking(Results):
         return Path(path)
 
     def to_parquet(self, path: str | PathLike[str], **options: Any) -> Path:
-        """Write `to_frame()` as Parquet, over what is there; `options` are those of `pandas.DataFrame.to_parquet`."""
+        """Write `to_frame()` as Parquet, over what is there; `options` are those of `pandas.DataFrame.to_parquet`.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import mcce
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
+        >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
+        >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = explainer.explain(X.head(2), sparse=True).to_parquet(Path(folder) / "found.parquet")
+        ...     path.name, path.stat().st_size > 0
+        ('found.parquet', True)
+        """
         table = side_by_side(self.frame, self.measures)
         with written_whole(Path(path)) as beside:
             table.to_parquet(beside, **{"index": False, **options})

@@ -57,7 +57,19 @@ class Written(Results):
         return said
 
     def sentences(self, rank: int = 1) -> pd.Series[Any]:
-        """Return `sentence` of every factual, by id; those without a counterfactual say why."""
+        """Return `sentence` of every factual, by id; those without a counterfactual say why.
+
+        Examples
+        --------
+        >>> import mcce
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
+        >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
+        >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
+        >>> print(explainer.explain(X.head(2), sparse=True).sentences().iloc[0])
+        With savings 36,500 instead of 12,000, the decision would have been the wanted one (probability of class True at
+        least 0.5: 1 instead of 0).
+        """
         said = [self.sentence(id, rank) for id in self.factuals.index]
         return pd.Series(said, index=self.factuals.index, name="sentence", dtype=object)
 
@@ -148,6 +160,17 @@ class Written(Results):
         -------
         Path or str
             The file written, or the page.
+
+        Examples
+        --------
+        >>> import mcce
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
+        >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
+        >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
+        >>> found = explainer.explain(X.head(1), sparse=True)
+        >>> found.to_html(audience="customer").lower().startswith("<!doctype html>")
+        True
         """
         if audience not in AUDIENCES:
             raise InputError(f"audience is {audience!r}; it must be one of {spell_all(AUDIENCES)}.")

@@ -8,6 +8,7 @@ import pydoc
 import re
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import pytest
 
 import mcce
@@ -21,6 +22,7 @@ MODULES = ["mcce", *(m.name for m in pkgutil.walk_packages(mcce.__path__, "mcce.
 @pytest.mark.parametrize("name", MODULES)
 def test_docstring_examples(name):
     result = doctest.testmod(importlib.import_module(name), optionflags=FLAGS)
+    plt.close("all")  # of more than twenty open figures matplotlib warns
     assert result.failed == 0
 
 

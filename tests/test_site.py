@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 @pytest.mark.slow
 def test_the_site_builds_without_a_warning(tmp_path):
-    for package in ("sphinx", "myst_nb", "numpydoc", "furo", "latex2mathml"):
+    for package in ("sphinx", "myst_nb", "numpydoc", "furo", "latex2mathml", "sphinx_copybutton"):
         pytest.importorskip(package, reason="needs the site's tools: pip install '.[docs]'")
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", ROOT / "vignettes", tmp_path]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)

@@ -9,7 +9,7 @@ project = "mcce"
 author = "the mcce developers"
 project_copyright = "2026, the mcce developers"
 release = mcce.__version__
-extensions = ["myst_nb", "sphinx.ext.autodoc", "numpydoc"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "numpydoc", "sphinx_copybutton"]
 exclude_patterns = ["build", "jupyter_execute"]
 html_theme = "furo"
 html_title = "mcce"
@@ -28,6 +28,10 @@ nb_merge_streams = True
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
+
+copybutton_prompt_text = r">>> |\.\.\. "  # what is copied can be run: no prompts, no output
+copybutton_prompt_is_regexp = True
+copybutton_selector = "div.cell_input pre, div.highlight-default pre, div.highlight-toml pre, div.highlight-shell pre"
 
 
 def _write_math(translator, node, display):

@@ -51,6 +51,15 @@ class FeatureCriticism:
     p, p_adjusted : of the feature, and adjusted for the number of features.
     seconds : time that drawing took.
     levels : the encoded values that `calibration` counts, NaN for missing.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> X = mcce.datasets.load_loans().X[["age", "education", "salary"]]
+    >>> chain = mcce.ChainModel(sampler="norm", fixed=["age", "education"], random_state=1).fit(X[:1500])
+    >>> salary = chain.criticise(X[1500:])["salary"]
+    >>> salary.n_rows, salary.p_adjusted < 0.05
+    (1500, True)
     """
 
     feature: Feature

@@ -32,6 +32,16 @@ class Criticism:
         Level of the tests: if all conditionals are right, the probability that any is accused is at most this.
     judged_by : str
         Which rows they were judged by.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> X = mcce.datasets.load_loans().X[["age", "education", "salary"]]
+    >>> chain = mcce.ChainModel(sampler="norm", fixed=["age", "education"], random_state=1).fit(X[:1500])
+    >>> criticism = chain.criticise(X[1500:])
+    >>> criticism.accused, len(criticism), criticism.table.index.tolist()
+    (['salary'], 1, ['salary'])
+    >>> axes = criticism.plot("salary")
     """
 
     features: tuple[FeatureCriticism, ...]

@@ -57,6 +57,15 @@ class Comparison:
         What ``sampler="auto"`` with these candidates would choose.
     n_rows, n_folds : int
         Rows that were held out once, and in how many folds.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> X = mcce.datasets.load_loans(200).X[["age", "salary", "savings"]]
+    >>> compared = mcce.compare_conditionals(X, ["marginal", "ctree"], fixed=["age"], n_draws=5)
+    >>> compared.table("loss").shape
+    (2, 2)
+    >>> axes = compared.plot()
     """
 
     scores: pd.DataFrame

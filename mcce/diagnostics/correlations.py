@@ -49,6 +49,15 @@ class Correlations:
         generated minus real.
     method : str
         What stands between two numbers.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> X = mcce.datasets.load_loans(400).X[["age", "salary", "savings"]]
+    >>> drawn = mcce.ChainModel(random_state=1).fit(X[:200]).sample(200)
+    >>> correlations = mcce.diagnostics.compare_correlations(X[200:], drawn)
+    >>> correlations.real.shape, correlations.largest_difference < 0.3
+    ((3, 3), True)
     """
 
     real: pd.DataFrame

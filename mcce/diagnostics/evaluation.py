@@ -61,6 +61,18 @@ class Evaluation:
         Rows to explain, and those with a counterfactual: the paper's n_test and N_CE.
     timings : mapping
         Seconds of each step, and `total`.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
+    >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
+    >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
+    >>> found = explainer.explain(X.head(50), n_samples=50)
+    >>> evaluation = mcce.diagnostics.evaluate(found, X.head(50), model, training=X)
+    >>> float(evaluation.summary.loc["violation", "mean"])
+    0.0
     """
 
     rows: pd.DataFrame

@@ -62,6 +62,15 @@ class PMSE:
         model, max_order, fixed, n_real, n_generated, converged, n_permutations, ...
     drawn : int
         Coefficients that `expected` counts: all, less those of the fixed columns; the leaves of a tree.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> X = mcce.datasets.load_loans(400).X[["age", "salary", "savings"]]
+    >>> drawn = mcce.ChainModel(random_state=1).fit(X[:200]).sample(200)
+    >>> told = mcce.diagnostics.pmse(X[200:], drawn)
+    >>> told.pMSE < 0.01, told.size
+    (True, 6)
     """
 
     pMSE: float

@@ -59,6 +59,18 @@ class Diagnostics:
         n_real, n_factuals, n_samples, random_state.
     names : Names
         Labels, units and formats that `MCCE` was given; words and pictures use them, the tables do not.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
+    >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
+    >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
+    >>> report = explainer.diagnose(X, n_samples=50, max_factuals=10, max_rows=200, visit_sequences=())
+    >>> report.summary().columns.tolist()
+    ['value', 'how to read it']
+    >>> axes = report.plot("marginals")
     """
 
     discriminator: Discriminator | None

@@ -52,6 +52,17 @@ class Stability:
         means over all redraws; `se_L0`, `se_gower`: Monte Carlo standard errors of the mean of one redraw.
     settings : mapping
         n_seeds, and what `explain` was asked for.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
+    >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
+    >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
+    >>> steady = mcce.diagnostics.stability(explainer, X.head(50), n_samples=50, n_seeds=2)
+    >>> print(str(steady).splitlines()[0])
+    Stability of 40 factuals over 2 redraws
     """
 
     factuals: pd.DataFrame

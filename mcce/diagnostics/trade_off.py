@@ -67,6 +67,18 @@ class TradeOff:
         How many were explained, and how many training rows were searched.
     settings : mapping
         n_samples, random_state and what else was asked for.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
+    >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
+    >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
+    >>> costs = explainer.trade_off(X, floors=(0, 0.25), n_samples=50, max_factuals=20)
+    >>> costs.table.index.tolist()
+    ['plain', 'floor 0', 'floor 0.25']
+    >>> axes = costs.plot()
     """
 
     table: pd.DataFrame

@@ -68,6 +68,17 @@ def visit_effect(
         Indexed by order, "another seed" last: N_CE, L0, L1, distance and distance_wanted (means, see `evaluate`),
         pMSE and correlation_difference of generated rows, `same` (share of the factuals with the very counterfactual
         of the first order), seconds_fit, and `sequence`, the order itself.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
+    >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
+    >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
+    >>> effect = mcce.diagnostics.visit_effect(explainer, X.head(20), training=X, n_samples=50, max_rows=200)
+    >>> effect.index.tolist()
+    ['data', 'correlation', 'reversed', 'another seed']
     """
     if not len(visit_sequences):
         raise InputError("visit_sequences is empty; give at least one order.")

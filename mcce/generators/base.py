@@ -27,6 +27,22 @@ class RowRule(Protocol):
     Attributes
     ----------
     columns : positions of the features that it reads in a drawn row.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> class SavesLessThanItEarns:
+    ...     columns = (0, 1)
+    ...     def holds(self, rows, factuals):
+    ...         return rows[:, 1] < rows[:, 0]
+    ...     def within_for(self, column, rows, factuals):
+    ...         return None  # not as bounds: rows that break it are drawn again
+    ...     def __str__(self):
+    ...         return "savings < salary"
+    >>> X = mcce.datasets.load_loans(300).X[["salary", "savings"]]
+    >>> rows = mcce.ChainModel(random_state=1).fit(X).sample(200, rules=[SavesLessThanItEarns()])
+    >>> bool((rows["savings"] < rows["salary"]).all())
+    True
     """
 
     @property
@@ -56,6 +72,20 @@ class DrawRequest:
     rules : what must hold between the features of a row.
     factuals : encoded rows, columns in data order, that rules compare the drawn ones with; None if no rule does.
     weighted : whether the draws are to carry their weights; estimating those of rules takes more draws.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> import numpy as np
+    >>> from mcce.generators.base import DrawRequest
+    >>> X = mcce.datasets.load_loans(300).X[["age", "salary"]]
+    >>> chain = mcce.ChainModel(fixed=["age"], random_state=1).fit(X)
+    >>> keys, draws = np.zeros(3, dtype=np.uint64), np.arange(3, dtype=np.uint64)
+    >>> request = DrawRequest(givens=np.full((3, 1), 36.0), stream_keys=keys, draw_indices=draws, seed=1)
+    >>> chain.draw(request).rows[:, 0].tolist()
+    [36.0, 36.0, 36.0]
+    >>> bool((chain.draw(request.take(slice(1, 3))).rows == chain.draw(request).rows[1:]).all())
+    True
     """
 
     givens: Floats
@@ -101,6 +131,23 @@ class Drawn:
         None if the generator does not say.
     constraints : the restricted features, then the rules by their texts.
     tried : for each constraint, the number of rows that came to it alive and that it restricts.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> import numpy as np
+    >>> from mcce.generators.base import DrawRequest
+    >>> X = mcce.datasets.load_loans(300).X[["age", "salary"]]
+    >>> chain = mcce.ChainModel(fixed=["age"], random_state=1).fit(X)
+    >>> keys, draws = np.zeros(2, dtype=np.uint64), np.arange(2, dtype=np.uint64)
+    >>> rich = mcce.Within(low=np.array([60_000.0, 1e9]))
+    >>> drawn = chain.draw(DrawRequest(np.full((2, 1), 36.0), keys, draws, 1, restrictions={"salary": rich}))
+    >>> drawn.dead.tolist()
+    [False, True]
+    >>> drawn.acceptance()
+                tried  passed
+    constraint
+    salary          2       1
     """
 
     rows: Floats
@@ -129,6 +176,26 @@ class Generator(Protocol):
     fixed_ : the features that are given, in data order.
     conditions_on_decision_ : whether the decision is given too.
     training_givens_ : the givens of the training rows.
+
+    Examples
+    --------
+    A fitted chain is one; a joint model has the same methods.
+
+    >>> import mcce
+    >>> import numpy as np
+    >>> from mcce.generators.base import DrawRequest
+    >>> X = mcce.datasets.load_loans(300).X[["age", "salary"]]
+    >>> generator = mcce.ChainModel(fixed=["age"], random_state=1)
+    >>> generator = generator.fit(X, X["salary"] > 60_000)
+    >>> matrix = generator.schema_.encode(X).matrix
+    >>> generator.fixed_, generator.givens_of(matrix[:1], True).tolist()
+    (['age'], [[36.0, 1.0]])
+    >>> draws = np.arange(300, dtype=np.uint64)
+    >>> request = DrawRequest(generator.givens_of(matrix, False), np.zeros(300, dtype=np.uint64), draws, seed=1)
+    >>> bool(np.mean(generator.draw(request).rows[:, 1] <= 60_000) > 0.95)
+    True
+    >>> [*generator.feature_log_densities(matrix)]
+    ['salary']
     """
 
     schema_: Schema

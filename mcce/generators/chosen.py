@@ -132,6 +132,8 @@ class Choice:
     >>> chain = mcce.ChainModel(sampler=auto, fixed=["age", "education"], random_state=1).fit(X)
     >>> chain.choice_.table["why"]["housing"]
     'the best; of the cheaper ones marginal is 0.154 behind (se 0.028)'
+    >>> len(chain.choice_.scores), chain.choice_.left_out.index.tolist()
+    (6, [('housing', 'norm')])
     """
 
     features: tuple[FeatureChoice, ...]

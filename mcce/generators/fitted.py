@@ -77,6 +77,18 @@ class FittedChain:
         -----
         Densities are with respect to the counting measure for levels and numbers with point mass, and to the Lebesgue
         measure for other numbers (dates: encoded), the same for all samplers (`mcce.samplers.column_density`).
+
+        Examples
+        --------
+        >>> import mcce
+        >>> X = mcce.datasets.load_loans(1000).X[["age", "education", "salary"]]
+        >>> chain = mcce.ChainModel(sampler="ctree", fixed=["age"], random_state=1).fit(X[:800])
+        >>> density = chain.log_density(X[800:])
+        >>> of_the_best_paid = chain.log_density(X[800:].assign(salary=X["salary"].max()))
+        >>> bool(density.median() > of_the_best_paid.median())
+        True
+        >>> chain.log_density(X[800:], per_feature=True).columns.tolist()
+        ['education', 'salary']
         """
         self.check_fitted()
         frame, _ = as_frame(X)

@@ -98,6 +98,17 @@ class StoredChain:
         path : str or path
         n_jobs : int or None
             Threads to use; None for all cores.
+
+        Examples
+        --------
+        >>> import mcce, tempfile
+        >>> X = mcce.datasets.load_loans(300).X[["age", "salary"]]
+        >>> chain = mcce.ChainModel(fixed=["age"], random_state=1).fit(X)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     chain.save(f"{folder}/chain.mcce")
+        ...     again = mcce.ChainModel.load(f"{folder}/chain.mcce")
+        >>> again.sample(10).equals(chain.sample(10))
+        True
         """
         chain = load_fields(path, "ChainModel", lambda fields: fields["chain"])
         if not isinstance(chain, cls):
@@ -125,8 +136,8 @@ class StoredChain:
 def _check_storable(name: object, sampler: ConditionalSampler) -> None:
     if not sampler.storable:
         raise SamplerError(
-            f"{sampler!r} for {name!r} cannot be saved: what it has learned could not be checked when it is read. Choose "
-            "another sampler for it (cart, ctree, forest, parametric, copula), or pickle the chain where you trust it."
+            f"{sampler!r} for {name!r} cannot be saved: what it has learned could not be checked when it is read. "
+            "Choose another sampler for it (cart, ctree, forest, parametric, copula), or pickle the chain where you trust it."
         )
 
 

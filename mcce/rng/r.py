@@ -65,6 +65,11 @@ class RGenerator:
     array([1.32..., 1.27...])
     >>> r.uniform(1)  # runif(1)
     array([0.66...])
+    >>> r = RGenerator(1)
+    >>> r.permutation(5), r.sample_int(100, 2), r.indices(100, 2)
+    (array([1, 4, 3, 5, 2]), array([87, 43]), array([13, 81]))
+    >>> r.random_seed[:2]  # .Random.seed[1:2]
+    array([10403,    10], dtype=int32)
     """
 
     seed: int | None
@@ -82,7 +87,16 @@ class RGenerator:
 
     @classmethod
     def from_random_seed(cls, random_seed: Sequence[int] | npt.NDArray[np.integer[Any]]) -> RGenerator:
-        """Go on where an R session stands, given its `.Random.seed` (626 integers)."""
+        """Go on where an R session stands, given its `.Random.seed` (626 integers).
+
+        Examples
+        --------
+        >>> from mcce.rng import RGenerator
+        >>> r = RGenerator(1)
+        >>> again = RGenerator.from_random_seed(r.random_seed)
+        >>> bool((again.uniform(3) == r.uniform(3)).all())
+        True
+        """
         state = np.asarray(random_seed)
         if state.shape != (SIZE + 2,) or state.dtype.kind not in "iu" or state[0] != _KIND:
             raise InputError(

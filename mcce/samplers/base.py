@@ -139,6 +139,32 @@ class ConditionalSampler(Parameters, ABC):
     >>> RoundedNormal()
     RoundedNormal()
 
+    What a chain calls, with what (`mcce.table.Table`, `mcce.table.Column`):
+
+    >>> from mcce import CartSampler, GaussianCopulaSampler, Within, datasets
+    >>> from mcce.rng import RowStreams
+    >>> from mcce.table import Column, Schema
+    >>> X = datasets.load_loans(300).X[["age", "salary"]]
+    >>> table = Schema.from_data(X).encode(X)
+    >>> given, target = table.select([0]), Column(table.features[1], table.matrix[:, 1])
+    >>> sampler = CartSampler().fit(given, target)
+    >>> rich = Within(low=np.full(300, 60_000.0))
+    >>> drawn = sampler.sample_within(given, RowStreams.from_seed(1, 300), rich)
+    >>> bool((drawn.values[~drawn.dead] >= 60_000).all())
+    True
+    >>> sampler.base_measure(), sampler.log_density(given, target.values).shape
+    ('mixed', (300,))
+    >>> bool(sampler.supports(given, target.values).all())
+    True
+    >>> again = CartSampler().set_state(sampler.get_state())
+    >>> draws = [each.sample(given, RowStreams.from_seed(1, 300)) for each in (sampler, again)]
+    >>> bool((draws[0] == draws[1]).all())
+    True
+    >>> copula = GaussianCopulaSampler().fit(given, target)
+    >>> values, latents = copula.sample_on(given, RowStreams.from_seed(1, 300), None)
+    >>> values.shape
+    (300,)
+
     `mcce.testing.check_sampler` tells whether a sampler keeps this contract.
     """
 

@@ -47,6 +47,14 @@ class Within:
     >>> within = Within(low=np.array([2.0, 2.0]), missing=np.array([False, True]))
     >>> within.allows(np.array([1.0, np.nan])).tolist()
     [False, True]
+    >>> (within & Within(high=np.array([9.0, 9.0]))).bounds(2)[1].tolist()
+    [9.0, 9.0]
+    >>> within.take([1]).allows_missing(1).tolist()
+    [True]
+    >>> Within(low=np.array([1.0])).level_mask(1, 3).tolist()
+    [[False, True, True]]
+    >>> Within(low=np.array([0.0]), step=np.array([500.0])).put(np.array([1_240.0])).tolist()
+    [1000.0]
     """
 
     low: Floats | None = None
@@ -191,6 +199,13 @@ class RestrictedDraw:
         Log of the probability that the unrestricted draw of each row is allowed, or of an unbiased estimate of it;
         -inf in dead rows. It is the weight that a truncated draw has to carry. May be None if it is not
         asked for (`Within.weighted`), or if the sampler cannot say: the chain then estimates it by unrestricted draws.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> drawn = RestrictedDraw.of(np.array([2.0, 7.0]), dead=np.array([False, True]))
+    >>> drawn.values.tolist(), drawn.dead.tolist()
+    ([2.0, nan], [False, True])
     """
 
     values: Floats

@@ -57,7 +57,15 @@ class Schema:
 
     @classmethod
     def from_data(cls, X: Data, kinds: Mapping[Any, Kind] | None = None, where: str = "X") -> Schema:
-        """Read the schema of `X`; `kinds` overrides the kind of some columns."""
+        """Read the schema of `X`; `kinds` overrides the kind of some columns.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mcce import Schema
+        >>> Schema.from_data(np.array([[1.0, 0.0], [2.5, 1.0]]), kinds={"x1": "categorical"}).kinds
+        {'x0': 'numeric', 'x1': 'categorical'}
+        """
         frame, array_dtype = as_frame(X, where)
         if frame.shape[0] == 0 or frame.shape[1] == 0:
             raise InputError(
@@ -153,7 +161,20 @@ def _typed(values: Any, dtype: Any) -> Any:
 
 @dataclass(frozen=True)
 class Column:
-    """One encoded column: the target of a conditional."""
+    """One encoded column: the target of a conditional.
+
+    Examples
+    --------
+    >>> from mcce.datasets import load_loans
+    >>> from mcce.table import Column, Schema
+    >>> X = load_loans(5).X[["age", "housing"]]
+    >>> table = Schema.from_data(X).encode(X)
+    >>> target = Column(table.features[1], table.matrix[:, 1])
+    >>> target.feature.kind, target.values.tolist()
+    ('categorical', [0.0, 1.0, 1.0, 0.0, 1.0])
+    >>> target.feature.levels[0]
+    'rent'
+    """
 
     feature: Feature
     values: Floats
@@ -166,6 +187,19 @@ class Table:
     A table made by `select` or `first` keeps `root` and `positions`, so that work done once on the columns of the
     whole table (ranking them for the trees) is shared by all tables cut from it. `complete` promises that no value is
     missing, which spares samplers the search for missing values.
+
+    Examples
+    --------
+    >>> from mcce.datasets import load_loans
+    >>> from mcce.table import Schema
+    >>> X = load_loans(5).X[["age", "housing", "salary"]]
+    >>> given = Schema.from_data(X).encode(X)
+    >>> given.n_rows, given.names, [feature.kind for feature in given.features]
+    (5, ['age', 'housing', 'salary'], ['numeric', 'categorical', 'numeric'])
+    >>> given.matrix[0].tolist()
+    [36.0, 0.0, 68000.0]
+    >>> given.select([0, 2]).names, given.take([0, 1]).n_rows
+    (['age', 'salary'], 2)
     """
 
     features: tuple[Feature, ...]

@@ -91,6 +91,16 @@ def change_plot(
     -------
     Axes
         The axes drawn on. The figure is neither shown nor closed.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> X = mcce.datasets.load_loans(200).X[["age", "salary", "savings"]]
+    >>> after = X.iloc[0].replace({X["savings"][0]: 90_000})
+    >>> ranges = {name: (X[name].min(), X[name].max()) for name in X}
+    >>> ax = mcce.plots.change_plot(X.iloc[0], after, kinds=dict.fromkeys(X, "numeric"), ranges=ranges, fixed=["age"])
+    >>> ax.figure.axes[0] is ax
+    True
     """
     names = names or Names()
     changed = [f for f in counterfactual.index if not is_same(factual[f], counterfactual[f])]

@@ -41,6 +41,14 @@ def comparison_plot(scores: pd.DataFrame, *, by: str = "log_score", n_columns: i
     -------
     array of Axes
         One for each feature.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> X = mcce.datasets.load_loans(200).X[["age", "salary", "savings"]]
+    >>> compared = mcce.compare_conditionals(X, ["marginal", "cart"], fixed=["age"], n_draws=5)
+    >>> mcce.plots.comparison_plot(compared.scores).size >= 2
+    True
     """
     if by not in WORDS:
         raise InputError(f"by is {by!r}; it must be 'log_score' or 'loss'.")

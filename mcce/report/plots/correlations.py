@@ -41,6 +41,14 @@ def correlation_plot(
         The absolute value that fills a cell. 1 compares with a whole correlation; less shows small differences.
     ax : Axes, optional
         Where to draw; by default a new figure whose size fits the number of features.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> X = mcce.datasets.load_loans(200).X[["age", "salary", "savings"]]
+    >>> ax = mcce.plots.correlation_plot(X.corr())
+    >>> [label.get_text() for label in ax.get_xticklabels()]
+    ['age', 'salary', 'savings']
     """
     p = len(matrix)
     if matrix.shape != (p, p) or list(matrix.index) != list(matrix.columns) or p == 0:

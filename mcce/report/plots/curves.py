@@ -82,6 +82,14 @@ def samples_plot(
     -------
     array of Axes
         One for each measure.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> import pandas as pd
+    >>> means = pd.DataFrame({"K": [100, 1000], "L0": [2.9, 2.4], "L1": [0.8, 0.6]})
+    >>> [ax.get_title("left") for ax in mcce.plots.samples_plot(means)]
+    ['L0 against K', 'L1 against K']
     """
     _check_columns(results, ["K", *measures, *([group] if group else [])])
     panels = given_panels(axes, len(measures), 4.6, 3.3)
@@ -124,6 +132,15 @@ def runtime_plot(
     -------
     array of Axes
         One for each quantity.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> import pandas as pd
+    >>> times = pd.DataFrame({"K": [100, 1000], "generate": [0.01, 0.1], "select": [0.02, 0.2]})
+    >>> ax, = mcce.plots.runtime_plot(times)
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['generate: power 1.00', 'select: power 1.00']
     """
     times = times.rename(columns={f"seconds_{step}": step for step in STEPS if step not in times})
     present = [name for name in QUANTITIES if name in times]
@@ -186,6 +203,17 @@ def trade_off_plot(table: pd.DataFrame, factual_distance: float, *, axes: Sequen
     -------
     array of Axes
         Changes, distance to the factual, distance to the data, shares.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
+    >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
+    >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
+    >>> costs = explainer.trade_off(X, floors=(0, 0.25), n_samples=50, max_factuals=20)
+    >>> mcce.plots.trade_off_plot(costs.table, costs.factual_distance).size
+    4
     """
     _check_columns(table, ["floor", *FLOOR_MEASURES, *SHARES])
     by_floor = table[table["floor"].notna()].set_index("floor").sort_index()

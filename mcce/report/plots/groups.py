@@ -58,6 +58,17 @@ def groups_plot(
     -------
     array of Axes
         Those of the measures, in the order of `overall`.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
+    >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
+    >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
+    >>> groups = explainer.explain(X.head(100), n_samples=50).by("age", bins=2)
+    >>> mcce.plots.groups_plot(groups.table, groups.overall, "age").size == len(groups.overall)
+    True
     """
     measures = list(overall.index)
     n_groups = len(table) // len(measures)

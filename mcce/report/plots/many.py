@@ -50,6 +50,18 @@ def changes_plot(
         What features are called, as `Counterfactuals.names` has it.
     ax : Axes, optional
         Where to draw; by default a new figure whose height fits the number of bars.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
+    >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
+    >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
+    >>> found = explainer.explain(X.head(100), sparse=True, n_samples=100)
+    >>> ax = mcce.plots.changes_plot(found.changed_features(), len(found), fixed=["age"])
+    >>> ax.get_yticks().size
+    2
     """
     names = names or Names()
     parts = [part for part in PARTS if part[0] in changes]

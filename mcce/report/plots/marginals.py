@@ -63,6 +63,14 @@ def marginal_plot(
     -------
     array of Axes
         One for each feature.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> X = mcce.datasets.load_loans(200).X[["age", "salary", "savings"]]
+    >>> generated = mcce.ChainModel(random_state=1).fit(X).sample(200)
+    >>> mcce.plots.marginal_plot(X, generated).size
+    3
     """
     left, _ = as_frame(real, "real")
     right, _ = as_frame(generated, "generated")

@@ -57,6 +57,16 @@ def overview_plot(
     -------
     array of Axes
         Those of the panels drawn.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> X = mcce.datasets.load_loans(200).X[["age", "salary", "savings"]]
+    >>> generated = mcce.ChainModel(random_state=1).fit(X).sample(200)
+    >>> distances = mcce.diagnostics.marginal_distances(X, generated)["distance"]
+    >>> correlations = mcce.diagnostics.compare_correlations(X, generated)
+    >>> mcce.plots.overview_plot(distances, correlations.pairs, None, None).size
+    2
     """
     if neighbours is not None and ("distance" not in neighbours or neighbours.empty):
         neighbours = None
