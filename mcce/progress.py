@@ -10,7 +10,7 @@ with warnings.catch_warnings():
     from tqdm.auto import tqdm
 
 
-def progress_bar(total: int, what: str, progress: bool | None) -> Any:
-    """Return a bar for `total` steps; `progress` None shows one in a terminal or notebook, True or False is as said."""
+def progress_bar(total: int | None, what: str, progress: bool | None) -> Any:
+    """Return a bar for `total` steps (None: not known); `progress` None shows it in a terminal or notebook."""
     disable = None if progress is None else not progress
     return tqdm(total=total, desc=what, delay=1.0, leave=False, disable=disable)
