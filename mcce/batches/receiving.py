@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mcce.exceptions import InputError
+from mcce.exceptions import MCCEError
 from mcce.explainer import Explainer
 
 Pickled = npt.NDArray[np.uint8]
@@ -19,23 +19,33 @@ _keeping = Lock()
 
 
 class Shipped:
-    """An explainer that pickles to what its receiver needs, which may have got it already."""
+    """An explainer that pickles to its name and what its receiver needs, which may have got it already.
 
-    def __init__(self, explainer: Explainer, name: str = "", pickled: Pickled | None = None) -> None:
-        self.explainer = explainer
+    It is unpickled where it is first used, not where it passes through, as a cluster's scheduler.
+    """
+
+    def __init__(self, explainer: Explainer | None, name: str = "", pickled: Pickled | None = None) -> None:
+        self._explainer = explainer
         self.name = name
         self.pickled = pickled
 
+    @property
+    def explainer(self) -> Explainer:
+        """The explainer, made once in a process."""
+        if self._explainer is None:
+            self._explainer = receive(self.name, self.pickled)
+        return self._explainer
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return receive, (self.name, self.pickled)
+        return Shipped, (None, self.name, self.pickled)
 
 
-def receive(name: str, pickled: Pickled | None) -> Shipped:
-    """Return an explainer in another process; it is made once there."""
+def receive(name: str, pickled: Pickled | None = None) -> Explainer:
+    """Return an explainer in another process; None for one that it has got already."""
     with _keeping:
         if name not in _kept:
             if pickled is None:
-                raise InputError("this worker was not given the explainer; start the cluster before explain_batches.")
+                raise MCCEError("this worker has not got the explainer; restart the cluster, and run it again.")
             _kept.clear()
             _kept[name] = pickle.loads(pickled.data)
-        return Shipped(_kept[name], name, pickled)
+        return _kept[name]

@@ -14,6 +14,7 @@ from mcce.batches.files import pyarrow
 from mcce.batches.folder import BatchResult, Folder
 from mcce.batches.locking import locked
 from mcce.batches.parts import Request
+from mcce.batches.personal import Personal
 from mcce.batches.shipping import run_parts
 from mcce.batches.sources import Part, Source, open_source
 from mcce.checks import check_count
@@ -82,16 +83,17 @@ def _run(
     progress: bool | None,
 ) -> BatchResult:
     folder.begin(head)
+    personal = Personal(request)
     n_parts = 0
     told: set[str] = set()
     with progress_bar(source.total, "explaining", progress) as bar:
 
-        def unfinished() -> Iterator[Part]:
+        def unfinished() -> Iterator[tuple[Request, Part]]:
             nonlocal n_parts
             for part in source.parts(batch_size, folder.is_done):
                 n_parts += 1
                 if not folder.is_done(part.number):
-                    yield part
+                    yield personal.request_for(part), part
                     continue
                 folder.check_same(part, request.skip_bad)
                 n = part.rows.end - part.rows.begin
@@ -99,7 +101,7 @@ def _run(
                     bar.initial += n  # rate and time left are about what is done now
                 bar.update(n)
 
-        for explained in run_parts(explainer, request, unfinished(), n_jobs):
+        for explained in run_parts(explainer, unfinished(), n_jobs):
             folder.write(explained)
             for warning in explained.warned:
                 if warning not in told:

@@ -1,4 +1,4 @@
-"""Getting parts explained by workers, through joblib, with the fitted explainer sent once a worker.
+"""Getting parts explained by workers that joblib is set to, with the fitted explainer sent once a worker.
 
 1. In this process, by one or several threads, the explainer is used as it is.
 2. For other processes it is pickled once. joblib puts a large array into a file that all processes of a machine map, so
@@ -18,39 +18,29 @@ import hashlib
 import pickle
 from collections.abc import Iterator
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs, wrap_non_picklable_objects
 from joblib.parallel import get_active_backend
 
 from mcce.batches.parts import Explained, Request, explain_part
-from mcce.batches.receiving import Shipped
+from mcce.batches.receiving import Pickled, Shipped
 from mcce.batches.sources import Part
 from mcce.exceptions import InputError, MCCEError
 from mcce.explainer import Explainer
 
 
-def run_parts(explainer: Explainer, request: Request, parts: Iterator[Part], n_jobs: int | None) -> Iterator[Explained]:
+def run_parts(explainer: Explainer, parts: Iterator[tuple[Request, Part]], n_jobs: int | None) -> Iterator[Explained]:
     """Yield what becomes of the parts, as it comes; at the end raise what stopped it."""
     reading = _Reading(parts)
-    shipped, delivered = _ship(explainer, n_jobs)
     first: Explained | None = None
-    with delivered:
-        parallel = Parallel(n_jobs=n_jobs, batch_size=1, return_as="generator_unordered")
-        try:
-            for explained in parallel(delayed(_explain_shipped)(shipped, request, part) for part in reading):
-                if explained.problem is None:
-                    yield explained
-                    continue
-                reading.stop()
-                if first is None or explained.part.number < first.part.number:
-                    first = explained
-        except BrokenProcessPool as error:
-            raise MCCEError(
-                "a worker process ended by itself: it was killed, or memory ran out. Finished parts are kept; run it "
-                "again, with fewer workers if memory was the reason."
-            ) from error
+    for explained in _run(explainer, reading, n_jobs):
+        if explained.problem is None:
+            yield explained
+            continue
+        reading.stop()
+        if first is None or explained.part.number < first.part.number:
+            first = explained
     if first is not None:
         assert first.problem is not None
         raise first.problem
@@ -58,10 +48,37 @@ def run_parts(explainer: Explainer, request: Request, parts: Iterator[Part], n_j
         raise reading.problem
 
 
+def _run(explainer: Explainer, reading: _Reading, n_jobs: int | None) -> Iterator[Explained]:
+    """Have the parts explained by whom joblib is set to (steps 1 to 4)."""
+    backend, _ = get_active_backend()
+    client = getattr(backend, "client", None)
+    alone = copy.copy(explainer)
+    alone.n_jobs = 1
+    if client is not None:
+        from mcce.batches.cluster import run_on_cluster
+
+        yield from run_on_cluster(client, *_pickle(alone), iter(reading))
+        return
+    if effective_n_jobs(n_jobs) == 1:
+        shipped = Shipped(explainer)
+    elif getattr(backend, "supports_sharedmem", False):
+        shipped = Shipped(alone)
+    else:
+        shipped = Shipped(alone, *_pickle(alone))
+    parallel = Parallel(n_jobs=n_jobs, batch_size=1, return_as="generator_unordered")
+    try:
+        yield from parallel(delayed(_explain_shipped)(shipped, request, part) for request, part in reading)
+    except BrokenProcessPool as error:
+        raise MCCEError(
+            "a worker process ended by itself: it was killed, or memory ran out. Finished parts are kept; run it "
+            "again, with fewer workers if memory was the reason."
+        ) from error
+
+
 class _Reading:
     """Parts one after the other; joblib asks for them in threads that could not report an error."""
 
-    def __init__(self, parts: Iterator[Part]) -> None:
+    def __init__(self, parts: Iterator[tuple[Request, Part]]) -> None:
         self._parts = parts
         self._stopped = False
         self.problem: Exception | None = None
@@ -69,7 +86,7 @@ class _Reading:
     def stop(self) -> None:
         self._stopped = True
 
-    def __iter__(self) -> Iterator[Part]:
+    def __iter__(self) -> Iterator[tuple[Request, Part]]:
         try:
             for part in self._parts:
                 yield part
@@ -83,19 +100,10 @@ def _explain_shipped(shipped: Shipped, request: Request, part: Part) -> Explaine
     return explain_part(shipped.explainer, request, part)
 
 
-def _ship(explainer: Explainer, n_jobs: int | None) -> tuple[Shipped, AbstractContextManager[None]]:
-    """Return the explainer as its workers get it (steps 1 to 4), and what has to last while they work."""
-    backend, _ = get_active_backend()
-    client = getattr(backend, "client", None)
-    n_workers = effective_n_jobs(n_jobs)
-    if n_workers == 1 and client is None:
-        return Shipped(explainer), nullcontext()
-    alone = copy.copy(explainer)
-    alone.n_jobs = 1
-    if getattr(backend, "supports_sharedmem", False):
-        return Shipped(alone), nullcontext()
+def _pickle(explainer: Explainer) -> tuple[str, Pickled]:
+    """Return an explainer as bytes, and their checksum, by which workers know it."""
     try:
-        wrapped = wrap_non_picklable_objects(alone, keep_wrapper=False)  # functions of a script or notebook, too
+        wrapped = wrap_non_picklable_objects(explainer, keep_wrapper=False)  # functions of a script or notebook, too
         pickled = np.frombuffer(pickle.dumps(wrapped), dtype=np.uint8)
     except Exception as error:
         problem = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
@@ -104,9 +112,4 @@ def _ship(explainer: Explainer, n_jobs: int | None) -> tuple[Shipped, AbstractCo
             "decision and everything else that it was made with must be picklable; or use threads, "
             '`with joblib.parallel_config("threading", n_jobs=...)`, or n_jobs=1.'
         ) from error
-    name = hashlib.sha256(pickled.data).hexdigest()
-    if client is None:
-        return Shipped(alone, name, pickled), nullcontext()
-    from mcce.batches.cluster import delivered
-
-    return Shipped(alone, name), delivered(client, name, pickled)
+    return hashlib.sha256(pickled.data).hexdigest(), pickled

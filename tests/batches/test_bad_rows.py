@@ -39,7 +39,7 @@ def test_a_bad_row_is_named_and_parts_before_it_stay(tmp_path):
         name: data for name, data in before.items() if "part-" in name
     }
     assert ids_of(out) == {*ROWS["who"]} - {"p100"}
-    with pytest.raises(InputError, match="part 6 leaves out bad rows, the first is row 100 of rows.parquet"):
+    with pytest.raises(InputError, match=r"part 6 leaves out bad rows, the first is row 100 of rows.parquet"):
         explainer().explain_batches(tmp_path / "rows.parquet", out, **SETTINGS)
 
 
@@ -106,7 +106,7 @@ def test_damaged_files_are_listed_and_the_others_explained(tmp_path):
     packed = gzip.compress("\n".join(csv_lines()).encode())
     (source / "b.csv.gz").write_bytes(packed[: len(packed) // 2])
     ROWS.head(20).drop(columns="who").to_csv(source / "c.csv", index=False)
-    with pytest.raises(InputError, match="a.parquet, the file: it is no Parquet file that can be read"):
+    with pytest.raises(InputError, match=r"a.parquet, the file: it is no Parquet file that can be read"):
         explainer().explain_batches(source, tmp_path / "out", n_samples=40)
     result = explainer().explain_batches(source, tmp_path / "out", skip_bad=True, n_samples=40)
     listed = (tmp_path / "out" / "bad-rows.csv").read_text()
@@ -115,7 +115,7 @@ def test_damaged_files_are_listed_and_the_others_explained(tmp_path):
     assert [part["source"] for part in result.manifest["parts"]] == ["a.parquet", "b.csv.gz", "c.csv"]
     assert result.manifest["parts"][2]["factuals"] == 20
     (source / "d.csv").write_text("")
-    with pytest.raises(InputError, match="d.csv is empty; its first line has to name the columns"):
+    with pytest.raises(InputError, match=r"d.csv is empty; its first line has to name the columns"):
         explainer().explain_batches(source, tmp_path / "other", skip_bad=True, n_samples=40)
 
 

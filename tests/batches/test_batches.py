@@ -1,4 +1,4 @@
-"""Batches give what `explain` gives for all rows at once, whoever does the work, and however often it is begun again."""
+"""Batches give what `explain` gives for all rows at once, whoever does the work and however often it is begun."""
 
 import functools
 import json
@@ -237,7 +237,7 @@ def test_wrong_calls_are_told(source, tmp_path):
             explainer().explain_batches(call.pop("source"), call.pop("out"), **call)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "diary.txt").write_text("mine")
-    with pytest.raises(InputError, match="holds 'diary.txt', and no manifest.json; give a new or empty folder"):
+    with pytest.raises(InputError, match=r"holds 'diary.txt', and no manifest.json; give a new or empty folder"):
         explainer().explain_batches(source, tmp_path / "full", **SETTINGS)
 
 

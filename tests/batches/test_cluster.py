@@ -3,7 +3,6 @@
 import os
 import signal
 import threading
-import time
 
 import joblib
 import pytest
@@ -22,20 +21,22 @@ def test_a_worker_of_a_cluster_is_killed_in_the_middle(tmp_path):
     with distributed.LocalCluster(silence_logs=50, **options) as cluster, distributed.Client(cluster) as client:
         workers = client.run(os.getpid)
         assert len({*workers.values()} - {os.getpid()}) == 2
-        finished = []
+        finished, ended = [], threading.Event()
 
         def kill_one():
-            while len(finished) < 5:
-                time.sleep(0.01)
+            while len(finished) < 5 and not ended.wait(0.01):
                 finished[:] = out.glob("parts/*.json")
             os.kill(next(iter(workers.values())), signal.SIGKILL)
 
         killer = threading.Thread(target=kill_one)
         killer.start()
-        with joblib.parallel_config("dask"):
-            explainer().explain_batches([ROWS], out, **call)
-        killer.join()
-        assert len(finished) < 40  # it was killed before the end
+        try:
+            with joblib.parallel_config("dask"):
+                explainer().explain_batches([ROWS], out, **call)
+        finally:
+            ended.set()
+            killer.join()
+        assert 5 <= len(finished) < 40  # it was killed before the end
         kept = [plugin for plugin in client.run_on_scheduler(lambda dask_scheduler: [*dask_scheduler.worker_plugins])]
         assert not [name for name in kept if name.startswith("mcce-")]
     assert written(out) == written(tmp_path / "alone")

@@ -1,10 +1,8 @@
 """Killed at random moments and begun again, a run ends with the bytes of an undisturbed one."""
 
-import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -20,22 +18,15 @@ class Runs:
 
     def __init__(self, source):
         command = [sys.executable, "-m", "tests.batches.killed", str(source)]
-        self.process = subprocess.Popen(
-            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=os.environ
-        )
+        self.process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout.readline() == "ready\n"
 
-    def run(self, folder, kill_after=None):
+    def run(self, folder, kill_after=""):
         """Return the signal that ended a run, 0 if it came to its end, and how many seconds it took."""
-        self.process.stdin.write(f"{folder}\n")
+        self.process.stdin.write(f"{folder} {kill_after}\n")
         self.process.stdin.flush()
-        pid = int(self.process.stdout.readline())
-        begun = time.perf_counter()
-        if kill_after is not None:
-            time.sleep(kill_after)
-            os.kill(pid, signal.SIGKILL)  # it is not waited for before its end is read below, so the number is its own
-        status = int(self.process.stdout.readline())
-        return os.WTERMSIG(status) if os.WIFSIGNALED(status) else status, time.perf_counter() - begun
+        ended, seconds = self.process.stdout.readline().split()
+        return int(ended), float(seconds)
 
     def end(self):
         self.process.stdin.close()
@@ -51,7 +42,6 @@ def kill_often(tmp_path, n_kills, seed):
     rng = np.random.default_rng(seed)
     seen = []
     try:
-        runs.run(tmp_path / "warm")
         ended, seconds = runs.run(tmp_path / "whole")
         assert ended == 0
         whole = written(tmp_path / "whole")
