@@ -36,10 +36,9 @@ class Personal:
                 mine.setdefault(i, []).append(entry)
         said: list[Any] = []
         for i, each in enumerate(self._said):
-            if isinstance(each, Only) and each.by_id:
-                said += [replace(each, by_id=tuple(mine[i]))] if i in mine else []
-            elif isinstance(each, PerFactual) and each.by_id:
-                said += [replace(each, by_id=tuple(mine[i]))] if i in mine else []
-            else:
+            if not isinstance(each, (Only, PerFactual)):
                 said.append(each)
+            elif i in mine:
+                kind: Any = type(each)
+                said.append(kind(tuple(mine[i])))
         return replace(self.request, settings={**self.request.settings, "constraints": said})
