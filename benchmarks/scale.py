@@ -61,7 +61,8 @@ SIZE_HEAD = ["", "size", "fit", "explain", "peak MB"]
 NOTES = """\
 explained: the others have the wanted decision already, by the one value that was changed, or nothing was found. per
 second: factuals. first part: seconds until it is written. last/first: seconds per factual over the last quarter of the
-parts, over those of the first. MB at 1/4: the peak when a quarter is done. peak MB: of a process that does this alone."""
+parts, over those of the first. MB at 1/4: the peak when a quarter is done. peak MB: of a process that does this
+alone."""
 
 
 def peak_megabytes() -> float:

@@ -70,29 +70,53 @@ class Folder:
     def begin(self, head: Mapping[str, Any]) -> None:
         """Write the manifest, or compare it with the one that is there (steps 1 and 2)."""
         manifest = self.path / MANIFEST
-        for left in self.path.rglob(f"{UNFINISHED}*"):
-            left.unlink()
+        known = self._known(manifest)
         if any(self.path.glob(f"{PARTS}/part-*.json")):  # one that has no finished part can be begun with anything
-            self._compare(manifest, head)
+            self._compare(known, head)
         else:
-            others = [p.name for p in self.path.iterdir() if p.name not in (LOCK, PARTS, *TABLES)]
-            if others and not manifest.exists():
-                raise InputError(
-                    f"{self.path} holds {listing(sorted(others), 3)}, and no {MANIFEST}; give a new or empty folder."
-                )
             _write_json(manifest, {"format": FORMAT, "finished": False, **head})
         for name in (PARTS, *TABLES):
             (self.path / name).mkdir(exist_ok=True)
         for path in sorted((self.path / PARTS).glob("part-*.json")):
-            known = self._finished_part(path)
-            if known is not None:
-                self._finished[known["part"]] = known
+            part = self._finished_part(path)
+            if part is not None:
+                self._finished[part["part"]] = part
                 continue
             warnings.warn(
                 f"{path}: the files of this part are not those that were written; it is done again.",
                 MCCEWarning,
                 stacklevel=5,  # the line that called explain_batches
             )
+            path.unlink()
+        self._remove_unfinished()
+
+    def _known(self, manifest: Path) -> dict[str, Any]:
+        """Return the manifest that is there, empty for none; a folder of something else is refused."""
+        if manifest.exists():
+            known = _read_json(manifest)
+            if known.get("format") != FORMAT:
+                raise InputError(
+                    f"{manifest} has the format {spell(known.get('format'))}, not {FORMAT!r}; give a new folder."
+                )
+            return known
+        ours = (LOCK, PARTS, *TABLES)
+        others = [p.name for p in self.path.iterdir() if p.name not in ours and not p.name.startswith(UNFINISHED)]
+        others += [p.name for name in ours for p in self.path.glob(f"{name}/part-*")]
+        if others:
+            raise InputError(
+                f"{self.path} holds {listing(sorted(others), 3)}, and no {MANIFEST}; give a new or empty folder."
+            )
+        return {}
+
+    def _remove_unfinished(self) -> None:
+        """Remove what an interrupted run has left: files half written, and tables of parts that are not finished."""
+        for left in self.path.rglob(f"{UNFINISHED}*"):
+            left.unlink()
+        finished = {name for part in self._finished.values() for name in part["files"]}
+        for table in TABLES:
+            for path in (self.path / table).glob("part-*.parquet"):
+                if f"{table}/{path.name}" not in finished:
+                    path.unlink()
 
     def is_done(self, number: int) -> bool:
         """Whether a part is finished."""
@@ -162,12 +186,7 @@ class Folder:
         _write_json(self.path / MANIFEST, whole)
         return BatchResult(self.path, whole)
 
-    def _compare(self, manifest: Path, head: Mapping[str, Any]) -> None:
-        if not manifest.exists():
-            raise InputError(f"{self.path} holds parts, and no {MANIFEST}, which was removed; give a new folder.")
-        known = _read_json(manifest)
-        if known.get("format") != FORMAT:
-            raise InputError(f"{manifest} has the format {spell(known.get('format'))}, not {FORMAT!r}.")
+    def _compare(self, known: Mapping[str, Any], head: Mapping[str, Any]) -> None:
         wrong = [
             line for name in head for line in _differences(name, known.get(name), json.loads(json.dumps(head[name])))
         ]

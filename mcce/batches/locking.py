@@ -13,6 +13,7 @@ import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from errno import EACCES, EAGAIN
 from pathlib import Path
 from typing import IO
 
@@ -61,6 +62,9 @@ def _open(path: Path) -> IO[str]:
             file.seek(0)
             msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
     except OSError as error:
+        if error.errno not in (EACCES, EAGAIN):
+            file.close()
+            raise  # the file system has no locks
         holder = "another process"
         if fcntl is not None:
             file.seek(0)

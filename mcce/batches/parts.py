@@ -24,7 +24,7 @@ from mcce.batches.files import pyarrow
 from mcce.batches.sources import Part
 from mcce.candidates.reasons import ALREADY
 from mcce.counterfactuals import Counterfactuals
-from mcce.exceptions import InputError, MCCEError, ModelError
+from mcce.exceptions import InputError, MCCEError, MCCEWarning, ModelError
 from mcce.explainer import Explainer
 from mcce.table import Feature, Schema
 
@@ -71,7 +71,8 @@ def explain_part(explainer: Explainer, request: Request, part: Part) -> Explaine
     with warnings.catch_warnings(record=True) as caught:  # nobody reads what another process says
         warnings.simplefilter("always")
         found = _explain(explainer, request, part)
-    return replace(found, warned=tuple(dict.fromkeys(str(warning.message) for warning in caught)))
+    said = [str(warning.message) for warning in caught if issubclass(warning.category, MCCEWarning)]
+    return replace(found, warned=tuple(dict.fromkeys(said)))
 
 
 def _explain(explainer: Explainer, request: Request, part: Part) -> Explained:

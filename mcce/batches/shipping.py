@@ -20,8 +20,6 @@ from collections.abc import Iterator
 from concurrent.futures.process import BrokenProcessPool
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs, wrap_non_picklable_objects
-from joblib.parallel import get_active_backend
 
 from mcce.batches.parts import Explained, Request, explain_part
 from mcce.batches.receiving import Pickled, Shipped
@@ -50,6 +48,9 @@ def run_parts(explainer: Explainer, parts: Iterator[tuple[Request, Part]], n_job
 
 def _run(explainer: Explainer, reading: _Reading, n_jobs: int | None) -> Iterator[Explained]:
     """Have the parts explained by whom joblib is set to (steps 1 to 4)."""
+    from joblib import Parallel, delayed, effective_n_jobs
+    from joblib.parallel import get_active_backend
+
     backend, _ = get_active_backend()
     client = getattr(backend, "client", None)
     alone = copy.copy(explainer)
@@ -102,6 +103,8 @@ def _explain_shipped(shipped: Shipped, request: Request, part: Part) -> Explaine
 
 def _pickle(explainer: Explainer) -> tuple[str, Pickled]:
     """Return an explainer as bytes, and their checksum, by which workers know it."""
+    from joblib import wrap_non_picklable_objects
+
     try:
         wrapped = wrap_non_picklable_objects(explainer, keep_wrapper=False)  # functions of a script or notebook, too
         pickled = np.frombuffer(pickle.dumps(wrapped), dtype=np.uint8)

@@ -179,8 +179,8 @@ class Files:
 
     def _check_ids(self, batch_size: int) -> None:
         """Refuse ids that name two rows: hashes of all first, then the ids themselves of those that look alike."""
-        hashes = [h for _, h in self._ids(batch_size)]
-        every: UInts = np.sort(np.concatenate([np.empty(0, dtype=np.uint64), *map(_hashes, hashes)]))
+        hashes = [_hashes(ids) for _, ids in self._ids(batch_size)]
+        every: UInts = np.sort(np.concatenate([np.empty(0, dtype=np.uint64), *hashes]))
         twice = np.unique(every[1:][every[1:] == every[:-1]])
         if not twice.size:
             return

@@ -161,6 +161,23 @@ def test_a_full_disk_names_the_file_and_finished_parts_stay(tmp_path):
     assert written(out) == written(tmp_path / "free")
 
 
+def test_a_file_that_changes_while_it_is_read_is_told(tmp_path):
+    path = tmp_path / "rows.csv"
+    ROWS.drop(columns="who").head(30).to_csv(path, index=False)
+    writes = []
+
+    def writing(frame):
+        if writes:
+            path.write_text(path.read_text() + writes.pop())
+        return score(frame)
+
+    asked = MCCE(writing, decision=(0.5, 1.0), fixed=FIXED, random_state=1).fit(TABLE)
+    writes.append(path.read_text().splitlines()[3] + "\n")
+    with pytest.raises(InputError, match=r"rows.csv has changed while it was read \(31 rows\)"):
+        asked.explain_batches(path, tmp_path / "out", n_samples=20)
+    assert not (tmp_path / "out" / "bad-rows.csv").exists()
+
+
 def test_levels_that_are_no_text_are_read_from_csv(tmp_path):
     rng = np.random.default_rng(0)
     X = pd.DataFrame(

@@ -2,6 +2,7 @@
 
 import functools
 import json
+import os
 
 import joblib
 import numpy as np
@@ -77,6 +78,10 @@ def test_threads_and_processes_write_the_same_bytes(source, done, tmp_path):
     asked = {"sparse": True, "measures": ["L0", "mad"], "exclude_training": True, "n_samples": 40}
     explainer().explain_batches(source, tmp_path / "sparse", id="who", batch_size=60, n_jobs=2, **asked)
     assert_as_at_once(tmp_path / "sparse", explainer().explain(ROWS.set_index("who"), **asked))
+    # what they warn of is told here
+    other = MCCE(_OtherElsewhere(), decision=(0.5, 1.0), fixed=FIXED, random_state=1).fit(TABLE)
+    with pytest.warns(MCCEWarning, match="the model answered differently"):
+        other.explain_batches(source, tmp_path / "other", id="who", batch_size=60, n_samples=20, n_jobs=2)
 
 
 def test_csv_and_frames_give_the_same_answers(done, tmp_path):
@@ -160,8 +165,9 @@ def test_a_damaged_part_is_told_and_done_again(source, done, tmp_path):
     explainer().explain_batches(source, out, **SETTINGS)
     (out / "counterfactuals" / "part-000003.parquet").write_bytes(b"half")
     (out / "parts" / "part-000005.json").write_text("{")
-    with pytest.warns(MCCEWarning, match="part-00000[35].json: the files of this part are not those that were written"):
+    with pytest.warns(MCCEWarning, match="the files of this part are not those that were written") as told:
         explainer().explain_batches(source, out, **SETTINGS)
+    assert [str(warning.message).partition(".json")[0][-11:] for warning in told] == ["part-000003", "part-000005"]
     assert written(out) == written(done)
 
 
@@ -215,6 +221,16 @@ class _Unpicklable:
         return score(frame)
 
 
+class _OtherElsewhere:
+    """Answers differently in another process."""
+
+    def __init__(self):
+        self.process = os.getpid()
+
+    def predict(self, frame):
+        return score(frame) * (1 if os.getpid() == self.process else 0.9)
+
+
 def test_wrong_calls_are_told(source, tmp_path):
     out = tmp_path / "out"
     with pytest.raises(NotFittedError, match="not fitted"):
@@ -239,6 +255,22 @@ def test_wrong_calls_are_told(source, tmp_path):
     (tmp_path / "full" / "diary.txt").write_text("mine")
     with pytest.raises(InputError, match=r"holds 'diary.txt', and no manifest.json; give a new or empty folder"):
         explainer().explain_batches(source, tmp_path / "full", **SETTINGS)
+
+
+def test_what_an_interrupted_run_left_is_removed_and_nothing_of_others(source, done, tmp_path):
+    out = tmp_path / "out"
+    with pytest.raises(InputError, match="no column 'wh'"):  # begun, and nothing finished
+        explainer().explain_batches(source, out, **(SETTINGS | {"id": "wh"}))
+    (out / "counterfactuals" / "part-000030.parquet").write_bytes(b"of smaller batches, not finished")
+    (out / "parts" / ".mcce-0badcafe.json").write_bytes(b"{")
+    explainer().explain_batches(source, out, **SETTINGS)
+    assert written(out) == written(done)
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "manifest.json").write_text('{"name": "of another program"}')
+    with pytest.raises(InputError, match="has the format None, not 'mcce batches 1'"):
+        explainer().explain_batches(source, other, **SETTINGS)
+    assert (other / "manifest.json").read_text() == '{"name": "of another program"}'
 
 
 def test_without_pyarrow_the_way_to_get_it_is_told(source, tmp_path, monkeypatch):
