@@ -7,7 +7,7 @@ paper's method needs none of them, so that `fit` does not spend time on them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from mcce.arrays import Ints
 from mcce.asking.training import TrainingTable
@@ -46,6 +46,16 @@ class LearnsLater:
             decision=self._training.wanted() if learning else None,
             scorers=scorers,
         )
+
+    def _learned_measures(self, measures: MeasureLike | Sequence[MeasureLike]) -> list[MeasureLike]:
+        """Return measures with distances in place of the names of those that are learned from the training rows."""
+        named = [measures] if isinstance(measures, str) or not isinstance(measures, Sequence) else measures
+        found: list[MeasureLike] = []
+        for item in named:
+            learned = isinstance(item, str) and item in LEARNED
+            function = self._ordering(item, None, None).measures[0].function if learned else item
+            found.append(cast(MeasureLike, function))
+        return found
 
     def _plausibility(self, progress: bool | None) -> Plausibility:
         """Return the scorer of plausibility, fitted once, when it is first needed."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from os import PathLike
 from typing import Any
 
+from mcce.batches import BatchResult, explain_batches
 from mcce.diagnostics.diagnose import diagnose
 from mcce.diagnostics.result import Diagnostics
 from mcce.diagnostics.trade_off import TradeOff, trade_off
@@ -215,4 +217,77 @@ class MCCE(Explainer):
             max_gower=max_gower,
             max_factuals=max_factuals,
             max_rows=max_rows,
+        )
+
+    def explain_batches(
+        self,
+        source: Any,
+        out: str | PathLike[str],
+        *,
+        id: str | None = None,
+        batch_size: int = 10_000,
+        n_jobs: int | None = None,
+        skip_bad: bool = False,
+        missing: Sequence[str] = (),
+        progress: bool | None = None,
+        **settings: Any,
+    ) -> BatchResult:
+        """Explain a table of any size, batch by batch, into a folder of Parquet files.
+
+        Killed at any moment and called again, it keeps the parts that are finished and does the others; the bytes in
+        the end are those of an undisturbed run, for any number and kind of workers. See `mcce.batches`.
+
+        Parameters
+        ----------
+        source : file, folder, DataFrame or iterable of DataFrames
+            Parquet or CSV (.csv, .csv.gz), or a folder of such files; columns that are no features are left aside. To
+            go on with frames after a crash, the same ones have to be given again.
+        out : str or path
+            A new folder, or one that was begun with the same source, settings and explainer: anything else is refused.
+            One run at a time can write to it.
+        id : str, optional
+            Column that names each row of the whole source by a value of its own. Without it rows are named by their
+            number, from 0.
+        batch_size : int
+            Rows that are explained and written together, at most; a part never spans two files.
+        n_jobs : int, optional
+            Workers, as joblib counts them: processes, unless `joblib.parallel_config` says "threading" or "dask". The
+            explainer is sent once to each, so that its model has to be picklable.
+        skip_bad : bool
+            Whether rows that cannot be read or explained are listed in `bad-rows.csv` and left out; else the first is
+            an error that names its file and place.
+        missing : list of str
+            Cells of a CSV that mean a missing value, besides an empty one.
+        progress : bool or None
+            Whether to show a progress bar; None shows one in a terminal or notebook after a second.
+        **settings
+            As in `explain`: `n_samples`, `sparse`, `constraints`, ...; without `standard_errors`, which are about all
+            factuals together. Who has no counterfactual is looked into only with ``tell_reasons=True``.
+
+        Returns
+        -------
+        BatchResult
+            The folder, its manifest and how many rows there were; ``pandas.read_parquet(out / "counterfactuals")``
+            reads what was found.
+        """
+        self._check_fitted()
+        learned: dict[str, Any] = {}
+        if "measures" in settings:  # workers do not have the training rows
+            learned["measures"] = self._learned_measures(settings["measures"])
+        if settings.get("sparse"):
+            self._plausibility(progress)
+        self._training_rows(needed=bool(settings.get("exclude_training")))
+        return explain_batches(
+            self,
+            source,
+            out,
+            settings=settings,
+            learned=learned,
+            spots=self._training.spots,
+            id=id,
+            batch_size=batch_size,
+            n_jobs=n_jobs,
+            skip_bad=skip_bad,
+            missing=missing,
+            progress=progress,
         )

@@ -21,8 +21,8 @@ SECONDS = 1.0
 
 
 @contextmanager
-def progress_bar(total: int, what: str, progress: bool | None, **options: Any) -> Iterator[Any]:
-    """Lend a bar for `total` steps; `progress` None shows one in a terminal or notebook, True or False is as said."""
+def progress_bar(total: int | None, what: str, progress: bool | None, **options: Any) -> Iterator[Any]:
+    """Lend a bar for `total` steps, None if that is not known; `progress` None shows one in a terminal or notebook."""
     disable = None if progress is None else not progress
     with tqdm(total=total, desc=what, delay=SECONDS, leave=False, disable=disable, **options) as bar:
         if bar.disable or type(bar).__module__.endswith("notebook"):

@@ -137,7 +137,7 @@ def _check_storable(name: object, sampler: ConditionalSampler) -> None:
     if not sampler.storable:
         raise SamplerError(
             f"{sampler!r} for {name!r} cannot be saved: what it has learned could not be checked when it is read. "
-            "Choose another sampler for it (cart, ctree, forest, parametric, copula), or pickle the chain where you trust it."
+            "Choose another sampler for it (cart, ctree, forest, parametric, copula), or pickle the chain."
         )
 
 

@@ -1,0 +1,251 @@
+"""How it scales: a million factuals in batches, a million training rows, 300 columns, a factor of 5,000 levels.
+
+    python -m benchmarks.scale [--cases plain,sparse,rows,columns,levels] [--factuals N] [--jobs N] [--data FOLDER]
+                               [--quick] [--out FILE]
+
+1. plain, sparse: Adult with all its levels and a logistic regression; N factuals are denied rows drawn with
+   replacement, each with one value of a mutable feature taken from another row; K = 100. `explain_batches` writes them
+   to a folder in parts of 10,000. When each part was finished tells the time to the first one, and whether a factual
+   costs as much in the last quarter of the parts as in the first; memory is looked at when a quarter is done, and at
+   the end.
+2. rows, columns, levels: fit and explain 100 factuals with K = 100, for three sizes each; the exponent b of
+   seconds = a n^b is fitted by least squares on logarithms. 1 is linear; n log n looks like 1.1.
+3. Each measurement has a process of its own, whose peak memory is that of the whole: libraries, data, model, results.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import mcce
+from benchmarks import report
+from benchmarks.page import Page, read_names
+from benchmarks.settings import ROOT, SETTINGS, find_data, make_problem
+from benchmarks.speed import describe_machine
+
+FACTUALS, PART, N_SAMPLES, SOME = 1_000_000, 10_000, 100, 100
+SIZES = {
+    "rows": (250_000, 500_000, 1_000_000),
+    "columns": (75, 150, 300),
+    "levels": (1_250, 2_500, 5_000),
+}
+TINY = {"rows": (300, 600, 1_200), "columns": (4, 8, 16), "levels": (10, 20, 40)}
+COLUMN_ROWS, LEVEL_ROWS = 20_000, 100_000  # training rows of these cases
+CASES = ("plain", "sparse", *SIZES)
+HEAD = [
+    "",
+    "factuals",
+    "explained",
+    "seconds",
+    "per second",
+    "first part",
+    "last/first quarter",
+    "MB at a quarter",
+    "peak MB",
+]
+SIZE_HEAD = ["", "size", "fit", "explain", "peak MB"]
+NOTES = """\
+explained: the others have the wanted decision already, by the one value that was changed, or nothing was found. per
+second: factuals. first part: seconds until it is written. last/first: seconds per factual over the last quarter of the
+parts, over those of the first. MB at 1/4: the peak when a quarter is done. peak MB: of a process that does this
+alone."""
+
+
+def peak_megabytes() -> float:
+    """Return the most memory that this process, or one that it waited for, has had."""
+    return max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)) / 1024
+
+
+def many_factuals(factuals: pd.DataFrame, mutable: Sequence[str], n: int) -> pd.DataFrame:
+    """Return rows drawn with replacement, each with one mutable value of another row (step 1)."""
+    rng = np.random.default_rng(1)
+    rows = factuals.iloc[rng.integers(len(factuals), size=n)].reset_index(drop=True)
+    swapped = rng.integers(len(mutable), size=n)
+    for j, name in enumerate(mutable):
+        mine = np.flatnonzero(swapped == j)
+        places = np.arange(n)
+        places[mine] = rng.integers(n, size=mine.size)
+        rows[name] = rows[name].take(places).array
+    return rows
+
+
+def measure_batches(sparse: bool, n: int, quick: bool, jobs: int, data: str | None) -> dict[str, Any]:
+    """Explain many factuals of Adult in batches (step 1)."""
+    (setting,) = (s for s in SETTINGS if s.name == "adult-native")
+    setting = replace(setting.tiny() if quick else setting, model="logistic", n_factuals=n)
+    problem = make_problem(setting, find_data(data))
+    explainer = mcce.MCCE(
+        problem.score, decision=problem.decision, fixed=problem.fixed, kinds=problem.kinds, random_state=1
+    ).fit(problem.X)
+    asked = {"n_samples": N_SAMPLES, "sparse": sparse}
+    explainer.explain(problem.factuals.iloc[:2], **asked)  # compiles, and fits what is fitted once
+    with tempfile.TemporaryDirectory() as folder:
+        source, out = Path(folder) / "rows.parquet", Path(folder) / "out"
+        mutable = [c for c in problem.X if c not in problem.fixed]
+        many_factuals(problem.factuals, mutable, n).to_parquet(source, row_group_size=100_000)
+        size = min(PART, max(1, n // 8))
+        quarter: list[float] = []
+        ended = threading.Event()
+
+        def watch() -> None:
+            while not ended.wait(0.05):
+                if len(list(out.glob("parts/*.json"))) >= max(1, n // size // 4):
+                    quarter.append(peak_megabytes())
+                    return
+
+        watching = threading.Thread(target=watch)
+        watching.start()
+        begun = time.time()
+        result = explainer.explain_batches(source, out, batch_size=size, n_jobs=jobs, progress=None, **asked)
+        seconds = time.time() - begun
+        ended.set()
+        watching.join()
+        at = np.sort([path.stat().st_mtime for path in out.glob("parts/*.json")]) - begun
+    k = max(1, at.size // 4)
+    return {
+        "factuals": n,
+        "seconds": seconds,
+        "per_second": n / seconds,
+        "first": float(at[0]),
+        "quarters": float((at[-1] - at[-1 - k]) / max(at[k] - at[0], 1e-9)),
+        "quarter_mb": quarter[0] if quarter else peak_megabytes(),
+        "explained": result.totals["explained"],
+        "standin": problem.standin,
+    }
+
+
+def training_table(case: str, size: int, quick: bool) -> tuple[pd.DataFrame, list[str]]:
+    """Return a table of a size, and its fixed features (step 2)."""
+    rng = np.random.default_rng(2)
+    if case == "rows":
+        n, p = size, 10
+    elif case == "columns":
+        n, p = (500 if quick else COLUMN_ROWS), size
+    else:
+        n, p = (500 if quick else LEVEL_ROWS), 6
+    common = rng.standard_normal(n)
+    X = pd.DataFrame({f"x{j}": np.round(common + rng.standard_normal(n), 2) for j in range(p)})
+    X["group"] = pd.Categorical(rng.choice(["a", "b", "c"], n))
+    if case == "levels":
+        X["place"] = pd.Categorical([f"place {i}" for i in rng.integers(size, size=n)])
+    return X, ["group"]
+
+
+def measure_size(case: str, size: int, quick: bool) -> dict[str, Any]:
+    """Fit and explain a table of a size (step 2)."""
+    X, fixed = training_table(case, size, quick)
+    explainer = mcce.MCCE(first_two, decision=(1.0, np.inf), fixed=fixed, random_state=1)
+    small = mcce.MCCE(first_two, decision=(1.0, np.inf), fixed=fixed, random_state=1).fit(X.iloc[:200])
+    small.explain(X.iloc[:5], n_samples=5)  # compiles
+    begun = time.perf_counter()
+    explainer.fit(X)
+    fitted = time.perf_counter()
+    first = X.iloc[: 10 * SOME]
+    explainer.explain(first[first_two(first) < 1.0].iloc[:SOME], n_samples=N_SAMPLES)
+    return {"size": size, "fit": fitted - begun, "explain": time.perf_counter() - fitted}
+
+
+def first_two(rows: pd.DataFrame) -> np.ndarray:
+    """The model of step 2: a sum of two features."""
+    return (rows["x0"] + rows["x1"]).to_numpy()
+
+
+def measure_apart(**call: Any) -> dict[str, Any]:
+    """Measure in a process of its own (step 3)."""
+    command = [sys.executable, "-m", "benchmarks.scale", "--measure", json.dumps(call)]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return result
+
+
+def measure(call: dict[str, Any]) -> dict[str, Any]:
+    """Measure one case."""
+    case = call.pop("case")
+    if case in SIZES:
+        found = measure_size(case, call["size"], call["quick"])
+    else:
+        found = measure_batches(case == "sparse", **call)
+    return {**found, "peak_mb": peak_megabytes()}
+
+
+def exponent(sizes: Sequence[float], seconds: Sequence[float]) -> float:
+    """Return b of seconds = a n^b, by least squares on logarithms."""
+    return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
+
+
+def batch_cells(case: str, found: dict[str, Any]) -> list[str]:
+    """Return the row of a case of step 1."""
+    counts = [f"{found['factuals']:,}", f"{found['explained']:,}"]
+    figures = [f"{found['seconds']:.1f}", f"{found['per_second']:,.0f}"]
+    rest = [f"{found['first']:.2f}", f"{found['quarters']:.2f}", f"{found['quarter_mb']:,.0f}"]
+    return [case, *counts, *figures, *rest, f"{found['peak_mb']:,.0f}"]
+
+
+def size_cells(case: str, found: dict[str, Any]) -> list[str]:
+    """Return a row of a case of step 2."""
+    return [case, f"{found['size']:,}", f"{found['fit']:.2f}", f"{found['explain']:.2f}", f"{found['peak_mb']:,.0f}"]
+
+
+def run(cases: Sequence[str], chosen: argparse.Namespace, page: Page, apart: Callable[..., dict[str, Any]]) -> None:
+    """Measure the cases and say what was found."""
+    n = 400 if chosen.quick else chosen.factuals
+    batches = [case for case in cases if case not in SIZES]
+    if batches:
+        page.title(f"Adult in batches, K = {N_SAMPLES}, {chosen.jobs} worker(s)")
+        found = [apart(case=c, n=n, quick=chosen.quick, jobs=chosen.jobs, data=chosen.data) for c in batches]
+        if any(one["standin"] for one in found):
+            page.say(report.STANDIN)
+        page.table(HEAD, [batch_cells(case, one) for case, one in zip(batches, found)])
+    for case in (case for case in cases if case in SIZES):
+        sizes = (TINY if chosen.quick else SIZES)[case]
+        found = [apart(case=case, size=size, quick=chosen.quick) for size in sizes]
+        page.title(f"Training table: {case}")
+        rows = [
+            [case, f"{f['size']:,}", f"{f['fit']:.2f}", f"{f['explain']:.2f}", f"{f['peak_mb']:,.0f}"] for f in found
+        ]
+        page.table(SIZE_HEAD, rows)
+        page.say(f"seconds of fit grow as n^{exponent(sizes, [f['fit'] for f in found]):.2f}")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__.splitlines()[0])
+    parser.add_argument("--cases", default=",".join(CASES), help="which, separated by commas (%(default)s)")
+    parser.add_argument("--factuals", type=int, default=FACTUALS, help="of plain and sparse (%(default)s)")
+    parser.add_argument("--jobs", type=int, default=1, help="worker processes of plain and sparse (%(default)s)")
+    parser.add_argument("--data", help="folder with adult.csv.gz; else MCCE_DATA, else ../shared/data")
+    parser.add_argument("--quick", action="store_true", help="tiny sizes, to try the command")
+    parser.add_argument("--out", type=Path, help="write FILE.md")
+    parser.add_argument("--measure", help=argparse.SUPPRESS)
+    chosen = parser.parse_args(arguments)
+    if chosen.measure:
+        print(json.dumps(measure(json.loads(chosen.measure))))
+        return 0
+    cases = read_names(parser, "--cases", chosen.cases, CASES)
+    page = Page("How it scales")
+    page.say(report.about(describe_machine()))
+    if chosen.quick:
+        page.say(report.QUICK)
+    page.say(NOTES)
+    run(cases, chosen, page, measure_apart)
+    if chosen.out:
+        page.write(chosen.out.with_suffix(".md"))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,245 @@
+"""The folder that parts are written to, and what it remembers.
+
+    manifest.json                          what it was begun with; at the end also all parts and totals
+    counterfactuals/part-000000.parquet    features and measures of the counterfactuals of a part
+    unexplained/part-000000.parquet        who has none, and why
+    parts/part-000000.json                 rows, counts, and checksums of the two: written last, so the part is finished
+    bad-rows.csv                           at the end, the rows that were left out, if there are any
+
+1. A folder is begun with a manifest, or has one that agrees with what is asked for now.
+2. Files that an interrupted run has left half written are removed. Finished parts are compared with their checksums;
+   one that was damaged since is done again.
+3. Nothing in it depends on time, process or place, so that the bytes are those of any other run.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mcce.batches.locking import NAME as LOCK
+from mcce.batches.parts import COUNTS, TABLES, Explained
+from mcce.batches.sources import Part
+from mcce.exceptions import InputError, MCCEWarning, listing, spell
+from mcce.files import written_whole
+
+FORMAT = "mcce batches 1"
+MANIFEST, PARTS, BAD = "manifest.json", "parts", "bad-rows.csv"
+UNFINISHED = ".mcce-"  # what `written_whole` calls a file before it is renamed
+
+
+@dataclass(frozen=True)
+class BatchResult:
+    """What `MCCE.explain_batches` wrote.
+
+    Attributes
+    ----------
+    folder : Path
+        With the subfolders `counterfactuals` and `unexplained`, which are Parquet data sets.
+    manifest : dict
+        Settings, explainer, versions, input, parts and totals, as in `manifest.json`.
+    """
+
+    folder: Path
+    manifest: Mapping[str, Any]
+
+    @property
+    def totals(self) -> dict[str, int]:
+        """How many rows there were, what became of them, and how many counterfactuals were found."""
+        return dict(self.manifest["totals"])
+
+    def __repr__(self) -> str:
+        totals = self.totals
+        said = ", ".join(f"{totals[name]} {name}" for name in COUNTS)
+        return f"BatchResult({str(self.folder)!r}: {len(self.manifest['parts'])} parts; {said})"
+
+
+class Folder:
+    """A folder of parts, of a run that holds its lock."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._finished: dict[int, dict[str, Any]] = {}
+
+    def begin(self, head: Mapping[str, Any]) -> None:
+        """Write the manifest, or compare it with the one that is there (steps 1 and 2)."""
+        manifest = self.path / MANIFEST
+        known = self._known(manifest)
+        if any(self.path.glob(f"{PARTS}/part-*.json")):  # one that has no finished part can be begun with anything
+            self._compare(known, head)
+        else:
+            _write_json(manifest, {"format": FORMAT, "finished": False, **head})
+        for name in (PARTS, *TABLES):
+            (self.path / name).mkdir(exist_ok=True)
+        for path in sorted((self.path / PARTS).glob("part-*.json")):
+            part = self._finished_part(path)
+            if part is not None:
+                self._finished[part["part"]] = part
+                continue
+            warnings.warn(
+                f"{path}: the files of this part are not those that were written; it is done again.",
+                MCCEWarning,
+                stacklevel=5,  # the line that called explain_batches
+            )
+            path.unlink()
+        self._remove_unfinished()
+
+    def _known(self, manifest: Path) -> dict[str, Any]:
+        """Return the manifest that is there, empty for none; a folder of something else is refused."""
+        if manifest.exists():
+            known = _read_json(manifest)
+            if known.get("format") != FORMAT:
+                raise InputError(
+                    f"{manifest} has the format {spell(known.get('format'))}, not {FORMAT!r}; give a new folder."
+                )
+            return known
+        ours = (LOCK, PARTS, *TABLES)
+        others = [p.name for p in self.path.iterdir() if p.name not in ours and not p.name.startswith(UNFINISHED)]
+        others += [p.name for name in ours for p in self.path.glob(f"{name}/part-*")]
+        if others:
+            raise InputError(
+                f"{self.path} holds {listing(sorted(others), 3)}, and no {MANIFEST}; give a new or empty folder."
+            )
+        return {}
+
+    def _remove_unfinished(self) -> None:
+        """Remove what an interrupted run has left: files half written, and tables of parts that are not finished."""
+        for left in self.path.rglob(f"{UNFINISHED}*"):
+            left.unlink()
+        finished = {name for part in self._finished.values() for name in part["files"]}
+        for table in TABLES:
+            for path in (self.path / table).glob("part-*.parquet"):
+                if f"{table}/{path.name}" not in finished:
+                    path.unlink()
+
+    def is_done(self, number: int) -> bool:
+        """Whether a part is finished."""
+        return number in self._finished
+
+    def check_same(self, part: Part, skip_bad: bool) -> None:
+        """Refuse to keep a finished part if it is not the one that would be made now."""
+        known = self._finished[part.number]
+        now = _place_of(part)
+        if {name: known.get(name) for name in now} != now:
+            raise InputError(
+                f"{self.path}: part {part.number} was made from {known['end'] - known['begin']} rows of "
+                f"{known['source']}, from row {known['begin']} on, and the source now has other ones there "
+                f"({now['end'] - now['begin']} rows of {part.where}, from row {now['begin']} on). Give the same "
+                "source, or a new folder."
+            )
+        if known["bad_rows"] and not skip_bad:
+            first = known["bad_rows"][0]
+            raise InputError(
+                f"{self.path}: part {part.number} leaves out bad rows, the first is {first['place']} of {part.where}: "
+                f"{first['problem']} Run it with skip_bad=True as before, or into a new folder."
+            )
+
+    def write(self, explained: Explained) -> None:
+        """Write a finished part, its own manifest last."""
+        try:
+            self._write(explained)
+        except OSError as error:
+            part = explained.part
+            rows = (
+                f"rows {part.rows.begin} to {part.rows.end - 1} of {part.where} (part {part.number}) were not written"
+            )
+            why = f"{error.strerror}: {rows}; finished parts are kept, run it again when there is room"
+            raise OSError(error.errno, why, error.filename) from error
+
+    def _write(self, explained: Explained) -> None:
+        part = explained.part
+        checks: dict[str, Any] = {}
+        for table in TABLES:
+            name, data = f"{table}/part-{part.number:06d}.parquet", explained.files[table]
+            with written_whole(self.path / name) as beside:
+                beside.write_bytes(data)
+            checks[name] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+        bad = [{"begin": b.begin, "end": b.end, "place": b.place, "problem": b.problem} for b in explained.bad]
+        known = {"part": part.number, **_place_of(part), **explained.counts, "bad_rows": bad, "files": checks}
+        _write_json(self.path / PARTS / f"part-{part.number:06d}.json", known)
+        self._finished[part.number] = known
+
+    def finish(self, head: Mapping[str, Any], n_parts: int) -> BatchResult:
+        """Write the manifest with all parts and totals, and the list of bad rows."""
+        beyond = sorted(number for number in self._finished if number >= n_parts)
+        if beyond:
+            raise InputError(
+                f"{self.path} holds part {beyond[0]}, and the source ends before it, after {n_parts} parts. Give the "
+                "same source, or a new folder."
+            )
+        parts = [self._finished[number] for number in range(n_parts)]
+        totals = {name: sum(part[name] for part in parts) for name in COUNTS}
+        whole = {"format": FORMAT, "finished": True, **head, "totals": totals, "parts": parts}
+        if totals["bad"]:
+            with written_whole(self.path / BAD) as beside, beside.open("w", encoding="utf-8", newline="") as file:
+                writer = csv.writer(file, lineterminator="\n")
+                writer.writerow(["source", "begin", "end", "place", "problem"])
+                for part in parts:
+                    for b in part["bad_rows"]:
+                        writer.writerow([part["source"], b["begin"], b["end"], b["place"], b["problem"]])
+        _write_json(self.path / MANIFEST, whole)
+        return BatchResult(self.path, whole)
+
+    def _compare(self, known: Mapping[str, Any], head: Mapping[str, Any]) -> None:
+        wrong = [
+            line for name in head for line in _differences(name, known.get(name), json.loads(json.dumps(head[name])))
+        ]
+        if wrong:
+            more = f"; and {len(wrong) - 5} more" if len(wrong) > 5 else ""
+            raise InputError(
+                f"{self.path} was begun with something else: {'; '.join(wrong[:5])}{more}. Give a new folder, or what "
+                "it was begun with."
+            )
+
+    def _finished_part(self, manifest: Path) -> dict[str, Any] | None:
+        """Return what is known of a part, if its files are as they were written."""
+        try:
+            known = _read_json(manifest)
+            files = {self.path / name: checks["sha256"] for name, checks in known["files"].items()}
+        except (InputError, KeyError, AttributeError, TypeError):
+            return None
+        whole = all(p.is_file() and hashlib.sha256(p.read_bytes()).hexdigest() == said for p, said in files.items())
+        return known if whole and manifest.name == f"part-{known.get('part', -1):06d}.json" else None
+
+
+def _place_of(part: Part) -> dict[str, Any]:
+    rows = part.rows
+    return {"source": part.where, "begin": rows.begin, "end": rows.end, "first": part.first, "digest": part.digest}
+
+
+def _differences(name: str, before: Any, now: Any) -> Iterator[str]:
+    """Say in what two JSON values differ."""
+    if isinstance(before, dict) and isinstance(now, dict):
+        for key in dict.fromkeys([*before, *now]):
+            yield from _differences(f"{name}.{key}", before.get(key), now.get(key))
+    elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
+        for i, (one, other) in enumerate(zip(before, now)):
+            yield from _differences(f"{name}[{i}]", one, other)
+    elif before != now:
+        yield f"{name} was {_short(before)}, is {_short(now)}"
+
+
+def _short(value: Any) -> str:
+    said = json.dumps(value)
+    return said if len(said) <= 80 else said[:77] + "..."
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        read = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InputError(f"{path} is no JSON ({error}); it was changed since. Give a new folder.") from error
+    if not isinstance(read, dict):
+        raise InputError(f"{path} holds no manifest; it was changed since. Give a new folder.")
+    return read
+
+
+def _write_json(path: Path, value: Mapping[str, Any]) -> None:
+    with written_whole(path) as beside:
+        beside.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")

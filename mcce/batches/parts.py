@@ -1,0 +1,197 @@
+"""Explaining one part, in whatever process: rows in, two Parquet files as bytes and some counts out.
+
+1. Explain the rows. If that is refused, look by halves for the rows that are at fault: their cells, or what the model
+   makes of them.
+2. Bad rows are an error that names the file and the first of them, or are listed and left out.
+3. Every other row is in one of two tables: its counterfactuals (features and measures, `Counterfactuals.to_frame`), or
+   why it has none. Their columns have the same types in every part, also where a part has no rows.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mcce.asking.factuals import encode_factuals
+from mcce.batches.chunks import BadRows
+from mcce.batches.files import pyarrow
+from mcce.batches.sources import Part
+from mcce.candidates.reasons import ALREADY
+from mcce.counterfactuals import Counterfactuals
+from mcce.exceptions import InputError, MCCEError, MCCEWarning, ModelError
+from mcce.explainer import Explainer
+from mcce.table import Feature, Schema
+
+TABLES = ("counterfactuals", "unexplained")
+COUNTS = ("rows", "factuals", "explained", "already", "unexplained", "counterfactuals", "bad")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked for, the same for all parts.
+
+    Attributes
+    ----------
+    settings : of `Explainer.explain`.
+    id : the column that names the rows; None for their number.
+    skip_bad : whether bad rows are listed instead of being an error.
+    prediction_type : what the model answers, for Arrow.
+    process : whose warnings are seen as they come.
+    """
+
+    settings: Mapping[str, Any]
+    id: str | None
+    skip_bad: bool
+    prediction_type: Any
+    process: int = field(default_factory=os.getpid)
+
+
+@dataclass(frozen=True)
+class Explained:
+    """What became of a part: the bytes of its files and counts; or the problem that stopped it."""
+
+    part: Part
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
+    bad: tuple[BadRows, ...] = ()
+    problem: MCCEError | None = None
+    warned: tuple[str, ...] = ()
+
+
+def explain_part(explainer: Explainer, request: Request, part: Part) -> Explained:
+    """Explain the rows of a part; the part comes back without its cells."""
+    if os.getpid() == request.process:
+        return _explain(explainer, request, part)
+    with warnings.catch_warnings(record=True) as caught:  # nobody reads what another process says
+        warnings.simplefilter("always")
+        found = _explain(explainer, request, part)
+    said = [str(warning.message) for warning in caught if issubclass(warning.category, MCCEWarning)]
+    return replace(found, warned=tuple(dict.fromkeys(said)))
+
+
+def _explain(explainer: Explainer, request: Request, part: Part) -> Explained:
+    done = replace(part, rows=replace(part.rows, frame=part.rows.frame.iloc[:0], lines=None))
+    try:
+        part, found = _explain_good(explainer, request, part)
+        files = _as_files(found, explainer.generator_.schema_, request, part)
+    except MCCEError as problem:
+        return Explained(done, problem=problem)
+    rows, bad = part.rows, part.rows.bad
+    n_already = int((found.unexplained["reason"] == ALREADY).sum())
+    counts = (
+        rows.end - rows.begin,
+        len(found.factuals),
+        len(found.factuals) - len(found.unexplained),
+        n_already,
+        len(found.unexplained) - n_already,
+        len(found),
+        sum(b.end - b.begin for b in bad),
+    )
+    return Explained(done, files, dict(zip(COUNTS, counts)), bad)
+
+
+def _explain_good(explainer: Explainer, request: Request, part: Part) -> tuple[Part, Counterfactuals]:
+    """Return the part with all its bad rows known, and what was found for the others (steps 1 and 2)."""
+    if part.rows.bad and not request.skip_bad:
+        raise _refusal(part)
+    try:
+        return part, _explain_rows(explainer, request, part)
+    except MCCEError as error:
+        frame = part.factuals(request.id)
+        bad = _find_bad(explainer, frame)
+        if not bad:
+            raise type(error)(f"{part.where}, rows {part.rows.begin} to {part.rows.end - 1}: {error}") from error
+        if len(bad) == len(frame) and all(isinstance(e, ModelError) for _, e in bad):
+            raise  # the model is at fault, not the rows
+    without = replace(part, rows=part.rows.drop([(i, str(e)) for i, e in bad]))
+    if not request.skip_bad:
+        raise _refusal(without)
+    return without, _explain_rows(explainer, request, without)
+
+
+def _explain_rows(explainer: Explainer, request: Request, part: Part) -> Counterfactuals:
+    frame = part.factuals(request.id)
+    if not len(frame):  # cells that were not read have no dtypes
+        schema = explainer.generator_.schema_
+        frame = schema.decode(np.empty((0, len(schema))), frame.index)
+    return explainer.explain(frame, **request.settings, progress=False)
+
+
+def _refusal(part: Part) -> InputError:
+    """Return the error about the first bad row of a part."""
+    first, n = part.rows.bad[0], sum(b.end - b.begin for b in part.rows.bad)
+    others = f" ({n - 1} more in this part)" if n > 1 else ""
+    return InputError(
+        f"{part.where}, {first.place}: {first.problem}{others} Finished parts are kept. Run it again with "
+        "skip_bad=True to list bad rows and go on without them; a corrected source needs a new folder."
+    )
+
+
+def _find_bad(explainer: Explainer, frame: pd.DataFrame, begin: int = 0) -> list[tuple[int, MCCEError]]:
+    """Return the places of rows that cannot be encoded or that the model refuses, found by halves."""
+    schema = explainer.generator_.schema_
+    try:
+        _, matrix = encode_factuals(frame, schema)
+        if len(matrix):
+            explainer.decision_.ask(schema.decode_for_model(matrix), "factuals")
+    except MCCEError as error:
+        if len(frame) == 1:
+            return [(begin, error)]
+        half = len(frame) // 2
+        halves = (frame.iloc[:half], begin), (frame.iloc[half:], begin + half)
+        return [bad for some, at in halves if len(some) for bad in _find_bad(explainer, some, at)]
+    return []
+
+
+def _as_files(found: Counterfactuals, schema: Schema, request: Request, part: Part) -> dict[str, bytes]:
+    """Write both tables (step 3)."""
+    rows = found.to_frame()
+    others = found.unexplained.rename_axis("id").reset_index()
+    n = len(schema)
+    named = dict(zip(rows.columns[2 : 2 + n], schema.features))
+    types: dict[Any, Any] = {name: _lazy_type(feature) for name, feature in named.items()}
+    id_type = pyarrow().int64() if request.id is None else part.id_type
+    types |= {rows.columns[0]: id_type, rows.columns[2 + n]: request.prediction_type}
+    of_others = {"id": id_type, "reason": pyarrow().string(), "prediction": request.prediction_type}
+    return {"counterfactuals": _as_parquet(rows, types), "unexplained": _as_parquet(others, of_others)}
+
+
+def _lazy_type(feature: Feature) -> Any:
+    """Return what finds out the Arrow type of a feature: from all its levels, or its range."""
+
+    def find() -> Any:
+        known = np.arange(feature.n_levels) if feature.levels is not None else np.array([feature.low, feature.high])
+        return pyarrow().array(pd.Series(feature.decode(known[~np.isnan(known)])), from_pandas=True).type
+
+    return find
+
+
+def _as_parquet(frame: pd.DataFrame, types: Mapping[Any, Any]) -> bytes:
+    """Return a frame as Parquet; columns whose type cannot be told from their cells get the one of `types`."""
+    arrow = pyarrow()
+    by_text = {str(name): type_ for name, type_ in types.items()}
+    frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
+    try:
+        table = arrow.Table.from_pandas(frame, preserve_index=False)
+        for i, column in enumerate(table.schema):
+            wanted = by_text.get(column.name)
+            if callable(wanted):
+                wanted = wanted() if arrow.types.is_null(column.type) else column.type
+            if wanted is None:
+                wanted = arrow.float64() if arrow.types.is_null(column.type) else column.type
+            if column.type != wanted:
+                table = table.set_column(i, column.name, table.column(i).cast(wanted))
+    except (arrow.ArrowException, TypeError, ValueError) as error:
+        raise InputError(
+            f"what was found cannot be written as Parquet: {str(error).splitlines()[0]} Columns with values of several "
+            "types have to be made text before fit."
+        ) from error
+    sink = arrow.BufferOutputStream()
+    arrow.parquet.write_table(table, sink)
+    return bytes(sink.getvalue())

@@ -1,0 +1,111 @@
+"""A run: open the source, lock and begin the folder, have parts explained, write them as they come, finish."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mcce.asking.asker import SpotCheck
+from mcce.batches.describing import check_settings, describe_explainer, describe_settings, describe_versions
+from mcce.batches.files import pyarrow
+from mcce.batches.folder import BatchResult, Folder
+from mcce.batches.locking import locked
+from mcce.batches.parts import Request
+from mcce.batches.personal import Personal
+from mcce.batches.shipping import run_parts
+from mcce.batches.sources import Part, Source, open_source
+from mcce.checks import check_count
+from mcce.exceptions import InputError, MCCEWarning, spell
+from mcce.explainer import Explainer
+from mcce.progress import progress_bar
+
+
+def explain_batches(
+    explainer: Explainer,
+    source: Any,
+    out: str | os.PathLike[str],
+    *,
+    settings: Mapping[str, Any],
+    learned: Mapping[str, Any],
+    spots: SpotCheck,
+    id: str | None,
+    batch_size: int,
+    n_jobs: int | None,
+    skip_bad: bool,
+    missing: Sequence[str],
+    progress: bool | None,
+) -> BatchResult:
+    """Explain a source into a folder; see `MCCE.explain_batches`.
+
+    `settings` are those of `explain`, and `learned` what stands for some of them that workers could not learn;
+    `spots` are the training rows that an explainer is told by.
+    """
+    pyarrow()
+    check_count(batch_size, "batch_size")
+    if isinstance(missing, str) or not all(isinstance(text, str) for text in missing):
+        raise InputError(f"missing is {spell(missing)}; give a list of texts, for example ['NA', '?'].")
+    whole = check_settings(explainer, settings)
+    folder = Path(out)
+    opened = open_source(source, explainer.generator_.schema_, id, missing)
+    if isinstance(source, (str, os.PathLike)) and Path(source).resolve() in (
+        folder.resolve(),
+        *folder.resolve().parents,
+    ):
+        raise InputError(f"out is {folder}, inside the source {source}; give a folder of its own.")
+    head = {
+        "settings": {
+            **describe_settings(explainer, whole, spots.rows),
+            "batch_size": batch_size,
+            "id": id,
+            "missing": list(missing),
+        },
+        "explainer": describe_explainer(explainer, spots.rows),
+        "versions": describe_versions(),
+        "input": opened.describe(),
+    }
+    request = Request({**whole, **learned}, id, skip_bad, pyarrow().array(spots.answer.scores.tolist()).type)
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder):
+        return _run(explainer, opened, Folder(folder), head, request, batch_size, n_jobs, progress)
+
+
+def _run(
+    explainer: Explainer,
+    source: Source,
+    folder: Folder,
+    head: Mapping[str, Any],
+    request: Request,
+    batch_size: int,
+    n_jobs: int | None,
+    progress: bool | None,
+) -> BatchResult:
+    folder.begin(head)
+    personal = Personal(request)
+    n_parts = 0
+    told: set[str] = set()
+    with progress_bar(source.total, "explaining", progress) as bar:
+
+        def unfinished() -> Iterator[tuple[Request, Part]]:
+            nonlocal n_parts
+            for part in source.parts(batch_size, folder.is_done):
+                n_parts += 1
+                if not folder.is_done(part.number):
+                    yield personal.request_for(part), part
+                    continue
+                folder.check_same(part, request.skip_bad)
+                n = part.rows.end - part.rows.begin
+                if not bar.disable:
+                    bar.initial += n  # rate and time left are about what is done now
+                bar.update(n)
+
+        for explained in run_parts(explainer, unfinished(), n_jobs):
+            folder.write(explained)
+            for warning in explained.warned:
+                if warning not in told:
+                    told.add(warning)
+                    warnings.warn(warning, MCCEWarning, stacklevel=4)  # the line that called explain_batches
+            bar.update(explained.part.rows.end - explained.part.rows.begin)
+    return folder.finish(head, n_parts)

@@ -1,0 +1,279 @@
+"""Batches give what `explain` gives for all rows at once, whoever does the work and however often it is begun."""
+
+import functools
+import json
+import os
+
+import joblib
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from mcce import MCCE, InputError, MCCEError, MCCEWarning, NotFittedError, allow, per_factual
+from tests.batches.problem import ROWS, SETTINGS, explainer, tables, written
+from tests.explainer.problem import FIXED, TABLE, fitted, label, mixed_table, score
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    path = tmp_path_factory.mktemp("source") / "rows.parquet"
+    ROWS.to_parquet(path, row_group_size=50)
+    return path
+
+
+@pytest.fixture(scope="module")
+def done(source, tmp_path_factory):
+    """The folder of an undisturbed run, which no test changes."""
+    out = tmp_path_factory.mktemp("done") / "out"
+    explainer().explain_batches(source, out, **SETTINGS)
+    return out
+
+
+def assert_as_at_once(folder, found):
+    """What stands in a folder is what `explain` found, row by row and bit by bit."""
+    rows, others = tables(folder)
+    pd.testing.assert_frame_equal(rows, found.to_frame(), check_exact=True, check_dtype=False, check_categorical=False)
+    expected = found.unexplained.reset_index()
+    pd.testing.assert_frame_equal(others, expected, check_exact=True, check_dtype=False)
+
+
+def test_batches_give_what_explain_gives_at_once(done):
+    assert_as_at_once(done, explainer().explain(ROWS.set_index("who"), n_samples=40))
+
+
+def test_the_manifest_says_what_was_done(done, source):
+    manifest = json.loads((done / "manifest.json").read_text())
+    assert manifest["finished"] is True
+    assert manifest["settings"]["n_samples"] == 40
+    assert manifest["settings"]["batch_size"] == 16
+    assert manifest["explainer"]["random_state"] == 1
+    assert manifest["versions"]["pandas"] == pd.__version__
+    (file,) = manifest["input"]["files"]
+    assert file["name"] == "rows.parquet"
+    assert file["bytes"] == source.stat().st_size
+    assert [part["rows"] for part in manifest["parts"]] == [16] * 7 + [8]
+    totals = manifest["totals"]
+    n_already = int((score(ROWS) >= 0.5).sum())
+    assert (totals["rows"], totals["already"], totals["bad"]) == (120, n_already, 0)
+    assert totals["explained"] + totals["already"] + totals["unexplained"] == 120
+
+
+def test_done_again_nothing_is_written(source, done, tmp_path):
+    before = {path: path.stat().st_mtime_ns for path in done.rglob("part-*")}
+    result = explainer().explain_batches(source, done, **SETTINGS)
+    assert {path: path.stat().st_mtime_ns for path in done.rglob("part-*")} == before
+    assert result.totals["rows"] == 120
+    assert "8 parts; 120 rows" in repr(result)
+
+
+def test_threads_and_processes_write_the_same_bytes(source, done, tmp_path):
+    with joblib.parallel_config("threading", n_jobs=2):
+        explainer().explain_batches(source, tmp_path / "threads", **SETTINGS)
+    assert written(tmp_path / "threads") == written(done)
+    explainer().explain_batches(source, tmp_path / "processes", n_jobs=2, **SETTINGS)
+    assert written(tmp_path / "processes") == written(done)
+    # what is learned from the training rows, which other processes do not have
+    asked = {"sparse": True, "measures": ["L0", "mad"], "exclude_training": True, "n_samples": 40}
+    explainer().explain_batches(source, tmp_path / "sparse", id="who", batch_size=60, n_jobs=2, **asked)
+    assert_as_at_once(tmp_path / "sparse", explainer().explain(ROWS.set_index("who"), **asked))
+    # what they warn of is told here
+    other = MCCE(_OtherElsewhere(), decision=(0.5, 1.0), fixed=FIXED, random_state=1).fit(TABLE)
+    with pytest.warns(MCCEWarning, match="the model answered differently"):
+        other.explain_batches(source, tmp_path / "other", id="who", batch_size=60, n_samples=20, n_jobs=2)
+
+
+def test_csv_and_frames_give_the_same_answers(done, tmp_path):
+    ROWS.assign(owner=ROWS["owner"].map({True: "TRUE", False: "false"}), more=1).to_csv(tmp_path / "r.csv", index=False)
+    explainer().explain_batches(tmp_path / "r.csv", tmp_path / "text", **SETTINGS)
+    frames = (ROWS.iloc[i : i + 48] for i in range(0, 120, 48))
+    explainer().explain_batches(frames, tmp_path / "frames", **SETTINGS)
+    for one in (tmp_path / "text", tmp_path / "frames"):
+        for now, before in zip(tables(one), tables(done)):
+            pd.testing.assert_frame_equal(now, before, check_exact=True)
+
+
+def test_a_folder_of_files_is_read_in_the_order_of_names_and_numbered_through(tmp_path):
+    (tmp_path / "in" / "2026").mkdir(parents=True)
+    ROWS.iloc[70:].to_csv(tmp_path / "in" / "b.csv.gz", index=False)
+    ROWS.iloc[:70].to_parquet(tmp_path / "in" / "2026" / "a.parquet")
+    (tmp_path / "in" / "notes.txt").write_text("no rows")
+    result = explainer().explain_batches(tmp_path / "in", tmp_path / "out", batch_size=32, n_samples=40)
+    assert [(p["source"], p["begin"], p["end"], p["first"]) for p in result.manifest["parts"]] == [
+        ("2026/a.parquet", 0, 32, 0),
+        ("2026/a.parquet", 32, 64, 32),
+        ("2026/a.parquet", 64, 70, 64),
+        ("b.csv.gz", 0, 32, 70),
+        ("b.csv.gz", 32, 50, 102),
+    ]
+    assert_as_at_once(tmp_path / "out", explainer().explain(ROWS.drop(columns="who"), n_samples=40))
+
+
+def test_parts_without_rows_have_the_columns_and_types_of_the_others(tmp_path):
+    already = ROWS[label(ROWS) == "granted"].head(3)
+    denied = ROWS[label(ROWS) == "denied"].head(3)
+    asked = fitted(label, "granted", fixed=[*FIXED, "club"], n_jobs=1)
+    asked.explain_batches([already, denied], tmp_path / "out", id="who", n_samples=40)
+    for table in ("counterfactuals", "unexplained"):
+        first, second = (pq.read_schema(p) for p in sorted((tmp_path / "out" / table).iterdir()))
+        assert first.remove_metadata().equals(second.remove_metadata())
+    rows, others = tables(tmp_path / "out")
+    assert set(rows["prediction"]) == {"granted"}
+    assert list(others["id"]) == list(already["who"])
+
+
+def test_constraints_by_factual_hold_in_every_batch(tmp_path):
+    who = ROWS.loc[score(ROWS) < 0.4, "who"].iloc[[0, 9]].tolist()
+    said = [per_factual(pd.DataFrame({"feature": "income", "direction": "increase"}, index=who))]
+    explainer().explain_batches([ROWS], tmp_path / "out", constraints=said, **SETTINGS)
+    found = explainer().explain(ROWS.set_index("who"), n_samples=40, constraints=said, tell_reasons=False)
+    rows, _ = tables(tmp_path / "out")
+    pd.testing.assert_frame_equal(rows, found.to_frame(), check_exact=True, check_dtype=False, check_categorical=False)
+
+
+def test_whole_numbers_as_ids_stay_whole_though_some_rows_have_none(tmp_path):
+    large = [2**60 + i for i in range(20)]
+    table = pa.Table.from_pandas(ROWS.head(20).drop(columns="who"), preserve_index=False)
+    table = table.append_column("number", pa.array([*large[:-1], None], pa.int64()))
+    pq.write_table(table, tmp_path / "rows.parquet")
+    explainer().explain_batches(
+        tmp_path / "rows.parquet", tmp_path / "out", id="number", batch_size=7, n_samples=40, skip_bad=True
+    )
+    found = np.sort(np.concatenate([frame["id"].unique() for frame in tables(tmp_path / "out")]))
+    assert found.tolist() == large[:-1]
+    assert "it has no id" in (tmp_path / "out" / "bad-rows.csv").read_text()
+
+
+def test_an_id_that_names_two_rows_is_refused_before_any_work(tmp_path):
+    twice = ROWS.copy()
+    twice.loc[90, "who"] = "p7"
+    twice.iloc[:60].to_parquet(tmp_path / "a.parquet")
+    twice.iloc[60:].to_csv(tmp_path / "b.csv", index=False)
+    out = tmp_path.with_name(f"{tmp_path.name}-out")
+    with pytest.raises(
+        InputError, match=r"the id 'p7' of column 'who' names row 7 of .*a.parquet and line 32 of .*b.csv"
+    ):
+        explainer().explain_batches(tmp_path, out, **SETTINGS)
+    assert not list(out.glob("*/part-*"))
+    with pytest.raises(InputError, match="the id 'p7' of column 'who' names frame 0 and row 10 of frame 1"):
+        explainer().explain_batches([twice.iloc[:80], twice.iloc[80:]], tmp_path / "frames", **SETTINGS)
+
+
+def test_a_damaged_part_is_told_and_done_again(source, done, tmp_path):
+    out = tmp_path / "out"
+    explainer().explain_batches(source, out, **SETTINGS)
+    (out / "counterfactuals" / "part-000003.parquet").write_bytes(b"half")
+    (out / "parts" / "part-000005.json").write_text("{")
+    with pytest.warns(MCCEWarning, match="the files of this part are not those that were written") as told:
+        explainer().explain_batches(source, out, **SETTINGS)
+    assert [str(warning.message).partition(".json")[0][-11:] for warning in told] == ["part-000003", "part-000005"]
+    assert written(out) == written(done)
+
+
+def test_frames_that_are_not_the_same_again_are_refused(tmp_path):
+    frames = [ROWS.iloc[:40], ROWS.iloc[40:80]]
+    explainer().explain_batches(frames, tmp_path / "out", **SETTINGS)
+    other = ROWS.iloc[40:80].assign(income=30.0)
+    with pytest.raises(InputError, match="part 3 was made from 16 rows of frame 1, from row 0 on"):
+        explainer().explain_batches([ROWS.iloc[:40], other], tmp_path / "out", **SETTINGS)
+    with pytest.raises(InputError, match="holds part 3, and the source ends before it, after 3 parts"):
+        explainer().explain_batches(frames[:1], tmp_path / "out", **SETTINGS)
+    result = explainer().explain_batches([*frames, ROWS.iloc[80:]], tmp_path / "out", **SETTINGS)
+    assert result.totals["rows"] == 120
+
+
+def test_what_differs_from_what_a_folder_was_begun_with_is_said(source, done, tmp_path):
+    def refused(match, of=None, rows=source, **changed):
+        with pytest.raises(InputError, match=match):
+            (of or explainer()).explain_batches(rows, done, **(SETTINGS | changed))
+
+    refused("was begun with something else: settings.n_samples was 40, is 50", n_samples=50)
+    refused("settings.batch_size was 16, is 17", batch_size=17)
+    refused(r"settings.constraints was \[\], is \[.*income", constraints=[allow("income", direction="increase")])
+    refused("explainer.random_state was 1, is 2", of=fitted(n_jobs=1, random_state=2))
+    refused("explainer.answers was", of=fitted(_another_score, n_jobs=1))
+    refused("explainer.draws was", of=fitted(n_jobs=1, X=mixed_table(seed=9)))
+    ROWS.iloc[1:].to_parquet(tmp_path / "rows.parquet")
+    refused(r"input.files\[0\].bytes was \d+, is \d+", rows=tmp_path / "rows.parquet")
+    again = fitted(n_jobs=2)  # fitted again, with the same seed: the same explainer
+    assert again.explain_batches(source, done, **SETTINGS).totals["rows"] == 120
+
+
+def _another_score(frame):
+    return score(frame) ** 1.01
+
+
+def test_a_model_that_cannot_be_sent_is_told_before_any_work(source, tmp_path):
+    model = _Unpicklable()
+    asked = MCCE(model, decision=(0.5, 1.0), fixed=FIXED, random_state=1).fit(TABLE)
+    with pytest.raises(InputError, match=r"cannot be sent to other processes \(TypeError: cannot pickle.*threading"):
+        asked.explain_batches(source, tmp_path / "out", n_jobs=2, **SETTINGS)
+    with joblib.parallel_config("threading", n_jobs=2):
+        assert asked.explain_batches(source, tmp_path / "out", **SETTINGS).totals["rows"] == 120
+
+
+class _Unpicklable:
+    def __init__(self):
+        self.open = functools.partial(print, file=(line for line in ()))
+
+    def predict(self, frame):
+        return score(frame)
+
+
+class _OtherElsewhere:
+    """Answers differently in another process."""
+
+    def __init__(self):
+        self.process = os.getpid()
+
+    def predict(self, frame):
+        return score(frame) * (1 if os.getpid() == self.process else 0.9)
+
+
+def test_wrong_calls_are_told(source, tmp_path):
+    out = tmp_path / "out"
+    with pytest.raises(NotFittedError, match="not fitted"):
+        MCCE(score).explain_batches(source, out)
+    for match, changed in [
+        ("does not take 'n_sample'; did you mean 'n_samples'", {"n_sample": 3}),
+        ("does not take standard_errors: it is about the mean", {"standard_errors": True}),
+        ("batch_size is 0; it must be", {"batch_size": 0}),
+        ("missing is 'NA'; give a list", {"missing": "NA"}),
+        ("has no column 'wh', which is needed; did you mean 'who'", {"id": "wh"}),
+        ("id is 'age', which is a feature", {"id": "age"}),
+        ("there is no such file or folder", {"source": tmp_path / "none.csv"}),
+        ("neither Parquet nor CSV", {"source": __file__}),
+        ("source is 3 .* give a Parquet or CSV file", {"source": 3}),
+        ("frame 1 of the source is a int; give DataFrames", {"source": [ROWS.iloc[:5], 2]}),
+        ("inside the source", {"source": source.parent, "out": source.parent / "out"}),
+    ]:
+        call = {"source": source, "out": out} | SETTINGS | changed
+        with pytest.raises(MCCEError, match=match):
+            explainer().explain_batches(call.pop("source"), call.pop("out"), **call)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "diary.txt").write_text("mine")
+    with pytest.raises(InputError, match=r"holds 'diary.txt', and no manifest.json; give a new or empty folder"):
+        explainer().explain_batches(source, tmp_path / "full", **SETTINGS)
+
+
+def test_what_an_interrupted_run_left_is_removed_and_nothing_of_others(source, done, tmp_path):
+    out = tmp_path / "out"
+    with pytest.raises(InputError, match="no column 'wh'"):  # begun, and nothing finished
+        explainer().explain_batches(source, out, **(SETTINGS | {"id": "wh"}))
+    (out / "counterfactuals" / "part-000030.parquet").write_bytes(b"of smaller batches, not finished")
+    (out / "parts" / ".mcce-0badcafe.json").write_bytes(b"{")
+    explainer().explain_batches(source, out, **SETTINGS)
+    assert written(out) == written(done)
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "manifest.json").write_text('{"name": "of another program"}')
+    with pytest.raises(InputError, match="has the format None, not 'mcce batches 1'"):
+        explainer().explain_batches(source, other, **SETTINGS)
+    assert (other / "manifest.json").read_text() == '{"name": "of another program"}'
+
+
+def test_without_pyarrow_the_way_to_get_it_is_told(source, tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    with pytest.raises(InputError, match=r"pip install 'mcce\[batches\]'"):
+        explainer().explain_batches(source, tmp_path / "out", **SETTINGS)

@@ -1,0 +1,83 @@
+"""One run at a time: the second is refused, a dead one locks nobody out, a removed lock holds nothing."""
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from mcce import InputError
+from mcce.batches.locking import locked
+from tests.batches.problem import ROWS, SETTINGS, explainer
+
+HOLD = """
+import sys, importlib.util
+spec = importlib.util.spec_from_file_location("locking", sys.argv[1])
+sys.path.insert(0, sys.argv[3])
+locking = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(locking)
+from pathlib import Path
+with locking.locked(Path(sys.argv[2])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def hold(folder):
+    """Start another process that holds the lock of a folder."""
+    import mcce.batches.locking
+
+    root = str(Path(__file__).resolve().parents[2])
+    command = [sys.executable, "-c", HOLD, mcce.batches.locking.__file__, str(folder), root]
+    other = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert other.stdout.readline() == "held\n"
+    return other
+
+
+def test_a_run_beside_another_is_refused_until_that_one_is_dead(tmp_path):
+    with hold(tmp_path) as other:
+        with pytest.raises(InputError, match=rf"is being written to by process {other.pid} on .*Wait until it is done"):
+            explainer().explain_batches([ROWS], tmp_path, **SETTINGS)
+        assert not (tmp_path / "manifest.json").exists()
+        other.kill()
+        other.wait()
+    assert f"process {other.pid} " in (tmp_path / ".lock").read_text()  # a stale file, nobody's lock
+    explainer().explain_batches([ROWS], tmp_path, **SETTINGS)
+    assert not (tmp_path / ".lock").exists()
+
+
+def test_two_threads_of_one_process_are_two_runs(tmp_path):
+    with locked(tmp_path), pytest.raises(InputError, match=f"process {os.getpid()} "), locked(tmp_path):
+        pass
+    with locked(tmp_path):
+        pass
+
+
+def test_many_who_try_are_never_two_inside(tmp_path):
+    """The file is removed by each holder, so that some lock a file that is gone."""
+    inside, most, entered = 0, 0, 0
+    counting = threading.Lock()
+
+    def try_often():
+        nonlocal inside, most, entered
+        for _ in range(300):
+            try:
+                with locked(tmp_path):
+                    with counting:
+                        inside += 1
+                        entered += 1
+                        most = max(most, inside)
+                    with counting:
+                        inside -= 1
+            except InputError:
+                pass
+
+    threads = [threading.Thread(target=try_often) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == 1
+    assert entered > 0

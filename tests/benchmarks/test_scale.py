@@ -1,0 +1,53 @@
+"""The benchmark of scale: it runs, its factuals are other rows of the same table, its exponent is one."""
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmarks import scale
+
+
+def test_runs_and_writes(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(scale, "measure_apart", lambda **call: json.loads(json.dumps(scale.measure(call))))
+    out = tmp_path / "scale"
+    assert (
+        scale.main(["--quick", "--cases", "plain,rows,columns,levels", "--data", str(tmp_path), "--out", str(out)]) == 0
+    )
+    said = capsys.readouterr().out
+    assert "SIMULATED STAND-IN" in said
+    (cells,) = re.findall(r"^plain  +(.*)$", said, re.MULTILINE)
+    assert cells.split()[0] == "400"
+    for case, sizes in scale.TINY.items():
+        assert [int(n.replace(",", "")) for n in re.findall(rf"^{case} +([\d,]+) ", said, re.MULTILINE)] == [*sizes]
+    assert said.count("seconds of fit grow as n^") == 3
+    assert "| plain | 400 |" in out.with_suffix(".md").read_text()
+
+
+def test_a_measurement_is_one_line_of_json(capsys):
+    assert scale.main(["--measure", json.dumps({"case": "columns", "size": 3, "quick": True})]) == 0
+    found = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert found["size"] == 3
+    assert found["peak_mb"] > 50
+
+
+def test_factuals_differ_from_a_denied_row_in_one_mutable_value():
+    X = pd.DataFrame({"a": range(20), "b": range(100, 120), "fixed": range(200, 220)})
+    many = scale.many_factuals(X, ["a", "b"], 500)
+    own = X.iloc[many["fixed"] - 200].reset_index(drop=True)
+    changed = (many != own).sum(axis=1)
+    assert changed.max() == 1
+    assert changed.mean() > 0.8
+    assert {*many["a"]} == {*X["a"]}
+
+
+def test_the_exponent_of_a_power_is_found():
+    assert scale.exponent([1, 10, 100], 3 * np.array([1, 10, 100]) ** 1.5) == pytest.approx(1.5)
+
+
+def test_an_unknown_case_is_told(capsys):
+    with pytest.raises(SystemExit):
+        scale.main(["--cases", "colums"])
+    assert "--cases names colums; there are plain, sparse, rows, columns, levels" in capsys.readouterr().err

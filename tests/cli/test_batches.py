@@ -1,0 +1,67 @@
+"""`mcce explain-batches`: a saved explainer, files, a folder; and what goes wrong."""
+
+import joblib
+import pandas as pd
+import pytest
+
+from mcce.cli import BAD_INPUT, DONE, SOME_UNEXPLAINED, main
+from tests.batches.problem import ROWS, explainer, tables
+
+
+@pytest.fixture
+def saved(tmp_path):
+    explainer().explain(ROWS.head(5).drop(columns="who"), n_samples=20, sparse=True)  # learns what sparse needs
+    joblib.dump(explainer(), tmp_path / "explainer.joblib")
+    return str(tmp_path / "explainer.joblib")
+
+
+def test_explains_a_file_and_goes_on(saved, tmp_path, capsys):
+    ROWS.to_csv(tmp_path / "rows.csv", index=False, na_rep="NA")
+    out = tmp_path / "out"
+    command = ["explain-batches", "--explainer", saved, "--explain", str(tmp_path / "rows.csv"), "--out", str(out)]
+    command += [
+        "--id",
+        "who",
+        "--batch-size",
+        "50",
+        "--n-samples",
+        "40",
+        "--missing",
+        "NA",
+        "--sparse",
+        "--floor",
+        "0.1",
+    ]
+    assert main(command) == DONE
+    assert "120 rows: " in capsys.readouterr().err
+    rows, _ = tables(out)
+    found = explainer().explain(ROWS.set_index("who"), n_samples=40, sparse=True, floor=0.1).to_frame()
+    pd.testing.assert_frame_equal(rows, found, check_dtype=False, check_categorical=False)
+    assert main(command) == DONE
+    assert main([*command, "--n-counterfactuals", "2"]) == BAD_INPUT
+    assert "settings.n_counterfactuals was 1, is 2" in capsys.readouterr().err
+
+
+def test_bad_rows_are_listed_if_asked(saved, tmp_path, capsys):
+    ROWS.assign(job=ROWS["job"].where(ROWS.index != 3, "astronaut")).to_csv(tmp_path / "rows.csv", index=False)
+    command = ["explain-batches", "--explainer", saved, "--explain", str(tmp_path / "rows.csv")]
+    command += ["--out", str(tmp_path / "out"), "--n-samples", "20"]
+    assert main(command) == BAD_INPUT
+    assert "rows.csv, line 5: column 'job'" in capsys.readouterr().err
+    assert main([*command, "--skip-bad"]) == SOME_UNEXPLAINED
+    assert "1 are bad" in capsys.readouterr().err
+
+
+def test_wrong_arguments_are_told(saved, tmp_path, capsys):
+    ROWS.to_csv(tmp_path / "rows.csv", index=False)
+    joblib.dump({"no": "explainer"}, tmp_path / "other.joblib")
+    (tmp_path / "text.joblib").write_text("text")
+    common = ["--explain", str(tmp_path / "rows.csv"), "--out", str(tmp_path / "out")]
+    for said, more in [
+        ("there is no such file", ["--explainer", "none.joblib"]),
+        ("holds a dict; it must be a fitted mcce.MCCE", ["--explainer", str(tmp_path / "other.joblib")]),
+        ("cannot be loaded", ["--explainer", str(tmp_path / "text.joblib")]),
+        ("--floor 0.2 goes with --sparse", ["--explainer", saved, "--floor", "0.2"]),
+    ]:
+        assert main(["explain-batches", *common, *more]) == BAD_INPUT
+        assert said in capsys.readouterr().err
