@@ -269,6 +269,16 @@ class MCCE(Explainer):
         BatchResult
             The folder, its manifest and how many rows there were; ``pandas.read_parquet(out / "counterfactuals")``
             reads what was found.
+
+        Examples
+        --------
+        >>> import mcce, tempfile
+        >>> X = mcce.datasets.load_loans(300).X.select_dtypes("number")
+        >>> explainer = mcce.MCCE(lambda rows: rows["salary"] > 40_000, decision=True, random_state=1).fit(X)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     done = explainer.explain_batches(X, f"{folder}/out", batch_size=100, n_samples=50)
+        ...     print(done.totals["rows"], len(done.manifest["parts"]))
+        300 3
         """
         self._check_fitted()
         learned: dict[str, Any] = {}

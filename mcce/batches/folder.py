@@ -44,6 +44,16 @@ class BatchResult:
         With the subfolders `counterfactuals` and `unexplained`, which are Parquet data sets.
     manifest : dict
         Settings, explainer, versions, input, parts and totals, as in `manifest.json`.
+
+    Examples
+    --------
+    >>> import mcce, tempfile
+    >>> X = mcce.datasets.load_loans(200).X.select_dtypes("number")
+    >>> explainer = mcce.MCCE(lambda rows: rows["salary"] > 40_000, decision=True, random_state=1).fit(X)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     done = explainer.explain_batches(X, f"{folder}/out", batch_size=100, n_samples=50)
+    >>> done.totals["rows"], [part["rows"] for part in done.manifest["parts"]]
+    (200, [100, 100])
     """
 
     folder: Path
