@@ -25,6 +25,7 @@ from mcce.soundness import check_number, check_type, require
 from mcce.state import Fields, to_state
 from mcce.storage import load_fields, save_fields
 from mcce.table import FrameKind
+from mcce.table.labels import find_labels
 
 Redraw = Callable[[], Agreement]
 Self = TypeVar("Self", bound="Results")
@@ -142,7 +143,7 @@ class Results:
 
     def _row_of_factual(self) -> NDArray[np.intp]:
         """For each row of `frame`, the place of its factual in `factuals`."""
-        return self.factuals.index.get_indexer(self.frame.index.get_level_values("id"))
+        return find_labels(self.factuals.index, self.frame.index.get_level_values("id"))
 
     def _is_best(self) -> NDArray[np.bool_]:
         return np.asarray(self.frame.index.get_level_values("rank") == 1)

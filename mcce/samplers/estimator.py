@@ -38,7 +38,7 @@ from mcce.samplers.base import (
     RestrictedDraw,
     Within,
 )
-from mcce.samplers.crossfit import at_quantile, cross_fit, predict, seeded_clone
+from mcce.samplers.crossfit import ask_estimator, at_quantile, cross_fit, predict, seeded_clone
 from mcce.samplers.matching import Donors
 from mcce.samplers.quantiles import ROUNDING, PredictedQuantiles, Tails
 from mcce.samplers.support import IMPOSSIBLE, supported_by
@@ -226,7 +226,7 @@ class EstimatorSampler(ConditionalSampler):
             return probabilities
         estimator = self.estimators_[0]
         if given.n_rows:
-            probabilities[:, estimator.classes_] = estimator.predict_proba(_design(given))
+            probabilities[:, estimator.classes_] = ask_estimator(estimator, "predict_proba", _design(given))
         return probabilities
 
     @staticmethod

@@ -68,7 +68,7 @@ class Within:
             allowed &= values <= self.high
         if self.levels is not None:
             codes = np.where(allowed, values, 0.0).astype(np.intp)
-            allowed &= self.levels[np.arange(values.size), codes]
+            allowed &= self.levels[np.arange(values.size), codes] if self.levels.shape[1] else False
         if self.step is not None:
             allowed &= self._may_be_off(values) | is_multiple(values, self.step)
         if self.never is not None:
