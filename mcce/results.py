@@ -159,8 +159,8 @@ class Results:
         if self.allowed is None:
             return {}
         names = self.allowed.columns.get_level_values(0).unique()
-        ends = self.allowed.iloc[[factual]].astype(object).iloc[0]
-        pairs = {name: (ends[name, "low"], ends[name, "high"]) for name in names}
+        ends = [self.allowed.iloc[factual, j] for j in range(self.allowed.shape[1])]
+        pairs = dict(zip(names, zip(ends[::2], ends[1::2])))  # by place: a feature may be named by a tuple
         return {name: pair for name, pair in pairs.items() if not pd.isna(pair[0])}
 
     def _changes_of(self, row: int, names: Names | None = None) -> list[tuple[str, str, str]]:

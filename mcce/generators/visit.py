@@ -123,7 +123,7 @@ def _correlation(a: Floats, b: Floats) -> float:
 def _centred_ranks(values: Floats) -> Floats:
     """Average ranks, minus their mean."""
     ranks = np.asarray(pd.Series(values).rank(), dtype=np.float64)
-    return ranks - ranks.mean()
+    return np.asarray(ranks - ranks.mean())
 
 
 def _cramers_v(a: npt.NDArray[np.intp], b: npt.NDArray[np.intp]) -> float:

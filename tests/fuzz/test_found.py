@@ -8,6 +8,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 import mcce
+from mcce.report.names import Names
 from mcce.report.plots.change import position
 
 N = 60
@@ -70,8 +71,7 @@ def test_a_constant_whose_square_is_zero(sampler, missing):
 
 def test_words_for_the_lowest_small_integer():
     """The absolute value of -128 is no int8."""
-    explainer, factuals = fitted(people(a=np.tile([-128, 127, 5], N // 3).astype(np.int8)))
-    assert "a" in explainer.explain(factuals, n_samples=20).changes()["feature"].tolist()
+    assert Names().pair("a", np.int8(-128), np.int8(127)) == ("-128", "127")
 
 
 def test_names_of_a_table_that_are_taken_twice():
@@ -97,3 +97,15 @@ def test_missing_fixed_values_that_an_estimator_refuses(method):
     explainer, factuals = fitted(people(), {"c": sampler, "*": "cart"}, fixed=["a"])
     with pytest.raises(mcce.SamplerError, match=r"LinearRegression\(\) cannot predict rows with missing values"):
         explainer.explain(factuals.assign(a=np.nan), n_samples=20)
+
+
+def test_constraints_on_features_that_are_named_by_tuples():
+    X = people().rename(columns={"a": ("a", 1)})
+    X.columns = pd.Index(X.columns, tupleize_cols=False)
+    explainer, factuals = fitted(X)
+    said = [mcce.allow(("a", 1), low=-1.0), mcce.allow("c", high=7)]
+    found = explainer.explain(factuals, n_samples=40, constraints=said)
+    assert [*found.allowed.columns] == [(("a", 1), "low"), (("a", 1), "high"), ("c", "low"), ("c", "high")]
+    assert found.allowed.iloc[0, 0] == -1.0
+    assert found.allowed.iloc[0, 3] == 7
+    assert "what the constraints on this feature allow" in found.plot().get_xlabel()
