@@ -10,6 +10,7 @@ from sklearn.linear_model import LinearRegression
 import mcce
 from mcce.report.names import Names
 from mcce.report.plots.change import position
+from mcce.report.telling import measure_figures
 
 N = 60
 
@@ -109,3 +110,11 @@ def test_constraints_on_features_that_are_named_by_tuples():
     assert found.allowed.iloc[0, 0] == -1.0
     assert found.allowed.iloc[0, 3] == 7
     assert "what the constraints on this feature allow" in found.plot().get_xlabel()
+
+
+def test_the_spread_of_measures_of_which_one_is_infinite():
+    best = pd.DataFrame({"prediction": [1, 1], "L0": [1, 3], "log_density": [-np.inf, -2.0]})
+    figures = measure_figures(best, {})
+    assert figures["mean log_density"] == -np.inf
+    assert np.isnan(figures["sd log_density"])
+    assert figures["sd L0"] == pytest.approx(2**0.5)
