@@ -22,6 +22,7 @@ from mcce.asking.lasting import ConfirmingAsker
 from mcce.blocks import Outcome, Task, draw_block, explain_block, keys_of, make_blocks
 from mcce.candidates.binding import binding_table
 from mcce.rounds import MOST_DRAWS, explain_all
+from mcce.table.labels import find_labels
 
 MOST_TOLD = 5  # factuals that are looked into unless all are asked for
 MORE = 4  # times as many draws
@@ -54,7 +55,7 @@ def find_open(task: Task, factuals: Factuals) -> tuple[Ints, dict[int, str]]:
         return refused, {}
     table = task.constraints.check_factuals(factuals.matrix, factuals.index)
     reasons = table.groupby(level=0, sort=False)["reason"].first()
-    places = factuals.index.get_indexer_for(reasons.index)
+    places = find_labels(factuals.index, reasons.index)
     found = {int(i): str(reason) for i, reason in zip(places, reasons) if not factuals.wanted[i]}
     return np.setdiff1d(refused, list(found)), found
 

@@ -25,6 +25,7 @@ from mcce.soundness import check_number, check_type, require
 from mcce.state import Fields, to_state
 from mcce.storage import load_fields, save_fields
 from mcce.table import FrameKind
+from mcce.table.labels import find_labels
 
 Redraw = Callable[[], Agreement]
 Self = TypeVar("Self", bound="Results")
@@ -159,7 +160,7 @@ class Results:
 
     def _row_of_factual(self) -> NDArray[np.intp]:
         """For each row of `frame`, the place of its factual in `factuals`."""
-        return self.factuals.index.get_indexer(self.frame.index.get_level_values("id"))
+        return find_labels(self.factuals.index, self.frame.index.get_level_values("id"))
 
     def _is_best(self) -> NDArray[np.bool_]:
         return np.asarray(self.frame.index.get_level_values("rank") == 1)
@@ -175,8 +176,8 @@ class Results:
         if self.allowed is None:
             return {}
         names = self.allowed.columns.get_level_values(0).unique()
-        ends = self.allowed.iloc[[factual]].astype(object).iloc[0]
-        pairs = {name: (ends[name, "low"], ends[name, "high"]) for name in names}
+        ends = [self.allowed.iloc[factual, j] for j in range(self.allowed.shape[1])]
+        pairs = dict(zip(names, zip(ends[::2], ends[1::2])))  # by place: a feature may be named by a tuple
         return {name: pair for name, pair in pairs.items() if not pd.isna(pair[0])}
 
     def _changes_of(self, row: int, names: Names | None = None) -> list[tuple[str, str, str]]:

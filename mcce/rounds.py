@@ -113,7 +113,7 @@ def _join(task: Task, factuals: Factuals, before: Outcome, new: Outcome) -> Outc
     owners, begin = np.unique(both.owner, return_index=True)
     pools = Candidates(both.rows, begin, np.append(begin[1:], both.owner.size))
     ranking = Ranking(task.ordering, task.generator.schema_.features, task.mutable, pools, factuals.matrix[owners])
-    k = task.settings.n_counterfactuals
+    k = min(task.settings.n_counterfactuals, int((pools.end - pools.begin).max(initial=1)))
     found, n_found = ranking.first(np.arange(owners.size), k)
     return both.take(found[np.arange(k) < n_found[:, None]])
 
@@ -121,8 +121,9 @@ def _join(task: Task, factuals: Factuals, before: Outcome, new: Outcome) -> Outc
 def _settled(task: Task, factuals: Factuals, before: Outcome, after: Outcome, which: Ints) -> Bools:
     """Say which factuals have the costs that they had, one rank like the other."""
     features = task.generator.schema_.features
+    most = _most_found(before, after)
     old, new = (
-        np.stack([_by_rank(part, factuals, d, which, task) for d in (changes(features), gower_sum(features))])
+        np.stack([_by_rank(part, factuals, d, which, most) for d in (changes(features), gower_sum(features))])
         for part in (before, after)
     )
     same = ((np.abs(old - new) <= [[[0.0]], [[TOLERANCE]]]) | (np.isnan(old) & np.isnan(new))).all(axis=(0, 2))
@@ -132,9 +133,14 @@ def _settled(task: Task, factuals: Factuals, before: Outcome, after: Outcome, wh
     return np.asarray(same & good)
 
 
-def _by_rank(outcome: Outcome, factuals: Factuals, distance: Distance, which: Ints, task: Task) -> Floats:
+def _most_found(*outcomes: Outcome) -> int:
+    """Return the largest number of counterfactuals that a factual has; many more may have been asked for."""
+    return max(int(np.bincount(outcome.owner).max(initial=1)) for outcome in outcomes)
+
+
+def _by_rank(outcome: Outcome, factuals: Factuals, distance: Distance, which: Ints, most: int) -> Floats:
     """Return the distances of the counterfactuals of some factuals, a row each, NaN where there is none."""
-    values = np.full((len(factuals), task.settings.n_counterfactuals), np.nan)
+    values = np.full((len(factuals), most), np.nan)
     rank = np.arange(outcome.owner.size) - np.searchsorted(outcome.owner, outcome.owner)
     values[outcome.owner, rank] = distance.between(outcome.rows, factuals.matrix[outcome.owner])
     return values[which]
@@ -153,9 +159,10 @@ def redraw_errors(task: Task, factuals: Factuals, outcome: Outcome, again: Outco
     """
     features = task.generator.schema_.features
     keys, everybody = keys_of(task, factuals), np.arange(len(factuals))
+    most = _most_found(outcome, again)
     errors = {}
     for distance in (changes(features), gower(features)):
-        best = [_by_rank(part, factuals, distance, everybody, task)[:, 0] for part in (outcome, again)]
+        best = [_by_rank(part, factuals, distance, everybody, most)[:, 0] for part in (outcome, again)]
         errors[distance.name] = pooled_error(np.stack(best), keys)
     return errors
 

@@ -66,8 +66,9 @@ class Steps(LearnsLater):
         """Step 2 alone: the candidates of every row of `X`, indexed by (id, draw).
 
         They are the rows that `explain` chooses from with the same `n_samples`, `independent`, `constraints` and
-        `allow_missing`. Inside constraints there are fewer: those that could be drawn, numbered anew. Of polars or
-        pyarrow it is the same kind of frame, with `id` and `draw` as columns.
+        `allow_missing`. Inside constraints there are fewer: those that could be drawn, numbered anew; for a factual
+        without a valid one among them `explain` may draw others, for it alone. Of polars or pyarrow it is the same kind
+        of frame, with `id` and `draw` as columns.
 
         Examples
         --------

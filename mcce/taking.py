@@ -16,6 +16,7 @@ from mcce.files import written_whole
 from mcce.report.changes import side_by_side
 from mcce.results import Results
 from mcce.table.frames import handed, index_as_columns
+from mcce.table.spreadsheet import without_formulas
 
 Self = TypeVar("Self", bound="Taking")
 
@@ -91,9 +92,12 @@ class Taking(Results):
             raise InputError("this result was built without `pairwise`; those of `MCCE.explain` have it.")
         return self.pairwise.copy()
 
-    def to_csv(self, path: str | PathLike[str] | None = None, **options: Any) -> Path | str:
+    def to_csv(
+        self, path: str | PathLike[str] | None = None, *, spreadsheet_safe: bool = False, **options: Any
+    ) -> Path | str:
         """Write `to_frame()` as CSV, over what is there; without a path return it as text.
 
+        With `spreadsheet_safe`, texts that a spreadsheet would run as a formula have an apostrophe in front.
         `options` are those of `pandas.DataFrame.to_csv`, for example ``sep=";"`` or ``decimal=","``.
 
         Examples
@@ -108,6 +112,8 @@ class Taking(Results):
         'id;rank;age;salary;savings;prediction;L0;gower;gower_sum;log_density;plausibility'
         """
         table = side_by_side(self.frame, self.measures)
+        if spreadsheet_safe:
+            table = without_formulas(table)
         options = {"index": False, **options}
         if path is None:
             return str(table.to_csv(**options))

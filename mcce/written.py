@@ -18,6 +18,7 @@ from mcce.report.names import PREDICTION
 from mcce.report.pages import result_page
 from mcce.report.telling import care_sentence, change_sentence, floor_of, is_below
 from mcce.results import Results
+from mcce.table.labels import find_labels
 
 AUDIENCES = ("analyst", "customer")
 PAGE_TITLE = "Counterfactuals"
@@ -225,7 +226,7 @@ class Written(Results):
 
     def _why(self, id: Hashable) -> tuple[str, tuple[str, ...]]:
         """Return why a factual has no counterfactual, and which of its rules stand in the way."""
-        place = self.unexplained.index.get_indexer_for(pd.Index([id], tupleize_cols=False))[0]
+        place = find_labels(self.unexplained.index, pd.Index([id], tupleize_cols=False))[0]
         if place < 0:
             return "", ()
         told = str(self.unexplained["would_help"].iloc[place]) if "would_help" in self.unexplained else ""

@@ -63,5 +63,10 @@ def allowed_table(constraints: Constraints, matrix: Floats, ids: pd.Index[Any]) 
             inside = np.clip(np.where(some, bound, feature.low), feature.low, feature.high)
             ends = pd.Series(feature.decode(inside)).set_axis(ids)
             columns[name, end] = ends if some.all() else ends.where(some)
-    names = pd.MultiIndex.from_tuples(list(columns), names=["feature", "end"]) if columns else pd.Index([])
-    return pd.DataFrame(dict(enumerate(columns.values())), index=ids).set_axis(names, axis=1)
+    limited = list(dict.fromkeys(name for name, _ in columns))
+    # a feature may be named by a tuple, which pandas would take apart
+    levels: list[Any] = [pd.Index(limited, dtype=object, tupleize_cols=False), ["low", "high"]]
+    codes = [np.repeat(np.arange(len(limited)), 2).tolist(), [0, 1] * len(limited)]
+    names = pd.MultiIndex(levels=levels, codes=codes, names=["feature", "end"])
+    table = pd.DataFrame(dict(enumerate(columns.values())), index=ids)
+    return table.set_axis(names if columns else pd.Index([]), axis=1)

@@ -12,6 +12,7 @@ from mcce.exceptions import InputError, spell
 from mcce.selection.candidates import Candidates
 from mcce.table import Schema
 from mcce.table.frames import is_other_frame, read_frame
+from mcce.table.labels import find_labels
 
 
 def match_candidates(
@@ -23,7 +24,7 @@ def match_candidates(
     if not isinstance(candidates, pd.DataFrame):
         raise InputError(f"candidates is a {type(candidates).__name__}; give a DataFrame, as `generate` returns it.")
     ids = candidates.index.get_level_values(0)
-    owner = factuals.index.get_indexer(ids)
+    owner = find_labels(factuals.index, ids)
     if (owner < 0).any():
         raise InputError(f"candidates has rows for {spell(ids[owner < 0][0])}, which is not in the index of X.")
     matrix = schema.encode(candidates, "candidates").matrix

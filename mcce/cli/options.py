@@ -138,6 +138,13 @@ OPTIONS = (
         "and the job as run as .job.toml; - is CSV on standard output",
         is_path=True,
     ),
+    Option(
+        "spreadsheet_safe",
+        read.flag,
+        "",
+        "put an apostrophe before texts of a CSV that a spreadsheet would run as a formula",
+        False,
+    ),
     Option("html", read.text, "FILE", "write a page for a browser", is_path=True),
     Option("letters", read.text, "FOLDER", "write a letter for each row: a page to print and forward", is_path=True),
     Option("in_words", read.text, "TEXT", 'the wanted decision in words, as in "the loan is granted"'),

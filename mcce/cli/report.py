@@ -23,6 +23,7 @@ from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import listing
 from mcce.files import written_whole
 from mcce.report.binding import binding_lines
+from mcce.table.spreadsheet import without_formulas
 
 REASONS_SHOWN = 10
 
@@ -34,6 +35,7 @@ class Style:
     sep: str
     decimal: str
     encoding: str
+    spreadsheet_safe: bool = False
 
     @classmethod
     def of(cls, source: Source, decimal: str) -> Style:
@@ -42,6 +44,7 @@ class Style:
 
     def write(self, table: pd.DataFrame, path: Any, **options: Any) -> None:
         """Write a table."""
+        table = without_formulas(table) if self.spreadsheet_safe else table
         table.to_csv(path, sep=self.sep, decimal=self.decimal, index=False, **options)
 
 
@@ -83,19 +86,18 @@ class Spellings:
 
 def write(found: Counterfactuals, outputs: Outputs, spellings: Spellings, arguments: argparse.Namespace) -> int:
     """Write tables and page; say which rows have no counterfactual, and why."""
+    style = replace(spellings.style, spreadsheet_safe=arguments.spreadsheet_safe)
     if arguments.out is None:
         print(found)
     elif outputs.table is None:
-        spellings.style.write(spellings.write(found), sys.stdout)
+        style.write(spellings.write(found), sys.stdout)
     else:
         is_parquet = outputs.table.suffix == ".parquet"
-        _write_table(
-            found.to_frame() if is_parquet else spellings.write(found), outputs.table, outputs, spellings.style
-        )
+        _write_table(found.to_frame() if is_parquet else spellings.write(found), outputs.table, outputs, style)
         say(f"wrote {len(found)} rows to {outputs.table}")
     rest = outputs.unexplained
     if rest is not None and (len(found.unexplained) or rest.exists()):  # an earlier run's rows are not this one's
-        _write_table(found.unexplained.reset_index(), rest, outputs, spellings.style)
+        _write_table(found.unexplained.reset_index(), rest, outputs, style)
         say(f"wrote {len(found.unexplained)} rows without a counterfactual to {rest}")
     for line in binding_lines(found.constraints):
         say(f"constraint {line}")

@@ -32,6 +32,7 @@ from mcce.progress import working
 from mcce.selection.measures import measure_table
 from mcce.table import Data, FrameKind, Kind, Schema, as_frame, frame_kind
 from mcce.table.checks import check_fixed, check_row_names
+from mcce.table.labels import find_labels
 from mcce.workers import one_native_thread
 
 WORDS = {
@@ -266,7 +267,7 @@ def _owners(frame: pd.DataFrame, factuals: pd.DataFrame) -> npt.NDArray[np.intp]
     """Return for each counterfactual the place of its factual in X."""
     check_row_names(factuals.index, "X", "factuals")
     ids = frame.index.get_level_values(0)
-    owner = factuals.index.get_indexer(ids)
+    owner = find_labels(factuals.index, ids)
     if (owner < 0).any():
         raise InputError(
             f"found has rows for {listing(ids[owner < 0].unique())}, not in the index of X; give found the labels of X."

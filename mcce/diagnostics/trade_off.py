@@ -31,6 +31,7 @@ from mcce.progress import progress_bar
 from mcce.report.plots import trade_off_plot
 from mcce.selection.ordering import DEFAULT, MeasureLike
 from mcce.table import Data, as_frame
+from mcce.table.labels import find_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -194,7 +195,7 @@ def _figures(
 ) -> dict[str, float]:
     """Return the columns of one row of the table (steps 3 and 4); the floor is missing for the plain method."""
     rows = explainer.generator_.schema_.encode(found.frame).matrix
-    own = before[found.factuals.index.get_indexer(found.frame.index.get_level_values("id"))]
+    own = before[find_labels(found.factuals.index, found.frame.index.get_level_values("id"))]
     scorer = explainer.plausibility_
     plausibility = scorer.quantile(scorer.score(rows, scorer.fold_of(own)))
     means = {name: float(found.measures[name].mean()) for name in ("L0", "gower", "gower_sum")}

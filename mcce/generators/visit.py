@@ -80,9 +80,16 @@ def association_matrix(table: Table) -> pd.DataFrame:
     p = len(table.features)
     values = np.eye(p)
     codes = [_levels(table, j) if table.features[j].kind == "categorical" else None for j in range(p)]
+    # ranks of a column without missing values are the same beside every other: 300 columns have 45,000 pairs
+    whole = [codes[j] is None and not np.isnan(table.matrix[:, j]).any() for j in range(p)]
+    ranks = [_centred_ranks(table.matrix[:, j]) if whole[j] else None for j in range(p)]
     for i in range(p):
         for j in range(i + 1, p):
-            values[i, j] = values[j, i] = _association(table.matrix[:, i], codes[i], table.matrix[:, j], codes[j])
+            a, b = ranks[i], ranks[j]
+            if a is not None and b is not None:
+                values[i, j] = values[j, i] = _correlation(a, b)
+            else:
+                values[i, j] = values[j, i] = _association(table.matrix[:, i], codes[i], table.matrix[:, j], codes[j])
     return pd.DataFrame(values, index=table.names, columns=table.names)
 
 
@@ -104,15 +111,19 @@ def _association(x: Floats, x_codes: Any, y: Floats, y_codes: Any) -> float:
     known = ~(np.isnan(x) | np.isnan(y))
     if known.sum() < 2:
         return 0.0
-    a, b = _ranks(x[known]), _ranks(y[known])
-    a, b = a - a.mean(), b - b.mean()
+    return _correlation(_centred_ranks(x[known]), _centred_ranks(y[known]))
+
+
+def _correlation(a: Floats, b: Floats) -> float:
+    """Return the absolute correlation of two columns with mean 0; 0 if one is constant."""
     scale = np.sqrt((a @ a) * (b @ b))
     return min(1.0, abs(float(a @ b / scale))) if scale > 0 else 0.0
 
 
-def _ranks(values: Floats) -> Floats:
-    """Average ranks."""
-    return np.asarray(pd.Series(values).rank(), dtype=np.float64)
+def _centred_ranks(values: Floats) -> Floats:
+    """Average ranks, minus their mean."""
+    ranks = np.asarray(pd.Series(values).rank(), dtype=np.float64)
+    return np.asarray(ranks - ranks.mean())
 
 
 def _cramers_v(a: npt.NDArray[np.intp], b: npt.NDArray[np.intp]) -> float:
@@ -133,8 +144,7 @@ def _correlation_ratio(codes: npt.NDArray[np.intp], y: Floats) -> float:
     known = ~np.isnan(y)
     if known.sum() < 2:
         return 0.0
-    ranks = _ranks(y[known])
-    ranks = ranks - ranks.mean()
+    ranks = _centred_ranks(y[known])
     total = ranks @ ranks
     if total == 0:
         return 0.0

@@ -4,10 +4,11 @@
 import math
 
 import numpy as np
-from numba import njit
+
+from mcce.compiling import cached
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@cached(nogil=True, error_model="numpy")
 def count_leaves(leaf, count, order):
     """Count the rows of each leaf; write the leaves in order of first appearance and return how many they are."""
     seen = 0
@@ -20,7 +21,7 @@ def count_leaves(leaf, count, order):
     return seen
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@cached(nogil=True, error_model="numpy")
 def deal(leaf, place, drawn, out):
     """Give each row the next value drawn for its leaf; `place` is where these begin, and moves on."""
     for i in range(leaf.size):
@@ -29,7 +30,7 @@ def deal(leaf, place, drawn, out):
         place[node] += 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@cached(nogil=True, error_model="numpy")
 def count_changes(rows, factuals, K, out):
     """L0: how many columns differ from the factual's; K rows a factual."""
     for j in range(rows.shape[1]):
@@ -39,7 +40,7 @@ def count_changes(rows, factuals, K, out):
                 out[i] += rows[i, j] != x
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@cached(nogil=True, error_model="numpy")
 def sum_steps(rows, factuals, K, is_number, squared, out):
     """L1 or, squared, L2: columns at even and at odd places summed apart, then added. A changed level is one step."""
     odd = np.empty(K)
@@ -59,7 +60,7 @@ def sum_steps(rows, factuals, K, is_number, squared, out):
             even[i] = math.sqrt(total) if squared else total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@cached(nogil=True, error_model="numpy")
 def sum_gower(rows, factuals, K, role, span, same, out):
     """Gower as mcceR has it: numbers over the range of the candidates, one for each *equal* factor level."""
     for j in range(rows.shape[1]):

@@ -63,11 +63,20 @@ def in_words(table: pd.DataFrame, features: Iterable[Hashable], names: Names) ->
 
 def side_by_side(frame: pd.DataFrame, measures: pd.DataFrame) -> pd.DataFrame:
     """Return features and measures side by side, id and rank as columns, where their names are not a feature's."""
-    names = {*frame.columns}
+    taken = {*frame.columns}
     parts = [frame.index.to_frame(index=False), frame.reset_index(drop=True), measures.reset_index(drop=True)]
     for k in (0, 2):
-        parts[k] = parts[k].rename(columns=lambda name: f"{name}_" if name in names else name)
+        free = [_free_name(name, taken) for name in parts[k].columns]
+        taken |= {*free}
+        parts[k] = parts[k].set_axis(pd.Index(free, tupleize_cols=False), axis=1)
     return pd.concat(parts, axis=1)
+
+
+def _free_name(name: Any, taken: set[Any]) -> Any:
+    """Return a name with as many underscores behind it as it takes to be nobody else's."""
+    while name in taken:
+        name = f"{name}_"
+    return name
 
 
 def directions(before: pd.Series[Any], after: pd.Series[Any], changed: NDArray[np.bool_]) -> NDArray[np.int8]:

@@ -11,6 +11,7 @@ import pandas as pd
 from mcce.arrays import Indices
 from mcce.exceptions import InputError, spell, spell_all
 from mcce.report.words import case_name
+from mcce.table.labels import find_labels
 
 
 def check_indexes(
@@ -22,7 +23,7 @@ def check_indexes(
     if not predictions.index.equals(factuals.index):
         raise InputError("factual_predictions and factuals must have the same index; build both in one order.")
     ids = frame.index.get_level_values("id")
-    if not factuals.index.is_unique or (factuals.index.get_indexer(ids) < 0).any():
+    if not factuals.index.is_unique or (find_labels(factuals.index, ids) < 0).any():
         raise InputError("every id of frame must occur exactly once in the index of factuals.")
 
 
@@ -31,7 +32,7 @@ def find_row(
 ) -> tuple[int, int | None]:
     """Return the places of a factual among `ids` and of its counterfactual; None if it has none at all."""
     try:
-        factual = int(ids.get_indexer_for(pd.Index([id], tupleize_cols=False))[0])
+        factual = int(find_labels(ids, pd.Index([id], tupleize_cols=False))[0])
     except (TypeError, ValueError):
         factual = -1
     if factual < 0:
@@ -51,7 +52,7 @@ def find_row(
 def why_unexplained(unexplained: pd.DataFrame, id: Hashable) -> str:
     """Return why a factual has no counterfactual, as a sentence."""
     reason = "no reason was recorded"
-    place = unexplained.index.get_indexer_for(pd.Index([id], tupleize_cols=False))[0]
+    place = find_labels(unexplained.index, pd.Index([id], tupleize_cols=False))[0]
     if place >= 0:
         reason = str(unexplained["reason"].iloc[place]).rstrip(".")
     who = spell(id) if isinstance(id, str) else case_name(id)

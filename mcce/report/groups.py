@@ -37,6 +37,7 @@ from mcce.report.names import Names
 from mcce.report.plots import groups_plot
 from mcce.report.words import value_text
 from mcce.table.dtypes import is_dated
+from mcce.table.labels import find_labels
 
 if TYPE_CHECKING:
     from mcce.canvas import Panels
@@ -129,7 +130,7 @@ def compare_groups(
         raise InputError(f"level is {level!r}; it must lie between 0 and 1, as in 0.95.")
     check_count(random_state, "random_state", least=0)
     column = _find_column(factuals, groups)
-    of_best = factuals.index.get_indexer(best.index.get_level_values("id"))
+    of_best = find_labels(factuals.index, best.index.get_level_values("id"))
     explained = np.zeros(len(factuals), dtype=bool)
     explained[of_best] = True
     already = unexplained.index[(unexplained["reason"] == ALREADY).to_numpy()]

@@ -145,7 +145,8 @@ class Names:
     def _texts(self, name: Hashable, values: list[Any], digits: int, unit: bool) -> list[str]:
         """Write values so that each can be told from the others, and a prediction from the bounds it has passed."""
         others = [*values, *self.ends] if name == PREDICTION else values
-        is_year = name not in self.units and not any(_is_number(value) and abs(value) >= 10_000 for value in values)
+        sizes = [abs(float(value)) for value in values if _is_number(value)]  # int8 has no 128
+        is_year = name not in self.units and not any(size >= 10_000 for size in sizes)
         texts = []
         for value in values:
             for more in (*range(MOST_DECIMALS), 0):  # if no decimals tell them apart, none are added

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from mcce.report.names import PREDICTION, Names
@@ -91,7 +92,9 @@ def measure_figures(best: pd.DataFrame, standard_errors: Mapping[str, float]) ->
     figures: dict[str, object] = {}
     numbers = best.drop(columns="prediction").select_dtypes("number")
     for name in numbers.columns:
-        figures[f"mean {name}"], figures[f"sd {name}"] = numbers[name].mean(), numbers[name].std()
+        infinite = np.isinf(numbers[name]).any()  # the log density of a row that the chain cannot draw
+        figures[f"mean {name}"] = numbers[name].mean()
+        figures[f"sd {name}"] = np.nan if infinite else numbers[name].std()
         if name in standard_errors:
             figures[f"se {name}"] = standard_errors[name]
     return figures

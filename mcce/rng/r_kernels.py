@@ -3,6 +3,7 @@
 
 from numba import njit, uint32, uint64
 
+from mcce.compiling import cached
 from mcce.rng.normal import normal_quantile
 
 SIZE = 624  # words of the key; the state is the key and, last, the position in it
@@ -15,7 +16,7 @@ def _twist(upper, lower, ahead):
     return ahead ^ (joined >> uint32(1)) ^ (uint32(0x9908B0DF) * (joined & uint32(1)))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@cached(nogil=True, error_model="numpy")
 def _refill(state):
     """Replace the key by the next one (step 2)."""
     for i in range(SIZE - _MIDDLE):
@@ -35,7 +36,7 @@ def _temper(word):
     return uint32(word)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@cached(nogil=True, error_model="numpy")
 def _next_word(state):
     if state[SIZE] >= SIZE:
         _refill(state)
@@ -44,14 +45,14 @@ def _next_word(state):
     return _temper(state[at])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@cached(nogil=True, error_model="numpy")
 def fill_words(state, out):
     """Write the next words."""
     for i in range(out.size):
         out[i] = _next_word(state)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@cached(nogil=True, error_model="numpy")
 def _attempt(state, bits):
     """Return an index of so many bits (step 3)."""
     value = uint64(0)
@@ -60,7 +61,7 @@ def _attempt(state, bits):
     return value & ((uint64(1) << uint64(bits)) - uint64(1))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@cached(nogil=True, error_model="numpy")
 def fill_indices(state, n, bits, out):
     """Write indices below n (step 3). A rejected one is overwritten: there is no branch that could be mispredicted."""
     i = uint64(0)
@@ -85,7 +86,7 @@ def fill_indices(state, n, bits, out):
     state[SIZE] = at
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@cached(nogil=True, error_model="numpy")
 def fill_distinct(state, pool, out):
     """Draw without replacement from `pool`, which is used up (step 4)."""
     left = pool.size
@@ -103,7 +104,7 @@ def fill_distinct(state, pool, out):
         pool[at] = pool[left]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@cached(nogil=True, error_model="numpy")
 def fill_quantiles(p, out):
     """Write the standard normal quantiles of p (step 5)."""
     for i in range(p.size):

@@ -22,6 +22,7 @@ from numba.extending import intrinsic
 
 from mcce.arrays import Floats, UInts
 from mcce.checks import is_whole
+from mcce.compiling import cached
 from mcce.exceptions import InputError
 
 _MULTIPLIER = np.uint64(0xD2B74407B1CE6E93)
@@ -61,13 +62,13 @@ def philox(key: np.uint64, draw: np.uint64, row: np.uint64) -> tuple[np.uint64, 
     return c0, c1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@cached(nogil=True, error_model="numpy")
 def _words(key: np.uint64, draws: UInts, rows: UInts, out: UInts) -> None:
     for i in range(out.size):
         out[i] = philox(key, draws[i], rows[i])[0]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@cached(nogil=True, error_model="numpy")
 def _integers(words: UInts, highs: UInts, out: npt.NDArray[np.int64]) -> None:
     """Scale each word to 0..high-1: the upper half of word times high (bias below high / 2**64)."""
     for i in range(out.size):
@@ -107,7 +108,7 @@ def _mix_word(word):  # type: ignore[no-untyped-def]
     return z ^ (z >> uint64(31))
 
 
-@njit(cache=True, nogil=True, error_model="numpy", _nrt=False)
+@cached(nogil=True, error_model="numpy", _nrt=False)
 def _hash_cells(cells, hashed):  # type: ignore[no-untyped-def]
     """Mix the bits of one column after the other into the rows' hashes; cells[j] is a column."""
     for j in range(cells.shape[0]):

@@ -75,7 +75,21 @@ def predict(estimator: Any, design: Floats) -> Floats:
     """Return the predictions as a vector; scikit-learn refuses to predict no rows at all."""
     if not len(design):
         return np.empty(0)
-    return np.asarray(estimator.predict(design), dtype=np.float64).ravel()
+    return np.asarray(ask_estimator(estimator, "predict", design), dtype=np.float64).ravel()
+
+
+def ask_estimator(estimator: Any, method: str, design: Floats) -> Any:
+    """Return what a method of a fitted estimator says; many refuse missing values, which training rows may lack."""
+    try:
+        return getattr(estimator, method)(design)
+    except ValueError as error:
+        if not np.isnan(design).any():
+            raise
+        raise SamplerError(
+            f"{estimator!r} cannot predict rows with missing values, which a fixed feature or one drawn before has "
+            f"here, and no training row had: {str(error).splitlines()[0]} Fill them, or use a sampler that takes "
+            "them (cart)."
+        ) from error
 
 
 def at_quantile(estimator: Any, level: float) -> Any:

@@ -37,7 +37,7 @@ from mcce.samplers.base import (
     RestrictedDraw,
     Within,
 )
-from mcce.samplers.crossfit import at_quantile, cross_fit, indicator_design, predict, seeded_clone
+from mcce.samplers.crossfit import ask_estimator, at_quantile, cross_fit, indicator_design, predict, seeded_clone
 from mcce.samplers.levels import draw_levels, log_mass_of_levels, log_probability, supported_levels
 from mcce.samplers.matching import Donors
 from mcce.samplers.quantiles import ROUNDING, PredictedQuantiles, Tails
@@ -218,7 +218,7 @@ class EstimatorSampler(ConditionalSampler):
             return probabilities
         estimator = self.estimators_[0]
         if given.n_rows:
-            probabilities[:, estimator.classes_] = estimator.predict_proba(indicator_design(given))
+            probabilities[:, estimator.classes_] = ask_estimator(estimator, "predict_proba", indicator_design(given))
         return probabilities
 
     def _slack(self, predicted: Floats) -> Floats:

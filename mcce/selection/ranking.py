@@ -167,6 +167,7 @@ def best_of(
     by_owner = np.argsort(owner, kind="stable")
     each = np.arange(factuals.shape[0])
     begin, end = (np.searchsorted(owner[by_owner], each, side=side) for side in ("left", "right"))
+    k = min(k, int((end - begin).max(initial=1)))
     pools = Candidates(np.asfortranarray(rows[by_owner]), begin, end)
     ranking = Ranking(ordering, features, mutable, pools, factuals, max_changes, max_gower)
     found, n_found = ranking.first(each, k)

@@ -86,6 +86,7 @@ class Selector:
         allow : the same, of rows each for a factual, whose position is its second argument.
         """
         ordering = ordering or self.ordering
+        k = min(k, int((pools.end - pools.begin).max(initial=1)))  # memory is laid out for k rows
         ranking = Ranking(ordering, self.features, self.mutable, pools, factuals, max_changes, max_gower)
         answers = _Answers(pools.rows, self.ask, admit, allow)
         if exhaustive or ordering.cost == "model":

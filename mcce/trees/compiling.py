@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from numba import njit
 
-entry = njit(nogil=True, error_model="numpy", cache=True, no_cfunc_wrapper=True, _nrt=False, no_rewrites=True)
+from mcce.compiling import cached
+
+entry = cached(nogil=True, error_model="numpy", no_cfunc_wrapper=True, _nrt=False, no_rewrites=True)
 inner = njit(
     nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False, no_rewrites=True
 )

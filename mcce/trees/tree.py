@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit, uint64
+from numba import uint64
 
 from mcce.arrays import Floats, Int32s, Ints
+from mcce.compiling import cached
 from mcce.soundness import BOOL, FLOAT, INT32, check_array, check_between, require
 from mcce.state import from_state, stateful, to_state
 from mcce.trees.kernels import LEAF
@@ -26,7 +27,7 @@ _STRIDE = 4
 _LOW = 0xFFFFFFFF
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@cached(nogil=True, error_model="numpy")
 def route_numbers(values, steps, threshold, rows, leaf):
     """Walk rows without missing values through a tree that splits on numbers only.
 
@@ -56,7 +57,7 @@ def route_numbers(values, steps, threshold, rows, leaf):
             walking = kept
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@cached(nogil=True, error_model="numpy")
 def route_any(matrix, feature, threshold, left, missing_left, mask_at, masks, leaf):
     """Walk rows through any tree: numbers, levels, missing values."""
     for i in range(leaf.size):

@@ -179,3 +179,14 @@ def test_demo_twice_keeps_the_files_of_the_first_run(tmp_path, capsys):
     assert main([*arguments, "--force"]) == 0
     assert len(list(tmp_path.iterdir())) == 4
     assert (tmp_path / "mcce-demo.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_a_spreadsheet_runs_nothing_that_was_written_for_it(files):
+    table = pd.read_csv("train.csv").assign(b=lambda t: t["b"].map(lambda b: f"=A{b}"))
+    table.to_csv("train.csv", index=False)
+    table.head(10).to_csv("new.csv", index=False)
+    explain("--out", "plain.csv")
+    explain("--out", "safe.csv", "--spreadsheet-safe")
+    plain, safe = (pd.read_csv(f"{name}.csv", dtype=str) for name in ("plain", "safe"))
+    assert plain["b"].str.startswith("=A").all()
+    pd.testing.assert_frame_equal(plain.assign(b="'" + plain["b"]), safe)

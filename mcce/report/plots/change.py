@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from mcce.canvas import FONT, SMALL, letters_that_fit, settle
@@ -27,6 +28,7 @@ NAME_WIDTH, NUMBER_WIDTH, LEVEL_WIDTH = 24, 13, 26
 NARROW = 5.0  # inches; on less, names are folded more
 MARGIN, MOST_MARGIN = 0.34, 0.9  # room left and right of the training range, for the values at the arrow's ends
 BELOW = 0.3  # of the distance of two rows: beside the values at the arrow's ends
+PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 VALUE = 0.95  # inches that the longest value may take
 
 
@@ -38,13 +40,18 @@ def position(value: Any, low: Any, high: Any) -> float:
     if isinstance(value, pd.Period):
         value, low, high = (t.ordinal for t in (value, low, high))
     elif isinstance(value, date):
-        value, low, high = (float(pd.Timestamp(t).value) for t in (value, low, high))
+        value, low, high = (_seconds(pd.Timestamp(t)) for t in (value, low, high))
     elif isinstance(value, pd.Timedelta):
-        value, low, high = (float(pd.Timedelta(t).value) for t in (value, low, high))
+        value, low, high = (_seconds(pd.Timedelta(t)) for t in (value, low, high))
     width = float(high) - float(low)
     if not width > 0:
         return 0.5
     return min(max((float(value) - float(low)) / width, -0.04), 1.04)
+
+
+def _seconds(time: pd.Timestamp | pd.Timedelta) -> float:
+    """Return seconds since the origin, in whatever unit the time is kept: nanoseconds end in 2262."""
+    return int(time.asm8.view(np.int64)) / PER_SECOND[time.unit]
 
 
 def change_plot(

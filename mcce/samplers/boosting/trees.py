@@ -15,16 +15,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from mcce.arrays import Bools, Floats, Ints
+from mcce.compiling import cached
 from mcce.exceptions import SamplerError
 from mcce.state import stateful
 
 _CHECKED = 50
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@cached(nogil=True, error_model="numpy")
 def add_leaves(points, root, feature, threshold, missing_left, left, right, value, out):
     """Write the value of the leaf that each row reaches in each tree: out[row, tree]."""
     for i in range(points.shape[0]):

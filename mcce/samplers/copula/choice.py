@@ -18,7 +18,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from mcce.compiling import cached
 
 _FIRST, _STEP, _N_GRID = -6.0, 0.5, 27
 _KNOTS_PER_UNIT = 128
@@ -31,7 +32,7 @@ CDF = np.array(
 PDF = np.exp(-0.5 * (np.arange(int(_LAST_KNOT) * _KNOTS_PER_UNIT + 1) / _KNOTS_PER_UNIT) ** 2) * _ROOT  # from 0 on
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@cached(nogil=True, error_model="numpy")
 def choose_rows(means, sd, cdf, found):
     """Fill `found` with P(argmax_k (means_k + sd e_k) = k), e ~ N(0, I), for each row of `means`; `cdf` is `CDF`."""
     n, levels = means.shape
@@ -73,7 +74,7 @@ def choose_rows(means, sd, cdf, found):
             found[i, k] /= total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@cached(nogil=True, error_model="numpy")
 def mean_below(cuts, means, sd, cdf, pdf, found):
     """Fill `found` (rows, cuts) with the mean of Phi((cut - mean) / sd) over each row of `means`.
 

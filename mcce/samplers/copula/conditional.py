@@ -23,6 +23,7 @@ import scipy
 
 from mcce.arrays import Bools, Floats, Ints
 from mcce.rng import RowStreams, derive_key, hash_rows
+from mcce.samplers.copula.algebra import lattice, main_axes, times
 from mcce.samplers.copula.gibbs import start_rows, sweep_rows, weigh_rows
 from mcce.samplers.copula.margins import Margin, Utilities, choice_probabilities
 
@@ -32,7 +33,6 @@ GIVEN_CALLS = 2  # on a row's streams, to draw the givens' latents: a first stat
 LEAST_WEIGHT = 0.1  # of the particles, by their effective number
 FIRST_SWEEPS = 20  # before states count
 STATES = 0.5  # that count, for each point
-_LARGE_AXIS = 1.3  # variance along an axis, the variables' own being 1
 
 
 @dataclass
@@ -316,37 +316,9 @@ class LatentConditional:
         return np.asarray(total / n_states)
 
 
-def lattice(points: int, dimensions: int) -> Floats:
-    """Return evenly spread points of (0, 1)^dimensions: multiples of roots of primes (Genz and Bretz 2009)."""
-    candidates = np.arange(2, 30 + 12 * dimensions)
-    primes = [p for p in candidates if all(p % q for q in range(2, int(p**0.5) + 1))][:dimensions]
-    return np.asarray((np.outer(np.arange(1, points + 1), np.sqrt(primes)) + 0.25) % 1.0)
-
-
 def _across(rows: Floats, like: Floats) -> Floats:
     """Return one number a row in the shape that multiplies `like`, a vector or a matrix."""
     return rows if like.ndim == 1 else rows[:, None]
-
-
-def times(rows: Floats, matrix: Floats) -> Floats:
-    """Matrix product whose rows do not depend on each other to the last bit, as those of a BLAS may."""
-    product = np.zeros((len(rows), matrix.shape[1]))
-    for k in range(matrix.shape[0]):
-        product += rows[:, k : k + 1] * matrix[k]
-    return product
-
-
-def main_axes(precision: Floats, free: Bools) -> Floats:
-    """Return the directions in which the free variables, given the others, vary clearly more than one by one."""
-    if free.sum() < 2:
-        return np.empty((0, free.size))
-    covariance = np.linalg.inv(precision[np.ix_(free, free)])
-    sd = np.sqrt(np.diag(covariance))
-    values, vectors = np.linalg.eigh(covariance / np.outer(sd, sd))
-    chosen = values >= _LARGE_AXIS
-    axes = np.zeros((int(chosen.sum()), free.size))
-    axes[:, free] = (vectors[:, chosen] * sd[:, None]).T
-    return axes
 
 
 def _freedom(margin: Margin | Utilities) -> int:

@@ -21,11 +21,12 @@ import math
 import numpy as np
 from numba import njit, uint64
 
+from mcce.compiling import cached
 from mcce.rng import philox
 from mcce.rng.normal import normal_quantile
 
 _inner = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-_entry = njit(nogil=True, error_model="numpy", cache=True)
+_entry = cached(nogil=True, error_model="numpy")
 
 _ROOT_HALF = math.sqrt(0.5)
 _TO_UNIT = 2.0**-53

@@ -115,6 +115,8 @@ def _smooth(values: Floats, n: int) -> tuple[Floats, Floats, float]:
     low, high = np.quantile(values, [0.25, 0.75])
     sd = float(np.std(values, ddof=1)) if values.size > 1 else 0.0
     bandwidth = silverman(sd, float(high - low), values.size) or max(abs(float(values[0])), 1.0) * 0.1
+    # numbers that differ by a few units in the last place: between them there is no room for a grid
+    bandwidth = max(bandwidth, _GRID * float(np.spacing(np.abs(values).max())))
     low, high = float(values.min()) - 4 * bandwidth, float(values.max()) + 4 * bandwidth
     grid = np.linspace(low, high, _GRID)
     step = grid[1] - grid[0]

@@ -23,9 +23,11 @@ from mcce.arrays import Floats, Ints
 from mcce.soundness import FLOAT, INT, check_array, check_between, check_finite, require
 from mcce.state import stateful
 from mcce.table import Feature, Table
+from mcce.table.checks import LARGEST
 
 NUMBER = -1  # `code` of a column that is a number; a dummy has its level's code there
 IS_MISSING = -2  # `code` of the indicator of a missing number
+FAINTEST = 1.0 / LARGEST  # numbers that are all smaller are zero: their squares are
 
 
 @stateful("parametric.Design")
@@ -65,10 +67,12 @@ class Design:
             if seen.size and missing.any():
                 factors.append((j, IS_MISSING, np.nan, np.nan))
                 seen = np.union1d(seen, [0.0])
+            if np.abs(seen).max(initial=0.0) < FAINTEST:
+                continue
             if seen.size > 1:
                 fill = 0.0 if missing.any() else float(column.mean())
                 numbers.append((j, NUMBER, fill, np.nan))
-            elif seen.size and seen[0] != 0.0 and keep_constants:
+            elif keep_constants:
                 numbers.append((j, NUMBER, float(seen[0]), float(seen[0])))
         columns = numbers + factors
         return cls(

@@ -25,6 +25,8 @@ from collections import namedtuple
 import numpy as np
 from numba import njit
 
+from mcce.compiling import cached
+
 NUMBER, FACTOR, LOGICAL = 0, 1, 2  # a logical is tested as two levels and cut as the numbers 0 and 1
 UNKNOWN = -1  # degrees of freedom that the closed form cannot tell
 UNTESTED = -2  # of a variable that has too few values in a node
@@ -66,7 +68,7 @@ def scratch(n: int, width: int, most_levels: int) -> Work:
 
 
 _inner = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-_entry = njit(nogil=True, error_model="numpy", cache=True)
+_entry = cached(nogil=True, error_model="numpy")
 
 
 # ---------------------------------------------------------------- step 1: tests

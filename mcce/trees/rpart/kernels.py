@@ -17,6 +17,8 @@ from collections import namedtuple
 import numpy as np
 from numba import njit, uint64
 
+from mcce.compiling import cached
+
 UNKNOWN, LEFT, ABSENT, RIGHT = 0, 1, 2, 3  # the last three as in R's table of level splits
 LEAF = -1
 MISSING_RANK = 0xFFFFFFFF
@@ -38,7 +40,7 @@ Work = namedtuple(
 )
 
 _inner = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-_entry = njit(nogil=True, error_model="numpy", cache=True)
+_entry = cached(nogil=True, error_model="numpy")
 
 
 # ---------------------------------------------------------------- order of rows

@@ -1,0 +1,32 @@
+"""Whole workflows with random tables and settings end in a right result or in a reason."""
+
+from __future__ import annotations
+
+import collections
+import random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.fuzz.workflows import main, try_case
+
+QUICK, NIGHTLY = range(100_000, 100_100), range(20_000)
+
+
+@given(st.randoms(use_true_random=False))
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+def test_workflows_that_hypothesis_makes_smaller(chance):
+    try_case(chance)
+
+
+def test_workflows_by_number():
+    """The same numbers each time; some are answered, so that the oracles are asked."""
+    outcomes = collections.Counter(try_case(random.Random(number))[1] for number in QUICK)
+    assert outcomes["answered"] > len(QUICK) / 3
+
+
+@pytest.mark.nightly
+def test_many_workflows(capsys):
+    outcomes = main(NIGHTLY.start, NIGHTLY.stop)
+    assert outcomes["FAILED"] == 0, capsys.readouterr().out

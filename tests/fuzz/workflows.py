@@ -1,0 +1,280 @@
+"""Whole workflows with random tables and settings: ``python -m tests.fuzz.workflows FIRST LAST``.
+
+1. Draw a table, a model, fixed features, a sampler, constraints and the settings of `explain`.
+2. Fit and explain. An `MCCEError` with a message is an answer; any other exception or warning is a failure.
+3. Check the result by the oracles, and again for another order, batch and number of threads.
+4. Write it in every way it can be written.
+"""
+
+from __future__ import annotations
+
+import collections
+import faulthandler
+import os
+import random
+import sys
+import tempfile
+import traceback
+import warnings
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+from sklearn.dummy import DummyClassifier
+from sklearn.tree import DecisionTreeRegressor
+
+import mcce
+from tests.fuzz.oracles import Model, check_best, check_result, dense, differs, is_number, obeys_all, values_of
+from tests.fuzz.tables import random_table
+
+SAMPLERS = ["cart", "cart", "marginal", "forest", "ctree", "parametric", "copula", "rpart", "auto"] + ["by feature"] * 4
+SECONDS = 60  # after which a case is said to hang
+
+
+@dataclass
+class Case:
+    """One workflow, and what has to hold for its result."""
+
+    X: pd.DataFrame
+    factuals: pd.DataFrame
+    model: Model
+    fixed: list
+    sampler: object
+    settings: dict
+    asked: dict
+    least: float
+    plain: bool
+    said: list = field(default_factory=list)
+    rules: list = field(default_factory=list)
+    only: dict = field(default_factory=dict)
+
+    def wants(self, answer):
+        return bool(answer >= self.least)
+
+    def may_go_missing(self, name):
+        allowed = self.asked["allow_missing"]
+        said = [each["missing"] for n, each in self.said if n == name and "missing" in each]
+        return all(said) if said else allowed is True or (allowed is not False and name in allowed)
+
+    def obeys(self, name, value, own):
+        return obeys_all(self.said, name, value, own, self.may_go_missing(name))
+
+    def keeps_rules(self, row, own, label):
+        rising = all(row[n] is not None and own[n] is not None and row[n] >= own[n] for n in self.rules)
+        free = self.only.get(label)
+        return rising and (free is None or not any(differs(row[n], own[n]) for n in row if n not in free))
+
+    def constraints(self):
+        """Return what is said, as the user says it."""
+        made = [mcce.allow(name, **each) for name, each in self.said]
+        made += [mcce.rule(f"`{name}` >= was(`{name}`)") for name in self.rules]
+        return made + ([mcce.only(self.only)] if self.only else [])
+
+    def explainer(self, n_jobs=1):
+        model = self.model if not self.plain else lambda rows: self.model(rows) >= self.least
+        decision = True if self.plain else (self.least, 1.0)
+        return mcce.MCCE(
+            model, decision=decision, fixed=self.fixed, sampler=self.sampler, n_jobs=n_jobs, **self.settings
+        )
+
+
+def make_case(chance):
+    """Step 1."""
+    X = random_table(chance)
+    names = list(X.columns)
+    model = Model(X, chance.randint(0, 9))
+    scores = model(X)
+    least = float(np.quantile(scores, 0.6, method="higher"))
+    denied = np.flatnonzero(scores < least).tolist()
+    rows = chance.sample(denied, min(len(denied), chance.randint(1, 6))) or [0]
+    if chance.random() < 0.1:
+        rows.extend(np.flatnonzero(scores >= least)[:1])
+    fixed = [name for name in names[1:] if chance.random() < 0.25]
+    sampler = random_sampler(chance, X.drop(columns=fixed))
+    case = Case(
+        X,
+        X.iloc[rows],
+        model,
+        fixed,
+        sampler,
+        {
+            "random_state": chance.randint(0, 5),
+            "condition_on_decision": chance.random() < 0.7,
+            "visit_sequence": chance.choice(["data", "data", "correlation"]),
+            "min_donors": chance.choice([None, 3]) if sampler in ("cart", "forest", "marginal") else None,
+        },
+        {
+            "n_samples": chance.randint(5, 20),
+            "n_counterfactuals": chance.choice([1, 1, 2, 5, 10**9]),
+            "sparse": chance.random() < 0.4,
+            "floor": chance.choice([0.0, 0.05, 0.3]),
+            "allow_missing": chance.choice([False, False, True, names[:1]]),
+            "diverse": chance.random() < 0.2,
+            "independent": chance.random() < 0.2,
+            "exclude_training": chance.random() < 0.1,
+            "max_changes": chance.choice([None, None, None, 1, 2]),
+            "standard_errors": chance.random() < 0.1,
+            "tell_reasons": chance.choice([None, None, True, False]),
+        },
+        least,
+        chance.random() < 0.3,
+    )
+    if chance.random() < 0.5:
+        for name in chance.sample(names, chance.randint(1, min(2, len(names)))):
+            say_something(case, name, chance)
+    return case
+
+
+def random_sampler(chance, X):
+    """Return a sampler for all features, or one for each that it can model; now and then for one that it cannot."""
+    name = chance.choice(SAMPLERS)
+    if name == "rpart":
+        return mcce.CartSampler(dialect="rpart", min_leaf=chance.choice([None, 1, 3]))
+    if name == "auto":
+        return mcce.Auto(["marginal", chance.choice(["cart", "parametric"])], folds=2, n_draws=3)
+    if name == "by feature":
+        return {n: random_conditional(chance, X[n]) for n in X.columns if n != "*"} | {"*": "cart"}
+    return name
+
+
+def random_conditional(chance, column):
+    numbers = is_number(column.dtype)
+    if chance.random() < 0.02:
+        return chance.choice(["norm", "logreg", "polyreg", "polr", "copula"])
+    if numbers:
+        method = chance.choice(["residuals", "pmm"])
+        tree = mcce.EstimatorSampler(DecisionTreeRegressor(max_depth=2), method=method, n_donors=3)
+        return chance.choice(["norm", "normrank", "pmm", "parametric", "marginal", tree])
+    ordered = isinstance(column.dtype, pd.CategoricalDtype) and column.cat.ordered
+    prior = mcce.EstimatorSampler(DummyClassifier(strategy="prior"))
+    return chance.choice(["polr" if ordered else "polyreg", "parametric", "ctree", prior])
+
+
+def say_something(case, name, chance):
+    """Add a constraint on a feature that means something for its values, mostly."""
+    column = dense(case.X[name])
+    seen = [v for v in values_of(column) if v is not None]
+    if not seen:
+        case.said.append((name, {"missing": True}))
+        return
+    pick, kind = chance.choice(seen), chance.randint(0, 6)
+    plain = isinstance(pick, (int, float)) and not isinstance(pick, bool) and is_number(column.dtype)
+    if plain and isinstance(name, str) and "`" not in name and name and kind == 0:
+        case.rules.append(name)
+    elif plain and kind <= 3:
+        said = chance.choice([{"low": pick}, {"high": pick}, {"direction": "increase"}, {"direction": "decrease"}])
+        case.said.append((name, said | chance.choice([{}, {"missing": True}, {"never": [pick + 1]}])))
+    elif isinstance(pick, pd.Timestamp) and kind <= 3:
+        case.said.append((name, chance.choice([{"low": pick}, {"direction": "increase"}, {"never": [pick]}])))
+    elif kind == 4:
+        case.said.append((name, {"direction": "none"}))
+    elif kind == 5:
+        who = list(case.factuals.index)
+        case.only = {chance.choice(who): [n for n in case.X.columns if chance.random() < 0.5] + [name]}
+    elif not is_number(column.dtype):
+        case.said.append((name, {chance.choice(["levels", "never"]): [pick]}))
+
+
+def run(case, chance):
+    """Steps 2 to 4; return "answered" or the kind of refusal."""
+    try:
+        explainer = case.explainer().fit(case.X)
+        asked = {**case.asked, "constraints": case.constraints()}
+        found = explainer.explain(case.factuals, **asked)
+    except mcce.MCCEError as error:
+        if len(str(error)) < 20:
+            raise AssertionError(f"the message says little: {error}") from error
+        return f"refused: {str(error)[:60]}"
+    check_result(found, case)
+    if not (case.asked["sparse"] or case.asked["diverse"] or case.asked["exclude_training"]):
+        shared = {name: asked[name] for name in ("n_samples", "independent", "constraints", "allow_missing")}
+        check_best(found, explainer.generate(case.factuals, **shared), case)
+    check_same(found, explainer, case, asked, chance)
+    write_all(found, explainer, case, chance)
+    return "answered" if len(found) else "nothing found"
+
+
+def check_same(found, explainer, case, asked, chance):
+    """The same rows, for another order and half of the factuals, for two threads, and for the exhaustive way."""
+    half = case.factuals.iloc[:: -chance.choice([1, 2])]
+    quick = {**asked, "tell_reasons": False, "standard_errors": False, "exhaustive": chance.random() < 0.5}
+    other = case.explainer(n_jobs=2).fit(case.X) if chance.random() < 0.3 else explainer
+    if case.only:
+        half = case.factuals.iloc[::-1]  # factuals that are named have to be there
+    try:
+        again = other.explain(half, **quick)
+    except mcce.InputError as error:  # contradictions of all factuals, though not of those that were left out
+        if "the constraints leave nothing for any" not in str(error):
+            raise
+        again = found[half.index[0]]
+    for label in half.index:
+        rows = found.frame[np.array([x == label for x in found.frame.index.get_level_values("id")], dtype=bool)]
+        same = again.frame[np.array([x == label for x in again.frame.index.get_level_values("id")], dtype=bool)]
+        pd.testing.assert_frame_equal(rows.reset_index(drop=True), same.reset_index(drop=True), check_exact=True)
+
+
+def write_all(found, explainer, case, chance):
+    """Step 4."""
+    repr(found)
+    found._repr_html_()
+    found.changes()
+    found.changed_features()
+    found.sentences()
+    found.summary()
+    found.diversity()
+    table = found.to_frame()
+    assert table.columns.is_unique
+    assert table.shape == (len(found), case.X.shape[1] + found.measures.shape[1] + 2)
+    label = chance.choice(list(case.factuals.index))
+    found[label]
+    page = found.letter(label, html=chance.random() < 0.5)
+    assert "<script>alert(1)" not in page or not page.startswith("<")
+    if len(found):
+        found.reasons(next(iter(found)))
+    if chance.random() < 0.3:
+        found.by(chance.choice(list(case.X.columns))) if len(found) > 1 else None
+    with tempfile.TemporaryDirectory() as folder:
+        if chance.random() < 0.2:
+            found.save(f"{folder}/found.mcce")
+            pd.testing.assert_frame_equal(mcce.Counterfactuals.load(f"{folder}/found.mcce").frame, found.frame)
+        if chance.random() < 0.2 and "EstimatorSampler" not in repr(case.sampler):
+            explainer.save(f"{folder}/explainer.mcce")
+            loaded = mcce.MCCE.load(f"{folder}/explainer.mcce", model=explainer.model)
+            again = loaded.explain(case.factuals, **case.asked, constraints=case.constraints())
+            pd.testing.assert_frame_equal(again.frame, found.frame, check_exact=True)
+        if chance.random() < 0.04:
+            found.to_html(f"{folder}/page.html")
+
+
+def try_case(chance):
+    """Draw a case and run it with every warning but our own an error."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", mcce.MCCEWarning)
+        case = make_case(chance)
+        return case, run(case, chance)
+
+
+def main(first, last):
+    """Run cases by number; print those that fail."""
+    outcomes = collections.Counter()
+    for number in range(first, last):
+        faulthandler.dump_traceback_later(SECONDS, exit=True)
+        try:
+            outcome = try_case(random.Random(number))[1]
+        except Exception as error:
+            outcome = "FAILED"
+            ours = [
+                f for f in traceback.extract_tb(error.__traceback__) if "mcce" in f.filename or "fuzz" in f.filename
+            ]
+            places = " < ".join(f"{os.path.basename(f.filename)}:{f.lineno}" for f in ours[:-4:-1])
+            print(f"case {number}: {type(error).__name__}: {str(error)[:200]!r} at {places}", flush=True)
+        faulthandler.cancel_dump_traceback_later()
+        outcomes[outcome] += 1
+    return outcomes
+
+
+if __name__ == "__main__":
+    faulthandler.enable()
+    for what, count in main(*map(int, sys.argv[1:3])).most_common():
+        print(f"{count:6d} {what}")
