@@ -144,6 +144,9 @@ def test_samplers_of_the_user_are_cloned_not_fitted(truth):
         "max_depth": None,
         "cp": None,
         "min_donors": 1,
+        "proper": False,
+        "honest": False,
+        "random_state": 0,
     }
     assert all(fitted is not sampler and fitted.min_leaf == 30 for fitted in chain.samplers_.values())
     assert len({id(fitted) for fitted in chain.samplers_.values()}) == 3
