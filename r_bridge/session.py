@@ -13,6 +13,7 @@ no conversion that others could have changed.
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,6 +26,8 @@ import numpy.typing as npt
 
 from mcce.exceptions import listing
 from r_bridge.errors import RBridgeError, RWarning
+
+LIBRARIES = "LD_LIBRARY_PATH"
 
 INSTALL = "pip install 'mcce[r]'"
 PACKAGES = ("rpart", "party", "mcceR")
@@ -86,6 +89,7 @@ def versions() -> dict[str, str]:
 
 def _start_r() -> Any:
     """Import rpy2 and start R; both may warn about their surroundings, which is no concern of the caller."""
+    libraries = os.environ.get(LIBRARIES)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -107,6 +111,12 @@ def _start_r() -> Any:
             raise RBridgeError(
                 f"R was found but does not start: {_first_line(error)}. Does `R` start in a shell?"
             ) from error
+    # R puts its folders there, and a Python that this one starts would load another Python's library from them
+    if libraries is None:
+        os.environ.pop(LIBRARIES, None)
+        os.unsetenv(LIBRARIES)
+    else:
+        os.environ[LIBRARIES] = libraries
     return rinterface
 
 

@@ -15,13 +15,19 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
-import cloudpickle
-from distributed import KilledWorker, WorkerPlugin, as_completed
-
 from mcce.batches.parts import Explained, Request, explain_part
 from mcce.batches.receiving import Pickled, receive
 from mcce.batches.sources import Part
 from mcce.exceptions import MCCEError
+
+Plugin: Any
+try:
+    import cloudpickle
+    import distributed
+except ModuleNotFoundError:  # the extra `cluster`, without which there is no client to come here with
+    Plugin = object
+else:
+    Plugin = distributed.WorkerPlugin
 
 
 def run_on_cluster(
@@ -29,7 +35,7 @@ def run_on_cluster(
 ) -> Iterator[Explained]:
     """Yield what becomes of the parts, as it comes."""
     with _delivered(client, name, pickled):
-        under_way = as_completed()
+        under_way = distributed.as_completed()
 
         def hand_out(n: int) -> None:
             for task in islice(parts, n):
@@ -39,7 +45,7 @@ def run_on_cluster(
         for future in under_way:
             try:
                 explained = future.result()
-            except KilledWorker as error:
+            except distributed.KilledWorker as error:
                 raise MCCEError(
                     f"workers of the cluster died again and again over one part: {error} Finished parts are kept; run "
                     "it again, with more memory for each worker if that was the reason."
@@ -53,7 +59,7 @@ def _explain_bytes(name: str, task: bytes) -> Explained:
     return explain_part(receive(name), request, part)
 
 
-class Deliver(WorkerPlugin):
+class Deliver(Plugin):
     """Receives the explainer where it is set up; Dask sets it up on workers that join later, too."""
 
     def __init__(self, explainer: str, pickled: Pickled) -> None:

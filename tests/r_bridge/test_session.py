@@ -133,3 +133,9 @@ def test_none_dicts_and_refusals(r):
     assert r.numbers(r.vector([2**40])).tolist() == [2.0**40]
     with pytest.raises(RBridgeError, match="cannot be written as a vector of R"):
         r.vector([1, "a", None])
+
+
+def test_a_python_that_is_started_after_r_is_this_one(r):
+    """R names its folders of libraries in the environment, and another Python's may be among them."""
+    said = subprocess.run([sys.executable, "-c", "import sys; print(sys.version)"], capture_output=True, text=True)
+    assert said.stdout.strip() == sys.version
