@@ -8,10 +8,13 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from zipfile import is_zipfile
 
 from mcce.cli.console import DONE, SOME_UNEXPLAINED, name_list, positive_integer, say
+from mcce.cli.models import load_joblib, load_model
 from mcce.exceptions import InputError
 from mcce.method import MCCE
 
@@ -31,8 +34,10 @@ def add_explain_batches(commands: Any) -> None:
         "--explainer",
         required=True,
         metavar="FILE",
-        help="a fitted mcce.MCCE, saved by joblib; opening it runs code: only open your own",
+        help="a fitted mcce.MCCE: written by its save, with --model; or by joblib, which runs code when it is opened",
     )
+    add("--model", metavar="FILE", help="the model of an explainer written by save: .onnx, .skops, or joblib's")
+    add("--trusted", type=name_list, default=[], metavar="A,B", help="types of a .skops model that you trust")
     add("--explain", required=True, metavar="PATH", help=".parquet, .csv or .csv.gz, or a folder of such files")
     add("--out", required=True, metavar="FOLDER", help="a new folder, or one that this command has begun")
     add("--id", metavar="COLUMN", help="column that names the rows (row number, from 0)")
@@ -57,7 +62,8 @@ def run_explain_batches(arguments: argparse.Namespace) -> int:
         settings["floor"] = arguments.floor
     if arguments.constraints is not None:
         settings["constraints"] = arguments.constraints
-    result = load_explainer(arguments.explainer).explain_batches(
+    explainer = load_explainer(arguments.explainer, arguments.model, arguments.trusted)
+    result = explainer.explain_batches(
         arguments.explain,
         arguments.out,
         id=arguments.id,
@@ -77,20 +83,15 @@ def run_explain_batches(arguments: argparse.Namespace) -> int:
     return SOME_UNEXPLAINED if totals["unexplained"] or totals["bad"] else DONE
 
 
-def load_explainer(path: str) -> MCCE:
-    """Load a fitted explainer written by joblib."""
-    import joblib
-
+def load_explainer(path: str, model: str | None, trusted: Sequence[str] = ()) -> MCCE:
+    """Load a fitted explainer: what `MCCE.save` wrote, with its model, or what joblib wrote, which runs code."""
     if not Path(path).is_file():
         raise InputError(f"--explainer {path}: there is no such file; check its name and folder.")
-    try:
-        loaded = joblib.load(path)
-    except Exception as error:
-        problem = f"{type(error).__name__}: {error}".splitlines()[0].rstrip(".")
-        raise InputError(
-            f"--explainer {path} cannot be loaded ({problem}). It must be written by joblib.dump, and the packages "
-            "that made it must be installed."
-        ) from None
+    if model is not None:
+        return MCCE.load(path, load_model(model, trusted))
+    if is_zipfile(path):
+        raise InputError(f"--explainer {path} was written by MCCE.save, without its model; give that by --model.")
+    loaded = load_joblib(f"--explainer {path}", path)
     if not isinstance(loaded, MCCE):
         raise InputError(f"--explainer {path} holds a {type(loaded).__name__}; it must be a fitted mcce.MCCE.")
     return loaded

@@ -26,10 +26,11 @@ def load_model(path: str, trusted: Sequence[str] = ()) -> Any:
         raise InputError(f"--trusted goes with a model saved by skops, but --model is {path}; leave --trusted out.")
     if suffix == ".onnx":
         return load_onnx(where, path)
-    return _load_skops(where, path, trusted) if suffix == ".skops" else _load_joblib(where, path)
+    return _load_skops(where, path, trusted) if suffix == ".skops" else load_joblib(where, path)
 
 
-def _load_joblib(where: str, path: str) -> Any:
+def load_joblib(where: str, path: str) -> Any:
+    """Load what joblib wrote, and say that this runs code."""
     import joblib
 
     say(f"opening {where} runs the code that it holds; .skops and .onnx files run none")

@@ -65,3 +65,29 @@ def test_wrong_arguments_are_told(saved, tmp_path, capsys):
     ]:
         assert main(["explain-batches", *common, *more]) == BAD_INPUT
         assert said in capsys.readouterr().err
+
+
+def test_an_explainer_without_pickle_takes_its_model(saved, tmp_path, capsys):
+    made = explainer()
+    made.save(tmp_path / "explainer.mcce")
+    joblib.dump(made.model, tmp_path / "model.joblib")
+    ROWS.to_parquet(tmp_path / "rows.parquet")
+    found = []
+    for name, how in [
+        ("pickled", ["--explainer", saved]),
+        ("saved", ["--explainer", str(tmp_path / "explainer.mcce"), "--model", str(tmp_path / "model.joblib")]),
+    ]:
+        command = ["explain-batches", *how, "--explain", str(tmp_path / "rows.parquet"), "--out", str(tmp_path / name)]
+        assert main([*command, "--n-samples", "20"]) in (DONE, SOME_UNEXPLAINED)
+        assert "runs the code that it holds" in capsys.readouterr().err
+        found.append(tables(tmp_path / name)[0])
+    pd.testing.assert_frame_equal(*found)
+    command = [
+        "explain-batches",
+        "--explainer",
+        str(tmp_path / "explainer.mcce"),
+        "--explain",
+        str(tmp_path / "rows.parquet"),
+    ]
+    assert main([*command, "--out", str(tmp_path / "none")]) == BAD_INPUT
+    assert "was written by MCCE.save, without its model; give that by --model" in capsys.readouterr().err
