@@ -61,6 +61,8 @@ class CtreeSampler(LeafDonorSampler):
     (2, 10)
     """
 
+    takes_weights = False
+
     def __init__(
         self,
         *,
