@@ -42,7 +42,6 @@ class DonorSampler(ConditionalSampler):
     thread_safe = True
     leaves_one_out = True
     draws_observed = True
-    takes_weights = True
 
     donors_: DonorModel
     min_donors: int = 1

@@ -78,6 +78,8 @@ class CartSampler(LeafDonorSampler):
     (2, 10)
     """
 
+    takes_weights = True
+
     def __init__(
         self,
         *,

@@ -43,6 +43,7 @@ class _LevelSampler(StoredLevels):
     """
 
     handles = frozenset({"categorical", "ordered"})
+    takes_weights = True
     bootstraps: ClassVar[bool] = True
 
     def __init__(self, *, proper: bool = False, random_state: int | None = 0) -> None:

@@ -15,9 +15,9 @@
 6. On the way up a node is closed again if its branch lowers the risk by no more than cp times the root's risk for
    each of its splits (weakest link).
 
-Weights of rows (`mcce.table.weights`) are R's case weights: they multiply rows in sums of squares, class counts, risks and
-in what surrogates agree on, while `min_split` and `min_leaf` count rows. So a tree of integer weights has the impurities
-of the repeated rows, and other sizes.
+Weights of rows (`mcce.table.weights`) are R's case weights: they multiply rows in sums of squares, class counts, risks
+and in what surrogates agree on, while `min_split` and `min_leaf` count rows. So a tree of integer weights has the
+impurities of the repeated rows, and other sizes.
 
 New rows go the same way; a level that a node has not seen is treated as missing, and the majority is the larger child.
 Rows in which all columns are missing take no part in growing, unless rows have weights (so R counts a row that has one

@@ -6,8 +6,8 @@
    cannot win.
 3. A side is LEFT or RIGHT as in R; UNKNOWN where a value is missing or a level absent from the node.
 
-Rows may have weights, with which R multiplies them in sums; numbers of rows (`min_split`, `min_leaf`) stay such. Without,
-`weights` is None, and numba leaves out what is written for them.
+Rows may have weights, with which R multiplies them in sums; numbers of rows (`min_split`, `min_leaf`) stay such.
+Without, `weights` is None, and numba leaves out what is written for them.
 
 The arrays come in bundles made by `mcce.trees.rpart`: `Columns` (read only, but for `packed`), `Rules`, `Nodes` and
 `Splits` (the result) and `Work` (scratch).
@@ -39,8 +39,8 @@ Splits = namedtuple("Splits", "feature count below improve cut adjusted sides_at
 Best = namedtuple("Best", "feature count below improve cut adjusted place sides")
 Work = namedtuple(
     "Work",
-    "order side spare_rows spare_packed entries y in_left in_right level_n level_w level_sum level_key level_order table sides "
-    "path stage bound sides_before n_splits risk_below",
+    "order side spare_rows spare_packed entries y in_left in_right level_n level_w level_sum level_key level_order "
+    "table sides path stage bound sides_before n_splits risk_below",
 )
 
 _inner = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
@@ -501,9 +501,9 @@ def _levels_classes(
 def _surrogate_cut(column, side, weights, n_left, n_right, w_left, w_right, n_rows):
     """Cut of a sorted column that agrees best with the primary split: rows that agree, entry before the cut, sign.
 
-    The primary split sends `n_left` and `n_right` of the node's rows, of weights `w_left` and `w_right`. Either direction may win, but only by agreeing
-    with more rows than the larger side has, and with two rows that the primary split knows on each side. Other rows are
-    not counted, though a cut may stand beside them.
+    The primary split sends `n_left` and `n_right` of the node's rows, of weights `w_left` and `w_right`. Either
+    direction may win, but only by agreeing with more rows, or weight, than the larger side has, and with two rows that
+    the primary split knows on each side. Other rows are not counted, though a cut may stand beside them.
     """
     best = max(w_left, w_right)
     if n_left + n_right < n_rows or column.size < n_rows:
