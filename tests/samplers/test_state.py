@@ -24,6 +24,7 @@ SAMPLERS = [
     mcce.EmpiricalSampler(),
     mcce.BoostingSampler(n_quantiles=3, max_trees=5),
     mcce.MarginalSampler(),
+    mcce.MixtureSampler(max_components=2),
     mcce.NormSampler(),
     mcce.GaussianSampler(),
     mcce.NormRankSampler(),

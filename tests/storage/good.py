@@ -50,6 +50,7 @@ CHAINS = {
     "pmm": ({"x": "pmm", "n": mcce.PmmSampler(smoothing="density", proper=True), "day": "normrank", "*": "cart"}, True),
     "empirical": ("empirical", True),
     "boosting": ({"wage": BOOSTED, "n": BOOSTED, "day": BOOSTED, "job": BOOSTED, "*": "marginal"}, True),
+    "mixture": (mcce.MixtureSampler(max_components=2), True),
     "copula": (mcce.GaussianCopulaSampler(particles=3, sweeps=2, density_points=16), False),
 }
 
@@ -58,7 +59,7 @@ def chain(name, *, decision=False, n=60):
     """Return a fitted chain of one family, or of several."""
     sampler, missing = CHAINS[name]
     X = table(n, missing=missing)
-    if name == "boosting":  # a column with more numbers than are classes
+    if name in ("boosting", "mixture"):  # a column with more numbers than are classes
         X["wage"] = np.sqrt(np.arange(n)) + X["n"]
     made = mcce.ChainModel(sampler=sampler, fixed=["sex"], random_state=5, n_jobs=1)
     return made.fit(X, accepted(X) > 0.5 if decision else None)

@@ -34,7 +34,6 @@ from mcce.samplers.boosting.trees import BoostedTrees
 from mcce.samplers.column_density import ColumnDensity
 from mcce.samplers.crossfit import indicator_design, n_design_columns
 from mcce.samplers.levels import draw_levels, log_probability, supported_levels
-from mcce.samplers.point_mass import DRAWN_AS_IT_IS
 from mcce.samplers.quantiles import PredictedQuantiles, Tails
 from mcce.samplers.within import log_of
 from mcce.soundness import FLOAT, check_array, check_flag, check_rising, check_type, require
@@ -42,7 +41,6 @@ from mcce.table import Column, Feature, Table
 
 Self = TypeVar("Self", bound="BoostingSampler")
 
-MOST_CLASSES = 20  # of numbers that all have point mass: trees are grown for each
 _HALF_WIDTH = 0.125  # of an interval that a density is read from, in spreads
 
 
@@ -147,7 +145,7 @@ class BoostingSampler(ConditionalSampler):
         self.classes_ = np.arange(self.n_levels_, dtype=np.float64)
         if not self.n_levels_:
             self.column_ = ColumnDensity.of(values)
-            self.classes_ = _numbers_that_are_classes(self.column_)
+            self.classes_ = self.column_.classes
         rest = ~np.isin(values, self.classes_)
         codes = np.where(rest, self.classes_.size, np.searchsorted(self.classes_, values)).astype(np.int64)
         self.class_trees_ = growing.classes(points, codes) if self.classes_.size else None
@@ -324,10 +322,3 @@ class BoostingSampler(ConditionalSampler):
                 f"learning_rate of BoostingSampler is {self.learning_rate!r}; it must be a number above 0, at most 1."
             )
         resolve_seed(self.random_state)
-
-
-def _numbers_that_are_classes(column: ColumnDensity) -> Floats:
-    """Return the numbers of a column that are classes of their own (step 2)."""
-    if column.base_measure == "counting" and column.atoms.size <= MOST_CLASSES:
-        return column.atoms
-    return np.asarray(column.atoms[column.shares > DRAWN_AS_IT_IS])
