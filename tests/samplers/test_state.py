@@ -21,6 +21,8 @@ SAMPLERS = [
     mcce.CtreeSampler(),
     mcce.CartSampler(honest=True, proper=True),
     mcce.ForestSampler(n_trees=3),
+    mcce.ForestSampler(n_trees=2, pooling="trees"),
+    mcce.CartSampler(smoothing="density"),
     mcce.EmpiricalSampler(),
     mcce.BoostingSampler(n_quantiles=3, max_trees=5),
     mcce.MarginalSampler(),

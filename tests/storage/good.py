@@ -44,6 +44,7 @@ CHAINS = {
     "rpart": (mcce.CartSampler(dialect="rpart", cp=-1, min_split=6), True),
     "ctree": (mcce.CtreeSampler(mincriterion=0.5, min_split=8, min_leaf=3), True),
     "forest": (mcce.ForestSampler(n_trees=3), True),
+    "forest by tree": (mcce.ForestSampler(n_trees=2, pooling="trees", smoothing="density"), True),
     "marginal": ("marginal", True),
     "parametric": ("parametric", True),
     "coefficients": (BY_KIND, True),
