@@ -11,6 +11,7 @@ What estimators are fitted on is `indicator_design`: numbers, with 0/1 columns f
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +20,7 @@ import numpy as np
 from mcce.arrays import Floats, Ints
 from mcce.exceptions import SamplerError
 from mcce.rng import derive_key
-from mcce.table import Table
+from mcce.table import Feature, Table
 
 N_FOLDS = 5
 _SEED = "random_state"
@@ -124,3 +125,8 @@ def indicator_design(given: Table) -> Floats:
         else:
             columns.append(column)
     return np.column_stack(columns) if columns else np.zeros((given.n_rows, 1))
+
+
+def n_design_columns(features: Sequence[Feature]) -> int:
+    """Return how many columns `indicator_design` makes of columns with these features."""
+    return sum(f.n_levels if f.kind == "categorical" and f.n_levels > 2 else 1 for f in features) or 1
