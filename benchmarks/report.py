@@ -165,14 +165,15 @@ SAMPLER_COLUMNS = ["fit", "draw", "log", "(se)", "skill", "new", "(sd)", "seen",
 SAMPLER_COLUMNS += ["sparse", "L1", "expl.", "MB"]
 SAMPLER_WIDTHS = [8, 7, 8, 7, 7, 6, 8, 6, 6, 8, 6, 6, 7, 6, 6, 5]
 SAMPLER_NOTES = """
-fit: seconds for the chain, the choice of auto included. draw: seconds to draw 1000 rows. log: mean log score of rows
-that the chain has not seen (se); skill: 1 - loss / loss of the marginal distribution, mean over the features, by CRPS
-or Brier score from draws. new, seen: accuracy of the discriminator, a random forest of 100 trees that tells generated
-from real rows, mean (sd) over its seeds; 0.5: it cannot. new: the chain was fitted on half of the rows and is compared
-with the other half. seen: compared with the rows it was fitted on; below 0.5 it shows near-copies of these. pMSE:
-S_pMSE of new rows, by a logistic regression; 2 at best. L0 seen: changes of the counterfactuals of rows that the chain
-was fitted on, as in the paper. L0, L1 (gower_sum), expl.: of the same factuals, held out in five parts; sparse, L1: of
-the sparse method for these. MB: peak of the process. norm and pmm model the numbers, parametric the other features."""
+fit: seconds of CPU time, of all threads, for the chain, the choice of auto included. draw: the same to draw 1000 rows.
+log: mean log score of rows that the chain has not seen (se); skill: 1 - loss / loss of the marginal distribution, mean
+over the features, by CRPS or Brier score from draws. new, seen: accuracy of the discriminator, a random forest of 100
+trees that tells generated from real rows, mean (sd) over its seeds; 0.5: it cannot. new: the chain was fitted on half
+of the rows and is compared with the other half. seen: compared with the rows it was fitted on; below 0.5 it shows
+near-copies of these. pMSE: S_pMSE of new rows, by a logistic regression; 2 at best. L0 seen: changes of the
+counterfactuals of rows that the chain was fitted on, as in the paper. L0, L1 (gower_sum), expl.: of the same factuals,
+held out in five parts; sparse, L1: of the sparse method for these. MB: peak of the process. norm and pmm model the
+numbers, parametric the other features."""
 
 
 def samplers_head() -> str:

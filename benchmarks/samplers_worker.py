@@ -71,12 +71,12 @@ def measure(problem: Problem, setting: Setting, sampler: str, seeds: int, trees:
         small: Any = mcce.Auto(folds=2, max_rows=100) if sampler == AUTO else sampler
         make_chain(small, problem, X.iloc[:200]).sample(given=X[fixed].iloc[:10])
     yield {"next": "fit"}
-    begun = time.perf_counter()
+    begun = time.process_time()
     chain = make_chain(sampler, problem, X)
-    yield {"fit": time.perf_counter() - begun, "next": "draw"}
-    begun = time.perf_counter()
+    yield {"fit": time.process_time() - begun, "next": "draw"}
+    begun = time.process_time()
     generated = chain.sample(given=X[fixed])
-    yield {"draw": (time.perf_counter() - begun) / len(X) * 1000, "next": "discriminator, seen rows"}
+    yield {"draw": (time.process_time() - begun) / len(X) * 1000, "next": "discriminator, seen rows"}
     yield {"seen": tell(X, generated), "next": "discriminator, new rows"}
     first, second = halves(X)
     halved = make_chain(sampler, problem, first)
