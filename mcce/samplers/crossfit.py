@@ -37,6 +37,18 @@ def seeded_clone(estimator: Any, seed: int) -> Any:
     return copy.set_params(**{name: derive_key(seed, "estimator", name) >> 33 for name in unset}) if unset else copy
 
 
+def fit_estimator(estimator: Any, design: Floats, values: Any, weights: Floats | None) -> Any:
+    """Fit an estimator, by the weights of the rows if they have some."""
+    return estimator.fit(design, values) if weights is None else estimator.fit(design, values, sample_weight=weights)
+
+
+def takes_sample_weight(estimator: Any) -> bool:
+    """Return whether the `fit` of an estimator has a parameter `sample_weight`; that of a pipeline has none."""
+    from sklearn.utils.validation import has_fit_parameter
+
+    return bool(has_fit_parameter(estimator, "sample_weight"))
+
+
 def deal_folds(n: int, seed: int, n_folds: int = N_FOLDS) -> Ints:
     """Return the fold of each of `n` rows (step 2)."""
     order = np.random.default_rng(derive_key(seed, "folds")).permutation(n)
@@ -52,7 +64,7 @@ class CrossFit:
     fits: tuple[Any, ...]
 
 
-def cross_fit(estimator: Any, design: Floats, values: Floats, seed: int) -> CrossFit:
+def cross_fit(estimator: Any, design: Floats, values: Floats, seed: int, weights: Floats | None = None) -> CrossFit:
     """Predict each row by a fit that has not seen it (step 3)."""
     n = values.size
     fold = deal_folds(n, seed)
@@ -62,7 +74,8 @@ def cross_fit(estimator: Any, design: Floats, values: Floats, seed: int) -> Cros
         inside = fold == held_out
         training = ~inside if n > 1 else inside
         try:
-            fits.append(seeded_clone(estimator, seed).fit(design[training], values[training]))
+            of_part = None if weights is None else weights[training]
+            fits.append(fit_estimator(seeded_clone(estimator, seed), design[training], values[training], of_part))
             predictions[inside] = predict(fits[-1], design[inside])
         except ValueError as error:
             raise SamplerError(
