@@ -165,12 +165,14 @@ def test_unknown_names_are_refused(capsys):
     assert "there are adult" in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 def test_a_failed_worker_is_told(tmp_path):
     workers = speed.Workers(quick=True, folder=None, cache=tmp_path / "absent")
     result = workers.setting("german")
     assert "exit code 1" in result["failed"]
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("workers")
 def test_quick_run_of_samplers_on_a_standin(tmp_path, capsys):
     out = tmp_path / "results" / "samplers.md"
