@@ -11,6 +11,7 @@ What estimators are fitted on is `indicator_design`: numbers, with 0/1 columns f
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +20,7 @@ import numpy as np
 from mcce.arrays import Floats, Ints
 from mcce.exceptions import SamplerError
 from mcce.rng import derive_key
-from mcce.table import Table
+from mcce.table import Feature, Table
 
 N_FOLDS = 5
 _SEED = "random_state"
@@ -60,15 +61,36 @@ def cross_fit(estimator: Any, design: Floats, values: Floats, seed: int) -> Cros
     for held_out in range(int(fold.max()) + 1):
         inside = fold == held_out
         training = ~inside if n > 1 else inside
+        fits.append(fit_seeded(estimator, design[training], values[training], seed, n))
         try:
-            fits.append(seeded_clone(estimator, seed).fit(design[training], values[training]))
             predictions[inside] = predict(fits[-1], design[inside])
-        except ValueError as error:
-            raise SamplerError(
-                f"{estimator!r} could not be fitted on {training.sum()} of the {n} rows to predict the others: "
-                f"{error} Give more rows, or an estimator that needs fewer."
-            ) from error
+        except ValueError as error:  # nearest neighbours say here that they are too few
+            raise _not_fitted(estimator, design[training], n, error) from error
     return CrossFit(fold, predictions, tuple(fits))
+
+
+def fit_seeded(estimator: Any, design: Floats, values: Floats | Ints, seed: int, n_all: int | None = None) -> Any:
+    """Return a seeded copy that is fitted to rows, some of `n_all`; refuse with what it says against them."""
+    copy = seeded_clone(estimator, seed)
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):  # trees cast to float32, then say what is too large
+            return copy.fit(design, values)
+    except ValueError as error:
+        raise _not_fitted(estimator, design, n_all or len(design), error) from error
+
+
+def _not_fitted(estimator: Any, design: Floats, n_all: int, error: ValueError) -> SamplerError:
+    others = f" of the {n_all} rows to predict the others" if len(design) < n_all else " rows"
+    remedy = _too_large(design) or "Give more rows, or an estimator that needs fewer."
+    return SamplerError(f"{estimator!r} could not be fitted on {len(design)}{others}: {error} {remedy}")
+
+
+def _too_large(design: Floats) -> str:
+    """Say that numbers do not fit into float32, in which many estimators compute; nothing if they do."""
+    largest = float(np.nanmax(np.abs(design), initial=0.0))
+    if largest <= float(np.finfo(np.float32).max):
+        return ""
+    return f"What it is given has numbers up to {largest:g}: rescale them, or use a sampler that takes them (cart)."
 
 
 def predict(estimator: Any, design: Floats) -> Floats:
@@ -81,8 +103,11 @@ def predict(estimator: Any, design: Floats) -> Floats:
 def ask_estimator(estimator: Any, method: str, design: Floats) -> Any:
     """Return what a method of a fitted estimator says; many refuse missing values, which training rows may lack."""
     try:
-        return getattr(estimator, method)(design)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return getattr(estimator, method)(design)
     except ValueError as error:
+        if too_large := _too_large(design):
+            raise SamplerError(f"{estimator!r} cannot predict these rows: {error} {too_large}") from error
         if not np.isnan(design).any():
             raise
         raise SamplerError(
@@ -114,12 +139,21 @@ def at_quantile(estimator: Any, level: float) -> Any:
     )
 
 
+def n_indicator_columns(features: Sequence[Feature]) -> int:
+    """Return how many columns `indicator_design` makes of these features."""
+    return max(1, sum(feature.n_levels if _has_indicators(feature) else 1 for feature in features))
+
+
+def _has_indicators(feature: Feature) -> bool:
+    return feature.kind == "categorical" and feature.n_levels > 2
+
+
 def indicator_design(given: Table) -> Floats:
     """Write the given columns as numbers: 0/1 columns for unordered levels; one constant column if there are none."""
     columns: list[Floats] = []
     for j, feature in enumerate(given.features):
         column = given.matrix[:, j]
-        if feature.kind == "categorical" and feature.n_levels > 2:
+        if _has_indicators(feature):
             columns.extend((column == level).astype(np.float64) for level in range(feature.n_levels))
         else:
             columns.append(column)

@@ -37,7 +37,7 @@ from mcce.samplers.base import (
     RestrictedDraw,
     Within,
 )
-from mcce.samplers.crossfit import ask_estimator, at_quantile, cross_fit, indicator_design, predict, seeded_clone
+from mcce.samplers.crossfit import ask_estimator, at_quantile, cross_fit, fit_seeded, indicator_design, predict
 from mcce.samplers.levels import draw_levels, log_mass_of_levels, log_probability, supported_levels
 from mcce.samplers.matching import Donors
 from mcce.samplers.quantiles import ROUNDING, PredictedQuantiles, Tails
@@ -116,7 +116,7 @@ class EstimatorSampler(ConditionalSampler):
             codes = values.astype(np.int64)
             self.first_level_ = int(codes[0])
             if np.unique(codes).size > 1:  # a single level needs no classifier, and many refuse it
-                self.estimators_ = [seeded_clone(self.estimator, seed).fit(design, codes)]
+                self.estimators_ = [fit_seeded(self.estimator, design, codes, seed)]
             return self
         if self.method == "pmm":
             crossed = cross_fit(self.estimator, design, values, seed)
@@ -125,11 +125,11 @@ class EstimatorSampler(ConditionalSampler):
         elif self.method == "quantiles":
             self.quantiles_ = (np.arange(self.n_quantiles) + 1.0) / (self.n_quantiles + 1)
             levels = [at_quantile(self.estimator, level) for level in self.quantiles_]
-            self.estimators_ = [seeded_clone(estimator, seed).fit(design, values) for estimator in levels]
+            self.estimators_ = [fit_seeded(estimator, design, values, seed) for estimator in levels]
             outer = [cross_fit(estimator, design, values, seed).predictions for estimator in (levels[0], levels[-1])]
             self.tails_ = Tails.read(np.column_stack(outer), values, float(self.quantiles_[0]))
         else:
-            self.estimators_ = [seeded_clone(self.estimator, seed).fit(design, values)]
+            self.estimators_ = [fit_seeded(self.estimator, design, values, seed)]
             self.residuals_ = np.sort(values - cross_fit(self.estimator, design, values, seed).predictions)
         return self
 

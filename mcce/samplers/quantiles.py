@@ -24,6 +24,7 @@ import numpy as np
 
 from mcce.arrays import Bools, Floats, Ints
 from mcce.samplers.support import distance_to, local_spacing
+from mcce.soundness import FLOAT, check_array, check_number, check_rising, require
 from mcce.state import stateful
 
 ROUNDING = 1e-9  # relative: what predictions and sums may differ by and count as equal
@@ -53,6 +54,18 @@ class Tails:
         below = _exceedances(outer[:, 0] - values, spread, tie, room)
         above = _exceedances(values - outer[:, 1], spread, tie, room)
         return cls(-below[::-1], above, least, float(values.min()), float(values.max()))
+
+    def check_state(self) -> None:
+        """Refuse exceedances without order or of the wrong sign, and a range without one."""
+        for name, sign in (("below", -1.0), ("above", 1.0)):
+            exceedances = getattr(self, name)
+            check_array(exceedances, name, FLOAT, None)
+            require(exceedances.size > 0, f"{name} is empty")
+            check_rising(exceedances, name, strictly=False)
+            require((sign * exceedances >= 0.0).all(), f"{name} holds numbers of the other tail")
+        check_number(self.least_spread, "least_spread", 5e-324)
+        check_number(self.lowest, "lowest")
+        check_number(self.highest, "highest", self.lowest)
 
 
 def _exceedances(beyond: Floats, spread: Floats, tie: float, room: int) -> Floats:

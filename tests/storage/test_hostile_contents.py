@@ -24,21 +24,25 @@ def with_state(data, change):
 
 def find(state, kind):
     """Return the first object of a type in a state."""
+    return next(find_all(state, kind))
+
+
+def find_all(state, kind):
     waiting = [state]
     while waiting:
         part = waiting.pop(0)
         if isinstance(part, dict) and part.get("type") == kind:
-            return part
+            yield part
         waiting += part.values() if isinstance(part, dict) else part if isinstance(part, list) else []
-    raise LookupError(kind)
 
 
 def with_array(data, kind, field, change):
-    """Return a file in which one array of an object of some type was changed, signed again."""
+    """Return a file in which the first array of an object of some type that is not empty was changed, signed again."""
     entries = read_entries(data)
-    name = f"{find(json.loads(entries['state.json']), kind)[field]['entry']}.npy"
+    names = [f"{each[field]['entry']}.npy" for each in find_all(json.loads(entries["state.json"]), kind)]
+    name, array = next((n, a) for n in names if (a := np.load(io.BytesIO(entries[n]))).size)
     out = io.BytesIO()
-    np.save(out, change(np.load(io.BytesIO(entries[name]))))
+    np.save(out, change(array))
     return signed(entries | {name: out.getvalue()})
 
 
@@ -189,6 +193,32 @@ CASES = [
     ("coefficients", "parametric.Design", "source", put(0, 40), "source holds 40"),
     ("coefficients", "parametric.Design", "source", put(0, -1), "source holds -1"),
     ("coefficients", "parametric.Multinomial", "coef", put(0, np.nan), "Multinomial: coef holds nan"),
+    (
+        "boosting",
+        "boosting.BoostedTrees",
+        "left",
+        put(0, 0),
+        "BoostedTrees: left holds a child that does not come after",
+    ),
+    (
+        "boosting",
+        "boosting.BoostedTrees",
+        "right",
+        put(0, 10**6),
+        "BoostedTrees: right holds a child that does not come",
+    ),
+    ("boosting", "boosting.BoostedTrees", "feature", put(0, 99), "feature holds 99, which is not from -1 to"),
+    ("boosting", "boosting.BoostedTrees", "root", put(0, 1), "BoostedTrees: root does not begin at the first node"),
+    ("boosting", "boosting.BoostedTrees", "classes", put(-1, 90), "classes holds 90"),
+    ("boosting", "boosting.BoostedTrees", "value", put(0, np.inf), "BoostedTrees: value holds inf"),
+    ("boosting", "boosting.BoostedTrees", "baseline", lambda a: a[:0], "BoostedTrees: baseline has the shape"),
+    ("boosting", "boosting.Cells", "edges", lambda a: a[1:], "Cells: edges has the shape"),
+    ("boosting", "boosting.Cells", "edges", put(0, 0.0), "Cells: edges do not reach from -inf to inf"),
+    ("boosting", "boosting.Cells", "values", lambda a: a[::-1], "Cells: values is not in ascending order"),
+    ("boosting", "quantiles.Tails", "below", lambda a: -a - 1.0, "Tails: below "),
+    ("empirical", "empirical.Scaling", "factor", lambda a: a[:0], "factor has the shape"),
+    ("empirical", "empirical.Scaling", "whole", put(0, np.nan), "whole holds nan"),
+    ("gaussian", "parametric.Design", "source", put(0, 40), "source holds 40"),
     ("coefficients", "parametric.Cumulative", "thresholds", lambda a: a[::-1], "thresholds is not in ascending order"),
 ]
 
@@ -196,6 +226,26 @@ CASES = [
 @pytest.mark.parametrize(("name", "kind", "field", "change", "match"), CASES)
 def test_numbers_that_kernels_would_follow(files, name, kind, field, change, match, tmp_path):
     refuse(tmp_path / "a.mcce", with_array(files[name], kind, field, change), match)
+
+
+@pytest.mark.parametrize(
+    ("field", "change", "match"),
+    [
+        ("order_", put(0, 60), "order_ holds 60, which is not from 0 to 59"),
+        ("order_", lambda a: np.zeros_like(a), "order_ holds a row twice"),
+        ("points_", lambda a: a[:59], "points_ has the shape"),
+        ("points_", np.asfortranarray, "points_ is not stored row by row"),
+        ("donors_", lambda a: a[::-1], "donors_ "),
+        ("donors_", put(0, -1.0), "donors_ holds -1"),
+    ],
+)
+def test_numbers_of_donors_by_distance(files, field, change, match, tmp_path):
+    entries = read_entries(files["empirical"])
+    fitted = json.loads(entries["state.json"])["chain"]["samplers_"][3]["fitted"]  # of levels
+    name = f"{fitted[field]['entry']}.npy"
+    out = io.BytesIO()
+    np.save(out, change(np.load(io.BytesIO(entries[name]))))
+    refuse(tmp_path / "a.mcce", signed(entries | {name: out.getvalue()}), match)
 
 
 @pytest.mark.parametrize(

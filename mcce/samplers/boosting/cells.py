@@ -14,6 +14,7 @@ import numpy as np
 from mcce.arrays import Bools, Floats, Ints
 from mcce.samplers.quantiles import PredictedQuantiles
 from mcce.samplers.support import IMPOSSIBLE, local_spacing
+from mcce.soundness import FLOAT, check_array, check_number, check_rising, require
 from mcce.state import stateful
 
 _ABOVE = 1e-6  # of the gap: an edge lies a hair above the middle, where no prediction stands
@@ -34,6 +35,18 @@ class Cells:
         values = np.unique(training)
         inner = values[:-1] + (0.5 + _ABOVE) * np.diff(values)
         return cls(values, np.concatenate([[-np.inf], inner, [np.inf]]), local_spacing(np.sort(training)))
+
+    def check_state(self) -> None:
+        """Refuse values and edges that do not alternate."""
+        check_array(self.values, "values", FLOAT, None)
+        require(self.values.size > 0, "values is empty")
+        check_rising(self.values, "values")
+        check_array(self.edges, "edges", FLOAT, self.values.size + 1)
+        require(self.edges[0] == -np.inf and self.edges[-1] == np.inf, "edges do not reach from -inf to inf")
+        inner = self.edges[1:-1]
+        between = (self.values[:-1] <= inner) & (inner <= self.values[1:])
+        require(between.all(), "edges do not lie between the values")
+        check_number(self.spacing, "spacing", 0.0)
 
     def draw(self, quantiles: PredictedQuantiles, uniform: Floats, low: Floats, high: Floats) -> Floats:
         """Return a training value in [low, high] for each row; NaN where none can be drawn."""

@@ -18,6 +18,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -31,12 +32,13 @@ from mcce.samplers.boosting.cells import Cells
 from mcce.samplers.boosting.growing import Growing
 from mcce.samplers.boosting.trees import BoostedTrees
 from mcce.samplers.column_density import ColumnDensity
-from mcce.samplers.crossfit import indicator_design
+from mcce.samplers.crossfit import indicator_design, n_indicator_columns
 from mcce.samplers.levels import draw_levels, log_probability, supported_levels
 from mcce.samplers.point_mass import DRAWN_AS_IT_IS
 from mcce.samplers.quantiles import PredictedQuantiles, Tails
 from mcce.samplers.within import log_of
-from mcce.table import Column, Table
+from mcce.soundness import FLOAT, check_array, check_between, check_flag, check_rising, check_type, require
+from mcce.table import Column, Feature, Table
 
 Self = TypeVar("Self", bound="BoostingSampler")
 
@@ -89,7 +91,6 @@ class BoostingSampler(ConditionalSampler):
     """
 
     handles_missing = True
-    storable = False
     thread_safe = True
     draws_observed = True
 
@@ -213,6 +214,50 @@ class BoostingSampler(ConditionalSampler):
         """Return what the density is with respect to."""
         self.check_fitted("quantile_trees_")
         return "counting" if self.n_levels_ or self.always_missing_ else self.column_.base_measure
+
+    def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
+        """Refuse trees, classes and cells that are not of these columns."""
+        self._check_parameters()
+        check_flag(self.always_missing_, "always_missing_")
+        check_type(self.missing_trees_, "missing_trees_", BoostedTrees, type(None))
+        check_type(self.quantile_trees_, "quantile_trees_", list)
+        require(self.n_levels_ == target.n_levels, "n_levels_ is not that of the target")
+        if self.always_missing_:
+            require(not self.quantile_trees_ and self.missing_trees_ is None, "there are trees of missing values only")
+            return
+        check_type(self.class_trees_, "class_trees_", BoostedTrees, type(None))
+        check_array(self.classes_, "classes_", FLOAT, None)
+        check_rising(self.classes_, "classes_")
+        if self.n_levels_:
+            require(np.array_equal(self.classes_, np.arange(self.n_levels_)), "classes_ are not the levels")
+            require(not self.quantile_trees_, "there are quantiles of levels")
+        else:
+            check_type(self.column_, "column_", ColumnDensity)
+        if self.quantile_trees_:
+            require(len(self.quantile_trees_) == self.n_quantiles, "quantile_trees_ are not as many as the quantiles")
+            check_type(self.tails_, "tails_", Tails)
+            check_type(self.cells_, "cells_", Cells)
+        require((self.class_trees_ is None) == (self.classes_.size == 0), "class_trees_ are not of the classes")
+        require(self.classes_.size > 0 or bool(self.quantile_trees_), "there are neither classes nor quantiles")
+        self._check_trees(n_indicator_columns(given))
+
+    def _check_trees(self, n_columns: int) -> None:
+        most = self.classes_.size - (not self.quantile_trees_)
+        for trees, last in ((self.missing_trees_, 1), (self.class_trees_, most)):
+            if trees is not None:
+                require(trees.classes.size > 0, "trees of classes have none")
+                check_between(trees.classes, "classes", 0, last)
+                trees.check_columns(n_columns)
+        for trees in self.quantile_trees_:
+            check_type(trees, "quantile_trees_", BoostedTrees)
+            require(trees.classes.size == 0, "quantile_trees_ have classes")
+            trees.check_columns(n_columns)
+
+    def disclosed(self) -> str:
+        """Return how many training values draws become."""
+        if self.always_missing_ or not self.quantile_trees_:
+            return "trees, and no training values of it but levels or frequent numbers"
+        return f"trees, {self.cells_.values.size:,} distinct training values of it, and its range"
 
     def _draw(self, given: Table, rng: RowStreams, within: Within) -> tuple[Floats, Floats]:
         """Draw an allowed value that is not missing, NaN where there is none; return also the probability of these."""

@@ -19,6 +19,7 @@ import numpy as np
 from mcce.arrays import Bools, Floats, Ints
 from mcce.compiling import cached
 from mcce.exceptions import SamplerError
+from mcce.soundness import BOOL, FLOAT, INT, check_array, check_between, check_finite, check_rising, require
 from mcce.state import stateful
 
 _CHECKED = 50
@@ -66,6 +67,40 @@ class BoostedTrees:
         """Return the trees of a target with a single class: none."""
         nothing, none = np.empty(0), np.empty(0, dtype=np.int64)
         return cls(nothing, none, none, nothing, np.empty(0, dtype=bool), none, none, nothing, np.array([code]))
+
+    def check_state(self) -> None:
+        """Refuse arrays that are no trees: children come after their parents, in the same tree."""
+        n = self.feature.size if isinstance(self.feature, np.ndarray) else 0
+        for name in ("feature", "left", "right"):
+            check_array(getattr(self, name), name, INT, n)
+        for name in ("threshold", "value"):
+            check_array(getattr(self, name), name, FLOAT, n)
+        check_array(self.missing_left, "missing_left", BOOL, n)
+        check_array(self.root, "root", INT, None)
+        check_array(self.classes, "classes", INT, None)
+        check_rising(self.classes, "classes")
+        n_outputs = {0: 1, 1: 0, 2: 1}.get(self.classes.size, self.classes.size)
+        check_array(self.baseline, "baseline", FLOAT, n_outputs)
+        for values, name in ((self.baseline, "baseline"), (self.value, "value")):
+            check_finite(values, name)
+        if not (n_outputs and self.root.size):  # a single class, or the baseline predicts best
+            require(n == self.root.size == 0, "there are nodes without trees, or trees of a single class")
+            return
+        require(self.root.size % n_outputs == 0, "root has not as many trees for each output")
+        require(self.root[0] == 0, "root does not begin at the first node")
+        check_rising(self.root, "root")
+        check_between(self.root, "root", 0, n - 1)
+        check_between(self.feature, "feature", -1, 2**31 - 1)
+        tree = np.searchsorted(self.root, np.arange(n), side="right") - 1
+        inner = self.feature >= 0
+        place, size = (np.arange(n) - self.root[tree])[inner], np.diff(np.append(self.root, n))[tree][inner]
+        for child, name in ((self.left[inner], "left"), (self.right[inner], "right")):
+            inside = (child > place) & (child < size)
+            require(inside.all(), f"{name} holds a child that does not come after its parent in the tree")
+
+    def check_columns(self, n_columns: int) -> None:
+        """Refuse trees of more columns than there are."""
+        check_between(self.feature, "feature", -1, n_columns - 1)
 
     def staged(self, points: Floats) -> Floats:
         """Return the outputs of each row after 0, 1, 2, ... iterations, (rows, iterations + 1, outputs)."""

@@ -80,9 +80,27 @@ def check_donors(model: DonorModel, given: Sequence[Feature], target: Feature, n
             tree.check_columns(n_levels, n_rows)
     if not target.is_numeric:
         check_codes(model.forest.values, "values", target.n_levels)
+    check_margin(model.margin, target, n_rows)
+
+
+def check_margin(margin: MarginalDensity, target: Feature, n_rows: int) -> None:
+    """Refuse a margin that is not of this target and of so many training rows."""
+    check_type(margin, "margin", MarginalDensity)
+    if not target.is_numeric:
         levels = np.arange(target.n_levels, dtype=np.float64)
-        require(np.array_equal(model.margin.atoms, levels), "atoms are not the levels of the target")
-    require(model.margin.n <= n_rows, f"n is {model.margin.n}, and there are {n_rows} training rows")
+        require(np.array_equal(margin.atoms, levels), "atoms are not the levels of the target")
+    require(margin.n <= n_rows, f"n is {margin.n}, and there are {n_rows} training rows")
+
+
+def check_sorted_donors(donors: Floats, target: Feature, n_rows: int) -> None:
+    """Refuse values that are not those of all training rows in ascending order, missing ones last."""
+    check_array(donors, "donors_", FLOAT, n_rows)
+    require(not np.isinf(donors).any(), "donors_ holds an infinite number")
+    known = donors[~np.isnan(donors)]
+    require((np.diff(known) >= 0).all(), "donors_ is not in ascending order")
+    require(not np.isnan(donors[: known.size]).any(), "donors_ holds missing values before others")
+    if not target.is_numeric:
+        check_codes(donors, "donors_", target.n_levels)
 
 
 def n_donors(model: DonorModel) -> int:

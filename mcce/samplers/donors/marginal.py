@@ -17,10 +17,11 @@ from mcce.checks import check_count
 from mcce.exceptions import SamplerError
 from mcce.rng import RowStreams
 from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, Within
+from mcce.samplers.donors.checking import check_sorted_donors
 from mcce.samplers.donors.density import MarginalDensity
 from mcce.samplers.support import supported_by
 from mcce.samplers.within import log_of
-from mcce.soundness import FLOAT, check_array, check_codes, require
+from mcce.soundness import require
 from mcce.table import Column, Feature, Table
 
 Self = TypeVar("Self", bound="MarginalSampler")
@@ -123,13 +124,8 @@ class MarginalSampler(ConditionalSampler):
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
         """Refuse donors that are not those of this target."""
         check_count(self.min_donors, "min_donors", self)
-        check_array(self.donors_, "donors_", FLOAT, n_rows)
-        require(not np.isinf(self.donors_).any(), "donors_ holds an infinite number")
-        require((np.diff(self._known) >= 0).all(), "donors_ is not in ascending order")
-        require(not np.isnan(self.donors_[: self._known.size]).any(), "donors_ holds missing values before others")
+        check_sorted_donors(self.donors_, target, n_rows)
         require(self.n_levels_ == target.n_levels, "n_levels_ is not that of the target")
-        if not target.is_numeric:
-            check_codes(self.donors_, "donors_", target.n_levels)
 
     def disclosed(self) -> str:
         """Return that the training values stand in the state."""

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mcce.arrays import Floats
+from mcce.soundness import FLOAT, check_array, check_finite, check_flag
 from mcce.state import stateful
 from mcce.table import Table
 
@@ -54,6 +55,20 @@ class Scaling:
         spans = np.array([feature.span for feature in given.features])
         inverse = np.divide(1.0, spans, out=np.zeros(q), where=(spans > 0) & ~unordered)
         return cls(True, nothing, np.where(unordered, 1.0, inverse / q), np.where(unordered, 1.0 / q, 0.0))
+
+    def check_columns(self, n_columns: int) -> None:
+        """Refuse scales that are not of so many columns."""
+        check_flag(self.adds, "adds")
+        check_array(self.centre, "centre", FLOAT, n_columns)
+        check_array(self.factor, "factor", FLOAT, *((n_columns,) if self.adds else (n_columns, None)))
+        check_array(self.whole, "whole", FLOAT, self.n_points)
+        for name in ("centre", "factor", "whole"):
+            check_finite(getattr(self, name), name)
+
+    @property
+    def n_points(self) -> int:
+        """The number of columns of points."""
+        return int(self.factor.shape[-1])
 
     def points(self, given: Table) -> Floats:
         """Return the scaled givens, a row each; the same for a row whatever rows stand beside it."""

@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -21,14 +22,18 @@ from mcce.checks import is_number
 from mcce.exceptions import InputError
 from mcce.rng import RowStreams, resolve_seed
 from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, Within
+from mcce.samplers.donors.checking import check_margin, check_sorted_donors
 from mcce.samplers.donors.density import PSEUDO_DONORS, MarginalDensity
 from mcce.samplers.empirical import kernels
 from mcce.samplers.empirical.bandwidth import ROWS, choose_bandwidth
 from mcce.samplers.empirical.distance import Scaling
 from mcce.samplers.within import log_of
-from mcce.table import Column, Table
+from mcce.soundness import FLOAT, INT, check_array, check_between, check_number, check_type, require
+from mcce.table import Column, Feature, Table
 
 Self = TypeVar("Self", bound="EmpiricalSampler")
+
+BANDWIDTHS = 1e-100, 1e100  # beyond which squares overflow or vanish
 
 
 class EmpiricalSampler(ConditionalSampler):
@@ -73,7 +78,6 @@ class EmpiricalSampler(ConditionalSampler):
     """
 
     handles_missing = True
-    storable = False
     thread_safe = True
     leaves_one_out = True
     draws_observed = True
@@ -161,6 +165,26 @@ class EmpiricalSampler(ConditionalSampler):
         self.check_fitted("donors_")
         return self.margin_.base_measure
 
+    def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
+        """Refuse donors, their places and their order that are not of these columns and training rows."""
+        self._check_parameters()
+        check_type(self.scaling_, "scaling_", Scaling)
+        self.scaling_.check_columns(len(given))
+        check_number(self.bandwidth_, "bandwidth_", *BANDWIDTHS)
+        check_array(self.points_, "points_", FLOAT, n_rows, self.scaling_.n_points)
+        require(self.points_.flags.c_contiguous, "points_ is not stored row by row")
+        require(not np.isinf(self.points_).any(), "points_ holds an infinite number")
+        check_array(self.order_, "order_", INT, n_rows)
+        check_between(self.order_, "order_", 0, n_rows - 1)
+        require(np.unique(self.order_).size == n_rows, "order_ holds a row twice")
+        check_sorted_donors(self.donors_, target, n_rows)
+        require(self.n_levels_ == target.n_levels, "n_levels_ is not that of the target")
+        check_margin(self.margin_, target, n_rows)
+
+    def disclosed(self) -> str:
+        """Return that training values and their givens stand in the state."""
+        return f"{self._n_known:,} training values of it, and the scaled values that each was observed with"
+
     def _draw(self, given: Table, rng: RowStreams, within: Within, *, freely: bool) -> tuple[Floats, Floats, Floats]:
         """Return a draw for each row, and the shares of the weight that are allowed and that are missing."""
         n = given.n_rows
@@ -187,9 +211,12 @@ class EmpiricalSampler(ConditionalSampler):
         return int(self.donors_.size - np.isnan(self.donors_).sum())
 
     def _check_parameters(self) -> None:
-        fixed = is_number(self.bandwidth) and 0 < float(self.bandwidth) < np.inf
+        fixed = is_number(self.bandwidth) and BANDWIDTHS[0] <= float(self.bandwidth) <= BANDWIDTHS[1]
         if self.bandwidth != "aicc" and not fixed:
-            raise InputError(f'bandwidth of EmpiricalSampler is {self.bandwidth!r}; it must be "aicc" or above 0.')
+            raise InputError(
+                f'bandwidth of EmpiricalSampler is {self.bandwidth!r}; it must be "aicc" or above 0, and neither its '
+                "square nor one over it may overflow."
+            )
         if not (is_number(self.keep) and 0 < self.keep <= 1):
             raise InputError(f"keep of EmpiricalSampler is {self.keep!r}; it must be a share above 0, at most 1.")
         resolve_seed(self.random_state)
