@@ -1,1 +1,7 @@
 """Generators: joint models of the mutable features given the fixed ones and the decision. The chain is one."""
+
+from mcce.generators.joint.base import JointGenerator
+from mcce.generators.joint.simple import SampleGenerator
+from mcce.generators.joint.synthesizer import SynthesizerGenerator
+
+__all__ = ["JointGenerator", "SampleGenerator", "SynthesizerGenerator"]

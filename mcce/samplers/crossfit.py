@@ -139,22 +139,18 @@ def at_quantile(estimator: Any, level: float) -> Any:
     )
 
 
-def n_indicator_columns(features: Sequence[Feature]) -> int:
-    """Return how many columns `indicator_design` makes of these features."""
-    return max(1, sum(feature.n_levels if _has_indicators(feature) else 1 for feature in features))
-
-
-def _has_indicators(feature: Feature) -> bool:
-    return feature.kind == "categorical" and feature.n_levels > 2
-
-
 def indicator_design(given: Table) -> Floats:
     """Write the given columns as numbers: 0/1 columns for unordered levels; one constant column if there are none."""
     columns: list[Floats] = []
     for j, feature in enumerate(given.features):
         column = given.matrix[:, j]
-        if _has_indicators(feature):
+        if feature.kind == "categorical" and feature.n_levels > 2:
             columns.extend((column == level).astype(np.float64) for level in range(feature.n_levels))
         else:
             columns.append(column)
     return np.column_stack(columns) if columns else np.zeros((given.n_rows, 1))
+
+
+def n_design_columns(features: Sequence[Feature]) -> int:
+    """Return how many columns `indicator_design` makes of columns with these features."""
+    return sum(f.n_levels if f.kind == "categorical" and f.n_levels > 2 else 1 for f in features) or 1

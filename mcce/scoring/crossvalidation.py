@@ -199,10 +199,10 @@ def _check(scored: Floats | None, observed: Column, sampler: ConditionalSampler)
 def comparable(scored: Floats, measure: BaseMeasure | None, target: Column, observed: Column) -> Floats | None:
     """Return log scores with their even part (step 4); None if they are not with respect to the column's measure."""
     feature, values = target.feature, observed.values
-    known = target.values[~np.isnan(target.values)]
+    known = target.take(~np.isnan(target.values))
     even = np.full(values.size, 1.0 / (feature.n_levels + 1))
-    if feature.is_numeric and known.size:
-        column = ColumnDensity.of(known)
+    if feature.is_numeric and known.values.size:
+        column = ColumnDensity.of(known.values, known.weights)
         if measure != column.base_measure:
             return None
         is_counted = column.has_mass(values) | (column.base_measure == "counting")

@@ -37,15 +37,15 @@ class Cells:
         return cls(values, np.concatenate([[-np.inf], inner, [np.inf]]), local_spacing(np.sort(training)))
 
     def check_state(self) -> None:
-        """Refuse values and edges that do not alternate."""
+        """Refuse values in no order, and edges that are not between them."""
         check_array(self.values, "values", FLOAT, None)
-        require(self.values.size > 0, "values is empty")
         check_rising(self.values, "values")
+        require(self.values.size > 0, "values are none")
         check_array(self.edges, "edges", FLOAT, self.values.size + 1)
-        require(self.edges[0] == -np.inf and self.edges[-1] == np.inf, "edges do not reach from -inf to inf")
+        ends = self.edges[[0, -1]]
+        require(ends[0] == -np.inf and ends[1] == np.inf, "edges does not begin and end at infinity")
         inner = self.edges[1:-1]
-        between = (self.values[:-1] <= inner) & (inner <= self.values[1:])
-        require(between.all(), "edges do not lie between the values")
+        require((inner >= self.values[:-1]).all() and (inner <= self.values[1:]).all(), "edges are not between values")
         check_number(self.spacing, "spacing", 0.0)
 
     def draw(self, quantiles: PredictedQuantiles, uniform: Floats, low: Floats, high: Floats) -> Floats:

@@ -13,7 +13,8 @@ import numpy as np
 
 from mcce.arrays import Floats
 from mcce.samplers.donors.density import MarginalDensity
-from mcce.samplers.donors.engine import DonorForest, DonorModel
+from mcce.samplers.donors.engine import DonorForest
+from mcce.samplers.donors.model import DonorModel
 from mcce.soundness import (
     FLOAT,
     check_array,
@@ -21,6 +22,7 @@ from mcce.soundness import (
     check_count_of,
     check_flag,
     check_type,
+    check_weights,
     require,
 )
 from mcce.state import Fields, add_check, register
@@ -40,13 +42,22 @@ def _read_forest(fields: Fields) -> DonorForest:
         require(not np.isinf(of_tree).any(), "values holds an infinite number")
     total = sum(tree.donors.size for tree in trees)
     require(total < 2**31, f"there are {total} donors, more than can be counted")
-    return DonorForest.of(trees, values)
+    weights = fields.get("weights")
+    if weights is not None:
+        check_type(weights, "weights", list)
+        require(len(weights) == len(trees), f"there are {len(trees)} trees, and weights of {len(weights)}")
+        for tree, of_tree in zip(trees, weights):
+            check_weights(of_tree, "weights", tree.donors.size)
+    return DonorForest.of(trees, values, weights)
 
 
 register(
     "donors.DonorForest",
     DonorForest,
-    lambda forest: {"trees": list(forest.trees), "values": forest.values_by_tree},
+    lambda forest: (
+        {"trees": list(forest.trees), "values": forest.values_by_tree}
+        | ({} if forest.weights is None else {"weights": forest.weights_by_tree})
+    ),
     _read_forest,
 )
 
@@ -80,27 +91,14 @@ def check_donors(model: DonorModel, given: Sequence[Feature], target: Feature, n
             tree.check_columns(n_levels, n_rows)
     if not target.is_numeric:
         check_codes(model.forest.values, "values", target.n_levels)
-    check_margin(model.margin, target, n_rows)
-
-
-def check_margin(margin: MarginalDensity, target: Feature, n_rows: int) -> None:
-    """Refuse a margin that is not of this target and of so many training rows."""
-    check_type(margin, "margin", MarginalDensity)
-    if not target.is_numeric:
         levels = np.arange(target.n_levels, dtype=np.float64)
-        require(np.array_equal(margin.atoms, levels), "atoms are not the levels of the target")
-    require(margin.n <= n_rows, f"n is {margin.n}, and there are {n_rows} training rows")
-
-
-def check_sorted_donors(donors: Floats, target: Feature, n_rows: int) -> None:
-    """Refuse values that are not those of all training rows in ascending order, missing ones last."""
-    check_array(donors, "donors_", FLOAT, n_rows)
-    require(not np.isinf(donors).any(), "donors_ holds an infinite number")
-    known = donors[~np.isnan(donors)]
-    require((np.diff(known) >= 0).all(), "donors_ is not in ascending order")
-    require(not np.isnan(donors[: known.size]).any(), "donors_ holds missing values before others")
-    if not target.is_numeric:
-        check_codes(donors, "donors_", target.n_levels)
+        require(np.array_equal(model.margin.atoms, levels), "atoms are not the levels of the target")
+    if model.row_weights is None:
+        require(model.margin.n <= n_rows, f"n is {model.margin.n}, and there are {n_rows} training rows")
+        weighted = [forest for forest in (model.forest, model.decider) if forest and forest.weights is not None]
+        require(not weighted, "weights of donors are there, and none of training rows")
+    else:
+        check_weights(model.row_weights, "row_weights", n_rows)
 
 
 def n_donors(model: DonorModel) -> int:

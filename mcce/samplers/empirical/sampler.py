@@ -22,18 +22,17 @@ from mcce.checks import is_number
 from mcce.exceptions import InputError
 from mcce.rng import RowStreams, resolve_seed
 from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, Within
-from mcce.samplers.donors.checking import check_margin, check_sorted_donors
 from mcce.samplers.donors.density import PSEUDO_DONORS, MarginalDensity
 from mcce.samplers.empirical import kernels
 from mcce.samplers.empirical.bandwidth import ROWS, choose_bandwidth
 from mcce.samplers.empirical.distance import Scaling
 from mcce.samplers.within import log_of
-from mcce.soundness import FLOAT, INT, check_array, check_between, check_number, check_type, require
+from mcce.soundness import FLOAT, INT, check_array, check_codes, check_finite, check_number, check_type, require
 from mcce.table import Column, Feature, Table
 
-Self = TypeVar("Self", bound="EmpiricalSampler")
+LEAST_BANDWIDTH = 1e-100  # of a stored one: its square is still a number
 
-BANDWIDTHS = 1e-100, 1e100  # beyond which squares overflow or vanish
+Self = TypeVar("Self", bound="EmpiricalSampler")
 
 
 class EmpiricalSampler(ConditionalSampler):
@@ -166,24 +165,30 @@ class EmpiricalSampler(ConditionalSampler):
         return self.margin_.base_measure
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
-        """Refuse donors, their places and their order that are not of these columns and training rows."""
+        """Refuse donors and points that are not of these columns and training rows."""
         self._check_parameters()
         check_type(self.scaling_, "scaling_", Scaling)
-        self.scaling_.check_columns(len(given))
-        check_number(self.bandwidth_, "bandwidth_", *BANDWIDTHS)
-        check_array(self.points_, "points_", FLOAT, n_rows, self.scaling_.n_points)
-        require(self.points_.flags.c_contiguous, "points_ is not stored row by row")
-        require(not np.isinf(self.points_).any(), "points_ holds an infinite number")
+        check_type(self.margin_, "margin_", MarginalDensity)
+        require(self.scaling_.centre.size == len(given), "scaling_ is not of the columns")
+        check_number(self.bandwidth_, "bandwidth_", LEAST_BANDWIDTH)
+        check_array(self.points_, "points_", FLOAT, n_rows, self.scaling_.whole.size)
+        check_array(self.donors_, "donors_", FLOAT, n_rows)
         check_array(self.order_, "order_", INT, n_rows)
-        check_between(self.order_, "order_", 0, n_rows - 1)
-        require(np.unique(self.order_).size == n_rows, "order_ holds a row twice")
-        check_sorted_donors(self.donors_, target, n_rows)
+        require(n_rows > 0, "donors_ are none")
+        check_finite(self.points_[~np.isnan(self.points_)] if self.scaling_.adds else self.points_, "points_")
+        known = self.donors_[: self._n_known]
+        check_finite(known, "donors_ before the missing ones")
+        require((known[1:] >= known[:-1]).all(), "donors_ is not in ascending order")
+        require(np.array_equal(np.sort(self.order_), np.arange(n_rows)), "order_ does not name each training row once")
         require(self.n_levels_ == target.n_levels, "n_levels_ is not that of the target")
-        check_margin(self.margin_, target, n_rows)
+        if not target.is_numeric:
+            check_codes(known, "donors_", target.n_levels)
+            levels = np.arange(target.n_levels, dtype=np.float64)
+            require(np.array_equal(self.margin_.atoms, levels), "atoms are not the levels of the target")
 
     def disclosed(self) -> str:
-        """Return that training values and their givens stand in the state."""
-        return f"{self._n_known:,} training values of it, and the scaled values that each was observed with"
+        """Return that the training rows stand in the state: the target's values, and the givens to scale."""
+        return f"{self._n_known:,} training values of it, and of each training row what it is given, to scale"
 
     def _draw(self, given: Table, rng: RowStreams, within: Within, *, freely: bool) -> tuple[Floats, Floats, Floats]:
         """Return a draw for each row, and the shares of the weight that are allowed and that are missing."""
@@ -211,12 +216,9 @@ class EmpiricalSampler(ConditionalSampler):
         return int(self.donors_.size - np.isnan(self.donors_).sum())
 
     def _check_parameters(self) -> None:
-        fixed = is_number(self.bandwidth) and BANDWIDTHS[0] <= float(self.bandwidth) <= BANDWIDTHS[1]
+        fixed = is_number(self.bandwidth) and 0 < float(self.bandwidth) < np.inf
         if self.bandwidth != "aicc" and not fixed:
-            raise InputError(
-                f'bandwidth of EmpiricalSampler is {self.bandwidth!r}; it must be "aicc" or above 0, and neither its '
-                "square nor one over it may overflow."
-            )
+            raise InputError(f'bandwidth of EmpiricalSampler is {self.bandwidth!r}; it must be "aicc" or above 0.')
         if not (is_number(self.keep) and 0 < self.keep <= 1):
             raise InputError(f"keep of EmpiricalSampler is {self.keep!r}; it must be a share above 0, at most 1.")
         resolve_seed(self.random_state)
