@@ -21,11 +21,12 @@ from mcce.exceptions import SamplerError
 from mcce.soundness import BOOL, FLOAT, INT, check_array, check_finite, check_type, require
 from mcce.state import stateful
 
-Families = Literal["parametric", "gaussian", "nonparametric"]
+Families = Literal["parametric", "gaussian", "student", "nonparametric"]
 # the one-parameter families and Student's t, estimated by Kendall's tau: the others take a hundred times as long
 SETS = {
     "parametric": ("indep", "gaussian", "student", "clayton", "gumbel", "frank", "joe"),
     "gaussian": ("gaussian",),
+    "student": ("student",),
     "nonparametric": ("tll",),
 }
 NAMES = tuple(dict.fromkeys(name for names in SETS.values() for name in names))
@@ -64,7 +65,7 @@ class DVine:
         if d == 1:
             return cls(discrete, (), np.empty(0, dtype=np.int64), ())
         pv = library()
-        by_tau = families == "parametric"
+        by_tau = families in ("parametric", "student")
         controls = pv.FitControlsVinecop(
             family_set=[getattr(pv.families, name) for name in SETS[families]],
             parametric_method="itau" if by_tau else "mle",

@@ -44,10 +44,12 @@ class VineSampler(ConditionalSampler):
 
     Parameters
     ----------
-    families : {"parametric", "gaussian", "nonparametric"}
+    families : {"parametric", "gaussian", "student", "nonparametric"}
         Pair copulas: the best of the common one-parameter families and Student's t, by AIC; all Gaussian, which with
-        continuous columns is a Gaussian copula; or kernel estimates, for continuous columns: those of columns with few
-        values are blurred.
+        continuous columns is a Gaussian copula; all Student's t, correlations by Kendall's tau and degrees of freedom
+        by profile likelihood, of which the t copula is one (in tree k with k more degrees of freedom than in the
+        first): numbers that are extreme together; or kernel estimates, for continuous columns: those of columns with
+        few values are blurred.
     max_givens : int
         Most variables that the target depends on, those that are correlated most with it; the time of a fit and of a
         draw grows with the square of their number.

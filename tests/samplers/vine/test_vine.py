@@ -25,17 +25,55 @@ def test_conformance(check):
     check(CONFORMING, 0)
 
 
-def gaussian_vine(discrete):
-    """Return the D-vine of a Gaussian copula with correlations R: each pair has its partial correlation."""
-    parameters = []
+def partial_correlations():
+    """Return the correlation of each pair of a path given those between, and how many these are."""
     for tree in range(3):
         for i in range(3 - tree):
             pair, between = [i, i + tree + 1], [*range(i + 1, i + tree + 1)]
             inverse = np.linalg.inv(R[np.ix_(pair + between, pair + between)])
-            parameters.append(np.array([[-inverse[0, 1] / np.sqrt(inverse[0, 0] * inverse[1, 1])]]))
-    vine = DVine(np.array(discrete), ("gaussian",) * 6, np.zeros(6, dtype=np.int64), tuple(parameters))
+            yield -inverse[0, 1] / np.sqrt(inverse[0, 0] * inverse[1, 1]), tree
+
+
+def gaussian_vine(discrete):
+    """Return the D-vine of a Gaussian copula with correlations R: each pair has its partial correlation."""
+    parameters = tuple(np.array([[rho]]) for rho, _ in partial_correlations())
+    vine = DVine(np.array(discrete), ("gaussian",) * 6, np.zeros(6, dtype=np.int64), parameters)
     vine.check_state()
     return vine
+
+
+def test_a_t_copula_is_a_vine_of_student_pairs():
+    """Given d numbers, a t with nu degrees of freedom is one with nu + d, by scipy; and so is its density."""
+    nu = 4.0
+    parameters = tuple(np.array([[rho], [nu + between]]) for rho, between in partial_correlations())
+    vine = DVine(np.zeros(4, dtype=bool), ("student",) * 6, np.zeros(6, dtype=np.int64), parameters)
+    vine.check_state()
+    x = stats.multivariate_t(shape=R, df=nu, seed=1).rvs(40)
+    u = stats.t.cdf(x, nu)
+    inverse = np.linalg.inv(R[1:, 1:])
+    far = np.einsum("ij,jk,ik->i", x[:, 1:], inverse, x[:, 1:])
+    scale = np.sqrt((nu + far) / (nu + 3) * (1.0 - R[0, 1:] @ inverse @ R[1:, 0]))
+    mean = x[:, 1:] @ inverse @ R[1:, 0]
+    found = vine.below(u[:, 1:], u[:, 1:], u[:, 0])
+    np.testing.assert_allclose(found, stats.t.cdf((x[:, 0] - mean) / scale, nu + 3), atol=1e-7)
+    density = vine.rebuilt.pdf(np.asfortranarray(u))
+    by_scipy = stats.multivariate_t(shape=R, df=nu).logpdf(x) - stats.t.logpdf(x, nu).sum(axis=1)
+    np.testing.assert_allclose(np.log(density), by_scipy, atol=1e-7)
+
+
+def test_numbers_that_are_extreme_together_have_few_degrees_of_freedom():
+    x = stats.multivariate_t(shape=[[1, 0.5], [0.5, 1]], df=3, seed=2).rvs(1500)
+    frame = pd.DataFrame(x, columns=["x", "y"])
+    train, new = encode(frame.iloc[:1000]), encode(frame.iloc[1000:])
+    student = mcce.VineSampler(families="student").fit(*train)
+    rho, nu = student.vine_.parameters[0].ravel()
+    assert rho == pytest.approx(0.5, abs=0.08)
+    assert 2.0 < nu < 5.0
+    normal = mcce.VineSampler(families="gaussian").fit(*train)
+    scores = [sampler.log_density(new[0], new[1].values) for sampler in (student, normal)]
+    known = np.isfinite(scores).all(axis=0)
+    assert known.mean() > 0.98
+    assert scores[0][known].mean() - scores[1][known].mean() > 0.03
 
 
 def test_the_target_given_points_is_that_of_the_normal():
