@@ -6,6 +6,8 @@ over all rows, and over those with a low or a high given alone. The process itse
 of 0.07 leaves a sampler as much again, and a little, for what it learns from 1500 rows.
 """
 
+from importlib.util import find_spec
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -58,6 +60,10 @@ def _distance(position):
     return max((steps[1:] - position).max(), (position - steps[:-1]).max())
 
 
+NEEDS_VINE = [
+    pytest.mark.slow,
+    pytest.mark.skipif(find_spec("pyvinecopulib") is None, reason="needs pyvinecopulib: pip install 'mcce[vine]'"),
+]
 HONEST = mcce.CartSampler(honest=True, min_leaf=15)
 
 
@@ -76,11 +82,13 @@ PASSES = [
     ("mixture", normal),
     ("mixture", skewed),
     ("mixture", counted),
+    *(pytest.param("vine", process, marks=NEEDS_VINE) for process in (normal, counted)),
     (HONEST, normal),
     (HONEST, skewed),
     (HONEST, counted),
 ]
 FAILS = [
+    pytest.param("vine", skewed, marks=NEEDS_VINE),
     ("gaussian", skewed),
     ("gaussian", counted),
     ("cart", normal),
