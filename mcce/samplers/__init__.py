@@ -9,6 +9,7 @@ from mcce.samplers.donors.forest import ForestSampler
 from mcce.samplers.donors.marginal import MarginalSampler
 from mcce.samplers.empirical import EmpiricalSampler
 from mcce.samplers.estimator import EstimatorSampler
+from mcce.samplers.mixture import MixtureSampler
 from mcce.samplers.parametric import (
     GaussianSampler,
     LogregSampler,
@@ -29,6 +30,7 @@ register_sampler("empirical", EmpiricalSampler)
 register_sampler("forest", ForestSampler)
 register_sampler("gaussian", GaussianSampler)
 register_sampler("marginal", MarginalSampler)
+register_sampler("mixture", MixtureSampler)
 register_sampler("norm", NormSampler)
 register_sampler("normrank", NormRankSampler)
 register_sampler("pmm", PmmSampler)
@@ -50,6 +52,7 @@ __all__ = [
     "GaussianSampler",
     "LogregSampler",
     "MarginalSampler",
+    "MixtureSampler",
     "NormRankSampler",
     "NormSampler",
     "ParametricSampler",

@@ -76,6 +76,9 @@ class ConditionalSampler(Parameters, ABC):
         Whether the sampler leaves something for the next one of a chain: it then implements `sample_on`.
     ignores_given : bool
         Whether the draws do not depend on the givens, on purpose; `mcce.testing` then does not expect them to.
+    takes_weights : bool
+        Whether `fit` heeds ``target.weights``, which are None or the positive weights of the training rows: a row of
+        weight 2 counts as two (`mcce.table.weights`). A chain with weights refuses samplers that do not.
 
     Notes
     -----
@@ -176,6 +179,7 @@ class ConditionalSampler(Parameters, ABC):
     hands_on: ClassVar[bool] = False
     ignores_given: ClassVar[bool] = False
     storable: ClassVar[bool] = True
+    takes_weights: ClassVar[bool] = False
 
     _fit_key: int | None = None
 
@@ -287,6 +291,14 @@ class ConditionalSampler(Parameters, ABC):
             raise SamplerError(
                 f"{self!r} cannot model {feature.name!r}: it is {feature.kind}, and the sampler handles "
                 f"{listing(sorted(self.handles))}. Choose another sampler for it."
+            )
+
+    def check_weights(self, feature: Feature) -> None:
+        """Refuse weights of training rows, unless the class declares to heed them."""
+        if not self.takes_weights:
+            raise SamplerError(
+                f"{self!r} for {feature.name!r} does not take sample_weight, and would learn from all rows alike; use "
+                "a sampler that does (cart, forest, parametric, marginal), or leave sample_weight out."
             )
 
     def refuse_training_rows(self, training_rows: Ints | None) -> None:

@@ -11,6 +11,7 @@ What estimators are fitted on is `indicator_design`: numbers, with 0/1 columns f
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +20,7 @@ import numpy as np
 from mcce.arrays import Floats, Ints
 from mcce.exceptions import SamplerError
 from mcce.rng import derive_key
-from mcce.table import Table
+from mcce.table import Feature, Table
 
 N_FOLDS = 5
 _SEED = "random_state"
@@ -34,6 +35,18 @@ def seeded_clone(estimator: Any, seed: int) -> Any:
     copy = clone(estimator)
     unset = [name for name, value in copy.get_params().items() if name.split("__")[-1] == _SEED and value is None]
     return copy.set_params(**{name: derive_key(seed, "estimator", name) >> 33 for name in unset}) if unset else copy
+
+
+def fit_estimator(estimator: Any, design: Floats, values: Any, weights: Floats | None) -> Any:
+    """Fit an estimator, by the weights of the rows if they have some."""
+    return estimator.fit(design, values) if weights is None else estimator.fit(design, values, sample_weight=weights)
+
+
+def takes_sample_weight(estimator: Any) -> bool:
+    """Return whether the `fit` of an estimator has a parameter `sample_weight`; that of a pipeline has none."""
+    from sklearn.utils.validation import has_fit_parameter
+
+    return bool(has_fit_parameter(estimator, "sample_weight"))
 
 
 def deal_folds(n: int, seed: int, n_folds: int = N_FOLDS) -> Ints:
@@ -51,7 +64,7 @@ class CrossFit:
     fits: tuple[Any, ...]
 
 
-def cross_fit(estimator: Any, design: Floats, values: Floats, seed: int) -> CrossFit:
+def cross_fit(estimator: Any, design: Floats, values: Floats, seed: int, weights: Floats | None = None) -> CrossFit:
     """Predict each row by a fit that has not seen it (step 3)."""
     n = values.size
     fold = deal_folds(n, seed)
@@ -61,7 +74,8 @@ def cross_fit(estimator: Any, design: Floats, values: Floats, seed: int) -> Cros
         inside = fold == held_out
         training = ~inside if n > 1 else inside
         try:
-            fits.append(seeded_clone(estimator, seed).fit(design[training], values[training]))
+            of_part = None if weights is None else weights[training]
+            fits.append(fit_estimator(seeded_clone(estimator, seed), design[training], values[training], of_part))
             predictions[inside] = predict(fits[-1], design[inside])
         except ValueError as error:
             raise SamplerError(
@@ -124,3 +138,8 @@ def indicator_design(given: Table) -> Floats:
         else:
             columns.append(column)
     return np.column_stack(columns) if columns else np.zeros((given.n_rows, 1))
+
+
+def n_design_columns(features: Sequence[Feature]) -> int:
+    """Return how many columns `indicator_design` makes of columns with these features."""
+    return sum(f.n_levels if f.kind == "categorical" and f.n_levels > 2 else 1 for f in features) or 1

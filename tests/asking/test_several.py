@@ -72,6 +72,7 @@ def test_a_majority_is_more_than_half():
 
 
 @pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.usefixtures("no_pictures")
 def test_counterfactuals_that_all_say_yes_to(sparse):
     pairs = PAIRS[:3]
     explainer = MCCE(None, decision=Several(pairs), fixed=["g"], random_state=1).fit(X)

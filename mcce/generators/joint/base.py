@@ -203,7 +203,7 @@ class JointGenerator(StoredJoint, Learner, ABC):
         n = check_count(n, "n")
         seed = self.seed_ if random_state is None else resolve_seed(random_state)
         request, index, group = request_of(
-            n, given, decision, seed, self.training_givens_, self.schema_, self._layout, ()
+            n, given, decision, seed, (self.training_givens_, None), self.schema_, self._layout, ()
         )
         request = replace(
             request,

@@ -3,7 +3,7 @@
 1. Grow a tree for the target on the given columns (`mcce.trees.cart`; Gini for levels, squared error for numbers), or
    the one that R's rpart grows (`mcce.trees.rpart`).
 2. Route every row of `given` to its leaf.
-3. Draw one training value of the target, uniformly, among the rows of that leaf.
+3. Draw one training value of the target among the rows of that leaf, uniformly or by their weights.
 
 The donors, and what missing values of the target do, are those of `mcce.samplers.donors.base`.
 """
@@ -15,11 +15,12 @@ from typing import Literal
 import numpy as np
 
 from mcce.checks import check_count
-from mcce.exceptions import InputError, did_you_mean
+from mcce.exceptions import InputError, SamplerError, did_you_mean
 from mcce.rng import resolve_seed
 from mcce.samplers.donors.leaves import LeafDonorSampler
 from mcce.samplers.donors.resampling import check_resampling
-from mcce.table import Column, Table
+from mcce.samplers.smoothing import Smoothing, check_smoothing
+from mcce.table import Column, Feature, Table
 from mcce.trees import cart, rpart
 from mcce.trees.tree import Tree
 
@@ -56,8 +57,16 @@ class CartSampler(LeafDonorSampler):
     honest : bool
         Grow the tree on half of the rows, and draw from the others, `min_leaf` of them a leaf at least: they are as
         spread out as new rows are, while rows that a tree was grown on are not. In the dialect "mcce" only.
+    smoothing : "density" or None
+        Draw numbers around the donors instead of the donors themselves, with the bandwidth of the leaf's own density
+        (`mcce.samplers.donors.spreading`); numbers that many rows share stay as they are.
     random_state : int or None
         Seed of these, beside the chain's own; a sampler that is fitted alone has this one only.
+
+    Notes
+    -----
+    Weights of training rows count as copies (`mcce.table.weights`): in the dialect "mcce" `min_split` and `min_leaf`
+    are sums of weights, so that the tree is that of the repeated rows. `min_donors` counts distinct rows always.
 
     Examples
     --------
@@ -83,6 +92,7 @@ class CartSampler(LeafDonorSampler):
         min_donors: int = 1,
         proper: bool = False,
         honest: bool = False,
+        smoothing: Smoothing = None,
         random_state: int | None = 0,
     ) -> None:
         self.dialect = dialect
@@ -93,7 +103,16 @@ class CartSampler(LeafDonorSampler):
         self.min_donors = min_donors
         self.proper = proper
         self.honest = honest
+        self.smoothing = smoothing
         self.random_state = random_state
+
+    def check_weights(self, feature: Feature) -> None:
+        """Refuse weights of training rows in the dialect "rpart"."""
+        if self.dialect == "rpart":
+            raise SamplerError(
+                f"{self!r} for {feature.name!r} does not take sample_weight; use the dialect 'mcce', or leave "
+                "sample_weight out."
+            )
 
     def _grow(self, given: Table, target: Column) -> Tree:
         if self.dialect == "rpart":
@@ -128,6 +147,7 @@ class CartSampler(LeafDonorSampler):
     def _check_parameters(self) -> None:
         check_count(self.min_donors, "min_donors", self)
         check_resampling(self, self.proper, self.honest)
+        check_smoothing(self.smoothing, self)
         resolve_seed(self.random_state)
         if self.dialect not in DIALECTS:
             raise InputError(f"dialect of CartSampler is {self.dialect!r}; {did_you_mean(self.dialect, DIALECTS)}")

@@ -15,8 +15,8 @@ from tests.samplers.copula.simulated import LEVEL, draw, fit, same_shares
 @pytest.mark.parametrize("target", ["height", "grade", "smoker", "drink"])
 def test_restricted_draws_follow_the_conditional(training, target):
     sampler, given = fit(training[:5000], target)
-    n = 6000
-    free = draw(sampler, given, 1, 10 * n)
+    n = 4000
+    free = draw(sampler, given, 1, 5 * n)
     if target == "height":
         low, high = np.quantile(free, [0.3, 0.8])
         within = Within(low=np.full(n, low), high=np.full(n, high))
@@ -38,7 +38,7 @@ def test_restricted_levels_where_the_givens_say_much(target, allowed):
     bands = np.digitize(X["salary"], [30_000, 50_000, 70_000, 90_000])
     frame = X.drop(columns="salary").assign(band=pd.Categorical(bands, ordered=True))
     sampler, given = fit(frame, target)
-    n, allowed = 5000, np.array(allowed, dtype=bool)
+    n, allowed = 3000, np.array(allowed, dtype=bool)
     free = draw(sampler, given, 25, 5 * n).astype(int)
     drawn = draw(sampler, given, 25, n, Within(levels=np.tile(allowed, (n, 1))), seed=1).astype(int)
     shares = [np.bincount(x, minlength=5) / x.size for x in (drawn, free[allowed[free]])]
