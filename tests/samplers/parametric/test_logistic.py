@@ -144,7 +144,10 @@ def test_proper_logreg_is_normal_around_the_estimate():
 
 @pytest.mark.parametrize(
     ("sampler", "frame"),
-    [(mcce.PolyregSampler, softmax_data(n=400, levels=2)), (mcce.PolrSampler, ordered_data(n=400))],
+    [
+        (mcce.PolyregSampler, softmax_data(n=400, levels=2)),
+        pytest.param(mcce.PolrSampler, ordered_data(n=400), marks=pytest.mark.thorough),
+    ],
 )
 def test_bootstrap_varies_as_the_likelihood_says(sampler, frame):
     """The spread of bootstrapped log odds against the spread over fresh data sets, within a third."""
