@@ -218,14 +218,15 @@ def _read(cls: type[Any], fields: Fields) -> Any:
     chain._given_columns = choose_predictors(
         chain.predictors, order, layout.n_given, with_decision=chain.conditions_on_decision_
     )
-    _check_givens(chain.training_givens_, layout)
+    check_givens(chain.training_givens_, layout)
     if chain.training_weights_ is not None:
         check_weights(chain.training_weights_, "training_weights_", chain.training_givens_.shape[0])
     chain.samplers_ = _checked_samplers(chain, fields["samplers_"])
     return chain
 
 
-def _check_givens(givens: Floats, layout: ChainLayout) -> None:
+def check_givens(givens: Floats, layout: ChainLayout) -> None:
+    """Refuse givens of training rows that are not of the columns."""
     check_array(givens, "training_givens_", FLOAT, None, layout.n_given)
     for j, feature in enumerate(layout.features[: layout.n_given]):
         column = givens[:, j]

@@ -9,6 +9,7 @@ from mcce.samplers.donors.forest import ForestSampler
 from mcce.samplers.donors.marginal import MarginalSampler
 from mcce.samplers.empirical import EmpiricalSampler
 from mcce.samplers.estimator import EstimatorSampler
+from mcce.samplers.mixture import MixtureSampler
 from mcce.samplers.parametric import (
     GaussianSampler,
     LogregSampler,
@@ -20,6 +21,7 @@ from mcce.samplers.parametric import (
     PolyregSampler,
 )
 from mcce.samplers.registry import available_samplers, make_sampler, register_sampler
+from mcce.samplers.vine import VineSampler
 from mcce.samplers.within import RestrictedDraw, Within
 
 register_sampler("cart", CartSampler)
@@ -29,6 +31,7 @@ register_sampler("empirical", EmpiricalSampler)
 register_sampler("forest", ForestSampler)
 register_sampler("gaussian", GaussianSampler)
 register_sampler("marginal", MarginalSampler)
+register_sampler("mixture", MixtureSampler)
 register_sampler("norm", NormSampler)
 register_sampler("normrank", NormRankSampler)
 register_sampler("pmm", PmmSampler)
@@ -37,6 +40,7 @@ register_sampler("polyreg", PolyregSampler)
 register_sampler("polr", PolrSampler)
 register_sampler("parametric", ParametricSampler)
 register_sampler("boosting", BoostingSampler)
+register_sampler("vine", VineSampler)
 
 __all__ = [
     "BoostingSampler",
@@ -50,6 +54,7 @@ __all__ = [
     "GaussianSampler",
     "LogregSampler",
     "MarginalSampler",
+    "MixtureSampler",
     "NormRankSampler",
     "NormSampler",
     "ParametricSampler",
@@ -57,6 +62,7 @@ __all__ = [
     "PolrSampler",
     "PolyregSampler",
     "RestrictedDraw",
+    "VineSampler",
     "Within",
     "available_samplers",
     "make_sampler",

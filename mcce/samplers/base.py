@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, TypeVar
@@ -315,18 +314,6 @@ class ConditionalSampler(Parameters, ABC):
         """Refuse a call that needs `fit` first."""
         if not hasattr(self, attribute):
             raise exceptions.NotFittedError(f"{self!r} is not fitted; call fit(given, target) first.")
-
-    def __repr__(self) -> str:
-        defaults = {
-            p.name: p.default
-            for p in inspect.signature(type(self).__init__).parameters.values()
-            if p.default is not p.empty
-        }
-        # compared as written: arrays and estimators need not have a truth value
-        changed = {
-            k: v for k, v in self.get_params(deep=False).items() if k not in defaults or repr(defaults[k]) != repr(v)
-        }
-        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in changed.items())})"
 
 
 def _is_fitted(name: str) -> bool:

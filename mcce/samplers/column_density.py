@@ -22,12 +22,13 @@ import scipy
 
 from mcce.arrays import Bools, Floats
 from mcce.samplers.base import BaseMeasure
-from mcce.samplers.point_mass import find_point_masses, silverman
+from mcce.samplers.point_mass import DRAWN_AS_IT_IS, find_point_masses, silverman
 from mcce.soundness import FLOAT, check_array, check_number, check_rising, require
 from mcce.state import stateful
 from mcce.table.weights import deviation_of, quantiles
 
 EVEN_PART = 1e-3
+MOST_CLASSES = 20  # of numbers that all have point mass: each costs trees, or a probability a component
 _KNOTS, _KERNELS = 256, 2048
 
 
@@ -81,6 +82,13 @@ class ColumnDensity:
         if not self.knots.size:
             return "counting"
         return "mixed" if self.atoms.size else "lebesgue"
+
+    @property
+    def classes(self) -> Floats:
+        """The numbers that a model of levels does better by: those that many rows share; all, if they are few."""
+        if self.base_measure == "counting" and self.atoms.size <= MOST_CLASSES:
+            return self.atoms
+        return np.asarray(self.atoms[self.shares > DRAWN_AS_IT_IS])
 
     @property
     def spread_share(self) -> float:

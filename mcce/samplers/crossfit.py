@@ -11,6 +11,7 @@ What estimators are fitted on is `indicator_design`: numbers, with 0/1 columns f
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +20,7 @@ import numpy as np
 from mcce.arrays import Floats, Ints
 from mcce.exceptions import SamplerError
 from mcce.rng import derive_key
-from mcce.table import Table
+from mcce.table import Feature, Table
 
 N_FOLDS = 5
 _SEED = "random_state"
@@ -34,11 +35,6 @@ def seeded_clone(estimator: Any, seed: int) -> Any:
     copy = clone(estimator)
     unset = [name for name, value in copy.get_params().items() if name.split("__")[-1] == _SEED and value is None]
     return copy.set_params(**{name: derive_key(seed, "estimator", name) >> 33 for name in unset}) if unset else copy
-
-
-def fit_estimator(estimator: Any, design: Floats, values: Any, weights: Floats | None) -> Any:
-    """Fit an estimator, by the weights of the rows if they have some."""
-    return estimator.fit(design, values) if weights is None else estimator.fit(design, values, sample_weight=weights)
 
 
 def takes_sample_weight(estimator: Any) -> bool:
@@ -72,16 +68,45 @@ def cross_fit(estimator: Any, design: Floats, values: Floats, seed: int, weights
     for held_out in range(int(fold.max()) + 1):
         inside = fold == held_out
         training = ~inside if n > 1 else inside
+        of_part = None if weights is None else weights[training]
+        fits.append(fit_seeded(estimator, design[training], values[training], seed, of_part, n))
         try:
-            of_part = None if weights is None else weights[training]
-            fits.append(fit_estimator(seeded_clone(estimator, seed), design[training], values[training], of_part))
             predictions[inside] = predict(fits[-1], design[inside])
-        except ValueError as error:
-            raise SamplerError(
-                f"{estimator!r} could not be fitted on {training.sum()} of the {n} rows to predict the others: "
-                f"{error} Give more rows, or an estimator that needs fewer."
-            ) from error
+        except ValueError as error:  # nearest neighbours say here that they are too few
+            raise _not_fitted(estimator, design[training], n, error) from error
     return CrossFit(fold, predictions, tuple(fits))
+
+
+def fit_seeded(
+    estimator: Any,
+    design: Floats,
+    values: Floats | Ints,
+    seed: int,
+    weights: Floats | None = None,
+    n_all: int | None = None,
+) -> Any:
+    """Return a seeded copy that is fitted to rows, some of `n_all`; refuse with what it says against them."""
+    copy = seeded_clone(estimator, seed)
+    weighted = {} if weights is None else {"sample_weight": weights}
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):  # trees cast to float32, then say what is too large
+            return copy.fit(design, values, **weighted)
+    except ValueError as error:
+        raise _not_fitted(estimator, design, n_all or len(design), error) from error
+
+
+def _not_fitted(estimator: Any, design: Floats, n_all: int, error: ValueError) -> SamplerError:
+    others = f" of the {n_all} rows to predict the others" if len(design) < n_all else " rows"
+    remedy = _too_large(design) or "Give more rows, or an estimator that needs fewer."
+    return SamplerError(f"{estimator!r} could not be fitted on {len(design)}{others}: {error} {remedy}")
+
+
+def _too_large(design: Floats) -> str:
+    """Say that numbers do not fit into float32, in which many estimators compute; nothing if they do."""
+    largest = float(np.nanmax(np.abs(design), initial=0.0))
+    if largest <= float(np.finfo(np.float32).max):
+        return ""
+    return f"What it is given has numbers up to {largest:g}: rescale them, or use a sampler that takes them (cart)."
 
 
 def predict(estimator: Any, design: Floats) -> Floats:
@@ -94,8 +119,11 @@ def predict(estimator: Any, design: Floats) -> Floats:
 def ask_estimator(estimator: Any, method: str, design: Floats) -> Any:
     """Return what a method of a fitted estimator says; many refuse missing values, which training rows may lack."""
     try:
-        return getattr(estimator, method)(design)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return getattr(estimator, method)(design)
     except ValueError as error:
+        if too_large := _too_large(design):
+            raise SamplerError(f"{estimator!r} cannot predict these rows: {error} {too_large}") from error
         if not np.isnan(design).any():
             raise
         raise SamplerError(
@@ -137,3 +165,8 @@ def indicator_design(given: Table) -> Floats:
         else:
             columns.append(column)
     return np.column_stack(columns) if columns else np.zeros((given.n_rows, 1))
+
+
+def n_design_columns(features: Sequence[Feature]) -> int:
+    """Return how many columns `indicator_design` makes of columns with these features."""
+    return sum(f.n_levels if f.kind == "categorical" and f.n_levels > 2 else 1 for f in features) or 1

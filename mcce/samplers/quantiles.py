@@ -24,6 +24,7 @@ import numpy as np
 
 from mcce.arrays import Bools, Floats, Ints
 from mcce.samplers.support import distance_to, local_spacing
+from mcce.soundness import FLOAT, check_array, check_number, check_rising, require
 from mcce.state import stateful
 from mcce.table.weights import equal_chances, mean_of
 
@@ -57,6 +58,16 @@ class Tails:
         below = _exceedances(outer[:, 0] - values, spread, tie, room, weights)
         above = _exceedances(values - outer[:, 1], spread, tie, room, weights)
         return cls(-below[::-1], above, least, float(values.min()), float(values.max()))
+
+    def check_state(self) -> None:
+        """Refuse tails without exceedances, or in no order."""
+        for name in ("below", "above"):
+            check_array(getattr(self, name), name, FLOAT, None)
+            check_rising(getattr(self, name), name, strictly=False)
+            require(getattr(self, name).size > 0, f"{name} has no exceedance")
+        check_number(self.least_spread, "least_spread", 5e-324)
+        check_number(self.lowest, "lowest")
+        check_number(self.highest, "highest", self.lowest)
 
 
 def _exceedances(beyond: Floats, spread: Floats, tie: float, room: float, weights: Floats | None) -> Floats:

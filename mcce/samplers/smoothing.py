@@ -142,7 +142,7 @@ def _binned_gaps(values: Floats, weights: Floats | None) -> tuple[Floats, Floats
     return np.arange(pairs.size) * width, pairs
 
 
-def truncated_normal(mean: Floats, sd: float, low: Floats, high: Floats, uniform: Floats) -> Floats:
+def truncated_normal(mean: Floats, sd: float | Floats, low: Floats, high: Floats, uniform: Floats) -> Floats:
     """Return normal draws restricted to [low, high], by inversion, exact far out in the tails too."""
     a, b = (low - mean) / sd, (high - mean) / sd
     mirrored = a > -b  # work in the lower tail, where logarithms of probabilities lose nothing

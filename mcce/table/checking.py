@@ -20,6 +20,7 @@ from mcce.soundness import check_count_of, check_flag, check_type, require
 from mcce.state import add_check
 from mcce.table.dtypes import EXACT, MOST_TICKS, holds_missing, is_dated, is_numeric
 from mcce.table.feature import KINDS, Feature
+from mcce.table.frames import FrameKind
 from mcce.table.grid import MOST_DECIMALS
 from mcce.table.schema import Schema
 
@@ -102,6 +103,7 @@ def check_schema(schema: Schema) -> None:
     for feature in schema.features:
         check_type(feature, "a column", Feature)
     require(len({*schema.names}) == len(schema), "two columns have the same label")
+    check_type(schema.frames, "frames", FrameKind, type(None))
     dtype = schema.array_dtype
     if dtype is not None:
         check_type(dtype, "array_dtype", np.dtype)

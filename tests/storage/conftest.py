@@ -9,7 +9,7 @@ from tests.storage import good
 def files(tmp_path_factory):
     """Return the bytes of a few good files by name."""
     folder = tmp_path_factory.mktemp("good")
-    for name in ("cart", "rpart", "copula", "marginal", "coefficients"):
+    for name in ("cart", "rpart", "copula", "marginal", "coefficients", "empirical", "boosting", "mixture"):
         good.chain(name).save(folder / f"{name}.mcce")
     good.explainer().save(folder / "explainer.mcce")
     return {path.stem: path.read_bytes() for path in folder.iterdir()}

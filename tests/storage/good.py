@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import numpy as np
 import pandas as pd
 
@@ -37,24 +39,35 @@ def accepted(rows):
     return rows["n"].to_numpy(float) / 15
 
 
+BOOSTED = mcce.BoostingSampler(n_quantiles=3, max_trees=2, learning_rate=0.7, min_leaf=8)
 BY_KIND = {"paid": "logreg", 7: "polr", "job": "polyreg", "*": "norm"}
 CHAINS = {
     "cart": ("cart", True),
     "rpart": (mcce.CartSampler(dialect="rpart", cp=-1, min_split=6), True),
     "ctree": (mcce.CtreeSampler(mincriterion=0.5, min_split=8, min_leaf=3), True),
     "forest": (mcce.ForestSampler(n_trees=3), True),
+    "forest by tree": (mcce.ForestSampler(n_trees=2, pooling="trees", smoothing="density"), True),
     "marginal": ("marginal", True),
     "parametric": ("parametric", True),
     "coefficients": (BY_KIND, True),
     "pmm": ({"x": "pmm", "n": mcce.PmmSampler(smoothing="density", proper=True), "day": "normrank", "*": "cart"}, True),
+    "gaussian": ({"x": "gaussian", "n": "gaussian", "*": "cart"}, True),
+    "empirical": ("empirical", True),
+    "boosting": ({"wage": BOOSTED, "n": BOOSTED, "day": BOOSTED, "job": BOOSTED, "*": "marginal"}, True),
+    "mixture": (mcce.MixtureSampler(max_components=2), True),
     "copula": (mcce.GaussianCopulaSampler(particles=3, sweeps=2, density_points=16), False),
 }
+if find_spec("pyvinecopulib"):
+    VINE = mcce.VineSampler(families="gaussian", max_givens=2)
+    CHAINS["vine"] = ({"x": VINE, 7: VINE, "n": VINE, "day": "marginal", "*": "cart"}, False)
 
 
 def chain(name, *, decision=False, n=60):
     """Return a fitted chain of one family, or of several."""
     sampler, missing = CHAINS[name]
     X = table(n, missing=missing)
+    if name in ("boosting", "mixture"):  # a column with more numbers than are classes
+        X["wage"] = np.sqrt(np.arange(n)) + X["n"]
     made = mcce.ChainModel(sampler=sampler, fixed=["sex"], random_state=5, n_jobs=1)
     return made.fit(X, accepted(X) > 0.5 if decision else None)
 

@@ -22,21 +22,27 @@ def with_state(data, change):
     return signed(entries | {"state.json": json.dumps(state).encode()})
 
 
-def find(state, kind):
-    """Return the first object of a type in a state."""
-    waiting = [state]
+def find_all(state, kind):
+    """Return the objects of a type in a state, those that are less deep first."""
+    found, waiting = [], [state]
     while waiting:
         part = waiting.pop(0)
         if isinstance(part, dict) and part.get("type") == kind:
-            return part
+            found.append(part)
         waiting += part.values() if isinstance(part, dict) else part if isinstance(part, list) else []
-    raise LookupError(kind)
+    return found
+
+
+def find(state, kind):
+    """Return the first object of a type in a state."""
+    return find_all(state, kind)[0]
 
 
 def with_array(data, kind, field, change):
-    """Return a file in which one array of an object of some type was changed, signed again."""
+    """Return a file in which one array, the first of an object of some type that is not empty, was changed."""
     entries = read_entries(data)
-    name = f"{find(json.loads(entries['state.json']), kind)[field]['entry']}.npy"
+    names = [f"{each[field]['entry']}.npy" for each in find_all(json.loads(entries["state.json"]), kind)]
+    name = next(each for each in names if np.load(io.BytesIO(entries[each])).size)
     out = io.BytesIO()
     np.save(out, change(np.load(io.BytesIO(entries[name]))))
     return signed(entries | {name: out.getvalue()})
@@ -116,6 +122,7 @@ def test_json_that_is_none(files, tmp_path):
         ("Feature", {"dtype": {"type": "numpy.dtype", "code": "S2000000000"}}, "dtype is none that a column can have"),
         ("Feature", {"dtype": {"type": "pandas.dtype", "name": "datetime64[ns, dateutil//etc/passwd]"}}, "time zone"),
         ("Feature", {"dtype": {"type": "pandas.dtype", "name": "datetime64[ns, ../../x]"}}, "the time zone is"),
+        ("Schema", {"frames": {"build": "x"}}, "Schema: frames is a dict, where a FrameKind or a NoneType belongs"),
         ("ChainModel", {"seed_": "x"}, "random_state is 'x'"),
         ("ChainModel", {"visit_sequence_": []}, "visit_sequence_ is not of the features"),
     ],
@@ -186,6 +193,19 @@ CASES = [
     ("rpart", "RpartTree", "number", put(0, -5), "RpartTree: number holds -5"),
     ("copula", "copula.Margin", "shares", put(1, np.nan), "Margin: shares holds nan"),
     ("copula", "copula.Margin", "values", put(0, np.nan), "Margin: values holds nan"),
+    ("empirical", "empirical.Scaling", "whole", lambda a: a[:0], "Scaling: whole has the shape"),
+    ("empirical", "empirical.Scaling", "factor", put(0, np.nan), "Scaling: factor holds nan"),
+    ("boosting", "boosting.BoostedTrees", "left", put(0, 0), "left holds a child that does not come after its parent"),
+    ("boosting", "boosting.BoostedTrees", "right", put(0, 2**40), "right holds a child .* or in another tree"),
+    ("boosting", "boosting.BoostedTrees", "feature", put(0, 99), "feature holds 99, which is not from -1 to"),
+    ("boosting", "boosting.BoostedTrees", "root", put(-1, 10**9), "BoostedTrees: root holds 1000000000"),
+    ("boosting", "boosting.BoostedTrees", "classes", put(-1, 77), "classes holds 77|classes are of a number"),
+    ("boosting", "boosting.Cells", "edges", put(0, 0.0), "Cells: edges does not begin and end at infinity"),
+    ("boosting", "quantiles.Tails", "below", lambda a: a[:0], "Tails: below has no exceedance"),
+    ("mixture", "mixture.Mixture", "shares", lambda a: a[:, :-1], "Mixture: shares has the shape"),
+    ("mixture", "mixture.Mixture", "shares", put(0, -0.5), "Mixture: shares are no probabilities"),
+    ("mixture", "mixture.Mixture", "weights", put(0, 0.0), "Mixture: weights are none, or not above 0"),
+    ("mixture", "mixture.Mixture", "covariances", put(0, -1.0), "covariances is not positive definite"),
     ("coefficients", "parametric.Design", "source", put(0, 40), "source holds 40"),
     ("coefficients", "parametric.Design", "source", put(0, -1), "source holds -1"),
     ("coefficients", "parametric.Multinomial", "coef", put(0, np.nan), "Multinomial: coef holds nan"),

@@ -14,6 +14,7 @@ import numpy as np
 from mcce.arrays import Bools, Floats, Ints
 from mcce.samplers.quantiles import PredictedQuantiles
 from mcce.samplers.support import IMPOSSIBLE, local_spacing
+from mcce.soundness import FLOAT, check_array, check_number, check_rising, require
 from mcce.state import stateful
 from mcce.table.weights import sorted_with_weights
 
@@ -36,6 +37,18 @@ class Cells:
         inner = values[:-1] + (0.5 + _ABOVE) * np.diff(values)
         spacing = local_spacing(*sorted_with_weights(training, weights))
         return cls(values, np.concatenate([[-np.inf], inner, [np.inf]]), spacing)
+
+    def check_state(self) -> None:
+        """Refuse values in no order, and edges that are not between them."""
+        check_array(self.values, "values", FLOAT, None)
+        check_rising(self.values, "values")
+        require(self.values.size > 0, "values are none")
+        check_array(self.edges, "edges", FLOAT, self.values.size + 1)
+        ends = self.edges[[0, -1]]
+        require(ends[0] == -np.inf and ends[1] == np.inf, "edges does not begin and end at infinity")
+        inner = self.edges[1:-1]
+        require((inner >= self.values[:-1]).all() and (inner <= self.values[1:]).all(), "edges are not between values")
+        check_number(self.spacing, "spacing", 0.0)
 
     def draw(self, quantiles: PredictedQuantiles, uniform: Floats, low: Floats, high: Floats) -> Floats:
         """Return a training value in [low, high] for each row; NaN where none can be drawn."""

@@ -18,6 +18,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -31,16 +32,15 @@ from mcce.samplers.boosting.cells import Cells
 from mcce.samplers.boosting.growing import Growing
 from mcce.samplers.boosting.trees import BoostedTrees
 from mcce.samplers.column_density import ColumnDensity
-from mcce.samplers.crossfit import indicator_design
+from mcce.samplers.crossfit import indicator_design, n_design_columns
 from mcce.samplers.levels import draw_levels, log_probability, supported_levels
-from mcce.samplers.point_mass import DRAWN_AS_IT_IS
 from mcce.samplers.quantiles import PredictedQuantiles, Tails
 from mcce.samplers.within import log_of
-from mcce.table import Column, Table
+from mcce.soundness import FLOAT, check_array, check_flag, check_rising, check_type, require
+from mcce.table import Column, Feature, Table
 
 Self = TypeVar("Self", bound="BoostingSampler")
 
-MOST_CLASSES = 20  # of numbers that all have point mass: trees are grown for each
 _HALF_WIDTH = 0.125  # of an interval that a density is read from, in spreads
 
 
@@ -90,7 +90,6 @@ class BoostingSampler(ConditionalSampler):
     """
 
     handles_missing = True
-    storable = False
     thread_safe = True
     draws_observed = True
     takes_weights = True
@@ -149,7 +148,7 @@ class BoostingSampler(ConditionalSampler):
         self.classes_ = np.arange(self.n_levels_, dtype=np.float64)
         if not self.n_levels_:
             self.column_ = ColumnDensity.of(values, weights)
-            self.classes_ = _numbers_that_are_classes(self.column_)
+            self.classes_ = self.column_.classes
         rest = ~np.isin(values, self.classes_)
         codes = np.where(rest, self.classes_.size, np.searchsorted(self.classes_, values)).astype(np.int64)
         self.class_trees_ = growing.classes(points, codes, weights) if self.classes_.size else None
@@ -217,6 +216,44 @@ class BoostingSampler(ConditionalSampler):
         """Return what the density is with respect to."""
         self.check_fitted("quantile_trees_")
         return "counting" if self.n_levels_ or self.always_missing_ else self.column_.base_measure
+
+    def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
+        """Refuse trees that are not of these columns and of this target."""
+        self._check_parameters()
+        columns = n_design_columns(given)
+        check_flag(self.always_missing_, "always_missing_")
+        require(self.n_levels_ == target.n_levels, "n_levels_ is not that of the target")
+        check_type(self.quantile_trees_, "quantile_trees_", list)
+        check_type(self.missing_trees_, "missing_trees_", BoostedTrees, type(None))
+        if self.missing_trees_ is not None:
+            self.missing_trees_.check_outputs(columns, 2)
+        if self.always_missing_:
+            return
+        check_array(self.classes_, "classes_", FLOAT, None)
+        check_rising(self.classes_, "classes_")
+        if self.n_levels_:
+            require(np.array_equal(self.classes_, np.arange(self.n_levels_)), "classes_ are not the target's levels")
+            require(not self.quantile_trees_, "quantile_trees_ are of a target with levels")
+        else:
+            check_type(self.column_, "column_", ColumnDensity)
+        k = self.classes_.size
+        check_type(self.class_trees_, "class_trees_", *([BoostedTrees] if k else [type(None)]))
+        if self.class_trees_ is not None:  # one class more where there are other numbers
+            self.class_trees_.check_outputs(columns, k + bool(self.quantile_trees_))
+        if not self.quantile_trees_:
+            require(k > 0, "classes_ are none, and there are no quantiles either")
+            return
+        require(len(self.quantile_trees_) == self.n_quantiles, "quantile_trees_ are not as many as the quantiles")
+        for trees in self.quantile_trees_:
+            check_type(trees, "quantile_trees_", BoostedTrees)
+            trees.check_outputs(columns, 0)
+        check_type(self.tails_, "tails_", Tails)
+        check_type(self.cells_, "cells_", Cells)
+
+    def disclosed(self) -> str:
+        """Return that the distinct training values stand in the state."""
+        n_values = self.cells_.values.size if hasattr(self, "cells_") else 0
+        return f"{n_values + self.classes_.size:,} distinct values of it, beside trees that say how often each is drawn"
 
     def _draw(self, given: Table, rng: RowStreams, within: Within) -> tuple[Floats, Floats]:
         """Draw an allowed value that is not missing, NaN where there is none; return also the probability of these."""
@@ -289,10 +326,3 @@ class BoostingSampler(ConditionalSampler):
                 f"learning_rate of BoostingSampler is {self.learning_rate!r}; it must be a number above 0, at most 1."
             )
         resolve_seed(self.random_state)
-
-
-def _numbers_that_are_classes(column: ColumnDensity) -> Floats:
-    """Return the numbers of a column that are classes of their own (step 2)."""
-    if column.base_measure == "counting" and column.atoms.size <= MOST_CLASSES:
-        return column.atoms
-    return np.asarray(column.atoms[column.shares > DRAWN_AS_IT_IS])

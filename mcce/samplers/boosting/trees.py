@@ -19,6 +19,7 @@ import numpy as np
 from mcce.arrays import Bools, Floats, Ints
 from mcce.compiling import cached
 from mcce.exceptions import SamplerError
+from mcce.soundness import BOOL, FLOAT, INT, check_array, check_between, check_finite, check_rising, require
 from mcce.state import stateful
 
 _CHECKED = 50
@@ -66,6 +67,43 @@ class BoostedTrees:
         """Return the trees of a target with a single class: none."""
         nothing, none = np.empty(0), np.empty(0, dtype=np.int64)
         return cls(nothing, none, none, nothing, np.empty(0, dtype=bool), none, none, nothing, np.array([code]))
+
+    def check_state(self) -> None:
+        """Refuse arrays that are no trees: children come after their parents, in the same tree."""
+        for name, dtype in (("baseline", FLOAT), ("value", FLOAT), ("root", INT), ("classes", INT)):
+            check_array(getattr(self, name), name, dtype, None)
+        n, n_trees = self.value.size, self.root.size
+        for name in ("feature", "left", "right"):
+            check_array(getattr(self, name), name, INT, n)
+        check_array(self.threshold, "threshold", FLOAT, n)
+        check_array(self.missing_left, "missing_left", BOOL, n)
+        check_finite(self.baseline, "baseline")
+        check_finite(self.value, "value")
+        check_rising(self.classes, "classes")
+        outputs = {0: 1, 1: 0, 2: 1}.get(self.classes.size, self.classes.size)
+        require(self.baseline.size == outputs, f"baseline has {self.baseline.size} outputs, where {outputs} belong")
+        require(n_trees == 0 if outputs == 0 else n_trees % outputs == 0, "root is not of as many trees an iteration")
+        require((n > 0) == (n_trees > 0), "root is of no tree, or of trees without nodes")
+        check_rising(self.root, "root")
+        if n_trees == 0:
+            return
+        check_between(self.root, "root", 0, n - 1)
+        require(self.root[0] == 0, "root does not begin with the first node")
+        sizes = np.diff(np.append(self.root, n))
+        place = np.arange(n) - np.repeat(self.root, sizes)
+        inner = self.feature >= 0
+        check_between(self.feature, "feature", -1, 2**31 - 1)
+        for name in ("left", "right"):
+            child = getattr(self, name)[inner]
+            inside = (child > place[inner]) & (child < np.repeat(sizes, sizes)[inner])
+            require(inside.all(), f"{name} holds a child that does not come after its parent, or in another tree")
+        require(not np.isnan(self.threshold[inner]).any(), "threshold holds nan")
+
+    def check_outputs(self, n_columns: int, n_levels: int) -> None:
+        """Refuse trees of more columns, or classes beyond so many; no levels at all: of a number."""
+        check_between(self.feature, "feature", -1, n_columns - 1)
+        require((self.classes.size == 0) == (n_levels == 0), "classes are of a number, or none of levels")
+        check_between(self.classes, "classes", 0, n_levels - 1)
 
     def staged(self, points: Floats) -> Floats:
         """Return the outputs of each row after 0, 1, 2, ... iterations, (rows, iterations + 1, outputs)."""

@@ -25,7 +25,6 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
-import scipy
 
 from mcce.arrays import Bools, Floats, Ints
 from mcce.checks import check_count
@@ -41,6 +40,7 @@ from mcce.samplers.copula.conditional import GIVEN_CALLS, LatentConditional
 from mcce.samplers.copula.latent import check_correlations, fit_latent
 from mcce.samplers.copula.margins import Margin, Utilities, kernel_margin
 from mcce.samplers.copula.memory import DrawnLatents, take_over
+from mcce.samplers.copula.places import place_numbers
 from mcce.samplers.support import IMPOSSIBLE, supported_by
 from mcce.samplers.within import log_of
 from mcce.soundness import check_type, require
@@ -112,7 +112,7 @@ class GaussianCopulaSampler(ConditionalSampler):
                 f"{self!r} does not handle missing values, and the target {target.feature.name!r} has some; fill them, "
                 "or use a sampler that does (cart)."
             )
-        place = _place_in_root(given, target)
+        place = place_in_root(given, target)
         if place is None:
             matrix = np.asfortranarray(np.column_stack([given.matrix, target.values]))
             model = fit_latent(Table((*given.features, target.feature), matrix, weights=target.weights))
@@ -209,7 +209,7 @@ class GaussianCopulaSampler(ConditionalSampler):
             each = self._conditional.level_probabilities(given.matrix, self.density_points)
             density = each[np.arange(at.size), at]
         elif self.is_number_:
-            density, at = self._number_density(given, values, margin, at)
+            density, at = self._number_density(given, values, margin)
         else:
             density = self._probability(given, margin.cuts[at], margin.cuts[at + 1])
         with np.errstate(divide="ignore", invalid="ignore"):  # what has no position has no density to speak of
@@ -281,30 +281,16 @@ class GaussianCopulaSampler(ConditionalSampler):
     def _probability(self, given: Table, low: Floats, high: Floats) -> Floats:
         return self._conditional.interval_probability(given.matrix, low, high, self.density_points)
 
-    def _number_density(self, given: Table, values: Floats, margin: Margin, at: Ints) -> tuple[Floats, Ints]:
+    def _number_density(self, given: Table, values: Floats, margin: Margin) -> tuple[Floats, Ints]:
         """Return probabilities of atoms and densities elsewhere, and -1 where there is neither."""
-        masses = np.diff(margin.shares)
-        atoms, atom_shares = margin.values[margin.atoms], np.cumsum([0.0, *masses[margin.atoms]])
-        is_atom = (at >= 0) & margin.atoms[at]
-        knots, shares = self._kernel
-        rest = 1.0 - atom_shares[-1]
-        below = atom_shares[np.searchsorted(atoms, values)]
-        slope = np.zeros_like(values)
-        if knots.size:
-            below = below + rest * np.interp(values, knots, shares)
-            piece = np.clip(np.searchsorted(knots, values, side="right") - 1, 0, knots.size - 2)
-            inside = (values >= knots[0]) & (values <= knots[-1])
-            slope = np.where(inside, rest * (np.diff(shares) / np.diff(knots))[piece], 0.0)
-        upto = np.minimum(below + np.where(is_atom, masses[at], 0.0), 1.0)
-        density = np.where(is_atom, 1.0, slope)
+        places = place_numbers(margin, self._kernel, values)
+        is_atom, density = places.is_atom, np.where(places.is_atom, 1.0, places.slope)
         if is_atom.any():
-            low, high = scipy.special.ndtri(np.minimum(below, 1.0)), scipy.special.ndtri(upto)
-            density[is_atom] = self._probability(given, low, high)[is_atom]
+            density[is_atom] = self._probability(given, places.low, places.high)[is_atom]
         if not is_atom.all():
-            place = scipy.special.ndtri(np.clip(below, 1e-12, 1 - 1e-12))
-            ratio = self._conditional.point_density(given.matrix, place, self.density_points)
+            ratio = self._conditional.point_density(given.matrix, places.low, self.density_points)
             density = np.where(is_atom, density, density * ratio)
-        return density, np.where(is_atom | (slope > 0.0), 0, -1)
+        return density, np.where(places.possible, 0, -1)
 
     def _check_parameters(self) -> None:
         for name in ("particles", "sweeps", "density_points"):
@@ -320,7 +306,7 @@ class GaussianCopulaSampler(ConditionalSampler):
         )
 
 
-def _place_in_root(given: Table, target: Column) -> int | None:
+def place_in_root(given: Table, target: Column) -> int | None:
     """Return the target's column in the table that the givens were cut from; None if it has no such column."""
     if given.root is None:
         return None

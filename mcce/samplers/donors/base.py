@@ -24,10 +24,13 @@ from mcce.arrays import Bools, Floats, Ints
 from mcce.exceptions import SamplerError
 from mcce.rng import RowStreams
 from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, Within
+from mcce.samplers.donors.by_tree import TreesApart
 from mcce.samplers.donors.checking import check_donors, n_donors
 from mcce.samplers.donors.density import MarginalDensity
 from mcce.samplers.donors.engine import DonorForest
 from mcce.samplers.donors.model import DonorModel
+from mcce.samplers.donors.spreading import draw_around, reaches
+from mcce.samplers.smoothing import Smoothing
 from mcce.table import Column, Feature, Table
 from mcce.trees.tree import Tree
 
@@ -41,12 +44,17 @@ class DonorSampler(ConditionalSampler):
     handles_missing = True
     thread_safe = True
     leaves_one_out = True
-    draws_observed = True
 
     donors_: DonorModel
     min_donors: int = 1
     proper: bool = False
     honest: bool = False
+    smoothing: Smoothing = None
+
+    @property
+    def draws_observed(self) -> bool:  # type: ignore[override]
+        """Whether every number drawn is a training value: without smoothing."""
+        return self.smoothing is None
 
     @abstractmethod
     def _grow_trees(self, given: Table, target: Column, purpose: Purpose) -> Sequence[Tree]:
@@ -108,22 +116,42 @@ class DonorSampler(ConditionalSampler):
         if within is not None:
             return self.sample_within(given, rng, within).values
         self.check_fitted("donors_")
-        return self.donors_.draw(given, rng)
+        how, source = (DonorModel.draw if self._keeps_donors else draw_around), self._source
+        return source.draw(given, rng, how) if isinstance(source, TreesApart) else how(source, given, rng)
 
     def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
-        """Draw one of the allowed donors of each row's leaves, or a missing value by its probability."""
+        """Draw one of the allowed donors of each row's leaves, or a missing value by its probability.
+
+        With smoothing, draw again until a number is allowed.
+        """
         self.check_fitted("donors_")
-        return self.donors_.draw_within(given, rng, within)
+        if not self._keeps_donors:
+            return super().sample_within(given, rng, within)
+        return self._source.draw_within(given, rng, within)
 
     def supports(self, given: Table, values: Floats) -> Bools:
-        """Return whether a donor of the row's leaves equals the value or, for a number, lies as close as donors do."""
+        """Return whether a donor of the row's leaves equals the value or, for a number, lies as close as donors do.
+
+        With smoothing, also whether a number lies within reach of a donor's kernel.
+        """
         self.check_fitted("donors_")
-        return self.donors_.supports(given, values)
+        supported = self.donors_.supports(given, values)
+        return supported if self._keeps_donors else supported | reaches(self.donors_, given, values)
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
         """Return a smoothed log density of each value among its donors, see `mcce.samplers.donors.density`."""
         self.check_fitted("donors_")
-        return self.donors_.log_density(given, values, training_rows)
+        return self._source.log_density(given, values, training_rows)
+
+    @property
+    def _source(self) -> DonorModel | TreesApart:
+        """What is drawn from: all donors of a row alike, or tree by tree."""
+        return self.donors_
+
+    @property
+    def _keeps_donors(self) -> bool:
+        """Whether donors are drawn as they are: levels always."""
+        return self.smoothing is None or not self.donors_.is_number
 
     def base_measure(self) -> BaseMeasure:
         """Return what the density is with respect to: probabilities of levels and of numbers with point mass."""

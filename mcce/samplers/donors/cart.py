@@ -19,6 +19,7 @@ from mcce.exceptions import InputError, did_you_mean
 from mcce.rng import resolve_seed
 from mcce.samplers.donors.leaves import LeafDonorSampler
 from mcce.samplers.donors.resampling import check_resampling
+from mcce.samplers.smoothing import Smoothing, check_smoothing
 from mcce.table import Column, Table
 from mcce.trees import cart, rpart
 from mcce.trees.tree import Tree
@@ -56,6 +57,9 @@ class CartSampler(LeafDonorSampler):
     honest : bool
         Grow the tree on half of the rows, and draw from the others, `min_leaf` of them a leaf at least: they are as
         spread out as new rows are, while rows that a tree was grown on are not. In the dialect "mcce" only.
+    smoothing : "density" or None
+        Draw numbers around the donors instead of the donors themselves, with the bandwidth of the leaf's own density
+        (`mcce.samplers.donors.spreading`); numbers that many rows share stay as they are.
     random_state : int or None
         Seed of these, beside the chain's own; a sampler that is fitted alone has this one only.
 
@@ -91,6 +95,7 @@ class CartSampler(LeafDonorSampler):
         min_donors: int = 1,
         proper: bool = False,
         honest: bool = False,
+        smoothing: Smoothing = None,
         random_state: int | None = 0,
     ) -> None:
         self.dialect = dialect
@@ -101,6 +106,7 @@ class CartSampler(LeafDonorSampler):
         self.min_donors = min_donors
         self.proper = proper
         self.honest = honest
+        self.smoothing = smoothing
         self.random_state = random_state
 
     def _grow(self, given: Table, target: Column) -> Tree:
@@ -136,6 +142,7 @@ class CartSampler(LeafDonorSampler):
     def _check_parameters(self) -> None:
         check_count(self.min_donors, "min_donors", self)
         check_resampling(self, self.proper, self.honest)
+        check_smoothing(self.smoothing, self)
         resolve_seed(self.random_state)
         if self.dialect not in DIALECTS:
             raise InputError(f"dialect of CartSampler is {self.dialect!r}; {did_you_mean(self.dialect, DIALECTS)}")

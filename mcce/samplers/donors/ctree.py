@@ -19,6 +19,7 @@ from mcce.exceptions import InputError, SamplerError, listing
 from mcce.rng import resolve_seed
 from mcce.samplers.donors.leaves import LeafDonorSampler
 from mcce.samplers.donors.resampling import check_resampling
+from mcce.samplers.smoothing import Smoothing, check_smoothing
 from mcce.table import Column, Table
 from mcce.table.weights import whole_counts
 from mcce.trees.party import ctree
@@ -53,7 +54,7 @@ class CtreeSampler(LeafDonorSampler):
         Greatest depth of the tree.
     min_donors : int
         No value is drawn from fewer distinct training rows, see `CartSampler`.
-    proper, honest, random_state : see `CartSampler`
+    proper, honest, smoothing, random_state : see `CartSampler`
         An honest tree has no tests to look at.
 
     Notes
@@ -86,6 +87,7 @@ class CtreeSampler(LeafDonorSampler):
         min_donors: int = 1,
         proper: bool = False,
         honest: bool = False,
+        smoothing: Smoothing = None,
         random_state: int | None = 0,
     ) -> None:
         self.statistic = statistic
@@ -98,10 +100,11 @@ class CtreeSampler(LeafDonorSampler):
         self.min_donors = min_donors
         self.proper = proper
         self.honest = honest
+        self.smoothing = smoothing
         self.random_state = random_state
 
     def _grow(self, given: Table, target: Column) -> CtreeTree:
-        others = ("min_donors", "proper", "honest", "random_state")
+        others = ("min_donors", "proper", "honest", "smoothing", "random_state")
         options = {name: value for name, value in self.get_params(deep=False).items() if name not in others}
         options["min_leaf"] = self.leaf_size
         if target.weights is None:
@@ -136,6 +139,7 @@ class CtreeSampler(LeafDonorSampler):
         check_count(self.min_leaf, "min_leaf", self, 1)
         check_count(self.min_donors, "min_donors", self)
         check_resampling(self, self.proper, self.honest)
+        check_smoothing(self.smoothing, self)
         resolve_seed(self.random_state)
         if self.max_depth is not None:
             check_count(self.max_depth, "max_depth", self, 0)

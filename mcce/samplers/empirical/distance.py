@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mcce.arrays import Floats
+from mcce.soundness import FLOAT, check_array, check_finite, check_flag, require
 from mcce.state import stateful
 from mcce.table import Table
 
@@ -54,6 +55,17 @@ class Scaling:
         spans = np.array([feature.span for feature in given.features])
         inverse = np.divide(1.0, spans, out=np.zeros(q), where=(spans > 0) & ~unordered)
         return cls(True, nothing, np.where(unordered, 1.0, inverse / q), np.where(unordered, 1.0 / q, 0.0))
+
+    def check_state(self) -> None:
+        """Refuse factors that are not of the same columns, and what is no step."""
+        check_flag(self.adds, "adds")
+        check_array(self.centre, "centre", FLOAT, None)
+        q = self.centre.size
+        check_array(self.factor, "factor", FLOAT, *((q,) if self.adds else (q, None)))
+        check_array(self.whole, "whole", FLOAT, self.factor.shape[-1])
+        for name in ("centre", "factor", "whole"):
+            check_finite(getattr(self, name), name)
+        require((self.whole >= 0.0).all(), "whole holds a negative number")
 
     def points(self, given: Table) -> Floats:
         """Return the scaled givens, a row each; the same for a row whatever rows stand beside it."""

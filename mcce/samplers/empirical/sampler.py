@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -26,7 +27,10 @@ from mcce.samplers.empirical import kernels
 from mcce.samplers.empirical.bandwidth import ROWS, choose_bandwidth
 from mcce.samplers.empirical.distance import Scaling
 from mcce.samplers.within import log_of
-from mcce.table import Column, Table
+from mcce.soundness import FLOAT, INT, check_array, check_codes, check_finite, check_number, check_type, require
+from mcce.table import Column, Feature, Table
+
+LEAST_BANDWIDTH = 1e-100  # of a stored one: its square is still a number
 
 Self = TypeVar("Self", bound="EmpiricalSampler")
 
@@ -73,7 +77,6 @@ class EmpiricalSampler(ConditionalSampler):
     """
 
     handles_missing = True
-    storable = False
     thread_safe = True
     leaves_one_out = True
     draws_observed = True
@@ -160,6 +163,32 @@ class EmpiricalSampler(ConditionalSampler):
         """Return what the density is with respect to: probabilities of levels and of numbers with point mass."""
         self.check_fitted("donors_")
         return self.margin_.base_measure
+
+    def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
+        """Refuse donors and points that are not of these columns and training rows."""
+        self._check_parameters()
+        check_type(self.scaling_, "scaling_", Scaling)
+        check_type(self.margin_, "margin_", MarginalDensity)
+        require(self.scaling_.centre.size == len(given), "scaling_ is not of the columns")
+        check_number(self.bandwidth_, "bandwidth_", LEAST_BANDWIDTH)
+        check_array(self.points_, "points_", FLOAT, n_rows, self.scaling_.whole.size)
+        check_array(self.donors_, "donors_", FLOAT, n_rows)
+        check_array(self.order_, "order_", INT, n_rows)
+        require(n_rows > 0, "donors_ are none")
+        check_finite(self.points_[~np.isnan(self.points_)] if self.scaling_.adds else self.points_, "points_")
+        known = self.donors_[: self._n_known]
+        check_finite(known, "donors_ before the missing ones")
+        require((known[1:] >= known[:-1]).all(), "donors_ is not in ascending order")
+        require(np.array_equal(np.sort(self.order_), np.arange(n_rows)), "order_ does not name each training row once")
+        require(self.n_levels_ == target.n_levels, "n_levels_ is not that of the target")
+        if not target.is_numeric:
+            check_codes(known, "donors_", target.n_levels)
+            levels = np.arange(target.n_levels, dtype=np.float64)
+            require(np.array_equal(self.margin_.atoms, levels), "atoms are not the levels of the target")
+
+    def disclosed(self) -> str:
+        """Return that the training rows stand in the state: the target's values, and the givens to scale."""
+        return f"{self._n_known:,} training values of it, and of each training row what it is given, to scale"
 
     def _draw(self, given: Table, rng: RowStreams, within: Within, *, freely: bool) -> tuple[Floats, Floats, Floats]:
         """Return a draw for each row, and the shares of the weight that are allowed and that are missing."""

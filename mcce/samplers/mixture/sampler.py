@@ -1,0 +1,150 @@
+"""The conditional of a finite mixture of all columns.
+
+1. Fit one mixture to all columns of the chain, or to the givens and the target of a sampler that is fitted alone
+   (`mcce.samplers.mixture.em`), and keep what it says of the givens and the target.
+2. Given a row, its components have weights, and the target is a mixture again (`mcce.samplers.mixture.model`): draws,
+   densities and restricted draws are exact, and a missing value is a value like others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
+
+from mcce.arrays import Bools, Floats, Ints
+from mcce.checks import check_count
+from mcce.exceptions import InputError
+from mcce.rng import RowStreams, resolve_seed
+from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, Within
+from mcce.samplers.copula.sampler import place_in_root
+from mcce.samplers.mixture.columns import Numbers
+from mcce.samplers.mixture.conditional import Conditional
+from mcce.samplers.mixture.em import fit_mixture
+from mcce.samplers.mixture.model import Mixture
+from mcce.soundness import check_type
+from mcce.table import Column, Feature, Table
+
+Self = TypeVar("Self", bound="MixtureSampler")
+
+MOST_COMPONENTS = 1000
+
+
+class MixtureSampler(ConditionalSampler):
+    """Draws from the conditional of a finite mixture over numbers, levels and missing values.
+
+    Parameters
+    ----------
+    max_components : int
+        Most components; 1, 2, 4, ... are tried on rows held out.
+    random_state : int or None
+        Seed of what is random in a fit: the rows held out, and where it begins. The chain's own seed does not enter,
+        since all features of a chain share one fit.
+
+    Attributes
+    ----------
+    mixture_ : `mcce.samplers.mixture.model.Mixture` of the givens, then the target: weights, probabilities of levels
+        and of numbers that many rows share, means and covariances of the normal scores of all other numbers.
+
+    Notes
+    -----
+    Inside a component levels are independent of all else, and numbers depend on each other as normal scores do. So one
+    component is a Gaussian copula of the numbers beside independent levels; more of them give interactions, several
+    modes and changing spread, as far as the rows held out confirm. The numbers drawn are observed values.
+
+    References
+    ----------
+    McLachlan and Peel (2000), "Finite Mixture Models", chapters 3 and 5. Hunt and Jorgensen (2003), "Mixture model
+    clustering for mixed data with missing information", Computational Statistics & Data Analysis 41.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> loans = mcce.datasets.load_loans()
+    >>> sampler = mcce.MixtureSampler(max_components=4)
+    >>> chain = mcce.ChainModel(sampler=sampler, fixed=["age", "sex"], random_state=1).fit(loans.X)
+    >>> chain.sample(given=loans.X.loc[[0], ["age", "sex"]], n=2).shape
+    (2, 10)
+    """
+
+    handles_missing = True
+    thread_safe = True
+    uses_blas = True
+    draws_observed = True
+
+    mixture_: Mixture
+
+    def __init__(self, *, max_components: int = 16, random_state: int | None = 0) -> None:
+        self.max_components = max_components
+        self.random_state = random_state
+
+    def fit(self: Self, given: Table, target: Column) -> Self:
+        """Fit the mixture, or look it up (step 1)."""
+        self._check_parameters()
+        self.check_target(target.feature)
+        if not target.values.size:
+            raise InputError(f"{self!r} got no rows to learn {target.feature.name!r} from.")
+        seed = resolve_seed(self.random_state)
+
+        def fit(table: Table) -> Mixture:
+            return fit_mixture(table, seed, self.max_components)
+
+        place = place_in_root(given, target)
+        if place is None or self.random_state is None:
+            matrix = np.asfortranarray(np.column_stack([given.matrix, target.values]))
+            self.mixture_ = fit(Table((*given.features, target.feature), matrix))
+        else:
+            joint = given.shared(f"mixture {self.max_components} {seed}", fit)
+            self.mixture_ = joint.take([*given.positions, place])
+        return self
+
+    def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
+        """Draw one value for each row (step 2); restricted draws are exact."""
+        if within is not None:
+            return self.sample_within(given, rng, within).values
+        return self._conditional(given).draw(rng)
+
+    def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
+        """Draw one allowed value for each row, or a missing one by its probability; exact."""
+        return self._conditional(given).draw_within(rng, within)
+
+    def supports(self, given: Table, values: Floats) -> Bools:
+        """Return whether each value could be drawn, or a number as close to training values as these are."""
+        return self._conditional(given).supports(values)
+
+    def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
+        """Return the log probability or density of each value, of a number as in `mcce.samplers.copula.places`."""
+        self.check_fitted("mixture_")
+        self.refuse_training_rows(training_rows)
+        return self._conditional(given).log_density(values)
+
+    def base_measure(self) -> BaseMeasure:
+        """Return what the density is with respect to."""
+        self.check_fitted("mixture_")
+        return self.mixture_.columns[-1].base_measure
+
+    def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
+        """Refuse a mixture that is not of these columns."""
+        self._check_parameters()
+        check_type(self.mixture_, "mixture_", Mixture)
+        self.mixture_.check_columns([*given, target])
+
+    def disclosed(self) -> str:
+        """Return that the distinct training values of numbers stand in the state."""
+        counts = [
+            column.classes.size + (0 if column.margin is None else column.margin.values.size)
+            for column in self.mixture_.columns
+            if isinstance(column, Numbers)
+        ]
+        return f"{sum(counts):,} distinct training values of it and of the columns it is drawn given, with their shares"
+
+    def _conditional(self, given: Table) -> Conditional:
+        self.check_fitted("mixture_")
+        q = len(given.features)
+        matrix = np.column_stack([given.matrix, np.full(given.n_rows, np.nan)])
+        return self.mixture_.conditional(matrix, range(q), q)
+
+    def _check_parameters(self) -> None:
+        check_count(self.max_components, "max_components", self, 1, MOST_COMPONENTS)
+        resolve_seed(self.random_state)
