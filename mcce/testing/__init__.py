@@ -44,6 +44,7 @@ from mcce.testing.draws import (
     check_seeds,
     check_shape,
     check_values,
+    check_weights,
 )
 from mcce.testing.generator_contract import (
     check_explains,
@@ -95,6 +96,7 @@ CHECKS: tuple[Check, ...] = (
     check_marginal,
     check_conditional,
     check_grid,
+    check_weights,
     check_within,
     check_sample_within,
     check_log_mass,

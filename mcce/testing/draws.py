@@ -7,11 +7,13 @@ import random
 import numpy as np
 import pandas as pd
 
+from mcce.exceptions import SamplerError
 from mcce.rng import RowStreams
 from mcce.samplers import ConditionalSampler
 from mcce.samplers.settle import settle
+from mcce.table import Column
 from mcce.testing.requirements import check, equal, require, require_agreement, require_array, require_valid
-from mcce.testing.tables import draw, fit, kinds_of, make_problem, trained
+from mcce.testing.tables import Problem, draw, fit, kinds_of, make_problem, trained
 
 
 @check
@@ -207,4 +209,30 @@ def check_grid(sampler: ConditionalSampler, seed: int) -> None:
             observed,
             f"{where}: draws, rounded to the nearest, are not distributed as the training values",
             " Leave the rounding to the chain.",
+        )
+
+
+@check
+def check_weights(sampler: ConditionalSampler, seed: int) -> None:
+    """Require that a sampler which takes weights draws by them: what weighs three times as much, about so much more."""
+    if not sampler.takes_weights:
+        return
+    for kind in kinds_of(sampler):
+        problem = make_problem(kind, seed, givens=("sex",))
+        values = problem.target.values
+        heavy = values > np.median(values) if kind == "numeric" else values == values[0]
+        try:
+            sampler.check_weights(problem.target.feature)
+        except SamplerError:  # a refusal
+            return
+        weighted = Column(problem.target.feature, values, np.where(heavy, 3.0, 1.0))
+        fitted = fit(sampler, Problem(problem.given, weighted))
+        drawn = draw(fitted, problem.given, seed)
+        found = float((drawn > np.median(values)).mean() if kind == "numeric" else (drawn == values[0]).mean())
+        plain = float(heavy.mean())
+        wanted = 3.0 * plain / (3.0 * plain + 1.0 - plain)
+        require(
+            found > (plain + wanted) / 2.0,  # a normal distribution, say, follows by its mean only
+            f"{kind} target: values of {wanted:.0%} of the weight are {found:.0%} of the draws, and {plain:.0%} of the "
+            "rows; heed target.weights in fit(), or do not declare takes_weights.",
         )

@@ -47,6 +47,17 @@ def test_a_copula_of_counts_is_that_of_the_repeated_rows():
     np.testing.assert_allclose(found[1], expected[1], atol=1e-12)
 
 
+def test_a_copula_heeds_weights_that_its_table_does_not_have():
+    """A table shares what was estimated on it; a target with weights of its own must not take that over."""
+    X = pd.DataFrame({"x": np.tile([0.0, 1.0, 2.0], 60), "y": np.repeat([1.0, 2.0], 90)})
+    table = Schema.from_data(X).encode(X)
+    plain = mcce.GaussianCopulaSampler().fit(table.first(1), table.column(1))
+    weights = np.where(X["y"] == 2.0, 3.0, 1.0)
+    weighted = mcce.GaussianCopulaSampler().fit(table.first(1), Column(table.features[1], table.matrix[:, 1], weights))
+    assert np.exp(plain.log_density(table.first(1), X["y"].to_numpy()))[-1] == pytest.approx(0.5, abs=0.01)
+    assert np.exp(weighted.log_density(table.first(1), X["y"].to_numpy()))[-1] == pytest.approx(0.75, abs=0.01)
+
+
 def test_a_weighted_copula_survives_storage(tmp_path):
     X = mcce.datasets.load_loans(120).X
     weights = np.random.default_rng(5).uniform(0.5, 2.0, 120)

@@ -10,6 +10,7 @@ import numpy as np
 import mcce
 from mcce import CartSampler, MarginalSampler
 from mcce.samplers import RestrictedDraw
+from mcce.table import Column
 from tests.testing.sound_samplers import Frequencies, Normal
 
 
@@ -227,7 +228,17 @@ class SmallLeaves(CartSampler):
         pass
 
 
-BROKEN = [  # the sampler, its check, and what that says
+class IgnoresWeights(MarginalSampler):
+    def fit(self, given, target):
+        return super().fit(given, Column(target.feature, target.values))
+
+
+BROKEN = [
+    (
+        IgnoresWeights(),
+        "weights",
+        "of the weight are .* of the draws, .* heed target.weights in fit",
+    ),  # the sampler, its check, and what that says
     (ObservedIsNoBool(), "declarations", "draws_observed is 1; it must be True or False"),
     (MissingFromNowhere(), "missing", r"missing values in the givens: \d+ draws are NaN"),
     (ChokesOnMissing(), "missing", "raised ValueError: Input X contains NaN"),

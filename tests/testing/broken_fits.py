@@ -25,6 +25,8 @@ class AcceptsAll(Normal):
 
 
 class RefusesItsOwn(MarginalSampler):
+    takes_weights = False
+
     def check_target(self, feature):
         if feature.kind == "ordered":
             super().check_target(feature)
@@ -147,6 +149,8 @@ class IgnoresTheSeed(MarginalSampler):
 
 
 class LooksBeside(MarginalSampler):
+    takes_weights = False
+
     def sample(self, given, rng, within=None):
         if within is not None:
             return super().sample(given, rng, within)
@@ -155,6 +159,8 @@ class LooksBeside(MarginalSampler):
 
 
 class CountsRows(MarginalSampler):
+    takes_weights = False
+
     def sample(self, given, rng, within=None):
         if within is not None:
             return super().sample(given, rng, within)
@@ -180,6 +186,8 @@ class ReadsGlobalState(MarginalSampler):
 
 
 class SortsTarget(MarginalSampler):
+    takes_weights = False
+
     def fit(self, given, target):
         target.values.sort()
         return super().fit(given, target)

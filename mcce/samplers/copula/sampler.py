@@ -307,8 +307,11 @@ class GaussianCopulaSampler(ConditionalSampler):
 
 
 def place_in_root(given: Table, target: Column) -> int | None:
-    """Return the target's column in the table that the givens were cut from; None if it has no such column."""
-    if given.root is None:
+    """Return the target's column in the table that the givens were cut from; None if it has no such column.
+
+    A target with weights of its own, which are not those of the table, is none of its columns.
+    """
+    if given.root is None or given.root.weights is not target.weights:
         return None
     for j, feature in enumerate(given.root.features):
         if feature.name == target.feature.name and np.array_equal(given.root.matrix[:, j], target.values):
