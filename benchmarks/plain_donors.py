@@ -12,7 +12,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from mcce.samplers.donors.density import PSEUDO_DONORS, MarginalDensity
-from mcce.samplers.donors.engine import DonorForest, DonorModel
+from mcce.samplers.donors.engine import DonorForest
+from mcce.samplers.donors.model import DonorModel
 from mcce.table import Table
 from mcce.trees.tree import Tree
 

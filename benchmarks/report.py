@@ -160,19 +160,20 @@ def markdown(results: Result) -> str:
 
 # ---------------------------------------------------------------- benchmarks.samplers
 
-SAMPLER_LABEL = 14
-SAMPLER_COLUMNS = ["fit", "draw 1000", "log", "(se)", "skill", "new", "(sd)", "seen", "L0 seen", "L0", "L1"]
-SAMPLER_COLUMNS += ["sparse", "L1", "explained"]
-SAMPLER_WIDTHS = [8, 10, 8, 8, 7, 6, 8, 6, 8, 7, 6, 7, 6, 10]
+SAMPLER_LABEL = 13
+SAMPLER_COLUMNS = ["fit", "draw", "log", "(se)", "skill", "new", "(sd)", "seen", "pMSE", "L0 seen", "L0", "L1"]
+SAMPLER_COLUMNS += ["sparse", "L1", "expl.", "MB"]
+SAMPLER_WIDTHS = [8, 7, 8, 7, 7, 6, 8, 6, 6, 8, 6, 6, 7, 6, 6, 5]
 SAMPLER_NOTES = """
-fit: seconds for the chain, the choice of auto included. draw 1000: seconds to draw 1000 rows. log: mean log score of
-rows that the chain has not seen (se); skill: 1 - loss / loss of the marginal distribution, mean over the features,
-by CRPS or Brier score from draws. new, seen: accuracy of the discriminator, a random forest of 100 trees that tells
-generated from real rows, mean (sd) over its seeds; 0.5: it cannot. new: the chain was fitted on half of the rows and
-is compared with the other half. seen: compared with the rows it was fitted on; below 0.5 it shows near-copies of
-these. L0 seen: changes of the counterfactuals of rows that the chain was fitted on, as in the paper. L0, L1
-(gower_sum), explained: of the same factuals, held out in five parts; sparse, L1: of the sparse method for these.
-norm and pmm model the numbers, parametric the other features."""
+fit: seconds of CPU time, of all threads, for the chain, the choice of auto included. draw: the same to draw 1000 rows.
+log: mean log score of rows that the chain has not seen (se); skill: 1 - loss / loss of the marginal distribution, mean
+over the features, by CRPS or Brier score from draws. new, seen: accuracy of the discriminator, a random forest of 100
+trees that tells generated from real rows, mean (sd) over its seeds; 0.5: it cannot. new: the chain was fitted on half
+of the rows and is compared with the other half. seen: compared with the rows it was fitted on; below 0.5 it shows
+near-copies of these. pMSE: S_pMSE of new rows, by a logistic regression; 2 at best. L0 seen: changes of the
+counterfactuals of rows that the chain was fitted on, as in the paper. L0, L1 (gower_sum), expl.: of the same factuals,
+held out in five parts; sparse, L1: of the sparse method for these. MB: peak of the process. norm and pmm model the
+numbers, parametric the other features."""
 
 
 def samplers_head() -> str:
@@ -210,8 +211,10 @@ def _sampler_cells(result: Result) -> list[str]:
         number("skill"),
         *told("new"),
         told("seen")[0],
+        "-" if result.get("S_pMSE") is None else f"{result['S_pMSE']:.1f}",
         *(number(name) for name in ("L0", "L0_new", "gower_sum_new", "L0_sparse", "gower_sum_sparse")),
         str(result.get("explained_new", "-")),
+        f"{result['peak_mb']:.0f}" if "peak_mb" in result else "-",
     ]
 
 

@@ -37,7 +37,7 @@ from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError
 from mcce.generators.base import Generator
 from mcce.generators.chain import ChainModel
-from mcce.generators.choice import OF_A_CHAIN, check_generator, choose_generator
+from mcce.generators.choice import OF_A_CHAIN, check_generator, choose_generator, fit_generator
 from mcce.generators.conditionals import Samplers
 from mcce.generators.predictors import Predictors
 from mcce.generators.visit import VisitSequence
@@ -51,6 +51,7 @@ from mcce.selection.ordering import DEFAULT, MeasureLike
 from mcce.table import Data, Kind, Schema, as_frame, frame_kind
 from mcce.table.checks import check_fixed, rows_of
 from mcce.table.frames import own_frame
+from mcce.table.weights import rows_with_weight
 from mcce.workers import one_native_thread
 
 Self = TypeVar("Self", bound="Explainer")
@@ -102,7 +103,7 @@ class Explainer(Saves, Learner):
         self.formats = formats
 
     @one_native_thread()
-    def fit(self: Self, X: Data, y: object = None, *, progress: bool | None = None) -> Self:
+    def fit(self: Self, X: Data, y: object = None, *, sample_weight: Any = None, progress: bool | None = None) -> Self:
         """Step 1: ask the model about the training rows, and fit the chain.
 
         Parameters
@@ -112,6 +113,9 @@ class Explainer(Saves, Learner):
             always asked with the kind of table that was given here.
         y : ignored
             For scikit-learn, which hands it over: the method learns from what the model says, not from the truth.
+        sample_weight : array or None
+            A weight for each row: whole numbers count copies, others are relative, 0 leaves a row out. See
+            `ChainModel.fit`.
         progress : bool or None
             Whether to show a progress bar; None shows one in a terminal or notebook after a second.
         """
@@ -128,6 +132,7 @@ class Explainer(Saves, Learner):
             raise InputError(
                 f"X has {frame.shape[0]} rows and {frame.shape[1]} columns; it needs at least one of each."
             )
+        X, frame, weights = rows_with_weight(X, frame, sample_weight)
         fixed = check_fixed(self.fixed, list(frame.columns))
         Names.read(
             self.labels, self.units, self.formats, frame.columns
@@ -144,7 +149,7 @@ class Explainer(Saves, Learner):
         else:
             first = self.decision_.ask(rows_of(X, spots), "training rows")
         wanted = None if answer is None else answer.wanted
-        generator.fit(X, wanted, progress=progress)
+        fit_generator(generator, X, wanted, weights, progress)
         check_generator(generator, fixed, self.condition_on_decision)
         self.generator_ = generator
         schema = generator.schema_
@@ -155,7 +160,7 @@ class Explainer(Saves, Learner):
         hashes = vars(generator).pop("_row_hashes", None)  # a chain has them at hand
         some = np.unique(np.linspace(0, len(frame) - 1, REACH_ROWS).astype(np.intp))
         reach = find_reach(schema.encode(rows_of(X, some)).matrix, schema.features)
-        self._training = TrainingTable(X, schema, self.decision_, checked, wanted, hashes, reach)
+        self._training = TrainingTable(X, schema, self.decision_, checked, wanted, hashes, reach, weights)
         self.fit_seconds_ = time.perf_counter() - begun
         return self
 

@@ -80,6 +80,18 @@ class Parameters:
 
         return Tags(estimator_type=None, target_tags=TargetTags(required=True))
 
+    def __repr__(self) -> str:
+        defaults = {
+            p.name: p.default
+            for p in inspect.signature(type(self).__init__).parameters.values()
+            if p.default is not p.empty
+        }
+        # compared as written: arrays and estimators need not have a truth value
+        changed = {
+            k: v for k, v in self.get_params(deep=False).items() if k not in defaults or repr(defaults[k]) != repr(v)
+        }
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in changed.items())})"
+
     @classmethod
     def _parameter_names(cls) -> list[str]:
         return [

@@ -98,3 +98,11 @@ def _short(value: object) -> str:
         shown = spell(value) if not isinstance(value, int) or abs(value) < 10**30 else "a very large number"
         return shown if len(shown) <= 60 else shown[:60] + "..."
     return f"a {type(value).__name__}"
+
+
+def check_weights(weights: object, name: str, n: int | None) -> None:
+    """Refuse what are no positive, finite weights of so many rows."""
+    check_array(weights, name, FLOAT, n)
+    assert isinstance(weights, np.ndarray)
+    check_finite(weights, name)
+    require(bool((weights > 0.0).all()), f"{name} holds a weight that is not positive")

@@ -30,6 +30,7 @@ Fields = dict[str, Any]
 
 TYPE = "type"  # the entry of a plain dict that names what it was
 NOT_STATE = {"state": False}  # metadata of a dataclass field that is left behind
+IF_ANY = {"state": "if any"}  # of one that is left behind where it is None, its default
 _PLAIN = (str, int, float, bool, type(None))
 _RESERVED = ("array", "dict", "objects", "tuple")
 _LONGEST = 60
@@ -100,7 +101,8 @@ def checks_by_name() -> dict[str, bool]:
 def stateful(name: str, fields: Sequence[str] | None = None) -> Callable[[Class], Class]:
     """Register the decorated class by its fields, which its constructor takes by name.
 
-    Without `fields` it is a dataclass; fields with the metadata `NOT_STATE` are left to their defaults. If it has a
+    Without `fields` it is a dataclass; fields with the metadata `NOT_STATE` are left to their defaults, and so are
+    those with `IF_ANY` that are None. If it has a
     method `check_state`, an object that is read is checked by it (`add_check`).
 
     Examples
@@ -121,7 +123,13 @@ def stateful(name: str, fields: Sequence[str] | None = None) -> Callable[[Class]
         if fields is None and not is_dataclass(cls):
             raise InputError(f"{cls.__qualname__} is no dataclass; name the fields that its constructor takes.")
         names = fields or [f.name for f in fields_of(cls) if f.init and f.metadata.get("state", True)]
-        register(name, cls, lambda obj: {field: getattr(obj, field) for field in names}, lambda read: cls(**read))
+        optional = [] if fields else [f.name for f in fields_of(cls) if f.metadata.get("state") == IF_ANY["state"]]
+
+        def write(obj: Any) -> Fields:
+            found = {field: getattr(obj, field) for field in names}
+            return {field: value for field, value in found.items() if value is not None or field not in optional}
+
+        register(name, cls, write, lambda read: cls(**read))
         if hasattr(cls, "check_state"):
             add_check(cls, lambda made: made.check_state())
         return cls

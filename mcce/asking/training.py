@@ -32,6 +32,7 @@ class TrainingTable:
     answered : which rows have the wanted decision, None if that was not asked yet.
     hashes : of the encoded rows, None if the generator does not tell; a saved copy is without them.
     reach : by column the lowest and highest value that is not far outside, None if nobody looked.
+    weights : of the rows, None if they have none; rows of weight 0 are not in the table.
     """
 
     table: Data | None
@@ -41,6 +42,7 @@ class TrainingTable:
     answered: Bools | None = None
     hashes: UInts | None = None
     reach: Floats | None = None
+    weights: Floats | None = None
 
     def known_table(self) -> Data | None:
         """Return the table given to `fit`, unless it is gone; a table that was changed since is an error."""

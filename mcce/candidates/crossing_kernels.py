@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from mcce.selection.kernels import same, step
+from mcce.selection.kernels import step
 from mcce.trees.compiling import entry, inner
 
 MULTIPLIER = 0x9E3779B97F4A7C1  # odd, for hashing
@@ -157,21 +157,3 @@ def cross(cells, begin, factual, columns, draws, combination, combinations, chos
             out[j, at + k] = factual[j]
         for a in combinations[combination[t]]:
             out[columns[a], at + k] = cells[columns[a], begin + draws[t]]
-
-
-@entry
-def set_back(rows, factuals, at, out):
-    """Write each row with one changed column, in turn, set back to the factual's value; say whose it is.
-
-    Row i belongs to factual i. Returns how many were written.
-    """
-    n = 0
-    for i in range(rows.shape[0]):
-        for j in range(rows.shape[1]):
-            if not same(rows[i, j], factuals[i, j]):
-                for q in range(rows.shape[1]):
-                    out[n, q] = rows[i, q]
-                out[n, j] = factuals[i, j]
-                at[n] = i
-                n += 1
-    return n

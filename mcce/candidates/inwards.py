@@ -1,7 +1,7 @@
 """Taking valid rows inwards: nearer to the factual, a step at a time, as long as they stay valid and plausible.
 
-1. Try each changed feature set back to the factual's value. Of the rows that are valid and at or above the floor, take
-   the one with the largest step set back; go on until there is none.
+1. Set the changed features back to the factual's values one at a time, the largest step first, as long as the row
+   stays valid and at or above the floor. What could not be set back is tried again after others were.
 2. Move changed numbers towards the factual, the largest step first: of some values of the factual's pool in between,
    take the nearest that keeps the row valid and at or above the floor.
 
@@ -19,7 +19,6 @@ import numpy.typing as npt
 
 from mcce.arrays import Bools, Floats, Ints
 from mcce.candidates.crossing import MOST_VALUES
-from mcce.candidates.crossing_kernels import set_back
 from mcce.candidates.found import Found, Sought
 from mcce.candidates.plausibility import Plausibility
 from mcce.rng import hash_rows
@@ -55,13 +54,17 @@ class Inwards:
         self.distance = distance
         self.numbers = numbers
 
-    def take(self, starts: Found, sought: Sought, pools: Candidates) -> Found:
-        """Return what becomes of some valid rows."""
+    def take(self, starts: Found, sought: Sought, pools: Candidates, best: int | None = None) -> Found:
+        """Return what becomes of some valid rows.
+
+        With `best`, numbers move only in the rows of a factual that are among so many with the fewest changes, or tie.
+        """
         walk = _Walk(self, starts, sought)
-        active = np.arange(starts.owner.size)
-        while active.size:
-            active = walk.set_back(active)
-        numbers = [walk.changed_numbers(i) for i in range(starts.owner.size)]
+        at, column = np.nonzero(walk.changed())
+        while at.size:
+            at, column = walk.set_back(at, column)
+        moving = walk.has_few_changes(best)
+        numbers = [walk.changed_numbers(i) if moving[i] else np.empty(0, np.int64) for i in range(starts.owner.size)]
         for place in range(self.numbers.size):
             walk.move_number(place, numbers, pools)
         return Found(starts.owner, walk.rows, walk.scores, walk.tree_scores, starts.n_asked + walk.n_asked)
@@ -87,13 +90,42 @@ class _Walk:
         self.tree_scores = starts.tree_scores.copy()
         self.n_asked = 0
 
-    def set_back(self, active: Ints) -> Ints:
-        """Step 1, once: return the rows that have changed."""
-        n_most = int(active.size * self.rows.shape[1])
-        at = np.empty(n_most, dtype=np.int64)
-        tries = np.empty((n_most, self.rows.shape[1]))
-        n = set_back(self.rows[active], self.factuals[active], at, tries)
-        return self._advance(tries[:n], active[at[:n]])
+    def set_back(self, at: Ints, column: Ints) -> tuple[Ints, Ints]:
+        """Step 1, once: try cells in turn; return those refused before another one of their row was set back."""
+        order = np.lexsort((self.way.distance.sums(self._with_own(at, column), self.factuals[at]), at))
+        at, column = at[order], column[order]
+        turn = np.arange(at.size) - np.searchsorted(at, at)
+        refused = np.zeros(at.size, dtype=bool)
+        last = np.full(self.owner.size, -1)
+        for now in range(int(turn.max()) + 1):
+            cells = np.flatnonzero(turn == now)
+            moved = self._advance(self._with_own(at[cells], column[cells]), at[cells])
+            last[moved] = now
+            refused[cells] = ~np.isin(at[cells], moved)
+        again = refused & (turn < last[at])
+        return at[again], column[again]
+
+    def _with_own(self, at: Ints, column: Ints) -> Floats:
+        """Return some rows, each with the factual's own value in one column."""
+        rows = self.rows[at]
+        rows[np.arange(at.size), column] = self.factuals[at, column]
+        return rows
+
+    def changed(self) -> Bools:
+        """Return which cells differ from the factual's."""
+        return np.asarray((self.rows != self.factuals) & ~(np.isnan(self.rows) & np.isnan(self.factuals)))
+
+    def has_few_changes(self, best: int | None) -> Bools:
+        """Return which rows have at most as many changes as the `best`-th of their factual; all if it is None."""
+        n_changes = self.changed().sum(axis=1)
+        if best is None:
+            return np.ones(n_changes.size, dtype=bool)
+        most = np.full(self.sought.matrix.shape[0], self.rows.shape[1])
+        _, first = np.unique(hash_rows(np.column_stack([self.owner, self.rows])), return_index=True)  # some have met
+        order = first[np.lexsort((n_changes[first], self.owner[first]))]
+        nth = np.arange(order.size) - np.searchsorted(self.owner[order], self.owner[order]) + 1
+        most[self.owner[order[nth == best]]] = n_changes[order[nth == best]]
+        return np.asarray(n_changes <= most[self.owner])
 
     def move_number(self, place: int, numbers: Sequence[Ints], pools: Candidates) -> None:
         """Step 2 for the changed number of each row that had the `place`-th largest step."""

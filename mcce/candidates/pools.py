@@ -62,10 +62,16 @@ def draw_pools(
     begin: int = 0,
     redraw: int = 0,
 ) -> Candidates:
-    """Step 3: draw one pool for each distinct key: `n_samples` rows from draw `begin` on, of one of its redraws."""
+    """Step 3: draw one pool for each distinct key: `n_samples` rows from draw `begin` on, of one of its redraws.
+
+    Rows that a generator could not draw given their fixed values are left out.
+    """
     pool, request = request_pools(generator, matrix, keys, keys, range(begin, begin + n_samples), redraw)[:2]
-    first_row = pool * n_samples
-    return Candidates(generator.draw(request, progress=progress).rows, first_row, first_row + n_samples)
+    drawn, first = generator.draw(request, progress=progress), pool * n_samples
+    if not drawn.dead.any():
+        return Candidates(drawn.rows, first, first + n_samples)
+    living = np.concatenate([[0], np.cumsum(~drawn.dead)])
+    return Candidates(np.asfortranarray(drawn.rows[~drawn.dead]), living[first], living[first + n_samples])
 
 
 def request_pools(

@@ -119,7 +119,8 @@ class SparseSearch:
             parts.append(part)
             starts.append(replace(part, n_asked=0))
         if starts:  # some may meet on the way: where they started counts as well
-            parts.append(self.inwards.take(Found.join(starts), sought, pools))
+            best = k if self.changes_first else None
+            parts.append(self.inwards.take(Found.join(starts), sought, pools, best))
         return self._best(parts, factuals, k)
 
     def _choose_crossed(

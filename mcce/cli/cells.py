@@ -26,7 +26,7 @@ from mcce.cli.column import Column
 from mcce.cli.console import say
 from mcce.cli.dates import ORDERS, date_of, find_format
 from mcce.cli.declared import Declared
-from mcce.cli.numerals import WORD_OF, Mark, is_plain, plain, with_sign
+from mcce.cli.numerals import WORD_OF, Mark, is_plain, plain, unread
 from mcce.exceptions import InputError, listing
 
 CellKind = Literal["number", "truth", "date", "text"]
@@ -214,10 +214,11 @@ def _numbers_or_codes(column: Column, mark: Mark, filled: list[str], others: lis
 def _dates_or_text(column: Column, filled: list[str]) -> Reading:
     """Return what a column is that has no numbers: dates, or text (steps 3 and 4)."""
     name = column.name
-    if with_sign(filled):
+    if (found := unread(filled)) is not None:
+        what, remedy = found
         raise InputError(
-            f"column {name!r} of {column.where} holds numbers with a sign: {column.place_of(filled[0])} holds "
-            f"{filled[0]!r}. Remove the signs, or add --kinds {name}=level if these are levels."
+            f"column {name!r} of {column.where} holds {what}: {column.place_of(filled[0])} holds {filled[0]!r}. "
+            f"{remedy}, or add --kinds {name}=level if these are levels."
         )
     forms, common = find_format(filled)
     if len(forms) > 1:

@@ -38,6 +38,8 @@ _PLAIN = re.compile(r"[0-9.eE+-]*")
 _WITH_SIGN = re.compile(
     rf"([€$£¥]\s*)?[+{MINUS}-]?[0-9][0-9.,{APART}]*(\s*(?:[%‰€$£¥]|eur|usd|gbp|chf|kr))?", re.IGNORECASE
 )
+_IN_BRACKETS = re.compile(rf"\([0-9][0-9.,{APART}]*\)")
+_TIME_OF_DAY = re.compile(r"[0-9]{1,2}:[0-5][0-9](?::[0-5][0-9](?:\.[0-9]+)?)?(?:\s*[ap]\.?m\.?)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -70,10 +72,18 @@ def is_plain(text: str) -> bool:
     return bool(_PLAIN.fullmatch(text.strip()))
 
 
-def with_sign(texts: Collection[str]) -> bool:
-    """Say whether all texts are numbers with a sign of per cent or money."""
-    found = [_WITH_SIGN.fullmatch(text.strip()) for text in texts]
-    return bool(found) and all(match is not None and (match[1] or match[2]) for match in found)
+def unread(texts: Collection[str]) -> tuple[str, str] | None:
+    """Return what texts are that mean numbers but are not read as such, and the remedy; None if they are not all so."""
+    signs = [_WITH_SIGN.fullmatch(text.strip()) for text in texts]
+    if not signs:
+        return None
+    if all(match is not None and (match[1] or match[2]) for match in signs):
+        return "numbers with a sign", "Remove the signs"
+    if all(_IN_BRACKETS.fullmatch(text.strip()) for text in texts):
+        return "numbers in brackets", "Write them with a minus"
+    if all(_TIME_OF_DAY.fullmatch(text.strip()) for text in texts):
+        return "times of day", "Write them as numbers, such as hours"
+    return None
 
 
 def find_marks(

@@ -105,8 +105,8 @@ class DrawRequest:
     def __len__(self) -> int:
         return int(self.givens.shape[0])
 
-    def take(self, rows: slice) -> DrawRequest:
-        """Return the request for some of the rows."""
+    def take(self, rows: Any) -> DrawRequest:
+        """Return the request for some of the rows: a slice or an index array."""
         return replace(
             self,
             givens=self.givens[rows],

@@ -33,7 +33,7 @@ from mcce.generators.base import Drawn, DrawRequest, RowRule
 from mcce.generators.conditionals import Samplers, samplers_for, threads_of
 from mcce.generators.drawing import DrawPlan, draw_in_blocks
 from mcce.generators.fitted import FittedChain
-from mcce.generators.givens import request_of
+from mcce.generators.givens import request_of, weighted_rows
 from mcce.generators.predictors import Predictors
 from mcce.generators.storing import StoredChain, stored_chain
 from mcce.generators.visit import VisitSequence
@@ -89,6 +89,7 @@ class ChainModel(FittedChain, StoredChain, Learner):
     choice_ : what "auto" chose for each feature and why, or None
     seed_ : int
     training_givens_ : encoded fixed values (and decision) of the training rows
+    training_weights_ : their weights, as they count; None if there are none
 
     Examples
     --------
@@ -132,6 +133,7 @@ class ChainModel(FittedChain, StoredChain, Learner):
         X: Data,
         decision: npt.NDArray[np.bool_] | None = None,
         *,
+        sample_weight: npt.ArrayLike | None = None,
         progress: bool | None = None,
         schema: Schema | None = None,
     ) -> ChainModel:
@@ -143,6 +145,9 @@ class ChainModel(FittedChain, StoredChain, Learner):
             Training rows, features only.
         decision : bool array or None
             One more column to condition on: whether each row has the wanted decision.
+        sample_weight : array or None
+            A weight for each row. Whole numbers count copies: a row of weight 2 is two rows. Others are relative, and
+            scaled to a mean of 1. A row of weight 0 is as good as absent. See `mcce.table.weights`.
         progress : bool or None
             Whether to show a progress bar; None shows one in a terminal or notebook after a second.
         schema : Schema or None
@@ -150,6 +155,7 @@ class ChainModel(FittedChain, StoredChain, Learner):
         """
         vars(self).pop("samplers_", None)  # a fit that fails leaves no half-fitted chain
         self.seed_ = resolve_seed(self.random_state)
+        X, decision, weights = weighted_rows(X, decision, sample_weight)
         arranged = arrange(
             X,
             decision,
@@ -158,6 +164,7 @@ class ChainModel(FittedChain, StoredChain, Learner):
             predictors=self.predictors,
             kinds=self.kinds,
             schema=schema,
+            weights=weights,
             progress=progress,
         )
         self.schema_, self._layout, self._given_columns = arranged.schema, arranged.layout, arranged.given_columns
@@ -187,6 +194,7 @@ class ChainModel(FittedChain, StoredChain, Learner):
         fitted = list(run_in_threads(fit_one, list(latest_first), threads, "fitting", progress))[::-1]
         self.samplers_ = dict(zip(self.visit_sequence_, fitted))
         self.training_givens_ = np.asfortranarray(ordered.matrix[:, :first])
+        self.training_weights_ = weights
         return self
 
     @overload
@@ -220,7 +228,8 @@ class ChainModel(FittedChain, StoredChain, Learner):
         n : int
             Rows to draw: for each row of `given`, or in all.
         given : DataFrame or None
-            Fixed features to condition on. None draws them too, jointly, by a bootstrap of the training rows.
+            Fixed features to condition on. None draws them too, jointly, by a bootstrap of the training rows, by
+            their weights.
         decision : bool or None
             For a chain fitted with a decision, the decision to condition on. None means True with `given`, and as in
             the bootstrapped row without.
@@ -252,8 +261,9 @@ class ChainModel(FittedChain, StoredChain, Learner):
         self.check_fitted()
         n = check_count(n, "n")
         seed = self.seed_ if random_state is None else resolve_seed(random_state)
+        training = (self.training_givens_, self.training_weights_)
         request, index, group = request_of(
-            n, given, decision, seed, self.training_givens_, self.schema_, self._layout, self.samplers_.values()
+            n, given, decision, seed, training, self.schema_, self._layout, self.samplers_.values()
         )
         request = replace(
             request,

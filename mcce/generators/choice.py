@@ -4,17 +4,21 @@
    effect on it, so they are refused beside it.
 2. `check_generator` compares the fitted one with what the explainer was told: what is fixed, and whether the decision
    is conditioned on. A generator that is given other columns would draw candidates that change fixed features.
+3. `fit_generator` hands weights of rows over to a generator whose `fit` takes `sample_weight`, and to no other.
 """
 
 from __future__ import annotations
 
 import copy
+import inspect
 from collections.abc import Mapping
 from typing import Any
 
+from mcce.arrays import Bools, Floats
 from mcce.exceptions import InputError, listing, spell
 from mcce.generators.base import Generator
 from mcce.generators.chain import ChainModel
+from mcce.table import Data
 
 METHODS = ("fit", "givens_of", "draw", "feature_log_densities")
 OF_A_CHAIN = {
@@ -48,6 +52,22 @@ def choose_generator(
                 "set it on the generator."
             )
     return copy.deepcopy(generator)
+
+
+def fit_generator(
+    generator: Generator, X: Data, decision: Bools | None, weights: Floats | None, progress: bool | None
+) -> None:
+    """Fit a generator, by the weights of the rows if they have some; one that takes none is refused."""
+    if weights is None:
+        generator.fit(X, decision, progress=progress)
+        return
+    if "sample_weight" not in inspect.signature(generator.fit).parameters:
+        raise InputError(
+            f"the generator {generator!r} does not take sample_weight, and would learn from all rows alike; leave "
+            "sample_weight out, or use a chain."
+        )
+    weighing: Any = generator.fit
+    weighing(X, decision, sample_weight=weights, progress=progress)
 
 
 def check_generator(generator: Generator, fixed: list[Any], condition_on_decision: bool) -> None:

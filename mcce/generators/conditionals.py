@@ -38,7 +38,8 @@ def samplers_for(
     if min_donors is not None:
         check_count(min_donors, "min_donors", or_else=", or None for any number")
     known = [table.features[k].name for k in layout.place_in_chain]  # without the decision
-    made = make_samplers(sampler, layout, given_columns, known, min_donors)
+    weighted = table.weights is not None
+    made = make_samplers(sampler, layout, given_columns, known, min_donors, weighted=weighted)
     named = {k: each for k, each in enumerate(made, layout.n_given) if isinstance(each, ConditionalSampler)}
     still_open = {k: each for k, each in enumerate(made, layout.n_given) if isinstance(each, Auto)}
     if not still_open:
@@ -49,7 +50,7 @@ def samplers_for(
         still_open,
         table,
         lambda k: given_columns.get(k, range(k)),
-        lambda candidate, k: suited_to(candidate, layout, given_columns, k, min_donors),
+        lambda candidate, k: suited_to(candidate, layout, given_columns, k, min_donors, weighted=weighted),
         seed=seed,
         n_jobs=n_jobs,
         progress=progress,
@@ -64,12 +65,14 @@ def make_samplers(
     given_columns: Mapping[int, Sequence[int]],
     known: Sequence[Any],
     min_donors: int | None = None,
+    *,
+    weighted: bool = False,
 ) -> list[ConditionalSampler | Auto]:
     """Return an unfitted sampler for each visited feature; one that cannot model its feature is an error.
 
     `given_columns` are the chain columns of features with predictors of their own; `known` are all columns of X;
-    `min_donors` is handed to every sampler, and one that has no such parameter is refused. What is to be chosen by
-    evidence stays an `Auto`.
+    `min_donors` is handed to every sampler, and one that has no such parameter is refused; so is one that does not take
+    weights, if rows have some. What is to be chosen by evidence stays an `Auto`.
     """
     visited = [feature.name for feature in layout.features[layout.n_given :]]
     chosen: dict[Any, str | ConditionalSampler | Auto]
@@ -87,7 +90,7 @@ def make_samplers(
         if isinstance(named, Auto) or (isinstance(named, str) and named == AUTO):
             made.append(named if isinstance(named, Auto) else Auto())
         else:
-            made.append(suited_to(make_sampler(named), layout, given_columns, k, min_donors))
+            made.append(suited_to(make_sampler(named), layout, given_columns, k, min_donors, weighted=weighted))
     return made
 
 
@@ -97,12 +100,16 @@ def suited_to(
     given_columns: Mapping[int, Sequence[int]],
     k: int,
     min_donors: int | None = None,
+    *,
+    weighted: bool = False,
 ) -> ConditionalSampler:
     """Return the sampler, held to `min_donors`, if it can model column `k` of the chain; else say why it cannot."""
     feature = layout.features[k]
     if min_donors is not None:
         made = _bound_donors(made, min_donors, feature.name)
     made.check_target(feature)
+    if weighted:
+        made.check_weights(feature)
     involved = [*(layout.features[j] for j in given_columns.get(k, range(k))), feature]
     seen_missing = [f.name for f in involved if f.has_missing]
     if seen_missing and not made.handles_missing:

@@ -11,12 +11,14 @@ import pandas as pd
 from mcce.arrays import Floats, Ints, UInts
 from mcce.exceptions import InputError, listing
 from mcce.generators.base import DrawRequest
-from mcce.generators.layout import ChainLayout
+from mcce.generators.layout import ChainLayout, check_training_decision
 from mcce.rng import RowStreams, derive_key, hash_rows
 from mcce.samplers import ConditionalSampler
-from mcce.table import Data, Schema, Table
-from mcce.table.checks import check_magnitudes, check_missing
+from mcce.samplers.donors.resampling import draw_rows
+from mcce.table import Data, Schema, Table, as_frame
+from mcce.table.checks import check_magnitudes, check_missing, rows_of
 from mcce.table.frames import is_other_frame, read_frame
+from mcce.table.weights import read_weights
 
 
 def request_of(
@@ -24,12 +26,15 @@ def request_of(
     given: Data | None,
     decision: bool | None,
     seed: int,
-    training_givens: Floats,
+    training: tuple[Floats, Floats | None],
     schema: Schema,
     layout: ChainLayout,
     samplers: Iterable[ConditionalSampler],
 ) -> tuple[DrawRequest, pd.Index[Any], Ints]:
-    """Return what `n` draws for each row of `given` depend on, or `n` draws in all; also their index and their rows."""
+    """Return what `n` draws for each row of `given` depend on, or `n` draws in all; also their index and their rows.
+
+    `training` are the givens of the training rows, and their weights.
+    """
     if decision is not None and not (layout.with_decision and isinstance(decision, (bool, np.bool_))):
         raise InputError(
             f"decision is {decision!r}; it must be True, False or None."
@@ -37,12 +42,12 @@ def request_of(
             else "this chain was fitted without a decision; there is none to condition on."
         )
     if given is None:
-        if not len(training_givens):
+        if not len(training[0]):
             raise InputError(
                 "this chain was saved with donors='none', without the training rows that fixed values are drawn from; "
                 "say what is fixed by `given`."
             )
-        givens, keys, index = bootstrap_givens(training_givens, int(n), decision, seed)
+        givens, keys, index = bootstrap_givens(training[0], int(n), decision, seed, training[1])
         return DrawRequest(givens, keys, np.arange(n, dtype=np.uint64), seed), index, np.zeros(n, dtype=np.int64)
     givens, ids = encode_givens(given, True if decision is None else decision, schema, layout, samplers)
     keys = hash_rows(givens)
@@ -51,6 +56,19 @@ def request_of(
     ).ravel()
     request = DrawRequest(np.repeat(givens, n, axis=0), np.repeat(keys, n), draws, seed)
     return request, draw_index(ids, n), np.repeat(np.arange(len(ids)), n)
+
+
+def weighted_rows(X: Data, decision: Any, sample_weight: object) -> tuple[Data, Any, Floats | None]:
+    """Return the training rows that have weight, their decisions and their weights; None if there are none."""
+    if sample_weight is None:
+        return X, decision, None
+    n_rows = len(as_frame(X)[0])
+    weights = read_weights(sample_weight, n_rows)
+    check_training_decision(decision, n_rows)
+    kept = np.flatnonzero(weights)
+    if kept.size == n_rows:
+        return X, decision, weights
+    return rows_of(X, kept), None if decision is None else np.asarray(decision)[kept], weights[kept]
 
 
 def encode_givens(
@@ -88,16 +106,20 @@ def encode_givens(
     return givens, given.index
 
 
-def bootstrap_givens(givens: Floats, n: int, decision: bool | None, seed: int) -> tuple[Floats, UInts, pd.Index[Any]]:
+def bootstrap_givens(
+    givens: Floats, n: int, decision: bool | None, seed: int, weights: Floats | None = None
+) -> tuple[Floats, UInts, pd.Index[Any]]:
     """Draw the givens of n rows from those of the training rows; `decision` keeps the rows that have it."""
     if decision is not None:
-        givens = givens[givens[:, -1] == float(decision)]
+        has_it = givens[:, -1] == float(decision)
+        givens, weights = givens[has_it], None if weights is None else weights[has_it]
         if not len(givens):
             raise InputError(
                 f"no training row has the decision {decision}; there is nothing to draw the fixed features from."
             )
     streams = RowStreams(derive_key(seed, "bootstrap"), np.zeros(n, dtype=np.uint64), np.arange(n, dtype=np.uint64))
-    return givens[streams.integer(len(givens))], np.zeros(n, dtype=np.uint64), pd.RangeIndex(n)
+    drawn = draw_rows(np.arange(len(givens)), streams, weights)
+    return givens[drawn], np.zeros(n, dtype=np.uint64), pd.RangeIndex(n)
 
 
 def draw_index(ids: pd.Index[Any], n: int) -> pd.MultiIndex:

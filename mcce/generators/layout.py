@@ -69,6 +69,13 @@ class ChainLayout:
             givens[:, -1] = decision
         return givens
 
+    def in_data_order(self, givens: Floats, drawn: Floats) -> Floats:
+        """Return rows with the columns of the data, from what is given and the values of the visited features."""
+        rows = np.empty((givens.shape[0], len(self.place_in_chain)), order="F")
+        for j, k in enumerate(self.place_in_chain):
+            rows[:, j] = givens[:, k] if k < self.n_given else drawn[:, k - self.n_given]
+        return rows
+
     @staticmethod
     def check_decision(decision: bool | Bools, n_rows: int) -> None:
         """Refuse a decision that is not a boolean, for all rows or one a row."""

@@ -31,7 +31,7 @@ from mcce.rng import resolve_seed
 from mcce.samplers import ConditionalSampler
 from mcce.samplers.donors.leaves import LeafDonorSampler
 from mcce.samplers.registry import Recipe
-from mcce.soundness import FLOAT, check_array, check_codes, check_flag, check_type, require
+from mcce.soundness import FLOAT, check_array, check_codes, check_flag, check_type, check_weights, require
 from mcce.state import Fields, register
 from mcce.storage import load_fields, save_fields
 from mcce.table import Schema, Table
@@ -53,6 +53,7 @@ class StoredChain:
     schema_: Schema
     visit_sequence_: list[Any]
     training_givens_: Floats
+    training_weights_: Floats | None
     conditions_on_decision_: bool
     n_jobs: int | None
     _layout: ChainLayout
@@ -130,6 +131,7 @@ class StoredChain:
         bare.samplers_ = {name: _bare(name, sampler) for name, sampler in self.samplers_.items()}
         if self._layout.n_given:
             bare.training_givens_ = np.empty((0, self._layout.n_given), order="F")
+            bare.training_weights_ = None
         return bare
 
 
@@ -164,6 +166,8 @@ def _write(chain: Any) -> Fields:
     settings = {name: unfitted(getattr(chain, name)) for name in SETTINGS}
     fitted = {name: getattr(chain, name) for name in FITTED}
     fitted["training_givens_"] = np.asfortranarray(fitted["training_givens_"])
+    if chain.training_weights_ is not None:
+        fitted["training_weights_"] = chain.training_weights_
     samplers = [_shed(sampler) for sampler in chain.samplers_.values()]
     return {"samplers_": samplers, "settings": settings, "choice_": chain.choice_, **fitted}
 
@@ -196,6 +200,7 @@ def _read(cls: type[Any], fields: Fields) -> Any:
     for name in FITTED:
         setattr(chain, name, fields[name])
     chain.choice_ = fields.get("choice_")
+    chain.training_weights_ = fields.get("training_weights_")
     check_type(chain.choice_, "choice_", Choice, type(None))
     chain.seed_ = resolve_seed(chain.seed_)
     check_type(chain.schema_, "schema_", Schema)
@@ -213,12 +218,15 @@ def _read(cls: type[Any], fields: Fields) -> Any:
     chain._given_columns = choose_predictors(
         chain.predictors, order, layout.n_given, with_decision=chain.conditions_on_decision_
     )
-    _check_givens(chain.training_givens_, layout)
+    check_givens(chain.training_givens_, layout)
+    if chain.training_weights_ is not None:
+        check_weights(chain.training_weights_, "training_weights_", chain.training_givens_.shape[0])
     chain.samplers_ = _checked_samplers(chain, fields["samplers_"])
     return chain
 
 
-def _check_givens(givens: Floats, layout: ChainLayout) -> None:
+def check_givens(givens: Floats, layout: ChainLayout) -> None:
+    """Refuse givens of training rows that are not of the columns."""
     check_array(givens, "training_givens_", FLOAT, None, layout.n_given)
     for j, feature in enumerate(layout.features[: layout.n_given]):
         column = givens[:, j]

@@ -14,6 +14,7 @@ the number of levels (20 levels of noise score 0.25 at n = 300), so both are cor
 where there is no more than that: V as Bergsma (2013, "A bias-correction for Cramer's V and Tschuprow's T", Journal of
 the Korean Statistical Society 42), the ratio as Kelley's epsilon (1935), epsilon^2 = 1 - (1 - eta^2)(n - 1) / (n - k)
 with k levels. A missing value counts as a level of its own; rows with a missing number are left out of its pairs.
+Weights of rows count as copies: the associations are those of the repeated rows.
 """
 
 from __future__ import annotations
@@ -77,19 +78,20 @@ def make_visit_sequence(
 
 def association_matrix(table: Table) -> pd.DataFrame:
     """Return the association of every pair of columns, in [0, 1]."""
-    p = len(table.features)
+    p, weights = len(table.features), table.weights
     values = np.eye(p)
     codes = [_levels(table, j) if table.features[j].kind == "categorical" else None for j in range(p)]
     # ranks of a column without missing values are the same beside every other: 300 columns have 45,000 pairs
     whole = [codes[j] is None and not np.isnan(table.matrix[:, j]).any() for j in range(p)]
-    ranks = [_centred_ranks(table.matrix[:, j]) if whole[j] else None for j in range(p)]
+    ranks = [_centred_ranks(table.matrix[:, j], weights) if whole[j] else None for j in range(p)]
     for i in range(p):
         for j in range(i + 1, p):
             a, b = ranks[i], ranks[j]
             if a is not None and b is not None:
-                values[i, j] = values[j, i] = _correlation(a, b)
+                values[i, j] = values[j, i] = _correlation(a, b, weights)
             else:
-                values[i, j] = values[j, i] = _association(table.matrix[:, i], codes[i], table.matrix[:, j], codes[j])
+                pair = (table.matrix[:, i], codes[i], table.matrix[:, j], codes[j])
+                values[i, j] = values[j, i] = _association(*pair, weights)
     return pd.DataFrame(values, index=table.names, columns=table.names)
 
 
@@ -101,58 +103,69 @@ def _levels(table: Table, j: int) -> npt.NDArray[np.intp]:
     return renumbered
 
 
-def _association(x: Floats, x_codes: Any, y: Floats, y_codes: Any) -> float:
+def _association(x: Floats, x_codes: Any, y: Floats, y_codes: Any, weights: Floats | None) -> float:
     if x_codes is not None and y_codes is not None:
-        return _cramers_v(x_codes, y_codes)
+        return _cramers_v(x_codes, y_codes, weights)
     if x_codes is not None:
-        return _correlation_ratio(x_codes, y)
+        return _correlation_ratio(x_codes, y, weights)
     if y_codes is not None:
-        return _correlation_ratio(y_codes, x)
+        return _correlation_ratio(y_codes, x, weights)
     known = ~(np.isnan(x) | np.isnan(y))
     if known.sum() < 2:
         return 0.0
-    return _correlation(_centred_ranks(x[known]), _centred_ranks(y[known]))
+    weights = None if weights is None else weights[known]
+    return _correlation(_centred_ranks(x[known], weights), _centred_ranks(y[known], weights), weights)
 
 
-def _correlation(a: Floats, b: Floats) -> float:
+def _correlation(a: Floats, b: Floats, weights: Floats | None) -> float:
     """Return the absolute correlation of two columns with mean 0; 0 if one is constant."""
-    scale = np.sqrt((a @ a) * (b @ b))
-    return min(1.0, abs(float(a @ b / scale))) if scale > 0 else 0.0
+    left, right = (a, b) if weights is None else (a * weights, b * weights)
+    scale = np.sqrt((left @ a) * (right @ b))
+    return min(1.0, abs(float(left @ b / scale))) if scale > 0 else 0.0
 
 
-def _centred_ranks(values: Floats) -> Floats:
+def _centred_ranks(values: Floats, weights: Floats | None) -> Floats:
     """Average ranks, minus their mean."""
+    if weights is not None:
+        _, place = np.unique(values, return_inverse=True)
+        count = np.bincount(place.ravel(), weights)
+        ranks = (np.cumsum(count) - (count - 1.0) / 2.0)[place.ravel()]
+        return np.asarray(ranks - weights @ ranks / weights.sum())
     ranks = np.asarray(pd.Series(values).rank(), dtype=np.float64)
     return np.asarray(ranks - ranks.mean())
 
 
-def _cramers_v(a: npt.NDArray[np.intp], b: npt.NDArray[np.intp]) -> float:
+def _cramers_v(a: npt.NDArray[np.intp], b: npt.NDArray[np.intp], weights: Floats | None) -> float:
     rows, columns = int(a.max()) + 1, int(b.max()) + 1
     if min(rows, columns) < 2:
         return 0.0
-    table = np.bincount(a * columns + b, minlength=rows * columns).reshape(rows, columns)
-    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / a.size
-    phi2 = ((table - expected) ** 2 / expected).sum() / a.size
-    most = min(rows - 1 - (rows - 1) ** 2 / (a.size - 1), columns - 1 - (columns - 1) ** 2 / (a.size - 1))
+    n = a.size if weights is None else float(weights.sum())
+    table = np.bincount(a * columns + b, weights, minlength=rows * columns).reshape(rows, columns)
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / n
+    phi2 = ((table - expected) ** 2 / expected).sum() / n
+    most = min(rows - 1 - (rows - 1) ** 2 / (n - 1), columns - 1 - (columns - 1) ** 2 / (n - 1))
     if most <= 0:  # a level for every row is associated with anything
         return 0.0
-    corrected = max(0.0, phi2 - (rows - 1) * (columns - 1) / (a.size - 1))
+    corrected = max(0.0, phi2 - (rows - 1) * (columns - 1) / (n - 1))
     return float(min(1.0, np.sqrt(corrected / most)))
 
 
-def _correlation_ratio(codes: npt.NDArray[np.intp], y: Floats) -> float:
+def _correlation_ratio(codes: npt.NDArray[np.intp], y: Floats, weights: Floats | None) -> float:
     known = ~np.isnan(y)
     if known.sum() < 2:
         return 0.0
-    ranks = _centred_ranks(y[known])
-    total = ranks @ ranks
+    weights = None if weights is None else weights[known]
+    ranks = _centred_ranks(y[known], weights)
+    n = ranks.size if weights is None else float(weights.sum())
+    counted = ranks if weights is None else weights * ranks
+    total = counted @ ranks
     if total == 0:
         return 0.0
     present, place = np.unique(codes[known], return_inverse=True)
-    if present.size in (1, ranks.size):
+    if present.size == 1 or present.size >= n:
         return 0.0
-    eta2 = (np.bincount(place, weights=ranks) ** 2 / np.bincount(place)).sum() / total
-    epsilon2 = 1.0 - (1.0 - eta2) * (ranks.size - 1) / (ranks.size - present.size)
+    eta2 = (np.bincount(place, weights=counted) ** 2 / np.bincount(place, weights)).sum() / total
+    epsilon2 = 1.0 - (1.0 - eta2) * (n - 1) / (n - present.size)
     return float(np.sqrt(np.clip(epsilon2, 0.0, 1.0)))
 
 

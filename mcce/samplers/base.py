@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, TypeVar
@@ -77,6 +76,9 @@ class ConditionalSampler(Parameters, ABC):
         Whether the sampler leaves something for the next one of a chain: it then implements `sample_on`.
     ignores_given : bool
         Whether the draws do not depend on the givens, on purpose; `mcce.testing` then does not expect them to.
+    takes_weights : bool
+        Whether `fit` heeds ``target.weights``, which are None or the positive weights of the training rows: a row of
+        weight 2 counts as two (`mcce.table.weights`). A chain with weights refuses samplers that do not.
 
     Notes
     -----
@@ -177,6 +179,7 @@ class ConditionalSampler(Parameters, ABC):
     hands_on: ClassVar[bool] = False
     ignores_given: ClassVar[bool] = False
     storable: ClassVar[bool] = True
+    takes_weights: ClassVar[bool] = False
 
     _fit_key: int | None = None
 
@@ -290,6 +293,14 @@ class ConditionalSampler(Parameters, ABC):
                 f"{listing(sorted(self.handles))}. Choose another sampler for it."
             )
 
+    def check_weights(self, feature: Feature) -> None:
+        """Refuse weights of training rows, unless the class declares to heed them."""
+        if not self.takes_weights:
+            raise SamplerError(
+                f"{self!r} for {feature.name!r} does not take sample_weight, and would learn from all rows alike; use "
+                "a sampler that does (cart, forest, parametric, marginal), or leave sample_weight out."
+            )
+
     def refuse_training_rows(self, training_rows: Ints | None) -> None:
         """Refuse to leave training rows out of a density that stands on all of them."""
         if training_rows is not None:
@@ -302,18 +313,6 @@ class ConditionalSampler(Parameters, ABC):
         """Refuse a call that needs `fit` first."""
         if not hasattr(self, attribute):
             raise exceptions.NotFittedError(f"{self!r} is not fitted; call fit(given, target) first.")
-
-    def __repr__(self) -> str:
-        defaults = {
-            p.name: p.default
-            for p in inspect.signature(type(self).__init__).parameters.values()
-            if p.default is not p.empty
-        }
-        # compared as written: arrays and estimators need not have a truth value
-        changed = {
-            k: v for k, v in self.get_params(deep=False).items() if k not in defaults or repr(defaults[k]) != repr(v)
-        }
-        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in changed.items())})"
 
 
 def _is_fitted(name: str) -> bool:

@@ -25,6 +25,7 @@ from mcce.samplers.base import BaseMeasure
 from mcce.samplers.point_mass import DRAWN_AS_IT_IS, find_point_masses, silverman
 from mcce.soundness import FLOAT, check_array, check_number, check_rising, require
 from mcce.state import stateful
+from mcce.table.weights import deviation_of, quantiles
 
 EVEN_PART = 1e-3
 MOST_CLASSES = 20  # of numbers that all have point mass: each costs trees, or a probability a component
@@ -51,11 +52,14 @@ class ColumnDensity:
     high: float
 
     @classmethod
-    def of(cls, values: Floats) -> ColumnDensity:
-        """Read the training values of a column (steps 1 and 2); none is missing."""
-        distinct, times, has_mass = find_point_masses(values)
-        knots, below = smooth_distribution(np.repeat(distinct[~has_mass], times[~has_mass]))
-        shares = times[has_mass] / values.size
+    def of(cls, values: Floats, weights: Floats | None = None) -> ColumnDensity:
+        """Read the training values of a column (steps 1 and 2); none is missing, and weights count as copies."""
+        distinct, times, has_mass = find_point_masses(values, weights)
+        if weights is None:
+            knots, below = smooth_distribution(np.repeat(distinct[~has_mass], times[~has_mass]))
+        else:
+            knots, below = smooth_distribution(distinct[~has_mass], times[~has_mass])
+        shares = times[has_mass] / (values.size if weights is None else weights.sum())
         return cls(distinct[has_mass], shares, knots, below, float(distinct[0]), float(distinct[-1]))
 
     def check_state(self) -> None:
@@ -120,15 +124,18 @@ class ColumnDensity:
             return np.log((1.0 - EVEN_PART) * density + EVEN_PART * even)
 
 
-def smooth_distribution(values: Floats) -> tuple[Floats, Floats]:
+def smooth_distribution(values: Floats, weights: Floats | None = None) -> tuple[Floats, Floats]:
     """Return knots and the distribution function of sorted values at them (step 2); empty without values."""
     if values.size == 0:
         return np.empty(0), np.empty(0)
-    low, high = np.quantile(values, [0.25, 0.75])
-    width = silverman(float(values.std()), float(high - low), values.size)
-    width = width or silverman(max(1.0, abs(float(values[0]))) * 0.01, 0.0, values.size)
-    knots = np.unique(np.quantile(values, np.linspace(0.0, 1.0, min(_KNOTS, values.size))))
+    n = values.size if weights is None else max(float(weights.sum()), 1.0)
+    low, high = quantiles(values, [0.25, 0.75], weights)
+    width = silverman(float(deviation_of(values, weights)), float(high - low), n)
+    width = width or silverman(max(1.0, abs(float(values[0]))) * 0.01, 0.0, n)
+    knots = np.unique(quantiles(values, np.linspace(0.0, 1.0, min(_KNOTS, int(n))), weights))
     knots = np.concatenate([[values[0] - 3 * width], knots, [values[-1] + 3 * width]])
-    centres = np.quantile(values, (np.arange(_KERNELS) + 0.5) / _KERNELS) if values.size > _KERNELS else values
-    below = scipy.special.ndtr((knots[:, None] - centres) / width).mean(axis=1)
+    if n > _KERNELS:
+        values, weights = quantiles(values, (np.arange(_KERNELS) + 0.5) / _KERNELS, weights), None
+    kernels = scipy.special.ndtr((knots[:, None] - values) / width)
+    below = kernels.mean(axis=1) if weights is None else kernels @ weights / weights.sum()
     return knots, (below - below[0]) / (below[-1] - below[0])

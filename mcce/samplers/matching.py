@@ -20,11 +20,14 @@ import numpy as np
 import numpy.typing as npt
 
 from mcce.arrays import Bools, Floats
+from mcce.exceptions import SamplerError
 from mcce.rng import RowStreams
 from mcce.samplers.support import supported_in_segments
+from mcce.table import Column
 
 Places = npt.NDArray[np.intp]
 
+MOST_DONORS = 10_000_000  # that rows and their copies may be
 _CELLS = 4_000_000  # donors looked at in one go
 _TIE = 1e-9  # of the largest prediction: distances that differ by less are tied
 
@@ -161,6 +164,19 @@ class Donors:
             bounds[3, :, f] = np.searchsorted(part, row + (kth + tie), side="right")
         first, sure_first, sure_after, after = bounds + starts[:-1]
         return Nearest(first, sure_first, sure_after, after, k)
+
+
+def copies_of(target: Column, owner: object) -> Places:
+    """Return how many donors each row is by its weight; refuse weights that are no counts, or too many."""
+    assert target.weights is not None
+    whole = bool((target.weights == np.floor(target.weights)).all())
+    if not whole or target.total > MOST_DONORS:
+        found = "weights that are not whole numbers" if not whole else f"weights that sum to {target.total:,.0f}"
+        raise SamplerError(
+            f"{owner!r} for {target.feature.name!r} takes the nearest donors, of which a row of weight 2 is two; got "
+            f"{found}; give counts that sum to {MOST_DONORS:,} at most, or use another sampler (cart, parametric)."
+        )
+    return target.weights.astype(np.intp)
 
 
 def _rows_by_limits(low: Floats, high: Floats) -> Iterator[tuple[float, float, Places]]:

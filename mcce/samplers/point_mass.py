@@ -11,9 +11,13 @@ spared.
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
 
-from mcce.arrays import Bools, Floats, Ints
+import numpy as np
+import numpy.typing as npt
+
+from mcce.arrays import Bools, Floats
+from mcce.table.weights import count_distinct
 
 DRAWN_AS_IT_IS = 0.05
 COUNTED = 0.01
@@ -21,16 +25,20 @@ DISCRETE_SHARE = 0.9
 DISCRETE_VALUES = 100
 
 
-def find_point_masses(known: Floats) -> tuple[Floats, Ints, Bools]:
-    """Return the distinct numbers of a column in order, how often each occurs, and whether it has point mass."""
-    distinct, times = np.unique(known, return_counts=True)
-    repeated = times[times > 1].sum() >= DISCRETE_SHARE * known.size
+def find_point_masses(known: Floats, weights: Floats | None = None) -> tuple[Floats, npt.NDArray[Any], Bools]:
+    """Return the distinct numbers of a column in order, how often each occurs, and whether it has point mass.
+
+    With weights, a number occurs as often as they sum up to.
+    """
+    distinct, times = count_distinct(known, weights)
+    total = known.size if weights is None else float(weights.sum())
+    repeated = times[times > 1].sum() >= DISCRETE_SHARE * total
     if repeated and distinct.size <= DISCRETE_VALUES:
         return distinct, times, np.full(distinct.size, True)
-    return distinct, times, times >= max(2.0, COUNTED * known.size)
+    return distinct, times, times >= max(2.0, COUNTED * total)
 
 
-def silverman(sd: float, quartile_range: float, n: int) -> float:
+def silverman(sd: float, quartile_range: float, n: float) -> float:
     """Return 0.9 min(sd, IQR / 1.34) n^(-1/5), without the one that is zero; 0 if both are."""
     spread = quartile_range / 1.34
     if spread <= 0.0 or 0.0 < sd < spread:

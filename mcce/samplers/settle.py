@@ -13,6 +13,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Protocol
 
 import numpy as np
 
@@ -23,9 +24,15 @@ from mcce.samplers.base import REJECTION_ROUNDS, ConditionalSampler, RestrictedD
 from mcce.table import Feature, Table
 
 
-def settle(
-    drawn: Floats, sampler: ConditionalSampler, feature: Feature, n_rows: int, within: Within | None = None
-) -> Floats:
+class Drawing(Protocol):
+    """Who has drawn: a sampler, or a generator of whole rows."""
+
+    @property
+    def draws_observed(self) -> bool:
+        """Whether what is drawn are training values only."""
+
+
+def settle(drawn: Floats, sampler: Drawing, feature: Feature, n_rows: int, within: Within | None = None) -> Floats:
     """Return the draws of a feature, checked (steps 1 and 2) and put on its grid (step 3)."""
     if np.shape(drawn) != (n_rows,):
         raise SamplerError(
@@ -89,7 +96,7 @@ def _draw_once(
     return settle_restricted(sampler.sample_within(given, streams, asked), sampler, feature, within)
 
 
-def before_settling(sampler: ConditionalSampler, feature: Feature, within: Within, n_rows: int) -> Within:
+def before_settling(sampler: Drawing, feature: Feature, within: Within, n_rows: int) -> Within:
     """Return what may be drawn so that it is allowed on the grid: of whole numbers up to 4, all below 4.5."""
     if sampler.draws_observed or not feature.is_numeric:
         return within
@@ -106,7 +113,7 @@ def settle_restricted(
     return RestrictedDraw.of(values, found.dead | (np.isnan(values) & ~np.isnan(found.values)), found.log_mass)
 
 
-def _check(drawn: Floats, sampler: ConditionalSampler, feature: Feature) -> None:
+def _check(drawn: Floats, sampler: Drawing, feature: Feature) -> None:
     if not drawn.size:
         return
     low, high = drawn.min(), drawn.max()  # nearly always these tell that all is well, and nothing missing

@@ -28,6 +28,7 @@ from mcce.samplers.support import REACH, distance_to
 from mcce.soundness import FLOAT, check_array, check_count_of, check_number, check_rising
 from mcce.state import stateful
 from mcce.table.grid import MOST_DECIMALS, decimals_of
+from mcce.table.weights import count_distinct, deviation_of, quantiles
 
 Smoothing = Literal["density"] | None
 
@@ -48,12 +49,13 @@ class Smoother:
     atoms: Floats
 
     @classmethod
-    def read(cls, observed: Floats) -> Smoother:
-        """Choose bandwidth, range, decimals and point masses by the observed values (step 1)."""
-        values, counts = np.unique(observed, return_counts=True)
-        atoms = values[counts > DRAWN_AS_IT_IS * observed.size]
-        spread = observed[~np.isin(observed, atoms)]
-        width = bandwidth(spread) if spread.size > 1 else 0.0
+    def read(cls, observed: Floats, weights: Floats | None = None) -> Smoother:
+        """Choose bandwidth, range, decimals and point masses by the observed values (step 1), copies by weight."""
+        values, counts = count_distinct(observed, weights)
+        atoms = values[counts > DRAWN_AS_IT_IS * (observed.size if weights is None else weights.sum())]
+        is_spread = ~np.isin(observed, atoms)
+        spread = observed[is_spread]
+        width = bandwidth(spread, None if weights is None else weights[is_spread]) if spread.size > 1 else 0.0
         places = decimals_of(observed)
         return cls(width, float(values[0]), float(values[-1]), MOST_DECIMALS if places is None else places, atoms)
 
@@ -88,16 +90,16 @@ def check_smoothing(smoothing: object, owner: object) -> None:
         raise InputError(f'smoothing of {type(owner).__name__} is {smoothing!r}; it must be None or "density".')
 
 
-def bandwidth(values: Floats) -> float:
+def bandwidth(values: Floats, weights: Floats | None = None) -> float:
     """Return the bandwidth of step 1; 0 if all values are equal."""
-    n = values.size
-    sd = float(np.std(values, ddof=1))
-    quartiles = np.quantile(values, [0.25, 0.75])
+    n = values.size if weights is None else max(float(weights.sum()), 2.0)
+    sd = float(deviation_of(values, weights, ddof=1))
+    quartiles = quantiles(values, [0.25, 0.75], weights)
     iqr = float(quartiles[1] - quartiles[0]) / 1.349
     scale = min(sd, iqr) if iqr > 0.0 else sd
     if scale == 0.0:
         return 0.0
-    gaps, pairs = _binned_gaps(values)
+    gaps, pairs = _binned_gaps(values, weights)
 
     def s(a: float) -> float:
         """Estimate the integral of the squared second derivative of the density."""
@@ -130,13 +132,13 @@ def bandwidth(values: Floats) -> float:
     return float(scipy.optimize.brentq(equation, low, high, xtol=1e-10 * rule_of_thumb))
 
 
-def _binned_gaps(values: Floats) -> tuple[Floats, Floats]:
+def _binned_gaps(values: Floats, weights: Floats | None) -> tuple[Floats, Floats]:
     """Return the distances between bins and how many pairs of values lie that far apart."""
     width = (values.max() - values.min()) * 1.01 / _BINS
     bins = np.trunc(values / width)
-    counts = np.bincount((bins - bins.min()).astype(np.intp), minlength=_BINS).astype(np.float64)
+    counts = np.bincount((bins - bins.min()).astype(np.intp), weights, minlength=_BINS).astype(np.float64)
     pairs = np.correlate(counts, counts, "full")[counts.size - 1 :]
-    pairs[0] = (counts * (counts - 1.0)).sum() / 2.0
+    pairs[0] = np.maximum(counts * (counts - 1.0), 0.0).sum() / 2.0  # less than one copy has no other
     return np.arange(pairs.size) * width, pairs
 
 

@@ -18,14 +18,19 @@ import numpy.typing as npt
 import scipy
 
 from mcce.arrays import Bools, Floats
+from mcce.table.weights import sorted_with_weights
 
 IMPOSSIBLE = 1e-12
 REACH = float(-scipy.special.ndtri(IMPOSSIBLE))  # standard deviations: a normal draw farther out counts as impossible
 
 
-def local_spacing(drawable: Floats) -> float:
-    """Return the local spacing (step 3) of sorted values."""
-    return float(np.quantile(np.diff(drawable), 0.5, method="lower")) if drawable.size > 2 else 0.0
+def local_spacing(drawable: Floats, weights: Floats | None = None) -> float:
+    """Return the local spacing (step 3) of sorted values; weights count as copies, whose gaps are 0."""
+    if weights is None:
+        return float(np.quantile(np.diff(drawable), 0.5, method="lower")) if drawable.size > 2 else 0.0
+    copies = max(int(weights.sum()), drawable.size)
+    wanted = (copies - 2) // 2 - (copies - drawable.size)
+    return float(np.sort(np.diff(drawable))[wanted]) if copies > 2 and wanted >= 0 else 0.0
 
 
 def distance_to(drawable: Floats, values: Floats) -> Floats:
@@ -35,7 +40,14 @@ def distance_to(drawable: Floats, values: Floats) -> Floats:
     return np.minimum(np.abs(above - values), np.abs(values - below))
 
 
-def supported_by(drawable: Floats, values: Floats, *, is_number: bool, slack: Floats | float = 0.0) -> Bools:
+def supported_by(
+    drawable: Floats,
+    values: Floats,
+    *,
+    is_number: bool,
+    slack: Floats | float = 0.0,
+    weights: Floats | None = None,
+) -> Bools:
     """Return whether values are supported by those that the draw comes from (step 2); a missing one is not.
 
     Parameters
@@ -47,11 +59,14 @@ def supported_by(drawable: Floats, values: Floats, *, is_number: bool, slack: Fl
         Whether they are numbers; a level is supported by itself only.
     slack : float or array
         What rounding may add to a distance.
+    weights : array or None
+        Of the training rows, if they have any.
     """
-    drawable = np.sort(drawable[~np.isnan(drawable)])
+    known = ~np.isnan(drawable)
+    drawable, weights = sorted_with_weights(drawable[known], None if weights is None else weights[known])
     if drawable.size == 0:
         return np.zeros(values.size, dtype=bool)
-    spacing = local_spacing(drawable) if is_number else 0.0
+    spacing = local_spacing(drawable, weights) if is_number else 0.0
     inside = (values >= drawable[0] - slack) & (values <= drawable[-1] + slack)
     return np.asarray(inside & (distance_to(drawable, values) <= spacing + slack))
 

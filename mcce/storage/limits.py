@@ -15,7 +15,7 @@ import re
 from mcce.exceptions import InputError
 
 FORMAT, VERSION = "mcce", 1
-KINDS = ("ChainModel", "MCCE", "Counterfactuals")
+KINDS = ("ChainModel", "JointGenerator", "MCCE", "Counterfactuals")
 MANIFEST, STATE = "manifest.json", "state.json"
 ARRAY = re.compile(r"(0|[1-9][0-9]{0,8})\.npy")
 SMALL = 1 << 20

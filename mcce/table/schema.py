@@ -174,10 +174,26 @@ class Column:
     ('categorical', [0.0, 1.0, 1.0, 0.0, 1.0])
     >>> target.feature.levels[0]
     'rent'
+
+    `weights`, if not None, are the positive weights of the rows, see `mcce.table.weights`.
     """
 
     feature: Feature
     values: Floats
+    weights: Floats | None = None
+
+    def take(self, rows: npt.NDArray[Any]) -> Column:
+        """Return some rows (an index array or a boolean mask), with their weights."""
+        return Column(self.feature, self.values[rows], None if self.weights is None else self.weights[rows])
+
+    def with_values(self, values: Floats, feature: Feature | None = None) -> Column:
+        """Return a column of other values, one for each row, with the same weights."""
+        return Column(self.feature if feature is None else feature, values, self.weights)
+
+    @property
+    def total(self) -> float:
+        """Sum of the weights; the number of rows, if they have none."""
+        return self.values.size if self.weights is None else float(self.weights.sum())
 
 
 @dataclass(frozen=True)
@@ -186,7 +202,8 @@ class Table:
 
     A table made by `select` or `first` keeps `root` and `positions`, so that work done once on the columns of the
     whole table (ranking them for the trees) is shared by all tables cut from it. `complete` promises that no value is
-    missing, which spares samplers the search for missing values.
+    missing, which spares samplers the search for missing values. `weights` are those of training rows, if they have
+    any.
 
     Examples
     --------
@@ -207,6 +224,7 @@ class Table:
     root: Table | None = field(default=None, repr=False)
     positions: tuple[int, ...] = ()
     complete: bool = False
+    weights: Floats | None = field(default=None, repr=False)
     _shared: dict[str, Any] = field(default_factory=dict, repr=False)
     _lock: Lock = field(default_factory=Lock, repr=False)
 
@@ -234,11 +252,12 @@ class Table:
 
     def column(self, j: int) -> Column:
         """Return one column as a target."""
-        return Column(self.features[j], self.matrix[:, j])
+        return Column(self.features[j], self.matrix[:, j], self.weights)
 
     def first(self, k: int) -> Table:
         """Return the first `k` columns, without copying."""
-        return Table(self.features[:k], self.matrix[:, :k], self.root or self, self.positions[:k], self.complete)
+        root, positions = self.root or self, self.positions[:k]
+        return Table(self.features[:k], self.matrix[:, :k], root, positions, self.complete, self.weights)
 
     def select(self, columns: Sequence[int]) -> Table:
         """Return some columns, in the order given."""
@@ -248,11 +267,13 @@ class Table:
             self.root or self,
             tuple(self.positions[j] for j in columns),
             self.complete,
+            self.weights,
         )
 
     def take(self, rows: npt.NDArray[Any]) -> Table:
         """Return some rows (an index array or a boolean mask) as a table of its own."""
-        return Table(self.features, np.asfortranarray(self.matrix[rows]))
+        weights = None if self.weights is None else self.weights[rows]
+        return Table(self.features, np.asfortranarray(self.matrix[rows]), weights=weights)
 
 
 def as_frame(X: Data, where: str = "X") -> tuple[pd.DataFrame, Any]:

@@ -1,4 +1,4 @@
-"""The conformance suite that every sampler runs, ours or a plug-in's.
+"""The conformance suites that every sampler and every generator runs, ours or a plug-in's.
 
 1. Build small tables with known properties: numeric, ordered, categorical and two-level givens, one target
    of each kind that the sampler declares to handle (`tables`).
@@ -9,13 +9,20 @@
 3. The first one that fails raises a `ConformanceError` that says which check failed, on what, and why
    (`requirements`).
 
+Generators have checks of their own (`GENERATOR_CHECKS`): what they are (`generator_contract`) and what they draw
+(`generator_draws`).
+
 Statistical checks compare distributions by chi-square (levels) or Kolmogorov-Smirnov (numbers) at level
 1e-4. The data and the draws are functions of the seed, so a sampler passes always or never.
 """
 
 from __future__ import annotations
 
-from mcce.exceptions import InputError
+import copy
+
+from mcce.exceptions import InputError, spell
+from mcce.generators.base import Generator
+from mcce.generators.choice import METHODS
 from mcce.samplers import ConditionalSampler
 from mcce.testing.contract import (
     check_declarations,
@@ -38,6 +45,23 @@ from mcce.testing.draws import (
     check_shape,
     check_values,
 )
+from mcce.testing.generator_contract import (
+    check_explains,
+    check_fit,
+    check_settings,
+    check_storage,
+)
+from mcce.testing.generator_contract import check_not_fitted as check_generator_not_fitted
+from mcce.testing.generator_draws import (
+    check_conditioning,
+    check_densities,
+    check_restrictions,
+    check_rows,
+    check_rules,
+    check_streams,
+)
+from mcce.testing.generator_draws import check_global_state as check_generator_global_state
+from mcce.testing.generator_tables import forget_fits as forget_generator_fits
 from mcce.testing.optional import (
     check_base_measure,
     check_log_density,
@@ -47,11 +71,11 @@ from mcce.testing.optional import (
     check_threads,
     check_training_rows,
 )
-from mcce.testing.requirements import Check, ConformanceError
+from mcce.testing.requirements import Check, ConformanceError, GeneratorCheck
 from mcce.testing.restricted import check_log_mass, check_sample_within, check_within
 from mcce.testing.tables import forget_fits
 
-__all__ = ["CHECKS", "ConformanceError", "check_sampler"]
+__all__ = ["CHECKS", "GENERATOR_CHECKS", "ConformanceError", "check_generator", "check_sampler"]
 
 CHECKS: tuple[Check, ...] = (
     check_declarations,
@@ -83,6 +107,21 @@ CHECKS: tuple[Check, ...] = (
     check_threads,
 )
 
+GENERATOR_CHECKS: tuple[GeneratorCheck, ...] = (
+    check_fit,
+    check_generator_not_fitted,
+    check_settings,
+    check_rows,
+    check_streams,
+    check_generator_global_state,
+    check_conditioning,
+    check_restrictions,
+    check_rules,
+    check_densities,
+    check_storage,
+    check_explains,
+)
+
 
 def check_sampler(sampler: ConditionalSampler, *, seed: int = 0) -> None:
     """Check that a sampler keeps the contract of `ConditionalSampler`.
@@ -111,3 +150,40 @@ def check_sampler(sampler: ConditionalSampler, *, seed: int = 0) -> None:
     forget_fits(sampler)  # an estimator among the parameters may have been changed since
     for check in CHECKS:
         check(sampler, seed)
+
+
+def check_generator(generator: Generator, *, seed: int = 0) -> None:
+    """Check that a generator keeps the protocol of `mcce.generators.base.Generator`.
+
+    Parameters
+    ----------
+    generator : Generator
+        An unfitted generator with the parameters to check, and an attribute `fixed` that says what it is given. It is
+        copied; `fixed` of the copies is that of the tables of the suite.
+    seed : int
+        Seed of the data and of the draws.
+
+    Raises
+    ------
+    ConformanceError
+        With the name of the first check that failed, and the reason: fixed values, levels, grid and dtypes, one row
+        whatever is drawn beside it, global state, conditioning on decision and fixed values, restrictions and rules,
+        densities that sum to 1 and agree with the draws, storage, and counterfactuals from it. The checks can be run
+        one by one, by ``@pytest.mark.parametrize("check", mcce.testing.GENERATOR_CHECKS)``.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> from mcce.testing import check_generator
+    >>> check_generator(mcce.ChainModel(random_state=1, n_jobs=1))
+    """
+    lacking = [name for name in METHODS if not callable(getattr(generator, name, None))]
+    if isinstance(generator, type) or lacking or not hasattr(generator, "fixed"):
+        raise InputError(
+            f"check_generator got {spell(generator)}; give an unfitted object with the methods of "
+            "mcce.generators.base.Generator and an attribute `fixed`."
+        )
+    forget_generator_fits()
+    unfitted = copy.deepcopy(generator)
+    for check in GENERATOR_CHECKS:
+        check(unfitted, seed)

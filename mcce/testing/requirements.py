@@ -4,31 +4,42 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy import stats
 
 from mcce.arrays import Floats
+from mcce.generators.base import Generator
 from mcce.samplers import ConditionalSampler
 from mcce.table import Column, Kind
 
 Check = Callable[[ConditionalSampler, int], None]
+GeneratorCheck = Callable[[Generator, int], None]
 
 LEVEL = 1e-4
 
 
 class ConformanceError(AssertionError):
-    """A sampler breaks the contract of `ConditionalSampler`; the message says where and how."""
+    """A sampler breaks the contract of `ConditionalSampler`, or a generator that of `Generator`; and where and how."""
 
 
 def check(function: Check) -> Check:
     """Let every failure and every unforeseen exception of a check name the check and the sampler."""
+    return _named(function)
 
+
+def check_generator_by(function: GeneratorCheck) -> GeneratorCheck:
+    """Do the same for a check of generators."""
+    return _named(function)
+
+
+def _named(function: Callable[[Any, int], None]) -> Callable[..., None]:
     @functools.wraps(function)
-    def named(sampler: ConditionalSampler, seed: int = 0) -> None:
-        place = f"{function.__name__}, {type(sampler).__name__}"
+    def named(checked: Any, seed: int = 0) -> None:
+        place = f"{function.__name__}, {type(checked).__name__}"
         try:
-            function(sampler, seed)
+            function(checked, seed)
         except ConformanceError as failure:
             raise ConformanceError(f"{place}: {failure}") from None
         except Exception as error:

@@ -9,10 +9,16 @@
    for each of its splits (minimal cost-complexity, bottom up).
 
 Levels and missing values that a node has not seen in training go to its larger child.
+
+Rows may have weights (`mcce.table.weights`): wherever rows are counted, in impurities, in `min_split` and `min_leaf`,
+and in which child is the larger one, their weights are. So the tree is that of the repeated rows. Which of two splits
+that are equally good comes first is a matter of rounding: if whole weights do not make too many rows, these are
+repeated, so that the answer is the same there too.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +30,8 @@ from mcce.table import Column, Table
 from mcce.trees import announce_compiling, kernels
 from mcce.trees.ranking import Ranking
 from mcce.trees.tree import Tree, with_splits
+
+MOST_COPIES = 10  # of a row, on average, up to which whole weights repeat rows
 
 
 def grow(
@@ -42,12 +50,20 @@ def grow(
 
     An ordered or two-level target is treated as a number (for two levels that is Gini), a target with more unordered
     levels as classes. The target must not have missing values. `rows`, ascending and possibly repeated, grows the tree
-    on a bootstrap sample; with `max_features` each node tries so many columns, drawn with `random_key`.
+    on a bootstrap sample; with `max_features` each node tries so many columns, drawn with `random_key`. Weights of the
+    target count as copies, unless `rows` repeats rows.
     """
     announce_compiling()
+    if rows is None and target.weights is not None and _are_few_copies(target):
+        options = {"min_split": min_split, "min_leaf": min_leaf, "max_depth": max_depth, "cp": cp}
+        repeated = np.repeat(np.arange(given.n_rows), target.weights.astype(np.int64))
+        return _once(grow(given, target, rows=repeated, **options))  # type: ignore[arg-type]
     ranking = Ranking.of(given)
     positions = np.array(given.positions, dtype=np.int64)
     how, slot = ranking.how[positions], ranking.slot[positions]
+    weights = None if rows is not None else target.weights
+    if weights is not None:
+        how = np.where(how == kernels.PAIR, kernels.HISTOGRAM, how)  # two sums of weights need a histogram
     kept_sorted = np.flatnonzero(how == kernels.SORTED)
     packed = ranking.packed[slot[kept_sorted]]  # a copy, which growing partitions
     if rows is not None:
@@ -69,9 +85,10 @@ def grow(
     n_classes = n_levels if target.feature.kind == "categorical" and n_levels > 2 else 0
     labels = target.values.astype(np.int64) if n_classes else np.empty(0, dtype=np.int64)
     n = response.size if rows is None else rows.size
-    deepest = n // min_leaf + 1 if max_depth is None else min(max_depth, n // min_leaf + 1)
-    nodes = _node_arrays(columns, n, min_leaf)
-    work = _work_arrays(columns, n, n_classes, deepest)
+    most_leaves = n // min_leaf if weights is None else min(n, int(target.total // min_leaf) + 1)
+    deepest = most_leaves + 1 if max_depth is None else min(max_depth, most_leaves + 1)
+    nodes = _node_arrays(columns, most_leaves)
+    work = _work_arrays(columns, n, n_classes, deepest, weighted=weights is not None)
     if rows is not None:
         work = work._replace(order=rows.astype(np.int32), side=np.empty(response.size, dtype=np.uint8))
     n_tried, words = how.size, np.empty((0, 0), dtype=np.uint64)
@@ -79,14 +96,33 @@ def grow(
         n_tried, n_words = max_features, nodes.feature.size * max_features
         words = RowStreams.from_seed(random_key, n_words).words().reshape(-1, max_features)
     n_nodes, n_masks = kernels.grow_nodes(
-        columns, nodes, work, response, labels, n_classes, min_split, min_leaf, deepest, n_tried, words
+        columns, nodes, work, response, labels, weights, n_classes, min_split, min_leaf, deepest, n_tried, words
     )
     used = {name: array[: n_masks if name == "masks" else n_nodes].copy() for name, array in nodes._asdict().items()}
+    size = used["size"]
+    if weights is not None:
+        before = np.concatenate([[0.0], np.cumsum(weights[work.order])])
+        size = before[used["start"] + size] - before[used["start"]]
     cut, after = used.pop("cut"), used.pop("after")
-    used["masks"] = _levels_left(kernels.Nodes(cut=cut, after=after, **used), columns.n_values)
+    used["masks"] = _levels_left(kernels.Nodes(cut=cut, after=after, **used), size, columns.n_values)
     threshold = _thresholds(ranking.values, ranking.offset[positions], used["feature"], used["mask_at"], cut, after)
     tree = Tree(**used, threshold=threshold, donors=work.order)
     return tree if cp is None else prune(tree, cp)
+
+
+def _are_few_copies(target: Column) -> bool:
+    """Return whether the weights are whole numbers, and not too many rows in all."""
+    assert target.weights is not None
+    whole = bool((target.weights == np.floor(target.weights)).all())
+    return whole and target.total <= MOST_COPIES * target.values.size
+
+
+def _once(tree: Tree) -> Tree:
+    """Return a tree grown on repeated rows with each row once among its donors; copies stand side by side."""
+    first = np.append(True, tree.donors[1:] != tree.donors[:-1])
+    before = np.concatenate([[0], np.cumsum(first)]).astype(np.int32)
+    start, end = before[tree.start], before[tree.start + tree.size]
+    return replace(tree, donors=tree.donors[first], start=start, size=end - start)
 
 
 def prune(tree: Tree, cp: float) -> Tree:
@@ -96,12 +132,14 @@ def prune(tree: Tree, cp: float) -> Tree:
     return with_splits(tree, feature)
 
 
-def _levels_left(nodes: kernels.Nodes, n_values: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+def _levels_left(
+    nodes: kernels.Nodes, size: npt.NDArray[Any], n_values: npt.NDArray[np.int64]
+) -> npt.NDArray[np.bool_]:
     """Return which levels go left at the splits on levels; those absent from a node go with its larger child."""
     split = np.flatnonzero(nodes.mask_at >= 0)
     split = split[np.argsort(nodes.mask_at[split])]
     left = nodes.left[split]
-    larger_left = np.repeat(nodes.size[left] >= nodes.size[left + 1], n_values[nodes.feature[split]])
+    larger_left = np.repeat(size[left] >= size[left + 1], n_values[nodes.feature[split]])
     return np.where(nodes.masks == kernels.ABSENT, larger_left, nodes.masks == 1)
 
 
@@ -125,9 +163,9 @@ def _thresholds(values: Any, offsets: Any, feature: Any, mask_at: Any, cut: Any,
     return threshold
 
 
-def _node_arrays(columns: kernels.Columns, n: int, min_leaf: int) -> kernels.Nodes:
+def _node_arrays(columns: kernels.Columns, most_leaves: int) -> kernels.Nodes:
     """Room for the largest tree there can be; pages that are never touched cost nothing."""
-    most = 2 * (n // min_leaf) + 3
+    most = 2 * most_leaves + 3
     levels = columns.n_values[columns.how == kernels.UNORDERED]
     most_levels = int(levels.max(initial=0))
     return kernels.Nodes(
@@ -137,14 +175,14 @@ def _node_arrays(columns: kernels.Columns, n: int, min_leaf: int) -> kernels.Nod
         left=np.zeros(most, dtype=np.int32),
         missing_left=np.zeros(most, dtype=np.bool_),
         mask_at=np.empty(most, dtype=np.int32),
-        masks=np.empty(most_levels * (n // min_leaf + 1) + 1, dtype=np.uint8),
+        masks=np.empty(most_levels * (most_leaves + 1) + 1, dtype=np.uint8),
         start=np.empty(most, dtype=np.int32),
         size=np.empty(most, dtype=np.int32),
         impurity=np.empty(most),
     )
 
 
-def _work_arrays(columns: kernels.Columns, n: int, n_classes: int, deepest: int) -> kernels.Work:
+def _work_arrays(columns: kernels.Columns, n: int, n_classes: int, deepest: int, *, weighted: bool) -> kernels.Work:
     coded = columns.n_values[columns.how != kernels.SORTED]
     widest = int(coded.max(initial=1)) + 1
     unordered = columns.n_values[columns.how == kernels.UNORDERED]
@@ -159,6 +197,9 @@ def _work_arrays(columns: kernels.Columns, n: int, n_classes: int, deepest: int)
     def ints(size: int) -> npt.NDArray[np.int64]:
         return np.zeros(size, dtype=np.int64)
 
+    def counts(size: int) -> npt.NDArray[Any]:
+        return np.zeros(size, dtype=np.float64 if weighted else np.int64)
+
     return kernels.Work(
         order=np.arange(n, dtype=np.int32),
         side=np.empty(n, dtype=np.uint8),
@@ -166,18 +207,19 @@ def _work_arrays(columns: kernels.Columns, n: int, n_classes: int, deepest: int)
         active=active,
         n_active=n_active,
         stack=np.empty((deepest + 2, 2), dtype=np.int64),
-        count=ints(widest),
+        count=counts(widest),
         total=np.zeros(widest),
         words=np.zeros((widest >> 6) + 1, dtype=np.uint64),
         run_code=ints(runs),
-        run_n=ints(runs),
+        run_n=counts(runs),
         run_sum=np.empty(runs),
         centred=np.empty(n),
-        node_count=ints(n_classes),
-        left_count=ints(n_classes),
+        node_count=counts(n_classes),
+        left_count=counts(n_classes),
         present=ints(n_classes),
         position=ints(n_classes),
         classes=ints(n if n_classes else 0),
+        class_weight=np.empty(n if n_classes else 0) if weighted else None,
         table=np.empty((most_levels if n_classes else 0, n_classes)),
         axis=np.empty(n_classes),
         key=np.empty(widest),

@@ -11,6 +11,12 @@ from numba import njit
 from mcce.compiling import cached
 
 entry = cached(nogil=True, error_model="numpy", no_cfunc_wrapper=True, _nrt=False, no_rewrites=True)
-inner = njit(
-    nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False, no_rewrites=True
-)
+INNER = {
+    "nogil": True,
+    "error_model": "numpy",
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+    "_nrt": False,
+    "no_rewrites": True,
+}
+inner = njit(**INNER)

@@ -12,6 +12,10 @@
    component of their class shares (Coppersmith, Hong and Hosking 1999).
 4. The node's rows, and every sorted column, are partitioned stably.
 
+Rows may have weights, which count as copies: numbers of rows are then sums of weights, `min_split` and `min_leaf` among
+them. `weights` is None for rows without, each of which is then one copy of itself, a constant: numba compiles what is
+written for both into two kernels.
+
 With the node's mean taken off the response first, the decrease of squared error of a cut is
 S_left^2 n / (n_left n_right): no cancellation, and no division until a cut is better.
 
@@ -27,9 +31,9 @@ from typing import Any
 
 import numpy as np
 from numba import types, uint64
-from numba.extending import intrinsic
+from numba.extending import intrinsic, overload
 
-from mcce.trees.compiling import entry, inner
+from mcce.trees.compiling import INNER, entry, inner
 
 HISTOGRAM, SORTED, UNORDERED, PAIR = 0, 1, 2, 3
 LEAF = -1
@@ -45,7 +49,7 @@ Nodes = namedtuple("Nodes", "feature cut after left missing_left mask_at masks s
 Work = namedtuple(
     "Work",
     "order side spare active n_active stack count total words run_code run_n run_sum "
-    "centred node_count left_count present position classes table axis key",
+    "centred node_count left_count present position classes class_weight table axis key",
 )
 
 
@@ -61,16 +65,66 @@ def trailing_zeros(typing_context: Any, word: Any) -> Any:
     return types.int64(types.uint64), codegen
 
 
+# ---------------------------------------------------------------- weights
+
+
+def copies_of(weights: Any, row: Any) -> Any:
+    """How many copies of itself a row counts for: its weight, 1 without weights."""
+
+
+def note_copies(copies: Any, place: Any, weights: Any, row: Any) -> Any:
+    """Write a row's weight at a place; nothing without weights."""
+
+
+def weigh(weights: Any, order: Any, start: Any, end: Any) -> Any:
+    """Sum of the weights of the rows in a part of `order`; their number without weights."""
+
+
+@overload(copies_of, jit_options=INNER)
+def _copies_of(weights, row):
+    if isinstance(weights, types.NoneType):
+        return lambda weights, row: 1
+    return lambda weights, row: weights[row]
+
+
+@overload(note_copies, jit_options=INNER)
+def _note_copies(copies, place, weights, row):
+    if isinstance(weights, types.NoneType):
+        return lambda copies, place, weights, row: None
+
+    def note(copies, place, weights, row):
+        copies[place] = weights[row]
+
+    return note
+
+
+@overload(weigh, jit_options=INNER)
+def _weigh(weights, order, start, end):
+    if isinstance(weights, types.NoneType):
+        return lambda weights, order, start, end: end - start
+
+    def total(weights, order, start, end):
+        summed = 0.0
+        for i in range(start, end):
+            summed += weights[order[i]]
+        return summed
+
+    return total
+
+
 # ---------------------------------------------------------------- step 1: runs
 
 
 @inner
-def _collect_codes(codes, slot, n_codes, order, start, end, centred, count, total, words, run_code, run_n, run_sum):
+def _collect_codes(
+    codes, slot, n_codes, order, start, end, centred, weights, count, total, words, run_code, run_n, run_sum
+):
     """Histogram over the codes of a column, numeric response; only codes that occur are visited and cleared."""
     for i in range(start, end):
         c = codes[order[i], slot]
-        count[c] += 1
-        total[c] += centred[i - start]
+        copies = copies_of(weights, order[i])
+        count[c] += copies
+        total[c] += copies * centred[i - start]
         words[c >> 6] |= uint64(1) << uint64(c & 63)
     runs = 0
     for w in range((n_codes >> 6) + 1):
@@ -113,29 +167,33 @@ def _collect_two(codes, slot, order, start, end, centred, run_code, run_n, run_s
 
 
 @inner
-def _collect_sorted(packed, slot, start, end, response, mean, run_code, run_n, run_sum):
+def _collect_sorted(packed, slot, start, end, response, mean, weights, run_code, run_n, run_sum):
     """Walk along a sorted column, numeric response."""
     runs = -1
     last = uint64(_NO_RANK)
     for i in range(start, end):
         entry = packed[slot, i]
         rank = entry >> uint64(32)
-        value = response[np.int64(entry & uint64(ROW))] - mean
+        row = np.int64(entry & uint64(ROW))
+        copies = copies_of(weights, row)
+        value = copies * (response[row] - mean)
         if rank == last:
-            run_n[runs] += 1
+            run_n[runs] += copies
             run_sum[runs] += value
         else:
             runs += 1
             run_code[runs] = np.int64(rank)
-            run_n[runs] = 1
+            run_n[runs] = copies
             run_sum[runs] = value
             last = rank
     return runs + 1
 
 
 @inner
-def _classes_by_code(codes, slot, n_codes, order, start, end, labels, count, words, run_code, run_n, classes):
-    """Sort the node's classes by the codes of a column, by counting."""
+def _classes_by_code(
+    codes, slot, n_codes, order, start, end, labels, weights, count, words, run_code, run_n, classes, class_weight
+):
+    """Sort the node's classes by the codes of a column, by counting; `run_n` counts rows, whatever they weigh."""
     for i in range(start, end):
         c = codes[order[i], slot]
         count[c] += 1
@@ -156,7 +214,8 @@ def _classes_by_code(codes, slot, n_codes, order, start, end, labels, count, wor
     for i in range(start, end):
         row = order[i]
         c = codes[row, slot]
-        classes[count[c]] = labels[row]
+        classes[np.int64(count[c])] = labels[row]
+        note_copies(class_weight, np.int64(count[c]), weights, row)
         count[c] += 1
     for r in range(runs):
         count[run_code[r]] = 0
@@ -164,14 +223,16 @@ def _classes_by_code(codes, slot, n_codes, order, start, end, labels, count, wor
 
 
 @inner
-def _classes_by_order(packed, slot, start, end, labels, run_code, run_n, classes):
-    """Walk along a sorted column, classes."""
+def _classes_by_order(packed, slot, start, end, labels, weights, run_code, run_n, classes, class_weight):
+    """Walk along a sorted column, classes; `run_n` counts rows, whatever they weigh."""
     runs = -1
     last = uint64(_NO_RANK)
     for i in range(start, end):
         entry = packed[slot, i]
         rank = entry >> uint64(32)
-        classes[i - start] = labels[np.int64(entry & uint64(ROW))]
+        row = np.int64(entry & uint64(ROW))
+        classes[i - start] = labels[row]
+        note_copies(class_weight, i - start, weights, row)
         if rank == last:
             run_n[runs] += 1
         else:
@@ -209,7 +270,9 @@ def _scan_runs(run_n, run_sum, last_cut, m, n_left, s_left, min_leaf, best):
 
 
 @inner
-def _scan_classes(run_n, last_cut, classes, in_node, in_left, m, missing_from, min_leaf, base, best):
+def _scan_classes(
+    run_n, last_cut, classes, class_weight, in_node, in_left, n, m, missing_from, min_leaf, base, best
+):  # fmt: skip
     """Cut after which run? The node's rows from `missing_from` on start on the left. Return (score, run).
 
     The decrease of Gini is proportional to sum L_k^2 / n_left + sum R_k^2 / n_right - base; moving one row of class k
@@ -217,20 +280,21 @@ def _scan_classes(run_n, last_cut, classes, in_node, in_left, m, missing_from, m
     """
     square_left = 0.0
     square_right = base * m
-    n_left = 0
+    n_left = m - m
     at = -2
     row = missing_from
     for r in range(-1, last_cut):
-        length = run_n[r] if r >= 0 else m - missing_from
+        length = np.int64(run_n[r]) if r >= 0 else n - missing_from
         for _ in range(length):
             k = classes[row]
-            square_left += 2 * in_left[k] + 1
-            square_right += 1 - 2 * (in_node[k] - in_left[k])
-            in_left[k] += 1
+            copies = copies_of(class_weight, row)
+            square_left += copies * (2 * in_left[k] + copies)
+            square_right += copies * (copies - 2 * (in_node[k] - in_left[k]))
+            in_left[k] += copies
+            n_left += copies
             row += 1
         if r < 0:
             row = 0
-        n_left += length
         n_right = m - n_left
         if n_left < min_leaf:
             continue
@@ -241,7 +305,7 @@ def _scan_classes(run_n, last_cut, classes, in_node, in_left, m, missing_from, m
         if score > best * weight:
             best = score / weight
             at = r
-    for i in range(m):
+    for i in range(n):
         in_left[classes[i]] = 0
     return best, at
 
@@ -275,8 +339,11 @@ def _mean_scores(run_n, run_sum, runs, score):
 
 
 @inner
-def _count_table(run_n, run_place, runs, classes, present, n_present, position, table):
-    """Count the classes in each run: table[run_place[run], class among those present in the node]."""
+def _count_table(run_n, run_place, runs, classes, class_weight, present, n_present, position, table):
+    """Count the classes in each run: table[run_place[run], class among those present in the node].
+
+    Of rows with weights, `run_n` becomes the weight of each run.
+    """
     for j in range(n_present):
         position[present[j]] = j
     row = 0
@@ -284,8 +351,12 @@ def _count_table(run_n, run_place, runs, classes, present, n_present, position, 
         run_place[r] = r  # it moves with its run
         for j in range(n_present):
             table[r, j] = 0.0
-        for _ in range(run_n[r]):
-            table[r, position[classes[row]]] += 1.0
+        n = np.int64(run_n[r])
+        run_n[r] = 0
+        for _ in range(n):
+            copies = copies_of(class_weight, row)
+            table[r, position[classes[row]]] += copies
+            run_n[r] += copies
             row += 1
 
 
@@ -328,7 +399,7 @@ def _scan_partitions(
     """
     for j in range(n_present):
         left[j] = 0.0
-    n_left = 0
+    n_left = m - m
     bits = 0
     chosen = -1
     for step in range(1, 1 << (runs - 1) if all_subsets else runs):
@@ -431,32 +502,32 @@ def _shuffle(active, depth, n_here, n_tried, words, node):
 
 
 @inner
-def _summarise_numbers(order, start, end, response, centred):
+def _summarise_numbers(order, start, end, response, weights, m, centred):
     """Centre the node's responses; return (mean, sum of squares around it).
 
     The first one is taken off before averaging, so that equal responses are centred to exact zeros.
     """
-    m = end - start
+    n = end - start
     first = response[order[start]]
     mean = 0.0
-    for i in range(m):
+    for i in range(n):
         centred[i] = response[order[start + i]] - first
-        mean += centred[i]
+        mean += copies_of(weights, order[start + i]) * centred[i]
     mean /= m
     spread = 0.0
-    for i in range(m):
+    for i in range(n):
         centred[i] -= mean
-        spread += centred[i] * centred[i]
+        spread += copies_of(weights, order[start + i]) * centred[i] * centred[i]
     return first + mean, spread
 
 
 @inner
-def _summarise_classes(order, start, end, labels, n_classes, in_node, present):
+def _summarise_classes(order, start, end, labels, weights, m, n_classes, in_node, present):
     """Count the node's classes; return (sum of squared counts / size, number of classes present)."""
     for k in range(n_classes):
         in_node[k] = 0
     for i in range(start, end):
-        in_node[labels[order[i]]] += 1
+        in_node[labels[order[i]]] += copies_of(weights, order[i])
     base = 0.0
     n_present = 0
     for k in range(n_classes):
@@ -464,15 +535,16 @@ def _summarise_classes(order, start, end, labels, n_classes, in_node, present):
             base += float(in_node[k]) * in_node[k]
             present[n_present] = k
             n_present += 1
-    return base / (end - start), n_present
+    return base / m, n_present
 
 
 @inner
 def _search_ordered(
-    levels, runs, run_code, run_n, run_sum, classes, in_node, in_left, n_classes, m, min_leaf, base, best
+    levels, runs, run_code, run_n, run_sum, classes, class_weight, in_node, in_left, n_classes, n, m, min_leaf, base,
+    best,
 ):  # fmt: skip
     """Step 2, with missing values tried on both sides. Return (score, last code left, first right, missing side)."""
-    n_missing = np.int64(0)
+    n_missing = m - m
     if run_code[runs - 1] == levels:
         runs -= 1
         n_missing = run_n[runs]
@@ -481,7 +553,10 @@ def _search_ordered(
         last_cut = runs - 1 + (n_missing > 0) - missing_first
         moved = missing_first * n_missing
         if n_classes:
-            score, at = _scan_classes(run_n, last_cut, classes, in_node, in_left, m, m - moved, min_leaf, base, best)
+            score, at = _scan_classes(
+                run_n, last_cut, classes, class_weight, in_node, in_left, n, m, n - np.int64(moved), min_leaf, base,
+                best,
+            )  # fmt: skip
         else:
             start_sum = run_sum[runs] if missing_first else 0.0
             score, at = _scan_runs(run_n, run_sum, last_cut, m, moved, start_sum, min_leaf, best)
@@ -494,7 +569,9 @@ def _search_ordered(
 
 
 @entry
-def grow_nodes(columns, nodes, work, response, labels, n_classes, min_split, min_leaf, max_depth, n_tried, words):
+def grow_nodes(
+    columns, nodes, work, response, labels, weights, n_classes, min_split, min_leaf, max_depth, n_tried, words
+):
     """Grow the whole tree; return the number of nodes and of mask entries.
 
     A node tries `n_tried` of its columns, drawn by the random `words` in its row, or all if it has no more.
@@ -502,7 +579,7 @@ def grow_nodes(columns, nodes, work, response, labels, n_classes, min_split, min
     codes, packed, order = columns.codes, columns.packed, work.order
     active, n_active, centred = work.active, work.n_active, work.centred
     run_code, run_n, run_sum = work.run_code, work.run_n, work.run_sum
-    classes, in_node, present = work.classes, work.node_count, work.present
+    classes, class_weight, in_node, present = work.classes, work.class_weight, work.node_count, work.present
     masks = nodes.masks
     stack = work.stack  # of nodes to look at, each with its depth
     stack[0, 0] = stack[0, 1] = 0
@@ -514,15 +591,16 @@ def grow_nodes(columns, nodes, work, response, labels, n_classes, min_split, min
     while waiting:
         waiting -= 1
         node, depth = stack[waiting, 0], stack[waiting, 1]
-        start, m = np.int64(nodes.start[node]), np.int64(nodes.size[node])
-        end = start + m
+        start, n = np.int64(nodes.start[node]), np.int64(nodes.size[node])
+        end = start + n
+        m = weigh(weights, order, start, end)
         mean = base = 0.0
         n_present = 0
         if n_classes:
-            base, n_present = _summarise_classes(order, start, end, labels, n_classes, in_node, present)
+            base, n_present = _summarise_classes(order, start, end, labels, weights, m, n_classes, in_node, present)
             impurity = m - base if n_present > 1 else 0.0
         else:
-            mean, impurity = _summarise_numbers(order, start, end, response, centred)
+            mean, impurity = _summarise_numbers(order, start, end, response, weights, m, centred)
         nodes.feature[node] = LEAF
         nodes.mask_at[node] = -1
         nodes.impurity[node] = impurity
@@ -541,18 +619,21 @@ def grow_nodes(columns, nodes, work, response, labels, n_classes, min_split, min
             how, slot, levels = columns.how[f], columns.slot[f], columns.n_values[f]
             if n_classes:
                 if how == SORTED:
-                    runs = _classes_by_order(packed, slot, start, end, labels, run_code, run_n, classes)
+                    runs = _classes_by_order(
+                        packed, slot, start, end, labels, weights, run_code, run_n, classes, class_weight
+                    )  # fmt: skip
                 else:
                     runs = _classes_by_code(
-                        codes, slot, levels, order, start, end, labels, work.count, work.words, run_code, run_n, classes
+                        codes, slot, levels, order, start, end, labels, weights, work.count, work.words, run_code,
+                        run_n, classes, class_weight,
                     )  # fmt: skip
             elif how == SORTED:
-                runs = _collect_sorted(packed, slot, start, end, response, mean, run_code, run_n, run_sum)
+                runs = _collect_sorted(packed, slot, start, end, response, mean, weights, run_code, run_n, run_sum)
             elif how == PAIR:
                 runs = _collect_two(codes, slot, order, start, end, centred, run_code, run_n, run_sum)
             else:
                 runs = _collect_codes(
-                    codes, slot, levels, order, start, end, centred, work.count, work.total, work.words,
+                    codes, slot, levels, order, start, end, centred, weights, work.count, work.total, work.words,
                     run_code, run_n, run_sum,
                 )  # fmt: skip
             if runs == 1:
@@ -562,7 +643,9 @@ def grow_nodes(columns, nodes, work, response, labels, n_classes, min_split, min
             if how == UNORDERED:
                 as_bits = n_classes > 0 and runs <= MAX_SUBSET_LEVELS
                 if n_classes:
-                    _count_table(run_n, run_sum, runs, classes, present, n_present, work.position, work.table)
+                    _count_table(
+                        run_n, run_sum, runs, classes, class_weight, present, n_present, work.position, work.table
+                    )  # fmt: skip
                     if not as_bits:
                         _principal_scores(run_n, runs, work.table, n_present, m, work.axis, work.key)
                 else:
@@ -575,15 +658,15 @@ def grow_nodes(columns, nodes, work, response, labels, n_classes, min_split, min
                         base, best,
                     )  # fmt: skip
                 else:
-                    score, chosen = _scan_runs(run_n, run_sum, runs - 1, m, np.int64(0), 0.0, min_leaf, best)
+                    score, chosen = _scan_runs(run_n, run_sum, runs - 1, m, m - m, 0.0, min_leaf, best)
                 if score > best:
                     best = score
                     split = f
                     _note_levels(masks, n_masks, levels, run_code, runs, chosen, as_bits)
             else:
                 score, low, high, side = _search_ordered(
-                    levels, runs, run_code, run_n, run_sum, classes, in_node, work.left_count, n_classes, m, min_leaf,
-                    base, best,
+                    levels, runs, run_code, run_n, run_sum, classes, class_weight, in_node, work.left_count, n_classes,
+                    n, m, min_leaf, base, best,
                 )  # fmt: skip
                 if score > best:
                     best = score
@@ -604,7 +687,7 @@ def grow_nodes(columns, nodes, work, response, labels, n_classes, min_split, min
             g = active[depth + 1, a]
             if columns.how[g] == SORTED:
                 _partition_sorted(packed, columns.slot[g], start, end, work.side, work.spare)
-        larger_left = middle - start >= end - middle
+        larger_left = weigh(weights, order, start, middle) >= weigh(weights, order, middle, end)
         nodes.feature[node] = split
         nodes.left[node] = n_nodes
         nodes.cut[node] = cut

@@ -84,12 +84,13 @@ def walk(world, row, factual, fold, pool, *, numbers):
         score = world.score([tried], [fold])[0]
         return world.wants(tried) and (score >= LEAST or score > world.score([row], [fold])[0])
 
-    while True:
-        tries = [(*row[:j], factual[j], *row[j + 1 :]) for j in range(len(row)) if not same(row[j], factual[j])]
-        tries = [tried for tried in tries if good(tried)]
-        if not tries:
-            break
-        row = min(tries, key=lambda tried: distance(tried, factual))
+    before = None
+    while before != str(row):  # until nothing can be set back
+        before = str(row)
+        changed = [j for j in range(len(row)) if not same(row[j], factual[j])]
+        for j in sorted(changed, key=lambda j: -step(j, row[j], factual[j])):
+            tried = (*row[:j], factual[j], *row[j + 1 :])
+            row = tried if good(tried) else row
     changed = [j for j in numbers if not same(row[j], factual[j]) and not math.isnan(row[j] + factual[j])]
     for j in sorted(changed, key=lambda j: -step(j, row[j], factual[j])):
         low, high = sorted([row[j], factual[j]])
@@ -101,7 +102,11 @@ def walk(world, row, factual, fold, pool, *, numbers):
     return row
 
 
-def take(world, starts, factuals, fold, pools, numbers):
+def n_changed(row, factual) -> int:
+    return sum(not same(a, b) for a, b in zip(row, factual, strict=True))
+
+
+def take(world, starts, factuals, fold, pools, numbers, best=None):
     """Take starts, pairs of (position of the factual, row), inwards."""
     owner = np.array([f for f, _ in starts], dtype=np.int64)
     drawn = np.array([row for _, row in starts]).reshape(-1, 4)
@@ -109,7 +114,7 @@ def take(world, starts, factuals, fold, pools, numbers):
     n_asked, world.n_asked = world.n_asked, 0
     found = Found(owner, np.asfortranarray(drawn), scores, world.score(drawn, fold[owner]), n_asked)
     way = Inwards(world.ask, world, LEAST, gower(FEATURES), np.array(numbers, dtype=np.int64))
-    after = way.take(found, Sought(np.array(factuals), fold), pools)
+    after = way.take(found, Sought(np.array(factuals), fold), pools, best)
     np.testing.assert_array_equal(after.owner, owner)
     np.testing.assert_array_equal(found.rows, drawn)  # what came in stays as it was
     np.testing.assert_array_equal(after.scores, [number_of("model", world.seed, row) for row in after.rows])
@@ -142,6 +147,28 @@ def test_every_row_goes_the_way_that_it_goes_alone(factuals, pool, fold, numbers
         assert all(same(b, c) for a, b, c in zip(start, row, factual, strict=True) if same(a, c))
         before, after = world.score([start, row], [fold[f]] * 2)
         assert after >= (LEAST if before >= LEAST else before)  # below the floor a row may only rise
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    factuals=st.lists(rows, min_size=1, max_size=3),
+    pool=st.lists(rows, min_size=1, max_size=10),
+    seed=st.integers(0, 10**6),
+    best=st.integers(1, 3),
+)
+def test_numbers_move_only_where_few_features_have_changed(factuals, pool, seed, best):
+    world = World(seed, 0.6, tuple(factuals))
+    fold = np.zeros(len(factuals), dtype=np.int64)
+    starts = [(f, draw) for f in range(len(factuals)) for draw in pool if world.wants(draw)]
+    none = np.zeros(len(factuals), dtype=np.int64)
+    pools = Candidates(np.asfortranarray(pool), none, none + len(pool))
+    found = take(world, starts, factuals, fold, pools, (0, 2, 3), best)
+    back = [walk(world, start, factuals[f], 0, pool, numbers=()) for f, start in starts]
+    for (f, start), row, reached in zip(starts, found, back, strict=True):
+        rivals = {str(r): n_changed(r, factuals[f]) for (g, _), r in zip(starts, back, strict=True) if g == f}
+        few = sum(n < n_changed(reached, factuals[f]) for n in rivals.values()) < best
+        moved = walk(world, start, factuals[f], 0, pool, numbers=(0, 2, 3))
+        assert str(row) == str(moved if few else reached)
 
 
 def test_without_rows_nothing_is_asked():

@@ -116,6 +116,16 @@ BROKEN = {
         "line 2 holds 'unknown' .*Correct it, or add --missing unknown",
     ),
     "signs": ("csv", csv(amount="{:.2f} %"), r"holds numbers with a sign: line 2 holds '[\d.]+ %'. Remove the signs"),
+    "brackets": (
+        "csv",
+        csv(amount="({:.2f})"),
+        r"'amount' of train.csv holds numbers in brackets: line 2 holds '\([\d.]+\)'. Write them with a minus",
+    ),
+    "times of day": (
+        "csv",
+        changed(amount={i: f"{i % 24}:{i % 60:02d}" for i in range(N)}),
+        "'amount' of train.csv holds times of day: line 2 holds '0:00'. Write them as numbers, such as hours, or add",
+    ),
     "a workbook that is called CSV": ("csv", workbook, "train.csv is an Excel workbook .*; name it .xlsx"),
     "a page that is called CSV": ("csv", raw(lambda b: b"<html><table>"), "train.csv is a web page"),
     "no workbook": ("xlsx", raw(lambda b: b[:99]), "train.xlsx cannot be read as an Excel workbook"),

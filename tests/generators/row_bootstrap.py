@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from mcce.exceptions import NotFittedError
 from mcce.generators.base import Drawn, DrawRequest
 from mcce.rng import RowStreams, derive_key, hash_rows
 from mcce.table import Schema
@@ -47,6 +48,8 @@ class RowBootstrap:
         return np.column_stack(columns) if columns else np.empty((matrix.shape[0], 0))
 
     def draw(self, request: DrawRequest, *, progress=None, n_jobs=None) -> Drawn:
+        if not hasattr(self, "matrix_"):
+            raise NotFittedError("this RowBootstrap is not fitted")
         known = pd.Series(np.arange(len(self.matrix_))).groupby(hash_rows(self.training_givens_)).indices
         streams = RowStreams(derive_key(request.seed, "row bootstrap"), request.stream_keys, request.draw_indices)
         keys, uniform = hash_rows(request.givens), streams.uniform()

@@ -51,6 +51,7 @@ CHAINS = {
     "parametric": ("parametric", True),
     "coefficients": (BY_KIND, True),
     "pmm": ({"x": "pmm", "n": mcce.PmmSampler(smoothing="density", proper=True), "day": "normrank", "*": "cart"}, True),
+    "gaussian": ({"x": "gaussian", "n": "gaussian", "*": "cart"}, True),
     "empirical": ("empirical", True),
     "boosting": ({"wage": BOOSTED, "n": BOOSTED, "day": BOOSTED, "job": BOOSTED, "*": "marginal"}, True),
     "mixture": (mcce.MixtureSampler(max_components=2), True),

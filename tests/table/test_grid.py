@@ -60,7 +60,7 @@ def test_training_values_stay_what_they_are(name):
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(values=ANYTHING)
 def test_numbers_on_the_grid_are_what_the_dtype_reads_back(name, values):
     feature = feature_of(name)
@@ -131,6 +131,14 @@ def test_missing_and_open_bounds():
     np.testing.assert_array_equal(grid.put_within(values, low, high), [np.nan, 8.0, 8.0])
     beyond = grid.put_within(np.array([255.0]), np.array([255.5]), np.array([300.0]))
     np.testing.assert_array_equal(beyond, [np.nan])
+
+
+def test_beyond_the_largest_number_of_a_narrow_dtype():
+    """The next number after it is infinite, with a warning of numpy."""
+    column = np.array([0.1234, 65504.0, 3.7], dtype=np.float16)
+    grid = Schema.from_data(pd.DataFrame({"x": column})).features[0].grid
+    put = grid.put_within(np.array([7e4, 1.0]), np.array([65505.0, -np.inf]), np.array([1e9, np.inf]))
+    np.testing.assert_array_equal(put, [np.nan, 1.0])
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,8 @@
 
 1. Grow trees for the target on the given columns: each subclass its own kind.
 2. Route every row of `given` to its leaves.
-3. Draw one training value of the target, uniformly, among the donors of these leaves (`mcce.samplers.donors.engine`).
+3. Draw one training value of the target among the donors of these leaves (`mcce.samplers.donors.engine`): uniformly,
+   or by the weights of the training rows.
 
 The values drawn are observed values; their combinations are new (paper, section 2.2). Missing values of a categorical
 target are one more level. For a numeric or ordered target with missing values first trees decide whether the draw is
@@ -26,7 +27,8 @@ from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, 
 from mcce.samplers.donors.by_tree import TreesApart
 from mcce.samplers.donors.checking import check_donors, n_donors
 from mcce.samplers.donors.density import MarginalDensity
-from mcce.samplers.donors.engine import DonorForest, DonorModel
+from mcce.samplers.donors.engine import DonorForest
+from mcce.samplers.donors.model import DonorModel
 from mcce.samplers.donors.spreading import draw_around, reaches
 from mcce.samplers.smoothing import Smoothing
 from mcce.table import Column, Feature, Table
@@ -42,6 +44,7 @@ class DonorSampler(ConditionalSampler):
     handles_missing = True
     thread_safe = True
     leaves_one_out = True
+    takes_weights = True
 
     donors_: DonorModel
     min_donors: int = 1
@@ -71,23 +74,34 @@ class DonorSampler(ConditionalSampler):
         decider = None
         if missing.any() and feature.kind == "categorical":
             levels = np.where(missing, feature.n_levels, values)
-            trees = self._grow_trees(given, Column(with_missing_level(feature), levels), "value")
+            trees = self._grow_trees(given, target.with_values(levels, with_missing_level(feature)), "value")
         elif missing.all():
-            trees = self._grow_trees(given.first(0), Column(feature, np.zeros(missing.size)), "value")
+            trees = self._grow_trees(given.first(0), target.with_values(np.zeros(missing.size)), "value")
         elif missing.any():
             indicator = missing.astype(np.float64)
-            grown = self._grow_trees(given, Column(missing_indicator(feature), indicator), "missing")
-            decider = DonorForest.of(grown, [indicator[tree.donors] for tree in grown])
+            grown = self._grow_trees(given, target.with_values(indicator, missing_indicator(feature)), "missing")
+            decider = self._donors_of(grown, indicator, target.weights)
             known = np.flatnonzero(~missing)
-            grown = self._grow_trees(given.take(known), Column(feature, values[known]), "value")
+            grown = self._grow_trees(given.take(known), target.take(known), "value")
             trees = [replace(tree, donors=known[tree.donors].astype(np.int32)) for tree in grown]
         else:
             trees = self._grow_trees(given, target, "value")
-        forest = DonorForest.of(trees, [values[tree.donors] for tree in trees])
+        forest = self._donors_of(trees, values, target.weights)
         self._check_pools([*trees, *(decider.trees if decider is not None else [])], feature)
-        margin = MarginalDensity.of(values, feature.n_levels)
-        self.donors_ = DonorModel(forest, decider, margin, feature.is_numeric, self.min_donors)
+        margin = MarginalDensity.of(values, feature.n_levels, target.weights)
+        self.donors_ = DonorModel(forest, decider, margin, feature.is_numeric, self.min_donors, target.weights)
         return self
+
+    @property
+    def _resamples_by_weight(self) -> bool:
+        """Whether rows are the donors of a tree as often as a bootstrap by weight has drawn them, all alike."""
+        return self.proper
+
+    def _donors_of(self, trees: Sequence[Tree], values: Floats, weights: Floats | None) -> DonorForest:
+        """Join trees with the values of their donors, and their weights."""
+        weighed = weights is not None and not self._resamples_by_weight
+        of_donors = [weights[tree.donors] for tree in trees] if weights is not None and weighed else None
+        return DonorForest.of(trees, [values[tree.donors] for tree in trees], of_donors)
 
     def _check_pools(self, trees: Sequence[Tree], feature: Feature) -> None:
         """Refuse trees with a leaf of fewer than `min_donors` distinct training rows."""

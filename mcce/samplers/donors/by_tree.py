@@ -21,7 +21,8 @@ import scipy
 from mcce.arrays import Floats, Ints
 from mcce.rng import RowStreams
 from mcce.samplers.base import RestrictedDraw, Within
-from mcce.samplers.donors.engine import DonorForest, DonorModel
+from mcce.samplers.donors.engine import DonorForest
+from mcce.samplers.donors.model import DonorModel
 from mcce.table import Table
 
 Draw = Callable[[DonorModel, Table, RowStreams], Floats]
@@ -70,4 +71,5 @@ class TreesApart:
 
 
 def _tree(forest: DonorForest, t: int) -> DonorForest:
-    return DonorForest.of([forest.trees[t]], [forest.values_by_tree[t]])
+    weights = forest.weights_by_tree
+    return DonorForest.of([forest.trees[t]], [forest.values_by_tree[t]], None if weights is None else [weights[t]])

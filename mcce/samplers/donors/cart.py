@@ -3,7 +3,7 @@
 1. Grow a tree for the target on the given columns (`mcce.trees.cart`; Gini for levels, squared error for numbers), or
    the one that R's rpart grows (`mcce.trees.rpart`).
 2. Route every row of `given` to its leaf.
-3. Draw one training value of the target, uniformly, among the rows of that leaf.
+3. Draw one training value of the target among the rows of that leaf, uniformly or by their weights.
 
 The donors, and what missing values of the target do, are those of `mcce.samplers.donors.base`.
 """
@@ -62,6 +62,12 @@ class CartSampler(LeafDonorSampler):
         (`mcce.samplers.donors.spreading`); numbers that many rows share stay as they are.
     random_state : int or None
         Seed of these, beside the chain's own; a sampler that is fitted alone has this one only.
+
+    Notes
+    -----
+    Weights of training rows count as copies (`mcce.table.weights`): in the dialect "mcce" `min_split` and `min_leaf`
+    are sums of weights, so that the tree is that of the repeated rows; in the dialect "rpart" they count rows, as in R.
+    `min_donors` counts distinct rows always.
 
     Examples
     --------

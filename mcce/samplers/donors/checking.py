@@ -13,7 +13,8 @@ import numpy as np
 
 from mcce.arrays import Floats
 from mcce.samplers.donors.density import MarginalDensity
-from mcce.samplers.donors.engine import DonorForest, DonorModel
+from mcce.samplers.donors.engine import DonorForest
+from mcce.samplers.donors.model import DonorModel
 from mcce.soundness import (
     FLOAT,
     check_array,
@@ -21,6 +22,7 @@ from mcce.soundness import (
     check_count_of,
     check_flag,
     check_type,
+    check_weights,
     require,
 )
 from mcce.state import Fields, add_check, register
@@ -40,13 +42,22 @@ def _read_forest(fields: Fields) -> DonorForest:
         require(not np.isinf(of_tree).any(), "values holds an infinite number")
     total = sum(tree.donors.size for tree in trees)
     require(total < 2**31, f"there are {total} donors, more than can be counted")
-    return DonorForest.of(trees, values)
+    weights = fields.get("weights")
+    if weights is not None:
+        check_type(weights, "weights", list)
+        require(len(weights) == len(trees), f"there are {len(trees)} trees, and weights of {len(weights)}")
+        for tree, of_tree in zip(trees, weights):
+            check_weights(of_tree, "weights", tree.donors.size)
+    return DonorForest.of(trees, values, weights)
 
 
 register(
     "donors.DonorForest",
     DonorForest,
-    lambda forest: {"trees": list(forest.trees), "values": forest.values_by_tree},
+    lambda forest: (
+        {"trees": list(forest.trees), "values": forest.values_by_tree}
+        | ({} if forest.weights is None else {"weights": forest.weights_by_tree})
+    ),
     _read_forest,
 )
 
@@ -82,7 +93,12 @@ def check_donors(model: DonorModel, given: Sequence[Feature], target: Feature, n
         check_codes(model.forest.values, "values", target.n_levels)
         levels = np.arange(target.n_levels, dtype=np.float64)
         require(np.array_equal(model.margin.atoms, levels), "atoms are not the levels of the target")
-    require(model.margin.n <= n_rows, f"n is {model.margin.n}, and there are {n_rows} training rows")
+    if model.row_weights is None:
+        require(model.margin.n <= n_rows, f"n is {model.margin.n}, and there are {n_rows} training rows")
+        weighted = [forest for forest in (model.forest, model.decider) if forest and forest.weights is not None]
+        require(not weighted, "weights of donors are there, and none of training rows")
+    else:
+        check_weights(model.row_weights, "row_weights", n_rows)
 
 
 def n_donors(model: DonorModel) -> int:

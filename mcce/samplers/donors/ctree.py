@@ -62,6 +62,8 @@ class CtreeSampler(LeafDonorSampler):
     (2, 10)
     """
 
+    takes_weights = False
+
     def __init__(
         self,
         *,

@@ -27,6 +27,7 @@ from mcce.samplers.donors import kernels
 from mcce.samplers.point_mass import find_point_masses, silverman
 from mcce.soundness import FLOAT, check_array, check_count_of, check_finite, check_number, check_rising, require
 from mcce.state import stateful
+from mcce.table.weights import deviation_of, quantiles
 
 PSEUDO_DONORS = 5.0  # as many as the paper's smallest leaf; fewer describe new rows worse
 _GRID = 2048
@@ -39,14 +40,14 @@ class MarginalDensity:
 
     Attributes
     ----------
-    n : number of training values (missing ones left out).
+    n : number of training values (missing ones left out), or the sum of their weights.
     atoms, counts : values with point mass, ascending, and how often each occurs.
     grid, density : the density of the other values, as a share of all; empty if there are none.
     bandwidth : of that density.
     missing_share : share of missing values in the training data.
     """
 
-    n: int
+    n: float
     atoms: Floats
     counts: Floats
     grid: Floats
@@ -55,24 +56,35 @@ class MarginalDensity:
     missing_share: float = 0.0
 
     @classmethod
-    def of(cls, values: Floats, n_levels: int) -> MarginalDensity:
-        """Learn the margin of a target with so many levels, or of a number (0 levels)."""
-        known = values[~np.isnan(values)]
-        missing_share = 1.0 - known.size / max(values.size, 1)
+    def of(cls, values: Floats, n_levels: int, weights: Floats | None = None) -> MarginalDensity:
+        """Learn the margin of a target with so many levels, or of a number (0 levels); weights count as copies."""
+        is_known = ~np.isnan(values)
+        known = values[is_known]
+        weight = None if weights is None else weights[is_known]
+        n: float = known.size if weight is None else float(weight.sum())
+        if weights is None:
+            missing_share = 1.0 - n / max(values.size, 1)
+        else:
+            missing_share = 0.0 if known.size == values.size else 1.0 - n / float(weights.sum())
         nothing = np.empty(0)
         if n_levels:
             levels = np.arange(n_levels, dtype=np.float64)
-            counts = np.bincount(known.astype(np.intp), minlength=n_levels).astype(np.float64)
-            return cls(known.size, levels, counts, nothing, nothing, 0.0, missing_share)
-        distinct, times, is_atom = find_point_masses(known)
-        rest = np.repeat(distinct[~is_atom], times[~is_atom])
-        grid, density, bandwidth = _smooth(rest, known.size)
+            counts = np.bincount(known.astype(np.intp), weight, minlength=n_levels).astype(np.float64)
+            return cls(n, levels, counts, nothing, nothing, 0.0, missing_share)
+        distinct, times, is_atom = find_point_masses(known, weight)
+        if weight is None:
+            grid, density, bandwidth = _smooth(np.repeat(distinct[~is_atom], times[~is_atom]), None, n)
+        else:
+            grid, density, bandwidth = _smooth(distinct[~is_atom], times[~is_atom], n)
         masses = times[is_atom].astype(np.float64)
-        return cls(known.size, distinct[is_atom], masses, grid, density, bandwidth, missing_share)
+        return cls(n, distinct[is_atom], masses, grid, density, bandwidth, missing_share)
 
     def check_state(self) -> None:
         """Refuse parts that are no margin: atoms and grid ascend, and nothing is negative."""
-        check_count_of(self.n, "n", 0, 2**31)
+        if isinstance(self.n, float):
+            check_number(self.n, "n", 0.0, 2.0**31)
+        else:
+            check_count_of(self.n, "n", 0, 2**31)
         for values, masses in (("atoms", "counts"), ("grid", "density")):
             check_array(getattr(self, values), values, FLOAT, None)
             check_array(getattr(self, masses), masses, FLOAT, getattr(self, values).size)
@@ -96,7 +108,7 @@ class MarginalDensity:
         return np.isin(values, self.atoms)
 
     def share(self, values: Floats, own: Floats) -> Floats:
-        """Return the margin's mass or density of each value; `own` is 1 for a row that is left out."""
+        """Return the margin's mass or density of each value; `own` is the weight of a row that is left out, or 0."""
         out = np.empty(values.size)
         kernels.margin_shares(self.as_kernels_take_it, np.ascontiguousarray(values), own, out)
         return out
@@ -108,19 +120,21 @@ class MarginalDensity:
         return kernels.Margin(*numbers)
 
 
-def _smooth(values: Floats, n: int) -> tuple[Floats, Floats, float]:
+def _smooth(values: Floats, weights: Floats | None, n: float) -> tuple[Floats, Floats, float]:
     """Return a grid, the kernel density of `values` on it as a share of `n` rows, and the bandwidth."""
     if values.size == 0:
         return np.empty(0), np.empty(0), 0.0
-    low, high = np.quantile(values, [0.25, 0.75])
-    sd = float(np.std(values, ddof=1)) if values.size > 1 else 0.0
-    bandwidth = silverman(sd, float(high - low), values.size) or max(abs(float(values[0])), 1.0) * 0.1
+    low, high = quantiles(values, [0.25, 0.75], weights)
+    total = values.size if weights is None else float(weights.sum())
+    sd = float(deviation_of(values, weights, ddof=1)) if values.size > 1 and total > 1.0 else 0.0
+    bandwidth = silverman(sd, float(high - low), total) or max(abs(float(values[0])), 1.0) * 0.1
     # numbers that differ by a few units in the last place: between them there is no room for a grid
     bandwidth = max(bandwidth, _GRID * float(np.spacing(np.abs(values).max())))
     low, high = float(values.min()) - 4 * bandwidth, float(values.max()) + 4 * bandwidth
     grid = np.linspace(low, high, _GRID)
     step = grid[1] - grid[0]
-    counts = np.histogram(values, bins=np.append(grid - step / 2, grid[-1] + step / 2))[0].astype(np.float64)
+    ends = np.append(grid - step / 2, grid[-1] + step / 2)
+    counts = np.histogram(values, bins=ends, weights=weights)[0].astype(np.float64)
     width = max(bandwidth, step)
     reach = min(int(4 * width / step) + 1, _GRID // 2 - 1)  # a longer kernel would lengthen the convolution
     kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) * step / width) ** 2)

@@ -2,37 +2,34 @@
 
 1. `DonorForest` puts the nodes and the donors of its trees one after the other; a tree is a forest of one. A row's
    donors are those of the leaves it reaches.
-2. A draw is one of these donors, uniformly; a restricted draw one of those allowed.
+2. A draw is one of these donors, uniformly or by their weights; a restricted draw one of those allowed.
 3. What supports and densities read is prepared once, when it is first asked for, because most chains only draw: the
    *runs* of each leaf (its distinct donors, ascending, with their counts), its median gap, its bandwidth, and Taylor
    polynomials of its sum of kernels.
-4. `DonorModel` joins the donors of the target with what decides on missing values and with the target's margin.
 
+`mcce.samplers.donors.model` joins the donors of a target with what decides on missing values.
 Memory is proportional to rows plus donors, never to their product: `mcce.samplers.donors.kernels` has the loops.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mcce.arrays import Bools, Floats, Ints
 from mcce.rng import RowStreams
-from mcce.samplers.base import RestrictedDraw, Within
+from mcce.samplers.base import Within
 from mcce.samplers.donors import kernels
-from mcce.samplers.donors.density import PSEUDO_DONORS, MarginalDensity
-from mcce.samplers.within import log_of
-from mcce.state import stateful
+from mcce.samplers.donors.density import MarginalDensity
 from mcce.table import Table
 from mcce.trees.tree import Tree
 
 Nodes = npt.NDArray[np.int32]
-
-FEW = 4  # a table with a fourth as many rows as there are nodes, or fewer, has only the nodes it meets prepared
 
 
 @dataclass(frozen=True)
@@ -54,6 +51,7 @@ class DonorForest:
     values : of the donors, tree after tree, in the order of each tree's `donors`: the order in which they are drawn.
     first_node : the number of each tree's root when the nodes of all are counted on.
     start, size : the donors of node k are values[start[k] : start[k] + size[k]].
+    weights : of the donors, like `values`; None if all count the same.
     """
 
     trees: tuple[Tree, ...]
@@ -61,28 +59,39 @@ class DonorForest:
     first_node: Nodes
     start: Nodes
     size: Nodes
+    weights: Floats | None = None
 
     @classmethod
-    def of(cls, trees: Sequence[Tree], values: Sequence[Floats]) -> DonorForest:
-        """Join trees and the values of their donors (step 1)."""
+    def of(
+        cls, trees: Sequence[Tree], values: Sequence[Floats], weights: Sequence[Floats] | None = None
+    ) -> DonorForest:
+        """Join trees and the values, and weights, of their donors (step 1)."""
+        joined = None if weights is None else np.concatenate(weights)
         if len(trees) == 1:
             zero = np.zeros(1, dtype=np.int32)
-            return cls(tuple(trees), np.ascontiguousarray(values[0]), zero, trees[0].start, trees[0].size)
+            return cls(tuple(trees), np.ascontiguousarray(values[0]), zero, trees[0].start, trees[0].size, joined)
         first_node = np.cumsum([0, *(tree.n_nodes for tree in trees[:-1])]).astype(np.int32)
         first_donor = np.cumsum([0, *(tree.donors.size for tree in trees[:-1])]).astype(np.int32)
         start = np.concatenate([tree.start + first for tree, first in zip(trees, first_donor)])
         size = np.concatenate([tree.size for tree in trees])
-        return cls(tuple(trees), np.concatenate(values), first_node, start.astype(np.int32), size)
+        return cls(tuple(trees), np.concatenate(values), first_node, start.astype(np.int32), size, joined)
 
     def with_values(self, values: Floats) -> DonorForest:
         """Return the same trees with other values of the donors."""
-        return DonorForest(self.trees, values, self.first_node, self.start, self.size)
+        return replace(self, values=values)
 
     @property
     def values_by_tree(self) -> list[Floats]:
         """The donors' values, one array a tree."""
-        ends = np.cumsum([tree.donors.size for tree in self.trees])
-        return np.split(self.values, ends[:-1])
+        return self._by_tree(self.values)
+
+    @property
+    def weights_by_tree(self) -> list[Floats] | None:
+        """The donors' weights, one array a tree."""
+        return None if self.weights is None else self._by_tree(self.weights)
+
+    def _by_tree(self, of_donors: Floats) -> list[Floats]:
+        return np.split(of_donors, np.cumsum([tree.donors.size for tree in self.trees])[:-1])
 
     def route(self, given: Table) -> Nodes:
         """Return the leaf of each row in every tree, (trees, rows)."""
@@ -96,19 +105,27 @@ class DonorForest:
     def draw(self, leaves: Nodes, rng: RowStreams) -> Floats:
         """Draw a donor of each row's leaves (step 2)."""
         out = np.empty(leaves.shape[1])
-        of_leaves = (leaves, self.start, self.size, self.values)
-        kernels.pick_donor(rng.next_key(), rng.draws, rng.rows, *of_leaves, out)
+        of_leaves = (leaves, self.start, self.size)
+        if self.weights is None:
+            kernels.pick_donor(rng.next_key(), rng.draws, rng.rows, *of_leaves, self.values, out)
+        else:
+            kernels.pick_weighted_donor(rng.next_key(), rng.draws, rng.rows, *of_leaves, self.upto, self.values, out)
         return out
 
-    def draw_within(self, leaves: Nodes, rng: RowStreams, within: Within) -> tuple[Floats, Ints]:
-        """Draw one of each row's allowed donors (step 2), NaN where there are none; return their number."""
+    def draw_within(self, leaves: Nodes, rng: RowStreams, within: Within) -> tuple[Floats, npt.NDArray[Any]]:
+        """Draw one of each row's allowed donors (step 2), NaN where there are none; return their number, or weight."""
         n = leaves.shape[1]
-        out, n_allowed = np.empty(n), np.empty(n, dtype=np.int64)
+        out = np.empty(n)
         levels = np.empty((n, 0), dtype=bool) if within.levels is None else np.ascontiguousarray(within.levels)
-        of_leaves = (leaves, self.start, self.size, self.values)
+        of_leaves = (rng.next_key(), rng.draws, rng.rows, leaves, self.start, self.size)
         allowed = (*within.bounds(n), levels)
-        kernels.pick_allowed_donor(rng.next_key(), rng.draws, rng.rows, *of_leaves, *allowed, out, n_allowed)
-        return out, n_allowed
+        if self.weights is None:
+            n_allowed = np.empty(n, dtype=np.int64)
+            kernels.pick_allowed_donor(*of_leaves, self.values, *allowed, out, n_allowed)
+            return out, n_allowed
+        weight = np.empty(n)
+        kernels.pick_allowed_weighted(*of_leaves, self.upto, self.values, *allowed, out, weight)
+        return out, weight
 
     def distinct_allowed(self, leaves: Nodes, within: Within) -> Ints:
         """Return how many distinct training rows are among the allowed donors of each row's pool."""
@@ -122,7 +139,7 @@ class DonorForest:
 
     def mean(self, leaves: Nodes) -> Floats:
         """Return the mean of the donors in each row's leaves."""
-        pooled = self.sums[leaves].sum(axis=0) / self.size[leaves].sum(axis=0)
+        pooled = self.sums[leaves].sum(axis=0) / self.mass[leaves].sum(axis=0)
         return np.asarray(pooled, dtype=np.float64)
 
     def supports(self, leaves: Nodes, values: Floats, *, is_number: bool) -> Bools:
@@ -130,20 +147,32 @@ class DonorForest:
         supported = np.empty(values.size, dtype=bool)
         values = np.ascontiguousarray(values)
         if is_number and self.shares_rows:
-            rank, ranked = self._ranks
+            rank, ranked, weight = self._ranks
             most = int(sum(tree.size[tree.stops].max() for tree in self.trees))
             spare, gaps = np.empty(most, dtype=np.int64), np.empty(most)
             of_leaves = (leaves, np.lexsort(leaves), self.start, self.size)
-            kernels.find_pooled_support(*of_leaves, rank, ranked, values, spare, gaps, supported)
+            kernels.find_pooled_support(*of_leaves, rank, ranked, weight, values, spare, gaps, supported)
             return supported
         gaps = self.gaps if is_number else np.zeros(self.size.size)
         kernels.find_support(leaves, values, self.runs, gaps, supported)
         return supported
 
     @cached_property
+    def upto(self) -> Floats:
+        """Sums of the donors' weights: of those before each donor, and of all."""
+        assert self.weights is not None
+        return np.concatenate([[0.0], np.cumsum(self.weights)])
+
+    @property
+    def mass(self) -> npt.NDArray[Any]:
+        """Number of donors of each node, or the sum of their weights."""
+        return self.size if self.weights is None else self.upto[self.start + self.size] - self.upto[self.start]
+
+    @cached_property
     def sums(self) -> Floats:
-        """Sum of the donors' values of each node."""
-        before = np.concatenate([[0.0], np.cumsum(self.values)])
+        """Sum of the donors' values of each node, by weight."""
+        counted = self.values if self.weights is None else self.weights * self.values
+        before = np.concatenate([[0.0], np.cumsum(counted)])
         return np.asarray(before[self.start + self.size] - before[self.start])
 
     @cached_property
@@ -163,13 +192,17 @@ class DonorForest:
         node, values = node[order], values[order]
         begins = np.flatnonzero(np.append(True, (np.diff(node) != 0) | (np.diff(values) != 0))[: node.size])
         first = np.searchsorted(node[begins], np.arange(self.size.size + 1))
-        return kernels.Runs(first, values[begins], np.diff(np.append(begins, node.size)))
+        count: npt.NDArray[Any] = np.diff(np.append(begins, node.size))
+        if self.weights is not None:
+            count = np.add.reduceat(self.weights[donor][known][order], begins) if begins.size else np.empty(0)
+        return kernels.Runs(first, values[begins], count)
 
     @cached_property
-    def known(self) -> Ints:
-        """Number of donors of each node that are not missing."""
-        before = np.concatenate([[0], np.cumsum(~np.isnan(self.values))])
-        return np.asarray(before[self.start + self.size] - before[self.start], dtype=np.int64)
+    def known(self) -> npt.NDArray[Any]:
+        """Number of donors of each node that are not missing, or the sum of their weights."""
+        is_known = ~np.isnan(self.values)
+        before = np.concatenate([[0], np.cumsum(is_known if self.weights is None else is_known * self.weights)])
+        return np.asarray(before[self.start + self.size] - before[self.start])
 
     @cached_property
     def gaps(self) -> Floats:
@@ -184,8 +217,11 @@ class DonorForest:
         return len(self.trees) > 1 or np.unique(self.trees[0].donors).size < self.trees[0].donors.size
 
     @cached_property
-    def _ranks(self) -> tuple[Ints, Floats]:
-        """The place of each donor's training row among the training rows in the order of their values; these values."""
+    def _ranks(self) -> tuple[Ints, Floats, Floats]:
+        """The place of each donor's training row among the training rows in the order of their values; these values.
+
+        Also the weights of these rows, none if they have none.
+        """
         rows, first, row_of_donor = np.unique(
             np.concatenate([tree.donors for tree in self.trees]), return_index=True, return_inverse=True
         )
@@ -193,7 +229,8 @@ class DonorForest:
         order = np.argsort(values, kind="stable")
         rank = np.empty(rows.size, dtype=np.int64)
         rank[order] = np.arange(rows.size)
-        return rank[row_of_donor.ravel()], values[order]
+        weights = np.empty(0) if self.weights is None else self.weights[first][order]
+        return rank[row_of_donor.ravel()], values[order], weights
 
     def smoothing(self, margin: MarginalDensity, donors: kernels.Runs) -> Smoothing:
         """Prepare the sums of kernels over the donors that have no point mass in the margin (step 3)."""
@@ -210,119 +247,26 @@ class DonorForest:
         kernels.expand_cells(runs, bandwidth, cells, *(np.empty(kernels.LANES) for _ in range(4)))
         return Smoothing(runs, bandwidth, cells)
 
-    def own(self, training_rows: Ints | None) -> kernels.Own:
+    def own(self, training_rows: Ints | None, row_weights: Floats | None) -> kernels.Own:
         """Say which training row each row is, for kernels that leave its own donors out; None: it is none."""
+        weight = np.empty(0) if row_weights is None else row_weights
         if training_rows is None:
             nothing = np.empty((0, 0), dtype=np.int32)
-            return kernels.Own(np.empty(0, dtype=np.int64), nothing, nothing)
-        return kernels.Own(np.ascontiguousarray(training_rows, dtype=np.int64), *self._donors_of_rows)
+            return kernels.Own(np.empty(0, dtype=np.int64), nothing, np.empty((0, 0)), weight)
+        return kernels.Own(np.ascontiguousarray(training_rows, dtype=np.int64), *self._donors_of_rows, weight)
 
     @cached_property
-    def _donors_of_rows(self) -> tuple[Nodes, Nodes]:
+    def _donors_of_rows(self) -> tuple[Nodes, Floats]:
         """Where each training row first is a donor of each tree (-1: nowhere), and how often; missing ones left out."""
         n_rows = 1 + max((int(tree.donors.max()) for tree in self.trees if tree.donors.size), default=-1)
         donor = np.full((len(self.trees), n_rows), -1, dtype=np.int32)
-        copies = np.zeros(donor.shape, dtype=np.int32)
+        copies = np.zeros(donor.shape)
         begin = 0
         for t, tree in enumerate(self.trees):
             known = np.flatnonzero(~np.isnan(self.values[begin : begin + tree.donors.size]))
             rows = tree.donors[known]
             donor[t, rows[::-1]] = begin + known[::-1]  # the first of several copies is written last
-            copies[t] = np.bincount(rows, minlength=n_rows)
+            weights = None if self.weights is None else self.weights[begin + known]
+            copies[t] = np.bincount(rows, weights, minlength=n_rows)
             begin += tree.donors.size
         return donor, copies
-
-
-@stateful("donors.DonorModel")
-@dataclass(frozen=True)
-class DonorModel:
-    """The donors of a target (step 4).
-
-    Attributes
-    ----------
-    forest : the target's values among the training rows; NaN for a missing one, if no other forest decides on those.
-    decider : a forest that decides whether a draw is missing: 1 for a missing donor, 0 for another. None: not needed.
-    margin : the target's training distribution.
-    is_number : whether the target is a number, which may lie between donors.
-    min_donors : the fewest donors that a restricted draw may choose among.
-    """
-
-    forest: DonorForest
-    decider: DonorForest | None
-    margin: MarginalDensity
-    is_number: bool
-    min_donors: int = 1
-
-    def draw(self, given: Table, rng: RowStreams) -> Floats:
-        """Draw a value for each row, missing as the decider says."""
-        drawn = self.forest.draw(self.forest.route(given), rng)
-        if self.decider is not None:
-            drawn[self.decider.draw(self.decider.route(given), rng) > 0] = np.nan
-        return drawn
-
-    def draw_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
-        """Draw an allowed value for each row, or a missing one by its probability."""
-        leaves = self.forest.route(given)
-        drawn, n_allowed = self.forest.draw_within(leaves, rng, within)
-        if self.min_donors > 1:
-            distinct = self.forest.distinct_allowed(leaves, within) if self.forest.shares_rows else n_allowed
-            n_allowed = np.where(distinct < self.min_donors, 0, n_allowed)
-            drawn = np.where(n_allowed == 0, np.nan, drawn)
-        share = n_allowed / np.maximum(self.forest.known[leaves].sum(axis=0), 1)
-        if self.flags is None:
-            return RestrictedDraw.of(drawn, np.isnan(drawn), log_of(share))
-        missing_share = self.flags.mean(self._decide(given, leaves))
-        share = (1.0 - missing_share) * share
-        found = RestrictedDraw.of(drawn, np.isnan(drawn) | (missing_share == 1.0), log_of(share))
-        if within.missing is None:
-            return found
-        return found.or_missing(share, missing_share * within.allows_missing(given.n_rows), rng.uniform())
-
-    def supports(self, given: Table, values: Floats) -> Bools:
-        """Return whether the donors of each row support its value, a missing one too."""
-        leaves = self.forest.route(given)
-        supported = self.forest.supports(leaves, values, is_number=self.is_number)
-        if self.flags is None:
-            return supported
-        share = self.flags.mean(self._decide(given, leaves))
-        return np.where(np.isnan(values), share > 0.0, supported & (share < 1.0))
-
-    def log_density(self, given: Table, values: Floats, training_rows: Ints | None) -> Floats:
-        """Return the smoothed log density of each value, see `mcce.samplers.donors.density`."""
-        values = np.ascontiguousarray(values, dtype=np.float64)
-        forest = self.forest
-        leaves = forest.route(given)
-        if values.size * FEW < forest.size.size and "smoothing" not in vars(self):  # not worth preparing all nodes
-            runs = forest.runs_of(np.unique(leaves).astype(np.int64))
-            smoothing = forest.smoothing(self.margin, runs)
-        else:
-            runs, smoothing = forest.runs, self.smoothing
-        out = np.empty(values.size)
-        kernels.log_densities(
-            *(leaves, forest.start, forest.size, forest.values, forest.known, runs),
-            *(smoothing.runs, smoothing.bandwidth, smoothing.cells, self.margin.as_kernels_take_it),
-            *(forest.own(training_rows), PSEUDO_DONORS, values, out),
-        )
-        if self.flags is not None:
-            flags = self.flags
-            kernels.log_missing(
-                *(self._decide(given, leaves), flags.start, flags.size, flags.values, flags.sums),
-                *(flags.own(training_rows), PSEUDO_DONORS, self.margin.missing_share, values, out),
-            )
-        return out
-
-    @cached_property
-    def smoothing(self) -> Smoothing:
-        """What sums of kernels are read from."""
-        return self.forest.smoothing(self.margin, self.forest.runs)
-
-    @cached_property
-    def flags(self) -> DonorForest | None:
-        """The donors' missing values as 1, the others as 0; None if the target had no missing values."""
-        if self.margin.missing_share == 0.0:
-            return None
-        return self.decider or self.forest.with_values(np.isnan(self.forest.values).astype(np.float64))
-
-    def _decide(self, given: Table, leaves: Nodes) -> Nodes:
-        """Return the leaves in the trees that decide on missing values; `leaves` are those of the target's trees."""
-        return leaves if self.decider is None else self.decider.route(given)

@@ -1,6 +1,7 @@
 """Donors pooled over the leaves of bootstrapped trees (synthpop's rf, bag and ranger; Breiman 1996, 2001).
 
-1. Grow `n_trees` trees, each on a bootstrap sample of the rows; each node tries `max_features` of the columns.
+1. Grow `n_trees` trees, each on a bootstrap sample of the rows, drawn by their weights if they have some; each node
+   tries `max_features` of the columns.
 2. Route every row of `given` through all trees.
 3. Pool the training values in the leaves it reaches, and draw one of them uniformly: a tree is chosen in proportion to
    the size of the leaf, then a donor of that leaf. With `pooling="trees"` all trees have the same chance
@@ -23,8 +24,8 @@ from mcce.exceptions import InputError, did_you_mean
 from mcce.rng import RowStreams, derive_key
 from mcce.samplers.donors.base import DonorSampler, Purpose, fewest_donors
 from mcce.samplers.donors.by_tree import TreesApart
-from mcce.samplers.donors.engine import DonorModel
-from mcce.samplers.donors.resampling import bootstrap, check_resampling, outside
+from mcce.samplers.donors.model import DonorModel
+from mcce.samplers.donors.resampling import bootstrap, check_resampling, draw_rows, n_copies, outside
 from mcce.samplers.smoothing import Smoothing, check_smoothing
 from mcce.table import Column, Table
 from mcce.trees import cart
@@ -120,17 +121,23 @@ class ForestSampler(DonorSampler):
         """The donors' values, in the order of each tree's `donors`."""
         return self.donors_.forest.values_by_tree
 
+    @property
+    def _resamples_by_weight(self) -> bool:
+        """Whether donors weigh the same: those outside a bootstrap sample do not, unless they were drawn by weight."""
+        return self.proper or not self.honest
+
     def _grow_trees(self, given: Table, target: Column, purpose: Purpose) -> list[Tree]:
-        n = given.n_rows
+        weights = target.weights
+        n = given.n_rows if weights is None else n_copies(weights)
         seed = int(self.random_state)  # the type enters the key
-        every = np.arange(n)
+        every = np.arange(given.n_rows)
         if self.proper:
             streams = RowStreams.from_seed(self.fit_seed(seed), n).child("rows", target.feature.name, purpose)
-            every = bootstrap(n, streams)
+            every, weights = bootstrap(every.size, streams, weights), None
         trees = []
         for t in range(self.n_trees):
             streams = RowStreams.from_seed(derive_key(seed, target.feature.name, purpose, t), n)
-            rows = np.sort(every[streams.integer(n)])
+            rows = np.sort(draw_rows(every, streams, weights))
             grow = partial(
                 cart.grow,
                 given,

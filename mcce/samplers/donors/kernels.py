@@ -7,6 +7,8 @@ many rows have each; those of node k stand from first[k] to first[k + 1].
 
 1. `pick_donor` and `pick_allowed_donor` draw one of the donors in a row's leaves, uniformly. Donors are numbered
    tree by tree, in the order of the tree, not of their values: the draws of a seed do not depend on what is sorted.
+   `pick_weighted_donor` and `pick_allowed_weighted` draw them by their weights, and draw what they would draw of as
+   many copies of each. All else takes sums of weights where there are no weights numbers of donors.
 2. `find_support` looks a value up among the runs, `measure_gaps` has told how far from a donor counts as close. Where
    leaves share training rows, `find_pooled_support` counts each of these once (`mcce.samplers.support`).
 3. `find_bandwidths` gives each node Silverman's bandwidth h. A sum of normal kernels S(x) = sum_j n_j k((x - y_j) / h)
@@ -45,7 +47,8 @@ _ROOT_TAU = math.sqrt(2.0 * math.pi)
 Margin = namedtuple("Margin", "n atoms counts grid density bandwidth")
 Runs = namedtuple("Runs", "first value count")
 Cells = namedtuple("Cells", "first centre terms")
-Own = namedtuple("Own", "rows donor copies")  # the rows left out; where each row's first donor is in a tree; how many
+# the rows left out; where each row's first donor is in a tree; how many there are; the rows' weights, if they have any
+Own = namedtuple("Own", "rows donor copies weight")
 
 _silverman = inner(silverman_rule)
 
@@ -117,6 +120,71 @@ def pick_allowed_donor(key, draws, rows, leaves, start, size, values, low, high,
                 chosen = np.int64(multiply_high(philox(key, draws[i], rows[i])[0], uint64(seen)))
 
 
+@inner
+def _uniform(key, draw, row):
+    """Return a uniform number in [0, 1), a multiple of 2**-53."""
+    return np.float64(philox(key, draw, row)[0] >> uint64(11)) * 2.0**-53
+
+
+@entry
+def pick_weighted_donor(key, draws, rows, leaves, start, size, upto, values, out):
+    """Draw one of the donors in each row's leaves by weight; `upto` are the sums of the weights, from 0 on."""
+    for i in range(out.size):
+        total = 0.0
+        for t in range(leaves.shape[0]):
+            node = leaves[t, i]
+            total += upto[start[node] + size[node]] - upto[start[node]]
+        left = _uniform(key, draws[i], rows[i]) * total
+        t = 0
+        node = leaves[0, i]
+        while t + 1 < leaves.shape[0] and left >= upto[start[node] + size[node]] - upto[start[node]]:
+            left -= upto[start[node] + size[node]] - upto[start[node]]
+            t += 1
+            node = leaves[t, i]
+        low, high = np.int64(start[node]), np.int64(start[node] + size[node] - 1)  # the first with upto above the place
+        place = upto[low] + left
+        while low < high:
+            middle = (low + high) >> 1
+            if upto[middle + 1] <= place:
+                low = middle + 1
+            else:
+                high = middle
+        out[i] = values[low]
+
+
+@entry
+def pick_allowed_weighted(key, draws, rows, leaves, start, size, upto, values, low, high, levels, out, allowed):
+    """Draw one donor of each row's leaves by weight, among those that `pick_allowed_donor` would choose from.
+
+    Writes also the sum of their weights.
+    """
+    for i in range(out.size):
+        place = np.inf
+        out[i] = np.nan
+        for step in range(2):  # weigh the allowed donors, then walk to the chosen one
+            seen = 0.0
+            for t in range(leaves.shape[0]):
+                node = leaves[t, i]
+                for d in range(start[node], start[node] + size[node]):
+                    value = values[d]
+                    if not (value >= low[i] and value <= high[i]):
+                        continue
+                    if levels.shape[1] and not levels[i, np.int64(value)]:
+                        continue
+                    seen += upto[d + 1] - upto[d]
+                    if step == 1:
+                        out[i] = value
+                    if seen > place:
+                        break
+                if seen > place:
+                    break
+            if step == 0:
+                allowed[i] = seen
+                if seen == 0.0:
+                    break
+                place = _uniform(key, draws[i], rows[i]) * seen
+
+
 # ---------------------------------------------------------------- step 2: supports
 
 
@@ -125,19 +193,27 @@ def measure_gaps(runs, spare, gap):
     """Find the median gap (the lower one of two) between neighbouring donors of each node, equal ones included."""
     for node in range(gap.size):
         begin, end = runs.first[node], runs.first[node + 1]
-        donors = np.int64(0)
+        total = 0.0
         for r in range(begin, end):
-            donors += runs.count[r]
+            total += runs.count[r]
         gap[node] = 0.0
-        if donors < 3:
-            continue
-        wanted = (donors - 2) // 2 - (donors - (end - begin))  # among the gaps that are not zero
+        wanted = _median_gap(total, end - begin)
         if wanted < 0:
             continue
         n = end - begin - 1
         for r in range(n):
             spare[r] = runs.value[begin + r + 1] - runs.value[begin + r]
         gap[node] = select(spare, n, wanted)
+
+
+@inner
+def _median_gap(total, distinct):
+    """Return which of the gaps between distinct donors, in ascending order, is the median of all gaps; -1: it is 0.
+
+    Copies have gaps of 0. Fewer than one copy each are as many as they are distinct.
+    """
+    donors = max(np.int64(total), np.int64(distinct))
+    return (donors - 2) // 2 - (donors - distinct) if donors >= 3 else np.int64(-1)
 
 
 @inner
@@ -185,11 +261,12 @@ def find_support(leaves, values, runs, gap, supported):
 
 
 @entry
-def find_pooled_support(leaves, order, start, size, rank, ranked, values, spare, gaps, supported):
+def find_pooled_support(leaves, order, start, size, rank, ranked, weight, values, spare, gaps, supported):
     """Say whether each value lies in the range of its leaves' training rows and no farther from one than their gap.
 
-    `rank` is the place of each donor's training row among `ranked`, the values of these rows, ascending; `order` puts
-    rows of the same leaves side by side, which share what is found out about them.
+    `rank` is the place of each donor's training row among `ranked`, the values of these rows, ascending; `weight` are
+    their weights, if they have any; `order` puts rows of the same leaves side by side, which share what is found out
+    about them.
     """
     n = np.int64(0)
     gap = 0.0
@@ -208,10 +285,16 @@ def find_pooled_support(leaves, order, start, size, rank, ranked, values, spare,
             _sort(spare, n)
             n = _drop_copies(spare, n)
             gap = 0.0
-            if n > 2:
+            total = float(n)
+            if weight.size:
+                total = 0.0
+                for j in range(n):
+                    total += weight[spare[j]]
+            wanted = _median_gap(total, n)
+            if wanted >= 0:
                 for j in range(n - 1):
                     gaps[j] = ranked[spare[j + 1]] - ranked[spare[j]]
-                gap = select(gaps, n - 1, (n - 2) // 2)
+                gap = select(gaps, n - 1, wanted)
         x = values[i]
         supported[i] = False
         if n == 0 or not (x >= ranked[spare[0]] and x <= ranked[spare[n - 1]]):
@@ -276,7 +359,7 @@ def _quantile(runs, begin, n, share):
         r += 1
         upto += runs.count[r]
     low = high = runs.value[r]
-    if upto == lower + 1 and lower + 1 < n:
+    if upto <= lower + 1 and lower + 1 < n:
         high = runs.value[r + 1]
     part = at - lower
     return low + (high - low) * part if part < 0.5 else high - (high - low) * (1.0 - part)
@@ -290,11 +373,13 @@ def find_bandwidths(runs, instead, bandwidth):
         bandwidth[node] = instead
         if end - begin < 2:
             continue
-        n = np.int64(0)
+        n = runs.count[begin] - runs.count[begin]
         mean = 0.0
         for r in range(begin, end):
             n += runs.count[r]
             mean += runs.count[r] * runs.value[r]
+        if n <= 1:  # weights may be small
+            continue
         mean /= n
         squares = 0.0
         for r in range(begin, end):
@@ -434,7 +519,7 @@ def _sum_kernels(runs, cells, node, x, bandwidth, own, own_value):
 
 @inner
 def _share(margin, place, is_atom, x, own):
-    """Return the margin's mass or density of x, without one training row if `own` is 1."""
+    """Return the margin's mass or density of x, without a training row of weight `own`."""
     n = margin.n
     if is_atom:
         pseudo = 1.0 if margin.grid.size == 0 else 0.0  # spread over the levels, so that none is impossible
@@ -469,11 +554,19 @@ def margin_shares(margin, values, own, out):
 def _own_donor(own, t, i, start, size, node):
     """Return where the first donor that row i itself is stands in a node of tree t, and how many there are; -1, 0."""
     if own.rows.size == 0 or own.rows[i] < 0 or own.rows[i] >= own.donor.shape[1]:
-        return np.int64(-1), np.int64(0)
+        return np.int64(-1), 0.0
     donor = np.int64(own.donor[t, own.rows[i]])
     if donor < start[node] or donor >= start[node] + size[node]:
-        return np.int64(-1), np.int64(0)
-    return donor, np.int64(own.copies[t, own.rows[i]])
+        return np.int64(-1), 0.0
+    return donor, np.float64(own.copies[t, own.rows[i]])
+
+
+@inner
+def _own_weight(own, i):
+    """Return what the margin loses with row i: its weight; 0 if no rows are left out."""
+    if own.rows.size == 0:
+        return 0.0
+    return own.weight[own.rows[i]] if own.weight.size else 1.0
 
 
 @entry
@@ -508,18 +601,19 @@ def log_densities(leaves, start, size, donors, known, runs, smooth, bandwidth, c
                 if copies:  # a row with point mass is not among the smoothed donors
                     at = _place(margin.atoms, 0, margin.atoms.size, own_value)
                     if at < margin.atoms.size and margin.atoms[at] == own_value:
-                        copies = np.int64(0)
+                        copies = 0.0
                 matching += _sum_kernels(smooth, cells, node, x, h, copies, own_value) / (h * _ROOT_TAU)
-        share = _share(margin, place, is_atom, x, 1.0 if own.rows.size else 0.0)
+        share = _share(margin, place, is_atom, x, _own_weight(own, i))
         density = (matching + pseudo * share) / (n_donors + pseudo)
         out[i] = math.log(density) if density > 0.0 else -np.inf
 
 
 @entry
-def log_missing(leaves, start, size, donors, ones, own, pseudo, share, values, out):
+def log_missing(leaves, start, size, mass, donors, ones, own, pseudo, share, values, out):
     """Add the log probability that the value is present to `out`; write that it is missing where it is.
 
-    `donors` is 1 for a missing donor, else 0; `ones` counts the missing ones of a node, `share` is the margin's.
+    `donors` is 1 for a missing donor, else 0; `mass` and `ones` count the donors and the missing ones of a node,
+    `share` is the margin's.
     """
     for i in range(values.size):
         missing = 0.0
@@ -527,7 +621,7 @@ def log_missing(leaves, start, size, donors, ones, own, pseudo, share, values, o
         for t in range(leaves.shape[0]):
             node = leaves[t, i]
             donor, copies = _own_donor(own, t, i, start, size, node)
-            n_donors += size[node] - copies
+            n_donors += mass[node] - copies
             missing += ones[node]
             if donor >= 0 and donors[donor] == 1.0:
                 missing -= copies

@@ -2,7 +2,8 @@
 
 1. Grow the tree on all rows, which are its donors too; or on a bootstrap sample of them (`proper`), or on half of them,
    the others being the donors (`honest`): `mcce.samplers.donors.resampling`.
-2. With `min_donors`, and copies of rows among the donors, grow it again with larger leaves until each has enough.
+2. With `min_donors`, and copies of rows among the donors or weights that count as such, grow it again with larger
+   leaves until each has enough.
 
 What is drawn from its leaves, and what missing values of the target do, is that of `mcce.samplers.donors.base`.
 """
@@ -19,7 +20,7 @@ import pandas as pd
 
 from mcce.rng import RowStreams
 from mcce.samplers.donors.base import DonorSampler, Purpose, fewest_donors, missing_indicator
-from mcce.samplers.donors.resampling import bootstrap, halves
+from mcce.samplers.donors.resampling import bootstrap, halves, n_copies
 from mcce.table import Column, Feature, Table
 from mcce.trees.display import FittedTree
 from mcce.trees.honest import with_donors
@@ -49,13 +50,20 @@ class LeafDonorSampler(DonorSampler):
         return self.min_donors
 
     def _grow_trees(self, given: Table, target: Column, purpose: Purpose) -> Sequence[Tree]:
-        if not (self.proper or self.honest):
+        if not (self.proper or self.honest or (target.weights is not None and self.min_donors > 1)):
             return [self._grow(given, target)]
         n = given.n_rows
         streams = RowStreams.from_seed(self.fit_seed(self.random_state), n).child("rows", target.feature.name, purpose)
-        rows = bootstrap(n, streams) if self.proper else np.arange(n)
+        rows = np.arange(n)
+        if self.proper and target.weights is not None:
+            drawn = RowStreams.from_seed(self.fit_seed(self.random_state), n_copies(target.weights))
+            rows = bootstrap(n, drawn.child("rows", target.feature.name, purpose), target.weights)
+        elif self.proper:
+            rows = bootstrap(n, streams)
         growing, donors = halves(rows, streams) if self.honest else (rows, rows)
-        part, values = given.take(growing), Column(target.feature, target.values[growing])
+        part, values = given.take(growing), target.take(growing)
+        if self.proper:
+            values = Column(values.feature, values.values)  # drawn by weight, they count the same
         least = self.min_donors
         while True:
             grower = type(self)(**{**self.get_params(), "min_donors": least})

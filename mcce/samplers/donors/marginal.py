@@ -1,7 +1,7 @@
 """Bootstrap of one column: the conditional that ignores what is given (synthpop's `sample`).
 
 1. Keep the training values of the target, missing ones included.
-2. Draw one of them for each row, uniformly.
+2. Draw one of them for each row, uniformly or by their weights.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, 
 from mcce.samplers.donors.density import MarginalDensity
 from mcce.samplers.support import supported_by
 from mcce.samplers.within import log_of
-from mcce.soundness import FLOAT, check_array, check_codes, require
+from mcce.soundness import FLOAT, check_array, check_codes, check_weights, require
 from mcce.table import Column, Feature, Table
+from mcce.table.weights import place_of_copy, sorted_with_weights
 
 Self = TypeVar("Self", bound="MarginalSampler")
 
@@ -49,8 +50,11 @@ class MarginalSampler(ConditionalSampler):
     draws_observed = True
     ignores_given = True
     leaves_one_out = True
+    takes_weights = True
 
     donors_: Floats
+    weights_: Floats
+    row_weights_: Floats
     n_levels_: int
     min_donors: int = 1
 
@@ -66,7 +70,11 @@ class MarginalSampler(ConditionalSampler):
                 f"{self!r} would draw {target.feature.name!r} from {target.values.size} training rows, and min_donors "
                 f"is {self.min_donors}. Lower min_donors, or leave it out."
             )
-        self.donors_ = np.sort(target.values)
+        for name in ("weights_", "row_weights_"):
+            vars(self).pop(name, None)
+        self.donors_, weights = sorted_with_weights(target.values, target.weights)
+        if weights is not None and target.weights is not None:
+            self.weights_, self.row_weights_ = weights, target.weights
         self.n_levels_ = target.feature.n_levels
         return self
 
@@ -75,41 +83,53 @@ class MarginalSampler(ConditionalSampler):
         if within is not None:
             return self.sample_within(given, rng, within).values
         self.check_fitted("donors_")
+        if self._weights is not None:
+            return self.donors_[place_of_copy(self._upto, rng.uniform() * self._upto[-1])]
         return self.donors_[rng.integer(self.donors_.size)]
 
     def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
         """Draw one of the allowed observed values, or a missing one by its share."""
         self.check_fitted("donors_")
         known, n = self._known, given.n_rows
+        upto = np.arange(self.donors_.size + 1) if self._weights is None else np.append(0.0, self._upto)
         if within.levels is not None:
             n_levels = within.levels.shape[1]
-            weights = within.level_mask(n, n_levels) * np.bincount(known.astype(np.intp), minlength=n_levels)
-            n_allowed = self._enough(weights.sum(axis=1))
-            drawn = rng.categorical(np.where(n_allowed[:, None] > 0, weights, 1.0)).astype(np.float64)
+            counts = within.level_mask(n, n_levels) * np.bincount(known.astype(np.intp), minlength=n_levels)
+            times = np.bincount(known.astype(np.intp), self._weights_of_known, minlength=n_levels)
+            weights = within.level_mask(n, n_levels) * times
+            allowed = np.where(self._enough(counts.sum(axis=1)) > 0, weights.sum(axis=1), 0)
+            drawn = rng.categorical(np.where(allowed[:, None] > 0, weights, 1.0)).astype(np.float64)
         else:
             low, high = within.bounds(n)
             first, after = np.searchsorted(known, low), np.searchsorted(known, high, side="right")
             n_allowed = self._enough(np.maximum(after - first, 0))
-            place = first + rng.integer(np.maximum(n_allowed, 1))
+            allowed = np.where(n_allowed > 0, upto[after] - upto[first], 0)
+            if self._weights is None:
+                place = first + rng.integer(np.maximum(n_allowed, 1))
+            else:
+                place = place_of_copy(self._upto, upto[first] + rng.uniform() * allowed)
+                place = np.clip(place, first, np.maximum(after - 1, first))
             # a row that allows nothing reads the NaN after the last known value
             drawn = np.append(known, np.nan)[np.where(n_allowed > 0, place, known.size)]
-        found = RestrictedDraw.of(drawn, n_allowed == 0, log_of(n_allowed / self.donors_.size))
+        found = RestrictedDraw.of(drawn, allowed == 0, log_of(allowed / upto[-1]))
         if within.missing is None:
             return found
-        n_missing = (self.donors_.size - known.size) * within.allows_missing(n)
-        return found.or_missing(n_allowed / self.donors_.size, n_missing / self.donors_.size, rng.uniform())
+        missing = (upto[-1] - upto[known.size]) * within.allows_missing(n)
+        return found.or_missing(allowed / upto[-1], missing / upto[-1], rng.uniform())
 
     def supports(self, given: Table, values: Floats) -> Bools:
         """Return whether the value was observed or, for a number, lies as close to observed ones as they do."""
         self.check_fitted("donors_")
-        supported = supported_by(self.donors_, values, is_number=self.n_levels_ == 0)
+        supported = supported_by(self.donors_, values, is_number=self.n_levels_ == 0, weights=self._weights)
         return supported | (np.isnan(values) & bool(np.isnan(self.donors_).any()))
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
         """Return the log share of each value, or a kernel density at it, see `mcce.samplers.donors.density`."""
         self.check_fitted("donors_")
-        margin = MarginalDensity.of(self.donors_, self.n_levels_)
+        margin = self._margin
         own = np.full(values.size, float(training_rows is not None))
+        if training_rows is not None and self._weights is not None:
+            own = self.row_weights_[training_rows]
         is_missing = np.isnan(values)
         with np.errstate(divide="ignore"):
             known = np.log(margin.share(np.where(is_missing, 0.0, values), own)) + np.log1p(-margin.missing_share)
@@ -118,7 +138,7 @@ class MarginalSampler(ConditionalSampler):
     def base_measure(self) -> BaseMeasure:
         """Return what the density is with respect to: probabilities of levels and of numbers with point mass."""
         self.check_fitted("donors_")
-        return MarginalDensity.of(self.donors_, self.n_levels_).base_measure
+        return self._margin.base_measure
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
         """Refuse donors that are not those of this target."""
@@ -127,6 +147,9 @@ class MarginalSampler(ConditionalSampler):
         require(not np.isinf(self.donors_).any(), "donors_ holds an infinite number")
         require((np.diff(self._known) >= 0).all(), "donors_ is not in ascending order")
         require(not np.isnan(self.donors_[: self._known.size]).any(), "donors_ holds missing values before others")
+        if self._weights is not None:
+            check_weights(self.weights_, "weights_", n_rows)
+            check_weights(self.row_weights_, "row_weights_", n_rows)
         require(self.n_levels_ == target.n_levels, "n_levels_ is not that of the target")
         if not target.is_numeric:
             check_codes(self.donors_, "donors_", target.n_levels)
@@ -142,3 +165,21 @@ class MarginalSampler(ConditionalSampler):
     @property
     def _known(self) -> Floats:
         return self.donors_[~np.isnan(self.donors_)]
+
+    @property
+    def _margin(self) -> MarginalDensity:
+        return MarginalDensity.of(self.donors_, self.n_levels_, self._weights)
+
+    @property
+    def _weights(self) -> Floats | None:
+        """The weights of the donors; a fit without weights leaves none."""
+        return vars(self).get("weights_")
+
+    @property
+    def _weights_of_known(self) -> Floats | None:
+        return None if self._weights is None else self._weights[~np.isnan(self.donors_)]
+
+    @property
+    def _upto(self) -> Floats:
+        """Sums of the weights, donor after donor."""
+        return np.cumsum(self.weights_)

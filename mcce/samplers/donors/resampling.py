@@ -5,20 +5,36 @@ proper   A bootstrap sample of the rows takes the place of the rows, as in synth
 honest   Half of the rows, drawn at random, grow the tree; the others are its donors (`mcce.trees.honest`). Donors that
          a tree was grown on have been sorted by their values, and are less spread out than new rows are. The trees of
          a forest have bootstrap samples of their own: the rows outside are the donors.
+
+Rows with weights are drawn by these, as many as the weights sum up to: a sample of the repeated rows.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from mcce.arrays import Ints
+from mcce.arrays import Floats, Ints
 from mcce.exceptions import InputError
 from mcce.rng import RowStreams
+from mcce.table.weights import place_of_copy
 
 
-def bootstrap(n: int, streams: RowStreams) -> Ints:
-    """Return `n` rows drawn with replacement, ascending."""
-    return np.sort(streams.integer(n)) if n else np.arange(0)
+def bootstrap(n: int, streams: RowStreams, weights: Floats | None = None) -> Ints:
+    """Return rows drawn with replacement, ascending: `n` of them, or by weight as many as there are streams."""
+    return np.sort(draw_rows(np.arange(n), streams, weights)) if n else np.arange(0)
+
+
+def draw_rows(rows: Ints, streams: RowStreams, weights: Floats | None = None) -> Ints:
+    """Return one of the rows for each stream, uniformly or by their weights: as if each row stood there so often."""
+    if weights is None:
+        return rows[streams.integer(rows.size)]
+    upto = np.cumsum(weights)
+    return rows[place_of_copy(upto, streams.uniform() * upto[-1])]
+
+
+def n_copies(weights: Floats) -> int:
+    """Return how many rows weighted ones stand for: so many has a bootstrap sample of them."""
+    return max(round(float(weights.sum())), 1)
 
 
 def halves(rows: Ints, streams: RowStreams) -> tuple[Ints, Ints]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from mcce.arrays import Bools, Floats
 from mcce.rng import RowStreams
-from mcce.samplers.donors.engine import DonorModel
+from mcce.samplers.donors.model import DonorModel
 from mcce.samplers.smoothing import truncated_normal
 from mcce.samplers.support import REACH
 from mcce.table import Table
@@ -28,7 +28,7 @@ def draw_around(model: DonorModel, given: Table, rng: RowStreams) -> Floats:
     forest = model.forest
     leaves = forest.route(given)
     if len(leaves) > 1:
-        tree = rng.categorical(forest.size[leaves].T.astype(np.float64))
+        tree = rng.categorical(forest.mass[leaves].T.astype(np.float64))
         leaves = leaves[tree, np.arange(given.n_rows)][None]
     drawn = forest.draw(np.ascontiguousarray(leaves), rng)
     width = model.smoothing.bandwidth[leaves[0]]

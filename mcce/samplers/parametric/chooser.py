@@ -51,6 +51,7 @@ class ParametricSampler(ConditionalSampler):
     handles_missing = True
     thread_safe = True
     uses_blas = True
+    takes_weights = True
 
     sampler_: RegressionSampler
 

@@ -24,6 +24,7 @@ from mcce.soundness import FLOAT, INT, check_array, check_between, check_finite,
 from mcce.state import stateful
 from mcce.table import Feature, Table
 from mcce.table.checks import LARGEST
+from mcce.table.weights import deviation_of, mean_of
 
 NUMBER = -1  # `code` of a column that is a number; a dummy has its level's code there
 IS_MISSING = -2  # `code` of the indicator of a missing number
@@ -50,7 +51,7 @@ class Design:
 
     @classmethod
     def read(cls, given: Table, *, keep_constants: bool) -> Design:
-        """Read the design columns off training rows.
+        """Read the design columns off training rows; means are by their weights.
 
         Constant numbers are kept on demand, for the ridge of synthpop's `norm` counts them among the columns.
         """
@@ -70,7 +71,7 @@ class Design:
             if np.abs(seen).max(initial=0.0) < FAINTEST:
                 continue
             if seen.size > 1:
-                fill = 0.0 if missing.any() else float(column.mean())
+                fill = 0.0 if missing.any() else float(mean_of(column, given.weights))
                 numbers.append((j, NUMBER, fill, np.nan))
             elif keep_constants:
                 numbers.append((j, NUMBER, float(seen[0]), float(seen[0])))
@@ -163,15 +164,15 @@ class Rows:
     weight: Floats
 
 
-def augmentation(x: Floats, n_classes: int) -> Rows:
+def augmentation(x: Floats, n_classes: int, weights: Floats | None = None) -> Rows:
     """Return the rows that step 3 adds to the design `x`.
 
     2 p K rows, in blocks by column, then class, then (+, -): the column means, with one column moved by half its
     standard deviation, but not beyond its range. Each weighs (p + 1) / (2 p K), together as much as the intercept
-    and the p columns have coefficients.
+    and the p columns have coefficients. `weights` are those of the rows of `x`.
     """
     p = x.shape[1]
-    mean, half = x.mean(axis=0), x.std(axis=0, ddof=1) / 2.0
+    mean, half = mean_of(x, weights), deviation_of(x, weights, ddof=1) / 2.0
     low, high = x.min(axis=0), x.max(axis=0)
     rows = np.tile(mean, (2 * p * n_classes, 1))
     column = np.repeat(np.arange(p), 2 * n_classes)
@@ -182,9 +183,10 @@ def augmentation(x: Floats, n_classes: int) -> Rows:
     return Rows(rows, classes, np.full(column.size, (p + 1) / max(2 * p * n_classes, 1)))
 
 
-def augmented(x: Floats, y: Ints, n_classes: int) -> Rows:
-    """Return the training rows, each of weight 1, followed by their augmentation (none without columns)."""
+def augmented(x: Floats, y: Ints, n_classes: int, weights: Floats | None = None) -> Rows:
+    """Return the training rows, of weight 1 or their own, followed by their augmentation (none without columns)."""
+    weight = np.ones(y.size) if weights is None else weights
     if x.shape[1] == 0 or n_classes < 2:
-        return Rows(x, y, np.ones(y.size))
-    extra = augmentation(x, n_classes)
-    return Rows(np.vstack([x, extra.x]), np.concatenate([y, extra.y]), np.concatenate([np.ones(y.size), extra.weight]))
+        return Rows(x, y, weight)
+    extra = augmentation(x, n_classes, weights)
+    return Rows(np.vstack([x, extra.x]), np.concatenate([y, extra.y]), np.concatenate([weight, extra.weight]))

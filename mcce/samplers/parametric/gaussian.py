@@ -1,7 +1,8 @@
 """Conditionals of one joint Gaussian (shapr's approach "gaussian").
 
 1. The design columns of the givens (`mcce.samplers.parametric.design`: numbers as they are, a dummy for every level but
-   the first) and the target have the mean m and the covariance S of the training rows, with denominator n - 1.
+   the first) and the target have the mean m and the covariance S of the training rows, with denominator n - 1 (n is the
+   sum of the weights, if rows have some).
 2. Given the columns g, the target t is normal with
 
        mean  m_t + S_tg S_gg^- (x_g - m_g),    variance  S_tt - S_tg S_gg^- S_gt,
@@ -24,6 +25,7 @@ import scipy
 from mcce.arrays import Floats
 from mcce.samplers.parametric.norm import NormSampler
 from mcce.table import Column, Table
+from mcce.table.weights import deviation_of, mean_of
 
 LEAST_SHARE = 1e-8
 _RANK = 1e-9  # singular values below this share of the largest count as zero
@@ -80,20 +82,24 @@ class GaussianSampler(NormSampler):
         """Take the moments (step 1) and the target's conditional (steps 2 and 3)."""
         super().fit_complete(given, x, target)
         joint = np.column_stack([x, target.values])
-        self.mean_ = joint.mean(axis=0)
+        self.mean_ = mean_of(joint, target.weights)
         centred = joint - self.mean_
-        self.covariance_ = centred.T @ centred / max(joint.shape[0] - 1, 1)
+        counted = centred if target.weights is None else centred * target.weights[:, None]
+        self.covariance_ = counted.T @ centred / max(target.total - 1, 1)
 
     def estimate(self, x: Floats, target: Column) -> None:
         """Find coefficients and standard deviation, without squaring the condition number of the covariance."""
-        y = target.values
-        mean, spread = x.mean(axis=0), x.std(axis=0)
+        y, weights = target.values, target.weights
+        mean, spread = mean_of(x, weights), deviation_of(x, weights)
         if np.ptp(y) == 0.0:  # rounding would leave a constant some variance
             self.coef_, self.sigma_ = np.concatenate([y[:1], np.zeros(mean.size)]), 0.0
             return
-        centred = y - y.mean()
-        scaled = scipy.linalg.lstsq((x - mean) / spread, centred, cond=_RANK)[0] if mean.size else mean
-        left = float(((centred - (x - mean) / spread @ scaled) ** 2).sum())
-        variance = max(left, LEAST_SHARE * float((centred**2).sum())) / (y.size - 1)
+        middle = float(mean_of(y, weights))
+        centred, columns = y - middle, (x - mean) / spread
+        if weights is not None:
+            centred, columns = centred * np.sqrt(weights), columns * np.sqrt(weights)[:, None]
+        scaled = scipy.linalg.lstsq(columns, centred, cond=_RANK)[0] if mean.size else mean
+        left = float(((centred - columns @ scaled) ** 2).sum())
+        variance = max(left, LEAST_SHARE * float((centred**2).sum())) / max(target.total - 1, 1)
         slopes = scaled / spread
-        self.coef_, self.sigma_ = np.concatenate([[y.mean() - mean @ slopes], slopes]), float(np.sqrt(variance))
+        self.coef_, self.sigma_ = np.concatenate([[middle - mean @ slopes], slopes]), float(np.sqrt(variance))

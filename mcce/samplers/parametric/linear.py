@@ -7,6 +7,8 @@ With X = (1, design), n rows and k columns:
 3. `proper`: sigma* = sqrt(rss / chi2), chi2 with n - k degrees of freedom, and beta* ~ N(beta, sigma*^2 V)
    (Rubin 1987, "Multiple Imputation for Nonresponse in Surveys", p. 167).
 
+Rows with weights w are rows of sqrt(w) X and sqrt(w) y, and n is the sum of the weights.
+
 With as many columns as rows the degrees of freedom in 2 and 3 would not be positive; they are at least 1.
 """
 
@@ -35,7 +37,7 @@ class LinearFit:
     covariance: Floats
     rss: float
     root: Floats
-    n_rows: int
+    n_rows: float
 
     def draw(self, streams: RowStreams) -> tuple[Floats, float]:
         """Return parameters drawn from their posterior (step 3); takes one stream for each coefficient."""
@@ -45,20 +47,25 @@ class LinearFit:
         return self.beta + sigma * self.root @ streams.normal(), sigma
 
 
-def fit_linear(x: Floats, y: Floats) -> LinearFit:
+def fit_linear(x: Floats, y: Floats, weights: Floats | None = None) -> LinearFit:
     """Fit the regression of `y` on the design `x` (without intercept); no column of `x` is zero throughout."""
     n, k = x.shape[0], x.shape[1] + 1
     design = np.column_stack([np.ones(n), x])
+    total: float = n
+    constant, varies = y[:1], np.ptp(y) > 0.0
+    if weights is not None:
+        scale = np.sqrt(weights)
+        total, design, y = float(weights.sum()), design * scale[:, None], y * scale
     # the ridge as k more rows: a QR decomposition then never squares the condition number
     length = np.sqrt((design**2).sum(axis=0))
     q, r = np.linalg.qr(np.vstack([design / length, np.sqrt(RIDGE) * np.eye(k)]))
     root = np.linalg.solve(r, np.eye(k)) / length[:, None]
     beta = root @ (q[:n].T @ y)
-    if np.ptp(y) == 0.0:
+    if not varies:
         # a constant needs no regression, and the ridge would pull it towards zero
-        beta = np.concatenate([y[:1], np.zeros(k - 1)])
-    rss = float(((y - design @ beta) ** 2).sum()) if np.ptp(y) > 0.0 else 0.0
-    return LinearFit(beta, float(np.sqrt(rss / max(n - k - 1, 1))), root @ root.T, rss, root, n)
+        beta = np.concatenate([constant, np.zeros(k - 1)])
+    rss = float(((y - design @ beta) ** 2).sum()) if varies else 0.0
+    return LinearFit(beta, float(np.sqrt(rss / max(total - k - 1, 1))), root @ root.T, rss, root, total)
 
 
 class LinearSampler(RegressionSampler):
@@ -74,7 +81,7 @@ class LinearSampler(RegressionSampler):
 
     def fit_linear(self, x: Floats, y: Floats, target: Column) -> LinearFit:
         """Estimate the regression, and draw its parameters if they are to be `proper`."""
-        fit = fit_linear(x, y)
+        fit = fit_linear(x, y, target.weights)
         self.estimate_, self.covariance_ = fit.beta, fit.covariance
         self.coef_, self.sigma_ = fit.beta, fit.sigma
         if self.proper:

@@ -18,6 +18,7 @@ import numpy as np
 from mcce.arrays import Bools, Floats, Ints
 from mcce.rng import RowStreams
 from mcce.samplers.base import BaseMeasure, Within
+from mcce.samplers.donors.resampling import draw_rows, n_copies
 from mcce.samplers.parametric.design import augmented
 from mcce.samplers.parametric.glm import (
     Cumulative,
@@ -31,6 +32,7 @@ from mcce.samplers.parametric.glm import (
 from mcce.samplers.parametric.stored import StoredCumulative, StoredLevels
 from mcce.samplers.support import IMPOSSIBLE
 from mcce.table import Column, Table
+from mcce.table.weights import mean_of
 
 
 class _LevelSampler(StoredLevels):
@@ -50,10 +52,11 @@ class _LevelSampler(StoredLevels):
     def fit_complete(self, given: Table, x: Floats, target: Column) -> None:
         """Augment and fit (steps 1 and 2)."""
         self.n_levels_ = target.feature.n_levels
-        values = target.values
+        values, weights = target.values, target.weights
         if self.proper and self.bootstraps:
-            rows = self.proper_streams(target, values.size).integer(values.size)
-            x, values = x[rows], values[rows]
+            n_drawn = values.size if weights is None else n_copies(weights)
+            rows = draw_rows(np.arange(values.size), self.proper_streams(target, n_drawn), weights)
+            x, values, weights = x[rows], values[rows], None
             varies = np.ptp(x, axis=0) > 0.0 if x.shape[1] else np.zeros(0, dtype=bool)
         else:
             varies = np.ones(x.shape[1], dtype=bool)
@@ -62,28 +65,30 @@ class _LevelSampler(StoredLevels):
         self.shift_, self.scale_ = np.zeros(x.shape[1]), np.ones(x.shape[1])
         self.model_ = None
         if classes.size > 1:
-            self.fit_classes(x, codes.astype(np.int64), varies, target)
+            self.fit_classes(x, codes.astype(np.int64), varies, target, weights)
 
     @abstractmethod
-    def fit_classes(self, x: Floats, codes: Ints, varies: Bools, target: Column) -> None:
+    def fit_classes(self, x: Floats, codes: Ints, varies: Bools, target: Column, weights: Floats | None = None) -> None:
         """Fit the levels that occur, by their number among these; columns that do not vary get the coefficient 0."""
 
-    def fit_multinomial(self, x: Floats, codes: Ints, varies: Bools, *, covariance: bool = False) -> Multinomial:
+    def fit_multinomial(
+        self, x: Floats, codes: Ints, varies: Bools, *, weights: Floats | None = None, covariance: bool = False
+    ) -> Multinomial:
         """Fit a multinomial logit to the augmented rows, after shifting and scaling the columns."""
         n_classes = self.classes_.size
-        rows = augmented((x[:, varies] - self.shift_[varies]) / self.scale_[varies], codes, n_classes)
+        rows = augmented((x[:, varies] - self.shift_[varies]) / self.scale_[varies], codes, n_classes, weights)
         fitted = fit_multinomial(rows, n_classes, covariance=covariance)
         coef = np.zeros((n_classes - 1, x.shape[1]))
         coef[:, varies] = fitted.coef
         return Multinomial(fitted.intercept, coef, fitted.covariance, fitted.converged)
 
-    def fit_rescaled(self, x: Floats, codes: Ints, varies: Bools) -> None:
+    def fit_rescaled(self, x: Floats, codes: Ints, varies: Bools, weights: Floats | None = None) -> None:
         """Fit a multinomial logit, with each column that has values outside [0, 1] mapped to [0, 1]."""
         # augmented rows stay inside the range of the columns, so the map can be read off the training rows
         rescaled = ((x.min(axis=0) < 0.0) | (x.max(axis=0) > 1.0)) & varies
         self.shift_ = np.where(rescaled, x.min(axis=0), 0.0)
         self.scale_ = np.where(rescaled, np.ptp(x, axis=0), 1.0)
-        self.model_ = self.fit_multinomial(x, codes, varies)
+        self.model_ = self.fit_multinomial(x, codes, varies, weights=weights)
 
     def log_probabilities(self, given: Table) -> Floats:
         """Return the log probability of every level, for each row; the target is taken not to be missing."""
@@ -184,10 +189,11 @@ class LogregSampler(_LevelSampler):
 
     bootstraps = False
 
-    def fit_classes(self, x: Floats, codes: Ints, varies: Bools, target: Column) -> None:
+    def fit_classes(self, x: Floats, codes: Ints, varies: Bools, target: Column, weights: Floats | None = None) -> None:
         """Centre, augment and fit; draw the coefficients if they are to be `proper`."""
-        self.shift_ = x.mean(axis=0)
-        fitted = self.fit_multinomial(x, codes, varies, covariance=self.proper or self.classes_.size == 2)
+        self.shift_ = mean_of(x, weights)
+        covariance = self.proper or self.classes_.size == 2
+        fitted = self.fit_multinomial(x, codes, varies, weights=weights, covariance=covariance)
         if self.proper:
             assert fitted.covariance is not None
             streams = self.proper_streams(target, fitted.covariance.shape[0])
@@ -237,9 +243,9 @@ class PolyregSampler(_LevelSampler):
     True
     """
 
-    def fit_classes(self, x: Floats, codes: Ints, varies: Bools, target: Column) -> None:
+    def fit_classes(self, x: Floats, codes: Ints, varies: Bools, target: Column, weights: Floats | None = None) -> None:
         """Rescale, augment and fit."""
-        self.fit_rescaled(x, codes, varies)
+        self.fit_rescaled(x, codes, varies, weights)
 
 
 class PolrSampler(_LevelSampler, StoredCumulative):
@@ -285,13 +291,14 @@ class PolrSampler(_LevelSampler, StoredCumulative):
         self.cumulative_, self.fell_back_ = None, False
         super().fit_complete(given, x, target)
 
-    def fit_classes(self, x: Floats, codes: Ints, varies: Bools, target: Column) -> None:
+    def fit_classes(self, x: Floats, codes: Ints, varies: Bools, target: Column, weights: Floats | None = None) -> None:
         """Fit the cumulative logit, or else the multinomial one."""
         try:
-            fitted = fit_cumulative(augmented(x[:, varies], codes, self.classes_.size), self.classes_.size)
+            rows = augmented(x[:, varies], codes, self.classes_.size, weights)
+            fitted = fit_cumulative(rows, self.classes_.size)
         except NoMaximumError:
             self.fell_back_ = True
-            self.fit_rescaled(x, codes, varies)
+            self.fit_rescaled(x, codes, varies, weights)
             return
         coef = np.zeros(x.shape[1])
         coef[varies] = fitted.coef

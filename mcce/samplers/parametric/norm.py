@@ -21,6 +21,7 @@ from mcce.samplers.smoothing import (
 from mcce.samplers.support import REACH, supported_by
 from mcce.table import Column, Feature, Table
 from mcce.table.grid import decimals_of
+from mcce.table.weights import place_of_copy, sorted_with_weights
 
 
 class NormSampler(StoredNorm):
@@ -75,7 +76,7 @@ class NormSampler(StoredNorm):
         """Fit the regression (step 1)."""
         self.estimate(x, target)
         self.decimals_ = decimals_of(target.values)
-        self.column_ = ColumnDensity.of(target.values)
+        self.column_ = ColumnDensity.of(target.values, target.weights)
         self.low_, self.high_ = _dtype_range(target.feature)
 
     def estimate(self, x: Floats, target: Column) -> None:
@@ -186,6 +187,7 @@ class NormRankSampler(StoredNormRank):
     ----------
     coef_, sigma_, estimate_, covariance_ : as in `NormSampler`, on the scale of the scores.
     sorted_ : the training values in order.
+    upto_ : sums of their weights, None without weights: a position counts copies.
 
     Notes
     -----
@@ -220,10 +222,12 @@ class NormRankSampler(StoredNormRank):
 
     def fit_complete(self, given: Table, x: Floats, target: Column) -> None:
         """Regress the normal scores (steps 1 and 2)."""
-        self.sorted_ = np.sort(target.values)
-        self.fit_linear(x, normal_scores(target.values), target)
-        self.smoother_ = None if self.smoothing is None else Smoother.read(self.sorted_)
-        self.column_ = ColumnDensity.of(self.sorted_)
+        self.sorted_, weights = sorted_with_weights(target.values, target.weights)
+        if weights is not None:
+            self.upto_ = np.cumsum(weights)
+        self.fit_linear(x, normal_scores(target.values, target.weights), target)
+        self.smoother_ = None if self.smoothing is None else Smoother.read(self.sorted_, weights)
+        self.column_ = ColumnDensity.of(self.sorted_, weights)
 
     def sample_complete(self, given: Table, rng: RowStreams, within: Within | None) -> Floats:
         """Draw a score and map it back (steps 3 and 4)."""
@@ -267,7 +271,8 @@ class NormRankSampler(StoredNormRank):
         if self.sigma_ == 0.0:
             return np.asarray(self._at(self.predict(given)) == values)
         lowest, highest = (self._at(self.predict(given) + end * self.sigma_) for end in (-REACH, REACH))
-        near = supported_by(self.sorted_, values, is_number=True)
+        weights = None if self.upto_ is None else np.diff(self.upto_, prepend=0.0)
+        near = supported_by(self.sorted_, values, is_number=True, weights=weights)
         return np.asarray(near & (values >= lowest) & (values <= highest))
 
     def log_density_complete(self, given: Table, values: Floats) -> Floats:
@@ -278,7 +283,7 @@ class NormRankSampler(StoredNormRank):
         if self.sigma_ == 0.0:
             return self.column_.log_with_even_part(mass, values)
         below, density = self.column_.margin(values)
-        least = 0.5 / (self.sorted_.size + 1)
+        least = 0.5 / (self._total + 1)
         score = scipy.special.ndtri(np.clip(below, least, 1.0 - least))
         beside = (score - self.predict(given)) / self.sigma_
         ratio = np.exp(0.5 * score**2 - 0.5 * beside**2) / self.sigma_
@@ -305,24 +310,35 @@ class NormRankSampler(StoredNormRank):
 
     def _position(self, scores: Floats) -> Ints:
         """Return the position of each score among the sorted values, from 0."""
-        n = self.sorted_.size
-        return (np.clip(np.rint(scipy.special.ndtr(scores) * (n + 1)), 1, n) - 1).astype(np.int64)
+        n = self._total
+        if self.upto_ is None:
+            return (np.clip(np.rint(scipy.special.ndtr(scores) * (n + 1)), 1, n) - 1).astype(np.int64)
+        return place_of_copy(self.upto_, scipy.special.ndtr(scores) * (n + 1) - 0.5)  # from 0, and not rounded yet
 
     def _at(self, scores: Floats) -> Floats:
         return self.sorted_[self._position(scores)]
 
     def _edges(self) -> Floats:
         """Return the scores at which the position changes: entry j is the lower end of position j."""
-        n = self.sorted_.size
-        inner = scipy.special.ndtri((np.arange(1, n) + 0.5) / (n + 1))
+        n = self._total
+        before = np.arange(1, n) if self.upto_ is None else self.upto_[:-1]
+        inner = scipy.special.ndtri((before + 0.5) / (n + 1))
         return np.concatenate([[-np.inf], inner, [np.inf]])
 
+    @property
+    def _total(self) -> float:
+        """Number of training values, or the sum of their weights."""
+        return self.sorted_.size if self.upto_ is None else float(self.upto_[-1])
 
-def normal_scores(values: Floats) -> Floats:
-    """Return qnorm(rank / (n + 1)), ties sharing their average rank."""
+
+def normal_scores(values: Floats, weights: Floats | None = None) -> Floats:
+    """Return qnorm(rank / (n + 1)), ties sharing their average rank; a value with a weight is as many ties."""
     _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    total: float = values.size
+    if weights is not None:
+        count, total = np.bincount(place.ravel(), weights), float(weights.sum())
     rank = (np.cumsum(count) - (count - 1) / 2.0)[place]
-    return np.asarray(scipy.special.ndtri(rank / (values.size + 1.0)))
+    return np.asarray(scipy.special.ndtri(rank / (total + 1.0)))
 
 
 def _dtype_range(feature: Feature) -> tuple[float, float]:

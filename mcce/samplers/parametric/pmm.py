@@ -12,7 +12,7 @@ from mcce.exceptions import SamplerError
 from mcce.rng import RowStreams
 from mcce.samplers.base import BaseMeasure, Within
 from mcce.samplers.column_density import ColumnDensity
-from mcce.samplers.matching import Donors
+from mcce.samplers.matching import MOST_DONORS, Donors, copies_of
 from mcce.samplers.parametric.linear import LinearSampler
 from mcce.samplers.point_mass import silverman
 from mcce.samplers.smoothing import Smoother, Smoothing, check_smoothing
@@ -53,6 +53,9 @@ class PmmSampler(LinearSampler):
     of normal kernels at the donors, a declared surrogate, with bandwidth 0.9 sigma n_donors^(-1/5): so few donors do
     not tell their own spread. Both have a small even part (`mcce.samplers.column_density`). A restricted draw takes the
     three nearest among the allowed donors; with smoothing it is drawn again until it lies inside.
+
+    Weights of training rows have to be counts: a row of weight 2 is two donors. Of other weights there are no three
+    nearest, and they are refused.
 
     References
     ----------
@@ -97,9 +100,11 @@ class PmmSampler(LinearSampler):
         self.fit_linear(x, target.values, target)
         predictions = self.predict_with(self.estimate_, given)
         order = np.lexsort((target.values, predictions))
+        if target.weights is not None:
+            order = np.repeat(order, copies_of(target, self)[order])
         self.predictions_, self.donors_ = predictions[order], target.values[order]
-        self.smoother_ = None if self.smoothing is None else Smoother.read(target.values)
-        self.column_ = ColumnDensity.of(target.values)
+        self.smoother_ = None if self.smoothing is None else Smoother.read(target.values, target.weights)
+        self.column_ = ColumnDensity.of(target.values, target.weights)
 
     def sample_complete(self, given: Table, rng: RowStreams, within: Within | None) -> Floats:
         """Draw one of the nearest donors for each row (steps 2 and 3)."""
@@ -155,7 +160,7 @@ class PmmSampler(LinearSampler):
         """Refuse donors that are not in the order of their predictions."""
         super().check_complete(target, n_rows)
         check_array(self.donors_, "donors_", FLOAT, None)
-        check_count_of(self.donors_.size, "the number of donors_", 1, n_rows)
+        check_count_of(self.donors_.size, "the number of donors_", 1, max(n_rows, MOST_DONORS))
         check_array(self.predictions_, "predictions_", FLOAT, self.donors_.size)
         check_finite(self.donors_, "donors_")
         check_rising(self.predictions_, "predictions_", strictly=False)

@@ -2,12 +2,16 @@
 
 A target with missing values is modelled in two parts, as synthpop does for numbers: a logistic regression says
 whether the draw is missing, and the model proper, fitted on the complete rows, gives the value.
+
+Weights of rows count as copies: likelihoods and sums of squares are weighted, and the number of rows in degrees of
+freedom is the sum of the weights. (R's `lm` counts rows there; the coefficients are the same.)
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar, TypeVar
 
 import numpy as np
@@ -35,6 +39,7 @@ class RegressionSampler(ConditionalSampler):
     handles_missing = True
     thread_safe = True
     uses_blas = True
+    takes_weights = True
 
     keeps_constants: ClassVar[bool] = False
 
@@ -96,10 +101,12 @@ class RegressionSampler(ConditionalSampler):
             return self
         if missing.any():
             self.missing_design_ = Design.read(given, keep_constants=False)
-            rows = augmented(self.missing_design_.matrix(given), missing.astype(np.int64), 2)
+            rows = augmented(self.missing_design_.matrix(given), missing.astype(np.int64), 2, target.weights)
             self.missing_model_ = fit_multinomial(rows, 2)
             known = np.flatnonzero(~missing)
-            given, target = given.take(known), Column(target.feature, target.values[known])
+            given, target = given.take(known), target.take(known)
+        if target.weights is not None and given.weights is None:
+            given = replace(given, weights=target.weights)
         self.design_ = Design.read(given, keep_constants=self.keeps_constants)
         self.fit_complete(given, self.design_.matrix(given), target)
         return self

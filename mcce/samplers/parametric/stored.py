@@ -80,6 +80,7 @@ class StoredNormRank(LinearSampler):
     """A normal regression on ranks, and the training values that the ranks are of."""
 
     sorted_: Floats
+    upto_: Floats | None = None
     smoother_: Smoother | None
     column_: ColumnDensity
 
@@ -89,6 +90,10 @@ class StoredNormRank(LinearSampler):
         check_array(self.sorted_, "sorted_", FLOAT, None)
         check_count_of(self.sorted_.size, "the number of sorted_", 1, n_rows)
         check_rising(self.sorted_, "sorted_", strictly=False)
+        if self.upto_ is not None:
+            check_array(self.upto_, "upto_", FLOAT, self.sorted_.size)
+            check_rising(self.upto_, "upto_")
+            require(self.upto_[0] > 0.0, "upto_ begins with no weight")
         check_type(self.smoother_, "smoother_", Smoother, type(None))
         check_type(self.column_, "column_", ColumnDensity)
 

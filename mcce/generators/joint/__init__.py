@@ -1,0 +1,1 @@
+"""Joint generators: models of whole rows, beside the chain of conditionals."""

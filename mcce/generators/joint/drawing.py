@@ -1,0 +1,337 @@
+"""One block of whole rows, inside what is allowed: drawn there by generators that can, by rejection for the others.
+
+1. Restrictions of fixed features, and rules that name fixed features only, are checked before anything is drawn.
+2. A row that its restrictions leave free, of a request without rules, is drawn as without any: the same bytes.
+3. Of the others, a generator that `restricts` draws inside the restrictions. For one that does not, the whole row is
+   drawn again, by streams of its own for each attempt, until all its values are allowed: that is conditioning the joint
+   distribution, and no weights are missing. A feature with a single allowed value has it, as it has its fixed values.
+4. Rules are obeyed by drawing the whole row again. After so many draws as the generator says (`attempts`) a row
+   ends.
+5. A row that ended goes on once more without the restrictions of features whose present value may be kept
+   (`Within.kept`), and keeps it. If it still ends it is dead: of the first constraint that its first draw broke, or
+   that, after those before it, left nothing.
+6. With weights, each row has the log probability of what is allowed: the generator's, or an unbiased estimate
+   (`mcce.samplers.rejection`).
+
+Numbers are put on the column's grid before they are looked at, as a chain's are (`mcce.samplers.settle`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from mcce.arrays import Bools, Floats, Ints
+from mcce.exceptions import InputError, SamplerError, did_you_mean
+from mcce.generators.base import DrawRequest
+from mcce.generators.layout import ChainLayout
+from mcce.rng import RowStreams, derive_key
+from mcce.samplers.rejection import draw_until_allowed
+from mcce.samplers.settle import before_settling, settle
+from mcce.samplers.within import RestrictedDraw, Within
+from mcce.table import Feature
+
+UNREACHED = "the fixed values"  # what a row dies of that a generator could not draw given its fixed values
+
+Withins = Mapping[int, Within]
+
+
+@dataclass(frozen=True)
+class JointDraw:
+    """Values of the mutable features, one row each; which rows could not be drawn; the log mass of what was allowed."""
+
+    values: Floats
+    dead: Bools
+    log_mass: Floats | None = None
+
+
+class Draws(Protocol):
+    """What a block asks of a joint generator."""
+
+    @property
+    def restricts(self) -> bool:
+        """Whether it draws inside restrictions."""
+
+    @property
+    def draws_observed(self) -> bool:
+        """Whether it draws training values only."""
+
+    @property
+    def attempts(self) -> int:
+        """How often a row is drawn, at most, until it is allowed."""
+
+    def draw_free(self, givens: Floats, streams: RowStreams) -> JointDraw:
+        """Draw whole rows."""
+
+    def draw_within(self, givens: Floats, streams: RowStreams, within: Withins, *, weighted: bool) -> JointDraw:
+        """Draw whole rows inside restrictions, by mutable feature."""
+
+
+class JointBlock:
+    """The rows of one block while they are drawn: mutable `values`, what each row died of, and its weight."""
+
+    def __init__(self, generator: Draws, layout: ChainLayout, request: DrawRequest) -> None:
+        self.generator, self.layout, self.request = generator, layout, request
+        self.features = layout.features[layout.n_given :]
+        n = len(request)
+        self.values = np.empty((n, len(self.features)), order="F")
+        self.died_of: Ints = np.full(n, -1, dtype=np.int64)
+        self.log_weight = np.zeros(n)
+        self.rules = sorted(range(len(request.rules)), key=lambda r: str(request.rules[r]))
+        names = [feature.name for feature in layout.features]
+        self.column_of: dict[int, int] = {}  # by the number of a restriction
+        for code, name in enumerate(request.restrictions):
+            if name not in names:
+                raise InputError(f"a restriction names {name!r}, which is no feature; {did_you_mean(name, names)}")
+            self.column_of[code] = names.index(name) - layout.n_given
+        self.restricting = self._restricting()
+
+    def _restricting(self) -> dict[int, Bools]:
+        """Return which rows each constraint restricts, by its number, in the order in which rows come to them."""
+        n, request = len(self.request), self.request
+        everybody = np.ones(n, dtype=bool)
+        found: dict[int, Bools] = {}
+        for code, column in self.column_of.items():
+            if column < 0:
+                found[code] = everybody
+        late = [r for r in self.rules if self._is_late(r)]
+        found |= {self._code(r): everybody for r in self.rules if r not in late}
+        for code, (column, within) in enumerate(zip(self.column_of.values(), request.restrictions.values())):
+            if column >= 0:
+                observed = self.generator.draws_observed
+                found[code] = within.excludes(self.features[column], n, observed=observed)
+        return found | {self._code(r): everybody for r in late}
+
+    def draw(self) -> JointBlock:
+        """Draw all rows."""
+        self._check_givens()
+        bound = np.zeros(len(self.request), dtype=bool)
+        for code, restricted in self.restricting.items():
+            if code >= len(self.column_of) or self.column_of[code] >= 0:
+                bound |= restricted
+        bound &= self.died_of < 0
+        free = np.flatnonzero(~bound)
+        if free.size:
+            drawn = self.generator.draw_free(self.request.givens[free], self._streams(free))
+            self.values[free] = self._settled(drawn.values, {})
+            lost = free[drawn.dead & (self.died_of[free] < 0)]
+            self.died_of[lost] = len(self.request.constraints)
+        if bound.any():
+            self._draw_bound(np.flatnonzero(bound))
+        self.log_weight[self.died_of >= 0] = -np.inf
+        return self
+
+    def tried(self) -> Ints:
+        """Return, for each constraint and for the fixed values, how many rows came to it alive and are restricted."""
+        place = {code: at for at, code in enumerate([len(self.request.constraints), *self.restricting])}
+        place_of = np.full(len(place) + 1, len(place), dtype=np.int64)  # the last one is that of the living
+        place_of[[*place]] = [*place.values()]
+        died_at = place_of[self.died_of]
+        tried = np.zeros(len(place), dtype=np.int64)
+        tried[-1] = len(self.request)
+        for code, restricted in self.restricting.items():
+            tried[code] = int((restricted & (died_at >= place[code])).sum())
+        return tried
+
+    def _check_givens(self) -> None:
+        """Bury the rows whose fixed values are not allowed, or break a rule (step 1)."""
+        for code, within in enumerate(self.request.restrictions.values()):
+            column = self.column_of[code] + self.layout.n_given
+            if column < self.layout.n_given:
+                broken = ~within.allows(self.request.givens[:, column])
+                self.died_of[broken & (self.died_of < 0)] = code
+        undrawn = np.full((len(self.request), len(self.features)), np.nan)
+        for r in self.rules:
+            if not self._is_late(r):
+                broken = ~self._holds(r, undrawn, np.arange(len(self.request)))
+                self.died_of[broken & (self.died_of < 0)] = self._code(r)
+
+    def _draw_bound(self, at: Ints) -> None:
+        """Draw rows inside restrictions and by rules (steps 3 to 6)."""
+        within = {
+            column: each if self.request.weighted else _keeping_single(each, self.features[column], len(self.request))
+            for column, each in zip(self.column_of.values(), self.request.restrictions.values())
+            if column >= 0
+        }
+        first, found = self._obey(at, within, ())
+        dead = found.dead.copy()
+        kept = self._kept(at[dead], within)
+        if kept is not None and not self.request.weighted:
+            again = at[dead][kept.any(axis=1)]
+            loosened = self._obey(again, within, ("kept",), kept[kept.any(axis=1)])[1]
+            dead[np.isin(at, again[~loosened.dead])] = False
+        self.log_weight[at] = 0.0 if found.log_mass is None else found.log_mass
+        lost = at[dead]
+        if lost.size:
+            values, unreached = first[0][dead], first[1][dead]
+            self.died_of[lost] = self._blame(lost, within, values, unreached)
+            missing = np.isnan(values).all(axis=1)
+            self.values[lost] = values
+            if missing.any():  # nothing inside: the row goes on with values that are not allowed
+                rest = lost[missing]
+                drawn = self.generator.draw_free(self.request.givens[rest], self._streams(rest, "free"))
+                self.values[rest] = self._settled(drawn.values, {})
+
+    def _obey(
+        self, at: Ints, within: Withins, labels: tuple[object, ...], kept: Bools | None = None
+    ) -> tuple[tuple[Floats, Bools], RestrictedDraw]:
+        """Draw rows until they are allowed; also return the first draws, and which of them the fixed values killed.
+
+        Where `kept` marks a restricted feature of a row, it keeps the value that it has.
+        """
+        first = np.full((at.size, len(self.features)), np.nan), np.zeros(at.size, dtype=bool)
+        weighted, restricts = self.request.weighted, self.generator.restricts and bool(within)
+        found = np.zeros(at.size, dtype=bool)
+
+        def attempt(waiting: Ints, number: int) -> RestrictedDraw:
+            rows = at[waiting]
+            streams = self._streams(rows, *labels, *(("attempt", number) if number else ()))
+            keeps = None if kept is None else kept[waiting]
+            drawn, unreached = self._draw_once(rows, within, streams, keeps)
+            broken = drawn.dead.copy()
+            living = np.flatnonzero(~broken)
+            for r in self.rules:
+                if self._is_late(r) and living.size:
+                    holds = self._holds(r, drawn.values[living], rows[living])
+                    broken[living[~holds]] = True
+                    living = living[holds]
+            if number == 0:
+                first[0][waiting], first[1][waiting] = drawn.values, unreached
+            new = ~broken & ~found[waiting]
+            self.values[rows[new]] = drawn.values[new]
+            found[waiting[new]] = True
+            return RestrictedDraw(np.zeros(rows.size), broken, drawn.log_mass if weighted else None)
+
+        never = any(each.never is not None for each in within.values())
+        rejecting = bool(within) and (not restricts or never)
+        estimate = weighted and (rejecting or any(map(self._is_late, self.rules)))
+        return first, draw_until_allowed(attempt, at.size, self.generator.attempts, estimate=estimate)
+
+    def _draw_once(
+        self, rows: Ints, within: Withins, streams: RowStreams, kept: Bools | None
+    ) -> tuple[JointDraw, Bools]:
+        """Draw some rows; dead are those whose draw is not allowed, and of these some the fixed values killed."""
+        givens, weighted = self.request.givens[rows], self.request.weighted
+        inside = {k: each.take(rows) for k, each in within.items()}
+        asked = inside if kept is None else {k: _loosened(w, kept[:, j]) for j, (k, w) in enumerate(inside.items())}
+        nothing = np.zeros(rows.size, dtype=bool)
+        if self.generator.restricts and within:
+            known = {
+                k: before_settling(self.generator, self.features[k], each.known_to_samplers(), rows.size)
+                for k, each in asked.items()
+            }
+            drawn = self.generator.draw_within(givens, streams, known, weighted=weighted)
+            values, unreached = self._settled(drawn.values, asked), nothing
+        else:
+            drawn = self.generator.draw_free(givens, streams)
+            values, unreached = self._settled(drawn.values, {}), drawn.dead
+        dead = drawn.dead.copy()
+        for j, (k, each) in enumerate(inside.items()):
+            if not self.generator.restricts:
+                values[:, k], outside = _put_inside(values[:, k], each, self.features[k], weighted)
+            else:
+                outside = nothing
+            if kept is not None and each.kept is not None:
+                values[:, k] = np.where(kept[:, j], each.kept, values[:, k])
+                outside = outside & ~kept[:, j]
+            dead |= outside | ~each.allows(values[:, k])
+        return JointDraw(values, dead, drawn.log_mass if drawn.log_mass is not None else np.zeros(rows.size)), unreached
+
+    def _kept(self, rows: Ints, within: Withins) -> Bools | None:
+        """Return which restricted features may keep the value that they have, row by row; None if none has one."""
+        if not rows.size or all(each.kept is None for each in within.values()):
+            return None
+        columns = []
+        for each in within.values():
+            part = each.take(rows)
+            may = np.zeros(rows.size, dtype=bool)
+            if part.kept is not None:
+                may = ~np.isnan(part.kept) & part.allows(part.kept)
+            columns.append(may)
+        return np.column_stack(columns)
+
+    def _blame(self, rows: Ints, within: Withins, values: Floats, unreached: Bools) -> Ints:
+        """Return what each dead row died of (step 5)."""
+        blamed = np.full(rows.size, -1, dtype=np.int64)
+        blamed[unreached] = len(self.request.constraints)
+        code_of = {column: code for code, column in self.column_of.items()}
+        for end, k in enumerate(within, 1):
+            left = np.flatnonzero(blamed < 0)
+            if not left.size:
+                return blamed
+            if self.generator.restricts:
+                some = dict(list(within.items())[:end])
+                lost = self._draw_once(rows[left], some, self._streams(rows[left], "cause"), None)[0].dead
+            else:
+                lost = ~within[k].take(rows[left]).allows(values[left, k])
+            blamed[left[lost]] = code_of[k]
+        for r in self.rules:
+            left = np.flatnonzero(blamed < 0)
+            if self._is_late(r) and left.size:
+                blamed[left[~self._holds(r, values[left], rows[left])]] = self._code(r)
+        # a draw that was inside on the way to blame, but never in all its attempts
+        last = [*self.restricting][-1]
+        return np.where(blamed < 0, last, blamed)
+
+    def _settled(self, values: Floats, within: Withins) -> Floats:
+        if np.ndim(values) != 2 or values.shape[1] != len(self.features):
+            raise SamplerError(
+                f"{self.generator!r} drew an array of shape {np.shape(values)} for {len(self.features)} features; "
+                "it returns one row for each row to draw, with a column for each mutable feature."
+            )
+        settled = np.empty(values.shape, order="F")
+        for k, feature in enumerate(self.features):
+            settled[:, k] = settle(values[:, k], self.generator, feature, values.shape[0], within.get(k))
+        return settled
+
+    def _streams(self, rows: Ints, *labels: object) -> RowStreams:
+        key = derive_key(self.request.seed, "joint", *labels)
+        return RowStreams(key, self.request.stream_keys[rows], self.request.draw_indices[rows])
+
+    def _holds(self, r: int, values: Floats, at: Ints) -> Bools:
+        factuals = self.request.factuals
+        rows = self.layout.in_data_order(self.request.givens[at], values)
+        return np.asarray(self.request.rules[r].holds(rows, None if factuals is None else factuals[at]), dtype=bool)
+
+    def _is_late(self, r: int) -> bool:
+        """Whether a rule names a mutable feature."""
+        return any(self.layout.place_in_chain[j] >= self.layout.n_given for j in self.request.rules[r].columns)
+
+    def _code(self, r: int) -> int:
+        return len(self.request.restrictions) + r
+
+
+def _keeping_single(within: Within, feature: Feature, n_rows: int) -> Within:
+    """Return the restriction of a feature that keeps the single allowed value of a row as if it were its own."""
+    single, value = within.single_values(feature, n_rows)
+    if not single.any():
+        return within
+    return replace(within, kept=np.where(single, value, np.nan if within.kept is None else within.kept))
+
+
+def _put_inside(values: Floats, within: Within, feature: Feature, weighted: bool) -> tuple[Floats, Bools]:
+    """Return a free draw as it may be: the single allowed value, or the nearest multiple; and which were outside."""
+    outside = ~within.off_grid().allows(values)
+    values = np.where(outside, values, within.put(values))
+    if not weighted:
+        single, value = within.single_values(feature, values.size)
+        values, outside = np.where(single, value, values), outside & ~single
+    return values, outside
+
+
+def _loosened(within: Within, rows: Bools) -> Within:
+    """Return the restriction without that of some rows."""
+    n = rows.size
+    low, high = within.bounds(n)
+    return replace(
+        within,
+        low=np.where(rows, -np.inf, low),
+        high=np.where(rows, np.inf, high),
+        levels=None if within.levels is None else within.levels | rows[:, None],
+        missing=within.allows_missing(n) | rows,
+        step=None if within.step is None else np.where(rows, np.nan, within.step),
+        never=None if within.never is None else np.where(rows[:, None], np.nan, within.never),
+    )

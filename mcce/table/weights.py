@@ -1,0 +1,167 @@
+"""Weights of training rows: what they mean, what is refused, and statistics of weighted values.
+
+1. A weight counts copies. A row of weight 2 is two rows, a row of weight 0 is none: it is left out before anything is
+   learned, as if it had not been there.
+2. Whole numbers are taken as they are: what is fitted is what the repeated rows would give, minima of rows (`min_leaf`)
+   and degrees of freedom included.
+3. Other weights are relative, as survey weights are: they are scaled to a mean of 1 over the rows that have any, so
+   that together they count as many rows as there are, and multiplying all of them by a number changes nothing.
+
+A statistic of weighted values is that of the repeated ones, by a formula which has a meaning for fractions too.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from mcce import exceptions
+from mcce.arrays import Floats, Ints
+from mcce.exceptions import InputError
+from mcce.table.checks import rows_of
+from mcce.table.schema import Data
+
+MOST_ROWS = 2**31 - 1  # that repeated rows may be: what a tree can number
+WIDEST = 1e9  # the largest weight over the smallest: beyond, sums lose the small ones
+DIGITS = 28  # binary ones of a relative weight: those beyond are rounding, by which scaled weights would differ
+FINE = 20  # values in place of one, where copies stand for weights
+MANY_COPIES = 100.0  # on average: whole weights that large are seldom counts of equal rows
+
+
+def read_weights(sample_weight: object, n_rows: int, *, tell: bool = True) -> Floats:
+    """Return the weights of all rows, zeros included, scaled as they count (steps 2 and 3).
+
+    With `tell`, a warning says if they do not look like counts.
+    """
+    given = _numbers(sample_weight)
+    if given.shape != (n_rows,):
+        found = f"{given.size} weights" if given.ndim == 1 else f"an array of shape {given.shape}"
+        raise InputError(f"sample_weight has {found}, and X has {n_rows} rows; give one weight for each row.")
+    for what, wrong in (
+        ("missing", np.isnan(given)),
+        ("infinite", np.isinf(given)),
+        ("negative", given < 0),
+    ):
+        if wrong.any():
+            first = int(np.argmax(wrong))
+            raise InputError(
+                f"sample_weight has {int(wrong.sum())} {what} weight(s), the first, {given[first]}, in row {first}; "
+                "weights are numbers of at least 0, and 0 leaves a row out."
+            )
+    counted = given > 0
+    if not counted.any():
+        raise InputError(f"sample_weight is 0 for all {n_rows} rows, which leaves none to learn from; leave it out.")
+    low, high = float(given[counted].min()), float(given.max())
+    if high > WIDEST * low:
+        raise InputError(
+            f"sample_weight has weights from {low:.3g} to {high:.3g}; beside the largest, those below "
+            f"{high / WIDEST:.3g} are lost in rounding. Set them to 0, or cap the large ones."
+        )
+    if not (given == np.floor(given)).all():
+        mantissa, exponent = np.frexp(given / given[counted].mean())
+        return np.asarray(np.ldexp(np.round(mantissa * 2.0**DIGITS) / 2.0**DIGITS, exponent), dtype=np.float64)
+    total = float(given.sum())
+    if total > MOST_ROWS:
+        raise InputError(
+            f"sample_weight sums to {total:.4g}; whole numbers count copies of rows, and there can be {MOST_ROWS:,} at "
+            "most. If they are no counts, scale them: sample_weight / sample_weight.mean()."
+        )
+    if tell and total > MANY_COPIES * counted.sum() and counted.sum() > 1:
+        exceptions.warn(
+            f"sample_weight is {total / counted.sum():,.0f} on average; whole numbers count copies of rows, so that "
+            "min_leaf and the like are soon reached. If they are no counts, scale them: sample_weight / "
+            "sample_weight.mean()."
+        )
+    return given
+
+
+def _numbers(sample_weight: object) -> Floats:
+    """Return what a user gives as an array of floats."""
+    values: Any = sample_weight.to_numpy() if isinstance(sample_weight, pd.Series) else sample_weight
+    try:
+        numbers = np.asarray(values)
+        if numbers.dtype.kind not in "biuf":
+            if any(isinstance(each, (str, bytes)) for each in numbers.ravel()):
+                raise TypeError("it holds text")
+            numbers = np.array([np.nan if each is pd.NA or each is None else each for each in numbers.ravel()])
+            if numbers.dtype.kind not in "biuf":
+                raise TypeError(f"its dtype is {numbers.dtype}")
+        return numbers.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"sample_weight is no array of numbers ({error}); give one weight for each row.") from None
+
+
+def rows_with_weight(X: Data, frame: pd.DataFrame, sample_weight: object) -> tuple[Data, pd.DataFrame, Floats | None]:
+    """Return a user's table and its frame without rows of weight 0, and the weights of the others as they are given."""
+    if sample_weight is None:
+        return X, frame, None
+    kept = np.flatnonzero(read_weights(sample_weight, len(frame), tell=False))
+    weights = _numbers(sample_weight)[kept]
+    return (X, frame, weights) if kept.size == len(frame) else (rows_of(X, kept), frame.iloc[kept], weights)
+
+
+def count_distinct(values: Floats, weights: Floats | None) -> tuple[Floats, npt.NDArray[Any]]:
+    """Return the distinct values in order, and how often each occurs: the sum of its weights."""
+    if weights is None:
+        distinct, times = np.unique(values, return_counts=True)
+        return distinct, times
+    distinct, place = np.unique(values, return_inverse=True)
+    return distinct, np.bincount(place.ravel(), weights, minlength=distinct.size)
+
+
+def sorted_with_weights(values: Floats, weights: Floats | None) -> tuple[Floats, Floats | None]:
+    """Return values in order, missing ones last, each with its weight."""
+    if weights is None:
+        return np.sort(values), None
+    order = np.argsort(values, kind="stable")
+    return values[order], weights[order]
+
+
+def quantiles(values: Floats, shares: Any, weights: Floats | None) -> Floats:
+    """Return quantiles, linear between neighbours as numpy's; of weighted values, those of the repeated ones."""
+    if weights is None:
+        return np.asarray(np.quantile(values, shares))
+    ordered, of_ordered = sorted_with_weights(values, weights)
+    assert of_ordered is not None
+    upto = np.cumsum(of_ordered)
+    at = np.asarray(shares, dtype=np.float64) * max(upto[-1] - 1.0, 0.0)
+    lower = np.floor(at)
+    low, high = (ordered[place_of_copy(upto, position)] for position in (lower, lower + 1.0))
+    part = at - lower
+    return np.asarray(np.where(part < 0.5, low + (high - low) * part, high - (high - low) * (1.0 - part)))
+
+
+def place_of_copy(upto: Floats, position: Floats) -> Ints:
+    """Return which value the copy at each position, from 0, is of; `upto` are the sums of the weights."""
+    return np.minimum(np.searchsorted(upto, position, side="right"), upto.size - 1)
+
+
+def equal_chances(values: Floats, weights: Floats | None) -> Floats:
+    """Return sorted values of which each has the same chance: each as often as its weight says, or nearly so.
+
+    Of weights that are no counts, or make too many rows, they are evenly spaced quantiles, `FINE` for each value.
+    """
+    if weights is None:
+        return np.sort(values)
+    ordered, of_ordered = sorted_with_weights(values, weights)
+    assert of_ordered is not None
+    upto = np.cumsum(of_ordered)
+    whole = bool((weights == np.floor(weights)).all()) and upto[-1] <= FINE * values.size
+    n = int(upto[-1]) if whole else FINE * values.size
+    return ordered[place_of_copy(upto, (np.arange(n) + 0.5) * (upto[-1] / n))]
+
+
+def mean_of(values: Floats, weights: Floats | None) -> Any:
+    """Return the mean of values, or of each column of a matrix."""
+    return values.mean(axis=0) if weights is None else weights @ values / weights.sum()
+
+
+def deviation_of(values: Floats, weights: Floats | None, ddof: int = 0) -> Any:
+    """Return the standard deviation of values, or of each column of a matrix."""
+    if weights is None:
+        return values.std(axis=0, ddof=ddof)
+    centred = values - mean_of(values, weights)
+    return np.sqrt(weights @ centred**2 / max(weights.sum() - ddof, np.finfo(float).tiny))
