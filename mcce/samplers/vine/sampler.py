@@ -147,7 +147,8 @@ class VineSampler(ConditionalSampler):
     def supports(self, given: Table, values: Floats) -> Bools:
         """Return whether each value was observed, or is a number as close to such as they are, and is possible."""
         covers, margin = self._read(given), self.margin_
-        near = supported_by(margin.training_values, values, is_number=self.is_number_)
+        drawable, weights = margin.training_values
+        near = supported_by(drawable, values, is_number=self.is_number_, weights=weights)
         below, upto = cover(margin, np.where(near, values, margin.values[0]))
         tails = np.minimum(self._below(covers, upto), 1.0 - self._below(covers, below))
         return np.asarray(near & ((tails > IMPOSSIBLE) | (margin.n_latents == 0)))
