@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = {"README": ROOT / "README.md", "vignette": ROOT / "vignettes" / "swapping-conditionals.md"}
 OURS = {name: kind for name, kind in mcce.available_samplers().items() if kind.__module__.startswith("mcce.")}
 ESTIMATOR = "EstimatorSampler(estimator)"
+QUICK = {"boosting": {"n_quantiles": 3, "max_trees": 5}}
 N = 400
 
 
@@ -53,7 +54,7 @@ def cell(page, name, column):
 
 def make(name, kind):
     if name != ESTIMATOR:
-        return OURS[name]()
+        return OURS[name](**QUICK.get(name, {}))
     return EstimatorSampler(LinearRegression() if kind == "numeric" else LogisticRegression())
 
 
