@@ -1,7 +1,8 @@
 """What an explainer learns from its training rows after `fit`, when it is first needed.
 
 Distances that are scaled by the training rows, the trees of plausibility, and what tells copies of training rows: the
-paper's method needs none of them, so that `fit` does not spend time on them.
+paper's method needs none of them, so that `fit` does not spend time on them. Scales of distances are those of the
+training rows whatever these weigh; plausibility is by weight.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from mcce.candidates.copies import TrainingRows
 from mcce.candidates.plausibility import Plausibility
 from mcce.generators.base import Generator
 from mcce.selection.ordering import LEARNED, MeasureLike, Ordering, resolve_measures
+from mcce.table.weights import read_weights
 
 
 class LearnsLater:
@@ -60,13 +62,16 @@ class LearnsLater:
     def _plausibility(self, progress: bool | None) -> Plausibility:
         """Return the scorer of plausibility, fitted once, when it is first needed."""
         if "plausibility_" not in vars(self):
+            matrix = self._training.matrix("Fit it again, or call explain(..., sparse=True) once before saving it.")
+            weights = self._training.weights
             self.plausibility_ = Plausibility.fit(
-                self._training.matrix("Fit it again, or call explain(..., sparse=True) once before saving it."),
+                matrix,
                 self.generator_.schema_.features,
                 self._mutable,
                 self.generator_.seed_,
                 self.n_jobs,
                 progress,
+                None if weights is None else read_weights(weights, matrix.shape[0], tell=False),
             )
         return self.plausibility_
 

@@ -27,6 +27,7 @@ from mcce.candidates.plausibility import Plausibility
 from mcce.candidates.pools import fixed_columns
 from mcce.constraints import Allow, Only, PerFactual, Rule, read
 from mcce.exceptions import InputError, MCCEWarning, did_you_mean, listing
+from mcce.generators import JointGenerator
 from mcce.generators.chain import ChainModel
 from mcce.generators.choice import METHODS, check_generator
 from mcce.generators.storing import Donors, unfitted
@@ -39,6 +40,7 @@ from mcce.table.checks import check_fixed
 
 Self = TypeVar("Self", bound="Saves")
 
+OURS = (ChainModel, JointGenerator)
 GIVEN_AGAIN = ("model", "decision", "generator", "constraints", "n_jobs")
 
 
@@ -80,7 +82,7 @@ class Saves(Steps):
         """
         self._check_fitted()
         generator = self.generator_
-        generator = generator.stored(donors) if isinstance(generator, ChainModel) else generator
+        generator = generator.stored(donors) if isinstance(generator, OURS) else generator
         names = [
             name for name in inspect.signature(type(self).__init__).parameters if name not in ("self", *GIVEN_AGAIN)
         ]
@@ -151,7 +153,7 @@ class Saves(Steps):
         made: Self = make(None if several else model, decision=wanted, **parts, **fields["settings"])
         made.decision_ = resolve_decision(wanted, made.model)
         made.generator_ = fields["generator"]
-        if isinstance(made.generator_, ChainModel):
+        if isinstance(made.generator_, OURS):
             made.generator_.n_jobs = n_jobs
         schema, given = made.generator_.schema_, fixed_columns(made.generator_)
         made._mutable = np.array([j for j in range(len(schema)) if j not in given], dtype=np.int64)

@@ -10,7 +10,10 @@ from hypothesis import HealthCheck, settings
 # the small models of the tests gain nothing from OpenMP threads, and wait long for them on a busy machine
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import mcce  # OpenMP reads its setting when it is loaded
+import numpy as np  # which reads its setting when it is loaded, as OpenMP does
+
+import mcce
+from mcce.trees.party.svd_kernels import decompose
 
 gc.disable()  # until all is collected: thousands of tests and modules are made that stay
 
@@ -49,19 +52,46 @@ def _of_explaining(X):
     explainer.explain(X.head(20), n_samples=20)
 
 
+def _of_ctree(X):
+    mcce.ChainModel(sampler="ctree", random_state=1).fit(X)
+    decompose(np.eye(3))  # which few tables need, and which takes longest
+
+
+def _of_copula(X):
+    mcce.ChainModel(sampler="copula", random_state=1).fit(X).log_density(X.head(20))
+
+
+def _of_forests(X):
+    table = mcce.Schema.from_data(X).encode(X)
+    last = len(table.features) - 1
+    for sampler in (mcce.ForestSampler(n_trees=2), mcce.CartSampler()):
+        fitted = sampler.fit(table.first(last), table.column(last))
+        fitted.supports(table.first(last), table.matrix[:, last])
+        fitted.log_density(table.first(last), table.matrix[:, last])
+
+
+def _of_empirical(X):
+    mcce.ChainModel(sampler="empirical", random_state=1).fit(X).log_density(X.head(20))
+
+
 def _of_rpart(X):
     mcce.ChainModel(sampler=mcce.CartSampler(dialect="rpart"), random_state=1).fit(X)
 
 
-def _of_ctree(X):
-    mcce.ChainModel(sampler="ctree", random_state=1).fit(X)
+def _of_tables_of_distances(X):
+    explainer = mcce.MCCE(lambda rows: rows["salary"] > 40_000, decision=True, random_state=1).fit(X)
+    explainer.explain(X.head(5), n_samples=20, sparse=True, measures="hvdm")
 
 
-def _of_copula(X):
-    mcce.ChainModel(sampler="copula", random_state=1).fit(X).sample(20)
+# in turns; what the first needs of all takes longest, so that others are begun meanwhile that need none of it
+KERNELS = [_of_explaining, _of_ctree, _of_copula, _of_forests, _of_empirical, _of_rpart, _of_tables_of_distances]
 
 
-KERNELS = [_of_explaining, _of_rpart, _of_copula, _of_ctree]  # the first and the third take as long as the others
+@pytest.fixture
+def no_pictures(monkeypatch):
+    """Leave out what takes longest of a page where a test reads its words alone."""
+    for place in ("mcce.report.pages.result", "mcce.cli.demo"):
+        monkeypatch.setattr(f"{place}.as_png", lambda draw, width, height: b"no picture")
 
 
 @pytest.fixture(scope="session")

@@ -8,11 +8,13 @@ import sys
 from pathlib import Path
 
 import numba
+import numpy as np
 import pytest
 from numba.core.caching import FunctionCache
 
 import mcce
 from mcce import compiling
+from mcce.rng import hash_rows
 
 SCRIPT = """
 import numpy as np, mcce
@@ -43,8 +45,7 @@ def test_nothing_can_be_written(tmp_path):
     assert len(said) == 1, done.stderr
     assert "cannot be kept on disk" in said[0]
     assert "set NUMBA_CACHE_DIR to a folder that can be written" in said[0]
-    here = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True)
-    assert here.stdout.split(" ", 1)[1] == hashes
+    assert hashes.strip() == str(hash_rows(np.arange(6.0).reshape(3, 2)).tolist())
 
 
 @pytest.mark.parametrize("what", ["load_overload", "save_overload"])

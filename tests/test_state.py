@@ -119,7 +119,7 @@ def objects(items):
     return array
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.recursive(st.one_of(HASHABLES, ARRAYS), containers, max_leaves=12))
 def test_nested_values_come_back_the_same(value):
     state = to_state(value)

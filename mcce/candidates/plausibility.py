@@ -17,12 +17,15 @@ log p(row) - log p(spoilt row), and epsilon a quantile of the scores of real row
 5. Calibration. Every training row is scored by the trees that a factual equal to it meets, so that equal rows have one
    score, in training and later. The plausibility of a row is the share of training rows with a score as low or lower;
    at `floor=0.05` one real row in twenty is rejected, or fewer where many have equal scores.
+
+Training rows with weights have them in the losses of step 4, give their cells in step 3 by them, and count by them in
+step 5: the floor is a share of the population that the weights stand for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -34,8 +37,9 @@ from mcce.generators.givens import occurrences
 from mcce.rng import derive_key, hash_rows
 from mcce.selection.distances import columnwise
 from mcce.soundness import FLOAT, INT32, check_array, check_between, check_finite, check_rising, check_type, require
-from mcce.state import stateful
+from mcce.state import IF_ANY, stateful
 from mcce.table import Feature
+from mcce.table.weights import place_of_copy, sorted_with_weights
 from mcce.workers import count_jobs, run_in_threads
 
 Bytes = npt.NDArray[np.uint8]
@@ -112,10 +116,11 @@ class Scorer:
 @stateful("Plausibility")
 @dataclass(frozen=True)
 class Plausibility:
-    """Scorers by fold, and the sorted scores of training rows that calibrate them."""
+    """Scorers by fold, and the sorted scores of training rows that calibrate them; `upto` are sums of their weights."""
 
     scorers: tuple[Scorer, ...]
     calibration: Floats
+    upto: Floats | None = field(default=None, metadata=IF_ANY)
 
     def check_state(self) -> None:
         """Refuse scores without an order, and a scale without scorers."""
@@ -125,6 +130,10 @@ class Plausibility:
             check_type(scorer, "scorers", Scorer)
         check_array(self.calibration, "calibration", FLOAT, None)
         check_rising(self.calibration, "calibration", strictly=False)
+        if self.upto is not None:
+            check_array(self.upto, "upto", FLOAT, self.calibration.size)
+            check_rising(self.upto, "upto")
+            require(bool((self.upto > 0.0).all()), "upto begins with no weight")
 
     def check_columns(self, n_columns: int) -> None:
         """Refuse a scale that is not of a table with so many columns."""
@@ -140,8 +149,9 @@ class Plausibility:
         seed: int,
         n_jobs: int | None = None,
         progress: bool | None = None,
+        weights: Floats | None = None,
     ) -> Plausibility:
-        """Learn what real rows look like from encoded training rows."""
+        """Learn what real rows look like from encoded training rows, by their weights if they have some."""
         keys = _row_keys(matrix)
         n_folds = _count_folds(matrix.shape[0])
         fold = _fold(keys, n_folds)
@@ -153,13 +163,14 @@ class Plausibility:
             if others.size > MOST_ROWS:
                 others = np.sort(others[np.argsort(keys[others], kind="stable")[:MOST_ROWS]])
             rng = np.random.default_rng(derive_key(seed, "plausibility", k))
-            scorer = _boost(matrix[others], features, mutable, rng)
+            scorer = _boost(matrix[others], features, mutable, rng, None if weights is None else weights[others])
             meeting = np.flatnonzero(met == k)
             scores[meeting] = scorer.score(scorer.binning.encode(matrix[meeting]))
             return scorer
 
         scorers = tuple(run_in_threads(fit_fold, range(n_folds), count_jobs(n_jobs), "plausibility", progress))
-        return cls(scorers, np.sort(scores))
+        ordered, of_ordered = sorted_with_weights(scores, weights)
+        return cls(scorers, ordered, None if of_ordered is None else np.cumsum(of_ordered))
 
     def fold_of(self, matrix: Floats) -> Ints:
         """Return the fold of each encoded factual: that of trees which have not seen it."""
@@ -181,12 +192,23 @@ class Plausibility:
     def quantile(self, scores: Floats) -> Floats:
         """Return the share of training rows with a score as low or lower (a conformal p-value)."""
         below = np.searchsorted(self.calibration, scores, side="right")
-        return np.asarray((1.0 + below) / (self.calibration.size + 1.0), dtype=np.float64)
+        if self.upto is not None:
+            below = np.append(0.0, self.upto)[below]
+        return np.asarray((1.0 + below) / (self._total + 1.0), dtype=np.float64)
 
     def least_score(self, floor: float) -> float:
         """Return the least score whose quantile is at least `floor`."""
-        needed = int(np.ceil(floor * (self.calibration.size + 1.0) - 1e-9)) - 1
+        if self.upto is not None:
+            weight = floor * (self._total + 1.0) - 1.0 - 1e-9
+            place = min(int(np.searchsorted(self.upto, weight)), self.upto.size - 1)
+            return -np.inf if weight <= 0.0 else float(self.calibration[place])
+        needed = int(np.ceil(floor * (self._total + 1.0) - 1e-9)) - 1
         return -np.inf if needed <= 0 else float(self.calibration[needed - 1])
+
+    @property
+    def _total(self) -> float:
+        """Number of training rows, or the sum of their weights."""
+        return self.calibration.size if self.upto is None else float(self.upto[-1])
 
 
 def _row_keys(matrix: Floats) -> UInts:
@@ -219,7 +241,13 @@ def _edges(column: Floats, feature: Feature) -> Floats:
     return np.unique(np.concatenate([counted, np.linspace(distinct[0], distinct[-1], room // 4)]))
 
 
-def _boost(matrix: Floats, features: Sequence[Feature], mutable: Ints, rng: np.random.Generator) -> Scorer:
+def _boost(
+    matrix: Floats,
+    features: Sequence[Feature],
+    mutable: Ints,
+    rng: np.random.Generator,
+    weights: Floats | None,
+) -> Scorer:
     """Return the bins and trees of one fold (steps 2 to 4)."""
     binning = Binning.of(matrix, features)
     real = binning.encode(matrix)
@@ -235,20 +263,27 @@ def _boost(matrix: Floats, features: Sequence[Feature], mutable: Ints, rng: np.r
     is_real = np.repeat([1.0, 0.0], n)
     for t in range(TREES):
         if t % RENEWED == 0:
-            spoilt = _spoil(matrix, real, binning, features, mutable, rng)
+            spoilt = _spoil(matrix, real, binning, features, mutable, rng, weights)
             bins = np.ascontiguousarray(np.concatenate([real, spoilt], axis=1))
             scores = Scorer(binning, column[:t], cut[:t], value[:t]).score(bins)
         share = 1.0 / (1.0 + np.exp(-scores))
         tried = np.argsort(rng.random((DEPTH, p)), axis=1)[:, :n_tried]
-        grow_tree(
-            bins, is_real - share, share * (1.0 - share), tried, RIDGE, RATE, node, *room, column[t], cut[t], value[t]
-        )
+        slope, curvature = is_real - share, share * (1.0 - share)
+        if weights is not None:
+            slope, curvature = slope * np.tile(weights, 2), curvature * np.tile(weights, 2)
+        grow_tree(bins, slope, curvature, tried, RIDGE, RATE, node, *room, column[t], cut[t], value[t])
         scores += value[t][node]
     return Scorer(binning, column, cut, value)
 
 
 def _spoil(
-    matrix: Floats, real: Bytes, binning: Binning, features: Sequence[Feature], mutable: Ints, rng: np.random.Generator
+    matrix: Floats,
+    real: Bytes,
+    binning: Binning,
+    features: Sequence[Feature],
+    mutable: Ints,
+    rng: np.random.Generator,
+    weights: Floats | None,
 ) -> Bytes:
     """Step 3: return the rows' bins with some mutable cells replaced."""
     n, m = matrix.shape[0], mutable.size
@@ -258,7 +293,12 @@ def _spoil(
     spoilt = real.copy()
     for a, j in enumerate(mutable):
         taken = np.flatnonzero(replaced[:, a] & ~is_spread)
-        spoilt[j, taken] = real[j, rng.integers(0, n, taken.size)]
+        if weights is None:
+            others: Ints = rng.integers(0, n, taken.size)
+        else:
+            upto = np.cumsum(weights)
+            others = place_of_copy(upto, rng.random(taken.size) * upto[-1])
+        spoilt[j, taken] = real[j, others]
         spread = np.flatnonzero(replaced[:, a] & is_spread)
         values = np.unique(matrix[~np.isnan(matrix[:, j]), j])
         if spread.size and values.size:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,10 @@ import pandas as pd
 
 from mcce.cli.console import DONE, aligned
 from mcce.counterfactuals import Counterfactuals
+from mcce.generators import JointGenerator
 from mcce.generators.chain import ChainModel
 from mcce.generators.storing import SETTINGS
+from mcce.samplers import ConditionalSampler
 from mcce.saving import check_fields
 from mcce.storage import load_fields, read_manifest
 from mcce.table import Feature
@@ -36,7 +39,9 @@ def add_inspect(commands: Any) -> None:
         help="what a file saved by mcce is, and what it discloses",
         description="Say what a file saved by `save` is, and what it tells of the training data. Nothing in it is run.",
     )
-    parser.add_argument("file", metavar="FILE", help="a file that ChainModel, MCCE or Counterfactuals saved")
+    parser.add_argument(
+        "file", metavar="FILE", help="a file that ChainModel, a joint generator, MCCE or Counterfactuals saved"
+    )
     parser.add_argument("--json", action="store_true", help="everything as JSON, level names in full")
     parser.set_defaults(run=run_inspect)
 
@@ -57,34 +62,52 @@ def describe(path: str) -> dict[str, Any]:
         return told | _describe_result(Counterfactuals.load(path))
     if manifest["kind"] == "ChainModel":
         return told | _describe_chain(ChainModel.load(path), [])
+    if manifest["kind"] == "JointGenerator":
+        return told | _describe_joint(JointGenerator.load(path), [])
     fields = load_fields(path, "MCCE", lambda read: check_fields(read, read["settings"]))
     told["constraints"] = [str(each) for each in fields["constraints"]]
     generator, held = fields["generator"], _explainer_holds(fields)
     if isinstance(generator, ChainModel):
         return told | _describe_chain(generator, held)
+    if isinstance(generator, JointGenerator):
+        return told | _describe_joint(generator, held)
     return told | {"columns": [], "discloses": [f"what a {type(generator).__name__} holds", *held]}
 
 
 def _describe_chain(chain: ChainModel, also: list[str]) -> dict[str, Any]:
-    n_rows, fixed = chain.training_givens_.shape[0], chain.fixed_
+    columns = [_describe_column(feature, chain.samplers_) for feature in chain.schema_.features]
+    settings = {name: repr(getattr(chain, name)) for name in SETTINGS}
+    return {"settings": settings, "seed": chain.seed_, "columns": columns, "discloses": [*_givens_held(chain), *also]}
+
+
+def _describe_joint(generator: JointGenerator, also: list[str]) -> dict[str, Any]:
+    columns = [_describe_column(feature, {}) for feature in generator.schema_.features]
+    for column in columns:
+        column["sampler"] = "fixed" if column["name"] in map(str, generator.fixed_) else type(generator).__name__
+    settings = {name: repr(value) for name, value in generator.get_params(deep=False).items() if name != "n_jobs"}
+    held = [f"training values of all columns, which a {type(generator).__name__} is made of"]
+    disclosed = [*held, *_givens_held(generator), *also]
+    return {"settings": settings, "seed": generator.seed_, "columns": columns, "discloses": disclosed}
+
+
+def _givens_held(generator: ChainModel | JointGenerator) -> list[str]:
+    n_rows, fixed = generator.training_givens_.shape[0], generator.fixed_
     held = []
     if fixed and n_rows:
         held.append(f"the fixed values ({', '.join(map(str, fixed))}) of all {n_rows:,} training rows")
-    if chain.conditions_on_decision_ and n_rows:
+    if generator.conditions_on_decision_ and n_rows:
         held.append(f"the decision on each of the {n_rows:,} training rows")
-    columns = [_describe_column(feature, chain) for feature in chain.schema_.features]
-    settings = {name: repr(getattr(chain, name)) for name in SETTINGS}
-    return {"settings": settings, "seed": chain.seed_, "columns": columns, "discloses": [*held, *also]}
+    return held
 
 
-def _describe_column(feature: Feature, chain: ChainModel) -> dict[str, Any]:
+def _describe_column(feature: Feature, samplers: Mapping[Any, ConditionalSampler]) -> dict[str, Any]:
     told: dict[str, Any] = {"name": str(feature.name), "kind": feature.kind, "dtype": str(feature.dtype)}
     if feature.levels is not None:
         told["levels"] = [str(level) for level in feature.levels]
     elif feature.low == feature.low:
         ends = pd.Series(feature.decode(np.array([feature.low, feature.high])))
         told["range"] = [str(end) for end in ends]
-    sampler = chain.samplers_.get(feature.name)
+    sampler = samplers.get(feature.name)
     told["sampler"] = "fixed" if sampler is None else repr(sampler)
     if sampler is not None:
         told["holds"] = sampler.disclosed()

@@ -25,6 +25,7 @@ from mcce.generators.arranging import Arranged, arrange
 from mcce.generators.auto import CANDIDATES, Auto, Candidates, judge, make_contest, taking_part, threads_of
 from mcce.generators.chosen import Choice
 from mcce.generators.conditionals import suited_to
+from mcce.generators.givens import weighted_rows
 from mcce.generators.predictors import Predictors
 from mcce.generators.visit import VisitSequence
 from mcce.report.plots import comparison_plot
@@ -115,6 +116,7 @@ def compare_conditionals(
     *,
     fixed: Sequence[Hashable] = (),
     decision: npt.NDArray[np.bool_] | None = None,
+    sample_weight: npt.ArrayLike | None = None,
     visit_sequence: VisitSequence = "data",
     predictors: Predictors | None = None,
     kinds: Mapping[Any, Kind] | None = None,
@@ -136,6 +138,9 @@ def compare_conditionals(
     fixed, visit_sequence, predictors, kinds, n_jobs : see `ChainModel`
     decision : bool array or None
         One more column to condition on: whether each row has the wanted decision.
+    sample_weight : array or None
+        Weights of the rows, as in `ChainModel.fit`: samplers are fitted and scores averaged by them, and those that do
+        not take any are left out.
     folds : int
         Each fold is predicted by samplers that were fitted on the others.
     max_rows : int
@@ -156,7 +161,9 @@ def compare_conditionals(
     {'marginal': 3.0, 'norm': 2.0, 'ctree': 1.0}
     """
     settings = Auto(samplers, folds=folds, max_rows=max_rows, n_draws=n_draws)
-    arranged = arrange(X, decision, fixed=fixed, visit_sequence=visit_sequence, predictors=predictors, kinds=kinds)
+    X, decision, weights = weighted_rows(X, decision, sample_weight)
+    named = {"visit_sequence": visit_sequence, "predictors": predictors, "kinds": kinds}
+    arranged = arrange(X, decision, fixed=fixed, weights=weights, **named)  # type: ignore[arg-type]
     settings.check(arranged.table.n_rows)
     seed = resolve_seed(random_state)
     dealt = Folds.deal(arranged.ordered, folds, max_rows, derive_key(seed, "choose"))
@@ -168,11 +175,14 @@ def compare_conditionals(
         has_all = all(r.log_scores is not None for r in found if not r.left_out)
         chosen.append(judge(found, "log" if has_all else "draws", feature, dealt))
     scores = pd.concat(
-        [_scores_of(found, feature.name, feature.kind == "categorical") for feature, found in zip(features, records)]
+        [
+            _scores_of(found, feature.name, feature.kind == "categorical", dealt.weights)
+            for feature, found in zip(features, records)
+        ]
     )
     return Comparison(
         scores=scores,
-        joint=_joint(records, scores),
+        joint=_joint(records, scores, dealt.weights),
         choice=Choice(tuple(chosen)),
         n_rows=dealt.rows.size,
         n_folds=len(dealt.parts),
@@ -185,12 +195,13 @@ def _run(
 ) -> list[list[Record]]:
     """Return what each candidate did, for each feature in visiting order (step 2)."""
     layout, columns = arranged.layout, arranged.given_columns
+    weighted = arranged.ordered.weights is not None
     contests = [
         make_contest(
             settings.candidates,
             k,
             columns.get(k, range(k)),
-            lambda candidate, k: suited_to(candidate, layout, columns, k),
+            lambda candidate, k: suited_to(candidate, layout, columns, k, weighted=weighted),
         )
         for k in range(layout.n_given, len(layout.features))
     ]
@@ -204,7 +215,7 @@ def _run(
     return list(work)[::-1]
 
 
-def _scores_of(records: Sequence[Record], name: Hashable, is_categorical: bool) -> pd.DataFrame:
+def _scores_of(records: Sequence[Record], name: Hashable, is_categorical: bool, weights: Floats | None) -> pd.DataFrame:
     """Return the figures of all candidates on one feature (step 3)."""
     labels = [record.label for record in records]
     index = pd.MultiIndex.from_arrays(
@@ -213,8 +224,8 @@ def _scores_of(records: Sequence[Record], name: Hashable, is_categorical: bool) 
     table = pd.DataFrame(index=index)
     log_scores = [record.log_scores for record in records]
     losses = [record.losses for record in records]
-    table = table.assign(**_figures("log_score", log_scores, sign=1.0))
-    table = table.assign(**_figures("loss", losses, sign=-1.0))
+    table = table.assign(**_figures("log_score", log_scores, weights, sign=1.0))
+    table = table.assign(**_figures("loss", losses, weights, sign=-1.0))
     table["loss_name"] = "Brier" if is_categorical else "CRPS"
     table["fit_seconds"] = [sum(fold.fit_seconds for fold in record.folds) for record in records]
     table["draw_seconds"] = [sum(fold.draw_seconds for fold in record.folds) for record in records]
@@ -225,22 +236,22 @@ def _scores_of(records: Sequence[Record], name: Hashable, is_categorical: bool) 
     return table
 
 
-def _figures(what: str, scores: Sequence[Floats | None], sign: float) -> dict[str, Floats]:
+def _figures(what: str, scores: Sequence[Floats | None], weights: Floats | None, sign: float) -> dict[str, Floats]:
     """Return mean, standard error, distance to the best, its standard error, and rank; high is good if `sign` is 1."""
-    means = np.array([np.nan if rows is None else rows.mean() for rows in scores])
+    means = np.array([np.nan if rows is None else mean_and_error(rows, weights)[0] for rows in scores])
     figures = {what: means, f"{what}_se": np.full(means.size, np.nan)}
     behind, behind_se = np.full(means.size, np.nan), np.full(means.size, np.nan)
     if not np.isnan(means).all():
         best = scores[int(np.nanargmax(sign * means))]
         for i, rows in enumerate(scores):
             if rows is not None and best is not None:
-                figures[f"{what}_se"][i] = mean_and_error(rows)[1]
-                behind[i], behind_se[i] = mean_and_error(sign * (best - rows))
+                figures[f"{what}_se"][i] = mean_and_error(rows, weights)[1]
+                behind[i], behind_se[i] = mean_and_error(sign * (best - rows), weights)
     ranks = pd.Series(-sign * means).rank(method="min").to_numpy(dtype=np.float64)
     return figures | {f"{what}_behind": behind, f"{what}_behind_se": behind_se, f"{what}_rank": ranks}
 
 
-def _joint(records: Sequence[Sequence[Record]], scores: pd.DataFrame) -> pd.DataFrame:
+def _joint(records: Sequence[Sequence[Record]], scores: pd.DataFrame, weights: Floats | None) -> pd.DataFrame:
     """Return the figures of whole rows, for each candidate (step 4)."""
     labels = [record.label for record in records[0]]
     sums: list[Floats | None] = []
@@ -248,7 +259,7 @@ def _joint(records: Sequence[Sequence[Record]], scores: pd.DataFrame) -> pd.Data
         each = [found[i].log_scores for found in records]
         known = [rows for rows in each if rows is not None]
         sums.append(np.sum(known, axis=0) if len(known) == len(each) else None)
-    figures = _figures("log_score", sums, sign=1.0)
+    figures = _figures("log_score", sums, weights, sign=1.0)
     by_sampler = scores.groupby(level="sampler", sort=False)
     table = pd.DataFrame(
         {

@@ -126,7 +126,13 @@ def _refit(explainer: Explainer, training: Data, order: Order, state: int) -> Ex
         chain = copy.copy(explainer.generator)
         vars(chain).update(visit_sequence=order, random_state=state)
         settings["generator"] = chain
-    return type(explainer)(explainer.model, **settings).fit(training, progress=False)
+    weights = explainer.chain_.training_weights_
+    if weights is not None and len(as_frame(training)[0]) != weights.size:
+        raise InputError(
+            f"the explainer was fitted with weights of {weights.size} rows, and training has "
+            f"{len(as_frame(training)[0])}; give the rows that have weight, in their order."
+        )
+    return type(explainer)(explainer.model, **settings).fit(training, sample_weight=weights, progress=False)
 
 
 def _quality(explainer: Explainer, found: Any, X: Data, training: Data) -> dict[str, float]:

@@ -1,7 +1,9 @@
 """Generators: joint models of the mutable features given the fixed ones and the decision. The chain is one."""
 
 from mcce.generators.joint.base import JointGenerator
+from mcce.generators.joint.forest.generator import AdversarialForest
+from mcce.generators.joint.made.generator import Made
 from mcce.generators.joint.simple import SampleGenerator
 from mcce.generators.joint.synthesizer import SynthesizerGenerator
 
-__all__ = ["JointGenerator", "SampleGenerator", "SynthesizerGenerator"]
+__all__ = ["AdversarialForest", "JointGenerator", "Made", "SampleGenerator", "SynthesizerGenerator"]

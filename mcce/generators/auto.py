@@ -192,16 +192,17 @@ def judge(records: Sequence[Record], wanted: Wanted, feature: Feature, folds: Fo
         raise SamplerError(
             f"no candidate can model {feature.name!r} ({reasons}). Name a sampler for it, or give Auto others."
         )
-    best = max(running.values(), key=lambda scores: float(scores.mean()))
+    weights = folds.weights
+    best = max(running.values(), key=lambda scores: mean_and_error(scores, weights)[0])
     verdicts = []
     for record in records:
         scores = None if record.left_out else standing(record, wanted)
         if scores is None:
             verdicts.append(Verdict(record.label, note=record.left_out or "it has no density that can be compared"))
             continue
-        behind, behind_error = mean_and_error(best[: scores.size] - scores)
+        behind, behind_error = mean_and_error(best[: scores.size] - scores, weights)
         note = "far behind after the first fold" if record.is_slow else ""
-        verdicts.append(Verdict(record.label, *mean_and_error(scores), behind, behind_error, note))
+        verdicts.append(Verdict(record.label, *mean_and_error(scores, weights), behind, behind_error, note))
     chosen = next(v for v in verdicts if v.is_good and v.sampler in running)
     name = "log score" if wanted == "log" else "Brier score" if feature.kind == "categorical" else "CRPS"
     return FeatureChoice(feature.name, chosen.sampler, name, folds.rows.size, len(folds.parts), tuple(verdicts))

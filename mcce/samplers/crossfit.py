@@ -37,6 +37,13 @@ def seeded_clone(estimator: Any, seed: int) -> Any:
     return copy.set_params(**{name: derive_key(seed, "estimator", name) >> 33 for name in unset}) if unset else copy
 
 
+def takes_sample_weight(estimator: Any) -> bool:
+    """Return whether the `fit` of an estimator has a parameter `sample_weight`; that of a pipeline has none."""
+    from sklearn.utils.validation import has_fit_parameter
+
+    return bool(has_fit_parameter(estimator, "sample_weight"))
+
+
 def deal_folds(n: int, seed: int, n_folds: int = N_FOLDS) -> Ints:
     """Return the fold of each of `n` rows (step 2)."""
     order = np.random.default_rng(derive_key(seed, "folds")).permutation(n)
@@ -52,7 +59,7 @@ class CrossFit:
     fits: tuple[Any, ...]
 
 
-def cross_fit(estimator: Any, design: Floats, values: Floats, seed: int) -> CrossFit:
+def cross_fit(estimator: Any, design: Floats, values: Floats, seed: int, weights: Floats | None = None) -> CrossFit:
     """Predict each row by a fit that has not seen it (step 3)."""
     n = values.size
     fold = deal_folds(n, seed)
@@ -61,7 +68,8 @@ def cross_fit(estimator: Any, design: Floats, values: Floats, seed: int) -> Cros
     for held_out in range(int(fold.max()) + 1):
         inside = fold == held_out
         training = ~inside if n > 1 else inside
-        fits.append(fit_seeded(estimator, design[training], values[training], seed, n))
+        of_part = None if weights is None else weights[training]
+        fits.append(fit_seeded(estimator, design[training], values[training], seed, of_part, n))
         try:
             predictions[inside] = predict(fits[-1], design[inside])
         except ValueError as error:  # nearest neighbours say here that they are too few
@@ -69,12 +77,20 @@ def cross_fit(estimator: Any, design: Floats, values: Floats, seed: int) -> Cros
     return CrossFit(fold, predictions, tuple(fits))
 
 
-def fit_seeded(estimator: Any, design: Floats, values: Floats | Ints, seed: int, n_all: int | None = None) -> Any:
+def fit_seeded(
+    estimator: Any,
+    design: Floats,
+    values: Floats | Ints,
+    seed: int,
+    weights: Floats | None = None,
+    n_all: int | None = None,
+) -> Any:
     """Return a seeded copy that is fitted to rows, some of `n_all`; refuse with what it says against them."""
     copy = seeded_clone(estimator, seed)
+    weighted = {} if weights is None else {"sample_weight": weights}
     try:
         with np.errstate(over="ignore", invalid="ignore"):  # trees cast to float32, then say what is too large
-            return copy.fit(design, values)
+            return copy.fit(design, values, **weighted)
     except ValueError as error:
         raise _not_fitted(estimator, design, n_all or len(design), error) from error
 

@@ -37,13 +37,22 @@ from mcce.samplers.base import (
     RestrictedDraw,
     Within,
 )
-from mcce.samplers.crossfit import ask_estimator, at_quantile, cross_fit, fit_seeded, indicator_design, predict
+from mcce.samplers.crossfit import (
+    ask_estimator,
+    at_quantile,
+    cross_fit,
+    fit_seeded,
+    indicator_design,
+    predict,
+    takes_sample_weight,
+)
 from mcce.samplers.levels import draw_levels, log_mass_of_levels, log_probability, supported_levels
-from mcce.samplers.matching import Donors
+from mcce.samplers.matching import Donors, copies_of
 from mcce.samplers.quantiles import ROUNDING, PredictedQuantiles, Tails
 from mcce.samplers.support import supported_by
 from mcce.samplers.within import log_of
 from mcce.table import Column, Feature, Table
+from mcce.table.weights import equal_chances
 
 Self = TypeVar("Self", bound="EstimatorSampler")
 
@@ -72,6 +81,9 @@ class EstimatorSampler(ConditionalSampler):
     -----
     A regressor is fitted 6 times ("residuals"), 5 times ("pmm") or `n_quantiles` + 10 times ("quantiles").
 
+    Weights of training rows are handed to the estimator as `sample_weight`; one whose `fit` does not take it, as that
+    of a pipeline, is refused. Residuals and exceedances are drawn by weight; "pmm" takes counts only.
+
     Examples
     --------
     >>> import mcce
@@ -86,6 +98,8 @@ class EstimatorSampler(ConditionalSampler):
     >>> chain.fit(loans.X[["age", "sex", "education", "salary", "housing"]]).sample(n=3).shape
     (3, 5)
     """
+
+    takes_weights = True
 
     def __init__(
         self,
@@ -108,7 +122,7 @@ class EstimatorSampler(ConditionalSampler):
         self.check_target(target.feature)
         self._check_estimator(target.feature)
         seed = resolve_seed(self.random_state)
-        design, values = indicator_design(given), target.values
+        design, values, weights = indicator_design(given), target.values, target.weights
         self.is_classifier_ = not target.feature.is_numeric
         self.n_levels_ = target.feature.n_levels
         self.estimators_: list[Any] = []
@@ -116,22 +130,37 @@ class EstimatorSampler(ConditionalSampler):
             codes = values.astype(np.int64)
             self.first_level_ = int(codes[0])
             if np.unique(codes).size > 1:  # a single level needs no classifier, and many refuse it
-                self.estimators_ = [fit_seeded(self.estimator, design, codes, seed)]
+                self.estimators_ = [fit_seeded(self.estimator, design, codes, seed, weights)]
             return self
         if self.method == "pmm":
-            crossed = cross_fit(self.estimator, design, values, seed)
+            rows = (
+                np.arange(values.size)
+                if weights is None
+                else np.repeat(np.arange(values.size), copies_of(target, self))
+            )
+            crossed = cross_fit(self.estimator, design, values, seed, weights)
             self.estimators_ = list(crossed.fits)
-            self.donors_ = Donors.arrange(crossed.predictions, values, crossed.fold, self.n_donors)
+            parts = (crossed.predictions[rows], values[rows], crossed.fold[rows])
+            self.donors_ = Donors.arrange(*parts, self.n_donors)
         elif self.method == "quantiles":
             self.quantiles_ = (np.arange(self.n_quantiles) + 1.0) / (self.n_quantiles + 1)
             levels = [at_quantile(self.estimator, level) for level in self.quantiles_]
-            self.estimators_ = [fit_seeded(estimator, design, values, seed) for estimator in levels]
-            outer = [cross_fit(estimator, design, values, seed).predictions for estimator in (levels[0], levels[-1])]
-            self.tails_ = Tails.read(np.column_stack(outer), values, float(self.quantiles_[0]))
+            self.estimators_ = [fit_seeded(estimator, design, values, seed, weights) for estimator in levels]
+            outer = [cross_fit(each, design, values, seed, weights).predictions for each in (levels[0], levels[-1])]
+            self.tails_ = Tails.read(np.column_stack(outer), values, float(self.quantiles_[0]), weights)
         else:
-            self.estimators_ = [fit_seeded(self.estimator, design, values, seed)]
-            self.residuals_ = np.sort(values - cross_fit(self.estimator, design, values, seed).predictions)
+            self.estimators_ = [fit_seeded(self.estimator, design, values, seed, weights)]
+            left = values - cross_fit(self.estimator, design, values, seed, weights).predictions
+            self.residuals_ = equal_chances(left, weights)
         return self
+
+    def check_weights(self, feature: Feature) -> None:
+        """Refuse weights of training rows, unless the estimator takes them."""
+        if not takes_sample_weight(self.estimator):
+            raise SamplerError(
+                f"{self!r} for {feature.name!r} does not take sample_weight, because the fit of its estimator has no "
+                "such parameter; use an estimator that has, another sampler (cart, parametric), or leave it out."
+            )
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
         """Draw one value for each row (step 2); restricted draws are exact."""

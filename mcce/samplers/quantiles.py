@@ -26,6 +26,7 @@ from mcce.arrays import Bools, Floats, Ints
 from mcce.samplers.support import distance_to, local_spacing
 from mcce.soundness import FLOAT, check_array, check_number, check_rising, require
 from mcce.state import stateful
+from mcce.table.weights import equal_chances, mean_of
 
 ROUNDING = 1e-9  # relative: what predictions and sums may differ by and count as equal
 _LEAST_SPREAD = 0.1  # of the mean spread
@@ -43,16 +44,19 @@ class Tails:
     highest: float
 
     @classmethod
-    def read(cls, outer: Floats, values: Floats, share: float) -> Tails:
-        """Learn the tails from each training row's outer predictions and its value (steps 3 and 4)."""
+    def read(cls, outer: Floats, values: Floats, share: float, weights: Floats | None = None) -> Tails:
+        """Learn the tails from each training row's outer predictions and its value (steps 3 and 4).
+
+        With weights, an exceedance is there as often as its row's weight says (`mcce.table.weights.equal_chances`).
+        """
         outer = np.sort(outer, axis=1)
-        mean_spread = float((outer[:, 1] - outer[:, 0]).mean())
+        mean_spread = float(mean_of(outer[:, 1] - outer[:, 0], weights))
         least = _LEAST_SPREAD * mean_spread or 1.0
         spread = np.maximum(outer[:, 1] - outer[:, 0], least)
         tie = ROUNDING * float(np.abs(values).max())
-        room = int(share * values.size)
-        below = _exceedances(outer[:, 0] - values, spread, tie, room)
-        above = _exceedances(values - outer[:, 1], spread, tie, room)
+        room = share * (values.size if weights is None else float(weights.sum()))
+        below = _exceedances(outer[:, 0] - values, spread, tie, room, weights)
+        above = _exceedances(values - outer[:, 1], spread, tie, room, weights)
         return cls(-below[::-1], above, least, float(values.min()), float(values.max()))
 
     def check_state(self) -> None:
@@ -66,10 +70,16 @@ class Tails:
         check_number(self.highest, "highest", self.lowest)
 
 
-def _exceedances(beyond: Floats, spread: Floats, tie: float, room: int) -> Floats:
+def _exceedances(beyond: Floats, spread: Floats, tie: float, room: float, weights: Floats | None) -> Floats:
     """Return the exceedances of one tail in order; a single zero if there are none."""
-    found = np.sort(beyond[beyond > tie] / spread[beyond > tie])
-    n_tied = min(int((np.abs(beyond) <= tie).sum()), max(room - found.size, 0))
+    outside, tied = beyond > tie, np.abs(beyond) <= tie
+    found = equal_chances(beyond[outside] / spread[outside], None if weights is None else weights[outside])
+    if weights is None:
+        n_tied = min(int(tied.sum()), max(int(room) - found.size, 0))
+    else:
+        inside = float(weights[outside].sum())
+        shared = min(float(weights[tied].sum()), max(room - inside, 0.0))
+        n_tied = round(shared * (found.size / inside if inside else 1.0))
     return np.concatenate([np.zeros(max(n_tied, int(found.size == 0))), found])
 
 

@@ -11,6 +11,8 @@
    impossible costs it much, but not everything, and the same for all.
 5. In a race a candidate that is more than `BEHIND` standard errors of the paired difference behind the best of its
    feature after the first fold runs no further; its score is that of the first fold.
+
+Rows with weights are fitted on by these, and means of scores are by weight.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from mcce.samplers.column_density import EVEN_PART, ColumnDensity
 from mcce.samplers.crossfit import deal_folds
 from mcce.scoring.conditional import log_scores, score_conditional
 from mcce.table import Column, Table
+from mcce.table.weights import mean_of
 
 Wanted = Literal["log", "draws", "both"]
 
@@ -129,6 +132,12 @@ class Folds:
         parts = [(table.take(rows[fold != k]), table.take(rows[fold == k])) for k in range(int(fold.max()) + 1)]
         return cls(seed, rows, tuple(parts))
 
+    @property
+    def weights(self) -> Floats | None:
+        """The weights of the held-out rows, fold after fold as their scores are; None if they have none."""
+        known = [unseen.weights for _, unseen in self.parts if unseen.weights is not None]
+        return np.concatenate(known) if known else None
+
     def run(self, contest: Contest, wanted: Wanted, n_draws: int, *, race: bool) -> list[Record]:
         """Let the candidates of a feature predict every fold (steps 2 to 5)."""
         records = [Record(c.label, c.sampler, c.left_out) for c in contest.candidates]
@@ -140,7 +149,7 @@ class Folds:
                     key = derive_key(self.seed, "fold", k)
                     records[i] = _score_fold(record, given, target, new, observed, key, wanted, n_draws)
             if race and k == 0:
-                records = _slow_ones_leave(records, wanted)
+                records = _slow_ones_leave(records, wanted, unseen.weights)
         return records
 
 
@@ -221,21 +230,30 @@ def standing(record: Record, wanted: Wanted) -> Floats | None:
     return None if record.losses is None else -record.losses
 
 
-def mean_and_error(scores: Floats) -> tuple[float, float]:
-    """Return the mean of the scores of rows, and its standard error; rows of one fold share a fit, which it ignores."""
+def mean_and_error(scores: Floats, weights: Floats | None = None) -> tuple[float, float]:
+    """Return the mean of the scores of rows, and its standard error; rows of one fold share a fit, which it ignores.
+
+    With weights, of which there may be more than scores, the mean is by weight. Rows are independent, not their copies:
+    its variance is sum w^2 (s - mean)^2 / (sum w)^2, times n / (n - 1).
+    """
+    if weights is not None:
+        w, n = weights[: scores.size], scores.size
+        mean = float(mean_of(scores, w))
+        spread = float(np.sqrt((w**2 * (scores - mean) ** 2).sum())) / float(w.sum())
+        return mean, spread * float(np.sqrt(n / (n - 1))) if n > 1 else np.inf
     error = float(scores.std(ddof=1)) / np.sqrt(scores.size) if scores.size > 1 else np.inf
     return float(scores.mean()), float(error)
 
 
-def _slow_ones_leave(records: list[Record], wanted: Wanted) -> list[Record]:
+def _slow_ones_leave(records: list[Record], wanted: Wanted, weights: Floats | None) -> list[Record]:
     """Mark those that are far behind the best (step 5)."""
     scores = {i: standing(r, wanted) for i, r in enumerate(records) if r.is_running}
     running = {i: rows for i, rows in scores.items() if rows is not None}
     if len(running) < len(scores) or not running:
         return records  # without a log score of all, another score will decide
-    best = max(running.values(), key=lambda rows: float(rows.mean()))
+    best = max(running.values(), key=lambda rows: float(mean_of(rows, weights)))
     left = list(records)
     for i, rows in running.items():
-        behind, error = mean_and_error(best - rows)
+        behind, error = mean_and_error(best - rows, weights)
         left[i] = replace(records[i], is_slow=behind > BEHIND * error)
     return left

@@ -27,6 +27,7 @@ from mcce.table.schema import Data
 MOST_ROWS = 2**31 - 1  # that repeated rows may be: what a tree can number
 WIDEST = 1e9  # the largest weight over the smallest: beyond, sums lose the small ones
 DIGITS = 28  # binary ones of a relative weight: those beyond are rounding, by which scaled weights would differ
+FINE = 20  # values in place of one, where copies stand for weights
 MANY_COPIES = 100.0  # on average: whole weights that large are seldom counts of equal rows
 
 
@@ -136,6 +137,27 @@ def quantiles(values: Floats, shares: Any, weights: Floats | None) -> Floats:
 def place_of_copy(upto: Floats, position: Floats) -> Ints:
     """Return which value the copy at each position, from 0, is of; `upto` are the sums of the weights."""
     return np.minimum(np.searchsorted(upto, position, side="right"), upto.size - 1)
+
+
+def whole_counts(weights: Floats, most: float) -> Ints | None:
+    """Return weights as numbers of copies; None if they are no whole numbers, or more than `most` together."""
+    whole = bool((weights == np.floor(weights)).all()) and float(weights.sum()) <= most
+    return weights.astype(np.int64) if whole else None
+
+
+def equal_chances(values: Floats, weights: Floats | None) -> Floats:
+    """Return sorted values of which each has the same chance: each as often as its weight says, or nearly so.
+
+    Of weights that are no counts, or make too many rows, they are evenly spaced quantiles, `FINE` for each value.
+    """
+    if weights is None:
+        return np.sort(values)
+    ordered, of_ordered = sorted_with_weights(values, weights)
+    assert of_ordered is not None
+    upto = np.cumsum(of_ordered)
+    whole = bool((weights == np.floor(weights)).all()) and upto[-1] <= FINE * values.size
+    n = int(upto[-1]) if whole else FINE * values.size
+    return ordered[place_of_copy(upto, (np.arange(n) + 0.5) * (upto[-1] / n))]
 
 
 def mean_of(values: Floats, weights: Floats | None) -> Any:

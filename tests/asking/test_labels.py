@@ -154,6 +154,7 @@ def test_missing_replies():
         (Not("refused", label="not turned away"), "not turned away"),
     ],
 )
+@pytest.mark.usefixtures("no_pictures")
 def test_words(decision, words):
     explainer = MCCE(FOREST, decision=decision, fixed=["g"], random_state=1).fit(X)
     found = explainer.explain(X[FOREST.predict(X) == "refused"].iloc[:4], n_samples=100)

@@ -70,7 +70,7 @@ def check(problem, f, found, k, floor, bound, name):
         assert found
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(problems, bounds)
 def test_the_best_crossings_are_those_of_brute_force(settings, bound):
     problem = Problem.of(**settings)

@@ -1,6 +1,6 @@
-"""The command line, run in this process; one run in a process of its own."""
+"""The command line, run in this process."""
 
-import subprocess
+import runpy
 import sys
 from argparse import Namespace
 from importlib import metadata
@@ -20,9 +20,11 @@ README_PICTURE = Path(__file__).parents[2] / "vignettes" / "images" / "change.pn
 # ---- the program
 
 
-def test_version_in_a_process_of_its_own():
-    run = subprocess.run([sys.executable, "-m", "mcce.cli", "--version"], capture_output=True, text=True)
-    assert (run.returncode, run.stdout) == (0, f"mcce {mcce.__version__}\n")
+def test_version_of_the_module_run_as_a_program(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["mcce", "--version"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("mcce.cli", run_name="__main__", alter_sys=True)
+    assert (ended.value.code, capsys.readouterr().out) == (0, f"mcce {mcce.__version__}\n")
 
 
 def test_help_names_the_commands_and_the_danger_of_model_files(capsys):

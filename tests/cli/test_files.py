@@ -88,6 +88,7 @@ def test_the_unexplained_rows_of_an_earlier_run_may_be_explained_but_not_overwri
         ("c.html", ["--html", "c.html"]),
     ],
 )
+@pytest.mark.usefixtures("no_pictures")
 def test_a_file_that_exists_is_overwritten_by_force_only(exists, arguments, files, capsys, monkeypatch):
     (files / exists).write_text("months of work")
     before = contents(files)
@@ -153,12 +154,13 @@ sys.exit(mcce.cli.main(sys.argv[1:]))
 def test_ctrl_c_in_a_process_of_its_own(files):
     (files / "c.csv").write_text("old")
     arguments = ["explain", "--train", "train.csv", "--explain", "new.csv", *WANTED, "--out", "c.csv", "--force"]
-    done = subprocess.run([sys.executable, "-c", INTERRUPTED, *arguments], capture_output=True, text=True, timeout=50)
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED, *arguments], capture_output=True, text=True, timeout=500)
     assert done.returncode == 130, done.stderr
     assert done.stderr == "mcce: interrupted; a file that was not finished is as it was before\n"
     assert (files / "c.csv").read_text() == "old"
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_standard_output_and_devices_need_no_force(files, capsys):
     assert explain("--out", "-", "--html", "/dev/null") == 0
     assert capsys.readouterr().out.startswith("id,rank,a,b,prediction")
@@ -169,6 +171,7 @@ def test_standard_output_and_devices_need_no_force(files, capsys):
 # ---- demo
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_demo_twice_keeps_the_files_of_the_first_run(tmp_path, capsys):
     arguments = ["demo", "--out", str(tmp_path), "--factuals", "5"]
     (tmp_path / "mcce-demo.html").write_text("my own notes")

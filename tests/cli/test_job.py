@@ -79,6 +79,7 @@ def no_training(monkeypatch):
     monkeypatch.setattr("mcce.cli.explain.train_model", lambda *_: pytest.fail("a model was trained"))
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_the_job_as_run_repeats_the_run_to_the_byte(folder, monkeypatch, capsys):
     (folder / "results").mkdir()
     given = ["--config", "my.toml", "--out", "results/cf.csv", "--html", "results/cf.html", "--seed", "7"]

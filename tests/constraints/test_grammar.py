@@ -50,7 +50,7 @@ def test_any_text_is_a_rule_or_an_input_error(text):
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=14))
-@settings(max_examples=1000)
+@settings(max_examples=500)
 def test_any_pieces_are_a_rule_or_an_input_error(pieces):
     try_to_resolve(" ".join(pieces))
 

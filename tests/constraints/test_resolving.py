@@ -94,7 +94,7 @@ def said_by(constraints, feature, value, own, spread=SPREAD):
 
 
 @given(st.lists(allowances(), min_size=1, max_size=4), st.integers(0, 1000))
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_rows_hold_where_the_independent_reader_says_so(constraints, seed):
     factual = np.random.default_rng(seed).permutation(len(X))
     made = [mcce.allow(feature, **said) for feature, said in constraints]
@@ -144,7 +144,7 @@ def test_factuals_that_agree_in_what_draws_depend_on_may_be_drawn_the_same(const
 
 
 @given(st.lists(allowances(), min_size=1, max_size=4), st.integers(0, 255), st.booleans())
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_a_contradiction_is_found_where_no_value_obeys(constraints, fixed, with_rule):
     """Every value that a feature could have is tried: its own, all levels, all points of the training range."""
     fixed_names = [name for j, name in enumerate(X.columns) if fixed >> j & 1]

@@ -148,7 +148,7 @@ def conditions(draw, depth=2):
 
 
 @given(conditions(), st.integers(0, 1000))
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_a_rule_holds_where_plain_python_says_so(condition, seed):
     text, asked = condition
     factual = np.random.default_rng(seed).permutation(len(X))
@@ -157,7 +157,7 @@ def test_a_rule_holds_where_plain_python_says_so(condition, seed):
 
 
 @given(conditions(), st.integers(0, 1000))
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_bounds_allow_exactly_the_values_with_which_the_rule_holds(condition, seed):
     rng = np.random.default_rng(seed)
     rule = resolved(condition[0])

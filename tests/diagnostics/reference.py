@@ -28,10 +28,15 @@ def load(name: str) -> Any:
 
 def read(name: str) -> Case:
     stored = load(name)
-    meta = stored.pop("meta")
-    tables = {key: pd.DataFrame(columns) for key, columns in stored.items()}
+    tables = tables_of_case(stored)
+    return Case(stored["meta"], tables.pop("real"), tables.pop("syn"), tables)
+
+
+def tables_of_case(stored: dict[str, Any]) -> dict[str, pd.DataFrame]:
+    """The tables of a stored case, those of rows with their levels."""
+    tables = {key: pd.DataFrame(columns) for key, columns in stored.items() if key != "meta"}
     for key in ("real", "syn"):
-        for column, levels in meta["levels"].items():
-            ordered = column in meta["ordered"]
+        for column, levels in stored["meta"]["levels"].items():
+            ordered = column in stored["meta"]["ordered"]
             tables[key][column] = pd.Categorical(tables[key][column], levels, ordered=ordered)
-    return Case(meta, tables.pop("real"), tables.pop("syn"), tables)
+    return tables

@@ -9,7 +9,7 @@ from mcce import MCCE
 from tests.explainer.problem import DENIED, fitted
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def one_thread():
     """Threads of OpenMP that wait for a busy core make small models slow."""
     with threadpool_limits(1):

@@ -104,6 +104,12 @@ def ask(explainer, names, **options):
     return explainer.explain(REFUSED, constraints=[READINGS[name][0] for name in names], n_samples=60, **options)
 
 
+@pytest.fixture(scope="module")
+def free(explainer):
+    """What is found without constraints, by whether it is sparse."""
+    return {sparse: ask(explainer, [], sparse=sparse, tell_reasons=False) for sparse in (False, True)}
+
+
 @settings(max_examples=25, deadline=None)
 @given(
     names=st.lists(st.sampled_from(sorted(READINGS)), min_size=1, max_size=4, unique=True),
@@ -119,15 +125,24 @@ def test_nothing_returned_breaks_a_constraint(explainer, names, sparse, k):
 
 @pytest.mark.parametrize("name", sorted(READINGS))
 @pytest.mark.parametrize("sparse", [False, True])
-def test_each_alone_is_obeyed_and_leaves_something(explainer, name, sparse):
-    found = ask(explainer, [name], sparse=sparse)
+def test_each_alone_is_obeyed_and_leaves_something(explainer, free, name, sparse):
+    found = ask(explainer, [name], sparse=sparse, tell_reasons=False)
     assert broken(found, [name]) == []
     assert len(found) >= 10
-    without = ask(explainer, [], sparse=sparse)
     shares = found.constraints["breaks"]
     assert shares.between(0, 1).all()
-    if broken(without, [name]):
+    if broken(free[sparse], [name]):
         assert shares.iloc[0] > 0
+
+
+SAVED_NOTHING = REFUSED.assign(savings=0)  # for whom savings can only rise
+
+
+@pytest.fixture(scope="module")
+def unconstrained(explainer):
+    """What is found for those who saved nothing, by whether it is sparse."""
+    how = {"n_samples": 80, "tell_reasons": False}
+    return {sparse: explainer.explain(SAVED_NOTHING, sparse=sparse, **how) for sparse in (False, True)}
 
 
 @pytest.mark.parametrize(
@@ -141,11 +156,11 @@ def test_each_alone_is_obeyed_and_leaves_something(explainer, name, sparse):
         [mcce.allow("savings", direction="increase", low=0), mcce.rule("age >= 18")],
     ],
 )
-def test_a_constraint_that_excludes_nothing_changes_no_byte(explainer, excludes_nothing):
-    at_least = REFUSED.assign(savings=0)  # for whom savings can only rise
-    for sparse in (False, True):
-        with_it = explainer.explain(at_least, constraints=excludes_nothing, n_samples=80, sparse=sparse)
-        without = explainer.explain(at_least, n_samples=80, sparse=sparse)
+def test_a_constraint_that_excludes_nothing_changes_no_byte(explainer, unconstrained, excludes_nothing):
+    for sparse, without in unconstrained.items():
+        with_it = explainer.explain(
+            SAVED_NOTHING, constraints=excludes_nothing, n_samples=80, sparse=sparse, tell_reasons=False
+        )
         pd.testing.assert_frame_equal(with_it.frame, without.frame)
         pd.testing.assert_frame_equal(with_it.measures, without.measures)
 
@@ -269,7 +284,8 @@ def test_what_would_help_is_found_by_trying(explainer, sparse):
         helps = [text.strip() for text in row["would_help"].split("; or ")]
         for name, constraint in zip(names, single):
             left = [each for each in single if each is not constraint]
-            alone = explainer.explain(REFUSED.loc[[id]], constraints=left, n_samples=60, sparse=sparse)
+            how = {"n_samples": 60, "sparse": sparse, "tell_reasons": False}
+            alone = explainer.explain(REFUSED.loc[[id]], constraints=left, **how)
             assert (len(alone) > 0) == (f"without the constraint {str(constraint)!r}" in helps), name
         assert id in found.nearest.index or np.isnan(row["nearest"])
         assert row["would_help"] in row["reason"]

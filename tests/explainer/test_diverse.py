@@ -69,6 +69,7 @@ def test_rows_are_valid_distinct_sorted_and_no_copies(coarse, k, sparse, diverse
         diverse=diverse,
         exclude_training=exclude,
         floor=floor,
+        tell_reasons=False,
     )
     assert (coarse_score(found.frame) >= 0.5).all()
     assert not (found.frame["age"] != REFUSED["age"].reindex(found.frame.index.get_level_values("id")).to_numpy()).any()
@@ -95,6 +96,7 @@ def test_the_same_bytes_for_any_threads_batch_and_order(coarse, seed, k, sparse,
         "diverse": diverse,
         "exclude_training": exclude,
         "floor": floor,
+        "tell_reasons": False,
     }
     found = coarse.explain(REFUSED, **options)
     shuffled = REFUSED.sample(frac=1, random_state=seed)

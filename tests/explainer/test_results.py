@@ -87,7 +87,7 @@ def test_the_training_table_is_not_changed():
 # ---------------------------------------------------------------- the fixed features
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(fixed=st.sets(st.sampled_from(list(TABLE)), max_size=len(TABLE.columns) - 1), seed=st.integers(0, 2**31))
 def test_fixed_features_never_change(fixed, seed):
     table = TABLE.iloc[:120]

@@ -14,15 +14,15 @@ from tests.explainer.problem import DENIED, MODELS, TABLE, assert_same, fitted
 
 
 @pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("k", [1, 4])
-def test_lazy_and_exhaustive_agree(name, k):
+def test_lazy_and_exhaustive_agree(name):
     model, decision = MODELS[name]
-    explainer = fitted(model, decision)
-    lazy = explainer.explain(TABLE, n_samples=150, n_counterfactuals=k)
-    exhaustive = explainer.explain(TABLE, n_samples=150, n_counterfactuals=k, exhaustive=True)
-    assert len(lazy) > 50
-    assert_same(lazy, exhaustive)
-    assert lazy.settings["rows_asked"] <= exhaustive.settings["rows_asked"]
+    explainer, some = fitted(model, decision), TABLE.iloc[:150]
+    for k in (1, 4):
+        lazy = explainer.explain(some, n_samples=150, n_counterfactuals=k)
+        exhaustive = explainer.explain(some, n_samples=150, n_counterfactuals=k, exhaustive=True)
+        assert len(lazy) > 25
+        assert_same(lazy, exhaustive)
+        assert lazy.settings["rows_asked"] <= exhaustive.settings["rows_asked"]
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, None])
@@ -55,11 +55,12 @@ def test_order_and_batches_of_factuals_do_not_matter(explainer, independent):
     def explain(X):
         return explainer.explain(X, n_samples=100, n_counterfactuals=2, independent=independent)
 
-    whole = explain(DENIED)
-    backwards = explain(DENIED.iloc[::-1])
-    assert backwards.frame.index.get_level_values(0)[0] == DENIED.index[-1]
-    batches = [explain(DENIED.iloc[i : i + 7]) for i in range(0, len(DENIED), 7)]
-    singles = [explain(DENIED.loc[[i]]) for i in DENIED.index]
+    some = DENIED.iloc[:17]
+    whole = explain(some)
+    backwards = explain(some.iloc[::-1])
+    assert backwards.frame.index.get_level_values(0)[0] == some.index[-1]
+    batches = [explain(some.iloc[i : i + 7]) for i in range(0, len(some), 7)]
+    singles = [explain(some.loc[[i]]) for i in some.index]
     for parts in ([backwards], batches, singles):
         for name in ("frame", "measures", "unexplained"):
             expected = getattr(whole, name)

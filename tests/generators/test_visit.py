@@ -93,9 +93,9 @@ def many_levels(rng, n, levels=20):
 def test_noise_with_many_levels_has_next_to_no_association(rng):
     """Uncorrected, 20 levels score 0.25 to 0.29 here. The square is unbiased but for what lies below 0."""
     n = 300
-    with_number = [associate(many_levels(rng, n), rng.normal(size=n)) for _ in range(100)]
-    with_levels = [associate(many_levels(rng, n), many_levels(rng, n)) for _ in range(100)]
-    with_two = [associate(many_levels(rng, n), rng.choice(["a", "b"], n)) for _ in range(100)]
+    with_number = [associate(many_levels(rng, n), rng.normal(size=n)) for _ in range(60)]
+    with_levels = [associate(many_levels(rng, n), many_levels(rng, n)) for _ in range(60)]
+    with_two = [associate(many_levels(rng, n), rng.choice(["a", "b"], n)) for _ in range(60)]
     for found in (with_number, with_levels, with_two):
         assert np.mean(found) < 0.1
         assert 0.3 < np.mean(np.array(found) == 0) < 0.7

@@ -134,6 +134,7 @@ def found():
     return said.fit(X).explain(X.iloc[[0, 1]])
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_words_show_everywhere_and_tables_keep_the_data(found):
     sentence = found.sentence(0)
     assert "pay 900.0 EUR instead of 500.0 EUR" in sentence

@@ -12,18 +12,14 @@ from mcce.rng import RowStreams
 from mcce.samplers.boosting.growing import Growing
 from mcce.samplers.boosting.trees import class_probabilities, read_trees
 from mcce.table import Table
-from mcce.testing import CHECKS
+from mcce.testing import check_sampler
 from tests.samplers.parametric.test_chooser import encode
 
 QUICK = {"max_trees": 8, "learning_rate": 0.5, "max_leaves": 4}
-CONFORMING = mcce.BoostingSampler(
-    n_quantiles=3, max_trees=3, learning_rate=0.8, max_leaves=3
-)  # one object: checks that only draw share its fits
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-def test_conformance(check):
-    check(CONFORMING, 0)
+def test_conformance():
+    check_sampler(mcce.BoostingSampler(n_quantiles=3, max_trees=3, learning_rate=0.8, max_leaves=3))
 
 
 def design(n=300, seed=0):

@@ -51,12 +51,13 @@ def fit(name, frame):
 def test_all_samplers_count_the_same_numbers(kind):
     """Else a mean of log densities says more of the measure than of the model."""
     frame = columns(kind, N, 1)
-    measures = {name: fit(name, frame).samplers_["y"].base_measure() for name in SAMPLERS}
+    fitted = {name: fit(name, frame).samplers_["y"] for name in SAMPLERS}
+    measures = {name: sampler.base_measure() for name, sampler in fitted.items()}
     expected = {"continuous": "lebesgue", "zeros": "mixed", "counts": "counting", "heaped": "lebesgue"}[kind]
     assert set(measures.values()) == {expected}, measures
     atoms = ColumnDensity.of(frame["y"].to_numpy()).atoms
     np.testing.assert_array_equal(atoms, MarginalDensity.of(frame["y"].to_numpy(), 0).atoms)
-    copula = fit("copula", frame).samplers_["y"].target_margin_
+    copula = fitted["copula"].target_margin_
     np.testing.assert_array_equal(atoms, copula.values[copula.atoms])
 
 

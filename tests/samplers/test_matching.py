@@ -41,7 +41,7 @@ def problem(seed, n_fits):
 
 
 @pytest.mark.parametrize("n_fits", [1, 2, 5])
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(10))
 def test_shares_and_draws_are_those_of_a_search_by_hand(seed, n_fits):
     predictions, values, fit, predicted, n_donors = problem(seed, n_fits)
     donors = Donors.arrange(predictions, values, fit, n_donors)

@@ -157,7 +157,7 @@ tables = st.integers(1, 6).flatmap(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(tables, st.randoms(use_true_random=False))
 def test_measures_follow_their_definitions(columns, random):
     a = rows(**columns)

@@ -60,7 +60,7 @@ def test_training_values_stay_what_they_are(name):
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(values=ANYTHING)
 def test_numbers_on_the_grid_are_what_the_dtype_reads_back(name, values):
     feature = feature_of(name)

@@ -195,7 +195,7 @@ def frames(draw):
     return pd.DataFrame(columns).set_axis(pd.Index(index, name="id"))
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=80, deadline=None, derandomize=True)
 @given(frame=frames())
 def test_random_frames_come_back_exactly(frame):
     assert_same(round_trip(frame), frame)

@@ -83,7 +83,7 @@ def shown(feature):
     return repr((type(feature.name), feature.name, levels, rest, feature.has_missing, feature.missing))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(frames())
 def test_a_schema_comes_back_and_writes_the_same_frame(frame):
     schema = Schema.from_data(frame)

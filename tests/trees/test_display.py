@@ -196,7 +196,7 @@ def test_a_target_with_missing_values():
 
 def texts_of(ax):
     """Everything written, in the axes and in the small plots within it, with its place on the figure."""
-    ax.figure.canvas.draw()
+    ax.figure.draw_without_rendering()
     renderer = ax.figure.canvas.get_renderer()
     written = []
     for axes in (ax, *ax.child_axes):
@@ -216,7 +216,7 @@ def _place(tick, axis):
 
 
 def assert_legible(ax):
-    """Nothing overlaps, and nothing leaves the figure."""
+    """Nothing overlaps, and nothing leaves the figure; return all that is written."""
     written = texts_of(ax)
     for (a, box), (b, other) in itertools.combinations(written, 2):
         inside = min(box.x1, other.x1) - max(box.x0, other.x0), min(box.y1, other.y1) - max(box.y0, other.y0)
@@ -227,6 +227,7 @@ def assert_legible(ax):
         assert box.y0 >= -1, text
         assert box.x1 <= width + 1, text
         assert box.y1 <= height + 1, text
+    return " ".join(text for text, _ in written)
 
 
 @pytest.mark.parametrize("grow", [ctree.grow, cart.grow, rpart.grow])
@@ -237,9 +238,8 @@ def test_pictures_are_legible(loans, grow, target, depth):
     settings = {} if depth is None else {"max_depth": depth}
     view = view_of(frame, target, grow, **settings)
     ax = view.plot()
-    assert_legible(ax)
+    said = assert_legible(ax)
     assert 1 <= len(ax.child_axes) <= 12
-    said = " ".join(text for text, _ in texts_of(ax))
     assert ("cut at depth" in said) == (len(ax.child_axes) < view.n_leaves)
     assert f"{view.n_leaves} leaves" in said.replace("\n", " ")
     if grow is ctree.grow and view.n_leaves > 1:

@@ -16,6 +16,7 @@ from mcce.samplers.quantiles import PredictedQuantiles
 from mcce.samplers.support import IMPOSSIBLE, local_spacing
 from mcce.soundness import FLOAT, check_array, check_number, check_rising, require
 from mcce.state import stateful
+from mcce.table.weights import sorted_with_weights
 
 _ABOVE = 1e-6  # of the gap: an edge lies a hair above the middle, where no prediction stands
 
@@ -30,11 +31,12 @@ class Cells:
     spacing: float
 
     @classmethod
-    def of(cls, training: Floats) -> Cells:
+    def of(cls, training: Floats, weights: Floats | None = None) -> Cells:
         """Read the training values; none is missing."""
         values = np.unique(training)
         inner = values[:-1] + (0.5 + _ABOVE) * np.diff(values)
-        return cls(values, np.concatenate([[-np.inf], inner, [np.inf]]), local_spacing(np.sort(training)))
+        spacing = local_spacing(*sorted_with_weights(training, weights))
+        return cls(values, np.concatenate([[-np.inf], inner, [np.inf]]), spacing)
 
     def check_state(self) -> None:
         """Refuse values in no order, and edges that are not between them."""

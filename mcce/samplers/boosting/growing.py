@@ -6,6 +6,8 @@
    summed over the outer two and the median; the log loss of classes.
 3. Trees are grown on all rows, so many times.
 
+Weights of rows weigh their losses, while growing and in step 2.
+
 Trees that hit the rows they were grown on would be too sure of themselves: quantiles too narrow, probabilities too near
 to 0 and 1.
 """
@@ -22,6 +24,7 @@ import numpy as np
 from mcce.arrays import Floats, Ints
 from mcce.samplers.boosting.trees import BoostedTrees, class_probabilities, read_trees
 from mcce.samplers.crossfit import deal_folds
+from mcce.table.weights import equal_chances, mean_of
 
 _LEAST = 1e-6  # the probability of a class that a fold has not seen
 
@@ -37,24 +40,27 @@ class Growing:
     max_trees: int
     seed: int
 
-    def quantiles(self, points: Floats, values: Floats, levels: Floats) -> tuple[list[BoostedTrees], Floats]:
+    def quantiles(
+        self, points: Floats, values: Floats, levels: Floats, weights: Floats | None = None
+    ) -> tuple[list[BoostedTrees], Floats]:
         """Return the trees of each level; for each row, also its outer quantiles by trees that have not seen it."""
         looked_at = np.unique([0, levels.size // 2, levels.size - 1])
         growers = [partial(self._quantile, level=float(levels[k]), n_trees=self.max_trees) for k in looked_at]
-        staged = [self._held_out(points, values, grow) for grow in growers]
+        staged = [self._held_out(points, values, weights, grow) for grow in growers]
         losses = [pinball(values[:, None] - each[:, :, 0], levels[k]) for k, each in zip(looked_at, staged)]
-        n_trees = int(np.argmin(np.mean(losses, axis=(0, 1))))
+        mean_loss = np.mean(losses, axis=(0, 1)) if weights is None else mean_of(np.mean(losses, axis=0), weights)
+        n_trees = int(np.argmin(mean_loss))
         outer = np.column_stack([staged[0][:, n_trees, 0], staged[-1][:, n_trees, 0]])
-        return [self._quantile(points, values, level, n_trees) for level in levels], outer
+        return [self._quantile(points, values, weights, level, n_trees) for level in levels], outer
 
-    def classes(self, points: Floats, codes: Ints) -> BoostedTrees:
+    def classes(self, points: Floats, codes: Ints, weights: Floats | None = None) -> BoostedTrees:
         """Return the trees of a target with levels."""
         found = np.unique(codes)
         if found.size == 1:
             return BoostedTrees.of_one_class(int(found[0]))
 
-        def grow(x: Floats, y: Ints) -> BoostedTrees:
-            return self._classes(x, y, self.max_trees)
+        def grow(x: Floats, y: Ints, w: Floats | None) -> BoostedTrees:
+            return self._classes(x, y, w, self.max_trees)
 
         def probability_of_own(trees: BoostedTrees, x: Floats, y: Ints) -> Floats:
             if trees.classes.size == 1:
@@ -64,15 +70,16 @@ class Growing:
             own = each[np.arange(y.size), :, place]
             return np.where((trees.classes[place] == y)[:, None], own, 0.0)
 
-        own = self._held_out(points, codes, grow, probability_of_own)
-        n_trees = int(np.argmin(-np.log(np.maximum(own, _LEAST)).mean(axis=0)))
-        return self._classes(points, codes, n_trees)
+        own = self._held_out(points, codes, weights, grow, probability_of_own)
+        n_trees = int(np.argmin(mean_of(-np.log(np.maximum(own, _LEAST)), weights)))
+        return self._classes(points, codes, weights, n_trees)
 
     def _held_out(
         self,
         points: Floats,
         target: Any,
-        grow: Callable[[Floats, Any], BoostedTrees],
+        weights: Floats | None,
+        grow: Callable[[Floats, Any, Floats | None], BoostedTrees],
         predict: Callable[[BoostedTrees, Floats, Any], Floats] = lambda trees, x, y: trees.staged(x),
     ) -> Floats:
         """Return what trees grown on the other folds predict for each row after 0, 1, ... iterations (step 1)."""
@@ -82,29 +89,34 @@ class Growing:
         for held_out in range(int(fold.max()) + 1):
             inside = fold == held_out
             others = ~inside if n > 1 else inside
-            trees = grow(points[others], target[others])
+            trees = grow(points[others], target[others], None if weights is None else weights[others])
             parts.append((np.flatnonzero(inside), predict(trees, points[inside], target[inside])))
         order = np.argsort(np.concatenate([rows for rows, _ in parts]), kind="stable")
         return np.concatenate([staged for _, staged in parts])[order]
 
-    def _quantile(self, points: Floats, values: Floats, level: float, n_trees: int) -> BoostedTrees:
+    def _quantile(
+        self, points: Floats, values: Floats, weights: Floats | None, level: float, n_trees: int
+    ) -> BoostedTrees:
         from sklearn.ensemble import HistGradientBoostingRegressor
 
         if n_trees == 0:
-            return _constant([float(np.quantile(values, level, method="lower"))], np.empty(0, dtype=np.int64))
+            lower = np.quantile(equal_chances(values, weights), level, method="lower")
+            return _constant([float(lower)], np.empty(0, dtype=np.int64))
         estimator = HistGradientBoostingRegressor(loss="quantile", quantile=float(level), **self._options(n_trees))
-        return read_trees(estimator.fit(points, values), points)
+        return read_trees(estimator.fit(points, values, sample_weight=weights), points)
 
-    def _classes(self, points: Floats, codes: Ints, n_trees: int) -> BoostedTrees:
+    def _classes(self, points: Floats, codes: Ints, weights: Floats | None, n_trees: int) -> BoostedTrees:
         from sklearn.ensemble import HistGradientBoostingClassifier
 
-        classes, counts = np.unique(codes, return_counts=True)
+        classes, place = np.unique(codes, return_inverse=True)
         if classes.size == 1:
             return BoostedTrees.of_one_class(int(classes[0]))
         if n_trees == 0:
-            share = np.log(counts / codes.size)
+            counts = np.bincount(place, weights)
+            share = np.log(counts / counts.sum())
             return _constant([float(share[1] - share[0])] if classes.size == 2 else share.tolist(), classes)
-        return read_trees(HistGradientBoostingClassifier(**self._options(n_trees)).fit(points, codes), points)
+        estimator = HistGradientBoostingClassifier(**self._options(n_trees))
+        return read_trees(estimator.fit(points, codes, sample_weight=weights), points)
 
     def _options(self, n_trees: int) -> dict[str, Any]:
         return {**self.options, "max_iter": n_trees, "early_stopping": False, "random_state": self.seed >> 33}

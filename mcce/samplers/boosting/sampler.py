@@ -70,7 +70,8 @@ class BoostingSampler(ConditionalSampler):
     Notes
     -----
     Trees are grown `n_quantiles` + 15 times for quantiles, six times for classes: seconds where `cart` takes hundredths
-    of them. Ordered levels are classes without order. The numbers drawn are observed values.
+    of them. Ordered levels are classes without order. The numbers drawn are observed values. Weights of training rows
+    weigh their losses; `min_leaf` counts rows, as scikit-learn does.
 
     References
     ----------
@@ -91,6 +92,7 @@ class BoostingSampler(ConditionalSampler):
     handles_missing = True
     thread_safe = True
     draws_observed = True
+    takes_weights = True
 
     n_levels_: int
     always_missing_: bool
@@ -131,7 +133,7 @@ class BoostingSampler(ConditionalSampler):
             "min_samples_leaf": self.min_leaf,
         }
         growing = Growing(options, self.max_trees, self.fit_seed(self.random_state))
-        points, values = indicator_design(given), target.values
+        points, values, weights = indicator_design(given), target.values, target.weights
         missing = np.isnan(values)
         self.always_missing_ = bool(missing.all())
         self.missing_trees_ = None
@@ -140,19 +142,21 @@ class BoostingSampler(ConditionalSampler):
         if self.always_missing_:
             return self
         if missing.any():
-            self.missing_trees_ = growing.classes(points, missing.astype(np.int64))
+            self.missing_trees_ = growing.classes(points, missing.astype(np.int64), weights)
             points, values = points[~missing], values[~missing]
+            weights = None if weights is None else weights[~missing]
         self.classes_ = np.arange(self.n_levels_, dtype=np.float64)
         if not self.n_levels_:
-            self.column_ = ColumnDensity.of(values)
+            self.column_ = ColumnDensity.of(values, weights)
             self.classes_ = self.column_.classes
         rest = ~np.isin(values, self.classes_)
         codes = np.where(rest, self.classes_.size, np.searchsorted(self.classes_, values)).astype(np.int64)
-        self.class_trees_ = growing.classes(points, codes) if self.classes_.size else None
+        self.class_trees_ = growing.classes(points, codes, weights) if self.classes_.size else None
         if rest.any():
-            self.quantile_trees_, outer = growing.quantiles(points[rest], values[rest], self._levels)
-            self.tails_ = Tails.read(outer, values[rest], float(self._levels[0]))
-            self.cells_ = Cells.of(values[rest])
+            of_rest = None if weights is None else weights[rest]
+            self.quantile_trees_, outer = growing.quantiles(points[rest], values[rest], self._levels, of_rest)
+            self.tails_ = Tails.read(outer, values[rest], float(self._levels[0]), of_rest)
+            self.cells_ = Cells.of(values[rest], of_rest)
         return self
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:

@@ -19,6 +19,8 @@
    Dykstra's correction), eigenvalues at least 1e-4 and, for d latents and n rows, (d / n)^2, a quarter at most: of many
    latents and few rows some combination has nearly no variance by chance alone (the smallest eigenvalue of a sample
    is too small by a factor near (1 - sqrt(d / n))^2), and a target given the others would be taken for certain.
+
+Weights of rows count as copies, in margins, scores and tables alike; n is then their sum.
 """
 
 from __future__ import annotations
@@ -41,6 +43,7 @@ from mcce.samplers.copula.margins import (
 )
 from mcce.soundness import FLOAT, check_array, check_finite, require
 from mcce.table import Table
+from mcce.table.weights import deviation_of, mean_of
 
 SMALLEST_EIGENVALUE, LARGEST_FLOOR = 1e-4, 0.25
 _DISCRETE_SHARE = 0.05  # of the rows in atoms: from there on a column is discrete for the estimator
@@ -69,6 +72,7 @@ class _Seen:
     scores: Floats  # mean of Z in each cell; an identity matrix for utilities
     cuts: Floats  # thresholds of the cells; empty for utilities and continuous columns
     normal_scores: Floats  # of each row; empty unless continuous
+    weights: Floats | None  # of the rows
 
     @property
     def is_continuous(self) -> bool:
@@ -97,18 +101,19 @@ def fit_latent(table: Table) -> LatentModel:
     sizes = [0 if margin is None else margin.n_latents for margin in margins]
     first = np.concatenate([[0], np.cumsum(sizes)]).astype(int)
     seen = [
-        _see(margin, table.matrix[:, j]) if margin is not None and margin.n_latents else None
+        _see(margin, table.matrix[:, j], table.weights) if margin is not None and margin.n_latents else None
         for j, margin in enumerate(margins)
     ]
     correlation = np.eye(first[-1])
+    n = table.n_rows if table.weights is None else float(table.weights.sum())
     for i, a in enumerate(seen):
         for j, b in enumerate(seen[:i]):
             if a is not None and b is not None:
-                block = _correlate(a, b, table.n_rows)
+                block = _correlate(a, b, n)
                 rows, columns = slice(first[i], first[i + 1]), slice(first[j], first[j + 1])
                 correlation[rows, columns], correlation[columns, rows] = block, block.T
     groups = np.repeat(np.arange(len(sizes)), sizes)
-    least = float(np.clip((first[-1] / max(table.n_rows, 1)) ** 2, SMALLEST_EIGENVALUE, LARGEST_FLOOR))
+    least = float(np.clip((first[-1] / max(n, 1)) ** 2, SMALLEST_EIGENVALUE, LARGEST_FLOOR))
     return LatentModel(margins, tuple(first[:-1].tolist()), nearest_correlation(correlation, groups, least))
 
 
@@ -182,27 +187,28 @@ def _maximise(minus_log_likelihood: Callable[[float], float]) -> float:
     return float(found.x)
 
 
-def _see(margin: Margin | Utilities, values: Floats) -> _Seen:
+def _see(margin: Margin | Utilities, values: Floats, weights: Floats | None) -> _Seen:
     codes = margin.position(values)
     none = np.empty(0)
     if isinstance(margin, Utilities):
-        return _Seen(margin, codes, np.eye(margin.n_latents), none, none)
+        return _Seen(margin, codes, np.eye(margin.n_latents), none, none, weights)
     masses = np.diff(margin.shares)
     if masses[margin.atoms].sum() < _DISCRETE_SHARE:
         middle = scipy.special.ndtri((margin.shares[1:] + margin.shares[:-1]) / 2)[codes]
-        normal_scores = (middle - middle.mean()) / middle.std()
+        normal_scores = (middle - mean_of(middle, weights)) / deviation_of(middle, weights)
         rank = ((margin.shares[1:] + margin.shares[:-1]) / 2)[codes]
         bins = np.unique(np.floor(rank * _SCORES), return_inverse=True)[1].astype(np.int64)
-        scores = np.bincount(bins, normal_scores) / np.bincount(bins)
-        if margin.n_rows <= _SCORES:
+        counted = normal_scores if weights is None else weights * normal_scores
+        scores = np.bincount(bins, counted) / np.bincount(bins, weights)
+        if margin.count <= _SCORES:
             scores, bins = np.unique(normal_scores, return_inverse=True)
-        return _Seen(margin, bins, scores, none, normal_scores)
+        return _Seen(margin, bins, scores, none, normal_scores, weights)
     cell = _coarsen(masses)
     shares = np.concatenate([[0.0], np.cumsum(np.bincount(cell, masses))])
     shares[-1] = 1.0
     cuts = scipy.special.ndtri(shares)
     density = np.exp(-0.5 * cuts**2) / np.sqrt(2 * np.pi)
-    return _Seen(margin, cell[codes], -np.diff(density) / np.diff(shares), cuts, none)
+    return _Seen(margin, cell[codes], -np.diff(density) / np.diff(shares), cuts, none, weights)
 
 
 def _coarsen(masses: Floats) -> Ints:
@@ -213,7 +219,7 @@ def _coarsen(masses: Floats) -> Ints:
     return np.unique(np.floor(middle * _CELLS), return_inverse=True)[1].astype(np.int64)
 
 
-def _correlate(a: _Seen, b: _Seen, n: int) -> Floats:
+def _correlate(a: _Seen, b: _Seen, n: float) -> Floats:
     """Step 2: the block of correlations between the latents of two columns."""
     if isinstance(a.margin, Utilities) or isinstance(b.margin, Utilities):
         # the column of more levels gives the strata; the other one's levels need an integral at every point
@@ -221,7 +227,8 @@ def _correlate(a: _Seen, b: _Seen, n: int) -> Floats:
             return _correlate(b, a, n).T
         return _match_moments(a, b, n)
     if a.is_continuous and b.is_continuous:
-        return np.array([[float(a.normal_scores @ b.normal_scores) / n]])
+        counted = a.normal_scores if a.weights is None else a.weights * a.normal_scores
+        return np.array([[float(counted @ b.normal_scores) / n]])
     counts = _cross(a, b, n) * n
     if a.is_continuous:
         return np.array([[polyserial(counts, a.scores, b.cuts)]])
@@ -230,14 +237,14 @@ def _correlate(a: _Seen, b: _Seen, n: int) -> Floats:
     return np.array([[polychoric(counts, a.cuts, b.cuts)]])
 
 
-def _cross(a: _Seen, b: _Seen, n: int) -> Floats:
+def _cross(a: _Seen, b: _Seen, n: float) -> Floats:
     """Return the shares of the rows in each pair of cells."""
     shape = len(a.scores), len(b.scores)
-    counts = np.bincount(a.codes * shape[1] + b.codes, minlength=shape[0] * shape[1])
+    counts = np.bincount(a.codes * shape[1] + b.codes, a.weights, minlength=shape[0] * shape[1])
     return counts.reshape(shape) / n
 
 
-def _match_moments(a: _Seen, b: _Seen, n: int) -> Floats:
+def _match_moments(a: _Seen, b: _Seen, n: float) -> Floats:
     """Step 2 for the utilities of `a`, unordered: a damped Gauss-Newton iteration on E[s_a s_b']."""
     assert isinstance(a.margin, Utilities)
     map_a, spread_a = a.margin.jacobian, a.margin.shares
@@ -247,10 +254,11 @@ def _match_moments(a: _Seen, b: _Seen, n: int) -> Floats:
         model = _levels_by_levels(a.margin, b.margin, a.thin_noise)
     elif b.is_continuous:
         map_b, spread_b = np.ones((1, 1)), np.ones(1)
-        observed = np.bincount(a.codes, b.normal_scores)[:, None] / n
+        counted = b.normal_scores if b.weights is None else b.weights * b.normal_scores
+        observed = np.bincount(a.codes, counted)[:, None] / n
         model = None
     else:
-        mass = np.bincount(b.codes, minlength=b.scores.size) / n
+        mass = np.bincount(b.codes, b.weights, minlength=b.scores.size) / n
         spread_b = np.array([mass @ b.scores**2])
         map_b = spread_b[:, None]
         observed = (_cross(a, b, n) @ b.scores)[:, None]

@@ -18,7 +18,8 @@ and by Stein's lemma E[e_l 1{level k}] = J_kl. The integrals are sums over an ev
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -37,11 +38,13 @@ from mcce.soundness import (
     check_count_of,
     check_finite,
     check_flag,
+    check_number,
     check_rising,
     require,
 )
-from mcce.state import stateful
+from mcce.state import IF_ANY, stateful
 from mcce.table import Column, Feature
+from mcce.table.weights import count_distinct
 
 _FINE_GRID = np.arange(-8.0, 8.01, 0.125)
 
@@ -58,6 +61,7 @@ class Margin:
     atoms : whether a value stands for an interval of the latent variable, not for a point
     ordered : whether `values` is sorted; else two levels in the order of their frequency
     n_rows : number of training rows
+    weight : sum of their weights; None if they have none
     """
 
     values: Floats
@@ -65,20 +69,23 @@ class Margin:
     atoms: npt.NDArray[np.bool_]
     ordered: bool
     n_rows: int
+    weight: float | None = field(default=None, metadata=IF_ANY)
 
     @classmethod
     def from_column(cls, column: Column) -> Margin:
         """Read the margin of a column; an unordered one has at most two levels."""
         ordered = column.feature.kind != "categorical"
         if ordered:
-            values, counts = np.unique(column.values, return_counts=True)
+            values, counts = count_distinct(column.values, column.weights)
         else:
-            values, counts = by_frequency(column.values)
-        n = column.values.size
+            values, counts = by_frequency(column.values, column.weights)
         atoms = np.full(values.size, True)
         if column.feature.is_numeric:
-            atoms = find_point_masses(column.values)[2]
-        return cls(values, np.concatenate([[0.0], np.cumsum(counts) / n]), atoms, ordered, n)
+            atoms = find_point_masses(column.values, column.weights)[2]
+        shares = np.concatenate([[0.0], np.cumsum(counts) / column.total])
+        shares[-1] = 1.0
+        weight = None if column.weights is None else column.total
+        return cls(values, shares, atoms, ordered, column.values.size, weight)
 
     def check_state(self) -> None:
         """Refuse parts that are no margin: shares go up from 0 to 1, by the count of each value."""
@@ -94,6 +101,8 @@ class Margin:
             check_rising(self.values, "values")
         check_rising(self.shares, "shares")
         require(self.shares[0] == 0.0 and abs(self.shares[-1] - 1.0) < 1e-9, "shares do not go from 0 to 1")
+        if self.weight is not None:
+            check_number(self.weight, "weight", 0.0, 2.0**31)
 
     def check_column(self, feature: Feature, n_rows: int) -> None:
         """Refuse a margin that is not of this column and so many training rows."""
@@ -108,9 +117,18 @@ class Margin:
         return int(self.values.size > 1)
 
     @property
-    def training_values(self) -> Floats:
-        """The training values, one for each row."""
-        return np.repeat(self.values, np.rint(np.diff(self.shares) * self.n_rows).astype(np.int64))
+    def count(self) -> float:
+        """Number of training rows, or the sum of their weights."""
+        return self.n_rows if self.weight is None else self.weight
+
+    @property
+    def training_values(self) -> tuple[Floats, Floats | None]:
+        """The training values, one for each row and no weights; or the distinct ones with their weights."""
+        times = np.diff(self.shares) * self.count
+        if self.weight is not None:
+            whole = np.rint(times)  # shares have rounded counts
+            return self.values, np.where(np.abs(times - whole) < 1e-6, whole, times)
+        return np.repeat(self.values, np.rint(times).astype(np.int64)), None
 
     @property
     def cuts(self) -> Floats:
@@ -140,7 +158,7 @@ class Margin:
             at = self.position(values)
             below = np.where(at < 0, 0.0, self.shares[at])
             upto = np.where(at < 0, 1.0, self.shares[at + 1])
-        margin = 0.5 / self.n_rows
+        margin = min(0.5 / self.count, 0.5)
         point = _quantile(np.clip((below + upto) / 2, margin, 1 - margin))
         is_point = np.where(at < 0, self.ordered, ~self.atoms[at])
         return np.where(is_point, point, _quantile(below)), np.where(is_point, point, _quantile(upto))
@@ -178,8 +196,8 @@ class Utilities:
     @classmethod
     def from_column(cls, column: Column) -> Utilities:
         """Solve for the offsets by Newton's method, with steps of at most 1."""
-        values, counts = by_frequency(column.values)
-        shares = counts / column.values.size
+        values, counts = by_frequency(column.values, column.weights)
+        shares = counts / column.total
         offsets = 0.8 * np.log(shares)
         for _ in range(100):
             found, jacobian = _choices(offsets)
@@ -230,11 +248,12 @@ def read_margin(column: Column) -> Margin | Utilities:
     return Margin.from_column(column)
 
 
-def by_frequency(values: Floats) -> tuple[Floats, Ints]:
-    """Return the distinct values and their counts, most frequent first, ties by the first row."""
-    distinct, first, counts = np.unique(values, return_index=True, return_counts=True)
+def by_frequency(values: Floats, weights: Floats | None = None) -> tuple[Floats, npt.NDArray[Any]]:
+    """Return the distinct values and their counts, or sums of weights, largest first, ties by the first row."""
+    distinct, first = np.unique(values, return_index=True)
+    counts = count_distinct(values, weights)[1]
     order = np.lexsort((first, -counts))
-    return distinct[order], counts[order].astype(np.int64)
+    return distinct[order], counts[order]
 
 
 def choice_probabilities(means: Floats, sd: float) -> Floats:
@@ -265,8 +284,9 @@ def kernel_margin(margin: Margin) -> tuple[Floats, Floats]:
 
     See step 2 of `mcce.samplers.column_density`; empty without such values.
     """
-    x = margin.training_values
-    return smooth_distribution(x[np.isin(x, margin.values[~margin.atoms])])
+    x, weights = margin.training_values
+    spread = np.isin(x, margin.values[~margin.atoms])
+    return smooth_distribution(x[spread], None if weights is None else weights[spread])
 
 
 def _quantile(share: Floats) -> Floats:

@@ -90,6 +90,7 @@ class GaussianCopulaSampler(ConditionalSampler):
     draws_observed = True
     uses_blas = True
     hands_on = True
+    takes_weights = True
 
     given_margins_: tuple[Margin | Utilities, ...]
     target_margin_: Margin | Utilities
@@ -114,7 +115,7 @@ class GaussianCopulaSampler(ConditionalSampler):
         place = place_in_root(given, target)
         if place is None:
             matrix = np.asfortranarray(np.column_stack([given.matrix, target.values]))
-            model = fit_latent(Table((*given.features, target.feature), matrix))
+            model = fit_latent(Table((*given.features, target.feature), matrix, weights=target.weights))
             columns = list(range(matrix.shape[1]))
         else:
             model = given.shared("copula", fit_latent)
@@ -180,7 +181,8 @@ class GaussianCopulaSampler(ConditionalSampler):
         if isinstance(margin, Utilities) or not self.is_number_:
             return np.asarray(self.log_density(given, values) > np.log(IMPOSSIBLE))
         self._check_complete(given)
-        supported = supported_by(margin.training_values, values, is_number=True)
+        drawable, weights = margin.training_values
+        supported = supported_by(drawable, values, is_number=True, weights=weights)
         if margin.n_latents == 0:
             return supported
         low, high = margin.bounds(np.where(supported, values, margin.values[0]))

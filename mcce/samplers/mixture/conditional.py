@@ -117,7 +117,8 @@ class Conditional:
             return found
         margin = column.margin
         other = symbol == column.classes.size
-        near = supported_by(margin.training_values, values, is_number=True)
+        drawable, weights = margin.training_values
+        near = supported_by(drawable, values, is_number=True, weights=weights)
         at = np.searchsorted(margin.values, np.where(near, values, margin.values[0]))
         cuts, ends = margin.cuts, np.full(values.size, np.inf)
         low, high = cuts[np.minimum(at, margin.values.size - 1)], cuts[np.minimum(at + 1, margin.values.size)]

@@ -15,6 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 import mcce
 from mcce.counterfactuals import Counterfactuals
@@ -125,13 +126,15 @@ def test_pictures_are_those_of_the_plots(page):
     assert wide.std() > 0.01
 
 
-def test_is_written_and_the_same_each_time(page, found, tmp_path):
-    target = found.to_html(tmp_path / "report.html")
+def test_is_written_and_the_same_each_time_whatever_the_style_of_the_user(page, found, tmp_path):
+    with plt.style.context("dark_background"):
+        target = found.to_html(tmp_path / "report.html")
     assert target == tmp_path / "report.html"
     assert target.read_text(encoding="utf-8") == page
     assert plt.get_fignums() == []
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_words_of_the_caller_and_examples(explainer, found):
     fitted, X, score = explainer
     one = fitted.explain(X[score(X) < 0.6].iloc[[3]], n_samples=50, n_counterfactuals=2)
@@ -144,13 +147,21 @@ def test_words_of_the_caller_and_examples(explainer, found):
     assert len(reader.all("img")) == 3
 
 
-def test_with_diagnostics(explainer, found):
+def test_with_diagnostics(explainer, found, monkeypatch):
     fitted, X, _ = explainer
+    drawn = []
+
+    def without_a_file(draw, width, height):
+        drawn.append(draw(Figure((width, height))))
+        return b"not written"
+
+    monkeypatch.setattr("mcce.report.pages.result.as_png", without_a_file)
     d = fitted.diagnose(X.head(60), n_samples=20, max_factuals=5, visit_sequences=())
     reader = Reader(found.to_html(diagnostics=d))
     assert ("h2", "Diagnostics") in reader.headings
     assert "discriminator accuracy" in reader.text
     assert len(reader.all("img")) == 5
+    assert len(drawn) == 10
     few = fitted.diagnose(X.head(5), n_samples=20, visit_sequences=())
     assert len(Reader(found.to_html(diagnostics=few)).all("img")) == 4
 
@@ -169,11 +180,7 @@ def test_nothing_found(found):
     assert "no <valid> row" in reader.text
 
 
-def test_a_style_of_the_user_does_not_change_the_page(page, found):
-    with plt.style.context("dark_background"):
-        assert found.to_html() == page
-
-
+@pytest.mark.usefixtures("no_pictures")
 def test_what_was_asked_and_what_was_binding(explainer):
     fitted, X, score = explainer
     asked = [
@@ -205,8 +212,8 @@ def test_without_constraints_nothing_is_said_of_them(page):
 
 
 def test_wide_tables_and_odd_names():
-    before = pd.DataFrame(0, index=[f"<{i}>" for i in range(3)], columns=[f"$x_{j}$ & <b>" for j in range(40)])
-    index = pd.MultiIndex.from_arrays([before.index, [1] * 3], names=["id", "rank"])
+    before = pd.DataFrame(0, index=["<0>"], columns=[f"$x_{j}$ & <b>" for j in range(40)])
+    index = pd.MultiIndex.from_arrays([before.index, [1]], names=["id", "rank"])
     after = (before + (np.arange(40) % 3 == 0)).set_axis(index)
     wide = Counterfactuals(
         frame=after,

@@ -19,7 +19,7 @@ def visible_texts(ax: Axes):
 
 def assert_texts_fit(*axes: Axes) -> None:
     figure = axes[0].figure
-    figure.canvas.draw()
+    figure.draw_without_rendering()
     texts = [text for ax in axes for text in visible_texts(ax)]
     for legend in figure.legends:
         texts += [*legend.get_texts(), legend.get_title()]

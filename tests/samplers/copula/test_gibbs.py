@@ -39,7 +39,7 @@ def drawn(low, high, group_end, offset, allowed, sweeps, particles, axes=None):
     return z
 
 
-def free_rows(correlation, n=2_000_000):
+def free_rows(correlation, n=1_000_000):
     rng = np.random.default_rng(0)
     return rng.standard_normal((n, len(correlation))) @ np.linalg.cholesky(correlation).T
 

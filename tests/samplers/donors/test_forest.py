@@ -40,7 +40,13 @@ def pool_of(sampler, given, row):
 
 
 @pytest.mark.parametrize(
-    "parameters", [{}, {"max_features": None, "n_trees": 5}, {"max_features": "sqrt", "n_trees": 5}, {"n_trees": 1}]
+    "parameters",
+    [
+        pytest.param({}, marks=pytest.mark.thorough),
+        {"max_features": None, "n_trees": 3},
+        pytest.param({"max_features": "sqrt", "n_trees": 5}, marks=pytest.mark.thorough),
+        {"n_trees": 1},
+    ],
 )
 def test_the_contract_is_kept(parameters):
     check_sampler(ForestSampler(**parameters))

@@ -108,7 +108,9 @@ def test_restricted_draws_count_the_allowed_donors(sampler):
     assert (~bound.sample_within(given, RowStreams.from_seed(0, 200), half).dead).any()
 
 
-@pytest.mark.parametrize("name", BOUND)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.thorough) if name == "forest" else name for name in BOUND]
+)
 def test_bounded_samplers_conform(name):
     few = {"n_trees": 3} if name == "forest" else {}
     check_sampler(mcce.available_samplers()[name](min_donors=7, **few))

@@ -25,11 +25,11 @@ OF_ALL_ROWS = ("check_marginal", "check_conditional", "check_grid")
 
 
 @pytest.mark.parametrize("sampler", PARAMETERS, ids=repr)
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-def test_conformance(sampler, check):
-    if check.__name__ in OF_ALL_ROWS and sampler.proper:
-        pytest.skip("one bootstrap sample is right on average over samples, not by itself")
-    check(sampler, 0)
+def test_conformance(sampler):
+    for check in CHECKS:
+        # one bootstrap sample is right on average over samples, not by itself
+        if not (check.__name__ in OF_ALL_ROWS and sampler.proper):
+            check(sampler, 0)
 
 
 def data(n=400, seed=0):

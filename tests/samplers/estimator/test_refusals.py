@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import (
     GradientBoostingRegressor,
@@ -41,7 +42,7 @@ class Numbers(EstimatorSampler):
         Numbers(LinearRegression(), method="pmm"),
         Numbers(DecisionTreeRegressor(min_samples_leaf=30, random_state=0), method="pmm", n_donors=30),
         Numbers(RandomForestRegressor(n_estimators=5, min_samples_leaf=30)),
-        Numbers(BOOSTING, method="quantiles", n_quantiles=4),
+        Numbers(clone(BOOSTING).set_params(max_iter=5, max_leaf_nodes=4), method="quantiles", n_quantiles=4),
     ],
     ids=["logistic", "tree", "residuals", "pmm", "pmm-tree", "forest without a seed", "quantiles"],
 )

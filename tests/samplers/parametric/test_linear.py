@@ -43,7 +43,7 @@ def test_ridge_regression_recovers_least_squares():
 def test_proper_parameters_follow_their_posterior():
     given, target = linear_data(n=40)
     fit = fit_linear(given.matrix, target.values)
-    draws = [mcce.NormSampler(proper=True, random_state=s).fit(given, target) for s in range(3000)]
+    draws = [mcce.NormSampler(proper=True, random_state=s).fit(given, target) for s in range(1500)]
     sigma = np.array([d.sigma_ for d in draws])
     beta = np.array([d.coef_ for d in draws])
     assert stats.kstest(fit.rss / sigma**2, stats.chi2(40 - 3).cdf).pvalue > LEVEL

@@ -1,0 +1,114 @@
+"""Growing an adversarial random forest: trees that cannot tell real rows from rows made of their own leaves.
+
+1. Synthetic rows, as many as there are real ones, take each value from a real row of its own: the product of the
+   margins.
+2. A random forest learns to tell real from synthetic rows.
+3. Its leaves make the next synthetic rows: a tree at random, a leaf by the share of real rows that it holds, and each
+   value from a row of that leaf of its own. So inside a leaf the features are independent.
+4. Back to 2, until a forest is right about no more than 1/2 + delta of the rows out of bag, or no longer gets worse at
+   it, or after `max_rounds`. Rows that it cannot tell come from the leaves of the forest before, so these are kept: in
+   them the features are about independent, and their mixture is about the distribution of the real rows.
+5. The trees are cut back so that every leaf holds at least `min_leaf` real rows: a split that leaves fewer on one side
+   is passed over. One that leaves none there stays, and cuts the box of the leaf.
+
+Watson, Blesch, Kapar and Wright (2023), "Adversarial random forests for density estimation and generative modeling",
+AISTATS, algorithm 1.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mcce.arrays import Floats, Ints
+from mcce.generators.joint.forest.columns import Codes
+from mcce.generators.joint.forest.kernels import cut_back
+from mcce.rng import derive_key
+
+
+@dataclass(frozen=True)
+class GrownTree:
+    """The boxes of a tree's leaves (codes from `low` to `high`), and the leaf of each real row."""
+
+    low: Codes
+    high: Codes
+    leaf_of_row: npt.NDArray[np.int64]
+
+
+def grow(
+    codes: Codes, n_codes: Ints, *, n_trees: int, min_leaf: int, delta: float, max_rounds: int, seed: int
+) -> tuple[list[GrownTree], Floats]:
+    """Grow a forest on coded rows, one column each row of `codes`; also return the accuracies of its rounds."""
+    from sklearn.ensemble import RandomForestClassifier  # scikit-learn takes long to import
+
+    n = codes.shape[1]
+    real = codes.T.astype(np.float32)
+    is_real = np.repeat([1, 0], n)
+    rng = np.random.default_rng(derive_key(seed, "margins"))
+    synthetic = np.column_stack([column[rng.integers(0, n, n)] for column in codes])
+    accuracies: list[float] = []
+    trees: list[GrownTree] = []
+    for number in range(max_rounds):
+        forest = RandomForestClassifier(
+            n_trees,
+            min_samples_leaf=min_leaf,
+            oob_score=True,
+            n_jobs=1,
+            random_state=derive_key(seed, "forest", number) % 2**32,
+        )
+        with warnings.catch_warnings():  # with few trees some rows are in every bag
+            warnings.simplefilter("ignore", UserWarning)
+            forest.fit(np.concatenate([real, synthetic.astype(np.float32)]), is_real)
+        accuracies.append(float(forest.oob_score_))
+        if number > 0 and (accuracies[-1] <= 0.5 + delta or accuracies[-1] >= accuracies[-2]):
+            break
+        trees = [_leaves_of(tree.tree_, codes, n_codes, min_leaf) for tree in forest.estimators_]
+        rng = np.random.default_rng(derive_key(seed, "synthetic", number))
+        synthetic = _synthetic(codes, trees, rng)
+    return trees, np.array(accuracies)
+
+
+def _leaves_of(tree: Any, codes: Codes, n_codes: Ints, min_leaf: int) -> GrownTree:
+    """Return the leaves of a tree with enough real rows in each (step 5)."""
+    left, right = (np.asarray(side, dtype=np.int64) for side in (tree.children_left, tree.children_right))
+    n_nodes, (p, n) = left.size, codes.shape
+    low, high = np.zeros((n_nodes, p), dtype=np.int32), np.zeros((n_nodes, p), dtype=np.int32)
+    high[0] = n_codes - 1
+    leaf_of_row, leaf_node = np.empty(n, dtype=np.int64), np.empty(n_nodes, dtype=np.int64)
+    n_leaves = cut_back(
+        codes,
+        left,
+        right,
+        np.asarray(tree.feature, dtype=np.int64),
+        np.floor(tree.threshold).astype(np.int32),
+        min_leaf,
+        low,
+        high,
+        np.arange(n),
+        np.empty((n_nodes, 3), dtype=np.int64),
+        leaf_of_row,
+        leaf_node,
+    )
+    leaves = leaf_node[:n_leaves]
+    return GrownTree(low[leaves], high[leaves], leaf_of_row)
+
+
+def _synthetic(codes: Codes, trees: list[GrownTree], rng: np.random.Generator) -> Codes:
+    """Return rows whose values come from rows of one leaf, each from a row of its own (step 3)."""
+    n = codes.shape[1]
+    tree_of = rng.integers(0, len(trees), n)
+    rows = np.empty((n, codes.shape[0]), dtype=np.int32)
+    for t, tree in enumerate(trees):
+        mine = np.flatnonzero(tree_of == t)
+        members = np.argsort(tree.leaf_of_row, kind="stable")
+        start = np.concatenate([[0], np.cumsum(np.bincount(tree.leaf_of_row))])
+        leaf = tree.leaf_of_row[rng.integers(0, n, mine.size)]  # a row at random is in a leaf as often as its share
+        size = start[leaf + 1] - start[leaf]
+        for j, column in enumerate(codes):
+            donors = members[start[leaf] + (rng.random(mine.size) * size).astype(np.int64)]
+            rows[mine, j] = column[donors]
+    return rows

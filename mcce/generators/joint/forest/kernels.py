@@ -1,0 +1,302 @@
+# mypy: disable-error-code="no-untyped-def"
+"""Kernels of leaves: how likely values are in each leaf, and values drawn in it.
+
+Columns are laid end to end: column j has the codes `first[j]` to `first[j + 1] - 1` of `has_mass`, `value_of_code` and
+of `below` and `spread_below`, which count the training rows (all, and those of spread numbers) with a lower code;
+these two have one entry more, at `first[j + 1] + j`.
+
+In a leaf with n training rows, of which n_c have the code c, that has point mass,
+
+    p(c) = (n_c + a m_c) / (n + a),
+
+m_c being its share among all training rows whose code lies in the leaf's box, and a the smoothing; spread numbers
+have together the probability p(s) of the same form, and the density of a normal distribution cut at the box.
+"""
+
+import math
+
+from numba import njit
+
+from mcce.compiling import cached
+from mcce.rng.normal import normal_quantile
+
+_ROOT_TWO = math.sqrt(2.0)
+_LEAST, _MOST = 1e-300, 1.0 - 2.0**-53  # probabilities whose quantiles are finite
+_LOG_ROOT_TWO_PI = 0.5 * math.log(2.0 * math.pi)
+
+
+@njit(inline="always")
+def _below(z):
+    return 0.5 * math.erfc(-z / _ROOT_TWO)
+
+
+@njit(inline="always")
+def _between(a, b):
+    """Return the probability of a standard normal variable between a and b, exact in both tails."""
+    if a > 0.0:
+        return _below(-a) - _below(-b)
+    return _below(b) - _below(a)
+
+
+@njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _cut_normal(mean, sd, low, high, a, b):
+    """Return the probability of [a, b] under a normal distribution cut at [low, high]."""
+    a, b = max(a, low), min(b, high)
+    if a >= b:
+        return 0.0
+    return _between((a - mean) / sd, (b - mean) / sd) / _between((low - mean) / sd, (high - mean) / sd)
+
+
+@njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _cut_normal_density(mean, sd, low, high, x):
+    if x < low or x > high:
+        return 0.0
+    z = (x - mean) / sd
+    return math.exp(-0.5 * z * z - _LOG_ROOT_TWO_PI) / (sd * _between((low - mean) / sd, (high - mean) / sd))
+
+
+@njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _draw_cut_normal(mean, sd, low, high, a, b, u):
+    """Draw from a normal distribution cut at [low, high] and at [a, b], by inversion, from the nearer tail."""
+    a, b = max(a, low), min(b, high)
+    za, zb = (a - mean) / sd, (b - mean) / sd
+    if za > 0.0:
+        upper, lower = _below(-za), _below(-zb)
+        z = -normal_quantile(max(upper - u * (upper - lower), _LEAST))
+    else:
+        lower, upper = _below(za), _below(zb)
+        z = normal_quantile(min(max(lower + u * (upper - lower), _LEAST), _MOST))
+    return min(max(mean + sd * z, a), b)
+
+
+@njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _probability(leaf, j, code, spread, value, first, has_mass, below, spread_below, codes, start, rows, low, high, box,
+                 normal, n_spread, smoothing):  # fmt: skip
+    """Return the probability, or the density, of a value in a leaf."""
+    lo, hi = low[leaf, j], high[leaf, j]
+    if code < lo or code > hi:
+        return 0.0
+    n = start[leaf + 1] - start[leaf]
+    at = first[j] + j
+    region = below[at + hi + 1] - below[at + lo]
+    if spread:
+        inside = spread_below[at + hi + 1] - spread_below[at + lo]
+        share = (n_spread[leaf, j] + smoothing * inside / region) / (n + smoothing)
+        if share == 0.0:
+            return 0.0
+        return share * _cut_normal_density(
+            normal[leaf, j, 0], normal[leaf, j, 1], box[leaf, j, 0], box[leaf, j, 1], value
+        )
+    count = 0
+    for r in range(start[leaf], start[leaf + 1]):
+        if codes[j, rows[r]] == code:
+            count += 1
+    return (count + smoothing * (below[at + code + 1] - below[at + code]) / region) / (n + smoothing)
+
+
+@cached(nogil=True, error_model="numpy")
+def leaf_likelihoods(columns, code, spread, value, log_weight, first, has_mass, below, spread_below, codes, start, rows,
+                     low, high, box, normal, n_spread, smoothing, out):  # fmt: skip
+    """Add the log likelihoods of one row's values of some columns to the log weights of the leaves."""
+    for leaf in range(out.size):
+        total = log_weight[leaf]
+        for k in range(columns.size):
+            p = _probability(leaf, columns[k], code[k], spread[k], value[k], first, has_mass, below, spread_below,
+                             codes, start, rows, low, high, box, normal, n_spread, smoothing)  # fmt: skip
+            if p <= 0.0:
+                total = -math.inf
+                break
+            total += math.log(p)
+        out[leaf] = total
+
+
+@cached(nogil=True, error_model="numpy")
+def leaf_masses(j, allowed, allowed_below, low_bound, high_bound, first, has_mass, below, spread_below, codes, start,
+                rows, low, high, box, normal, n_spread, smoothing, out):  # fmt: skip
+    """Add the log probabilities of what is allowed of a column: codes with point mass, and numbers between bounds.
+
+    Bounds that are one number give its density.
+    """
+    at = first[j] + j
+    for leaf in range(out.size):
+        if out[leaf] == -math.inf:
+            continue
+        out[leaf] += math.log(
+            _allowed_mass(leaf, j, at, allowed, allowed_below, low_bound, high_bound, has_mass[first[j] :], below,
+                          spread_below, codes, start, rows, low, high, box, normal, n_spread, smoothing)
+        )  # fmt: skip
+
+
+@njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _allowed_spread(leaf, j, low_bound, high_bound, box, normal):
+    mean, sd, a, b = normal[leaf, j, 0], normal[leaf, j, 1], box[leaf, j, 0], box[leaf, j, 1]
+    if low_bound == high_bound:
+        return _cut_normal_density(mean, sd, a, b, low_bound)
+    return _cut_normal(mean, sd, a, b, low_bound, high_bound)
+
+
+@njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _allowed_mass(leaf, j, at, allowed, allowed_below, low_bound, high_bound, has_mass, below, spread_below, codes,
+                  start, rows, low, high, box, normal, n_spread, smoothing):  # fmt: skip
+    lo, hi = low[leaf, j], high[leaf, j]
+    count = 0
+    for r in range(start[leaf], start[leaf + 1]):
+        code = codes[j, rows[r]]
+        if has_mass[code] and allowed[code]:
+            count += 1
+    region = below[at + hi + 1] - below[at + lo]
+    inside = spread_below[at + hi + 1] - spread_below[at + lo]
+    total = count + smoothing * (allowed_below[hi + 1] - allowed_below[lo]) / region
+    n_all = n_spread[leaf, j] + smoothing * inside / region
+    if n_all > 0.0:
+        total += n_all * _allowed_spread(leaf, j, low_bound, high_bound, box, normal)
+    return total / (start[leaf + 1] - start[leaf] + smoothing)
+
+
+@njit(inline="always")
+def _code_at(counts, at, lo, hi, rank):
+    """Return the code of the training row of a rank, by counts of the rows below each code."""
+    while lo < hi:
+        middle = (lo + hi + 1) // 2
+        if counts[at + middle] <= rank:
+            lo = middle
+        else:
+            hi = middle - 1
+    return lo
+
+
+@cached(nogil=True, error_model="numpy")
+def draw_free(j, leaf_of, u_code, u_spread, first, has_mass, value_of_code, below, codes, start, rows, low, high, box,
+              normal, smoothing, out):  # fmt: skip
+    """Draw a column in each row's leaf."""
+    at = first[j] + j
+    for i in range(leaf_of.size):
+        leaf = leaf_of[i]
+        n = start[leaf + 1] - start[leaf]
+        u = u_code[i] * (n + smoothing)
+        if u < n:
+            code = codes[j, rows[start[leaf] + int(u)]]
+        else:
+            lo, hi = low[leaf, j], high[leaf, j]
+            region = below[at + hi + 1] - below[at + lo]
+            rank = min(int((u - n) / smoothing * region), region - 1)
+            code = _code_at(below, at, lo, hi, below[at + lo] + rank)
+        if has_mass[first[j] + code]:
+            out[i] = value_of_code[first[j] + code]
+        else:
+            a, b = box[leaf, j, 0], box[leaf, j, 1]
+            out[i] = _draw_cut_normal(normal[leaf, j, 0], normal[leaf, j, 1], a, b, a, b, u_spread[i])
+
+
+@cached(nogil=True, error_model="numpy")
+def draw_inside(j, leaf_of, u_code, u_spread, allowed, allowed_below, low_bound, high_bound, first, has_mass,
+                value_of_code, below, spread_below, codes, start, rows, low, high, box, normal, n_spread, smoothing,
+                out):  # fmt: skip
+    """Draw what is allowed of a column in each row's leaf; something is."""
+    at = first[j] + j
+    for i in range(leaf_of.size):
+        leaf = leaf_of[i]
+        lo, hi = low[leaf, j], high[leaf, j]
+        n = start[leaf + 1] - start[leaf]
+        u = u_code[i] * (n + smoothing) * _allowed_mass(
+            leaf, j, at, allowed, allowed_below, low_bound, high_bound, has_mass[first[j] :], below, spread_below,
+            codes, start, rows, low, high, box, normal, n_spread, smoothing
+        )  # fmt: skip
+        found = -1
+        for r in range(start[leaf], start[leaf + 1]):
+            code = codes[j, rows[r]]
+            if has_mass[first[j] + code] and allowed[code]:
+                if u < 1.0:
+                    found = code
+                    break
+                u -= 1.0
+        region = below[at + hi + 1] - below[at + lo]
+        if found < 0:
+            by_margin = allowed_below[hi + 1] - allowed_below[lo]
+            if u < smoothing * by_margin / region:
+                rank = min(int(u / smoothing * region), by_margin - 1)
+                found = _code_at(allowed_below, 0, lo, hi, allowed_below[lo] + rank)
+        if found >= 0:
+            out[i] = value_of_code[first[j] + found]
+            continue
+        a, b = box[leaf, j, 0], box[leaf, j, 1]
+        if low_bound == high_bound:
+            out[i] = low_bound
+        elif min(b, high_bound) > max(a, low_bound):
+            out[i] = _draw_cut_normal(normal[leaf, j, 0], normal[leaf, j, 1], a, b, low_bound, high_bound, u_spread[i])
+        else:  # rounding has left a little of u, and there are no spread numbers: the last allowed code
+            for code in range(lo, hi + 1):
+                if allowed_below[code + 1] > allowed_below[code]:
+                    found = code
+            out[i] = value_of_code[first[j] + found]
+
+
+@cached(nogil=True, error_model="numpy")
+def row_densities(code, spread, value, n_given, log_weight, first, has_mass, below, spread_below, codes, start, rows,
+                  low, high, box, normal, n_spread, smoothing, out):  # fmt: skip
+    """Write the density of the first columns, and of each one more: largest log term, and the sum scaled by it."""
+    n_columns = code.shape[1]
+    for i in range(code.shape[0]):
+        for k in range(out.shape[1]):
+            out[i, k, 0], out[i, k, 1] = -math.inf, 0.0
+        for leaf in range(log_weight.size):
+            total = log_weight[leaf]
+            for j in range(n_columns + 1):
+                if j >= n_given:  # the first j columns are in `total`
+                    k = j - n_given
+                    if total > out[i, k, 0]:
+                        out[i, k, 1] = out[i, k, 1] * math.exp(out[i, k, 0] - total) + 1.0
+                        out[i, k, 0] = total
+                    else:
+                        out[i, k, 1] += math.exp(total - out[i, k, 0])
+                if j == n_columns:
+                    break
+                p = _probability(leaf, j, code[i, j], spread[i, j], value[i, j], first, has_mass, below, spread_below,
+                                 codes, start, rows, low, high, box, normal, n_spread, smoothing)  # fmt: skip
+                if p <= 0.0:
+                    break
+                total += math.log(p)
+
+
+@cached(nogil=True, error_model="numpy")
+def cut_back(codes, left, right, feature, cut, min_leaf, low, high, order, stack, leaf_of_row, leaf_node):
+    """Find the leaves of a tree that have enough real rows; return how many there are.
+
+    A split with no real row on one side only cuts the box; with too few on one side it is passed over, with too few on
+    both its node is a leaf. `low` and `high` of the root are set, those of the nodes that are reached are written, as
+    are the leaf of each row, and the node of each leaf. `order` has all rows; `stack` has room for every node.
+    """
+    n_leaves, top = 0, 1
+    stack[0, 0], stack[0, 1], stack[0, 2] = 0, 0, order.size
+    while top > 0:
+        top -= 1
+        node, begin, end = stack[top, 0], stack[top, 1], stack[top, 2]
+        while left[node] >= 0:
+            a, b, f, c = left[node], right[node], feature[node], cut[node]
+            i, k = begin, end
+            while i < k:
+                if codes[f, order[i]] <= c:
+                    i += 1
+                else:
+                    k -= 1
+                    order[i], order[k] = order[k], order[i]
+            n_left, n_right = i - begin, end - i
+            if 0 < n_left < min_leaf and 0 < n_right < min_leaf:
+                break
+            for j in range(low.shape[1]):
+                low[a, j] = low[b, j] = low[node, j]
+                high[a, j] = high[b, j] = high[node, j]
+            if (n_left == 0 or n_left >= min_leaf) and (n_right == 0 or n_right >= min_leaf):
+                high[a, f] = c
+                low[b, f] = c + 1
+            if n_left >= min_leaf and n_right >= min_leaf:
+                stack[top, 0], stack[top, 1], stack[top, 2] = b, i, end
+                top += 1
+                node, end = a, i
+            else:
+                node = a if n_left > n_right else b
+        for i in range(begin, end):
+            leaf_of_row[order[i]] = n_leaves
+        leaf_node[n_leaves] = node
+        n_leaves += 1
+    return n_leaves

@@ -1,0 +1,124 @@
+"""A masked autoencoder as a generator: columns as codes (`bins`), fitted (`training`), drawn and scored (`network`)."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from mcce.arrays import Floats
+from mcce.checks import check_count, is_number
+from mcce.exceptions import InputError, spell
+from mcce.generators.joint.base import JointGenerator
+from mcce.generators.joint.drawing import JointDraw, Withins
+from mcce.generators.joint.made.bins import Bins
+from mcce.generators.joint.made.training import train
+from mcce.generators.joint.storing import stored_joint
+from mcce.rng import RowStreams, derive_key
+from mcce.table import Kind, Table
+
+
+@stored_joint("Made")
+class Made(JointGenerator):
+    """A masked autoencoder, MADE (Germain and others 2015), which the paper names as another way to draw.
+
+    One network with masked weights gives all conditionals at once,
+
+        p(x) = prod_j p(x_j | x_1, ..., x_j-1),
+
+    the fixed features and the decision first, so that draws given them and densities are exact for the network. Numbers
+    without point mass are cut into bins of equal counts, and spread inside a bin as all training values there are.
+    Fitting takes PyTorch (``pip install 'mcce[deep]'``); drawing, scoring, saving and loading do not.
+
+    Parameters
+    ----------
+    fixed, kinds, random_state, n_jobs : as in `mcce.ChainModel`; the network is fitted in one thread.
+    widths : sequence of int
+        Hidden units of a layer to try; the width that kept rows are likeliest by is taken.
+    max_epochs : int
+        Passes through the training rows at most; it ends when kept rows have not become likelier for 10 of them.
+    learning_rate : float
+        Of Adam.
+    n_bins : int
+        Bins of a number at most; a bin has 40 training rows at least.
+
+    Attributes
+    ----------
+    model_ : the network, as arrays; ``model_.losses`` are the mean negative log scores of kept rows after each epoch.
+
+    Notes
+    -----
+    Draws inside restrictions are truncated one column after the other, as a chain's: rows carry weights
+    (``sample(..., weights=True)``). 15 per cent of the rows are kept to choose width and epochs.
+
+    References
+    ----------
+    Germain, Gregor, Murray and Larochelle (2015), "MADE: masked autoencoder for distribution estimation", ICML.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> X = mcce.datasets.load_loans(300).X[["age", "sex", "salary"]]
+    >>> made = mcce.generators.Made(fixed=["age", "sex"], widths=(16,), max_epochs=5, random_state=1)
+    >>> try:
+    ...     rows = made.fit(X).sample(5, X[["age", "sex"]].head(2))
+    ... except mcce.InputError as error:
+    ...     print(error)  # how to get PyTorch
+    ... else:
+    ...     assert rows.shape == (10, 3)
+    """
+
+    restricts: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        *,
+        fixed: Sequence[Hashable] = (),
+        kinds: Mapping[Any, Kind] | None = None,
+        random_state: int | None = None,
+        n_jobs: int | None = None,
+        widths: Sequence[int] = (32, 128),
+        max_epochs: int = 200,
+        learning_rate: float = 0.003,
+        n_bins: int = 15,
+    ) -> None:
+        self.fixed = fixed
+        self.kinds = kinds
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.widths = widths
+        self.max_epochs = max_epochs
+        self.learning_rate = learning_rate
+        self.n_bins = n_bins
+
+    def _fit(self, table: Table, n_given: int) -> None:
+        for name in ("max_epochs", "n_bins"):
+            check_count(getattr(self, name), name, self)
+        if isinstance(self.widths, str) or not isinstance(self.widths, Sequence) or not len(self.widths):
+            raise InputError(f"widths of Made is {spell(self.widths)}; give a list of whole numbers, as in (32, 128).")
+        widths = [check_count(width, "a width", self) for width in self.widths]
+        if not is_number(self.learning_rate) or not 0.0 < self.learning_rate < np.inf:
+            raise InputError(f"learning_rate of Made is {spell(self.learning_rate)}; it must be a number above 0.")
+        features = enumerate(table.features)
+        bins = tuple(Bins.of(table.matrix[:, j], feature, self.n_bins) for j, feature in features)
+        codes = np.column_stack([each.encode(table.matrix[:, j]) for j, each in enumerate(bins)])
+        self.model_ = train(
+            bins,
+            codes,
+            n_given,
+            widths=widths,
+            max_epochs=self.max_epochs,
+            learning_rate=float(self.learning_rate),
+            seed=derive_key(self.seed_, "made"),
+        )
+
+    def _draw(self, givens: Floats, streams: RowStreams) -> Floats:
+        return self.model_.draw(givens, streams)
+
+    def draw_within(self, givens: Floats, streams: RowStreams, within: Withins, *, weighted: bool) -> JointDraw:
+        """Draw whole rows, each column inside its restriction, one after the other."""
+        return self.model_.draw_within(givens, streams, within)
+
+    def _log_densities(self, table: Table) -> Floats:
+        return self.model_.log_densities(table.matrix)
