@@ -35,11 +35,14 @@ def test_there_are_files_of_this_version():
     assert kept == {*making.SAMPLERS, "explainer", "counterfactuals"}
 
 
+OTHERS = {"vine"}  # needs a package that is not always there; spoilt where it is (tests.storage.good)
+
+
 def test_every_sampler_of_ours_is_kept_and_spoilt():
     """A new one needs a file that later versions load, and files that the fuzz spoils."""
     ours = {name for name, each in mcce.available_samplers().items() if each.__module__.startswith("mcce.")}
     for chains in (making.SAMPLERS.values(), (sampler for sampler, _ in good.CHAINS.values())):
-        assert ours == {name for sampler in chains for name in names_of(sampler)} - {"*"}
+        assert ours - OTHERS == {name for sampler in chains for name in names_of(sampler)} - {"*"} - OTHERS
 
 
 def names_of(sampler):
