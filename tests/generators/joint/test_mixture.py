@@ -71,3 +71,8 @@ def test_it_is_stored_and_what_was_changed_is_refused(mixture, tmp_path):
         from_state(state | {"model_": 3})
     with pytest.raises(InputError, match="max_components of MixtureGenerator is 0"):
         MixtureGenerator(max_components=0).fit(X)
+
+
+def test_a_number_beyond_all_others_has_no_density(mixture):
+    far = X.head(3).assign(y=[1e9, -1e9, 0.0])
+    assert np.isneginf(mixture.log_density(far)).tolist() == [True, True, False]
