@@ -5,7 +5,7 @@
     python -m benchmarks.samplers --visit [...]
 
 For each data set of the paper (categories not binarised, the paper's fixed features, a random `--rows` of its
-rows) and the loans, and each sampler, in a process of its own:
+rows) and the loans, and each sampler, or joint generator in place of a chain, in a process of its own:
 
 1. Fit a chain on all rows and draw one row given the fixed values of each: seconds of CPU for the fit and for 1000
    rows. A small chain goes first, so that compiling does not count.
@@ -44,14 +44,14 @@ from pathlib import Path
 
 import mcce
 from benchmarks import report
-from benchmarks.samplers_worker import NUMERIC_ONLY, VISIT, Result, work
+from benchmarks.samplers_worker import GENERATORS, NUMERIC_ONLY, VISIT, Result, work
 from benchmarks.scores import AUTO, compare_rows
 from benchmarks.settings import LOADERS, ROOT, find_data
 from benchmarks.speed import describe_machine
 
 DATA = [*LOADERS, "loans"]
 SAMPLERS = ["cart", "ctree", "forest", "empirical", "boosting", "parametric", "norm", "gaussian", "pmm", "copula"]
-SAMPLERS += ["mixture", "marginal", AUTO]
+SAMPLERS += ["mixture", "marginal", *GENERATORS, AUTO]
 
 
 class Workers:
@@ -146,7 +146,8 @@ def main(arguments: list[str] | None = None) -> int:
             print(json.dumps(found), flush=True)
         return 0
     names = _names(parser, "--only", chosen.only, DATA, DATA)
-    samplers = _names(parser, "--samplers", chosen.samplers, SAMPLERS, [*sorted(mcce.available_samplers()), AUTO])
+    known = [*sorted(mcce.available_samplers()), *GENERATORS, AUTO]
+    samplers = _names(parser, "--samplers", chosen.samplers, SAMPLERS, known)
     with tempfile.TemporaryDirectory() as cache:
         workers = Workers(rows=chosen.rows, limit=chosen.limit, quick=chosen.quick, folder=folder, cache=Path(cache))
         if chosen.quick:

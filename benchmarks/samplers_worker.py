@@ -27,6 +27,7 @@ from mcce.diagnostics import Discriminator, discriminator, pmse
 Result = dict[str, Any]
 
 NUMERIC_ONLY = ("norm", "gaussian", "normrank", "pmm")  # the other features of such a chain are "parametric"
+GENERATORS = {"arf": "AdversarialForest", "made": "Made", "joint_mixture": "MixtureGenerator"}  # joint models
 VISIT = "visit"
 N_FACTUALS, N_SAMPLES, N_SEEDS, N_TREES = 200, 1000, 5, 100
 N_PARTS = 5  # of the factuals, each left out once
@@ -47,8 +48,15 @@ def chain_samplers(sampler: Any, X: pd.DataFrame) -> Any:
     return {**{c: sampler for c, kind in kinds.items() if kind == "numeric"}, "*": "parametric"}
 
 
-def make_chain(sampler: Any, problem: Problem, X: pd.DataFrame, **more: Any) -> mcce.ChainModel:
-    """Fit a chain with the problem's fixed features on the rows `X`."""
+def make_generator(name: str, problem: Problem) -> Any:
+    """Return a joint model that is not fitted, with the problem's fixed features."""
+    return getattr(mcce.generators, GENERATORS[name])(fixed=problem.fixed, random_state=1)
+
+
+def make_chain(sampler: Any, problem: Problem, X: pd.DataFrame, **more: Any) -> Any:
+    """Fit a chain with the problem's fixed features on the rows `X`; for the name of a joint model, that."""
+    if isinstance(sampler, str) and sampler in GENERATORS:
+        return make_generator(sampler, problem).fit(X)
     chosen = chain_samplers(sampler, X.drop(columns=problem.fixed))
     return mcce.ChainModel(sampler=chosen, fixed=problem.fixed, random_state=1, **more).fit(X)
 
@@ -84,20 +92,22 @@ def measure(problem: Problem, setting: Setting, sampler: str, seeds: int, trees:
     yield {"new": tell(second, drawn), "next": "pMSE"}
     yield {"S_pMSE": pmse(second, drawn, fixed=fixed, max_order=0).S_pMSE, "next": "scores"}
     yield {**held_out_scores(halved, first, second), "next": "counterfactuals"}
-    chosen = None if chain.choice_ is None else chain.choice_.table["sampler"].to_dict()
+    choice = getattr(chain, "choice_", None)
+    chosen = None if choice is None else choice.table["sampler"].to_dict()
     yield {"chosen": chosen} if chosen else {}
-    yield explain(problem, setting, chosen or chain.sampler)
+    if sampler in GENERATORS:
+        yield explain(problem, setting, generator=make_generator(sampler, problem))
+    else:
+        yield explain(problem, setting, sampler=chosen or chain.sampler, random_state=1)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     yield {"peak_mb": peak / (2**20 if sys.platform == "darwin" else 2**10)}
 
 
-def explain(problem: Problem, setting: Setting, sampler: Any) -> Result:
-    """Explain the factuals with this sampler, as rows that the chain has seen and as new ones; judge what was found."""
+def explain(problem: Problem, setting: Setting, **drawing: Any) -> Result:
+    """Explain the factuals with a sampler or generator, as rows that it has seen and as new ones; judge the results."""
 
     def explainer(training: pd.DataFrame) -> mcce.MCCE:
-        return mcce.MCCE(
-            problem.score, decision=problem.decision, fixed=problem.fixed, sampler=sampler, random_state=1
-        ).fit(training)
+        return mcce.MCCE(problem.score, decision=problem.decision, fixed=problem.fixed, **drawing).fit(training)
 
     found = explainer(problem.X).explain(problem.factuals, n_samples=setting.n_samples)
     valid = problem.decision.contains(problem.score(found.frame)) if len(found) else np.zeros(0)

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 import mcce
+from mcce.samplers.column_density import ColumnDensity
 from mcce.scoring import score_conditional
 from mcce.scoring.crossvalidation import comparable, mean_and_error
 from mcce.table import Column, Table
@@ -25,8 +26,13 @@ N_DRAWS = 20
 AUTO = "auto"
 
 
-def held_out_scores(chain: mcce.ChainModel, training: pd.DataFrame, unseen: pd.DataFrame) -> Result:
-    """Return mean log score with its standard error, the score of each row, and the skill (steps 1 and 2)."""
+def held_out_scores(chain: Any, training: pd.DataFrame, unseen: pd.DataFrame) -> Result:
+    """Return mean log score with its standard error, the score of each row, and the skill (steps 1 and 2).
+
+    A joint generator has no conditionals, so no skill; its densities are with respect to the columns' own measures.
+    """
+    if not isinstance(chain, mcce.ChainModel):
+        return _joint_scores(chain, training, unseen)
     schema = chain.schema_
     known, new = (Table(schema.features, schema.encode(rows).matrix) for rows in (training, unseen))
     densities = chain.log_density(unseen, per_feature=True)
@@ -44,6 +50,20 @@ def held_out_scores(chain: mcce.ChainModel, training: pd.DataFrame, unseen: pd.D
     return {"log_score": mean, "log_se": error, "log_rows": rows.round(4).tolist(), "skill": float(np.mean(skills))}
 
 
+def _joint_scores(generator: Any, training: pd.DataFrame, unseen: pd.DataFrame) -> Result:
+    schema = generator.schema_
+    known, new = (Table(schema.features, schema.encode(rows).matrix) for rows in (training, unseen))
+    rows = np.zeros(len(unseen))
+    for name, densities in generator.log_density(unseen, per_feature=True).items():
+        target, observed = (table.column(schema.position(name)) for table in (known, new))
+        of_numbers = target.feature.is_numeric and not np.isnan(target.values).all()
+        measure = ColumnDensity.of(target.values[~np.isnan(target.values)]).base_measure if of_numbers else "counting"
+        scored = comparable(densities.to_numpy(), measure, target, observed)
+        rows += np.nan if scored is None else scored
+    mean, error = mean_and_error(rows)
+    return {"log_score": mean, "log_se": error, "log_rows": rows.round(4).tolist()}
+
+
 def _marginal_loss(target: Column, observed: Column) -> float:
     known, new = (Table((), np.empty((column.values.size, 0))) for column in (target, observed))
     sampler = mcce.MarginalSampler().fit(known, target)
@@ -53,12 +73,12 @@ def _marginal_loss(target: Column, observed: Column) -> float:
 def compare_rows(samplers: list[Result]) -> Result | None:
     """Return what auto gains over cart and over the best single sampler, and drop the rows (step 3)."""
     rows = {one["sampler"]: np.array(one.pop("log_rows")) for one in samplers if "log_rows" in one}
-    if AUTO not in rows or len(rows) < 2:
+    singles = {one["sampler"]: rows[one["sampler"]] for one in samplers if "skill" in one and one["sampler"] != AUTO}
+    if AUTO not in rows or not singles:
         return None
-    singles = {name: scores for name, scores in rows.items() if name != AUTO}
     best = max(singles, key=lambda name: singles[name].mean())
     told = {one["sampler"]: one["new"] for one in samplers if "new" in one}
-    nearest = min((name for name in told if name != AUTO), key=lambda name: told[name]["accuracy"])
+    nearest = min((name for name in told if name in singles), key=lambda name: told[name]["accuracy"])
     return {
         "best": best,
         "ahead_of_best": mean_and_error(rows[AUTO] - rows[best]),

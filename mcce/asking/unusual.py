@@ -8,12 +8,15 @@
    they independent: what is drawn given them is learned from others. (Of three or more, or of rare levels, many
    combinations are new in any table.)
 
-Each is said once for all factuals.
+Each is said once for all factuals; of a table in many parts once for all parts (`collected_quietly`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
@@ -50,10 +53,36 @@ def _reach(feature: Feature, column: Floats) -> tuple[float, float]:
     )
 
 
+@dataclass
+class Unusual:
+    """What would have been warned of: how many rows, and in which words."""
+
+    n_rows: int = 0
+    words: list[str] = field(default_factory=list)
+
+
+_collected: ContextVar[Unusual | None] = ContextVar("unusual factuals", default=None)
+
+
+@contextmanager
+def collected_quietly() -> Iterator[Unusual]:
+    """Collect, in this thread, what there would be to warn of; a table in many parts is warned of once."""
+    token = _collected.set(found := Unusual())
+    try:
+        yield found
+    finally:
+        _collected.reset(token)
+
+
 def warn_of_factuals(matrix: Floats, index: pd.Index[Any], generator: Generator, reach: Floats | None) -> None:
     """Warn of factuals that the training rows say little about; `reach` is that of `find_reach`."""
     features = generator.schema_.features
+    collected = _collected.get()
     outside = np.zeros(matrix.shape, dtype=bool) if reach is None else (matrix < reach[0]) | (matrix > reach[1])
+    unseen = _unseen_levels(matrix, generator)
+    if collected is not None:  # of a call that is made again, without bad rows, the last counts
+        collected.n_rows = len({*np.flatnonzero(outside.any(axis=1)).tolist(), *unseen})
+        collected.words.clear()
     if outside.any():
         _warn(
             {i: _with_ranges(features, matrix[i], outside[i]) for i in np.flatnonzero(outside.any(axis=1)).tolist()},
@@ -61,7 +90,6 @@ def warn_of_factuals(matrix: Floats, index: pd.Index[Any], generator: Generator,
             "far outside the training data",
             "Neither the model nor what draws for them has seen such rows: check the values, or leave the rows out.",
         )
-    unseen = _unseen_levels(matrix, generator)
     if unseen:
         _warn(
             unseen,
@@ -107,7 +135,12 @@ def _warn(words_of_row: dict[int, str], index: pd.Index[Any], what: str, remedy:
     shown = "; ".join(f"{spell(index[i])} ({words})" for i, words in list(words_of_row.items())[:SHOWN])
     more = f" and {len(words_of_row) - SHOWN} more" if len(words_of_row) > SHOWN else ""
     rows = "a row" if len(words_of_row) == 1 else f"{len(words_of_row)} rows"
-    warn(f"X has {rows} {what}: {shown}{more}. {remedy}")
+    words = f"X has {rows} {what}: {shown}{more}. {remedy}"
+    collected = _collected.get()
+    if collected is None:
+        warn(words)
+    else:
+        collected.words.append(words)
 
 
 def _with_ranges(features: tuple[Feature, ...], row: Floats, which: Bools) -> str:

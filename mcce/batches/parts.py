@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 
 from mcce.asking.factuals import encode_factuals
+from mcce.asking.unusual import collected_quietly
 from mcce.batches.chunks import BadRows
 from mcce.batches.files import pyarrow
 from mcce.batches.sources import Part
@@ -29,7 +30,7 @@ from mcce.explainer import Explainer
 from mcce.table import Feature, Schema
 
 TABLES = ("counterfactuals", "unexplained")
-COUNTS = ("rows", "factuals", "explained", "already", "unexplained", "counterfactuals", "bad")
+COUNTS = ("rows", "factuals", "explained", "already", "unexplained", "counterfactuals", "bad", "unusual")
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,10 @@ class Request:
 
 @dataclass(frozen=True)
 class Explained:
-    """What became of a part: the bytes of its files and counts; or the problem that stopped it."""
+    """What became of a part: the bytes of its files and counts; or the problem that stopped it.
+
+    `unusual` has words about rows that the training data say little about, `warned` all other warnings.
+    """
 
     part: Part
     files: Mapping[str, bytes] = field(default_factory=dict)
@@ -62,6 +66,7 @@ class Explained:
     bad: tuple[BadRows, ...] = ()
     problem: MCCEError | None = None
     warned: tuple[str, ...] = ()
+    unusual: tuple[str, ...] = ()
 
 
 def explain_part(explainer: Explainer, request: Request, part: Part) -> Explained:
@@ -78,7 +83,8 @@ def explain_part(explainer: Explainer, request: Request, part: Part) -> Explaine
 def _explain(explainer: Explainer, request: Request, part: Part) -> Explained:
     done = replace(part, rows=replace(part.rows, frame=part.rows.frame.iloc[:0], lines=None))
     try:
-        part, found = _explain_good(explainer, request, part)
+        with collected_quietly() as unusual:
+            part, found = _explain_good(explainer, request, part)
         files = _as_files(found, explainer.generator_.schema_, request, part)
     except MCCEError as problem:
         return Explained(done, problem=problem)
@@ -92,8 +98,9 @@ def _explain(explainer: Explainer, request: Request, part: Part) -> Explained:
         len(found.unexplained) - n_already,
         len(found),
         sum(b.end - b.begin for b in bad),
+        unusual.n_rows,
     )
-    return Explained(done, files, dict(zip(COUNTS, counts)), bad)
+    return Explained(done, files, dict(zip(COUNTS, counts)), bad, unusual=tuple(unusual.words))
 
 
 def _explain_good(explainer: Explainer, request: Request, part: Part) -> tuple[Part, Counterfactuals]:

@@ -22,6 +22,8 @@ from mcce.exceptions import InputError, MCCEWarning, spell
 from mcce.explainer import Explainer
 from mcce.progress import progress_bar
 
+COUNTED = "Such rows of other parts are not told one by one: the manifest counts them as 'unusual'."
+
 
 def explain_batches(
     explainer: Explainer,
@@ -86,6 +88,7 @@ def _run(
     personal = Personal(request)
     n_parts = 0
     told: set[str] = set()
+    told_unusual = False
     with progress_bar(source.total, "explaining", progress) as bar:
 
         def unfinished() -> Iterator[tuple[Request, Part]]:
@@ -103,7 +106,9 @@ def _run(
 
         for explained in run_parts(explainer, unfinished(), n_jobs):
             folder.write(explained)
-            for warning in explained.warned:
+            unusual = [f"{explained.part.where}: {words} {COUNTED}" for words in explained.unusual if not told_unusual]
+            told_unusual = told_unusual or bool(unusual)
+            for warning in (*explained.warned, *unusual):
                 if warning not in told:
                     told.add(warning)
                     warnings.warn(warning, MCCEWarning, stacklevel=4)  # the line that called explain_batches

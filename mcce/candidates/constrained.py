@@ -8,7 +8,7 @@
    is conditioning, as truncating conditionals is not.
 3. A factual that allows less than a quarter of the first 100 of them, or finds no counterfactual among them, or has to
    keep a feature, gets draws of its own, inside all it asks. Where nothing that is allowed can be drawn for a feature,
-   its own value stays if that is allowed.
+   its own value stays if that is allowed: a pool in which this happens is shared by nobody who has another value.
 4. The random numbers stay those of the fixed values, whoever shares a pool: a constraint that excludes nothing changes
    nothing, nor do the factuals that are explained together. Rows that could not be drawn inside are left out.
 """
@@ -51,9 +51,21 @@ class Pools:
 
 def restrict_keys(keys: UInts, constraints: Constraints, matrix: Floats, ids: pd.Index[Any]) -> UInts:
     """Return keys that also tell apart what the draws of factuals may be; the same where nothing is excluded."""
-    depends = constraints.draws_depend_on(matrix, ids)
-    free = np.isnan(depends).all(axis=1)
-    return np.where(free, keys, mix(keys ^ mix(hash_rows(depends))))
+    return _told_apart(keys, constraints.draws_depend_on(matrix, ids))
+
+
+def _told_apart(keys: UInts, depends: Floats) -> UInts:
+    """Return keys that also tell apart some numbers of each factual; the same where all are NaN."""
+    return np.where(np.isnan(depends).all(axis=1), keys, mix(keys ^ mix(hash_rows(depends))))
+
+
+def _agree(keys: UInts, pool: Ints) -> Bools:
+    """Return for each pool whether all who share it have the same key."""
+    least, most = np.full((2, int(pool.max()) + 1), keys[0])
+    least[pool], most[pool] = keys, keys
+    np.minimum.at(least, pool, keys)
+    np.maximum.at(most, pool, keys)
+    return np.asarray(least == most)
 
 
 class ConstrainedPools:
@@ -148,16 +160,33 @@ class ConstrainedPools:
 
     def _draw(self, which: Ints, constraints: Constraints, draws: range) -> tuple[Drawn, Ints, UInts]:
         """Draw inside constraints; return also which pool each factual has, and what identifies it."""
+        matrix, ids = self.matrix[which], self.ids[which]
+        own = self._own(constraints, matrix, ids)
+        shared_by = restrict_keys(self.keys[which], constraints, matrix, ids)
+        shared_by = _told_apart(shared_by, self._off_steps(constraints, matrix, ids, own))
+        by_own = _told_apart(shared_by, own)
+        drawn, pool = self._draw_pools(which, constraints, draws, shared_by, own)
+        lost = np.logical_or.reduceat(drawn.dead, np.arange(0, drawn.dead.size, len(draws)))
+        split = lost[pool] & ~_agree(by_own, pool)[pool]
+        if split.any():
+            shared_by = np.where(split, by_own, shared_by)
+            drawn, pool = self._draw_pools(which, constraints, draws, shared_by, own)
+        return drawn, pool, shared_by
+
+    def _draw_pools(
+        self, which: Ints, constraints: Constraints, draws: range, shared_by: UInts, own: Floats
+    ) -> tuple[Drawn, Ints]:
+        """Draw a pool for all who agree in `shared_by`; own values stay in those whose factuals agree in them."""
         matrix, ids, keys = self.matrix[which], self.ids[which], self.keys[which]
-        shared_by = restrict_keys(keys, constraints, matrix, ids)
         pool, request, first = request_pools(self.generator, matrix, keys, shared_by, draws, self.redraw)
+        own = np.where(_agree(hash_rows(own), pool)[:, None], own[first], np.nan)
 
         def for_draws(part: Any) -> Any:
             return np.repeat(part, len(draws), axis=0)
 
         names = self.constraints.schema.names
         within = {
-            name: replace(each, kept=self._own(names.index(name), constraints, matrix[first], ids[first]))
+            name: replace(each, kept=own[:, names.index(name)])
             for name, each in constraints.within(matrix[first], ids[first]).items()
         }
         request = replace(
@@ -166,12 +195,23 @@ class ConstrainedPools:
             rules=constraints.rules,
             factuals=for_draws(matrix[first]) if any(rule.reads_factual for rule in constraints.rules) else None,
         )
-        return self.generator.draw(request), pool, shared_by
+        return self.generator.draw(request), pool
 
-    def _own(self, column: int, constraints: Constraints, matrix: Floats, ids: pd.Index[Any]) -> Floats | None:
-        """Return the values that may stay, of a feature whose draws depend on them; None if they are shared by all."""
-        looked_at = constraints.relative.of_factuals(matrix, ids).within
-        return matrix[:, column] if column in [j for j, _ in looked_at] else None
+    def _own(self, constraints: Constraints, matrix: Floats, ids: pd.Index[Any]) -> Floats:
+        """Return the values that may stay, of features whose draws depend on them; NaN elsewhere."""
+        own = np.full(matrix.shape, np.nan)
+        for column, _ in constraints.relative.of_factuals(matrix, ids).within:
+            own[:, column] = matrix[:, column]
+        return own
+
+    def _off_steps(self, constraints: Constraints, matrix: Floats, ids: pd.Index[Any], own: Floats) -> Floats:
+        """Return the values that draws need not leave for a multiple of some step; NaN elsewhere."""
+        off = np.full(matrix.shape, np.nan)
+        for name, within in constraints.within(matrix, ids).items():
+            if within.step is not None:
+                column = self.constraints.schema.names.index(name)
+                off[:, column] = np.where(np.isnan(within.step), np.nan, own[:, column])
+        return off
 
     def _joined(self) -> Floats:
         """Return all rows, column by column, as the kernels read them."""

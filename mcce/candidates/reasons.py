@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from mcce.arrays import Floats, Ints
 from mcce.asking.factuals import Factuals
 from mcce.candidates.pools import fixed_columns, pool_keys
 from mcce.generators.base import Generator
+from mcce.rng import hash_rows
 
 ALREADY = "already has the wanted decision"
 NOBODY_ALIKE = "no training row has its fixed values"
@@ -24,31 +25,47 @@ def unexplained_table(
 ) -> pd.DataFrame:
     """List the factuals that own no counterfactual, each with its reason; `also` is what else was asked of rows."""
     without = np.setdiff1d(np.arange(len(factuals)), owner)
-    keys = pool_keys(generator, factuals.matrix, fixed_columns(generator))
-    reasons: dict[Any, str] = {}  # depends on the fixed values alone
-    for i in without[~factuals.wanted[without]]:
-        if keys[i] not in reasons:
-            reasons[keys[i]] = why_none(generator, factuals.matrix[[i]], n_samples, also=also)
-    words = [ALREADY if factuals.wanted[i] else reasons[keys[i]] for i in without]
+    denied = without[~factuals.wanted[without]]
+    keys = pool_keys(generator, factuals.matrix[denied], fixed_columns(generator))
+    pool, first = np.unique(keys, return_index=True)  # reasons depend on the fixed values alone
+    reasons = why_none(generator, factuals.matrix[denied[first]], n_samples, also=also)
+    words = np.full(without.size, ALREADY, dtype=object)
+    words[~factuals.wanted[without]] = reasons[np.searchsorted(pool, keys)]
     frame = pd.DataFrame({"reason": pd.Series(words, dtype=object), "prediction": factuals.scores[without]})
     frame.index = factuals.index[without].rename("id")
     return frame
 
 
-def why_none(generator: Generator, matrix: Floats, n_samples: int | None, *, also: Sequence[str] = ()) -> str:
-    """Say why a factual (an encoded row) has no counterfactual among `n_samples` draws, or among the candidates."""
+def why_none(
+    generator: Generator, matrix: Floats, n_samples: int | None, *, also: Sequence[str] = ()
+) -> npt.NDArray[np.object_]:
+    """Say why each of some encoded rows has no counterfactual among `n_samples` draws, or among the candidates."""
     which = f"none of the {n_samples} candidates" if n_samples else "no candidate"
     tried = " and ".join([f"{which} has the wanted decision", *also])
     more = "draw more" if n_samples else "bring more of them"
+    words = np.full(matrix.shape[0], f"{tried}; {more}", dtype=object)
     if not (generator.conditions_on_decision_ and generator.fixed_):
-        return f"{tried}; {more}"
-    fixed = generator.givens_of(matrix)[:, :-1]
+        return words
+    n_alike, n_wanted = _count_alike(generator, matrix)
+    words[:] = f"{tried}, though training rows with its fixed values do; {more}"
+    for i in np.flatnonzero(n_wanted == 0).tolist():
+        values = generator.schema_.decode(matrix[[i]])[generator.fixed_].iloc[0]
+        said = ", ".join(f"{name} = {value}" for name, value in values.items())
+        words[i] = (
+            f"{tried}, and {NONE_ALIKE_WANTED} ({said}) has it"
+            if n_alike[i]
+            else f"{tried}, and {NOBODY_ALIKE} ({said})"
+        )
+    return words
+
+
+def _count_alike(generator: Generator, matrix: Floats) -> tuple[Ints, Ints]:
+    """Return how many training rows have the fixed values of each row, and how many of these the wanted decision."""
     training = generator.training_givens_
-    alike = ((training[:, :-1] == fixed) | (np.isnan(training[:, :-1]) & np.isnan(fixed))).all(axis=1)
-    values = generator.schema_.decode(matrix)[generator.fixed_].iloc[0]
-    words = ", ".join(f"{name} = {value}" for name, value in values.items())
-    if not alike.any():
-        return f"{tried}, and {NOBODY_ALIKE} ({words})"
-    if not training[alike, -1].any():
-        return f"{tried}, and {NONE_ALIKE_WANTED} ({words}) has it"
-    return f"{tried}, though training rows with its fixed values do; {more}"
+    known = hash_rows(training[:, :-1])
+    asked = hash_rows(generator.givens_of(matrix)[:, :-1])
+    counts = []
+    for hashes in (known, known[training[:, -1] != 0]):
+        hashes = np.sort(hashes)
+        counts.append(np.searchsorted(hashes, asked, side="right") - np.searchsorted(hashes, asked))
+    return counts[0], counts[1]

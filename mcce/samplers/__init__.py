@@ -21,6 +21,7 @@ from mcce.samplers.parametric import (
     PolyregSampler,
 )
 from mcce.samplers.registry import available_samplers, make_sampler, register_sampler
+from mcce.samplers.vine import VineSampler
 from mcce.samplers.within import RestrictedDraw, Within
 
 register_sampler("cart", CartSampler)
@@ -39,6 +40,7 @@ register_sampler("polyreg", PolyregSampler)
 register_sampler("polr", PolrSampler)
 register_sampler("parametric", ParametricSampler)
 register_sampler("boosting", BoostingSampler)
+register_sampler("vine", VineSampler)
 
 __all__ = [
     "BoostingSampler",
@@ -60,6 +62,7 @@ __all__ = [
     "PolrSampler",
     "PolyregSampler",
     "RestrictedDraw",
+    "VineSampler",
     "Within",
     "available_samplers",
     "make_sampler",

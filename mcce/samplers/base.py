@@ -76,9 +76,10 @@ class ConditionalSampler(Parameters, ABC):
         Whether the sampler leaves something for the next one of a chain: it then implements `sample_on`.
     ignores_given : bool
         Whether the draws do not depend on the givens, on purpose; `mcce.testing` then does not expect them to.
-    takes_weights : bool
+    takes_weights : bool or "counts"
         Whether `fit` heeds ``target.weights``, which are None or the positive weights of the training rows: a row of
-        weight 2 counts as two (`mcce.table.weights`). A chain with weights refuses samplers that do not.
+        weight 2 counts as two (`mcce.table.weights`); "counts": whole numbers only. A chain with weights refuses
+        samplers that do not.
 
     Notes
     -----
@@ -179,7 +180,7 @@ class ConditionalSampler(Parameters, ABC):
     hands_on: ClassVar[bool] = False
     ignores_given: ClassVar[bool] = False
     storable: ClassVar[bool] = True
-    takes_weights: ClassVar[bool] = False
+    takes_weights: ClassVar[bool | Literal["counts"]] = False
 
     _fit_key: int | None = None
 

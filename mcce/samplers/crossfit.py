@@ -37,11 +37,6 @@ def seeded_clone(estimator: Any, seed: int) -> Any:
     return copy.set_params(**{name: derive_key(seed, "estimator", name) >> 33 for name in unset}) if unset else copy
 
 
-def fit_estimator(estimator: Any, design: Floats, values: Any, weights: Floats | None) -> Any:
-    """Fit an estimator, by the weights of the rows if they have some."""
-    return estimator.fit(design, values) if weights is None else estimator.fit(design, values, sample_weight=weights)
-
-
 def takes_sample_weight(estimator: Any) -> bool:
     """Return whether the `fit` of an estimator has a parameter `sample_weight`; that of a pipeline has none."""
     from sklearn.utils.validation import has_fit_parameter
@@ -73,16 +68,45 @@ def cross_fit(estimator: Any, design: Floats, values: Floats, seed: int, weights
     for held_out in range(int(fold.max()) + 1):
         inside = fold == held_out
         training = ~inside if n > 1 else inside
+        of_part = None if weights is None else weights[training]
+        fits.append(fit_seeded(estimator, design[training], values[training], seed, of_part, n))
         try:
-            of_part = None if weights is None else weights[training]
-            fits.append(fit_estimator(seeded_clone(estimator, seed), design[training], values[training], of_part))
             predictions[inside] = predict(fits[-1], design[inside])
-        except ValueError as error:
-            raise SamplerError(
-                f"{estimator!r} could not be fitted on {training.sum()} of the {n} rows to predict the others: "
-                f"{error} Give more rows, or an estimator that needs fewer."
-            ) from error
+        except ValueError as error:  # nearest neighbours say here that they are too few
+            raise _not_fitted(estimator, design[training], n, error) from error
     return CrossFit(fold, predictions, tuple(fits))
+
+
+def fit_seeded(
+    estimator: Any,
+    design: Floats,
+    values: Floats | Ints,
+    seed: int,
+    weights: Floats | None = None,
+    n_all: int | None = None,
+) -> Any:
+    """Return a seeded copy that is fitted to rows, some of `n_all`; refuse with what it says against them."""
+    copy = seeded_clone(estimator, seed)
+    weighted = {} if weights is None else {"sample_weight": weights}
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):  # trees cast to float32, then say what is too large
+            return copy.fit(design, values, **weighted)
+    except ValueError as error:
+        raise _not_fitted(estimator, design, n_all or len(design), error) from error
+
+
+def _not_fitted(estimator: Any, design: Floats, n_all: int, error: ValueError) -> SamplerError:
+    others = f" of the {n_all} rows to predict the others" if len(design) < n_all else " rows"
+    remedy = _too_large(design) or "Give more rows, or an estimator that needs fewer."
+    return SamplerError(f"{estimator!r} could not be fitted on {len(design)}{others}: {error} {remedy}")
+
+
+def _too_large(design: Floats) -> str:
+    """Say that numbers do not fit into float32, in which many estimators compute; nothing if they do."""
+    largest = float(np.nanmax(np.abs(design), initial=0.0))
+    if largest <= float(np.finfo(np.float32).max):
+        return ""
+    return f"What it is given has numbers up to {largest:g}: rescale them, or use a sampler that takes them (cart)."
 
 
 def predict(estimator: Any, design: Floats) -> Floats:
@@ -95,8 +119,11 @@ def predict(estimator: Any, design: Floats) -> Floats:
 def ask_estimator(estimator: Any, method: str, design: Floats) -> Any:
     """Return what a method of a fitted estimator says; many refuse missing values, which training rows may lack."""
     try:
-        return getattr(estimator, method)(design)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return getattr(estimator, method)(design)
     except ValueError as error:
+        if too_large := _too_large(design):
+            raise SamplerError(f"{estimator!r} cannot predict these rows: {error} {too_large}") from error
         if not np.isnan(design).any():
             raise
         raise SamplerError(

@@ -41,10 +41,9 @@ from mcce.samplers.crossfit import (
     ask_estimator,
     at_quantile,
     cross_fit,
-    fit_estimator,
+    fit_seeded,
     indicator_design,
     predict,
-    seeded_clone,
     takes_sample_weight,
 )
 from mcce.samplers.levels import draw_levels, log_mass_of_levels, log_probability, supported_levels
@@ -131,7 +130,7 @@ class EstimatorSampler(ConditionalSampler):
             codes = values.astype(np.int64)
             self.first_level_ = int(codes[0])
             if np.unique(codes).size > 1:  # a single level needs no classifier, and many refuse it
-                self.estimators_ = [fit_estimator(seeded_clone(self.estimator, seed), design, codes, weights)]
+                self.estimators_ = [fit_seeded(self.estimator, design, codes, seed, weights)]
             return self
         if self.method == "pmm":
             rows = (
@@ -146,13 +145,11 @@ class EstimatorSampler(ConditionalSampler):
         elif self.method == "quantiles":
             self.quantiles_ = (np.arange(self.n_quantiles) + 1.0) / (self.n_quantiles + 1)
             levels = [at_quantile(self.estimator, level) for level in self.quantiles_]
-            self.estimators_ = [
-                fit_estimator(seeded_clone(estimator, seed), design, values, weights) for estimator in levels
-            ]
+            self.estimators_ = [fit_seeded(estimator, design, values, seed, weights) for estimator in levels]
             outer = [cross_fit(each, design, values, seed, weights).predictions for each in (levels[0], levels[-1])]
             self.tails_ = Tails.read(np.column_stack(outer), values, float(self.quantiles_[0]), weights)
         else:
-            self.estimators_ = [fit_estimator(seeded_clone(self.estimator, seed), design, values, weights)]
+            self.estimators_ = [fit_seeded(self.estimator, design, values, seed, weights)]
             left = values - cross_fit(self.estimator, design, values, seed, weights).predictions
             self.residuals_ = equal_chances(left, weights)
         return self

@@ -24,6 +24,7 @@ from mcce.exceptions import SamplerError
 from mcce.rng import RowStreams
 from mcce.samplers.support import supported_in_segments
 from mcce.table import Column
+from mcce.table.weights import whole_counts
 
 Places = npt.NDArray[np.intp]
 
@@ -169,14 +170,15 @@ class Donors:
 def copies_of(target: Column, owner: object) -> Places:
     """Return how many donors each row is by its weight; refuse weights that are no counts, or too many."""
     assert target.weights is not None
-    whole = bool((target.weights == np.floor(target.weights)).all())
-    if not whole or target.total > MOST_DONORS:
-        found = "weights that are not whole numbers" if not whole else f"weights that sum to {target.total:,.0f}"
+    counts = whole_counts(target.weights, MOST_DONORS)
+    if counts is None:
+        is_sum = target.total > MOST_DONORS
+        found = f"weights that sum to {target.total:,.0f}" if is_sum else "weights that are not whole numbers"
         raise SamplerError(
             f"{owner!r} for {target.feature.name!r} takes the nearest donors, of which a row of weight 2 is two; got "
             f"{found}; give counts that sum to {MOST_DONORS:,} at most, or use another sampler (cart, parametric)."
         )
-    return target.weights.astype(np.intp)
+    return counts
 
 
 def _rows_by_limits(low: Floats, high: Floats) -> Iterator[tuple[float, float, Places]]:

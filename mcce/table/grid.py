@@ -106,7 +106,8 @@ class Grid:
             return self.put(points + direction * 10.0**-self.decimals)
         assert self.narrow is not None
         towards = self.narrow.type(direction * np.inf)
-        return np.asarray(np.nextafter(points.astype(self.narrow), towards), dtype=np.float64)
+        with np.errstate(over="ignore"):  # beyond the largest number that the dtype holds there is no point
+            return np.asarray(np.nextafter(points.astype(self.narrow), towards), dtype=np.float64)
 
 
 def decimals_of(values: Floats, dtype: np.dtype[Any] | None = None) -> int | None:

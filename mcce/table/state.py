@@ -125,6 +125,9 @@ def _register_dtypes() -> None:
     register("pandas.dtype", pd.api.extensions.ExtensionDtype, _write_named, _read_named, family=True)
 
 
+_WITH_NAN = "pyarrow_numpy"
+
+
 def _write_dtype(dtype: np.dtype[Any]) -> Fields:
     if dtype.kind == "V" or np.dtype(dtype.str) != dtype:
         raise InputError("a dtype that cannot be written as text.")
@@ -136,10 +139,17 @@ def _read_dtype(fields: Fields) -> np.dtype[Any]:
     return np.dtype(fields["code"])
 
 
-def _read_string_dtype(fields: Fields) -> pd.StringDtype:
-    # older versions of pandas have no choice of the missing value
-    chosen = {} if fields["missing"] is pd.NA else {"na_value": fields["missing"]}
-    return pd.StringDtype(fields["storage"], **chosen)
+def _read_string_dtype(fields: Fields) -> Any:
+    make: Any = pd.StringDtype
+    storage, missing = fields["storage"], fields["missing"]
+    if storage == _WITH_NAN:
+        storage, missing = "pyarrow", np.nan
+    if missing is pd.NA:
+        return make(storage)
+    try:
+        return make(storage, na_value=missing)
+    except TypeError:  # pandas before 2.3 has one with NaN only, by a name that later ones do without
+        return make(_WITH_NAN)
 
 
 def _write_named(dtype: Any) -> Fields:

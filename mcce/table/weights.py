@@ -139,6 +139,12 @@ def place_of_copy(upto: Floats, position: Floats) -> Ints:
     return np.minimum(np.searchsorted(upto, position, side="right"), upto.size - 1)
 
 
+def whole_counts(weights: Floats, most: float) -> Ints | None:
+    """Return weights as numbers of copies; None if they are no whole numbers, or more than `most` together."""
+    whole = bool((weights == np.floor(weights)).all()) and float(weights.sum()) <= most
+    return weights.astype(np.int64) if whole else None
+
+
 def equal_chances(values: Floats, weights: Floats | None) -> Floats:
     """Return sorted values of which each has the same chance: each as often as its weight says, or nearly so.
 

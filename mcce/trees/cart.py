@@ -18,7 +18,6 @@ repeated, so that the answer is the same there too.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,9 +26,10 @@ import numpy.typing as npt
 from mcce.exceptions import InputError
 from mcce.rng import RowStreams
 from mcce.table import Column, Table
+from mcce.table.weights import whole_counts
 from mcce.trees import announce_compiling, kernels
 from mcce.trees.ranking import Ranking
-from mcce.trees.tree import Tree, with_splits
+from mcce.trees.tree import Tree, each_donor_once, with_splits
 
 MOST_COPIES = 10  # of a row, on average, up to which whole weights repeat rows
 
@@ -54,10 +54,13 @@ def grow(
     target count as copies, unless `rows` repeats rows.
     """
     announce_compiling()
-    if rows is None and target.weights is not None and _are_few_copies(target):
+    counts = None
+    if rows is None and target.weights is not None:
+        counts = whole_counts(target.weights, MOST_COPIES * given.n_rows)
+    if counts is not None:
         options = {"min_split": min_split, "min_leaf": min_leaf, "max_depth": max_depth, "cp": cp}
-        repeated = np.repeat(np.arange(given.n_rows), target.weights.astype(np.int64))
-        return _once(grow(given, target, rows=repeated, **options))  # type: ignore[arg-type]
+        repeated = np.repeat(np.arange(given.n_rows), counts)
+        return each_donor_once(grow(given, target, rows=repeated, **options))  # type: ignore[arg-type]
     ranking = Ranking.of(given)
     positions = np.array(given.positions, dtype=np.int64)
     how, slot = ranking.how[positions], ranking.slot[positions]
@@ -108,21 +111,6 @@ def grow(
     threshold = _thresholds(ranking.values, ranking.offset[positions], used["feature"], used["mask_at"], cut, after)
     tree = Tree(**used, threshold=threshold, donors=work.order)
     return tree if cp is None else prune(tree, cp)
-
-
-def _are_few_copies(target: Column) -> bool:
-    """Return whether the weights are whole numbers, and not too many rows in all."""
-    assert target.weights is not None
-    whole = bool((target.weights == np.floor(target.weights)).all())
-    return whole and target.total <= MOST_COPIES * target.values.size
-
-
-def _once(tree: Tree) -> Tree:
-    """Return a tree grown on repeated rows with each row once among its donors; copies stand side by side."""
-    first = np.append(True, tree.donors[1:] != tree.donors[:-1])
-    before = np.concatenate([[0], np.cumsum(first)]).astype(np.int32)
-    start, end = before[tree.start], before[tree.start + tree.size]
-    return replace(tree, donors=tree.donors[first], start=start, size=end - start)
 
 
 def prune(tree: Tree, cp: float) -> Tree:

@@ -38,6 +38,8 @@ class FittedTree(Nodes):
         The response.
     values : array
         The response of the training rows, encoded, in the order of ``tree.donors``.
+    weights : array or None
+        Their weights, in the same order: predictions and shares of levels are by weight, n is a number of rows.
 
     Examples
     --------

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from mcce.arrays import Floats
 from mcce.table import Feature
+from mcce.table.weights import mean_of
 from mcce.trees.kernels import LEAF
 from mcce.trees.party.tree import CtreeTree
 from mcce.trees.rpart.kernels import ABSENT
@@ -41,12 +42,15 @@ class Nodes:
         The response.
     values : array
         The response of the training rows, encoded, in the order of ``tree.donors``.
+    weights : array or None
+        Their weights, in the same order.
     """
 
     tree: Tree
     given: Sequence[Feature]
     target: Feature
     values: Floats
+    weights: Floats | None = None
 
     @property
     def n_leaves(self) -> int:
@@ -102,18 +106,26 @@ class Nodes:
         """Return the encoded responses of the training rows of a node."""
         return self.values[self.tree.start[node] : self.tree.start[node] + self.tree.size[node]]
 
-    def counts(self, node: int) -> npt.NDArray[np.int64]:
-        """Return how often each level of the response occurs in a node."""
-        values = self.responses(node)
-        return np.bincount(values[~np.isnan(values)].astype(np.int64), minlength=self.target.n_levels)
+    def weights_of(self, node: int) -> Floats | None:
+        """Return the weights of the training rows of a node."""
+        rows = slice(self.tree.start[node], self.tree.start[node] + self.tree.size[node])
+        return None if self.weights is None else self.weights[rows]
+
+    def counts(self, node: int) -> npt.NDArray[Any]:
+        """Return how often each level of the response occurs in a node, or the weight of the rows that have it."""
+        values, weights = self.responses(node), self.weights_of(node)
+        known = ~np.isnan(values)
+        weights = None if weights is None else weights[known]
+        return np.bincount(values[known].astype(np.int64), weights, minlength=self.target.n_levels)
 
     def prediction(self, node: int) -> Any:
         """Return the mean response of a node, or its commonest level (the first, if several are)."""
         if self.target.levels is not None:
             return self.target.levels[int(np.argmax(self.counts(node)))]
-        values = self.responses(node)
-        values = values[~np.isnan(values)]
-        return value_of(self.target, float(values.mean()) if values.size else np.nan)
+        values, weights = self.responses(node), self.weights_of(node)
+        known = ~np.isnan(values)
+        weights = None if weights is None else weights[known]
+        return value_of(self.target, float(mean_of(values[known], weights)) if known.any() else np.nan)
 
     def goes_left(self, node: int) -> npt.NDArray[np.bool_]:
         """Return for each level of the column that a node splits on whether it goes to the array's left child."""

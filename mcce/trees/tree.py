@@ -8,9 +8,9 @@ is the business of `mcce.samplers.donors`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,8 @@ from mcce.compiling import cached
 from mcce.soundness import BOOL, FLOAT, INT32, check_array, check_between, require
 from mcce.state import from_state, stateful, to_state
 from mcce.trees.kernels import LEAF
+
+AnyTree = TypeVar("AnyTree", bound="Tree")
 
 _CHUNK = 256
 _STRIDE = 4
@@ -201,6 +203,14 @@ def check_levels(n_levels: Ints, first: npt.NDArray[Any], size: int, name: str) 
     """Refuse splits on levels of which some are on numbers, or whose levels lie outside the `size` ones there are."""
     require((n_levels > 0).all(), f"{name} belongs to a split on numbers")
     require((first.astype(np.int64) + n_levels <= size).all(), f"{name} leads beyond the levels of the splits")
+
+
+def each_donor_once(tree: AnyTree) -> AnyTree:
+    """Return a tree grown on repeated rows with each row once among its donors; copies stand side by side."""
+    first = np.append(True, tree.donors[1:] != tree.donors[:-1])
+    before = np.concatenate([[0], np.cumsum(first)]).astype(np.int32)
+    start, end = before[tree.start], before[tree.start + tree.size]
+    return replace(tree, donors=tree.donors[first], start=start, size=end - start)
 
 
 def with_splits(

@@ -160,6 +160,22 @@ def test_an_id_that_names_two_rows_is_refused_before_any_work(tmp_path):
         explainer().explain_batches([twice.iloc[:80], twice.iloc[80:]], tmp_path / "frames", **SETTINGS)
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_unusual_rows_are_told_once_and_counted(n_jobs, tmp_path):
+    """Each part had a warning of its own."""
+    odd = ROWS.copy()
+    odd.loc[[3, 50, 51, 119], "income"] = 1e4
+    with pytest.warns(MCCEWarning) as told:
+        result = explainer().explain_batches([odd], tmp_path / "out", n_jobs=n_jobs, **SETTINGS)
+    (said,) = [str(warning.message) for warning in told]
+    assert "frame 0: X has a row far outside the training data: 'p3' (income 10000.0, in training" in said
+    assert said.endswith("the manifest counts them as 'unusual'.")
+    assert result.totals["unusual"] == 4
+    assert [part["unusual"] for part in result.manifest["parts"]] == [1, 0, 0, 2, 0, 0, 0, 1]
+    with pytest.warns(MCCEWarning, match="X has 4 rows far outside the training data"):  # as ever, beside batches
+        explainer().explain(odd.set_index("who"), n_samples=5)
+
+
 def test_a_damaged_part_is_told_and_done_again(source, done, tmp_path):
     out = tmp_path / "out"
     explainer().explain_batches(source, out, **SETTINGS)

@@ -27,12 +27,22 @@ def test_scores_are_those_of_the_process_in_any_order_of_the_columns():
     assert found["skill"] == pytest.approx(1 - (5**-0.5 + 6**-0.5) / 2, abs=0.03)
 
 
+def test_a_joint_generator_is_scored_by_its_density():
+    old, new = process(1000, 1), process(1000, 2)
+    generator = mcce.generators.AdversarialForest(fixed=["x"], random_state=1).fit(old)
+    found = held_out_scores(generator, old, new)
+    entropy = 0.5 * np.log(2 * np.pi * np.e)
+    assert -2 * entropy - 0.7 < found["log_score"] < -2 * entropy + 3 * found["log_se"]
+    assert "skill" not in found
+
+
 def one(name, rows, accuracy):
-    return {"sampler": name, "log_rows": rows, "new": {"accuracy": accuracy, "sd": 0.01}}
+    return {"sampler": name, "log_rows": rows, "skill": 0.1, "new": {"accuracy": accuracy, "sd": 0.01}}
 
 
 def test_auto_is_compared_row_by_row_with_cart_and_with_the_best():
     samplers = [one("cart", [-3.0, -5.0], 0.6), one("ctree", [-2.0, -3.0], 0.62), one("auto", [-1.0, -3.0], 0.58)]
+    samplers.append({"sampler": "arf", "log_rows": [0.0, 0.0], "new": {"accuracy": 0.5, "sd": 0.0}})  # no sampler
     found = compare_rows(samplers)
     assert found["best"] == "ctree"
     assert found["ahead_of_best"] == pytest.approx((0.5, 0.5))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,9 +18,14 @@ from tests.constraints.test_resolving import allowances, said_by
 
 N_SAMPLES = 30
 X = people(n=400)
-CHAIN = mcce.ChainModel(sampler={"age": "norm", "*": "cart"}, fixed=["owner"], random_state=1).fit(X)
-SCHEMA = CHAIN.schema_
+SCHEMA = mcce.Schema.from_data(X)
 SPREAD = spreads(X)
+
+
+@functools.cache
+def chain():
+    """Not fitted where tests are collected, which each process does."""
+    return mcce.ChainModel(sampler={"age": "norm", "*": "cart"}, fixed=["owner"], random_state=1).fit(X)
 
 
 def draw(constraints, factuals, keys):
@@ -26,13 +33,13 @@ def draw(constraints, factuals, keys):
     within = constraints.within(matrix, factuals.index)
     owner = np.repeat(np.arange(len(factuals)), N_SAMPLES)
     request = DrawRequest(
-        givens=CHAIN.givens_of(matrix)[owner],
+        givens=chain().givens_of(matrix)[owner],
         stream_keys=np.asarray(keys, dtype=np.uint64)[owner],
         draw_indices=np.tile(np.arange(N_SAMPLES, dtype=np.uint64), len(factuals)),
         seed=5,
         restrictions={name: each.take(owner) for name, each in within.items()},
     )
-    return CHAIN.draw(request), owner, matrix
+    return chain().draw(request), owner, matrix
 
 
 @given(st.lists(allowances(), min_size=1, max_size=4), st.integers(0, 390))

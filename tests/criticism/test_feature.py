@@ -20,9 +20,9 @@ from tests.criticism.processes import RIGHT, RIGHT_LEVELS, RIGHT_WITH_ZEROS, WRO
 @pytest.mark.parametrize(
     ("right", "tests", "seeds"),
     [
-        (RIGHT, ("p_shape", "p_where", "p"), 200),
+        pytest.param(RIGHT, ("p_shape", "p_where", "p"), 200, marks=pytest.mark.thorough),
         (RIGHT_WITH_ZEROS, ("p_shape", "p_levels", "p_where", "p"), 60),
-        (RIGHT_LEVELS, ("p_levels", "p_where", "p"), 120),
+        pytest.param(RIGHT_LEVELS, ("p_levels", "p_where", "p"), 120, marks=pytest.mark.thorough),
     ],
     ids=["numbers", "zeros", "levels"],
 )

@@ -63,6 +63,7 @@ def test_different_samples_are_told_apart():
     assert discriminator(normal(300, 1), normal(300, 2, shift=20), n_trees=25).accuracy == 1.0
 
 
+@pytest.mark.thorough
 def test_accuracy_grows_with_the_shift_up_to_what_is_possible():
     """Two normals that differ by `shift` are told right with probability Phi(shift / 2) at best."""
     real = normal(2000, 1)[["a"]]

@@ -72,7 +72,10 @@ def five_nearest(row: pd.DataFrame, factual: pd.Series, training: pd.DataFrame) 
     return float(np.sort(sums)[:5].mean())
 
 
-@pytest.mark.parametrize("seen", [True, False], ids=["training rows", "new rows"])
+@pytest.mark.parametrize(
+    "seen",
+    [pytest.param(True, id="training rows", marks=pytest.mark.thorough), pytest.param(False, id="new rows")],
+)
 def test_every_column_is_what_a_loop_finds(explainer, training, seen):
     X = training.head(90) if seen else people(60, 2).set_axis([f"new {i}" for i in range(60)])
     costs = explainer.trade_off(X, floors=(0, 0.3, 0.8), n_samples=60, max_factuals=1000)

@@ -57,6 +57,22 @@ def test_where_hardly_anything_known_can_be_drawn_the_own_value_stays():
     assert explainer.explain(X.iloc[:20], n_samples=50, allow_missing=True).frame["told"].isna().all()
 
 
+@pytest.mark.parametrize("said", [[], [mcce.allow("told", direction="increase", step=5.0)]])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_everybody_keeps_an_own_value_whoever_is_explained_beside(sparse, said):
+    """The values of the first of those who share a pool stood in the draws of all."""
+    X = pd.DataFrame({"x": np.arange(200) / 2, "told": 3.0 + np.arange(200) % 7})
+    X.loc[X["x"] >= 48, "told"] = float("nan")
+    explainer = mcce.MCCE(None, decision=lambda rows: rows["x"] >= 50, random_state=1).fit(X)
+    asked = {"n_samples": 50, "sparse": sparse, "constraints": said, "tell_reasons": False}
+    found = explainer.explain(X.iloc[:20], **asked)
+    assert len(found) == 20
+    assert found.frame["told"].tolist() == X["told"].iloc[:20].tolist()
+    for rows in (X.iloc[19::-1], X.iloc[3:4], X.iloc[7:12]):
+        again = explainer.explain(rows, **asked).frame
+        assert_frame_equal(again, found.frame.loc[again.index.get_level_values("id")], check_exact=True)
+
+
 def test_the_published_steps_say_the_same_one_by_one(explainer):
     candidates = explainer.generate(DENIED, n_samples=40)
     found = explainer.explain(DENIED, n_samples=40, tell_reasons=False)

@@ -18,7 +18,14 @@ def changed_sets(found):
     return [best.get(id) for id in found.factuals.index]
 
 
-@pytest.mark.parametrize(("name", "n", "how"), [("score", 40, {}), ("rare", 40, {}), ("rare", 6, {"sparse": True})])
+@pytest.mark.parametrize(
+    ("name", "n", "how"),
+    [
+        ("rare", 40, {}),
+        pytest.param("score", 40, {}, marks=pytest.mark.thorough),
+        pytest.param("rare", 6, {"sparse": True}, marks=pytest.mark.thorough),
+    ],
+)
 def test_it_is_how_often_two_drawings_agree(name, n, how):
     """Eight answers from two drawings each, against all pairs of eight drawings: 40 factuals, so within 0.1."""
     explainer = fitted(*MODELS[name])

@@ -112,7 +112,9 @@ COLUMNS = {
     "zoned": lambda n, rng: _days(n, rng).dt.tz_localize("Europe/Oslo"),
     "far days": lambda n, rng: pd.Series((rng.integers(500000, 900000, n)).astype("M8[D]").astype("M8[s]")),
     "durations": lambda n, rng: pd.Series(pd.to_timedelta(rng.integers(-9, 9, n), unit="h")),
-    "months": lambda n, rng: pd.Series(pd.PeriodIndex.from_ordinals(rng.integers(500, 520, n), freq="M")),
+    "months": lambda n, rng: pd.Series(
+        pd.PeriodIndex([pd.Period(ordinal=int(i), freq="M") for i in rng.integers(500, 520, n)], freq="M")
+    ),
     "nothing": lambda n, rng: np.full(n, np.nan),
     "no objects": lambda n, rng: pd.Series([None] * n, dtype=object),
     "complex": lambda n, rng: rng.normal(size=n) + 1j,

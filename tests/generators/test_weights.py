@@ -43,6 +43,7 @@ EXACT = {
     "cart": "cart",
     "small leaves": mcce.CartSampler(min_leaf=1),
     "proper cart": mcce.CartSampler(proper=True),
+    "ctree": mcce.CtreeSampler(mincriterion=0.5),
     "marginal": "marginal",
     "forest": "forest",
     "proper forest": mcce.ForestSampler(proper=True),
@@ -175,7 +176,7 @@ class Unweighted(mcce.ConditionalSampler):
         return self.values_[rng.integer(self.values_.size)]
 
 
-@pytest.mark.parametrize("sampler", [Unweighted(), mcce.CartSampler(dialect="rpart")])
+@pytest.mark.parametrize("sampler", [Unweighted(), mcce.EmpiricalSampler()])
 def test_a_sampler_that_would_ignore_weights_is_refused(sampler, X, counts):
     name = type(sampler).__name__
     chain = mcce.ChainModel(sampler={"savings": sampler, "*": "cart"}, fixed=FIXED)

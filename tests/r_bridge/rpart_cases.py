@@ -136,7 +136,12 @@ def _control(rng: np.random.Generator) -> dict[str, float]:
 
 def fit_with_r(r: Any, fit: Any, case: RandomCase) -> Answer:
     """Let R grow the tree; `fit` is `FIT`, evaluated by R."""
-    parts = r.parts(fit(to_r(case.frame), to_r(case.new), r.vector(case.control)))
+    return read_answer(r, fit(to_r(case.frame), to_r(case.new), r.vector(case.control)))
+
+
+def read_answer(r: Any, found: Any) -> Answer:
+    """Read what `FIT` returned."""
+    parts = r.parts(found)
     variables, split_variables = (r.strings(text) for text in parts.pop("text"))
     read = {name: r.numbers(part) for name, part in parts.items()}
     names = ["node", "n", "dev", "yval", "complexity", "ncompete", "nsurrogate"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib.util import find_spec
 
 import numpy as np
 import pandas as pd
@@ -38,6 +39,7 @@ SAMPLERS = [
     mcce.PolrSampler(),
     mcce.ParametricSampler(),
     mcce.GaussianCopulaSampler(particles=3),
+    *([mcce.VineSampler(families="gaussian", max_givens=2)] if find_spec("pyvinecopulib") else []),
 ]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import numpy as np
 import pandas as pd
 
@@ -49,11 +51,15 @@ CHAINS = {
     "parametric": ("parametric", True),
     "coefficients": (BY_KIND, True),
     "pmm": ({"x": "pmm", "n": mcce.PmmSampler(smoothing="density", proper=True), "day": "normrank", "*": "cart"}, True),
+    "gaussian": ({"x": "gaussian", "n": "gaussian", "*": "cart"}, True),
     "empirical": ("empirical", True),
     "boosting": ({"wage": BOOSTED, "n": BOOSTED, "day": BOOSTED, "job": BOOSTED, "*": "marginal"}, True),
     "mixture": (mcce.MixtureSampler(max_components=2), True),
     "copula": (mcce.GaussianCopulaSampler(particles=3, sweeps=2, density_points=16), False),
 }
+if find_spec("pyvinecopulib"):
+    VINE = mcce.VineSampler(families="gaussian", max_givens=2)
+    CHAINS["vine"] = ({"x": VINE, 7: VINE, "n": VINE, "day": "marginal", "*": "cart"}, False)
 
 
 def chain(name, *, decision=False, n=60):

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 import mcce
+from mcce.samplers.registry import name_of_sampler
 from mcce.storage.limits import VERSION
+from tests.storage import good
 
 FOLDER = Path(__file__).parent.parent / "fixtures" / "storage"
 FILES = sorted(FOLDER.glob("v*/*.mcce"))
@@ -31,3 +33,17 @@ def test_a_kept_file_draws_as_it_did(path):
 def test_there_are_files_of_this_version():
     kept = {path.stem for path in FILES if path.parent.name == f"v{VERSION}"}
     assert kept == {*making.SAMPLERS, "explainer", "counterfactuals"}
+
+
+def test_every_sampler_of_ours_is_kept_and_spoilt():
+    """A new one needs a file that later versions load, and files that the fuzz spoils."""
+    ours = {name for name, each in mcce.available_samplers().items() if each.__module__.startswith("mcce.")}
+    for chains in (making.SAMPLERS.values(), (sampler for sampler, _ in good.CHAINS.values())):
+        assert ours == {name for sampler in chains for name in names_of(sampler)} - {"*"}
+
+
+def names_of(sampler):
+    """Return the names of the samplers that a chain is made with."""
+    if isinstance(sampler, dict):
+        return {name for each in sampler.values() for name in names_of(each)}
+    return {sampler if isinstance(sampler, str) else name_of_sampler(sampler)}

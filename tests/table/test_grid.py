@@ -133,6 +133,14 @@ def test_missing_and_open_bounds():
     np.testing.assert_array_equal(beyond, [np.nan])
 
 
+def test_beyond_the_largest_number_of_a_narrow_dtype():
+    """The next number after it is infinite, with a warning of numpy."""
+    column = np.array([0.1234, 65504.0, 3.7], dtype=np.float16)
+    grid = Schema.from_data(pd.DataFrame({"x": column})).features[0].grid
+    put = grid.put_within(np.array([7e4, 1.0]), np.array([65505.0, -np.inf]), np.array([1e9, np.inf]))
+    np.testing.assert_array_equal(put, [np.nan, 1.0])
+
+
 @pytest.mark.parametrize(
     ("values", "decimals"),
     [

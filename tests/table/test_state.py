@@ -48,7 +48,7 @@ MAKERS = {
     "dates": lambda items: pd.Series(pd.Timestamp("2020-01-01") + pd.to_timedelta(items, unit="h")),
     "zoned": lambda items: pd.Series(pd.Timestamp("2020-01-01", tz="Europe/Oslo") + pd.to_timedelta(items, unit="h")),
     "durations": lambda items: pd.Series(pd.to_timedelta(items, unit="s")),
-    "periods": lambda items: pd.Series(pd.PeriodIndex.from_ordinals(items, freq="M")),
+    "periods": lambda items: pd.Series(pd.PeriodIndex([pd.Period(ordinal=int(i), freq="M") for i in items], freq="M")),
     "arrow": lambda items: pd.Series(items, dtype="int64[pyarrow]"),
 }
 LABELS = st.one_of(
@@ -113,3 +113,13 @@ def test_labels_and_levels_that_cannot_be_written_are_named():
         to_state(Schema.from_data(pd.DataFrame({Label(): [1, 2]})), "the schema")
     with pytest.raises(InputError, match=r"the schema.features\[0\].levels.values\[0\] is Label\(\)"):
         to_state(Schema.from_data(pd.DataFrame({"x": [Label(), Label()]})), "the schema")
+
+
+def test_text_of_another_pandas_is_the_nearest_dtype_of_this_one(monkeypatch):
+    """Before 2.3 text with NaN had a storage of its own, and no choice of the missing value."""
+    nan = {"type": "pandas.StringDtype", "missing": float("nan")}
+    old, new = (from_state({**nan, "storage": storage}) for storage in ("pyarrow_numpy", "pyarrow"))
+    assert old == new
+    assert np.isnan(old.na_value)
+    monkeypatch.setattr(pd, "StringDtype", lambda storage: f"string[{storage}]")  # as it was: one parameter
+    assert from_state({**nan, "storage": "pyarrow"}) == "string[pyarrow_numpy]"

@@ -14,6 +14,8 @@ from typing import Any
 from mcce.report.binding import binding_words
 from mcce.report.names import PREDICTION
 from mcce.report.pages.page import Page, Picture, as_png, html_page
+from mcce.report.plots.change import MOST_ROWS
+from mcce.report.plots.many import MOST_BARS
 from mcce.report.telling import floor_of
 from mcce.report.words import case_name, value_text
 
@@ -67,7 +69,7 @@ def _figures(found: Any) -> list[tuple[str, str]]:
 
 
 def _picture(found: Any, id: Hashable, rank: int) -> Picture:
-    n_changes = max(int(found.measures["L0"].loc[(id, rank)]), 1)
+    n_changes = min(max(int(found.measures["L0"].loc[(id, rank)]), 1), MOST_ROWS)
     names = ", ".join(map(found.names.label, found.frame.columns))
     wide, narrow = (
         as_png(
@@ -85,7 +87,7 @@ def _picture(found: Any, id: Hashable, rank: int) -> Picture:
 def _overall(found: Any) -> Picture:
     table = found.changed_features()
     changing = table[table["times"] > 0]
-    height = 1.8 + 0.3 * max(len(changing), 1)
+    height = 1.8 + 0.3 * min(max(len(changing), 1), MOST_BARS)
     wide, narrow = (
         as_png(lambda figure: found.plot_changes(ax=figure.subplots()), width, height + more)
         for width, more in ((WIDE, 0), (NARROW, 0.7))

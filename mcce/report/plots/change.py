@@ -4,7 +4,8 @@
    from the old to the new position, the raw values at its ends; where constraints leave only a part of that range, a
    bar is below this part;
 2. anything else (category, truth value, ordered level, missing value) is written out, old to new;
-3. the features that stay are named below, so that the whole explanation can be read off one picture.
+3. the features that stay are named below, so that the whole explanation can be read off one picture. If more than 30
+   change, the first 30 have a row and the others are named below as well: a taller picture is not read, and takes long.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ NARROW = 5.0  # inches; on less, names are folded more
 MARGIN, MOST_MARGIN = 0.34, 0.9  # room left and right of the training range, for the values at the arrow's ends
 BELOW = 0.3  # of the distance of two rows: beside the values at the arrow's ends
 PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+MOST_ROWS = 30
 VALUE = 0.95  # inches that the longest value may take
 
 
@@ -113,8 +115,9 @@ def change_plot(
     changed = [f for f in counterfactual.index if not is_same(factual[f], counterfactual[f])]
     kept = set(fixed)
     same = [names.label(f) + " (fixed)" * (f in kept) for f in counterfactual.index if f not in changed]
+    changed, others = changed[:MOST_ROWS], [names.label(f) for f in changed[MOST_ROWS:]]
     if ax is None:
-        ax = _new_axes(len(changed), len(", ".join(same)))
+        ax = _new_axes(len(changed), len(", ".join(same + others)))
     in_range = [f for f in changed if _has_position(f, kinds, ranges, factual[f], counterfactual[f])]
     _dress(ax, [names.label(f) for f in changed], bool(in_range))
     barred = False
@@ -132,7 +135,8 @@ def change_plot(
             _draw_words(ax, row, texts)
     if not changed:
         ax.text(0.5, 0, "nothing changes", ha="center", va="center", fontsize=FONT)
-    _write_below(ax, same, "Bar below a line: what the constraints on this feature allow." if barred else "")
+    note = "Bar below a line: what the constraints on this feature allow." if barred else ""
+    _write_below(ax, note, {f"{len(others)} more change": others, "Unchanged": same})
     told = None if predictions is None else names.pair(PREDICTION, *predictions, 3)
     _write_title(ax, factual.name if name is None else name, told, decision)
     return ax
@@ -243,12 +247,14 @@ def _bar(ax: Axes, row: int, low: float, high: float) -> bool:
     return True
 
 
-def _write_below(ax: Axes, same: Sequence[str], note: str) -> None:
-    """Name what stays as it is, below the note."""
+def _write_below(ax: Axes, note: str, listed: Mapping[str, Sequence[str]]) -> None:
+    """Name the features that have no row, below the note."""
     lines = textwrap.wrap(note, letters_that_fit(ax, note, SMALL)) if note else []
-    if same:
-        short = [fold(name, 34, 1).replace(" ", "\u00a0") for name in same]
-        text = "Unchanged: " + ", ".join(short)
+    for what, features in listed.items():
+        if not features:
+            continue
+        short = [fold(name, 34, 1).replace(" ", "\u00a0") for name in features]
+        text = f"{what}: " + ", ".join(short)
         lines += textwrap.wrap(text, letters_that_fit(ax, text, SMALL), break_on_hyphens=False)
     if lines:
         ax.set_xlabel("\n".join(lines), loc="left", fontsize=SMALL, labelpad=8, alpha=0.75, parse_math=False)

@@ -2,7 +2,8 @@
 
 A bar for each feature, its length the share of the factuals in which it changes, the most changed first. Numbers and
 ordered levels: a dark part for those that go up, a light part for those that go down; other levels, a hatched part;
-what becomes known or missing, a dotted one. Features that never change are named below.
+what becomes known or missing, a dotted one. Features that never change are named below; of those that do, the 30 most
+changed have a bar.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 PARTS = (("up", DARK, ""), ("down", LIGHT, ""), ("other", "none", "////"), ("missing", "none", "...."))
 NARROW = 5.0  # inches; on less, there is no room for notes
+MOST_BARS = 30
+LEGEND = 5  # bars that it would cover, where the last ones are long
 WORDS = {"up": "higher", "down": "lower", "other": "another level", "missing": "from or to missing"}
 
 
@@ -66,7 +69,8 @@ def changes_plot(
     names = names or Names()
     parts = [part for part in PARTS if part[0] in changes]
     total = changes[[part for part, _, _ in parts]].sum(axis=1)
-    drawn = changes[total.to_numpy() > 0].iloc[np.argsort(-total[total > 0].to_numpy(), kind="stable")]
+    changing = changes[total.to_numpy() > 0].iloc[np.argsort(-total[total > 0].to_numpy(), kind="stable")]
+    drawn = changing.iloc[:MOST_BARS]
     if ax is None:
         ax = new_axes(8, 1.6 + 0.3 * max(len(drawn), 1))
     narrow = ax.get_window_extent().width / ax.figure.dpi < NARROW
@@ -93,20 +97,22 @@ def changes_plot(
         ax.annotate(text, (share, place), xytext=(5, 0), textcoords="offset points", va="center", fontsize=SMALL)
     if not len(drawn):
         ax.text(0.5, 0, "nothing changes", ha="center", va="center", fontsize=FONT)
-    _dress(ax, [names.label(f) for f in drawn.index], narrow)
+    _dress(ax, [names.label(f) for f in drawn.index], narrow, n_below=LEGEND if len(changing) > len(drawn) else 0)
     fixed = list(fixed)
-    never = [names.label(name) for name in changes.index if name not in drawn.index and name not in fixed]
+    never = [names.label(name) for name in changes.index if name not in changing.index and name not in fixed]
     said = [f"{n_factuals:,} factuals, the best counterfactual of each."]
+    if len(changing) > len(drawn):
+        said.append(f"{len(changing) - len(drawn)} further features change, none more often than these.")
     said += [f"Never changed: {', '.join(never)}."] if never else []
     said += [f"Fixed: {', '.join(map(names.label, fixed))}."] if fixed else []
     write_caption(ax, " ".join(said))
     return ax
 
 
-def _dress(ax: Axes, drawn: Sequence[str], narrow: bool) -> None:
+def _dress(ax: Axes, drawn: Sequence[str], narrow: bool, n_below: int) -> None:
     names = [fold(f, 18 if narrow else 30, 1) for f in drawn]
     ax.set_yticks(range(len(drawn)), names, fontsize=FONT, parse_math=False)
-    ax.set_ylim(max(len(drawn), 1) - 0.5, -0.5)
+    ax.set_ylim(max(len(drawn), 1) + n_below - 0.5, -0.5)
     ax.set_xlim(0, 1.34)
     ax.set_xticks([])
     ax.tick_params(length=0)

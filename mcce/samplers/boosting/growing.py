@@ -23,7 +23,7 @@ import numpy as np
 
 from mcce.arrays import Floats, Ints
 from mcce.samplers.boosting.trees import BoostedTrees, class_probabilities, read_trees
-from mcce.samplers.crossfit import deal_folds, fit_estimator
+from mcce.samplers.crossfit import deal_folds
 from mcce.table.weights import equal_chances, mean_of
 
 _LEAST = 1e-6  # the probability of a class that a fold has not seen
@@ -103,7 +103,7 @@ class Growing:
             lower = np.quantile(equal_chances(values, weights), level, method="lower")
             return _constant([float(lower)], np.empty(0, dtype=np.int64))
         estimator = HistGradientBoostingRegressor(loss="quantile", quantile=float(level), **self._options(n_trees))
-        return read_trees(fit_estimator(estimator, points, values, weights), points)
+        return read_trees(estimator.fit(points, values, sample_weight=weights), points)
 
     def _classes(self, points: Floats, codes: Ints, weights: Floats | None, n_trees: int) -> BoostedTrees:
         from sklearn.ensemble import HistGradientBoostingClassifier
@@ -116,7 +116,7 @@ class Growing:
             share = np.log(counts / counts.sum())
             return _constant([float(share[1] - share[0])] if classes.size == 2 else share.tolist(), classes)
         estimator = HistGradientBoostingClassifier(**self._options(n_trees))
-        return read_trees(fit_estimator(estimator, points, codes, weights), points)
+        return read_trees(estimator.fit(points, codes, sample_weight=weights), points)
 
     def _options(self, n_trees: int) -> dict[str, Any]:
         return {**self.options, "max_iter": n_trees, "early_stopping": False, "random_state": self.seed >> 33}

@@ -44,7 +44,6 @@ class DonorSampler(ConditionalSampler):
     handles_missing = True
     thread_safe = True
     leaves_one_out = True
-    takes_weights = True
 
     donors_: DonorModel
     min_donors: int = 1

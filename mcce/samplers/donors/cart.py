@@ -15,12 +15,12 @@ from typing import Literal
 import numpy as np
 
 from mcce.checks import check_count
-from mcce.exceptions import InputError, SamplerError, did_you_mean
+from mcce.exceptions import InputError, did_you_mean
 from mcce.rng import resolve_seed
 from mcce.samplers.donors.leaves import LeafDonorSampler
 from mcce.samplers.donors.resampling import check_resampling
 from mcce.samplers.smoothing import Smoothing, check_smoothing
-from mcce.table import Column, Feature, Table
+from mcce.table import Column, Table
 from mcce.trees import cart, rpart
 from mcce.trees.tree import Tree
 
@@ -66,7 +66,8 @@ class CartSampler(LeafDonorSampler):
     Notes
     -----
     Weights of training rows count as copies (`mcce.table.weights`): in the dialect "mcce" `min_split` and `min_leaf`
-    are sums of weights, so that the tree is that of the repeated rows. `min_donors` counts distinct rows always.
+    are sums of weights, so that the tree is that of the repeated rows; in the dialect "rpart" they count rows, as in R.
+    `min_donors` counts distinct rows always.
 
     Examples
     --------
@@ -80,6 +81,8 @@ class CartSampler(LeafDonorSampler):
     >>> like_r.sample(given=loans.X.loc[[0], ["age", "sex"]], n=2).shape
     (2, 10)
     """
+
+    takes_weights = True
 
     def __init__(
         self,
@@ -105,14 +108,6 @@ class CartSampler(LeafDonorSampler):
         self.honest = honest
         self.smoothing = smoothing
         self.random_state = random_state
-
-    def check_weights(self, feature: Feature) -> None:
-        """Refuse weights of training rows in the dialect "rpart"."""
-        if self.dialect == "rpart":
-            raise SamplerError(
-                f"{self!r} for {feature.name!r} does not take sample_weight; use the dialect 'mcce', or leave "
-                "sample_weight out."
-            )
 
     def _grow(self, given: Table, target: Column) -> Tree:
         if self.dialect == "rpart":

@@ -10,19 +10,24 @@ The donors, and what missing values of the target do, are those of `mcce.sampler
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from mcce.checks import check_count, is_number
-from mcce.exceptions import InputError, listing
+from mcce.exceptions import InputError, SamplerError, listing
 from mcce.rng import resolve_seed
 from mcce.samplers.donors.leaves import LeafDonorSampler
 from mcce.samplers.donors.resampling import check_resampling
 from mcce.samplers.smoothing import Smoothing, check_smoothing
 from mcce.table import Column, Table
+from mcce.table.weights import whole_counts
 from mcce.trees.party import ctree
 from mcce.trees.party.ctree import PValues, Statistic
 from mcce.trees.party.tree import CtreeTree
+from mcce.trees.tree import each_donor_once
 
+MOST_ROWS = 10_000_000  # that counts may make of the training rows
 _STATISTICS = ("quadratic", "maximum")
 _P_VALUES = ("bonferroni", "univariate", "none")
 
@@ -52,6 +57,11 @@ class CtreeSampler(LeafDonorSampler):
     proper, honest, smoothing, random_state : see `CartSampler`
         An honest tree has no tests to look at.
 
+    Notes
+    -----
+    Weights of training rows have to be counts, as in party: the tests are those of the repeated rows, and `min_split`,
+    `min_leaf` and `minprob` count these. Other weights do not say how many rows are independent, and are refused.
+
     Examples
     --------
     >>> import mcce
@@ -62,7 +72,7 @@ class CtreeSampler(LeafDonorSampler):
     (2, 10)
     """
 
-    takes_weights = False
+    takes_weights = "counts"
 
     def __init__(
         self,
@@ -97,7 +107,18 @@ class CtreeSampler(LeafDonorSampler):
         others = ("min_donors", "proper", "honest", "smoothing", "random_state")
         options = {name: value for name, value in self.get_params(deep=False).items() if name not in others}
         options["min_leaf"] = self.leaf_size
-        return ctree.grow(given, target, **options)
+        if target.weights is None:
+            return ctree.grow(given, target, **options)
+        counts = whole_counts(target.weights, MOST_ROWS)
+        if counts is None:
+            raise SamplerError(
+                f"{self!r} for {target.feature.name!r} tests how independent rows are, and takes counts of them only, "
+                f"{MOST_ROWS:,} together at most, as party does; sample_weight has other weights. Use another sampler "
+                "(cart, forest)."
+            )
+        rows = np.repeat(np.arange(given.n_rows), counts)
+        tree = ctree.grow(given.take(rows), Column(target.feature, target.values[rows]), **options)
+        return each_donor_once(replace(tree, donors=rows[tree.donors].astype(np.int32)))
 
     @property
     def leaf_size(self) -> int:

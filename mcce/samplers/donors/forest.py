@@ -73,6 +73,8 @@ class ForestSampler(DonorSampler):
     (3, 10)
     """
 
+    takes_weights = True
+
     def __init__(
         self,
         *,

@@ -98,7 +98,7 @@ class LeafDonorSampler(DonorSampler):
         if target.levels is not None and np.isnan(values).any():
             target = replace(target, levels=pd.Index([*target.levels, "missing"], dtype=object))
             values = np.where(np.isnan(values), target.n_levels - 1, values)
-        return FittedTree(self.tree_, self.given_features_, target, values)
+        return FittedTree(self.tree_, self.given_features_, target, values, self.donors_.forest.weights)
 
     @property
     def missing_tree(self) -> FittedTree | None:
@@ -108,4 +108,4 @@ class LeafDonorSampler(DonorSampler):
         if decider is None:
             return None
         indicator = replace(missing_indicator(target), name=f"{target.name} is missing")
-        return FittedTree(decider.trees[0], self.given_features_, indicator, decider.values)
+        return FittedTree(decider.trees[0], self.given_features_, indicator, decider.values, decider.weights)

@@ -100,7 +100,7 @@ class Conditional:
         other = symbol == column.classes.size
         at = np.where(other, values, column.margin.values[0])
         places = place_numbers(column.margin, column.kernel, at)
-        score = places.low[:, None]
+        score = np.where(places.is_atom, 0.0, places.low)[:, None]  # atoms have an interval, which may have no end
         z = (score - self.means) / self.sds
         point = self._log_parts() + 0.5 * score**2 - 0.5 * z**2 - np.log(self.sds)
         interval = self._log_mass(places.low, places.high)
@@ -117,7 +117,8 @@ class Conditional:
             return found
         margin = column.margin
         other = symbol == column.classes.size
-        near = supported_by(margin.training_values, values, is_number=True)
+        drawable, weights = margin.training_values
+        near = supported_by(drawable, values, is_number=True, weights=weights)
         at = np.searchsorted(margin.values, np.where(near, values, margin.values[0]))
         cuts, ends = margin.cuts, np.full(values.size, np.inf)
         low, high = cuts[np.minimum(at, margin.values.size - 1)], cuts[np.minimum(at + 1, margin.values.size)]

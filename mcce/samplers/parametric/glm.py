@@ -7,7 +7,8 @@
 3. Stop after the Newton decrement falls below 1e-12, in units of the log-likelihood, and one more step.
 
 Many classes on many columns make the Hessian large: beyond `DENSE` coefficients the Newton step of the multinomial
-comes from conjugate gradients, preconditioned by the diagonal blocks of the classes.
+comes from conjugate gradients, preconditioned by the diagonal blocks of the classes. Rows that agree in the design are
+then one row with a weight for each class: the augmented ones, 2 p K of them, agree in all but 2 p.
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 import scipy
 
 from mcce.arrays import Floats
 from mcce.exceptions import MCCEError
+from mcce.rng import hash_rows
 from mcce.samplers.parametric.design import Rows
 from mcce.soundness import FLOAT, check_array, check_finite, check_flag, check_rising
 from mcce.state import stateful
@@ -74,25 +77,28 @@ def fit_multinomial(rows: Rows, n_classes: int, *, covariance: bool = False) -> 
     """Fit a multinomial logit to rows in which each of `n_classes` occurs."""
     x, back = _standardised(rows)
     q, m = x.shape[1], n_classes - 1
-    w = rows.weight
-    is_class = (rows.y[:, None] == np.arange(1, n_classes)).astype(np.float64)
+    if m * q > DENSE:
+        x, of_class = _grouped(x, rows, n_classes)
+    else:
+        of_class = (rows.y[:, None] == np.arange(n_classes)) * rows.weight[:, None]
+    w = of_class.sum(axis=1)
 
     def log_p(theta: Floats) -> Floats:
         return log_softmax(x @ theta.reshape(m, q).T)
 
     def value(theta: Floats) -> float:
-        return float(w @ log_p(theta)[np.arange(rows.y.size), rows.y])
+        return float((of_class * log_p(theta)).sum())
 
     def step(theta: Floats) -> tuple[Floats, float]:
         p = np.exp(log_p(theta)[:, 1:])
-        gradient = ((is_class - p) * w[:, None]).T @ x
+        gradient = (of_class[:, 1:] - w[:, None] * p).T @ x
         if m * q <= DENSE or covariance:
             move = _solve(_information(x, w, p), gradient.ravel())
         else:
             move = _solve_by_conjugate_gradients(x, w, p, gradient).ravel()
         return move, float(gradient.ravel() @ move)
 
-    shares = np.bincount(rows.y, w, n_classes)
+    shares = np.bincount(rows.y, rows.weight, n_classes)
     start = np.zeros((m, q))
     start[:, 0] = np.log(shares[1:] / shares[0])
     theta, converged = _maximise(value, step, start.ravel())
@@ -102,6 +108,17 @@ def fit_multinomial(rows: Rows, n_classes: int, *, covariance: bool = False) -> 
     spread = np.kron(np.eye(m), back)
     inverse = _solve(_information(x, w, np.exp(log_p(theta)[:, 1:])), np.eye(m * q))
     return Multinomial(coef[:, 0], coef[:, 1:], spread @ inverse @ spread.T, converged)
+
+
+def _grouped(x: Floats, rows: Rows, n_classes: int) -> tuple[Floats, Floats]:
+    """Return the distinct rows of a design, and the weight of each class in them."""
+    group, _ = pd.factorize(hash_rows(x))
+    first = np.unique(group, return_index=True)[1]
+    if not np.array_equal(x[first][group], x):  # two rows of one hash
+        group, first = np.arange(rows.y.size), np.arange(rows.y.size)
+    of_class = np.zeros((first.size, n_classes))
+    np.add.at(of_class, (group, rows.y), rows.weight)
+    return x[first], of_class
 
 
 def _information(x: Floats, w: Floats, p: Floats) -> Floats:

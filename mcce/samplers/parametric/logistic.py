@@ -43,6 +43,7 @@ class _LevelSampler(StoredLevels):
     """
 
     handles = frozenset({"categorical", "ordered"})
+    takes_weights = True
     bootstraps: ClassVar[bool] = True
 
     def __init__(self, *, proper: bool = False, random_state: int | None = 0) -> None:
@@ -65,14 +66,14 @@ class _LevelSampler(StoredLevels):
         self.shift_, self.scale_ = np.zeros(x.shape[1]), np.ones(x.shape[1])
         self.model_ = None
         if classes.size > 1:
-            self.fit_classes(x, codes.astype(np.int64), weights, varies, target)
+            self.fit_classes(x, codes.astype(np.int64), varies, target, weights)
 
     @abstractmethod
-    def fit_classes(self, x: Floats, codes: Ints, weights: Floats | None, varies: Bools, target: Column) -> None:
+    def fit_classes(self, x: Floats, codes: Ints, varies: Bools, target: Column, weights: Floats | None = None) -> None:
         """Fit the levels that occur, by their number among these; columns that do not vary get the coefficient 0."""
 
     def fit_multinomial(
-        self, x: Floats, codes: Ints, weights: Floats | None, varies: Bools, *, covariance: bool = False
+        self, x: Floats, codes: Ints, varies: Bools, *, weights: Floats | None = None, covariance: bool = False
     ) -> Multinomial:
         """Fit a multinomial logit to the augmented rows, after shifting and scaling the columns."""
         n_classes = self.classes_.size
@@ -82,13 +83,13 @@ class _LevelSampler(StoredLevels):
         coef[:, varies] = fitted.coef
         return Multinomial(fitted.intercept, coef, fitted.covariance, fitted.converged)
 
-    def fit_rescaled(self, x: Floats, codes: Ints, weights: Floats | None, varies: Bools) -> None:
+    def fit_rescaled(self, x: Floats, codes: Ints, varies: Bools, weights: Floats | None = None) -> None:
         """Fit a multinomial logit, with each column that has values outside [0, 1] mapped to [0, 1]."""
         # augmented rows stay inside the range of the columns, so the map can be read off the training rows
         rescaled = ((x.min(axis=0) < 0.0) | (x.max(axis=0) > 1.0)) & varies
         self.shift_ = np.where(rescaled, x.min(axis=0), 0.0)
         self.scale_ = np.where(rescaled, np.ptp(x, axis=0), 1.0)
-        self.model_ = self.fit_multinomial(x, codes, weights, varies)
+        self.model_ = self.fit_multinomial(x, codes, varies, weights=weights)
 
     def log_probabilities(self, given: Table) -> Floats:
         """Return the log probability of every level, for each row; the target is taken not to be missing."""
@@ -189,11 +190,11 @@ class LogregSampler(_LevelSampler):
 
     bootstraps = False
 
-    def fit_classes(self, x: Floats, codes: Ints, weights: Floats | None, varies: Bools, target: Column) -> None:
+    def fit_classes(self, x: Floats, codes: Ints, varies: Bools, target: Column, weights: Floats | None = None) -> None:
         """Centre, augment and fit; draw the coefficients if they are to be `proper`."""
         self.shift_ = mean_of(x, weights)
         covariance = self.proper or self.classes_.size == 2
-        fitted = self.fit_multinomial(x, codes, weights, varies, covariance=covariance)
+        fitted = self.fit_multinomial(x, codes, varies, weights=weights, covariance=covariance)
         if self.proper:
             assert fitted.covariance is not None
             streams = self.proper_streams(target, fitted.covariance.shape[0])
@@ -243,9 +244,9 @@ class PolyregSampler(_LevelSampler):
     True
     """
 
-    def fit_classes(self, x: Floats, codes: Ints, weights: Floats | None, varies: Bools, target: Column) -> None:
+    def fit_classes(self, x: Floats, codes: Ints, varies: Bools, target: Column, weights: Floats | None = None) -> None:
         """Rescale, augment and fit."""
-        self.fit_rescaled(x, codes, weights, varies)
+        self.fit_rescaled(x, codes, varies, weights)
 
 
 class PolrSampler(_LevelSampler, StoredCumulative):
@@ -291,14 +292,14 @@ class PolrSampler(_LevelSampler, StoredCumulative):
         self.cumulative_, self.fell_back_ = None, False
         super().fit_complete(given, x, target)
 
-    def fit_classes(self, x: Floats, codes: Ints, weights: Floats | None, varies: Bools, target: Column) -> None:
+    def fit_classes(self, x: Floats, codes: Ints, varies: Bools, target: Column, weights: Floats | None = None) -> None:
         """Fit the cumulative logit, or else the multinomial one."""
         try:
             rows = augmented(x[:, varies], codes, self.classes_.size, weights)
             fitted = fit_cumulative(rows, self.classes_.size)
         except NoMaximumError:
             self.fell_back_ = True
-            self.fit_rescaled(x, codes, weights, varies)
+            self.fit_rescaled(x, codes, varies, weights)
             return
         coef = np.zeros(x.shape[1])
         coef[varies] = fitted.coef

@@ -71,6 +71,8 @@ class PmmSampler(LinearSampler):
     True
     """
 
+    takes_weights = "counts"
+
     predictions_: Floats
     donors_: Floats
     smoother_: Smoother | None

@@ -39,7 +39,6 @@ class RegressionSampler(ConditionalSampler):
     handles_missing = True
     thread_safe = True
     uses_blas = True
-    takes_weights = True
 
     keeps_constants: ClassVar[bool] = False
 

@@ -38,6 +38,8 @@ Levels = TypeVar("Levels", bound="StoredLevels")
 class StoredNorm(LinearSampler):
     """A normal regression and what its draws are rounded to; `column_` is for densities only."""
 
+    takes_weights = True
+
     decimals_: int | None
     column_: ColumnDensity | None
     low_: float
@@ -78,6 +80,8 @@ class StoredNorm(LinearSampler):
 
 class StoredNormRank(LinearSampler):
     """A normal regression on ranks, and the training values that the ranks are of."""
+
+    takes_weights = True
 
     sorted_: Floats
     upto_: Floats | None = None

@@ -15,8 +15,13 @@
 6. On the way up a node is closed again if its branch lowers the risk by no more than cp times the root's risk for
    each of its splits (weakest link).
 
+Weights of rows (`mcce.table.weights`) are R's case weights: they multiply rows in sums of squares, class counts, risks
+and in what surrogates agree on, while `min_split` and `min_leaf` count rows. So a tree of integer weights has the
+impurities of the repeated rows, and other sizes.
+
 New rows go the same way; a level that a node has not seen is treated as missing, and the majority is the larger child.
-Rows in which all columns are missing take no part in growing; they are donors where they are sent as new rows.
+Rows in which all columns are missing take no part in growing, unless rows have weights (so R counts a row that has one
+as known); they are donors where they are sent as new rows.
 
 What the report of Therneau and Atkinson does not say was measured: which of two equal cuts wins depends on the last bit
 of a sum, hence on the order of the rows in it (`mcce.trees.rpart.kernels`).
@@ -75,19 +80,24 @@ def grow(
         raise InputError(f"max_depth is {max_depth}; a tree of rpart has a depth of up to {MAX_DEPTH}.")
     announce_compiling(kernels.compiled)
     min_split, min_leaf = control(min_split, min_leaf)
-    known = np.flatnonzero(~np.isnan(given.matrix).all(axis=1)) if _has_empty_rows(given) else None
+    leaves_out = target.weights is None and _has_empty_rows(given)
+    known = np.flatnonzero(~np.isnan(given.matrix).all(axis=1)) if leaves_out else None
     rows, y = (given, target.values) if known is None else (given.take(known), target.values[known])
     labels, n_classes = _classes(target.feature, y)
     columns = _columns(rows, n_classes)
-    weight = class_weights(labels, n_classes)
-    rules = kernels.Rules(n_classes, weight, float(cp), min_split, min_leaf, max_depth, max_compete, max_surrogate)
+    weights = target.weights
+    weight, prior = class_weights(labels, n_classes, weights)
+    rules = kernels.Rules(
+        n_classes, weight, prior, float(cp), min_split, min_leaf, max_depth, max_compete, max_surrogate
+    )
     n, width = rows.n_rows, int(columns.n_levels.max(initial=0))
     nodes, splits = _room(n, max_compete + 1 + max_surrogate)
     work = _work(n, n_classes, width, nodes.feature.size)
     best = _best(max(max_compete + 1, max_surrogate), width)
     all_sides = np.empty(256, dtype=np.uint8)
-    n_nodes, n_splits, sides = kernels.grow_nodes(
-        columns, rules, nodes, splits, work, best, np.ascontiguousarray(y), labels, all_sides
+    grow_nodes = kernels.grow_nodes if weights is None else kernels.grow_weighted_nodes
+    n_nodes, n_splits, sides = grow_nodes(
+        columns, rules, nodes, splits, work, best, np.ascontiguousarray(y), labels, weights, all_sides
     )
     nodes = kernels.Nodes(*(array[:n_nodes].copy() for array in nodes))
     splits = kernels.Splits(*(array[:n_splits].copy() for array in splits))
@@ -109,18 +119,30 @@ def control(min_split: int | None, min_leaf: int | None) -> tuple[int, int]:
     return min_split, min_leaf
 
 
-def class_weights(labels: npt.NDArray[np.int64], n_classes: int) -> Floats:
-    """Return the weight of a row of each class: prior times loss over frequency, which is one but for rounding."""
+def class_weights(
+    labels: npt.NDArray[np.int64], n_classes: int, weights: Floats | None = None
+) -> tuple[Floats, Floats]:
+    """Return the weight of a row of each class: prior times loss over frequency, which is one but for rounding.
+
+    Also the prior over the frequency. R sums weights for the one with more digits than for the other.
+    """
     if n_classes < 2:
-        return np.ones(n_classes)
-    share = np.bincount(labels, minlength=n_classes) / labels.size
+        return np.ones(n_classes), np.ones(n_classes)
+    if weights is None:
+        frequency = share = np.bincount(labels, minlength=n_classes) / labels.size
+    else:
+        counts = np.array([weights[labels == k].astype(np.longdouble).sum() for k in range(n_classes)], np.float64)
+        share = counts / float(counts.astype(np.longdouble).sum())
+        frequency = np.bincount(labels, weights, minlength=n_classes) / float(np.cumsum(weights)[-1])
     loss = np.zeros(n_classes)
     total = 0.0
     for k in range(n_classes):
         for _ in range(n_classes - 1):  # sums of equal terms: their rounding is R's
             loss[k] += share[k]
             total += share[k]
-    return np.divide(loss, total * share, out=np.zeros(n_classes), where=share > 0)
+    some = share > 0
+    prior = np.divide(share, frequency, out=np.zeros(n_classes), where=some)
+    return np.divide(loss, total * frequency, out=np.zeros(n_classes), where=some), prior
 
 
 def _has_empty_rows(given: Table) -> bool:
@@ -258,6 +280,7 @@ def _work(n: int, n_classes: int, width: int, most_nodes: int) -> Any:
         in_left=np.empty(n_classes),
         in_right=np.empty(n_classes),
         level_n=np.empty(width, dtype=np.int64),
+        level_w=np.empty(width),
         level_sum=np.empty(width),
         level_key=np.empty(width),
         level_order=np.empty(width, dtype=np.int64),

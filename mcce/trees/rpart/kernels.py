@@ -6,6 +6,9 @@
    cannot win.
 3. A side is LEFT or RIGHT as in R; UNKNOWN where a value is missing or a level absent from the node.
 
+Rows may have weights, with which R multiplies them in sums; numbers of rows (`min_split`, `min_leaf`) stay such.
+Without, `weights` is None, and numba leaves out what is written for them.
+
 The arrays come in bundles made by `mcce.trees.rpart`: `Columns` (read only, but for `packed`), `Rules`, `Nodes` and
 `Splits` (the result) and `Work` (scratch).
 """
@@ -27,16 +30,17 @@ _SORTED_BY_INSERTION = 11
 _SMALLEST_GAIN = 1e-10  # of the largest improvement in the tree so far
 _SLACK = 1.0 - 1e-9  # a cut whose score, taken by products, falls short of the best by more cannot be better
 _LEAST_ROWS = 2
+_LEAST_AGREEMENT = 1e-10  # beyond the majority's: less is the rounding of weights
 
 Columns = namedtuple("Columns", "unordered n_levels slot codes packed values offset has_missing matrix")
-Rules = namedtuple("Rules", "n_classes weight cp min_split min_leaf max_depth max_compete max_surrogate")
+Rules = namedtuple("Rules", "n_classes weight prior cp min_split min_leaf max_depth max_compete max_surrogate")
 Nodes = namedtuple("Nodes", "feature left number start size value risk complexity first_split n_compete n_surrogate")
 Splits = namedtuple("Splits", "feature count below improve cut adjusted sides_at")
 Best = namedtuple("Best", "feature count below improve cut adjusted place sides")
 Work = namedtuple(
     "Work",
-    "order side spare_rows spare_packed entries y in_left in_right level_n level_sum level_key level_order table sides "
-    "path stage bound sides_before n_splits risk_below",
+    "order side spare_rows spare_packed entries y in_left in_right level_n level_w level_sum level_key level_order "
+    "table sides path stage bound sides_before n_splits risk_below",
 )
 
 _inner = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
@@ -115,40 +119,66 @@ def _row(entry):
 
 
 @_inner
-def _evaluate_number(order, column, response, y):
+def _evaluate_number(order, column, response, weights, y):
     """Mean and sum of squares, along the rows of `order` or, if that is empty, along a sorted column."""
     m = max(order.size, column.size)
     total = 0.0
+    weight = 0.0
     for i in range(m):
-        y[i] = response[order[i]] if order.size else response[_row(column[i])]
-        total += y[i]
-    mean = total / m
+        row = np.int64(order[i]) if order.size else _row(column[i])
+        y[i] = response[row]
+        if weights is None:
+            total += y[i]
+        else:
+            total += y[i] * weights[row]
+            weight += weights[row]
+    if weights is None:
+        weight = float(m)
+    mean = total / weight
     square = 0.0
     for i in range(m):
-        square += (y[i] - mean) * (y[i] - mean)
+        if weights is None:
+            square += (y[i] - mean) * (y[i] - mean)
+        else:
+            row = np.int64(order[i]) if order.size else _row(column[i])
+            square += (y[i] - mean) * (y[i] - mean) * weights[row]
     return mean, square
 
 
 @_inner
-def _cut_numbers(column, response, min_leaf, y):
+def _cut_numbers(column, response, weights, min_leaf, y):
     """Best cut of a sorted column: decrease of the sum of squares, entry before the cut, sign (-1: small goes left)."""
     m = column.size
     total = 0.0
+    weight = 0.0
     for i in range(m):
         y[i] = response[_row(column[i])]
-        total += y[i]
-    mean = total / m
+        if weights is None:
+            total += y[i]
+        else:
+            total += y[i] * weights[_row(column[i])]
+            weight += weights[_row(column[i])]
+    if weights is None:
+        weight = float(m)
+    mean = total / weight
     left = 0.0
+    n_left, n_right = 0.0, weight
     best = 0.0
     at = -1
     below = 0
     for i in range(m - min_leaf):
-        left += y[i] - mean
+        if weights is None:
+            left += y[i] - mean
+        else:
+            left += (y[i] - mean) * weights[_row(column[i])]
+            n_left += weights[_row(column[i])]
+            n_right -= weights[_row(column[i])]
         if i + 1 < min_leaf or column[i] >> uint64(32) == column[i + 1] >> uint64(32):
             continue
-        n_left, n_right = float(i + 1), float(m - i - 1)
+        if weights is None:
+            n_left, n_right = float(i + 1), float(m - i - 1)
         square = left * left
-        if square * m < best * (n_left * n_right) * _SLACK:
+        if square * weight < best * (n_left * n_right) * _SLACK:
             continue
         score = square / n_left + square / n_right
         if score > best:
@@ -171,42 +201,59 @@ def _order_levels(key, order, n):
 
 
 @_inner
-def _levels_numbers(order, codes, n_levels, response, min_leaf, level_n, level_sum, level_key, level_order, sides):
+def _levels_numbers(
+    order, codes, n_levels, response, weights, min_leaf, level_n, level_w, level_sum, level_key, level_order, sides
+):
     """Best cut of the levels in the order of their means: decrease, rows with a level, whether there is a cut."""
     m = 0
     total = 0.0
+    weight = 0.0
     for c in range(n_levels):
         level_n[c] = 0
+        level_w[c] = 0.0
         level_sum[c] = 0.0
         sides[c] = ABSENT
     for i in range(order.size):
         if codes[order[i]] < n_levels:
-            total += response[order[i]]
+            if weights is None:
+                total += response[order[i]]
+                weight += 1.0
+            else:
+                total += response[order[i]] * weights[order[i]]
+                weight += weights[order[i]]
             m += 1
-    mean = total / m
+    mean = total / weight
     for i in range(order.size):
         c = codes[order[i]]
         if c < n_levels:
             level_n[c] += 1
-            level_sum[c] += response[order[i]] - mean
+            if weights is None:
+                level_w[c] += 1.0
+                level_sum[c] += response[order[i]] - mean
+            else:
+                level_w[c] += weights[order[i]]
+                level_sum[c] += (response[order[i]] - mean) * weights[order[i]]
     present = 0
     for c in range(n_levels):
         if level_n[c]:
-            level_key[c] = level_sum[c] / level_n[c]
+            level_key[c] = level_sum[c] / level_w[c]
             level_order[present] = c
             present += 1
     _order_levels(level_key, level_order, present)
     left = 0.0
     n_left = 0
+    w_left, w_right = 0.0, weight
     best = 0.0
     at = -1
     lower = True  # but for rounding, the first levels have the lower mean
     for i in range(present - 1):
         n_left += level_n[level_order[i]]
+        w_left += level_w[level_order[i]]
+        w_right -= level_w[level_order[i]]
         left += level_sum[level_order[i]]
         n_right = m - n_left
         if n_left >= min_leaf and n_right >= min_leaf:
-            score = left * left / n_left + left * left / n_right
+            score = left * left / w_left + left * left / w_right
             if score > best:
                 best = score
                 at = i
@@ -220,17 +267,35 @@ def _levels_numbers(order, codes, n_levels, response, min_leaf, level_n, level_s
 
 
 @_inner
-def _evaluate_classes(order, labels, in_node):
-    """Commonest class, the first of several, and the number of rows of other classes."""
+def _evaluate_classes(order, column, labels, weights, prior, in_node):
+    """Commonest class, the first of several, and the number, or weight, of rows of other classes.
+
+    Weights are summed along the rows of `order` or, if that is empty, along a sorted column.
+    """
     for k in range(in_node.size):
         in_node[k] = 0.0
-    for i in range(order.size):
-        in_node[labels[order[i]]] += 1.0
     best = 0
-    for k in range(in_node.size):
-        if in_node[k] > in_node[best]:
-            best = k
-    return float(best), order.size - in_node[best]
+    if weights is None:
+        for i in range(order.size):
+            in_node[labels[order[i]]] += 1.0
+        for k in range(in_node.size):
+            if in_node[k] > in_node[best]:
+                best = k
+        risk = order.size - in_node[best]
+    else:
+        for i in range(max(order.size, column.size)):
+            row = np.int64(order[i]) if order.size else _row(column[i])
+            in_node[labels[row]] += weights[row]
+        risk = 0.0
+        for k in range(in_node.size):
+            others = 0.0
+            for j in range(in_node.size):
+                if j != k:
+                    others += in_node[j] * prior[j]
+            if k == 0 or others < risk:
+                best = k
+                risk = others
+    return float(best), risk
 
 
 @_inner
@@ -265,7 +330,7 @@ def _lower_class(weight, in_left, in_right, left, right):
 
 
 @_inner
-def _cut_classes(column, labels, min_leaf, weight, in_left, in_right):
+def _cut_classes(column, labels, weights, min_leaf, weight, in_left, in_right):
     """Best cut of a sorted column: decrease of the Gini index, entry before the cut, sign (-1: small goes left)."""
     m = column.size
     for k in range(weight.size):
@@ -273,8 +338,12 @@ def _cut_classes(column, labels, min_leaf, weight, in_left, in_right):
     right = 0.0
     for i in range(m):
         k = labels[_row(column[i])]
-        in_right[k] += 1.0
-        right += weight[k]
+        if weights is None:
+            in_right[k] += 1.0
+            right += weight[k]
+        else:
+            in_right[k] += weights[_row(column[i])]
+            right += weight[k] * weights[_row(column[i])]
     square_right = 0.0
     for k in range(weight.size):
         square_right += in_right[k] * in_right[k]
@@ -285,15 +354,25 @@ def _cut_classes(column, labels, min_leaf, weight, in_left, in_right):
     below = 0
     for i in range(m - min_leaf):
         k = labels[_row(column[i])]
-        left += weight[k]
-        right -= weight[k]
-        square_left += 2.0 * in_left[k] + 1.0
-        square_right += 1.0 - 2.0 * in_right[k]
-        in_left[k] += 1.0
-        in_right[k] -= 1.0
+        if weights is None:
+            left += weight[k]
+            right -= weight[k]
+            square_left += 2.0 * in_left[k] + 1.0
+            square_right += 1.0 - 2.0 * in_right[k]
+            in_left[k] += 1.0
+            in_right[k] -= 1.0
+            n_left, n_right = float(i + 1), float(m - i - 1)
+        else:
+            w = weights[_row(column[i])]
+            left += weight[k] * w
+            right -= weight[k] * w
+            square_left += w * (2.0 * in_left[k] + w)
+            square_right += w * (w - 2.0 * in_right[k])
+            in_left[k] += w
+            in_right[k] -= w
+            n_left, n_right = left, right
         if i + 1 < min_leaf or column[i] >> uint64(32) == column[i + 1] >> uint64(32):
             continue
-        n_left, n_right = float(i + 1), float(m - i - 1)
         purity = square_left * n_right + square_right * n_left
         if purity < top * (n_left * n_right) * _SLACK:
             continue
@@ -307,7 +386,7 @@ def _cut_classes(column, labels, min_leaf, weight, in_left, in_right):
 
 
 @_inner
-def _count_levels(order, codes, n_levels, labels, weight, level_n, level_sum, level_order, table, sides):
+def _count_levels(order, codes, n_levels, labels, weights, weight, level_n, level_sum, level_order, table, sides):
     """Count rows and classes of each level and list those present: rows with a level, their weight, levels."""
     for c in range(n_levels):
         level_n[c] = 0
@@ -322,9 +401,14 @@ def _count_levels(order, codes, n_levels, labels, weight, level_n, level_sum, le
         if c < n_levels:
             k = labels[order[i]]
             level_n[c] += 1
-            level_sum[c] += weight[k]
-            table[c, k] += 1.0
-            total += weight[k]
+            if weights is None:
+                level_sum[c] += weight[k]
+                table[c, k] += 1.0
+                total += weight[k]
+            else:
+                level_sum[c] += weight[k] * weights[order[i]]
+                table[c, k] += weights[order[i]]
+                total += weight[k] * weights[order[i]]
             m += 1
     present = 0
     for c in range(n_levels):
@@ -336,8 +420,8 @@ def _count_levels(order, codes, n_levels, labels, weight, level_n, level_sum, le
 
 @_inner
 def _levels_classes(
-    order, codes, n_levels, labels, min_leaf, weight, in_left, in_right, level_n, level_sum, level_key, level_order,
-    table, sides,
+    order, codes, n_levels, labels, weights, min_leaf, weight, in_left, in_right, level_n, level_sum, level_key,
+    level_order, table, sides,
 ):  # fmt: skip
     """Best partition of the levels: decrease of the Gini index, rows with a level, whether there is a partition.
 
@@ -345,7 +429,7 @@ def _levels_classes(
     before by moving one level (a Gray code). The last level that the column can have never moves, present or not.
     """
     m, right, present = _count_levels(
-        order, codes, n_levels, labels, weight, level_n, level_sum, level_order, table, sides
+        order, codes, n_levels, labels, weights, weight, level_n, level_sum, level_order, table, sides
     )
     for k in range(weight.size):
         in_left[k] = in_right[k] = 0.0
@@ -353,7 +437,12 @@ def _levels_classes(
         c = level_order[a]
         level_key[c] = weight[0] * table[c, 0] / level_sum[c]
         for k in range(weight.size):
-            in_right[k] += table[c, k]
+            if weights is None:
+                in_right[k] += table[c, k]
+    if weights is not None:
+        for i in range(order.size):
+            if codes[order[i]] < n_levels:
+                in_right[labels[order[i]]] += weights[order[i]]
     undivided = _gini_undivided(weight, in_right, right)
     two = weight.size == 2
     n_steps = present - 1
@@ -387,14 +476,18 @@ def _levels_classes(
         n_right = m - n_left
         if n_left < min_leaf or n_right < min_leaf:
             continue
-        purity = square_left * n_right + square_right * n_left
-        if purity < top * (float(n_left) * n_right) * _SLACK:
+        if weights is None:
+            w_left, w_right = float(n_left), float(n_right)
+        else:
+            w_left, w_right = left, right
+        purity = square_left * w_right + square_right * w_left
+        if purity < top * (w_left * w_right) * _SLACK:
             continue
         score = _gini(weight, in_left, in_right, left, right)
         if score < best:
             best = score
             chosen = bits
-            top = purity / (float(n_left) * n_right)
+            top = purity / (w_left * w_right)
             lower = _lower_class(weight, in_left, in_right, left, right)
     for a in range(present):
         sides[level_order[a]] = LEFT if (chosen >> a & 1 == 1) == lower else RIGHT
@@ -405,14 +498,14 @@ def _levels_classes(
 
 
 @_inner
-def _surrogate_cut(column, side, n_left, n_right, n_rows):
+def _surrogate_cut(column, side, weights, n_left, n_right, w_left, w_right, n_rows):
     """Cut of a sorted column that agrees best with the primary split: rows that agree, entry before the cut, sign.
 
-    The primary split sends `n_left` and `n_right` of the node's rows. Either direction may win, but only by agreeing
-    with more rows than the larger side has, and with two rows that the primary split knows on each side. Other rows are
-    not counted, though a cut may stand beside them.
+    The primary split sends `n_left` and `n_right` of the node's rows, of weights `w_left` and `w_right`. Either
+    direction may win, but only by agreeing with more rows, or weight, than the larger side has, and with two rows that
+    the primary split knows on each side. Other rows are not counted, though a cut may stand beside them.
     """
-    best = max(n_left, n_right)
+    best = max(w_left, w_right)
     if n_left + n_right < n_rows or column.size < n_rows:
         n_left = n_right = 0
         for i in range(column.size):
@@ -420,15 +513,32 @@ def _surrogate_cut(column, side, n_left, n_right, n_rows):
             n_right += side[_row(column[i])] == RIGHT
     at = -1
     below = 0
-    left_below = right_below = 0
+    n_below = 0
+    left_above, right_above = float(n_left), float(n_right)
+    left_below = right_below = 0.0
+    if weights is not None:
+        left_above = right_above = 0.0
+        for i in range(column.size - 1, -1, -1):
+            row = _row(column[i])
+            left_above += weights[row] * (side[row] == LEFT)
+            right_above += weights[row] * (side[row] == RIGHT)
     for i in range(column.size - 1):
-        left_below += side[_row(column[i])] == LEFT
-        right_below += side[_row(column[i])] == RIGHT
-        straight = left_below + n_right - right_below
-        crossed = right_below + n_left - left_below
+        row = _row(column[i])
+        copies = 1.0
+        if weights is not None:
+            copies = weights[row]
+        if side[row] == LEFT:
+            left_above -= copies
+            left_below += copies
+            n_below += 1
+        elif side[row] == RIGHT:
+            right_above -= copies
+            right_below += copies
+            n_below += 1
+        straight = left_below + right_above
+        crossed = right_below + left_above
         if straight <= best and crossed <= best:
             continue
-        n_below = left_below + right_below
         tied = column[i] >> uint64(32) == column[i + 1] >> uint64(32)
         if tied or n_below < _LEAST_ROWS or n_left + n_right - n_below < _LEAST_ROWS:
             continue
@@ -439,30 +549,44 @@ def _surrogate_cut(column, side, n_left, n_right, n_rows):
 
 
 @_inner
-def _surrogate_levels(order, codes, n_levels, side, level_n, level_sum, sides):
-    """Send every level where most of its rows go, in a tie where most rows go; return the rows that agree.
+def _surrogate_levels(order, codes, n_levels, side, weights, level_n, level_w, level_sum, level_key, sides):
+    """Send every level where most of its rows go, in a tie where most rows go; return the rows, or weight, that agree.
 
-    R takes no such split that errs in fewer than two rows: then 0.
+    R takes no such split that errs in fewer than two rows: then 0. `level_sum` counts the rows that go left, `level_w`
+    and `level_key` weigh those of both sides.
     """
     for c in range(n_levels):
         level_n[c] = 0
-        level_sum[c] = 0.0
-    known = n_left = agree = 0
+        level_w[c] = level_key[c] = level_sum[c] = 0.0
+    known = agree_rows = 0
+    w_left = w_right = agree = 0.0
     for i in range(order.size):
         row = order[i]
         if codes[row] < n_levels and side[row] != UNKNOWN:
             known += 1
-            n_left += side[row] == LEFT
             level_n[codes[row]] += 1
-            level_sum[codes[row]] += side[row] == LEFT
+            copies = 1.0
+            if weights is not None:
+                copies = weights[row]
+            if side[row] == LEFT:
+                level_sum[codes[row]] += 1.0
+                level_w[codes[row]] += copies
+                w_left += copies
+            else:
+                level_key[codes[row]] += copies
+                w_right += copies
     for c in range(n_levels):
-        left = np.int64(level_sum[c])
-        right = level_n[c] - left
-        sides[c] = LEFT if left > right or (left == right and n_left > known - n_left) else RIGHT
+        left, right = level_w[c], level_key[c]
+        sides[c] = LEFT if left > right or (left == right and w_left > w_right) else RIGHT
+        if sides[c] == LEFT:
+            agree_rows += level_sum[c]
+            agree += left
+        else:
+            agree_rows += level_n[c] - level_sum[c]
+            agree += right
         if level_n[c] == 0:
             sides[c] = ABSENT
-        agree += max(left, right)
-    return agree if known - agree >= _LEAST_ROWS else 0
+    return agree if known - agree_rows >= _LEAST_ROWS else 0.0
 
 
 # ------------------------------------------------------- the list of best splits
@@ -540,7 +664,7 @@ def _middle(columns, feature, column, at):
 
 
 @_inner
-def _search(columns, rules, work, best, start, end, risk, response, labels, largest):
+def _search(columns, rules, work, best, start, end, risk, response, labels, weights, largest):
     """List the best split of each column; `largest` is the largest improvement in the tree so far."""
     n_best = np.int64(0)
     order = work.order[start:end]
@@ -552,13 +676,14 @@ def _search(columns, rules, work, best, start, end, risk, response, labels, larg
             codes = columns.codes[columns.slot[f]]
             if rules.n_classes:
                 improve, m, found = _levels_classes(
-                    order, codes, n_levels, labels, rules.min_leaf, rules.weight, work.in_left, work.in_right,
-                    work.level_n, work.level_sum, work.level_key, work.level_order, work.table, work.sides,
+                    order, codes, n_levels, labels, weights, rules.min_leaf, rules.weight, work.in_left,
+                    work.in_right, work.level_n, work.level_sum, work.level_key, work.level_order, work.table,
+                    work.sides,
                 )  # fmt: skip
             else:
                 improve, m, found = _levels_numbers(
-                    order, codes, n_levels, response, rules.min_leaf, work.level_n, work.level_sum, work.level_key,
-                    work.level_order, work.sides,
+                    order, codes, n_levels, response, weights, rules.min_leaf, work.level_n, work.level_w,
+                    work.level_sum, work.level_key, work.level_order, work.sides,
                 )  # fmt: skip
         else:
             column = _along(columns, f, start, end, work.entries)
@@ -567,10 +692,10 @@ def _search(columns, rules, work, best, start, end, risk, response, labels, larg
                 continue
             if rules.n_classes:
                 improve, at, below = _cut_classes(
-                    column, labels, rules.min_leaf, rules.weight, work.in_left, work.in_right
+                    column, labels, weights, rules.min_leaf, rules.weight, work.in_left, work.in_right
                 )
             else:
-                improve, at, below = _cut_numbers(column, response, rules.min_leaf, work.y)
+                improve, at, below = _cut_numbers(column, response, weights, rules.min_leaf, work.y)
             found = at >= 0
             if found:
                 cut = _middle(columns, f, column, at)
@@ -586,12 +711,12 @@ def _search(columns, rules, work, best, start, end, risk, response, labels, larg
 
 
 @_inner
-def _find_surrogates(columns, rules, work, best, start, end, primary, n_left, n_right):
+def _find_surrogates(columns, rules, work, best, start, end, primary, weights, n_left, n_right, w_left, w_right):
     """List the splits of the other columns that agree best with the primary one, which sends so many rows each way."""
     n_best = nobody = np.int64(0)
     order = work.order[start:end]
-    n_sent = n_left + n_right
-    larger = max(n_left, n_right)
+    n_sent = w_left + w_right
+    larger = max(w_left, w_right)
     for f in range(columns.n_levels.size):
         if f == primary:
             continue
@@ -600,18 +725,22 @@ def _find_surrogates(columns, rules, work, best, start, end, primary, n_left, n_
         below = np.int64(0)
         if columns.unordered[f]:
             codes = columns.codes[columns.slot[f]]
-            agree = _surrogate_levels(order, codes, n_levels, work.side, work.level_n, work.level_sum, work.sides)
+            agree = _surrogate_levels(
+                order, codes, n_levels, work.side, weights, work.level_n, work.level_w, work.level_sum, work.level_key,
+                work.sides,
+            )  # fmt: skip
         else:
             column = _along(columns, f, start, end, work.entries)
-            agree, at, below = _surrogate_cut(column, work.side, n_left, n_right, end - start)
+            agree, at, below = _surrogate_cut(column, work.side, weights, n_left, n_right, w_left, w_right, end - start)
             if at >= 0:
                 cut = _middle(columns, f, column, at)
         if agree > larger:
             share = agree / n_sent
             adjusted = (share - larger / n_sent) / (1.0 - larger / n_sent)
-            n_best = _insert(
-                best, n_best, rules.max_surrogate, f, nobody, below, share, cut, adjusted, n_levels, work.sides
-            )
+            if adjusted > _LEAST_AGREEMENT:
+                n_best = _insert(
+                    best, n_best, rules.max_surrogate, f, nobody, below, share, cut, adjusted, n_levels, work.sides
+                )
     return n_best
 
 
@@ -678,7 +807,9 @@ def _partition(columns, work, start, end, first_side):
 
 
 @_inner
-def _split_node(columns, rules, nodes, splits, work, best, n_best, node, n_nodes, n_splits, all_sides, n_sides):
+def _split_node(
+    columns, rules, nodes, splits, work, best, n_best, node, weights, n_nodes, n_splits, all_sides, n_sides
+):
     """Write down the splits of a node, send its rows and make its children; return what has grown.
 
     The first child is the one of small values, or of the first of two levels; else the left one.
@@ -692,22 +823,33 @@ def _split_node(columns, rules, nodes, splits, work, best, n_best, node, n_nodes
     n_splits, all_sides, n_sides = _write_splits(best, n_best, splits, n_splits, all_sides, n_sides, columns.n_levels)
     below, cut, sides_at = splits.below[primary], splits.cut[primary], splits.sides_at[primary]
     n_left = n_right = np.int64(0)
+    w_left = w_right = 0.0
     for i in range(start, end):
         row = work.order[i]
         side = _side_of(columns.matrix[feature, row], below, cut, sides_at, all_sides)
         work.side[row] = side
         n_left += side == LEFT
         n_right += side == RIGHT
+    if weights is None:
+        w_left, w_right = float(n_left), float(n_right)
+    else:
+        along = not columns.unordered[feature]
+        for i in range(start, end):
+            row = _row(columns.packed[columns.slot[feature], i]) if along else np.int64(work.order[i])
+            w_left += weights[row] * (work.side[row] == LEFT)
+            w_right += weights[row] * (work.side[row] == RIGHT)
     nodes.n_surrogate[node] = 0
     if rules.max_surrogate:
-        n_best = _find_surrogates(columns, rules, work, best, start, end, feature, n_left, n_right)
+        n_best = _find_surrogates(
+            columns, rules, work, best, start, end, feature, weights, n_left, n_right, w_left, w_right
+        )
         nodes.n_surrogate[node] = n_best
         n_splits, all_sides, n_sides = _write_splits(
             best, n_best, splits, n_splits, all_sides, n_sides, columns.n_levels
         )
     all_sent = n_left + n_right == end - start
     if not all_sent:
-        majority = LEFT if n_left > n_right else RIGHT if n_right > n_left else UNKNOWN
+        majority = LEFT if w_left > w_right else RIGHT if w_right > w_left else UNKNOWN
         if rules.max_surrogate == 0:
             majority = UNKNOWN
         _send_by_surrogates(columns, nodes, splits, all_sides, work, node, majority)
@@ -727,17 +869,19 @@ def _split_node(columns, rules, nodes, splits, work, best, n_best, node, n_nodes
 
 
 @_inner
-def _evaluate(columns, rules, nodes, work, node, response, labels):
+def _evaluate(columns, rules, nodes, work, node, response, labels, weights):
     """Value and risk of a node; sums run along the first column, but in the root along the data."""
     start, end = nodes.start[node], nodes.start[node] + nodes.size[node]
     order = work.order[start:end]
-    if rules.n_classes:
-        nodes.value[node], nodes.risk[node] = _evaluate_classes(order, labels, work.in_left)
-    elif node == 0 or columns.unordered[0]:
-        nodes.value[node], nodes.risk[node] = _evaluate_number(order, work.entries[:0], response, work.y)
-    else:
+    column = work.entries[:0]
+    if node > 0 and not columns.unordered[0] and (rules.n_classes == 0 or weights is not None):
         column = columns.packed[columns.slot[0], start:end]
-        nodes.value[node], nodes.risk[node] = _evaluate_number(order[:0], column, response, work.y)
+        order = order[:0]
+    if rules.n_classes:
+        value, risk = _evaluate_classes(order, column, labels, weights, rules.prior, work.in_left)
+    else:
+        value, risk = _evaluate_number(order, column, response, weights, work.y)
+    nodes.value[node], nodes.risk[node] = value, risk
 
 
 @_inner
@@ -773,14 +917,14 @@ def _weakest_link(nodes, work, node, left, right):
 
 
 @_entry
-def grow_nodes(columns, rules, nodes, splits, work, best, response, labels, all_sides):
+def grow_nodes(columns, rules, nodes, splits, work, best, response, labels, weights, all_sides):
     """Grow the tree depth first, R's left child first; return numbers of nodes and splits, and the level sides.
 
     A node is passed three times: on the way down, between its children and on the way up.
     """
     nodes.start[0], nodes.size[0], nodes.number[0] = 0, work.order.size, 1
     root = np.int64(0)
-    _evaluate(columns, rules, nodes, work, root, response, labels)
+    _evaluate(columns, rules, nodes, work, root, response, labels, weights)
     alpha = rules.cp * nodes.risk[0]
     nodes.complexity[0] = nodes.risk[0]
     n_nodes, n_splits, n_sides = root + 1, root, root
@@ -795,7 +939,7 @@ def grow_nodes(columns, rules, nodes, splits, work, best, response, labels, all_
             if nodes.size[node] >= rules.min_split and bound > alpha and depth < rules.max_depth:
                 start, end = nodes.start[node], nodes.start[node] + nodes.size[node]
                 n_best, largest = _search(
-                    columns, rules, work, best, start, end, nodes.risk[node], response, labels, largest
+                    columns, rules, work, best, start, end, nodes.risk[node], response, labels, weights, largest
                 )
             if n_best == 0:
                 _close(nodes, work, node, alpha)
@@ -804,7 +948,7 @@ def grow_nodes(columns, rules, nodes, splits, work, best, response, labels, all_
             work.bound[depth] = bound
             work.sides_before[depth] = n_sides
             n_nodes, n_splits, all_sides, n_sides = _split_node(
-                columns, rules, nodes, splits, work, best, n_best, node, n_nodes, n_splits, all_sides, n_sides
+                columns, rules, nodes, splits, work, best, n_best, node, weights, n_nodes, n_splits, all_sides, n_sides
             )
             if min(nodes.size[nodes.left[node]], nodes.size[nodes.left[node] + 1]) == 0:
                 # the midpoint of neighbouring floats is one of them, and the cut is none
@@ -812,8 +956,8 @@ def grow_nodes(columns, rules, nodes, splits, work, best, response, labels, all_
                 _close(nodes, work, node, 0.0)
                 depth -= 1
                 continue
-            _evaluate(columns, rules, nodes, work, nodes.left[node], response, labels)
-            _evaluate(columns, rules, nodes, work, nodes.left[node] + 1, response, labels)
+            _evaluate(columns, rules, nodes, work, nodes.left[node], response, labels, weights)
+            _evaluate(columns, rules, nodes, work, nodes.left[node] + 1, response, labels, weights)
         left = nodes.left[node] + (nodes.number[nodes.left[node]] & 1)
         right = 2 * nodes.left[node] + 1 - left
         if work.stage[depth] == 2:
@@ -840,6 +984,9 @@ def grow_nodes(columns, rules, nodes, splits, work, best, response, labels, all_
             for child in range(nodes.left[node], nodes.left[node] + 2):
                 nodes.complexity[child] = min(nodes.complexity[child], nodes.complexity[node])
     return n_nodes, n_splits, all_sides[:n_sides]
+
+
+grow_weighted_nodes = _entry(grow_nodes.py_func)  # compiled for arrays of weights; the other one is for None
 
 
 @_entry

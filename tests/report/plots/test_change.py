@@ -142,3 +142,16 @@ def test_a_bar_shows_what_was_allowed_where_that_is_less_than_the_range(width):
     assert_texts_fit(ax)
     plain = change_plot(before, after, **asked, allowed={"f4_4": ranges["f4_4"]})
     assert "constraints" not in plain.get_xlabel()
+
+
+def test_a_hundred_changes_have_thirty_rows_and_the_other_names_below():
+    """A page with three such pictures took half a minute."""
+    before, after, kinds, ranges = rows(101, 100)
+    ax = change_plot(before, after, kinds=kinds, ranges=ranges)
+    assert [text.get_text() for text in ax.get_yticklabels()] == [f"f{j}_{j}" for j in range(30)]
+    below = ax.get_xlabel().replace("\n", " ")
+    assert below.startswith("70 more change: f30_30, f31_31,")
+    assert "f99_99" in below
+    assert below.endswith("Unchanged: f100_100")
+    assert ax.figure.get_size_inches()[1] < 20
+    assert_texts_fit(ax)

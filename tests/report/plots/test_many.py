@@ -55,3 +55,13 @@ def test_nothing_changes():
     ax = changes_plot(changes, 0)
     assert [t.get_text() for t in ax.texts] == ["nothing changes"]
     assert_texts_fit(ax)
+
+
+def test_the_thirty_most_changed_have_a_bar():
+    frame = table(100)
+    total = frame[["up", "down", "other"]].sum(axis=1)
+    ax = changes_plot(frame, 10)
+    assert_texts_fit(ax)
+    shown = [text.get_text() for text in ax.get_yticklabels()]
+    assert shown == total.sort_values(ascending=False).index[:30].tolist()
+    assert "70 further features change, none more often than these." in ax.get_xlabel().replace("\n", " ")

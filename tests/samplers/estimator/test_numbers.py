@@ -87,7 +87,13 @@ def test_pmm_with_fewer_rows_than_donors_draws_from_all():
     assert set(draw(sampler, given, 0, 50)) == {4.0, 5.0}
 
 
-@pytest.mark.parametrize("estimator", [BOOSTING, QuantileRegressor(alpha=0.0)], ids=["boosting", "linear"])
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        pytest.param(BOOSTING, id="boosting"),
+        pytest.param(QuantileRegressor(alpha=0.0), id="linear", marks=pytest.mark.thorough),
+    ],
+)
 def test_quantiles_recover_a_heteroscedastic_model(estimator):
     """y | x is uniform on [x, 3 x]: the spread grows with x, and its quantiles are linear."""
     rng = np.random.default_rng(4)

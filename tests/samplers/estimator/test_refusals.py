@@ -174,3 +174,23 @@ def test_no_givens_are_a_constant_column():
     drawn = np.unique(draw(sampler, given, 0, 200))
     # leaving one of n out, a value is n / (n - 1) times as far from the mean of the others as from that of all
     np.testing.assert_allclose(drawn, 2.5 + np.array([-1.5, -0.5, 0.5, 1.5]) * 4 / 3, rtol=1e-12)
+
+
+@pytest.mark.parametrize("method", ["residuals", "pmm"])
+def test_numbers_that_float32_cannot_hold_are_named(method):
+    """Trees of scikit-learn cast to float32: a warning of numpy, then a ValueError."""
+    frame = pd.DataFrame({"x": np.where(np.arange(40) % 2, 1e149, 3.0), "y": np.arange(40.0)})
+    tree = DecisionTreeRegressor(max_depth=2)
+    message = r"DecisionTreeRegressor\(max_depth=2\) could not be fitted on .*has numbers up to 1e\+149: rescale them"
+    with pytest.raises(SamplerError, match=message):
+        fit(frame, tree, method=method)
+    levels = frame.assign(y=pd.Categorical(np.where(np.arange(40) % 3, "a", "b")))
+    with pytest.raises(SamplerError, match=r"could not be fitted on 40 rows: .*has numbers up to 1e\+149"):
+        fit(levels, DecisionTreeClassifier(max_depth=2))
+
+
+def test_factuals_that_float32_cannot_hold_are_named():
+    frame = pd.DataFrame({"x": np.arange(40) / 8, "y": np.arange(40.0)})
+    chain = ChainModel(sampler=EstimatorSampler(DecisionTreeRegressor(max_depth=2)), fixed=["x"], random_state=1)
+    with pytest.raises(SamplerError, match=r"cannot predict these rows: .*has numbers up to 1e\+140: rescale them"):
+        chain.fit(frame).sample(3, pd.DataFrame({"x": [1e140]}))

@@ -9,6 +9,7 @@ import mcce
 from mcce import Within
 from mcce.rng import RowStreams
 from mcce.samplers.parametric import glm, logistic
+from mcce.samplers.parametric.design import Rows, augmentation
 from mcce.table import Table
 from tests.samplers.parametric.problem import encode
 
@@ -98,6 +99,21 @@ def test_conjugate_gradients_reach_the_dense_solution(monkeypatch):
     np.testing.assert_allclose(probabilities(mcce.PolyregSampler(), frame), dense, atol=1e-9)
 
 
+def test_rows_that_agree_are_one():
+    """Two factors of 150 levels took 100 seconds: 45,000 augmented rows, of which 300 differ."""
+    p = k = 30
+    rng = np.random.default_rng(1)
+    x = np.eye(p)[rng.permutation(p)]
+    added = augmentation(x, k)
+    rows = Rows(np.vstack([x, added.x]), np.append(rng.permutation(k), added.y), np.append(np.ones(p), added.weight))
+    distinct, of_class = glm._grouped(rows.x, rows, k)
+    assert len(rows.x) == p + 2 * p * k
+    assert len(distinct) <= p + 2 * p
+    for i in (0, 7, p + 3):
+        alike = (rows.x == distinct[i]).all(axis=1)
+        np.testing.assert_allclose(of_class[i], np.bincount(rows.y[alike], rows.weight[alike], k))
+
+
 def test_logreg_covariance_is_the_inverse_information():
     given, target = encode(softmax_data(n=300))
     fitted = mcce.LogregSampler(proper=True).fit(given, target)
@@ -128,7 +144,10 @@ def test_proper_logreg_is_normal_around_the_estimate():
 
 @pytest.mark.parametrize(
     ("sampler", "frame"),
-    [(mcce.PolyregSampler, softmax_data(n=400, levels=2)), (mcce.PolrSampler, ordered_data(n=400))],
+    [
+        (mcce.PolyregSampler, softmax_data(n=400, levels=2)),
+        pytest.param(mcce.PolrSampler, ordered_data(n=400), marks=pytest.mark.thorough),
+    ],
 )
 def test_bootstrap_varies_as_the_likelihood_says(sampler, frame):
     """The spread of bootstrapped log odds against the spread over fresh data sets, within a third."""

@@ -113,7 +113,7 @@ def test_splits_where_there_is_nothing_at_the_stated_level_and_without_favour():
     levels = {"two": list("ab"), "many": list("abcdefgh")}
     frame = pd.DataFrame({name: pd.Categorical(rng.choice(known, 120), known) for name, known in levels.items()})
     features = encode(frame.assign(number=0.0, y=0.0))[0].features
-    n_trees, chosen = 3000, []
+    n_trees, chosen = 2000, []
     for _ in range(n_trees):
         matrix = np.column_stack([rng.integers(0, 2, 120), rng.integers(0, 8, 120), rng.normal(size=120)])
         tree = grow(Table(features, matrix), Column(features[2], rng.normal(size=120)), max_depth=1)

@@ -126,20 +126,20 @@ def read_frame(columns):
     return pd.DataFrame({name: column(stored) for name, stored in columns.items()})
 
 
-@pytest.mark.parametrize("k", range(len(RANDOM)))
-def test_parity_on_random_data_with_missing_values(k):
-    case = RANDOM[k]
-    given, target, new = encode(read_frame(case["frame"]), "y", read_frame(case["new"]))
-    stored = case["answer"]
-    answer = Answer(
-        pd.DataFrame(stored["frame"]),
-        pd.DataFrame(stored["splits"]),
-        np.array(stored["csplit"], dtype=int) if stored["csplit"] else np.empty((0, 0)),
-        np.array(stored["where"]),
-        np.array(stored["rows"]),
-        np.array(stored["where_new"]),
-    )
-    assert differences(grow(given, target, case["control"]), given, target, answer, new) == []
+@pytest.mark.parametrize("first", range(0, len(RANDOM), 20))
+def test_parity_on_random_data_with_missing_values(first):
+    for k, case in enumerate(RANDOM[first : first + 20], start=first):
+        given, target, new = encode(read_frame(case["frame"]), "y", read_frame(case["new"]))
+        stored = case["answer"]
+        answer = Answer(
+            pd.DataFrame(stored["frame"]),
+            pd.DataFrame(stored["splits"]),
+            np.array(stored["csplit"], dtype=int) if stored["csplit"] else np.empty((0, 0)),
+            np.array(stored["where"]),
+            np.array(stored["rows"]),
+            np.array(stored["where_new"]),
+        )
+        assert differences(grow(given, target, case["control"]), given, target, answer, new) == [], k
 
 
 def test_the_random_data_have_what_is_hard():

@@ -1,0 +1,139 @@
+"""A D-vine whose first variable is the target: the distribution of that given all others (pyvinecopulib).
+
+1. The variables stand in a path, the target first, then the givens. A pair copula stands on each edge of the path, and
+   on each pair of variables given those between them (Bedford and Cooke 2002). Each is chosen among families by AIC.
+2. H(u | givens), the probability that the target's share is at most u, is the target's part of the Rosenblatt
+   transform: exact, and all that draws and densities need.
+3. Pair copulas are kept as arrays (family, rotation, parameters), and a vine is built of them again: a file holds
+   nothing that the library reads by itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from mcce.arrays import Bools, Floats, Ints
+from mcce.exceptions import SamplerError
+from mcce.soundness import BOOL, FLOAT, INT, check_array, check_finite, check_type, require
+from mcce.state import stateful
+
+Families = Literal["parametric", "gaussian", "student", "nonparametric"]
+# the one-parameter families and Student's t, estimated by Kendall's tau: the others take a hundred times as long
+SETS = {
+    "parametric": ("indep", "gaussian", "student", "clayton", "gumbel", "frank", "joe"),
+    "gaussian": ("gaussian",),
+    "student": ("student",),
+    "nonparametric": ("tll",),
+}
+NAMES = tuple(dict.fromkeys(name for names in SETS.values() for name in names))
+_LARGEST_GRID = 200
+
+
+def library() -> Any:
+    """Return pyvinecopulib; without it, say how to get it."""
+    try:
+        import pyvinecopulib
+    except ImportError:
+        raise SamplerError("VineSampler needs pyvinecopulib; pip install 'mcce[vine]'.") from None
+    return pyvinecopulib
+
+
+@stateful("vine.DVine")
+@dataclass(frozen=True)
+class DVine:
+    """A fitted vine.
+
+    Attributes
+    ----------
+    discrete : whether each variable, the target first, has point masses.
+    families, rotations, parameters : of the pair copulas, tree by tree, along the path in each.
+    """
+
+    discrete: Bools
+    families: tuple[str, ...]
+    rotations: Ints
+    parameters: tuple[Floats, ...]
+
+    @classmethod
+    def fit(cls, below: Floats, upto: Floats, discrete: Bools, families: str) -> DVine:
+        """Choose and fit the pair copulas (step 1); the columns are the variables in the order of the path."""
+        d = discrete.size
+        if d == 1:
+            return cls(discrete, (), np.empty(0, dtype=np.int64), ())
+        pv = library()
+        by_tau = families in ("parametric", "student")
+        controls = pv.FitControlsVinecop(
+            family_set=[getattr(pv.families, name) for name in SETS[families]],
+            parametric_method="itau" if by_tau else "mle",
+            num_threads=1,
+        )
+        path = pv.DVineStructure([*range(1, d + 1)])
+        vine = pv.Vinecop.from_data(_both(below, upto), controls, structure=path, var_types=_types(discrete))
+        pairs = [vine.get_pair_copula(tree, edge) for tree in range(d - 1) for edge in range(d - 1 - tree)]
+        return cls(
+            discrete,
+            tuple(pair.family.name for pair in pairs),
+            np.array([pair.rotation for pair in pairs], dtype=np.int64),
+            tuple(np.array(pair.parameters, dtype=np.float64, order="C") for pair in pairs),
+        )
+
+    def check_state(self) -> None:
+        """Refuse what is no vine; what the library itself would refuse, too."""
+        check_array(self.discrete, "discrete", BOOL, None)
+        d = self.discrete.size
+        n_pairs = d * (d - 1) // 2
+        check_type(self.families, "families", tuple)
+        check_type(self.parameters, "parameters", tuple)
+        check_array(self.rotations, "rotations", INT, n_pairs)
+        require(d > 0 and len(self.families) == len(self.parameters) == n_pairs, "families are not one for each pair")
+        require(bool(np.isin(self.rotations, [0, 90, 180, 270]).all()), "rotations are no right angles")
+        for name, parameters in zip(self.families, self.parameters):
+            require(isinstance(name, str) and name in NAMES, "families holds one that is not known")
+            check_array(parameters, "parameters", FLOAT, None, None)
+            check_finite(parameters, "parameters")
+            if name == "tll":
+                size = parameters.shape[0]
+                require(parameters.shape == (size, size) and 2 <= size <= _LARGEST_GRID, "parameters are no grid")
+                require(bool((parameters >= 0.0).all() and parameters.sum() > 0.0), "parameters are no density")
+        try:
+            self.rebuilt  # noqa: B018
+        except (RuntimeError, ValueError, TypeError, AttributeError) as error:
+            require(False, f"pyvinecopulib does not take its pair copulas: {str(error).splitlines()[0]}")
+
+    @cached_property
+    def rebuilt(self) -> Any:
+        """The library's own object; None of a target alone."""
+        d = self.discrete.size
+        if d == 1:
+            return None
+        pv = library()
+        # a library that has changed its grid, or its families, says so here
+        pairs = iter(
+            [
+                pv.Bicop(family=getattr(pv.families, name), rotation=int(rotation), parameters=np.asfortranarray(each))
+                for name, rotation, each in zip(self.families, self.rotations, self.parameters)
+            ]
+        )
+        trees = [[next(pairs) for _ in range(d - 1 - tree)] for tree in range(d - 1)]
+        path = pv.DVineStructure([*range(1, d + 1)])
+        return pv.Vinecop.from_structure(structure=path, pair_copulas=trees, var_types=_types(self.discrete))
+
+    def below(self, given_below: Floats, given_upto: Floats, share: Floats) -> Floats:
+        """Return H(share | givens), row by row (step 2)."""
+        if self.rebuilt is None or not share.size:
+            return np.array(share)
+        low, high = np.column_stack([share, given_below]), np.column_stack([share, given_upto])
+        found = self.rebuilt.rosenblatt(_both(low, high), randomize_discrete=False)[:, 0]
+        return np.clip(np.where(share <= 0.0, 0.0, np.where(share >= 1.0, 1.0, found)), 0.0, 1.0)
+
+
+def _types(discrete: Bools) -> list[str]:
+    return ["d" if each else "c" for each in discrete]
+
+
+def _both(below: Floats, upto: Floats) -> Floats:
+    return np.asfortranarray(np.hstack([upto, below]))
