@@ -74,6 +74,8 @@ class AdversarialForest(JointGenerator):
 
     restricts: ClassVar[bool] = True
 
+    model_: Leaves
+
     def __init__(
         self,
         *,
