@@ -3,7 +3,8 @@
 from mcce.generators.joint.base import JointGenerator
 from mcce.generators.joint.forest.generator import AdversarialForest
 from mcce.generators.joint.made.generator import Made
+from mcce.generators.joint.mixture import MixtureGenerator
 from mcce.generators.joint.simple import SampleGenerator
 from mcce.generators.joint.synthesizer import SynthesizerGenerator
 
-__all__ = ["AdversarialForest", "JointGenerator", "Made", "SampleGenerator", "SynthesizerGenerator"]
+__all__ = ["AdversarialForest", "JointGenerator", "Made", "MixtureGenerator", "SampleGenerator", "SynthesizerGenerator"]

@@ -27,7 +27,7 @@ class Training:
 
 
 def mixed_table(seed: int) -> Training:
-    """Return columns of every kind; income and job depend on the decision, job on the group too."""
+    """Return columns of every kind; income, rooms and job depend on the decision, job, since and debt on the group."""
     rng = np.random.default_rng([seed, 1])
     group = rng.integers(0, 2, ROWS)
     wanted = rng.random(ROWS) < 0.5
@@ -41,8 +41,8 @@ def mixed_table(seed: int) -> Training:
             "age": 20 + rng.integers(0, 5, ROWS),
             "grade": _levels(rng.integers(0, 3, ROWS), ["low", "mid", "high"], ordered=True),
             "rooms": (1 + rng.poisson(1.0 + 2.0 * wanted)).astype(np.int16),
-            "since": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 300, ROWS), unit="D"),
-            "debt": np.where(rng.random(ROWS) < 0.2, np.nan, np.round(rng.normal(5.0, 2.0, ROWS), 3)),
+            "since": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 300, ROWS) + 250 * group, unit="D"),
+            "debt": np.where(rng.random(ROWS) < 0.2, np.nan, np.round(rng.normal(5.0 + 4.0 * group, 2.0), 3)),
         }
     )
     return Training(frame, wanted, FIXED)

@@ -111,6 +111,7 @@ def test_four_levels_and_their_columns():
     assert (back == rows.X["x3"].cat.codes).all()
 
 
+@pytest.mark.thorough
 def test_dead_networks_are_passed_over():
     rows = problems.prepare("german", None, problems.TEXT, most=100)
     first = next(problems.networks(rows, 20, 1))

@@ -15,7 +15,7 @@ QUICK, NIGHTLY = range(100_000, 100_100), range(20_000)
 
 
 @given(st.randoms(use_true_random=False))
-@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 def test_workflows_that_hypothesis_makes_smaller(chance):
     try_case(chance)
 

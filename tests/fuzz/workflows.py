@@ -190,7 +190,8 @@ def run(case, chance):
         shared = {name: asked[name] for name in ("n_samples", "independent", "constraints", "allow_missing")}
         check_best(found, explainer.generate(case.factuals, **shared), case)
     check_same(found, explainer, case, asked, chance)
-    write_all(found, explainer, case, chance)
+    if chance.random() < 0.5:  # it takes as long as all the rest
+        write_all(found, explainer, case, chance)
     return "answered" if len(found) else "nothing found"
 
 

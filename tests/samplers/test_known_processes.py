@@ -65,6 +65,8 @@ NEEDS_VINE = [
     pytest.mark.skipif(find_spec("pyvinecopulib") is None, reason="needs pyvinecopulib: pip install 'mcce[vine]'"),
 ]
 HONEST = mcce.CartSampler(honest=True, min_leaf=15)
+BY_TREE = mcce.ForestSampler(n_trees=20, max_features=None, min_leaf=10, honest=True, pooling="trees")
+SMOOTHED = mcce.CartSampler(honest=True, min_leaf=15, smoothing="density")
 
 
 def name(part):
@@ -82,6 +84,7 @@ PASSES = [
     (HONEST, normal),
     (HONEST, skewed),
     (HONEST, counted),
+    *((sampler, process) for sampler in (BY_TREE, SMOOTHED) for process in (normal, skewed, counted)),
 ]
 PASS_IN_SECONDS = [
     pytest.param("empirical", normal, marks=pytest.mark.thorough),

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import mcce
-from mcce.generators import AdversarialForest, SampleGenerator, SynthesizerGenerator
+from mcce.generators import AdversarialForest, MixtureGenerator, SampleGenerator, SynthesizerGenerator
 from mcce.generators.base import Drawn
 from mcce.testing import GENERATOR_CHECKS, ConformanceError, check_generator
 from tests.generators.joint.models import Alike, Completing, Conditional, HotDeck
@@ -20,6 +20,7 @@ SOUND = {
     "completing": SynthesizerGenerator(Completing(), random_state=1),
     "conditions": SynthesizerGenerator(Conditional(), random_state=1),
     "sample": SampleGenerator(Alike(), random_state=1),
+    "mixture": MixtureGenerator(random_state=1, n_jobs=1),
     "forest": AdversarialForest(n_trees=5, random_state=1, n_jobs=1),
 }
 

@@ -2,7 +2,7 @@
 
 1. A class can be stored if `stored_joint` has registered it: then what its `_fit` learns stands in ``model_``, an
    object whose class says how it is written and checked (`mcce.state.stateful`, with `check_state`), and which has
-   ``check_columns(features, n_given)``.
+   ``check_columns(features, n_given)``, unless the generator has a `check_model` of its own.
 2. What is written: the settings, the columns, the seed, the model, and the fixed values (and decisions) of the training
    rows, which `sample` bootstraps. The layout follows from these.
 3. What is read is checked as a whole before anything is drawn.
@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -25,7 +25,7 @@ from mcce.rng import resolve_seed
 from mcce.soundness import check_flag, check_type, require
 from mcce.state import Fields, register
 from mcce.storage import load_fields, save_fields
-from mcce.table import Schema
+from mcce.table import Feature, Schema
 from mcce.table.checks import check_fixed
 
 Class = TypeVar("Class", bound=type[Any])
@@ -40,6 +40,7 @@ class StoredJoint:
 
     schema_: Schema
     training_givens_: Floats
+    model_: Any
     n_jobs: int | None
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -65,6 +66,12 @@ class StoredJoint:
             raise InputError(f"{os.fspath(path)!r} holds a {type(generator).__name__}; use its own load.")
         generator.n_jobs = n_jobs
         return generator
+
+    def check_model(self, features: Sequence[Feature], n_given: int) -> None:
+        """Refuse a model that was read and is not of these columns, of which the first are given."""
+        model = self.model_
+        require(hasattr(model, "check_columns"), f"model_ is a {type(model).__name__}, which is no model")
+        model.check_columns(features, n_given)
 
     def stored(self: Self, donors: Donors) -> Self:
         """Return the generator as it is to be stored; it has none without training values."""
@@ -125,7 +132,5 @@ def _read(cls: type[Any], fields: Fields) -> Any:
     layout = ChainLayout.arrange(generator.schema_, fixed, mutable, generator.conditions_on_decision_)
     generator._layout = layout
     check_givens(generator.training_givens_, layout)
-    check_columns = getattr(generator.model_, "check_columns", None)
-    require(callable(check_columns), f"model_ is a {type(generator.model_).__name__}, which is no model")
-    generator.model_.check_columns(layout.features, layout.n_given)
+    generator.check_model(layout.features, layout.n_given)
     return generator

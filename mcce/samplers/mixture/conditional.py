@@ -100,7 +100,7 @@ class Conditional:
         other = symbol == column.classes.size
         at = np.where(other, values, column.margin.values[0])
         places = place_numbers(column.margin, column.kernel, at)
-        score = places.low[:, None]
+        score = np.where(places.is_atom, 0.0, places.low)[:, None]  # atoms have an interval, which may have no end
         z = (score - self.means) / self.sds
         point = self._log_parts() + 0.5 * score**2 - 0.5 * z**2 - np.log(self.sds)
         interval = self._log_mass(places.low, places.high)

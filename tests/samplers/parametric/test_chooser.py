@@ -16,9 +16,14 @@ from mcce.testing import CHECKS
 from tests.samplers.parametric.problem import SAMPLERS, encode, frame_with_missing, kinds_of, target_of
 
 of_every_sampler = pytest.mark.parametrize("sampler", SAMPLERS, ids=repr)
+QUICK = [s for s in SAMPLERS if not s.proper or type(s) is mcce.NormSampler]
 
 
-@of_every_sampler
+@pytest.mark.parametrize(
+    "sampler",
+    [*QUICK, *(pytest.param(s, marks=pytest.mark.thorough) for s in SAMPLERS if s not in QUICK)],
+    ids=repr,
+)
 def test_conformance(sampler):
     for check in CHECKS:
         # one draw of the parameters is calibrated on average over draws, not by itself

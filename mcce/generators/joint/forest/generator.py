@@ -57,7 +57,7 @@ class AdversarialForest(JointGenerator):
 
     Examples
     --------
-    >>> import mcce
+    >>> import mcce, tempfile
     >>> X = mcce.datasets.load_loans(600).X[["age", "sex", "housing", "salary"]]
     >>> forest = mcce.generators.AdversarialForest(fixed=["age", "sex"], n_trees=10, random_state=1).fit(X)
     >>> rows = forest.sample(50, X[["age", "sex"]].head(2), within={"salary": (40_000, None)})
@@ -65,9 +65,16 @@ class AdversarialForest(JointGenerator):
     ((100, 4), True)
     >>> bool(forest.log_density(X).mean() > forest.log_density(X.assign(salary=X["salary"].max())).mean())
     True
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     forest.save(f"{folder}/forest.mcce")
+    ...     again = mcce.generators.AdversarialForest.load(f"{folder}/forest.mcce")
+    >>> again.sample(5).equals(forest.sample(5))
+    True
     """
 
     restricts: ClassVar[bool] = True
+
+    model_: Leaves
 
     def __init__(
         self,

@@ -39,20 +39,20 @@ def _between(a, b):
 
 
 @njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _cut_normal(mean, sd, low, high, a, b):
-    """Return the probability of [a, b] under a normal distribution cut at [low, high]."""
+def _cut_normal(mean, sd, held, low, high, a, b):
+    """Return the probability of [a, b] under a normal distribution cut at [low, high], which hold `held` of it."""
     a, b = max(a, low), min(b, high)
     if a >= b:
         return 0.0
-    return _between((a - mean) / sd, (b - mean) / sd) / _between((low - mean) / sd, (high - mean) / sd)
+    return _between((a - mean) / sd, (b - mean) / sd) / held
 
 
 @njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _cut_normal_density(mean, sd, low, high, x):
+def _cut_normal_density(mean, sd, held, low, high, x):
     if x < low or x > high:
         return 0.0
     z = (x - mean) / sd
-    return math.exp(-0.5 * z * z - _LOG_ROOT_TWO_PI) / (sd * _between((low - mean) / sd, (high - mean) / sd))
+    return math.exp(-0.5 * z * z - _LOG_ROOT_TWO_PI) / (sd * held)
 
 
 @njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
@@ -85,7 +85,7 @@ def _probability(leaf, j, code, spread, value, first, has_mass, below, spread_be
         if share == 0.0:
             return 0.0
         return share * _cut_normal_density(
-            normal[leaf, j, 0], normal[leaf, j, 1], box[leaf, j, 0], box[leaf, j, 1], value
+            normal[leaf, j, 0], normal[leaf, j, 1], normal[leaf, j, 2], box[leaf, j, 0], box[leaf, j, 1], value
         )
     count = 0
     for r in range(start[leaf], start[leaf + 1]):
@@ -129,10 +129,10 @@ def leaf_masses(j, allowed, allowed_below, low_bound, high_bound, first, has_mas
 
 @njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _allowed_spread(leaf, j, low_bound, high_bound, box, normal):
-    mean, sd, a, b = normal[leaf, j, 0], normal[leaf, j, 1], box[leaf, j, 0], box[leaf, j, 1]
+    mean, sd, held, a, b = normal[leaf, j, 0], normal[leaf, j, 1], normal[leaf, j, 2], box[leaf, j, 0], box[leaf, j, 1]
     if low_bound == high_bound:
-        return _cut_normal_density(mean, sd, a, b, low_bound)
-    return _cut_normal(mean, sd, a, b, low_bound, high_bound)
+        return _cut_normal_density(mean, sd, held, a, b, low_bound)
+    return _cut_normal(mean, sd, held, a, b, low_bound, high_bound)
 
 
 @njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
@@ -232,30 +232,13 @@ def draw_inside(j, leaf_of, u_code, u_spread, allowed, allowed_below, low_bound,
 
 
 @cached(nogil=True, error_model="numpy")
-def row_densities(code, spread, value, n_given, log_weight, first, has_mass, below, spread_below, codes, start, rows,
-                  low, high, box, normal, n_spread, smoothing, out):  # fmt: skip
-    """Write the density of the first columns, and of each one more: largest log term, and the sum scaled by it."""
-    n_columns = code.shape[1]
-    for i in range(code.shape[0]):
-        for k in range(out.shape[1]):
-            out[i, k, 0], out[i, k, 1] = -math.inf, 0.0
-        for leaf in range(log_weight.size):
-            total = log_weight[leaf]
-            for j in range(n_columns + 1):
-                if j >= n_given:  # the first j columns are in `total`
-                    k = j - n_given
-                    if total > out[i, k, 0]:
-                        out[i, k, 1] = out[i, k, 1] * math.exp(out[i, k, 0] - total) + 1.0
-                        out[i, k, 0] = total
-                    else:
-                        out[i, k, 1] += math.exp(total - out[i, k, 0])
-                if j == n_columns:
-                    break
-                p = _probability(leaf, j, code[i, j], spread[i, j], value[i, j], first, has_mass, below, spread_below,
-                                 codes, start, rows, low, high, box, normal, n_spread, smoothing)  # fmt: skip
-                if p <= 0.0:
-                    break
-                total += math.log(p)
+def column_factors(j, code, spread, value, first, has_mass, below, spread_below, codes, start, rows, low, high, box,
+                   normal, n_spread, smoothing, out):  # fmt: skip
+    """Write the probability or density of some values of a column in each leaf: (values, leaves)."""
+    for d in range(code.size):
+        for leaf in range(out.shape[1]):
+            out[d, leaf] = _probability(leaf, j, code[d], spread[d], value[d], first, has_mass, below, spread_below,
+                                        codes, start, rows, low, high, box, normal, n_spread, smoothing)  # fmt: skip
 
 
 @cached(nogil=True, error_model="numpy")

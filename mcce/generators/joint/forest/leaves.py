@@ -32,7 +32,8 @@ from mcce.arrays import Bools, Floats, Ints, UInts
 from mcce.generators.joint.drawing import JointDraw
 from mcce.generators.joint.forest.columns import Codes, Coding
 from mcce.generators.joint.forest.growing import GrownTree
-from mcce.generators.joint.forest.kernels import draw_free, draw_inside, leaf_likelihoods, leaf_masses, row_densities
+from mcce.generators.joint.forest.kernels import column_factors, draw_free, draw_inside, leaf_likelihoods, leaf_masses
+from mcce.generators.joint.forest.normals import find_boxes, find_moments
 from mcce.rng import RowStreams, hash_rows
 from mcce.samplers.within import Within
 from mcce.soundness import (
@@ -50,7 +51,7 @@ from mcce.state import stateful
 from mcce.table import Feature
 
 EVEN_PART = 1e-3
-INSIDE = 2.0 * 1.959964  # a normal distribution has 95 per cent of its mass in so many standard deviations
+MOST_CELLS = 2_000_000  # rows times leaves that are looked at together
 
 
 @stateful("AdversarialForest.Leaves")
@@ -169,39 +170,11 @@ class Leaves:
     @cached_property
     def box(self) -> Floats:
         """Between what numbers each leaf holds each column: (leaves, columns, 2)."""
-        box = np.zeros((*self.low.shape, 2))
-        for j, coding in enumerate(self.codings):
-            if coding.values.size:
-                edges = np.concatenate([[coding.ends[0]] * 2, coding.cuts, [coding.ends[1]]])
-                box[:, j, 0] = edges[np.maximum(self.low[:, j], 1)]
-                box[:, j, 1] = edges[self.high[:, j] + 1]
-        return box
+        return find_boxes(self.codings, self.low, self.high)
 
     @cached_property
     def _moments(self) -> tuple[Floats, Ints]:
-        """Mean and standard deviation of the spread numbers of each leaf, by column, and how many there are.
-
-        One more number, as far from the mean as that of a normal distribution that fills the box, keeps the deviation
-        from 0.
-        """
-        normal, n_spread = np.ones((*self.low.shape, 2)), np.zeros(self.low.shape, dtype=np.int64)
-        begins = self.start[:-1]
-        leaf_of = np.repeat(np.arange(begins.size), np.diff(self.start))
-        for j, coding in enumerate(self.codings):
-            if not coding.values.size:
-                continue
-            codes = self.codes[j][self.rows]
-            spread = ~coding.mass_of_code[codes]
-            values = np.where(spread, coding.value_of_code[codes], 0.0)
-            count = np.add.reduceat(spread, begins, dtype=np.int64)
-            low, high = (np.clip(self.box[:, j, end], *coding.reach) for end in (0, 1))
-            mean = np.where(count > 0, np.add.reduceat(values, begins) / np.maximum(count, 1), (low + high) / 2.0)
-            off = np.where(spread, values - mean[leaf_of], 0.0)
-            squares = np.add.reduceat(off**2, begins) + ((high - low) / INSIDE) ** 2
-            normal[:, j, 0], normal[:, j, 1] = mean, np.sqrt(squares / (count + 1.0))
-            normal[:, j, 1] = np.where(high > low, normal[:, j, 1], 1.0)
-            n_spread[:, j] = count
-        return normal, n_spread
+        return find_moments(self.codings, self.codes, self.start, self.rows, self.box)
 
     @property
     def _parts(self) -> tuple[Any, ...]:
@@ -314,14 +287,33 @@ class Leaves:
 
     def log_densities(self, matrix: Floats, n_given: int) -> Floats:
         """Return the log density of each further column given all before it."""
+        n, p = matrix.shape
+        found = np.empty((n, p - n_given))
+        at_once = max(1, MOST_CELLS // self.log_weight.size)
+        for begin in range(0, n, at_once):
+            some = slice(begin, begin + at_once)
+            found[some] = self._log_densities(matrix[some], n_given)
+        return found
+
+    def _log_densities(self, matrix: Floats, n_given: int) -> Floats:
         codes, spread, values = self._coded(matrix)
-        sums = np.empty((matrix.shape[0], matrix.shape[1] - n_given + 1, 2))
-        row_densities(codes, spread, values, n_given, self.log_weight, *self._parts, sums)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            logs = sums[:, :, 0] + np.log(sums[:, :, 1])
-            found = np.diff(logs, axis=1)
-        found[np.isneginf(logs[:, 1:])] = -np.inf
-        return np.asarray(found)
+        weights = np.repeat(np.exp(self.log_weight)[None], matrix.shape[0], axis=0)
+        log_scale, before, found = np.zeros(matrix.shape[0]), np.zeros(matrix.shape[0]), []
+        for j in range(matrix.shape[1]):
+            _, one, place = np.unique(hash_rows(values[:, [j]]), return_index=True, return_inverse=True)
+            factors = np.empty((one.size, self.log_weight.size))
+            column_factors(j, codes[one, j], spread[one, j], values[one, j], *self._parts, factors)
+            weights *= factors[place]
+            largest = weights.max(axis=1)
+            scale = np.where(largest > 0.0, largest, 1.0)
+            weights /= scale[:, None]
+            log_scale = log_scale + np.log(scale)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                now = log_scale + np.log(weights.sum(axis=1))
+                if j >= n_given:
+                    found.append(np.where(np.isneginf(now), -np.inf, now - before))
+            before = now
+        return np.column_stack(found)
 
 
 def _groups(keys: UInts) -> Iterator[npt.NDArray[np.intp]]:

@@ -13,6 +13,7 @@ from mcce.exceptions import InputError, spell
 from mcce.generators.joint.base import JointGenerator
 from mcce.generators.joint.drawing import JointDraw, Withins
 from mcce.generators.joint.made.bins import Bins
+from mcce.generators.joint.made.network import Network
 from mcce.generators.joint.made.training import train
 from mcce.generators.joint.storing import stored_joint
 from mcce.rng import RowStreams, derive_key
@@ -70,6 +71,8 @@ class Made(JointGenerator):
     """
 
     restricts: ClassVar[bool] = True
+
+    model_: Network
 
     def __init__(
         self,

@@ -1,0 +1,77 @@
+"""Explainers that draw from joint generators: diagnostics, batches, trade-offs, pickles."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from pandas.testing import assert_frame_equal
+
+import mcce
+from mcce import InputError
+from mcce.generators import AdversarialForest, MixtureGenerator, SynthesizerGenerator
+from tests.batches.problem import tables
+from tests.explainer.problem import DENIED, FIXED, TABLE, score
+from tests.generators.joint.models import Completing, HotDeck
+
+GENERATORS = {
+    "forest": AdversarialForest(fixed=FIXED, n_trees=8, random_state=1),
+    "mixture": MixtureGenerator(fixed=FIXED, max_components=4, random_state=1),
+    "hot deck": HotDeck(fixed=FIXED),
+    "synthesizer": SynthesizerGenerator(Completing(), fixed=FIXED, random_state=1),
+}
+
+
+@pytest.fixture(scope="module", params=GENERATORS)
+def explainer(request):
+    return mcce.MCCE(score, fixed=FIXED, generator=GENERATORS[request.param]).fit(TABLE)
+
+
+def test_diagnose(explainer):
+    told = explainer.diagnose(TABLE.head(60), n_samples=40, max_factuals=5)
+    assert told.marginals["distance"].max() < 0.5
+    assert told.visit is None
+    assert told.evaluation.summary.loc["success", "mean"] == 1.0
+
+
+def test_batches_are_answered_as_all_at_once(explainer, tmp_path):
+    pytest.importorskip("pyarrow")
+    factuals = DENIED.head(12).reset_index(names="who")
+    explainer.explain_batches(factuals, tmp_path / "found", id="who", batch_size=5, n_samples=60, n_jobs=1)
+    found = tables(tmp_path / "found")[0]
+    together = explainer.explain(DENIED.head(12), n_samples=60).to_frame()
+    assert len(together) > 5
+    assert_frame_equal(found, together, check_exact=True, check_dtype=False, check_categorical=False)
+
+
+def test_it_can_be_sent_to_another_process(explainer):
+    again = pickle.loads(pickle.dumps(explainer))
+    one, two = (each.explain(DENIED.head(5), n_samples=50, allow_missing=True) for each in (explainer, again))
+    assert_frame_equal(one.frame, two.frame)
+
+
+def test_a_constraint_that_excludes_nothing_changes_nothing(explainer):
+    low, high = TABLE["income"].min() - 1e9, TABLE["income"].max() + 1e9
+    free = explainer.explain(DENIED.head(8), n_samples=60, allow_missing=True)
+    bound = explainer.explain(
+        DENIED.head(8), n_samples=60, allow_missing=True, constraints=[mcce.allow("income", low=low, high=high)]
+    )
+    if not explainer.generator_.draws_observed:  # any number may be drawn, so that a far bound excludes something
+        assert len(bound) == len(free)
+    else:
+        assert_frame_equal(free.frame, bound.frame)
+
+
+def test_acceptance_is_reported(explainer):
+    found = explainer.explain(
+        DENIED.head(8), n_samples=60, allow_missing=True, constraints=[mcce.allow("income", high=60), "income >= 20"]
+    )
+    assert (found.frame["income"] <= 60).all()
+    assert (found.constraints["passed"] <= found.constraints["tried"]).all()
+    assert found.constraints["tried"].sum() > 0
+
+
+def test_weights_of_rows_are_refused(explainer):
+    with pytest.raises(InputError, match="does not take sample_weight, and would learn from all rows alike"):
+        mcce.MCCE(score, fixed=FIXED, generator=explainer.generator).fit(TABLE, sample_weight=np.ones(len(TABLE)))
+    assert isinstance(explainer.explain(DENIED.head(1), n_samples=20).frame, pd.DataFrame)
