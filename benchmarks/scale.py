@@ -7,7 +7,9 @@
    replacement, each with one value of a mutable feature taken from another row; K = 100. `explain_batches` writes them
    to a folder in parts of 10,000. When each part was finished tells the time to the first one, and whether a factual
    costs as much in the last quarter of the parts as in the first; memory is looked at when a quarter is done, and at
-   the end.
+   the end. Three parts are explained once more without files: what a part took beyond that is the overhead of a batch,
+   which one process has for all of them. Many workers take what the explaining takes, divided by their number, or all
+   overheads together, whichever is more.
 2. rows, columns, levels: fit and explain 100 factuals with K = 100, for three sizes each; the exponent b of
    seconds = a n^b is fitted by least squares on logarithms. 1 is linear; n log n looks like 1.1.
 3. Each measurement has a process of its own, whose peak memory is that of the whole: libraries, data, model, results.
@@ -38,6 +40,7 @@ from benchmarks.settings import ROOT, SETTINGS, find_data, make_problem
 from benchmarks.speed import describe_machine
 
 FACTUALS, PART, N_SAMPLES, SOME = 1_000_000, 10_000, 100, 100
+SEVERAL, WORKERS = 3, 100  # parts that are explained once more by themselves; workers to extrapolate to
 SIZES = {
     "rows": (250_000, 500_000, 1_000_000),
     "columns": (75, 150, 300),
@@ -115,6 +118,11 @@ def measure_batches(sparse: bool, n: int, quick: bool, jobs: int, data: str | No
         ended.set()
         watching.join()
         at = np.sort([path.stat().st_mtime for path in out.glob("parts/*.json")]) - begun
+        some = pd.read_parquet(source).iloc[: SEVERAL * size]
+        begun = time.perf_counter()
+        for first in range(0, len(some), size):
+            explainer.explain(some.iloc[first : first + size], tell_reasons=False, progress=False, **asked)
+        part_seconds = (time.perf_counter() - begun) / SEVERAL
     k = max(1, at.size // 4)
     return {
         "factuals": n,
@@ -124,8 +132,16 @@ def measure_batches(sparse: bool, n: int, quick: bool, jobs: int, data: str | No
         "quarters": float((at[-1] - at[-1 - k]) / max(at[k] - at[0], 1e-9)),
         "quarter_mb": quarter[0] if quarter else peak_megabytes(),
         "explained": result.totals["explained"],
+        "parts": int(at.size),
+        "part_seconds": part_seconds,
+        "overhead": max(seconds * jobs / at.size - part_seconds, 0.0),
         "standin": problem.standin,
     }
+
+
+def on_workers(found: dict[str, Any], workers: int) -> float:
+    """Return the seconds that many workers would take: they explain; one process reads, sends and writes (step 1)."""
+    return max(found["parts"] * found["overhead"], found["parts"] * found["part_seconds"] / workers)
 
 
 def training_table(case: str, size: int, quick: bool) -> tuple[pd.DataFrame, list[str]]:
@@ -210,6 +226,11 @@ def run(cases: Sequence[str], chosen: argparse.Namespace, page: Page, apart: Cal
         if any(one["standin"] for one in found):
             page.say(report.STANDIN)
         page.table(HEAD, [batch_cells(case, one) for case, one in zip(batches, found)])
+        for case, one in zip(batches, found):
+            page.say(
+                f"{case}: a part takes {one['part_seconds']:.3f} s to explain and {one['overhead']:.3f} s to read, "
+                f"send and write. Extrapolated, not measured: {on_workers(one, WORKERS):.1f} s with {WORKERS} workers."
+            )
     for case in (case for case in cases if case in SIZES):
         sizes = (TINY if chosen.quick else SIZES)[case]
         found = [apart(case=case, size=size, quick=chosen.quick) for size in sizes]

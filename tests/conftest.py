@@ -1,6 +1,7 @@
 """Settings for all tests, and the count of live comparisons with R, over all processes that test."""
 
 import gc
+import inspect
 import os
 from pathlib import Path
 
@@ -13,6 +14,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np  # which reads its setting when it is loaded, as OpenMP does
 
 import mcce
+from mcce.diagnostics import discriminator
 from mcce.trees.party.svd_kernels import decompose
 
 gc.disable()  # until all is collected: thousands of tests and modules are made that stay
@@ -92,6 +94,14 @@ def no_pictures(monkeypatch):
     """Leave out what takes longest of a page where a test reads its words alone."""
     for place in ("mcce.report.pages.result", "mcce.cli.demo"):
         monkeypatch.setattr(f"{place}.as_png", lambda draw, width, height: b"no picture")
+
+
+@pytest.fixture(scope="module")
+def few_trees():
+    """Let `diagnose` tell tables apart by few trees where nobody asks how well."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(inspect.unwrap(discriminator).__kwdefaults__, "n_trees", 10)
+        yield
 
 
 @pytest.fixture(scope="session")

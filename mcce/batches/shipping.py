@@ -6,6 +6,7 @@
 3. On a Dask cluster each worker gets it when it joins, also one that takes the place of another that died
    (`mcce.batches.cluster`).
 4. A worker searches with one thread: there are as many workers as cores.
+5. Parts come back one by one, or, from backends of joblib that cannot do so, a few for each worker at a time.
 
 What is read or explained wrongly ends the run only after the parts under way have been handed over, so that nothing
 that is finished gets lost.
@@ -18,6 +19,7 @@ import hashlib
 import pickle
 from collections.abc import Iterator
 from concurrent.futures.process import BrokenProcessPool
+from itertools import islice
 
 import numpy as np
 
@@ -26,6 +28,8 @@ from mcce.batches.receiving import Pickled, Shipped
 from mcce.batches.sources import Part
 from mcce.exceptions import InputError, MCCEError
 from mcce.explainer import Explainer
+
+PARTS_A_ROUND = 4  # for each worker
 
 
 def run_parts(explainer: Explainer, parts: Iterator[tuple[Request, Part]], n_jobs: int | None) -> Iterator[Explained]:
@@ -47,7 +51,7 @@ def run_parts(explainer: Explainer, parts: Iterator[tuple[Request, Part]], n_job
 
 
 def _run(explainer: Explainer, reading: _Reading, n_jobs: int | None) -> Iterator[Explained]:
-    """Have the parts explained by whom joblib is set to (steps 1 to 4)."""
+    """Have the parts explained by whom joblib is set to (steps 1 to 5)."""
     from joblib import Parallel, delayed, effective_n_jobs
     from joblib.parallel import get_active_backend
 
@@ -66,9 +70,14 @@ def _run(explainer: Explainer, reading: _Reading, n_jobs: int | None) -> Iterato
         shipped = Shipped(alone)
     else:
         shipped = Shipped(alone, *_pickle(alone))
-    parallel = Parallel(n_jobs=n_jobs, batch_size=1, return_as="generator_unordered")
+    work = (delayed(_explain_shipped)(shipped, request, part) for request, part in reading)
     try:
-        yield from parallel(delayed(_explain_shipped)(shipped, request, part) for request, part in reading)
+        if getattr(backend, "supports_return_generator", False):
+            yield from Parallel(n_jobs=n_jobs, batch_size=1, return_as="generator_unordered")(work)
+            return
+        with Parallel(n_jobs=n_jobs, batch_size=1) as parallel:  # Ray's hands over what is finished all at once
+            while some := list(islice(work, PARTS_A_ROUND * effective_n_jobs(n_jobs))):
+                yield from parallel(some)
     except BrokenProcessPool as error:
         raise MCCEError(
             "a worker process ended by itself: it was killed, or memory ran out. Finished parts are kept; run it "

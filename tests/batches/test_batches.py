@@ -84,6 +84,14 @@ def test_threads_and_processes_write_the_same_bytes(source, done, tmp_path):
         other.explain_batches(source, tmp_path / "other", id="who", batch_size=60, n_samples=20, n_jobs=2)
 
 
+def test_a_backend_that_hands_over_all_at_once_writes_the_same_bytes(source, done, tmp_path):
+    """Ray's, for one; joblib's own processes stand for it."""
+    with joblib.parallel_config("multiprocessing", n_jobs=2):
+        assert not joblib.parallel.get_active_backend()[0].supports_return_generator
+        explainer().explain_batches(source, tmp_path / "out", **SETTINGS)
+    assert written(tmp_path / "out") == written(done)
+
+
 def test_csv_and_frames_give_the_same_answers(done, tmp_path):
     ROWS.assign(owner=ROWS["owner"].map({True: "TRUE", False: "false"}), more=1).to_csv(tmp_path / "r.csv", index=False)
     explainer().explain_batches(tmp_path / "r.csv", tmp_path / "text", **SETTINGS)

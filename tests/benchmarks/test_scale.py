@@ -24,7 +24,13 @@ def test_runs_and_writes(tmp_path, capsys, monkeypatch):
     for case, sizes in scale.TINY.items():
         assert [int(n.replace(",", "")) for n in re.findall(rf"^{case} +([\d,]+) ", said, re.MULTILINE)] == [*sizes]
     assert said.count("seconds of fit grow as n^") == 3
+    assert re.search(r"plain: a part takes [\d.]+ s .* Extrapolated, not measured: [\d.]+ s with 100 workers", said)
     assert "| plain | 400 |" in out.with_suffix(".md").read_text()
+
+
+def test_many_workers_wait_for_the_one_that_writes():
+    found = {"parts": 100, "part_seconds": 20.0, "overhead": 0.5}
+    assert [scale.on_workers(found, n) for n in (1, 10, 40, 100)] == [2000.0, 200.0, 50.0, 50.0]
 
 
 def test_a_measurement_is_one_line_of_json(capsys):

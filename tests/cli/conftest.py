@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import make_column_transformer
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -15,10 +16,19 @@ from mcce.datasets import load_airquality, load_loans
 LEVELS = ["sex", "education", "employment", "housing"]
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def one_thread():
     """Threads cost more than they give on tables this small, and far more on a busy machine."""
     with threadpool_limits(1):
+        yield
+
+
+@pytest.fixture(autouse=True, scope="module")
+def quick_models():
+    """The models that the command trains learn these tables in fewer rounds than scikit-learn's 100."""
+    with pytest.MonkeyPatch.context() as patch:
+        for model in (HistGradientBoostingClassifier, HistGradientBoostingRegressor):
+            patch.setattr(model.__init__, "__kwdefaults__", model.__init__.__kwdefaults__ | {"max_iter": 25})
         yield
 
 

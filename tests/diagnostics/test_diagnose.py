@@ -22,6 +22,7 @@ def score(frame: pd.DataFrame) -> np.ndarray:
     return (frame["salary"] / 100_000 + frame["savings"] / 200_000 - 0.4 * frame["defaulted_last_year"]).to_numpy(float)
 
 
+pytestmark = pytest.mark.usefixtures("few_trees")
 LOANS = mcce.datasets.load_loans(700).X
 TRAINING, NEW = LOANS.iloc[:500], LOANS.iloc[500:]
 
@@ -32,7 +33,7 @@ def explainer() -> mcce.MCCE:
 
 
 @pytest.fixture(scope="module")
-def diagnostics(explainer) -> Diagnostics:
+def diagnostics(explainer, few_trees) -> Diagnostics:
     return explainer.diagnose(NEW, n_samples=200, max_factuals=20)
 
 

@@ -121,6 +121,7 @@ def test_a_chain_draws_frames_of_its_kind(fitted):
     assert pl.DataFrame(weights).columns == ["id", "draw", "weight"]
 
 
+@pytest.mark.usefixtures("few_trees")
 def test_everything_else_takes_them_too(fitted):
     X, explainer = fitted
     denied = pl.DataFrame(X)[:30]

@@ -71,6 +71,7 @@ def test_select_is_the_second_half_of_explain(bootstrapped):
     assert_frame_equal(chosen.frame, found.frame)
 
 
+@pytest.mark.usefixtures("few_trees")
 def test_diagnose_leaves_out_the_order_that_there_is_not(bootstrapped):
     d = bootstrapped.diagnose(TABLE, n_samples=50, max_factuals=10)
     assert d.visit is None

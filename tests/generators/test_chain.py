@@ -146,6 +146,7 @@ def test_samplers_of_the_user_are_cloned_not_fitted(truth):
         "min_donors": 1,
         "proper": False,
         "honest": False,
+        "smoothing": None,
         "random_state": 0,
     }
     assert all(fitted is not sampler and fitted.min_leaf == 30 for fitted in chain.samplers_.values())

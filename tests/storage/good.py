@@ -62,12 +62,18 @@ if find_spec("pyvinecopulib"):
     CHAINS["vine"] = ({"x": VINE, 7: VINE, "n": VINE, "day": "marginal", "*": "cart"}, False)
 
 
-def chain(name, *, decision=False, n=60):
-    """Return a fitted chain of one family, or of several."""
-    sampler, missing = CHAINS[name]
+def rows_of(name, n=60, *, missing=True):
+    """Return the rows that the chain of a family is fitted to."""
     X = table(n, missing=missing)
     if name in ("boosting", "mixture"):  # a column with more numbers than are classes
         X["wage"] = np.sqrt(np.arange(n)) + X["n"]
+    return X
+
+
+def chain(name, *, decision=False, n=60):
+    """Return a fitted chain of one family, or of several."""
+    sampler, missing = CHAINS[name]
+    X = rows_of(name, n, missing=missing)
     made = mcce.ChainModel(sampler=sampler, fixed=["sex"], random_state=5, n_jobs=1)
     return made.fit(X, accepted(X) > 0.5 if decision else None)
 

@@ -49,7 +49,7 @@ def test_a_chain_draws_the_same_after_a_round_trip(name, decision, tmp_path):
     "name", ["cart", "rpart", "ctree", "forest", "marginal", "parametric", "pmm", "empirical", "boosting"]
 )
 def test_columns_that_say_nothing_come_back(name, tmp_path):
-    X = good.table().assign(
+    X = good.rows_of(name).assign(
         never=np.nan, nobody=np.array([None] * 60, dtype=object), none=pd.Categorical([None] * 60, []), always=3
     )
     chain = mcce.ChainModel(sampler=good.CHAINS[name][0], fixed=["sex"], random_state=1, n_jobs=1)

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from mcce import CartSampler
 from mcce.table import Column, Schema, Table
 from mcce.trees import cart
 
@@ -91,3 +92,18 @@ def test_less_weight_than_a_leaf_needs_is_one_leaf():
 
 def _nodes(tree, rows):
     return {frozenset(rows[a : a + n].tolist()) for a, n in zip(tree.start, tree.size)}
+
+
+def test_a_tree_is_shown_by_weight():
+    """Predictions and shares are weighted, numbers of rows are not."""
+    X = pd.DataFrame({"x": np.repeat([0.0, 1.0], 6), "y": np.tile([1.0, 2.0, 6.0], 4), "level": list("aabbab") * 2})
+    weights = np.tile([0.5, 1.0, 1.5], 4)
+    table = Schema.from_data(X).encode(X)
+    number = CartSampler(max_depth=0).fit(table.first(1), Column(table.features[1], table.matrix[:, 1], weights)).tree
+    assert number.prediction(0) == pytest.approx(np.average(X["y"], weights=weights))
+    assert number.to_frame()["n"].tolist() == [12]
+    level = CartSampler(max_depth=0).fit(table.first(1), Column(table.features[2], table.matrix[:, 2], weights)).tree
+    expected = [weights[X["level"] == each].sum() for each in "ab"]
+    np.testing.assert_allclose(level.counts(0), expected)
+    assert level.prediction(0) == "b"
+    assert "n= 12" in str(level)

@@ -61,7 +61,7 @@ class ForestSampler(DonorSampler):
         "donors": all donors in the leaves of a row have the same chance, so that a tree with a large leaf counts for
         more, as in synthpop. "trees": all trees have the same chance, then the donors of the leaf, as in a quantile
         regression forest (Meinshausen 2006, "Quantile regression forests", JMLR 7): `mcce.samplers.donors.by_tree`.
-        Held-out rows are predicted better so, with 50 trees rather than 10.
+        Held-out rows of the loans, German credit and Adult were predicted better so, with 50 trees better than with 10.
     smoothing : see `CartSampler`
 
     Examples

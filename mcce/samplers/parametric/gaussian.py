@@ -24,7 +24,8 @@ import scipy
 
 from mcce.arrays import Floats
 from mcce.samplers.parametric.norm import NormSampler
-from mcce.table import Column, Table
+from mcce.soundness import FLOAT, check_array, check_finite
+from mcce.table import Column, Feature, Table
 from mcce.table.weights import deviation_of, mean_of
 
 LEAST_SHARE = 1e-8
@@ -86,6 +87,14 @@ class GaussianSampler(NormSampler):
         centred = joint - self.mean_
         counted = centred if target.weights is None else centred * target.weights[:, None]
         self.covariance_ = counted.T @ centred / max(target.total - 1, 1)
+        self.estimate_ = self.coef_
+
+    def check_complete(self, target: Feature, n_rows: int) -> None:
+        """Refuse moments that are not of the design and the target."""
+        super().check_complete(target, n_rows)
+        check_array(self.mean_, "mean_", FLOAT, self.design_.n_columns + 1)
+        check_finite(self.mean_, "mean_")
+        check_finite(self.covariance_, "covariance_")
 
     def estimate(self, x: Floats, target: Column) -> None:
         """Find coefficients and standard deviation, without squaring the condition number of the covariance."""

@@ -87,6 +87,7 @@ def grow(
     columns = _columns(rows, n_classes)
     weights = target.weights
     weight, prior = class_weights(labels, n_classes, weights)
+    by_row = np.empty(0) if weights is None else np.ascontiguousarray(weights)
     rules = kernels.Rules(
         n_classes, weight, prior, float(cp), min_split, min_leaf, max_depth, max_compete, max_surrogate
     )
@@ -95,9 +96,8 @@ def grow(
     work = _work(n, n_classes, width, nodes.feature.size)
     best = _best(max(max_compete + 1, max_surrogate), width)
     all_sides = np.empty(256, dtype=np.uint8)
-    grow_nodes = kernels.grow_nodes if weights is None else kernels.grow_weighted_nodes
-    n_nodes, n_splits, sides = grow_nodes(
-        columns, rules, nodes, splits, work, best, np.ascontiguousarray(y), labels, weights, all_sides
+    n_nodes, n_splits, sides = kernels.grow_nodes(
+        columns, rules, nodes, splits, work, best, np.ascontiguousarray(y), labels, by_row, all_sides
     )
     nodes = kernels.Nodes(*(array[:n_nodes].copy() for array in nodes))
     splits = kernels.Splits(*(array[:n_splits].copy() for array in splits))

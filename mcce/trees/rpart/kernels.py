@@ -7,7 +7,7 @@
 3. A side is LEFT or RIGHT as in R; UNKNOWN where a value is missing or a level absent from the node.
 
 Rows may have weights, with which R multiplies them in sums; numbers of rows (`min_split`, `min_leaf`) stay such.
-Without, `weights` is None, and numba leaves out what is written for them.
+Without, `weights` is empty: one kernel serves both, because this one takes long to compile.
 
 The arrays come in bundles made by `mcce.trees.rpart`: `Columns` (read only, but for `packed`), `Rules`, `Nodes` and
 `Splits` (the result) and `Work` (scratch).
@@ -127,17 +127,17 @@ def _evaluate_number(order, column, response, weights, y):
     for i in range(m):
         row = np.int64(order[i]) if order.size else _row(column[i])
         y[i] = response[row]
-        if weights is None:
+        if not weights.size:
             total += y[i]
         else:
             total += y[i] * weights[row]
             weight += weights[row]
-    if weights is None:
+    if not weights.size:
         weight = float(m)
     mean = total / weight
     square = 0.0
     for i in range(m):
-        if weights is None:
+        if not weights.size:
             square += (y[i] - mean) * (y[i] - mean)
         else:
             row = np.int64(order[i]) if order.size else _row(column[i])
@@ -153,12 +153,12 @@ def _cut_numbers(column, response, weights, min_leaf, y):
     weight = 0.0
     for i in range(m):
         y[i] = response[_row(column[i])]
-        if weights is None:
+        if not weights.size:
             total += y[i]
         else:
             total += y[i] * weights[_row(column[i])]
             weight += weights[_row(column[i])]
-    if weights is None:
+    if not weights.size:
         weight = float(m)
     mean = total / weight
     left = 0.0
@@ -167,7 +167,7 @@ def _cut_numbers(column, response, weights, min_leaf, y):
     at = -1
     below = 0
     for i in range(m - min_leaf):
-        if weights is None:
+        if not weights.size:
             left += y[i] - mean
         else:
             left += (y[i] - mean) * weights[_row(column[i])]
@@ -175,7 +175,7 @@ def _cut_numbers(column, response, weights, min_leaf, y):
             n_right -= weights[_row(column[i])]
         if i + 1 < min_leaf or column[i] >> uint64(32) == column[i + 1] >> uint64(32):
             continue
-        if weights is None:
+        if not weights.size:
             n_left, n_right = float(i + 1), float(m - i - 1)
         square = left * left
         if square * weight < best * (n_left * n_right) * _SLACK:
@@ -215,7 +215,7 @@ def _levels_numbers(
         sides[c] = ABSENT
     for i in range(order.size):
         if codes[order[i]] < n_levels:
-            if weights is None:
+            if not weights.size:
                 total += response[order[i]]
                 weight += 1.0
             else:
@@ -227,7 +227,7 @@ def _levels_numbers(
         c = codes[order[i]]
         if c < n_levels:
             level_n[c] += 1
-            if weights is None:
+            if not weights.size:
                 level_w[c] += 1.0
                 level_sum[c] += response[order[i]] - mean
             else:
@@ -275,7 +275,7 @@ def _evaluate_classes(order, column, labels, weights, prior, in_node):
     for k in range(in_node.size):
         in_node[k] = 0.0
     best = 0
-    if weights is None:
+    if not weights.size:
         for i in range(order.size):
             in_node[labels[order[i]]] += 1.0
         for k in range(in_node.size):
@@ -338,7 +338,7 @@ def _cut_classes(column, labels, weights, min_leaf, weight, in_left, in_right):
     right = 0.0
     for i in range(m):
         k = labels[_row(column[i])]
-        if weights is None:
+        if not weights.size:
             in_right[k] += 1.0
             right += weight[k]
         else:
@@ -354,7 +354,7 @@ def _cut_classes(column, labels, weights, min_leaf, weight, in_left, in_right):
     below = 0
     for i in range(m - min_leaf):
         k = labels[_row(column[i])]
-        if weights is None:
+        if not weights.size:
             left += weight[k]
             right -= weight[k]
             square_left += 2.0 * in_left[k] + 1.0
@@ -401,7 +401,7 @@ def _count_levels(order, codes, n_levels, labels, weights, weight, level_n, leve
         if c < n_levels:
             k = labels[order[i]]
             level_n[c] += 1
-            if weights is None:
+            if not weights.size:
                 level_sum[c] += weight[k]
                 table[c, k] += 1.0
                 total += weight[k]
@@ -437,9 +437,9 @@ def _levels_classes(
         c = level_order[a]
         level_key[c] = weight[0] * table[c, 0] / level_sum[c]
         for k in range(weight.size):
-            if weights is None:
+            if not weights.size:
                 in_right[k] += table[c, k]
-    if weights is not None:
+    if weights.size:
         for i in range(order.size):
             if codes[order[i]] < n_levels:
                 in_right[labels[order[i]]] += weights[order[i]]
@@ -476,7 +476,7 @@ def _levels_classes(
         n_right = m - n_left
         if n_left < min_leaf or n_right < min_leaf:
             continue
-        if weights is None:
+        if not weights.size:
             w_left, w_right = float(n_left), float(n_right)
         else:
             w_left, w_right = left, right
@@ -516,7 +516,7 @@ def _surrogate_cut(column, side, weights, n_left, n_right, w_left, w_right, n_ro
     n_below = 0
     left_above, right_above = float(n_left), float(n_right)
     left_below = right_below = 0.0
-    if weights is not None:
+    if weights.size:
         left_above = right_above = 0.0
         for i in range(column.size - 1, -1, -1):
             row = _row(column[i])
@@ -525,7 +525,7 @@ def _surrogate_cut(column, side, weights, n_left, n_right, w_left, w_right, n_ro
     for i in range(column.size - 1):
         row = _row(column[i])
         copies = 1.0
-        if weights is not None:
+        if weights.size:
             copies = weights[row]
         if side[row] == LEFT:
             left_above -= copies
@@ -566,7 +566,7 @@ def _surrogate_levels(order, codes, n_levels, side, weights, level_n, level_w, l
             known += 1
             level_n[codes[row]] += 1
             copies = 1.0
-            if weights is not None:
+            if weights.size:
                 copies = weights[row]
             if side[row] == LEFT:
                 level_sum[codes[row]] += 1.0
@@ -830,7 +830,7 @@ def _split_node(
         work.side[row] = side
         n_left += side == LEFT
         n_right += side == RIGHT
-    if weights is None:
+    if not weights.size:
         w_left, w_right = float(n_left), float(n_right)
     else:
         along = not columns.unordered[feature]
@@ -874,7 +874,7 @@ def _evaluate(columns, rules, nodes, work, node, response, labels, weights):
     start, end = nodes.start[node], nodes.start[node] + nodes.size[node]
     order = work.order[start:end]
     column = work.entries[:0]
-    if node > 0 and not columns.unordered[0] and (rules.n_classes == 0 or weights is not None):
+    if node > 0 and not columns.unordered[0] and (rules.n_classes == 0 or weights.size):
         column = columns.packed[columns.slot[0], start:end]
         order = order[:0]
     if rules.n_classes:
@@ -984,9 +984,6 @@ def grow_nodes(columns, rules, nodes, splits, work, best, response, labels, weig
             for child in range(nodes.left[node], nodes.left[node] + 2):
                 nodes.complexity[child] = min(nodes.complexity[child], nodes.complexity[node])
     return n_nodes, n_splits, all_sides[:n_sides]
-
-
-grow_weighted_nodes = _entry(grow_nodes.py_func)  # compiled for arrays of weights; the other one is for None
 
 
 @_entry

@@ -147,6 +147,7 @@ def test_words_of_the_caller_and_examples(explainer, found):
     assert len(reader.all("img")) == 3
 
 
+@pytest.mark.usefixtures("few_trees")
 def test_with_diagnostics(explainer, found, monkeypatch):
     fitted, X, _ = explainer
     drawn = []

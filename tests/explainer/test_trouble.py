@@ -1,0 +1,155 @@
+"""Trouble while explaining, plain, sparse or constrained: models, interrupts, threads, processes; all stays usable."""
+
+from __future__ import annotations
+
+import itertools
+import multiprocessing
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import mcce
+from mcce import ModelError
+from tests.explainer.problem import DENIED, TABLE, assert_same, fitted, score
+
+MODES = {
+    "plain": {},
+    "sparse": {"sparse": True},
+    "constrained": {"constraints": [mcce.allow("income", direction="increase"), mcce.rule("debt <= was(debt)")]},
+}
+SOME = DENIED.iloc[:6]
+
+
+@pytest.fixture(params=list(MODES))
+def asked(request):
+    return {"n_samples": 30, "tell_reasons": False, **MODES[request.param]}
+
+
+class Troubled:
+    """A model that answers rightly until it is in trouble, then as `how` says."""
+
+    def __init__(self, how):
+        self.how, self.trouble = how, False
+
+    def __call__(self, rows):
+        answer = score(rows)
+        return self.how(answer) if self.trouble else answer
+
+
+def raise_(error):
+    raise error
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        (lambda a: raise_(MemoryError("out of it")), "raised MemoryError: out of it"),
+        (lambda a: np.where(np.arange(a.size) == a.size - 1, np.nan, a), r"returned missing values \(NaN or None\)"),
+        (lambda a: a[:-1], "expected .*, one per row"),
+        (lambda a: np.column_stack([a, a, a]), "3"),
+        (lambda a: None, "None"),
+    ],
+)
+def test_a_model_that_fails_later_is_told_and_the_explainer_stays_usable(how, message, asked):
+    model = Troubled(how)
+    explainer = fitted(model)
+    before = explainer.explain(SOME, **asked)
+    model.trouble = True
+    with pytest.raises(ModelError, match=message):
+        explainer.explain(SOME, **asked)
+    model.trouble = False
+    assert_same(explainer.explain(SOME, **asked), before)
+
+
+def test_lists_and_infinities_are_answers(asked):
+    wanted = (0.5, np.inf)
+    found = fitted(score, wanted).explain(SOME, **asked)
+    as_list = fitted(lambda rows: score(rows).tolist(), wanted).explain(SOME, **asked)
+    assert_same(as_list, found)
+    endless = fitted(lambda rows: np.where(score(rows) >= 0.5, np.inf, -np.inf), wanted).explain(SOME, **asked)
+    assert (endless.measures["prediction"] == np.inf).all()
+    assert len(endless) == len(found)
+
+
+def test_an_interrupt_at_any_question_leaves_all_usable(asked):
+    def interrupted(rows):
+        if next(calls) == at:
+            raise KeyboardInterrupt
+        return score(rows)
+
+    calls, at = itertools.count(), -1
+    explainer = fitted(interrupted)
+    begun = next(calls)
+    before = explainer.explain(SOME, **asked)
+    n_calls = next(calls) - begun - 1
+    for k in {0, 1, n_calls // 2, n_calls - 1}:
+        calls, at = itertools.count(), k
+        with pytest.raises(KeyboardInterrupt):
+            explainer.explain(SOME, **asked)
+        at = -1
+        assert_same(explainer.explain(SOME, **asked), before)
+    at = next(calls) + 1  # and in fit: the next one is as new
+    with pytest.raises(KeyboardInterrupt):
+        explainer.fit(TABLE)
+    at = -1
+    assert_same(explainer.fit(TABLE).explain(SOME, **asked), before)
+
+
+def test_two_threads_on_one_explainer(asked):
+    explainer = fitted(n_jobs=2)
+    parts = [SOME, DENIED.iloc[6:12]]
+    alone = [explainer.explain(part, **asked) for part in parts]
+    fresh = fitted(n_jobs=2)  # what is learned at the first call is learned by both at once
+    found, both = {}, threading.Barrier(2, timeout=60)
+
+    def work(i):
+        both.wait()
+        found[i] = fresh.explain(parts[i], **asked)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for i in range(2):
+        assert_same(found[i], alone[i])
+
+
+def test_a_model_is_never_asked_by_two_threads_at_once(asked):
+    inside = threading.Lock()
+
+    def unsafe(rows):
+        assert inside.acquire(blocking=False), "asked while it answers"
+        time.sleep(0.001)  # slow, so that another thread would come
+        answer = score(rows)
+        inside.release()
+        return answer
+
+    found = fitted(unsafe, n_jobs=4).explain(SOME, **asked)
+    assert_same(found, fitted(n_jobs=1).explain(SOME, **asked))
+
+
+def in_a_process(explainer, asked, sending):
+    sending.send(explainer.explain(SOME, **asked))
+    sending.close()
+
+
+@pytest.mark.filterwarnings("ignore:.*use of fork.*:DeprecationWarning")
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_other_processes_give_the_same(method):
+    if method not in multiprocessing.get_all_start_methods():
+        pytest.skip(f"this system cannot {method}")
+    asked = {"n_samples": 30, "tell_reasons": False, "sparse": True, **MODES["constrained"]}
+    explainer = fitted(n_jobs=1)
+    before = explainer.explain(SOME, **asked)
+    context = multiprocessing.get_context(method)
+    receiving, sending = context.Pipe(duplex=False)
+    process = context.Process(target=in_a_process, args=(explainer, asked, sending))
+    process.start()
+    sending.close()
+    found = receiving.recv()
+    process.join()
+    assert process.exitcode == 0
+    assert_same(found, before)
