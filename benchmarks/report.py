@@ -172,8 +172,8 @@ trees that tells generated from real rows, mean (sd) over its seeds; 0.5: it can
 of the rows and is compared with the other half. seen: compared with the rows it was fitted on; below 0.5 it shows
 near-copies of these. pMSE: S_pMSE of new rows, by a logistic regression; 2 at best. L0 seen: changes of the
 counterfactuals of rows that the chain was fitted on, as in the paper. L0, L1 (gower_sum), expl.: of the same factuals,
-held out in five parts; sparse, L1: of the sparse method for these. MB: peak of the process. norm and pmm model the
-numbers, parametric the other features."""
+held out in five parts; sparse, L1: of the sparse method for these. MB: peak of the process. norm, gaussian, pmm and
+vine model the numbers, parametric the other features."""
 
 
 def samplers_head() -> str:

@@ -51,7 +51,7 @@ from benchmarks.speed import describe_machine
 
 DATA = [*LOADERS, "loans"]
 SAMPLERS = ["cart", "ctree", "forest", "empirical", "boosting", "parametric", "norm", "gaussian", "pmm", "copula"]
-SAMPLERS += ["mixture", "marginal", *GENERATORS, AUTO]
+SAMPLERS += ["vine", "mixture", "marginal", *GENERATORS, AUTO]
 
 
 class Workers:

@@ -26,7 +26,7 @@ from mcce.diagnostics import Discriminator, discriminator, pmse
 
 Result = dict[str, Any]
 
-NUMERIC_ONLY = ("norm", "gaussian", "normrank", "pmm")  # the other features of such a chain are "parametric"
+NUMERIC_ONLY = ("norm", "gaussian", "normrank", "pmm", "vine")  # the other features of such a chain are "parametric"
 GENERATORS = {"arf": "AdversarialForest", "made": "Made", "joint_mixture": "MixtureGenerator"}  # joint models
 VISIT = "visit"
 N_FACTUALS, N_SAMPLES, N_SEEDS, N_TREES = 200, 1000, 5, 100

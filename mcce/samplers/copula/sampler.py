@@ -288,7 +288,8 @@ class GaussianCopulaSampler(ConditionalSampler):
         if is_atom.any():
             density[is_atom] = self._probability(given, places.low, places.high)[is_atom]
         if not is_atom.all():
-            ratio = self._conditional.point_density(given.matrix, places.low, self.density_points)
+            at = np.where(np.isfinite(places.low), places.low, 0.0)  # infinite where an atom, or nothing, begins
+            ratio = self._conditional.point_density(given.matrix, at, self.density_points)
             density = np.where(is_atom, density, density * ratio)
         return density, np.where(places.possible, 0, -1)
 

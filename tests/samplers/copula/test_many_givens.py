@@ -46,3 +46,15 @@ def test_densities_are_those_of_the_draws(tables, target):
         same = row.assign(**{target: pd.Categorical([level], dtype=train[target].dtype)})
         probability = float(np.exp(chain.log_density(same).iloc[0]))
         assert abs((drawn == level).mean() - probability) < 0.06
+
+
+def test_a_lowest_atom_among_numbers_is_scored_without_warnings():
+    """Its interval begins at minus infinity, where no density of a point may be looked for."""
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=300)
+    y = np.where(x + rng.normal(size=300) < 0, 0.0, np.exp(x + rng.normal(size=300)).round(6))
+    rows = pd.DataFrame({"x": x.round(6), "y": y})
+    densities = mcce.ChainModel(sampler="copula", fixed=["x"], random_state=1).fit(rows).log_density(rows)
+    assert np.isfinite(densities).all()
+    of_zeros = densities[y == 0].to_numpy()[np.argsort(x[y == 0])]
+    assert (np.diff(of_zeros) <= 1e-9).all(), "zeros become rarer as x grows"
