@@ -26,7 +26,7 @@ import numpy.typing as npt
 import scipy
 
 from mcce.arrays import Floats, Ints
-from mcce.samplers.column_density import smooth_distribution
+from mcce.samplers.column_density import EVEN_PART, smooth_distribution
 from mcce.samplers.copula.choice import CDF, choose_rows
 from mcce.samplers.point_mass import find_point_masses
 from mcce.soundness import (
@@ -282,11 +282,24 @@ def winning_noise(utilities: Utilities, uniforms: Floats) -> Floats:
 def kernel_margin(margin: Margin) -> tuple[Floats, Floats]:
     """Return knots and distribution function of the values that are no atoms, linear in between.
 
-    See step 2 of `mcce.samplers.column_density`; empty without such values.
+    See step 2 of `mcce.samplers.column_density`; empty without such values. A kernel estimate reaches over an atom, as
+    below the zero of amounts that are zero or more. So at every atom the function is brought to the share of the values
+    below it, but for a thousandth, which keeps numbers between two atoms possible.
     """
     x, weights = margin.training_values
     spread = np.isin(x, margin.values[~margin.atoms])
-    return smooth_distribution(x[spread], None if weights is None else weights[spread])
+    x, weights = x[spread], None if weights is None else weights[spread]
+    knots, below = smooth_distribution(x, weights)
+    atoms = margin.values[margin.atoms]
+    atoms = atoms[(atoms > knots[0]) & (atoms < knots[-1])] if knots.size else atoms[:0]
+    if not atoms.size:
+        return knots, below
+    upto = np.concatenate([[0.0], np.cumsum(np.ones(x.size) if weights is None else weights)])
+    estimate = np.concatenate([[0.0], np.interp(atoms, knots, below), [1.0]])
+    counted = np.concatenate([[0.0], upto[np.searchsorted(x, atoms)] / upto[-1], [1.0]])
+    wanted = (1.0 - EVEN_PART) * counted + EVEN_PART * estimate
+    every = np.union1d(knots, atoms)
+    return every, np.interp(np.interp(every, knots, below), estimate, wanted)
 
 
 def _quantile(share: Floats) -> Floats:
