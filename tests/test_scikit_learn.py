@@ -24,6 +24,7 @@ if not hasattr(checks, "estimator_checks_generator"):
 LEFT_OUT = {
     "check_complex_data": "our message names the column and its dtype; the check wants the words of theirs",
     "check_estimators_empty_data_messages": "our message says how many rows and columns; the check wants their words",
+    "check_sample_weights_not_an_array": "an object that is no table and no array is refused by its type",
     "check_array_api_input": "arrays of other libraries (array API) are no tables here",
 }
 

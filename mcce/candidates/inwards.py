@@ -26,6 +26,7 @@ from mcce.selection.candidates import Candidates
 from mcce.selection.distances import Distance
 from mcce.selection.selector import Ask
 
+DONE = np.iinfo(np.int64).max  # of a cell that was set back
 VALUES_BETWEEN = 8  # that a number is tried at, on its way to the factual
 
 
@@ -60,9 +61,7 @@ class Inwards:
         With `best`, numbers move only in the rows of a factual that are among so many with the fewest changes, or tie.
         """
         walk = _Walk(self, starts, sought)
-        at, column = np.nonzero(walk.changed())
-        while at.size:
-            at, column = walk.set_back(at, column)
+        walk.set_back()
         moving = walk.has_few_changes(best)
         numbers = [walk.changed_numbers(i) if moving[i] else np.empty(0, np.int64) for i in range(starts.owner.size)]
         for place in range(self.numbers.size):
@@ -90,20 +89,20 @@ class _Walk:
         self.tree_scores = starts.tree_scores.copy()
         self.n_asked = 0
 
-    def set_back(self, at: Ints, column: Ints) -> tuple[Ints, Ints]:
-        """Step 1, once: try cells in turn; return those refused before another one of their row was set back."""
-        order = np.lexsort((self.way.distance.sums(self._with_own(at, column), self.factuals[at]), at))
-        at, column = at[order], column[order]
-        turn = np.arange(at.size) - np.searchsorted(at, at)
-        refused = np.zeros(at.size, dtype=bool)
-        last = np.full(self.owner.size, -1)
-        for now in range(int(turn.max()) + 1):
-            cells = np.flatnonzero(turn == now)
-            moved = self._advance(self._with_own(at[cells], column[cells]), at[cells])
-            last[moved] = now
-            refused[cells] = ~np.isin(at[cells], moved)
-        again = refused & (turn < last[at])
-        return at[again], column[again]
+    def set_back(self) -> None:
+        """Step 1: in rounds, try the cells that have not been tried since their row last moved."""
+        at, column = np.nonzero(self.changed())
+        tried, moved = np.full(at.size, -1), np.zeros(self.owner.size, dtype=np.int64)
+        now = 0
+        while (todo := np.flatnonzero(tried < moved[at])).size:
+            left = self.way.distance.sums(self._with_own(at[todo], column[todo]), self.factuals[at[todo]])
+            todo = todo[np.lexsort((left, at[todo]))]
+            turn = np.arange(todo.size) - np.searchsorted(at[todo], at[todo])
+            for place in range(int(turn.max()) + 1):
+                now += 1
+                cells = todo[turn == place]
+                moved[self._advance(self._with_own(at[cells], column[cells]), at[cells])] = now
+                tried[cells] = np.where(moved[at[cells]] == now, DONE, now)
 
     def _with_own(self, at: Ints, column: Ints) -> Floats:
         """Return some rows, each with the factual's own value in one column."""

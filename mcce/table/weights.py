@@ -53,7 +53,7 @@ def read_weights(sample_weight: object, n_rows: int, *, tell: bool = True) -> Fl
             )
     counted = given > 0
     if not counted.any():
-        raise InputError(f"sample_weight is 0 for all {n_rows} rows, which leaves none to learn from; leave it out.")
+        raise InputError(f"sample_weight is zero for all {n_rows} rows, which leaves none to learn from; leave it out.")
     low, high = float(given[counted].min()), float(given.max())
     if high > WIDEST * low:
         raise InputError(

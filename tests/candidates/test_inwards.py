@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import mcce.candidates.inwards as inwards
@@ -132,6 +132,7 @@ def take(world, starts, factuals, fold, pools, numbers, best=None):
     seed=st.integers(0, 10**6),
     share=st.sampled_from([0.3, 0.6, 1.0]),
 )
+@example([(5.0, 0.0, 1.0, 1.0)], [(0.0, 1.0, 0.5, 2.0)], [0, 0, 0], (), 0, 0.3)  # tried again in the third round
 def test_every_row_goes_the_way_that_it_goes_alone(factuals, pool, fold, numbers, seed, share):
     world = World(seed, share, tuple(factuals))
     fold = np.array(fold[: len(factuals)])

@@ -24,14 +24,12 @@ def row_of(chain, **values):
     ],
 )
 def test_why_there_is_none(chain, values, words):
-    said = why_none(chain[0], row_of(chain, **values), 50)
+    (said,) = why_none(chain[0], row_of(chain, **values), 50)
     assert re.fullmatch(f"none of the 50 candidates has the wanted decision, {words}", said)
 
 
 def test_why_there_is_none_without_a_condition(chain):
     _, X = chain
     free = mcce.ChainModel(random_state=1).fit(X)
-    assert (
-        why_none(free, free.schema_.encode(X.iloc[[0]]).matrix, None)
-        == "no candidate has the wanted decision; bring more of them"
-    )
+    (said,) = why_none(free, free.schema_.encode(X.iloc[[0]]).matrix, None)
+    assert said == "no candidate has the wanted decision; bring more of them"

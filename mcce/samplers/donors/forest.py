@@ -139,7 +139,11 @@ class ForestSampler(DonorSampler):
         trees = []
         for t in range(self.n_trees):
             streams = RowStreams.from_seed(derive_key(seed, target.feature.name, purpose, t), n)
-            rows = np.sort(draw_rows(every, streams, weights))
+            inside = every
+            if self.honest and weights is not None:  # what is left as donors must not depend on the weights
+                uniform = RowStreams.from_seed(derive_key(seed, target.feature.name, purpose, t, "inside"), every.size)
+                inside = np.unique(draw_rows(every, uniform))
+            rows = np.sort(draw_rows(inside, streams, None if weights is None else weights[inside]))
             grow = partial(
                 cart.grow,
                 given,
@@ -151,7 +155,7 @@ class ForestSampler(DonorSampler):
                 random_key=derive_key(seed, target.feature.name, purpose, t, "columns"),
             )
             min_leaf = max(self.min_leaf, self.min_donors)
-            donors = outside(every, rows) if self.honest else None
+            donors = outside(every, rows if weights is None else inside) if self.honest else None
             trees.append(self._donating(grow(min_leaf=min_leaf), given, donors, min_leaf))
             while fewest_donors(trees[-1]) < self.min_donors and trees[-1].n_nodes > 1:
                 min_leaf += (min_leaf + 1) // 2

@@ -6,7 +6,8 @@ honest   Half of the rows, drawn at random, grow the tree; the others are its do
          a tree was grown on have been sorted by their values, and are less spread out than new rows are. The trees of
          a forest have bootstrap samples of their own: the rows outside are the donors.
 
-Rows with weights are drawn by these, as many as the weights sum up to: a sample of the repeated rows.
+Rows with weights are drawn by these, as many as the weights sum up to: a sample of the repeated rows. The rows that an
+honest forest's tree is grown on are chosen whatever their weight first, so that those outside are like all others.
 """
 
 from __future__ import annotations
