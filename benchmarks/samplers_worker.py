@@ -27,7 +27,7 @@ from mcce.diagnostics import Discriminator, discriminator, pmse
 Result = dict[str, Any]
 
 NUMERIC_ONLY = ("norm", "gaussian", "normrank", "pmm", "vine")  # the other features of such a chain are "parametric"
-GENERATORS = {"arf": "AdversarialForest", "made": "Made", "joint_mixture": "MixtureGenerator"}  # joint models
+GENERATORS = {"arf": "AdversarialForest", "made": "Made", "joint_mix": "MixtureGenerator"}  # joint models
 VISIT = "visit"
 N_FACTUALS, N_SAMPLES, N_SEEDS, N_TREES = 200, 1000, 5, 100
 N_PARTS = 5  # of the factuals, each left out once
