@@ -20,7 +20,6 @@ A row's random numbers are a function of the seed, the feature, the row's fixed 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -37,12 +36,11 @@ from mcce.generators.givens import request_of, weighted_rows
 from mcce.generators.predictors import Predictors
 from mcce.generators.storing import StoredChain, stored_chain
 from mcce.generators.visit import VisitSequence
-from mcce.generators.weighing import Allowed, SampleOptions, Weighted, choose_rows, read_restrictions
+from mcce.generators.weighing import Allowed, SampleOptions, Weighted, sample_rows
 from mcce.parameters import Learner
 from mcce.rng import derive_key, hash_rows, resolve_seed
 from mcce.samplers import ConditionalSampler
 from mcce.table import Data, Kind, Schema
-from mcce.table.frames import handed
 from mcce.table.unusual import warn_of_columns
 from mcce.workers import count_jobs, one_native_thread, run_in_threads
 
@@ -262,20 +260,10 @@ class ChainModel(FittedChain, StoredChain, Learner):
         n = check_count(n, "n")
         seed = self.seed_ if random_state is None else resolve_seed(random_state)
         training = (self.training_givens_, self.training_weights_)
-        request, index, group = request_of(
-            n, given, decision, seed, training, self.schema_, self._layout, self.samplers_.values()
+        asked = request_of(n, given, decision, seed, training, self.schema_, self._layout, self.samplers_.values())
+        return sample_rows(
+            self, asked, n, within=within, rules=rules, weights=weights, resample=resample, progress=progress
         )
-        request = replace(
-            request,
-            restrictions=read_restrictions(within, self.schema_, self.fixed_, len(request) // n, n),
-            rules=tuple(rules),
-            weighted=weights or resample,
-        )
-        drawn = self.draw(request, progress=progress)
-        rows, places, weight = choose_rows(drawn, request, group, resample=resample)
-        frame = handed(self.schema_.decode(drawn.rows[rows], index[places]), self.schema_.frames)
-        weighed = pd.Series(weight, index=index[places], name="weight")
-        return (frame, handed(weighed, self.schema_.frames)) if weights else frame
 
     def draw(self, request: DrawRequest, *, progress: bool | None = None, n_jobs: int | None = None) -> Drawn:
         """Draw one row for each row of the request, feature by feature in visiting order (step 3)."""

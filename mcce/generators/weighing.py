@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypedDict
 
 import numpy as np
@@ -19,10 +20,11 @@ import pandas as pd
 
 from mcce.arrays import Floats, Ints
 from mcce.exceptions import InputError, did_you_mean, spell, warn
-from mcce.generators.base import Drawn, DrawRequest, RowRule
+from mcce.generators.base import Drawn, DrawRequest, Generator, RowRule
 from mcce.rng import RowStreams, derive_key
 from mcce.samplers import Within
 from mcce.table import Feature, Schema
+from mcce.table.frames import handed
 
 Allowed = Within | tuple[Any, Any] | Sequence[Any]
 Weighted = tuple[pd.DataFrame, "pd.Series[float]"]
@@ -94,6 +96,33 @@ def _encode(value: Any, feature: Feature, where: str) -> float:
             raise InputError(f"a bound of {where} is missing; give a number, or None for no bound.")
         return float(value)
     return float(feature.encode(pd.Series([value], dtype=None if feature.is_numeric else object), where)[0])
+
+
+def sample_rows(
+    generator: Generator,
+    asked: tuple[DrawRequest, pd.Index[Any], Ints],
+    n: int,
+    *,
+    within: Mapping[Any, Allowed] | None,
+    rules: Sequence[RowRule],
+    weights: bool,
+    resample: bool,
+    progress: bool | None,
+) -> pd.DataFrame | Weighted:
+    """Draw what was asked for (`mcce.generators.givens.request_of`), inside what is allowed, as a frame."""
+    request, index, group = asked
+    schema = generator.schema_
+    request = replace(
+        request,
+        restrictions=read_restrictions(within, schema, generator.fixed_, len(request) // n, n),
+        rules=tuple(rules),
+        weighted=weights or resample,
+    )
+    drawn = generator.draw(request, progress=progress)
+    rows, places, weight = choose_rows(drawn, request, group, resample=resample)
+    frame = handed(schema.decode(drawn.rows[rows], index[places]), schema.frames)
+    weighed = pd.Series(weight, index=index[places], name="weight")
+    return (frame, handed(weighed, schema.frames)) if weights else frame
 
 
 def choose_rows(drawn: Drawn, request: DrawRequest, group: Ints, *, resample: bool) -> tuple[Ints, Ints, Floats]:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -30,11 +29,10 @@ from mcce.generators.givens import request_of
 from mcce.generators.joint.drawing import UNREACHED, JointBlock, JointDraw, Withins
 from mcce.generators.joint.storing import StoredJoint
 from mcce.generators.layout import ChainLayout
-from mcce.generators.weighing import Allowed, Weighted, choose_rows, read_restrictions
+from mcce.generators.weighing import Allowed, Weighted, sample_rows
 from mcce.parameters import Learner
 from mcce.rng import RowStreams, hash_rows, resolve_seed
 from mcce.table import Data, Kind, Schema, Table, as_frame
-from mcce.table.frames import handed
 from mcce.table.unusual import warn_of_columns
 from mcce.workers import count_jobs, one_native_thread, run_in_threads
 
@@ -202,20 +200,10 @@ class JointGenerator(StoredJoint, Learner, ABC):
         self.check_fitted()
         n = check_count(n, "n")
         seed = self.seed_ if random_state is None else resolve_seed(random_state)
-        request, index, group = request_of(
-            n, given, decision, seed, (self.training_givens_, None), self.schema_, self._layout, ()
+        asked = request_of(n, given, decision, seed, (self.training_givens_, None), self.schema_, self._layout, ())
+        return sample_rows(
+            self, asked, n, within=within, rules=rules, weights=weights, resample=resample, progress=progress
         )
-        request = replace(
-            request,
-            restrictions=read_restrictions(within, self.schema_, self.fixed_, len(request) // n, n),
-            rules=tuple(rules),
-            weighted=weights or resample,
-        )
-        drawn = self.draw(request, progress=progress)
-        rows, places, weight = choose_rows(drawn, request, group, resample=resample)
-        frame = handed(self.schema_.decode(drawn.rows[rows], index[places]), self.schema_.frames)
-        weighed = pd.Series(weight, index=index[places], name="weight")
-        return (frame, handed(weighed, self.schema_.frames)) if weights else frame
 
     def draw(self, request: DrawRequest, *, progress: bool | None = None, n_jobs: int | None = None) -> Drawn:
         """Draw one row for each row of the request, block by block in any order (steps 2 and 3)."""
