@@ -64,7 +64,7 @@ SIZE_HEAD = ["", "size", "fit", "explain", "peak MB"]
 NOTES = """\
 explained: the others have the wanted decision already, by the one value that was changed, or nothing was found. per
 second: factuals. first part: seconds until it is written. last/first: seconds per factual over the last quarter of the
-parts, over those of the first. MB at 1/4: the peak when a quarter is done. peak MB: of a process that does this
+parts, over those of the first. MB at a quarter: the peak when a quarter is done. peak MB: of a process that does this
 alone."""
 
 
@@ -235,10 +235,7 @@ def run(cases: Sequence[str], chosen: argparse.Namespace, page: Page, apart: Cal
         sizes = (TINY if chosen.quick else SIZES)[case]
         found = [apart(case=case, size=size, quick=chosen.quick) for size in sizes]
         page.title(f"Training table: {case}")
-        rows = [
-            [case, f"{f['size']:,}", f"{f['fit']:.2f}", f"{f['explain']:.2f}", f"{f['peak_mb']:,.0f}"] for f in found
-        ]
-        page.table(SIZE_HEAD, rows)
+        page.table(SIZE_HEAD, [size_cells(case, one) for one in found])
         page.say(f"seconds of fit grow as n^{exponent(sizes, [f['fit'] for f in found]):.2f}")
 
 
