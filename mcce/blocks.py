@@ -38,6 +38,7 @@ from mcce.workers import run_in_threads
 DIVERSE_FACTUALS = 64  # whose answers are remembered at a time
 SEARCHED_FACTUALS = 512  # that one thread searches for, at most
 NO_POOLS: UInts = np.empty(0, dtype=np.uint64)
+TAKEN_TOGETHER = 4  # searches whose rows are taken inwards together: the model is asked about few rows at a time there
 TOGETHER = 64  # that are searched for together: the model is asked about few rows at a time otherwise
 
 
@@ -254,15 +255,27 @@ def choose_sparse(task: Task, pools: Candidates, block: Block) -> Outcome:
     n = block.members.size
     size = max(TOGETHER, min(SEARCHED_FACTUALS, -(-n // 2)))
 
-    def search_some(begin: int) -> Found:
-        some = slice(begin, begin + size)
-        mine = Candidates(pools.rows, pools.begin[some], pools.end[some])
-        found = search.search(mine, block.matrix[some], settings.n_counterfactuals, block.ids[some])
-        return replace(found, owner=found.owner + begin)
-
-    begins = range(0, max(n, 1), size)
     threads = task.threads if task.ordering.is_thread_safe else 1
-    found = Found.join(list(run_in_threads(search_some, begins, threads, "searching", False)))
+
+    def among(some: slice) -> tuple[Candidates, Floats, int, pd.Index[Any]]:
+        mine = Candidates(pools.rows, pools.begin[some], pools.end[some])
+        return mine, block.matrix[some], settings.n_counterfactuals, block.ids[some]
+
+    def look(begin: int) -> tuple[Found, Found]:
+        return search.look(*among(slice(begin, begin + size)))
+
+    looked = list(run_in_threads(look, range(0, max(n, 1), size), threads, "searching", False))
+
+    def take_inwards(first: int) -> Found:
+        parts = looked[first : first + TAKEN_TOGETHER]
+        found, starts = (
+            Found.join([part.counted_from(i * size) for i, part in enumerate(some)]) for some in zip(*parts)
+        )
+        some = slice(first * size, (first + TAKEN_TOGETHER) * size)
+        return search.take_inwards(found, starts, *among(some)).counted_from(some.start)
+
+    begins = range(0, len(looked), TAKEN_TOGETHER)
+    found = Found.join(list(run_in_threads(take_inwards, begins, threads, "searching", False)))
     quantile = task.plausibility.quantile(found.tree_scores)
     return Outcome(block.members[found.owner], found.rows, found.scores, quantile, found.n_asked)
 

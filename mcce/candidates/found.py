@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -51,6 +51,10 @@ class Found:
     def take(self, which: Ints | Bools) -> Found:
         """Return some of the rows, without what was asked for them."""
         return Found(self.owner[which], self.rows[which], self.scores[which], self.tree_scores[which])
+
+    def counted_from(self, first: int) -> Found:
+        """Return the rows of factuals that are counted from another number than 0."""
+        return replace(self, owner=self.owner + first)
 
     @classmethod
     def join(cls, parts: Sequence[Found]) -> Found:

@@ -88,6 +88,7 @@ class _Walk:
         self.scores = starts.scores.copy()
         self.tree_scores = starts.tree_scores.copy()
         self.n_asked = 0
+        self._known: dict[tuple[int, int], Floats] = {}  # values by pool and column
 
     def set_back(self) -> None:
         """Step 1: in rounds, try the cells that have not been tried since their row last moved."""
@@ -132,7 +133,7 @@ class _Walk:
         for i, columns in enumerate(numbers):
             if place < columns.size:
                 j = int(columns[place])
-                plans.append((i, j, _between(self._drawn(i, j, pools), self.factuals[i, j], self.rows[i, j])))
+                plans.append((i, j, _between(self._values(i, j, pools), self.factuals[i, j], self.rows[i, j])))
         self._try_values(plans)
 
     def look_beside(self, pools: Candidates) -> None:
@@ -143,18 +144,22 @@ class _Walk:
             if not changed.size:
                 continue
             j = int(changed[0])
-            values = np.unique(self._drawn(i, j, pools))
-            n_passed = -(-np.count_nonzero(~np.isnan(values)) // MOST_VALUES) - 1
+            values = self._values(i, j, pools)
+            n_passed = -(-values.size // MOST_VALUES) - 1
             if n_passed < 1:
                 continue
-            low, high = sorted((self.factuals[i, j], self.rows[i, j]))
-            inside = values[(values > low) & (values < high)]
+            low = min(self.factuals[i, j], self.rows[i, j])
+            inside = _inside(values, self.factuals[i, j], self.rows[i, j])
             plans.append((i, j, inside[:n_passed] if self.rows[i, j] == low else inside[-n_passed:]))
         self._try_values(plans)
 
-    def _drawn(self, i: int, j: int, pools: Candidates) -> Floats:
-        """Return the values of a column in the pool of a row's factual."""
-        return pools.rows[pools.begin[self.owner[i]] : pools.end[self.owner[i]], j]
+    def _values(self, i: int, j: int, pools: Candidates) -> Floats:
+        """Return the distinct values of a column in the pool of a row's factual, sorted."""
+        begin = int(pools.begin[self.owner[i]])
+        if (begin, j) not in self._known:
+            values = np.unique(pools.rows[begin : pools.end[self.owner[i]], j])
+            self._known[begin, j] = values[~np.isnan(values)]
+        return self._known[begin, j]
 
     def _try_values(self, plans: Sequence[tuple[int, int, Floats]]) -> None:
         """Try values of one column in some rows; a plan is a row, the column and its values."""
@@ -202,10 +207,14 @@ class _Walk:
         return scores[back], wanted[back]
 
 
+def _inside(values: Floats, one: float, other: float) -> Floats:
+    """Return those of some sorted values that are strictly between two."""
+    return values[np.searchsorted(values, min(one, other), "right") : np.searchsorted(values, max(one, other))]
+
+
 def _between(values: Floats, factual: float, now: float) -> Floats:
-    """Return some distinct values strictly between two, spread over them."""
-    low, high = min(factual, now), max(factual, now)
-    inside = np.unique(values[(values > low) & (values < high)])
+    """Return some of the sorted values that are strictly between two, spread over them."""
+    inside = _inside(values, factual, now)
     if inside.size <= VALUES_BETWEEN:
         return inside
     return inside[np.unique(np.linspace(0, inside.size - 1, VALUES_BETWEEN).astype(np.intp))]

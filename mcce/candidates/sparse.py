@@ -96,8 +96,13 @@ class SparseSearch:
 
         `ids` name the factuals, for constraints that do.
         """
-        constraints = None if self.constraints is None else self.constraints.of_factuals(factuals, ids)
-        sought = Sought(factuals, self.plausibility.fold_of(factuals), self.excluded, constraints)
+        return self.take_inwards(*self.look(pools, factuals, k, ids), pools, factuals, k, ids)
+
+    def look(
+        self, pools: Candidates, factuals: Floats, k: int, ids: pd.Index[Any] | None = None
+    ) -> tuple[Found, Found]:
+        """Return valid rows of each factual (steps 1 and 2), and those to be taken inwards (of steps 3 and 4)."""
+        sought = self._sought(factuals, ids)
         n_found = np.zeros(factuals.shape[0], dtype=np.int64)
         done_at = np.zeros(factuals.shape[0], dtype=np.int64)  # the size of the crossings that were enough
         parts: list[Found] = []
@@ -118,10 +123,21 @@ class SparseSearch:
         for part in self._choose_drawn(pools, sought, waiting(), n_found, k):
             parts.append(part)
             starts.append(replace(part, n_asked=0))
-        if starts:  # some may meet on the way: where they started counts as well
-            best = k if self.changes_first else None
-            parts.append(self.inwards.take(Found.join(starts), sought, pools, best))
-        return self._best(parts, factuals, k)
+        return Found.join(parts), Found.join(starts)
+
+    def take_inwards(
+        self, found: Found, starts: Found, pools: Candidates, factuals: Floats, k: int, ids: pd.Index[Any] | None = None
+    ) -> Found:
+        """Return the best of what was found, and of what becomes of some of it on the way to the factuals.
+
+        Some may meet on the way: where they started counts as well.
+        """
+        moved = self.inwards.take(starts, self._sought(factuals, ids), pools, k if self.changes_first else None)
+        return self._best([found, moved], factuals, k)
+
+    def _sought(self, factuals: Floats, ids: pd.Index[Any] | None) -> Sought:
+        constraints = None if self.constraints is None else self.constraints.of_factuals(factuals, ids)
+        return Sought(factuals, self.plausibility.fold_of(factuals), self.excluded, constraints)
 
     def _choose_crossed(
         self, pools: Candidates, sought: Sought, which: Ints, size: int, k: int

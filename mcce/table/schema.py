@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from threading import Lock
 from typing import Any, TypeVar, cast
 
@@ -138,11 +139,21 @@ class Schema:
     def decode(self, matrix: Floats, index: pd.Index[Any] | None = None) -> pd.DataFrame:
         """Return the frame that `matrix` (columns in this schema's order) encodes, with the training dtypes."""
         index = index if index is not None else pd.RangeIndex(matrix.shape[0])
+        names = pd.Index(self.names, tupleize_cols=False)
+        if self._one_dtype is not None and (self._one_dtype.kind == "f" or not np.isnan(matrix).any()):
+            return pd.DataFrame(np.array(matrix, dtype=self._one_dtype, order="F"), index, names, copy=False)
         columns = {j: _typed(feature.decode(matrix[:, j]), feature.dtype) for j, feature in enumerate(self.features)}
         frame = pd.DataFrame(columns, copy=False)
         frame.index = index
-        frame.columns = pd.Index(self.names, tupleize_cols=False)
+        frame.columns = names
         return frame
+
+    @cached_property
+    def _one_dtype(self) -> np.dtype[Any] | None:
+        """The dtype of numpy that all columns have, if all hold numbers; None otherwise."""
+        dtypes = {f.dtype for f in self.features} if all(f.is_numeric for f in self.features) else set()
+        (one,) = dtypes if len(dtypes) == 1 else (None,)
+        return one if isinstance(one, np.dtype) and one.kind in "iuf" else None
 
     def decode_for_model(self, matrix: Floats) -> Data:
         """Return what the model is asked on: like `decode`, but of the kind that the training data was."""

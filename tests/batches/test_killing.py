@@ -61,8 +61,8 @@ def kill_often(tmp_path, n_kills, seed):
     return seen
 
 
-def test_killed_five_times(tmp_path):
-    assert len(kill_often(tmp_path, 5, seed=1)) == 5
+def test_killed_twice(tmp_path):
+    assert len(kill_often(tmp_path, 2, seed=1)) == 2
 
 
 @pytest.mark.nightly

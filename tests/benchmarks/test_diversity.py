@@ -1,8 +1,11 @@
 """The comparison of diverse counterfactuals runs, with DiCE or with the reason why it is left out."""
 
+import pytest
+
 from benchmarks import diversity
 
 
+@pytest.mark.thorough
 def test_runs_and_writes(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(diversity, "why_no_dice", lambda: "DiCE is left out: not here.")
     out = tmp_path / "diversity.md"

@@ -8,7 +8,12 @@ from benchmarks import draws
 
 
 @pytest.mark.parametrize(
-    "names", [["loans"], pytest.param(["loans", "adult"], marks=pytest.mark.slow)], ids=["loans", "loans and adult"]
+    "names",
+    [
+        pytest.param(["loans"], marks=pytest.mark.thorough),
+        pytest.param(["loans", "adult"], marks=pytest.mark.slow),
+    ],
+    ids=["loans", "loans and adult"],
 )
 def test_runs_and_writes(names, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(draws, "PROBLEMS", [one for one in draws.PROBLEMS if one.name in names])

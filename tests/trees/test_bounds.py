@@ -30,6 +30,7 @@ def run_fuzz(cache, folder, n_tables, *samplers):
     return done
 
 
+@pytest.mark.thorough
 def test_kernels_of_cart_stay_inside_and_compiling_runs_nothing_from_the_working_folder(tmp_path):
     folder = tmp_path / "downloads"
     folder.mkdir()

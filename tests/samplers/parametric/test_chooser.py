@@ -17,6 +17,7 @@ from tests.samplers.parametric.problem import SAMPLERS, encode, frame_with_missi
 
 of_every_sampler = pytest.mark.parametrize("sampler", SAMPLERS, ids=repr)
 QUICK = [s for s in SAMPLERS if not s.proper or type(s) is mcce.NormSampler]
+QUICK = [s for s in QUICK if getattr(s, "smoothing", None) is None]  # which tests/samplers/donors has
 
 
 @pytest.mark.parametrize(
