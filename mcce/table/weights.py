@@ -12,6 +12,7 @@ A statistic of weighted values is that of the repeated ones, by a formula which 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from mcce import exceptions
 from mcce.arrays import Floats, Ints
 from mcce.exceptions import InputError
 from mcce.table.checks import rows_of
-from mcce.table.schema import Data
+from mcce.table.schema import Data, Table
 
 MOST_ROWS = 2**31 - 1  # that repeated rows may be: what a tree can number
 WIDEST = 1e9  # the largest weight over the smallest: beyond, sums lose the small ones
@@ -143,6 +144,26 @@ def whole_counts(weights: Floats, most: float) -> Ints | None:
     """Return weights as numbers of copies; None if they are no whole numbers, or more than `most` together."""
     whole = bool((weights == np.floor(weights)).all()) and float(weights.sum()) <= most
     return weights.astype(np.int64) if whole else None
+
+
+def copies_at(weights: Floats, positions: Ints, n_copies: int) -> Ints:
+    """Return the row of each of some copies, which are numbered row after row; of fractions, of about so many."""
+    upto = np.cumsum(weights)
+    return place_of_copy(upto, (positions + 0.5) * (upto[-1] / n_copies))
+
+
+def count_copies(weights: Floats | None, n_rows: int) -> int:
+    """Return how many rows there are, copies included, where each has to be one; of fractions, how many they count."""
+    if weights is None:
+        return n_rows
+    counts = whole_counts(weights, FINE * n_rows)
+    return n_rows if counts is None else int(counts.sum())
+
+
+def as_copies(table: Table) -> Table:
+    """Return a table with each row as often as its weight says, without weights; as it is, if these are no counts."""
+    counts = None if table.weights is None else whole_counts(table.weights, FINE * table.n_rows)
+    return table if counts is None else replace(table.take(np.repeat(np.arange(table.n_rows), counts)), weights=None)
 
 
 def equal_chances(values: Floats, weights: Floats | None) -> Floats:

@@ -20,6 +20,7 @@ from mcce.arrays import Bools, Floats, Ints
 from mcce.exceptions import SamplerError
 from mcce.soundness import BOOL, FLOAT, INT, check_array, check_finite, check_type, require
 from mcce.state import stateful
+from mcce.table.weights import FINE, whole_counts
 
 Families = Literal["parametric", "gaussian", "student", "nonparametric"]
 # the one-parameter families and Student's t, estimated by Kendall's tau: the others take a hundred times as long
@@ -59,17 +60,24 @@ class DVine:
     parameters: tuple[Floats, ...]
 
     @classmethod
-    def fit(cls, below: Floats, upto: Floats, discrete: Bools, families: str) -> DVine:
-        """Choose and fit the pair copulas (step 1); the columns are the variables in the order of the path."""
+    def fit(cls, below: Floats, upto: Floats, discrete: Bools, families: str, weights: Floats | None = None) -> DVine:
+        """Choose and fit the pair copulas (step 1); the columns are the variables in the order of the path.
+
+        Weights that are counts repeat their rows; others weigh likelihoods and Kendall's tau.
+        """
         d = discrete.size
         if d == 1:
             return cls(discrete, (), np.empty(0, dtype=np.int64), ())
         pv = library()
+        counts = None if weights is None else whole_counts(weights, FINE * weights.size)
+        if counts is not None:
+            below, upto, weights = np.repeat(below, counts, axis=0), np.repeat(upto, counts, axis=0), None
         by_tau = families in ("parametric", "student")
         controls = pv.FitControlsVinecop(
             family_set=[getattr(pv.families, name) for name in SETS[families]],
             parametric_method="itau" if by_tau else "mle",
             num_threads=1,
+            weights=np.empty(0) if weights is None else weights,
         )
         path = pv.DVineStructure([*range(1, d + 1)])
         vine = pv.Vinecop.from_data(_both(below, upto), controls, structure=path, var_types=_types(discrete))

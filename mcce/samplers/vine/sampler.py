@@ -32,6 +32,7 @@ from mcce.samplers.vine.dvine import SETS, DVine, Families
 from mcce.samplers.within import log_of
 from mcce.soundness import check_flag, check_type, require
 from mcce.table import Column, Feature, Table
+from mcce.table.weights import mean_of
 
 Self = TypeVar("Self", bound="VineSampler")
 
@@ -82,6 +83,7 @@ class VineSampler(ConditionalSampler):
     handles = frozenset({"numeric", "ordered"})
     thread_safe = True
     draws_observed = True
+    takes_weights = True
 
     variables_: tuple[VineColumn, ...]
     margin_: Margin
@@ -106,16 +108,16 @@ class VineSampler(ConditionalSampler):
         self.margin_ = Margin.from_column(target)
         self.is_number_ = target.feature.is_numeric
         below, upto = cover(self.margin_, target.values)
-        variables = read_variables(given) if self.margin_.n_latents else []
+        variables = read_variables(given, target.weights) if self.margin_.n_latents else []
         covers = [variable.cover(given.matrix) for variable in variables]
         score = scipy.special.ndtri((below + upto) / 2)
-        strength = [-abs(float(np.corrcoef(score, scipy.special.ndtri((b + u) / 2))[0, 1])) for b, u in covers]
+        strength = [-_correlation(score, scipy.special.ndtri((b + u) / 2), target.weights) for b, u in covers]
         chosen = np.argsort(strength, kind="stable")[: self.max_givens]
         self.variables_ = tuple(variables[k] for k in chosen)
         discrete = np.array([bool(self.margin_.atoms.any()), *(v.is_discrete for v in self.variables_)])
         columns = [(below, upto), *(covers[k] for k in chosen)]
         lows, highs = (np.column_stack(each) for each in zip(*columns))
-        self.vine_ = DVine.fit(lows, highs, discrete, self.families)
+        self.vine_ = DVine.fit(lows, highs, discrete, self.families, target.weights)
         vars(self).pop("_kernel", None)
         return self
 
@@ -247,3 +249,11 @@ class VineSampler(ConditionalSampler):
                 f"{self!r} does not handle missing values, and {listing(holders)} has some; fill them, or use a "
                 "sampler that does (cart)."
             )
+
+
+def _correlation(a: Floats, b: Floats, weights: Floats | None) -> float:
+    """Return how strongly scores are correlated, whatever the sign."""
+    if weights is None:
+        return abs(float(np.corrcoef(a, b)[0, 1]))
+    a, b = a - mean_of(a, weights), b - mean_of(b, weights)
+    return abs(float((weights * a) @ b / np.sqrt((weights * a) @ a * ((weights * b) @ b))))
