@@ -188,7 +188,7 @@ def find_support(rows, near, values, is_number, weights, spare, copies, supporte
                 spare[n_gaps] = value - last
                 n_gaps += 1
             last = value
-        more = max(np.int64(n_copies) - n_gaps - 1, 0)  # copies, whose gaps are 0
+        more = max(int(n_copies) - n_gaps - 1, 0)  # copies, whose gaps are 0
         middle = (n_gaps + more - 1) // 2 - more
         gap = select(spare, n_gaps, middle) if is_number and n_gaps + more > 1 and middle >= 0 else 0.0
         supported[i] = first <= x <= last and nearest <= gap
