@@ -166,6 +166,19 @@ def as_copies(table: Table) -> Table:
     return table if counts is None else replace(table.take(np.repeat(np.arange(table.n_rows), counts)), weights=None)
 
 
+def rows_by_weight(weights: Floats) -> Ints:
+    """Return rows that stand for weighted ones where each has to count the same, as in tests.
+
+    Counts repeat their rows. Of other weights, or counts of more than 20 on average, as many rows are taken as the
+    weights are worth, (sum w)^2 / sum w^2 (Kish 1965), evenly spaced by weight: each row w_i times, rounded up or down.
+    """
+    counts = whole_counts(weights, FINE * weights.size)
+    if counts is not None:
+        return np.repeat(np.arange(weights.size), counts)
+    n = max(round(float(weights.sum()) ** 2 / float(weights @ weights)), 1)
+    return copies_at(weights, np.arange(n), n)
+
+
 def equal_chances(values: Floats, weights: Floats | None) -> Floats:
     """Return sorted values of which each has the same chance: each as often as its weight says, or nearly so.
 
