@@ -3,7 +3,7 @@
 1. The variables stand in a path, the target first, then the givens. A pair copula stands on each edge of the path, and
    on each pair of variables given those between them (Bedford and Cooke 2002). Each is chosen among families by AIC.
 2. H(u | givens), the probability that the target's share is at most u, is the target's part of the Rosenblatt
-   transform: exact, and all that draws and densities need.
+   transform (`mcce.samplers.vine.path`): exact, and all that draws and densities need.
 3. Pair copulas are kept as arrays (family, rotation, parameters), and a vine is built of them again: a file holds
    nothing that the library reads by itself.
 """
@@ -18,6 +18,7 @@ import numpy as np
 
 from mcce.arrays import Bools, Floats, Ints
 from mcce.exceptions import SamplerError
+from mcce.samplers.vine.path import Known
 from mcce.soundness import BOOL, FLOAT, INT, check_array, check_finite, check_type, require
 from mcce.state import stateful
 from mcce.table.weights import FINE, whole_counts
@@ -39,7 +40,7 @@ def library() -> Any:
     try:
         import pyvinecopulib
     except ImportError:
-        raise SamplerError("VineSampler needs pyvinecopulib; pip install 'mcce[vine]'.") from None
+        raise SamplerError("a vine needs pyvinecopulib; pip install 'mcce[vine]'.") from None
     return pyvinecopulib
 
 
@@ -60,7 +61,14 @@ class DVine:
     parameters: tuple[Floats, ...]
 
     @classmethod
-    def fit(cls, below: Floats, upto: Floats, discrete: Bools, families: str, weights: Floats | None = None) -> DVine:
+    def fit(
+        cls,
+        below: Floats,
+        upto: Floats,
+        discrete: Bools,
+        families: str,
+        weights: Floats | None = None,
+    ) -> DVine:
         """Choose and fit the pair copulas (step 1); the columns are the variables in the order of the path.
 
         Weights that are counts repeat their rows; others weigh likelihoods and Kendall's tau.
@@ -119,24 +127,42 @@ class DVine:
         if d == 1:
             return None
         pv = library()
-        # a library that has changed its grid, or its families, says so here
-        pairs = iter(
-            [
-                pv.Bicop(family=getattr(pv.families, name), rotation=int(rotation), parameters=np.asfortranarray(each))
-                for name, rotation, each in zip(self.families, self.rotations, self.parameters)
-            ]
-        )
-        trees = [[next(pairs) for _ in range(d - 1 - tree)] for tree in range(d - 1)]
+        trees = [[self.pairs[edge, edge + tree + 1] for edge in range(d - 1 - tree)] for tree in range(d - 1)]
         path = pv.DVineStructure([*range(1, d + 1)])
         return pv.Vinecop.from_structure(structure=path, pair_copulas=trees, var_types=_types(self.discrete))
 
+    @cached_property
+    def pairs(self) -> dict[tuple[int, int], Any]:
+        """The library's pair copulas, by two places of the path."""
+        pv, d = library(), self.discrete.size
+        places = [(edge, edge + tree + 1) for tree in range(d - 1) for edge in range(d - 1 - tree)]
+        # a library that has changed its grid, or its families, says so here
+        return {
+            place: pv.Bicop(
+                family=getattr(pv.families, name),
+                rotation=int(rotation),
+                parameters=np.asfortranarray(each),
+                var_types=_types(self.discrete[list(place)]),
+            )
+            for place, name, rotation, each in zip(places, self.families, self.rotations, self.parameters)
+        }
+
+    def known(self, n_trees: int | None = None) -> Known:
+        """Return what is known before any variable is: the next one is the last of the path."""
+        last = self.discrete.size - 1
+        pairs = self.pairs if last else {}
+        return Known(lambda p, q: pairs[p, q], self.discrete, last, last if n_trees is None else n_trees)
+
+    def given(self, below: Floats, upto: Floats) -> Known:
+        """Return what is known of the target given all others, in the order of the path."""
+        known = self.known()
+        for k in range(below.shape[1] - 1, -1, -1):
+            known = known.and_next(below[:, k], upto[:, k])
+        return known
+
     def below(self, given_below: Floats, given_upto: Floats, share: Floats) -> Floats:
         """Return H(share | givens), row by row (step 2)."""
-        if self.rebuilt is None or not share.size:
-            return np.array(share)
-        low, high = np.column_stack([share, given_below]), np.column_stack([share, given_upto])
-        found = self.rebuilt.rosenblatt(_both(low, high), randomize_discrete=False)[:, 0]
-        return np.clip(np.where(share <= 0.0, 0.0, np.where(share >= 1.0, 1.0, found)), 0.0, 1.0)
+        return self.given(given_below, given_upto).below(share)
 
 
 def _types(discrete: Bools) -> list[str]:

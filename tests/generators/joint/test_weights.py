@@ -7,21 +7,29 @@ import pandas as pd
 import pytest
 
 import mcce
-from mcce.generators import AdversarialForest, Made, MixtureGenerator, SampleGenerator, SynthesizerGenerator
+from mcce.generators import (
+    AdversarialForest,
+    Made,
+    MixtureGenerator,
+    SampleGenerator,
+    SynthesizerGenerator,
+    VineGenerator,
+)
 
 N = 240
 FIXED = ["age", "sex"]
 MAKERS = {
     "forest": lambda **more: AdversarialForest(n_trees=5, min_leaf=5, random_state=1, **more),
     "mixture": lambda **more: MixtureGenerator(max_components=2, random_state=1, **more),
+    "vine": lambda **more: VineGenerator(n_trees=3, random_state=1, **more),
     "made": lambda **more: Made(widths=(8,), max_epochs=15, learning_rate=0.01, random_state=1, **more),
 }
 
 
 @pytest.fixture(params=MAKERS)
 def make(request):
-    if request.param == "made":
-        pytest.importorskip("torch")
+    if request.param in ("made", "vine"):
+        pytest.importorskip({"made": "torch", "vine": "pyvinecopulib"}[request.param])
     return MAKERS[request.param]
 
 
