@@ -3,13 +3,13 @@
     python -m benchmarks.scale [--cases plain,sparse,rows,columns,levels] [--factuals N] [--jobs N] [--data FOLDER]
                                [--quick] [--out FILE]
 
-1. plain, sparse: Adult with all its levels and a logistic regression; N factuals are denied rows drawn with
-   replacement, each with one value of a mutable feature taken from another row; K = 100. `explain_batches` writes them
-   to a folder in parts of 10,000. When each part was finished tells the time to the first one, and whether a factual
-   costs as much in the last quarter of the parts as in the first; memory is looked at when a quarter is done, and at
-   the end. Three parts are explained once more without files: what a part took beyond that is the overhead of a batch,
-   which one process has for all of them. Many workers take what the explaining takes, divided by their number, or all
-   overheads together, whichever is more.
+1. plain, sparse: Adult with all its levels and a logistic regression, as points that are added up: scikit-learn's
+   pipeline would take most of the time. N factuals are denied rows drawn with replacement, each with one value of a
+   mutable feature taken from another row; K = 100. `explain_batches` writes them to a folder in parts of 10,000. When
+   each part was finished tells the time to the first one, and whether a factual costs as much in the last quarter of
+   the parts as in the first; memory is looked at when a quarter is done, and at the end. Three parts are explained once
+   more without files: what a part took beyond that is the overhead of a batch, which one process has for all of them.
+   Many workers take what the explaining takes, divided by their number, or all overheads together, whichever is more.
 2. rows, columns, levels: fit and explain 100 factuals with K = 100, for three sizes each; the exponent b of
    seconds = a n^b is fitted by least squares on logarithms. 1 is linear; n log n looks like 1.1.
 3. Each measurement has a process of its own, whose peak memory is that of the whole: libraries, data, model, results.
@@ -64,13 +64,50 @@ SIZE_HEAD = ["", "size", "fit", "explain", "peak MB"]
 NOTES = """\
 explained: the others have the wanted decision already, by the one value that was changed, or nothing was found. per
 second: factuals. first part: seconds until it is written. last/first: seconds per factual over the last quarter of the
-parts, over those of the first. MB at 1/4: the peak when a quarter is done. peak MB: of a process that does this
+parts, over those of the first. MB at a quarter: the peak when a quarter is done. peak MB: of a process that does this
 alone."""
 
 
 def peak_megabytes() -> float:
     """Return the most memory that this process, or one that it waited for, has had."""
     return max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)) / 1024
+
+
+class Scorecard:
+    """A logistic regression as a bank uses it: points for each level, and for a unit of each number (step 1).
+
+    Parameters
+    ----------
+    score : the probabilities of a logistic regression, whose log odds are sums of what the columns add.
+    X : rows to ask it about.
+    """
+
+    def __init__(self, score: Callable[[pd.DataFrame], np.ndarray], X: pd.DataFrame) -> None:
+        first = X.iloc[[0]]
+        (self.base,) = _log_odds(score(first))
+        self.points: dict[Any, np.ndarray] = {}
+        self.slopes: dict[Any, tuple[float, float]] = {}
+        for name in X.columns:
+            of_levels = isinstance(X[name].dtype, pd.CategoricalDtype)
+            values = X[name].cat.categories if of_levels else [X[name].min(), X[name].max()]
+            tried = first.iloc[np.zeros(len(values), dtype=int)].assign(**{name: pd.Series(values).to_numpy()})
+            found = _log_odds(score(tried.astype({name: X[name].dtype}))) - self.base
+            if of_levels:
+                self.points[name] = found
+            elif values[1] > values[0]:
+                self.slopes[name] = float(first[name].iloc[0]), float(np.diff(found)[0] / (values[1] - values[0]))
+
+    def __call__(self, rows: pd.DataFrame) -> np.ndarray:
+        total = np.full(len(rows), self.base)
+        for name, points in self.points.items():
+            total += points[rows[name].cat.codes.to_numpy()]
+        for name, (at, slope) in self.slopes.items():
+            total += (rows[name].to_numpy() - at) * slope
+        return 1.0 / (1.0 + np.exp(-total))
+
+
+def _log_odds(probability: np.ndarray) -> np.ndarray:
+    return np.log(probability / (1.0 - probability))
 
 
 def many_factuals(factuals: pd.DataFrame, mutable: Sequence[str], n: int) -> pd.DataFrame:
@@ -92,7 +129,11 @@ def measure_batches(sparse: bool, n: int, quick: bool, jobs: int, data: str | No
     setting = replace(setting.tiny() if quick else setting, model="logistic", n_factuals=n)
     problem = make_problem(setting, find_data(data))
     explainer = mcce.MCCE(
-        problem.score, decision=problem.decision, fixed=problem.fixed, kinds=problem.kinds, random_state=1
+        Scorecard(problem.score, problem.X),
+        decision=problem.decision,
+        fixed=problem.fixed,
+        kinds=problem.kinds,
+        random_state=1,
     ).fit(problem.X)
     asked = {"n_samples": N_SAMPLES, "sparse": sparse}
     explainer.explain(problem.factuals.iloc[:2], **asked)  # compiles, and fits what is fitted once
@@ -235,10 +276,7 @@ def run(cases: Sequence[str], chosen: argparse.Namespace, page: Page, apart: Cal
         sizes = (TINY if chosen.quick else SIZES)[case]
         found = [apart(case=case, size=size, quick=chosen.quick) for size in sizes]
         page.title(f"Training table: {case}")
-        rows = [
-            [case, f"{f['size']:,}", f"{f['fit']:.2f}", f"{f['explain']:.2f}", f"{f['peak_mb']:,.0f}"] for f in found
-        ]
-        page.table(SIZE_HEAD, rows)
+        page.table(SIZE_HEAD, [size_cells(case, one) for one in found])
         page.say(f"seconds of fit grow as n^{exponent(sizes, [f['fit'] for f in found]):.2f}")
 
 

@@ -6,8 +6,14 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+import mcce
 from benchmarks import scale
+from benchmarks.settings import Probability
 
 
 @pytest.mark.filterwarnings("ignore:X has levels that one row only has")  # the stand-in is small
@@ -26,6 +32,15 @@ def test_runs_and_writes(tmp_path, capsys, monkeypatch):
     assert said.count("seconds of fit grow as n^") == 3
     assert re.search(r"plain: a part takes [\d.]+ s .* Extrapolated, not measured: [\d.]+ s with 100 workers", said)
     assert "| plain | 400 |" in out.with_suffix(".md").read_text()
+
+
+def test_a_scorecard_is_its_logistic_regression():
+    X = mcce.datasets.load_loans(300).X.astype({"employment": "category", "sex": "category"})
+    X = X[["age", "sex", "employment", "salary"]]
+    levels = make_column_transformer((OneHotEncoder(), ["sex", "employment"]), remainder=StandardScaler())
+    model = make_pipeline(levels, LogisticRegression()).fit(X, X["salary"] + 500 * X["age"] > 70_000)
+    probability = Probability(model)
+    np.testing.assert_allclose(scale.Scorecard(probability, X)(X), probability(X), rtol=1e-6)
 
 
 def test_many_workers_wait_for_the_one_that_writes():

@@ -63,6 +63,12 @@ def test_different_samples_are_told_apart():
     assert discriminator(normal(300, 1), normal(300, 2, shift=20), n_trees=25).accuracy == 1.0
 
 
+def test_with_large_leaves_accuracy_is_what_is_possible():
+    """Two normals that differ by 1 are told right with probability Phi(1/2) at best; by leaves of one row, with 0.6."""
+    d = discriminator(normal(2000, 1)[["a"]], normal(2000, 2, 1.0)[["a"]], n_trees=10, min_leaf=50, n_seeds=2)
+    assert d.accuracy == pytest.approx(norm.cdf(0.5), abs=3.29 * 0.46 / math.sqrt(1200))
+
+
 @pytest.mark.thorough
 def test_accuracy_grows_with_the_shift_up_to_what_is_possible():
     """Two normals that differ by `shift` are told right with probability Phi(shift / 2) at best."""

@@ -44,7 +44,17 @@ class Unrounded(NormSampler):
         return ConditionalSampler.sample_within(self, given, rng, within)
 
 
-@pytest.mark.parametrize("sampler", [Unrounded(), EstimatorSampler(LinearRegression()), NormSampler()], ids=repr)
+class Silent(Unrounded):
+    """The same, and it does not say what it left out."""
+
+    def sample_within(self, given, rng, within):
+        found = super().sample_within(given, rng, within)
+        return type(found)(found.values, found.dead)
+
+
+@pytest.mark.parametrize(
+    "sampler", [Unrounded(), Silent(), EstimatorSampler(LinearRegression()), NormSampler()], ids=repr
+)
 @pytest.mark.parametrize("bounds", [(3.0, 3.0), (2.6, 4.2), (-np.inf, 2.0), (4.0, np.inf)])
 def test_whole_numbers_inside_bounds_are_those_of_free_draws(sampler, bounds):
     """A draw is allowed if it is once it is rounded; else a single value could never be drawn."""

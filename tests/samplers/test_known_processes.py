@@ -4,6 +4,9 @@ New rows of a process are ranked among 19 draws given the same row, ties at rand
 uniform (randomised PIT). `miscalibration` is the largest distance of their distribution function from the uniform one,
 over all rows, and over those with a low or a high given alone. The process itself has 0.02 to 0.03 by chance; the limit
 of 0.07 leaves a sampler as much again, and a little, for what it learns from 1500 rows.
+
+Spreads are judged more sharply: the mean of the second Legendre polynomial of the ranks is 0 +- 0.02 by chance, and 0.1
+if draws are a tenth too narrow. A sampler that learns may be somewhat too wide, as kernels are, but hardly too narrow.
 """
 
 from importlib.util import find_spec
@@ -17,6 +20,7 @@ import mcce
 
 N, NEW, DRAWS = 1500, 3000, 19
 LIMIT = 0.07
+WIDE, NARROW = -0.2, 0.09
 
 
 def givens(rng, n):
@@ -48,7 +52,8 @@ def unrelated(rng, n):
     return x, g, rng.exponential(size=n)
 
 
-def miscalibration(sampler, process):
+def positions(sampler, process):
+    """Return the given number of each new row, and where its value lies among the draws, from 0 to 1."""
     rng = np.random.default_rng(0)
     x, g, y = process(rng, N + NEW)
     frame = pd.DataFrame({"x": x, "g": np.array(["u", "v"])[g], "y": y})
@@ -57,8 +62,16 @@ def miscalibration(sampler, process):
     drawn = drawn.reshape(NEW, DRAWS)
     value = y[N:, None]
     below, tied = (drawn < value).sum(axis=1), (drawn == value).sum(axis=1)
-    position = (below + rng.random(NEW) * (tied + 1)) / (DRAWS + 1)
-    return max(_distance(position[rows]) for rows in (x[N:] < np.inf, x[N:] < 0, x[N:] >= 0))
+    return x[N:], (below + rng.random(NEW) * (tied + 1)) / (DRAWS + 1)
+
+
+def miscalibration(x, position):
+    return max(_distance(position[rows]) for rows in (x < np.inf, x < 0, x >= 0))
+
+
+def spread(position):
+    """Return how much more often values lie outside of the draws than they should; below 0: inside."""
+    return np.sqrt(5.0) * (6.0 * position**2 - 6.0 * position + 1.0).mean()
 
 
 def _distance(position):
@@ -125,12 +138,14 @@ FAILS = [
 
 @pytest.mark.parametrize(("sampler", "process"), [*PASSES, *PASS_IN_SECONDS], ids=name)
 def test_right_conditionals_pass(sampler, process):
-    assert miscalibration(sampler, process) < LIMIT
+    x, position = positions(sampler, process)
+    assert miscalibration(x, position) < LIMIT
+    assert WIDE < spread(position) < NARROW
 
 
 @pytest.mark.parametrize(("sampler", "process"), FAILS, ids=name)
 def test_wrong_models_are_found_out(sampler, process):
-    assert miscalibration(sampler, process) > LIMIT
+    assert miscalibration(*positions(sampler, process)) > LIMIT
 
 
 def ordered_levels(rng, n):

@@ -28,10 +28,11 @@ def test_densities_are_not_far_behind_the_margin(tables):
     scores = {}
     for sampler in ("copula", "marginal"):
         chain = mcce.ChainModel(sampler=sampler, random_state=1).fit(train)
-        scores[sampler] = chain.log_density(new.iloc[:100], per_feature=True)
+        scores[sampler] = chain.log_density(new.iloc[:40], per_feature=True)
     assert np.isfinite(scores["copula"].to_numpy()).all()
     gain = (scores["copula"] - scores["marginal"]).mean()
     assert gain.min() > -0.6  # of 300 rows too much is learned, but nothing is taken for certain
+    assert gain.mean() > -0.15
 
 
 @pytest.mark.parametrize("target", ["x14", pytest.param("x15", marks=pytest.mark.thorough)])

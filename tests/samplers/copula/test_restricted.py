@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 from mcce.datasets import load_loans
+from mcce.rng import RowStreams
 from mcce.samplers import Within
 from tests.samplers.copula.simulated import LEVEL, draw, fit, same_shares
 
@@ -52,6 +53,22 @@ def test_restricted_levels_where_the_givens_say_much(target, allowed):
     drawn = draw(sampler, given, 25, n, Within(levels=np.tile(allowed, (n, 1))), seed=1).astype(int)
     shares = [np.bincount(x, minlength=5) / x.size for x in (drawn, free[allowed[free]])]
     assert 0.5 * np.abs(shares[0] - shares[1]).sum() < 0.03
+
+
+def test_restricted_numbers_where_the_givens_say_much():
+    """Three near copies of the number, cut in two: below its median given them, their latents lie near the cuts."""
+    rng = np.random.default_rng(6)
+    cause = rng.normal(size=2000)
+    cut = 0.9 * cause[:, None] + np.sqrt(1 - 0.9**2) * rng.normal(size=(2000, 3)) > 0.0
+    y = 0.95 * cause + np.sqrt(1 - 0.95**2) * rng.normal(size=2000)
+    sampler, given = fit(pd.DataFrame({"a": cut[:, 0], "b": cut[:, 1], "c": cut[:, 2], "y": y}), "y")
+    row, n = int(np.flatnonzero(given.matrix.all(axis=1))[0]), 2000
+    free = draw(sampler, given, row, 4 * n)
+    high = np.median(free)
+    within = Within(high=np.full(n, high), weighted=True)
+    found = sampler.sample_within(given.take(np.full(n, row)), RowStreams.from_seed(1, n), within)
+    assert stats.ks_2samp(found.values, free[free <= high]).pvalue > LEVEL
+    assert np.exp(found.log_mass).mean() == pytest.approx(0.5, abs=4 * 0.5 / np.sqrt(4 * n))
 
 
 def test_bounds_that_allow_nothing(training):

@@ -205,6 +205,28 @@ def test_restricted_draws_are_truncated_ones(target):
     assert nothing.dead.all()
 
 
+def test_restricted_draws_come_from_the_components_that_lie_inside(fitted):
+    """Of x alone, at 0 and 4: above 3 is hardly anything of the first, which has more rows."""
+    mixture, _, _ = fitted
+    n = 6000
+    x = mixture.conditional(np.empty((n, 4)), [], 0)
+    free = x.draw(RowStreams.from_seed(1, n))
+    found = x.draw_within(RowStreams.from_seed(2, n), Within(low=np.full(n, 3.0)))
+    assert np.exp(found.log_mass[0]) == pytest.approx((free >= 3.0).mean(), abs=0.025)
+    assert stats.ks_2samp(found.values, free[free >= 3.0]).pvalue > 1e-4
+
+
+def test_missing_values_are_drawn_by_their_probability(fitted):
+    mixture, table, group = fitted
+    n = 6000
+    row = table.matrix[np.flatnonzero(group)[[0]]]
+    z = mixture.conditional(np.repeat(row, n, 0), [0, 1, 2], 3)
+    missing = np.exp(z.log_density(np.full(n, np.nan)))[0]
+    assert missing > 0.2
+    drawn = np.isnan(z.draw(RowStreams.from_seed(1, n)))
+    assert stats.binomtest(int(drawn.sum()), n, missing).pvalue > 1e-4
+
+
 def test_draws_have_the_probabilities_that_the_density_says():
     frame, _ = frame_of()
     given, column = encode(frame[["x", "job", "z", "y"]])
