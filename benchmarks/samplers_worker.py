@@ -27,7 +27,12 @@ from mcce.diagnostics import Discriminator, discriminator, pmse
 Result = dict[str, Any]
 
 NUMERIC_ONLY = ("norm", "gaussian", "normrank", "pmm", "vine")  # the other features of such a chain are "parametric"
-GENERATORS = {"arf": "AdversarialForest", "made": "Made", "joint_mix": "MixtureGenerator"}  # joint models
+GENERATORS = {  # joint models
+    "arf": "AdversarialForest",
+    "made": "Made",
+    "joint_mix": "MixtureGenerator",
+    "joint_vine": "VineGenerator",
+}
 VISIT = "visit"
 N_FACTUALS, N_SAMPLES, N_SEEDS, N_TREES = 200, 1000, 5, 100
 N_PARTS = 5  # of the factuals, each left out once

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any
 
+import numpy.typing as npt
+
 from mcce.batches import BatchResult, explain_batches
 from mcce.diagnostics.diagnose import diagnose
 from mcce.diagnostics.result import Diagnostics
@@ -91,6 +93,7 @@ class MCCE(Explainer):
         X: Data,
         *,
         training: Data | None = None,
+        sample_weight: npt.ArrayLike | None = None,
         n_samples: int = 1000,
         max_factuals: int = 100,
         max_rows: int = 5000,
@@ -107,6 +110,9 @@ class MCCE(Explainer):
         training : DataFrame, array or None
             The training rows, for distances to them, copies of them, and other visit sequences. None takes the table
             that was given to `fit`; an explainer that was saved does not have it.
+        sample_weight : array or None
+            Weights of the rows of X: whole numbers repeat a row, of others as many rows are taken, by weight, as these
+            are worth. The rows are then numbered 0, 1, ...
         n_samples : int
             K, rows drawn for each factual.
         max_factuals, max_rows : int
@@ -141,6 +147,7 @@ class MCCE(Explainer):
                 self,
                 X,
                 training=self._training.known_table() if training is None else training,
+                sample_weight=sample_weight,
                 n_samples=n_samples,
                 max_factuals=max_factuals,
                 max_rows=max_rows,

@@ -29,6 +29,7 @@ def test_every_module_can_be_imported():
 
 NEEDS = {
     "mcce.generators.joint.made.generator": ("torch", "deep"),
+    "mcce.generators.joint.vine.generator": ("pyvinecopulib", "vine"),
     "mcce.samplers.vine.sampler": ("pyvinecopulib", "vine"),
 }
 

@@ -11,6 +11,7 @@ With new rows the chain is fitted on all of X, and judged by the new rows.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from mcce.exceptions import InputError
 from mcce.generators.chain import ChainModel
 from mcce.generators.conditionals import Samplers
 from mcce.generators.criticising import LEAST_ROWS
+from mcce.generators.givens import weighted_rows
 from mcce.generators.layout import ChainLayout
 from mcce.generators.predictors import Predictors
 from mcce.generators.visit import VisitSequence, make_visit_sequence
@@ -32,6 +34,7 @@ from mcce.samplers.crossfit import deal_folds
 from mcce.scoring import N_DRAWS, Scores
 from mcce.table import Data, Kind, Schema
 from mcce.table.checks import check_fixed, rows_of
+from mcce.table.weights import rows_by_weight
 
 N_FOLDS = 5
 
@@ -42,8 +45,10 @@ def conditionals(
     sampler: Samplers = "cart",
     fixed: Sequence[Hashable] = (),
     decision: npt.NDArray[np.bool_] | None = None,
+    sample_weight: npt.ArrayLike | None = None,
     X_new: Data | None = None,
     decision_new: npt.NDArray[np.bool_] | None = None,
+    sample_weight_new: npt.ArrayLike | None = None,
     visit_sequence: VisitSequence = "data",
     predictors: Predictors | None = None,
     kinds: Mapping[Any, Kind] | None = None,
@@ -64,7 +69,10 @@ def conditionals(
         The chain, as in `mcce.ChainModel`.
     decision : bool array or None
         One more column to condition on, as in `ChainModel.fit`.
-    X_new, decision_new
+    sample_weight : array or None
+        Weights of the rows, by which chains are fitted, as in `ChainModel.fit`, and judged, as in
+        `ChainModel.criticise`. The copies of a row are in one fold.
+    X_new, decision_new, sample_weight_new
         New rows to judge by instead; the chain is then fitted once, on all rows of X.
     n_folds : int
         Folds that the rows are dealt to.
@@ -101,11 +109,13 @@ def conditionals(
     settings: dict[str, Any] = {"sampler": sampler, "fixed": fixed, "predictors": predictors, "n_jobs": n_jobs}
     settings |= {"random_state": seed, "kinds": kinds, "visit_sequence": visit_sequence}
     if X_new is not None:
-        chain = ChainModel(**settings).fit(X, decision, progress=progress)
-        return chain.criticise(X_new, decision=decision_new, n_draws=n_draws, level=level, progress=progress)
+        chain = ChainModel(**settings).fit(X, decision, sample_weight=sample_weight, progress=progress)
+        judging: Any = {"decision": decision_new, "sample_weight": sample_weight_new, "n_draws": n_draws}
+        return chain.criticise(X_new, **judging, level=level, progress=progress)
     check_count(n_folds, "n_folds", least=2)
+    X, decision, weights = weighted_rows(X, decision, sample_weight)
     schema = Schema.from_data(X, kinds)
-    table = schema.encode(X)
+    table = replace(schema.encode(X), weights=weights)
     if table.n_rows < max(LEAST_ROWS, n_folds):
         raise InputError(
             f"X has {table.n_rows} rows; to judge conditionals out of fold takes at least {max(LEAST_ROWS, n_folds)}."
@@ -116,19 +126,23 @@ def conditionals(
         ChainLayout.check_decision(decision, table.n_rows)
         wanted = np.broadcast_to(decision, table.n_rows)
     fold = deal_folds(table.n_rows, derive_key(seed, "criticism"), n_folds)
+    rows = np.arange(table.n_rows) if weights is None else rows_by_weight(weights)
     parts: list[dict[Any, Scores]] = []
     for held_out in range(n_folds):
         inside = fold == held_out
         others = None if wanted is None else wanted[~inside]
-        chain = ChainModel(**settings).fit(rows_of(X, ~inside), others, progress=progress, schema=schema)
-        given = True if wanted is None else wanted[inside]
-        parts.append(chain.scores(table.matrix[inside], given, n_draws, seed, progress))
-    back = np.argsort(np.argsort(fold, kind="stable"), kind="stable")
+        settled: Any = {"sample_weight": None if weights is None else weights[~inside], "schema": schema}
+        chain = ChainModel(**settings).fit(rows_of(X, ~inside), others, progress=progress, **settled)
+        mine = rows[inside[rows]]
+        parts.append(
+            chain.scores(table.matrix[mine], True if wanted is None else wanted[mine], n_draws, seed, progress)
+        )
+    back = np.argsort(np.argsort(fold[rows], kind="stable"), kind="stable")
     scores = {name: Scores.concatenate([part[name] for part in parts]).take(back) for name in parts[0]}
     return chain.judge(
         scores,
-        table.matrix,
-        True if wanted is None else wanted,
+        table.matrix[rows],
+        True if wanted is None else wanted[rows],
         level=level,
         seed=seed,
         judged_by="rows out of fold",

@@ -6,6 +6,8 @@
 3. Counterfactuals. The best of each factual: L0, L1, violation, success; distance to the nearest training row, and to
    the nearest one with the wanted decision, never counting the factual; copies of training rows.
 4. Visit sequence. The same with the features in other orders.
+
+Real rows with weights are first made into rows that count the same (`mcce.table.weights.rows_by_weight`).
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from mcce.checks import check_count
@@ -33,6 +36,7 @@ from mcce.exceptions import InputError
 from mcce.explainer import Explainer
 from mcce.table import Data, as_frame
 from mcce.table.checks import check_row_names
+from mcce.table.weights import read_weights, rows_by_weight
 
 MOST_SEEN = 0.5  # share of the rows of X that may be training rows before it is said
 ROWS_FOR_A_COLUMN = 10  # the regression takes products of columns only if there are as many rows for each
@@ -43,6 +47,7 @@ def diagnose(
     X: Data,
     *,
     training: Data | None,
+    sample_weight: npt.ArrayLike | None = None,
     n_samples: int = 1000,
     max_factuals: int = 100,
     max_rows: int = 5000,
@@ -58,12 +63,15 @@ def diagnose(
         raise InputError("X has no rows; give real rows, those to explain among them.")
     check_row_names(frame.index, "X", "rows")
     schema = explainer.generator_.schema_
-    matrix = schema.encode(X).matrix
+    matrix, index = schema.encode(X).matrix, frame.index
+    if sample_weight is not None:
+        matrix = matrix[rows_by_weight(read_weights(sample_weight, len(frame)))]
+        index = pd.RangeIndex(len(matrix))
     wanted = explainer.decision_.ask(schema.decode_for_model(matrix), "the rows of X").wanted
-    chosen = spread(len(frame), max_rows)
-    real = schema.decode(matrix[chosen], frame.index[chosen])
+    chosen = spread(len(matrix), max_rows)
+    real = schema.decode(matrix[chosen], index[chosen])
     drawn = draw_like(explainer.generator_, matrix[chosen], wanted[chosen], explainer.generator_.seed_)
-    generated = schema.decode(drawn, frame.index[chosen])
+    generated = schema.decode(drawn, index[chosen])
     notes: list[str] = []
     if training is not None:
         seen = find_equal(matrix[chosen], schema.encode(training, "training").matrix) >= 0
@@ -74,7 +82,7 @@ def diagnose(
             )
     parts = _compare(real, generated, explainer, random_state, n_jobs, notes)
     denied = np.flatnonzero(~wanted)
-    factuals = schema.decode(matrix, frame.index).iloc[denied[spread(denied.size, max_factuals)]]
+    factuals = schema.decode(matrix, index).iloc[denied[spread(denied.size, max_factuals)]]
     if not len(factuals):
         notes.append("every row of X has the wanted decision: there is nothing to explain.")
     parts |= _explain(explainer, factuals, training, n_samples, n_jobs, notes)

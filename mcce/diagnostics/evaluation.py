@@ -33,6 +33,7 @@ from mcce.selection.measures import measure_table
 from mcce.table import Data, FrameKind, Kind, Schema, as_frame, frame_kind
 from mcce.table.checks import check_fixed, check_row_names
 from mcce.table.labels import find_labels
+from mcce.table.weights import deviation_of, mean_of, read_weights
 from mcce.workers import one_native_thread
 
 WORDS = {
@@ -132,6 +133,7 @@ def evaluate(
     training: Data | Schema | None = None,
     decision: Any = (0.5, 1.0),
     fixed: Sequence[Hashable] | None = None,
+    sample_weight: npt.ArrayLike | None = None,
     kinds: Mapping[Any, Kind] | None = None,
     timings: Mapping[str, float] | float | None = None,
     rank: int | None = 1,
@@ -155,6 +157,8 @@ def evaluate(
         own L0 and L1; there are then no distances to the manifold.
     fixed : list of column names
         The features that must not change; None takes those of a Counterfactuals.
+    sample_weight : array or None
+        Weights of the factuals, for the means and standard deviations of `summary`; whole numbers count copies.
     kinds : dict or None
         Overrides of column kinds, as for `MCCE`.
     timings : mapping or number
@@ -212,14 +216,27 @@ def evaluate(
     if training is not None and not isinstance(training, Schema):
         measures = pd.concat([measures, _manifold(rows, before, schema, training, asked, n_jobs)], axis=1)
     measures.index = pd.MultiIndex.from_arrays([factuals.index[owner], rank_of], names=["id", "rank"])
-    numbers = measures.astype(float)
+    weights = None if sample_weight is None else read_weights(sample_weight, len(factuals))[owner]
     return Evaluation(
         rows=measures,
-        summary=pd.DataFrame({"mean": numbers.mean(), "sd": numbers.std()}),
+        summary=_summary(measures.astype(float), weights),
         n_factuals=len(factuals),
         n_explained=int(np.unique(owner).size),
         timings=_read_timings(found, timings),
     )
+
+
+def _summary(numbers: pd.DataFrame, weights: Floats | None) -> pd.DataFrame:
+    """Return means and standard deviations, those of the repeated rows if these have weights; missing ones left out."""
+    if weights is None:
+        return pd.DataFrame({"mean": numbers.mean(), "sd": numbers.std()})
+    found = {}
+    for name, column in numbers.items():
+        known = column.notna().to_numpy() & (weights > 0.0)
+        values, weight = column.to_numpy()[known], weights[known]
+        mean = float(mean_of(values, weight)) if values.size else np.nan
+        found[name] = {"mean": mean, "sd": float(deviation_of(values, weight, ddof=1)) if weight.sum() > 1 else np.nan}
+    return pd.DataFrame.from_dict(found, orient="index")
 
 
 def _manifold(

@@ -14,6 +14,7 @@ import inspect
 from collections.abc import Hashable, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from mcce.diagnostics.candidates import draw_like
@@ -26,6 +27,7 @@ from mcce.explainer import Explainer
 from mcce.generators.chain import ChainModel
 from mcce.progress import working
 from mcce.table import Data, as_frame
+from mcce.table.weights import rows_by_weight
 from mcce.workers import one_native_thread
 
 Order = str | Sequence[Hashable]
@@ -152,9 +154,10 @@ def _quality(explainer: Explainer, found: Any, X: Data, training: Data) -> dict[
 
 def _realism(explainer: Explainer, training: Data, max_rows: int) -> dict[str, float]:
     frame, _ = as_frame(training)
-    chosen = spread(len(frame), max_rows)
+    weights = explainer.chain_.training_weights_
+    rows = np.arange(len(frame)) if weights is None else rows_by_weight(weights)
     schema = explainer.chain_.schema_
-    matrix = schema.encode(training).matrix[chosen]
+    matrix = schema.encode(training).matrix[rows[spread(rows.size, max_rows)]]
     wanted = explainer.decision_.ask(schema.decode_for_model(matrix), "some training rows").wanted
     real = schema.decode(matrix)
     generated = schema.decode(draw_like(explainer.chain_, matrix, wanted, explainer.chain_.seed_))

@@ -6,5 +6,14 @@ from mcce.generators.joint.made.generator import Made
 from mcce.generators.joint.mixture import MixtureGenerator
 from mcce.generators.joint.simple import SampleGenerator
 from mcce.generators.joint.synthesizer import SynthesizerGenerator
+from mcce.generators.joint.vine.generator import VineGenerator
 
-__all__ = ["AdversarialForest", "JointGenerator", "Made", "MixtureGenerator", "SampleGenerator", "SynthesizerGenerator"]
+__all__ = [
+    "AdversarialForest",
+    "JointGenerator",
+    "Made",
+    "MixtureGenerator",
+    "SampleGenerator",
+    "SynthesizerGenerator",
+    "VineGenerator",
+]

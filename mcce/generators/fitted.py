@@ -28,6 +28,7 @@ from mcce.rng import hash_rows, resolve_seed
 from mcce.samplers import ConditionalSampler
 from mcce.scoring import N_DRAWS, Scores
 from mcce.table import Data, Schema, Table, as_frame
+from mcce.table.weights import read_weights, rows_by_weight
 from mcce.workers import one_native_thread
 
 
@@ -127,6 +128,7 @@ class FittedChain:
         X_new: Data,
         *,
         decision: bool | npt.NDArray[np.bool_] | None = None,
+        sample_weight: npt.ArrayLike | None = None,
         n_draws: int = N_DRAWS,
         level: float = LEVEL,
         random_state: int | None = None,
@@ -142,6 +144,9 @@ class FittedChain:
             fold of them instead.
         decision : bool or bool array
             For a chain fitted with a decision, what each row's is.
+        sample_weight : array or None
+            Weights of the new rows, for a chain of weighted ones: whole numbers repeat a row, of others as many rows
+            are taken, by weight, as these are worth (`mcce.table.weights.rows_by_weight`).
         n_draws : int
             Draws for each row and feature.
         level : float
@@ -179,6 +184,10 @@ class FittedChain:
             )
         self._warn_of_training_rows(table)
         given = True if decision is None else decision
+        if sample_weight is not None:
+            self._layout.check_decision(given, table.n_rows)
+            rows = rows_by_weight(read_weights(sample_weight, table.n_rows))
+            table, given = table.take(rows), np.broadcast_to(given, table.n_rows)[rows]
         check_new_rows(self.samplers_, self._layout.order(table.matrix, given), self._given, "X_new")
         scores = self.scores(table.matrix, given, n_draws, seed, progress)
         return self.judge(scores, table.matrix, given, level=level, seed=seed, judged_by="new rows", progress=progress)

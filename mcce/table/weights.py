@@ -12,6 +12,7 @@ A statistic of weighted values is that of the repeated ones, by a formula which 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from mcce import exceptions
 from mcce.arrays import Floats, Ints
 from mcce.exceptions import InputError
 from mcce.table.checks import rows_of
-from mcce.table.schema import Data
+from mcce.table.schema import Data, Table
 
 MOST_ROWS = 2**31 - 1  # that repeated rows may be: what a tree can number
 WIDEST = 1e9  # the largest weight over the smallest: beyond, sums lose the small ones
@@ -143,6 +144,39 @@ def whole_counts(weights: Floats, most: float) -> Ints | None:
     """Return weights as numbers of copies; None if they are no whole numbers, or more than `most` together."""
     whole = bool((weights == np.floor(weights)).all()) and float(weights.sum()) <= most
     return weights.astype(np.int64) if whole else None
+
+
+def copies_at(weights: Floats, positions: Ints, n_copies: int) -> Ints:
+    """Return the row of each of some copies, which are numbered row after row; of fractions, of about so many."""
+    upto = np.cumsum(weights)
+    return place_of_copy(upto, (positions + 0.5) * (upto[-1] / n_copies))
+
+
+def count_copies(weights: Floats | None, n_rows: int) -> int:
+    """Return how many rows there are, copies included, where each has to be one; of fractions, how many they count."""
+    if weights is None:
+        return n_rows
+    counts = whole_counts(weights, FINE * n_rows)
+    return n_rows if counts is None else int(counts.sum())
+
+
+def as_copies(table: Table) -> Table:
+    """Return a table with each row as often as its weight says, without weights; as it is, if these are no counts."""
+    counts = None if table.weights is None else whole_counts(table.weights, FINE * table.n_rows)
+    return table if counts is None else replace(table.take(np.repeat(np.arange(table.n_rows), counts)), weights=None)
+
+
+def rows_by_weight(weights: Floats) -> Ints:
+    """Return rows that stand for weighted ones where each has to count the same, as in tests.
+
+    Counts repeat their rows. Of other weights, or counts of more than 20 on average, as many rows are taken as the
+    weights are worth, (sum w)^2 / sum w^2 (Kish 1965), evenly spaced by weight: each row w_i times, rounded up or down.
+    """
+    counts = whole_counts(weights, FINE * weights.size)
+    if counts is not None:
+        return np.repeat(np.arange(weights.size), counts)
+    n = max(round(float(weights.sum()) ** 2 / float(weights @ weights)), 1)
+    return copies_at(weights, np.arange(n), n)
 
 
 def equal_chances(values: Floats, weights: Floats | None) -> Floats:

@@ -176,7 +176,7 @@ class Unweighted(mcce.ConditionalSampler):
         return self.values_[rng.integer(self.values_.size)]
 
 
-@pytest.mark.parametrize("sampler", [Unweighted(), mcce.EmpiricalSampler()])
+@pytest.mark.parametrize("sampler", [Unweighted()])
 def test_a_sampler_that_would_ignore_weights_is_refused(sampler, X, counts):
     name = type(sampler).__name__
     chain = mcce.ChainModel(sampler={"savings": sampler, "*": "cart"}, fixed=FIXED)

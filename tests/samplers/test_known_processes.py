@@ -1,4 +1,4 @@
-"""The further samplers criticised on three known processes: their own model, a skewed one, one with atoms.
+"""Samplers criticised on known processes: their own model, a skewed one, one with atoms; those of levels on levels.
 
 New rows of a process are ranked among 19 draws given the same row, ties at random: the ranks of a right conditional are
 uniform (randomised PIT). `miscalibration` is the largest distance of their distribution function from the uniform one,
@@ -14,6 +14,7 @@ from importlib.util import find_spec
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LinearRegression
 
 import mcce
 
@@ -43,6 +44,12 @@ def counted(rng, n):
     x, g = givens(rng, n)
     zero = rng.random(n) < 1.0 / (1.0 + np.exp(2.0 * x))
     return x, g, np.where(zero, 0, 1 + rng.poisson(2.0 + 3.0 * g, n)).astype(np.int64)
+
+
+def unrelated(rng, n):
+    """Return a skewed target that has nothing to do with what is given."""
+    x, g = givens(rng, n)
+    return x, g, rng.exponential(size=n)
 
 
 def positions(sampler, process):
@@ -87,6 +94,13 @@ def name(part):
 
 
 PASSES = [
+    ("marginal", unrelated),
+    ("norm", normal),
+    ("normrank", normal),
+    (mcce.PmmSampler(n_donors=40), normal),
+    (mcce.EstimatorSampler(LinearRegression()), normal),
+    ("copula", normal),
+    *(("ctree", process) for process in (normal, skewed, counted)),
     ("gaussian", normal),
     ("empirical", skewed),
     ("boosting", counted),
@@ -107,6 +121,13 @@ PASS_IN_SECONDS = [
 ]
 FAILS = [
     pytest.param("vine", skewed, marks=NEEDS_VINE),
+    *(("marginal", process) for process in (normal, skewed, counted)),
+    *((sampler, process) for sampler in ("norm", "normrank") for process in (skewed, counted)),
+    *(("pmm", process) for process in (normal, skewed, counted)),  # three donors are no distribution
+    (mcce.EstimatorSampler(LinearRegression()), skewed),
+    ("copula", skewed),
+    ("forest", normal),
+    ("forest", counted),
     ("gaussian", skewed),
     ("gaussian", counted),
     ("cart", normal),
@@ -125,3 +146,71 @@ def test_right_conditionals_pass(sampler, process):
 @pytest.mark.parametrize(("sampler", "process"), FAILS, ids=name)
 def test_wrong_models_are_found_out(sampler, process):
     assert miscalibration(*positions(sampler, process)) > LIMIT
+
+
+def ordered_levels(rng, n):
+    """Return levels of a proportional-odds model, and their probabilities."""
+    x, g = givens(rng, n)
+    below = 1.0 / (1.0 + np.exp(-(np.array([-1.0, 1.0]) - (1.5 * x - g)[:, None])))
+    return x, g, np.diff(below, axis=1, prepend=0.0, append=1.0)
+
+
+def unordered_levels(rng, n):
+    """Return levels of a multinomial logit, and their probabilities."""
+    x, g = givens(rng, n)
+    scores = np.exp(np.column_stack([np.zeros(n), 1.2 * x - g, -0.8 * x + g]))
+    return x, g, scores / scores.sum(axis=1, keepdims=True)
+
+
+def two_levels(rng, n):
+    """Return a logistic regression's two levels, and their probabilities."""
+    x, g = givens(rng, n)
+    one = 1.0 / (1.0 + np.exp(-(0.5 + 1.5 * x - g)))
+    return x, g, np.column_stack([1.0 - one, one])
+
+
+def bent_levels(rng, n):
+    """Return two levels, one of them where a number is near 0, and their probabilities."""
+    x, g = givens(rng, n)
+    one = 1.0 / (1.0 + np.exp(-(1.5 - 3.0 * x**2)))
+    return x, g, np.column_stack([1.0 - one, one])
+
+
+def wrong_shares(sampler, process):
+    """Return how far shares of levels are from the true ones, at most, in three thirds of a number's range."""
+    rng = np.random.default_rng(0)
+    x, g, p = process(rng, N + NEW)
+    level = (rng.random(N + NEW)[:, None] > p.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    names = ["low", "mid", "high"][: p.shape[1]]
+    y = pd.Categorical.from_codes(level, names, ordered=process is ordered_levels)
+    frame = pd.DataFrame({"x": x, "g": np.array(["u", "v"])[g], "y": y})
+    chain = mcce.ChainModel(sampler={"y": sampler, "*": "marginal"}, fixed=["x", "g"], random_state=1)
+    drawn = chain.fit(frame.iloc[:N]).sample(given=frame.loc[N:, ["x", "g"]], n=5)["y"].to_numpy().reshape(NEW, 5)
+    third = np.digitize(x[N:], [-0.5, 0.5])
+    return max(
+        abs((drawn[third == k] == name).mean() - p[N:][third == k, j].mean())
+        for k in range(3)
+        for j, name in enumerate(names)
+    )
+
+
+@pytest.mark.parametrize(
+    ("sampler", "process"),
+    [
+        ("logreg", two_levels),
+        ("polyreg", unordered_levels),
+        ("polr", ordered_levels),
+        ("parametric", unordered_levels),
+        ("boosting", bent_levels),
+        ("cart", bent_levels),
+        ("empirical", bent_levels),
+    ],
+    ids=name,
+)
+def test_levels_have_the_shares_of_their_process(sampler, process):
+    assert wrong_shares(sampler, process) < 0.05
+
+
+@pytest.mark.parametrize(("sampler", "process"), [("logreg", bent_levels), ("marginal", two_levels)], ids=name)
+def test_wrong_models_of_levels_are_found_out(sampler, process):
+    assert wrong_shares(sampler, process) > 0.15

@@ -320,6 +320,7 @@ def test_everything_that_is_read_is_checked():
             "AdversarialForest",
             "Made",
             "MixtureGenerator",
+            "VineGenerator",
             "donors.DonorForest",
         ),
     }

@@ -17,6 +17,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from mcce import exceptions
@@ -25,7 +26,7 @@ from mcce.checks import check_count
 from mcce.exceptions import SamplerError
 from mcce.generators.arranging import arrange
 from mcce.generators.base import Drawn, DrawRequest, RowRule
-from mcce.generators.givens import request_of
+from mcce.generators.givens import request_of, weighted_rows
 from mcce.generators.joint.drawing import UNREACHED, JointBlock, JointDraw, Withins
 from mcce.generators.joint.storing import StoredJoint
 from mcce.generators.layout import ChainLayout
@@ -50,7 +51,8 @@ class JointGenerator(StoredJoint, Learner, ABC):
         Learn from the training rows, a `mcce.table.Table`: the first `n_given` columns are given (the fixed features,
         then the decision), the others are to be drawn. Numbers stand for themselves, levels are codes, NaN is missing.
         What is learned goes into attributes with a trailing underscore; to be stored, into ``model_``
-        (`mcce.generators.joint.storing`).
+        (`mcce.generators.joint.storing`). With ``takes_weights = True``, `table.weights` are None or the positive
+        weights of the rows (`mcce.table.weights`).
     ``_draw(givens, streams)``
         Return the mutable features of one row for each row of `givens`, as (rows, features). All randomness comes from
         `streams` (`mcce.rng.RowStreams`).
@@ -71,6 +73,7 @@ class JointGenerator(StoredJoint, Learner, ABC):
     thread_safe : whether blocks of rows may be drawn in several threads.
     draws_observed : whether all numbers that are drawn are training values, which are on the column's grid.
     attempts : how often a row is drawn, at most, until it obeys restrictions and rules.
+    takes_weights : whether `_fit` heeds the weights of training rows; else `fit` refuses them.
     schema_, seed_, fixed_, conditions_on_decision_, training_givens_ : see `mcce.generators.base.Generator`.
 
     Examples
@@ -110,6 +113,7 @@ class JointGenerator(StoredJoint, Learner, ABC):
     draws_observed: ClassVar[bool] = False
     conditions_by_rejection: ClassVar[bool] = False
     attempts: ClassVar[int] = 200
+    takes_weights: ClassVar[bool] = False
 
     fixed: Sequence[Hashable]
     kinds: Mapping[Any, Kind] | None
@@ -119,6 +123,7 @@ class JointGenerator(StoredJoint, Learner, ABC):
     seed_: int
     conditions_on_decision_: bool
     training_givens_: Floats
+    training_weights_: Floats | None
     _layout: ChainLayout
 
     @abstractmethod
@@ -142,6 +147,7 @@ class JointGenerator(StoredJoint, Learner, ABC):
         X: Data,
         decision: Bools | None = None,
         *,
+        sample_weight: npt.ArrayLike | None = None,
         progress: bool | None = None,
         schema: Schema | None = None,
     ) -> Self:
@@ -153,6 +159,8 @@ class JointGenerator(StoredJoint, Learner, ABC):
             Training rows, features only.
         decision : bool array or None
             One more column to condition on: whether each row has the wanted decision.
+        sample_weight : array or None
+            A weight for each row, as in `mcce.ChainModel.fit`; a generator that does not take any refuses them.
         progress : bool or None
             Whether to show a progress bar while drawing; None shows one in a terminal or notebook after a second.
         schema : Schema or None
@@ -160,6 +168,9 @@ class JointGenerator(StoredJoint, Learner, ABC):
         """
         vars(self).pop("training_givens_", None)  # a fit that fails leaves no half-fitted generator
         self.seed_ = resolve_seed(self.random_state)
+        if sample_weight is not None:
+            self.check_weights()
+        X, decision, weights = weighted_rows(X, decision, sample_weight)
         arranged = arrange(
             X,
             decision,
@@ -168,6 +179,7 @@ class JointGenerator(StoredJoint, Learner, ABC):
             predictors=None,
             kinds=self.kinds,
             schema=schema,
+            weights=weights,
             progress=progress,
         )
         self.schema_, self._layout = arranged.schema, arranged.layout
@@ -176,7 +188,16 @@ class JointGenerator(StoredJoint, Learner, ABC):
         self._row_hashes = hash_rows(arranged.table.matrix)
         self._fit(arranged.ordered, self._layout.n_given)
         self.training_givens_ = np.asfortranarray(arranged.ordered.matrix[:, : self._layout.n_given])
+        self.training_weights_ = weights
         return self
+
+    def check_weights(self) -> None:
+        """Refuse weights of training rows, unless the class declares to heed them."""
+        if not self.takes_weights:
+            raise SamplerError(
+                f"{self!r} does not take sample_weight, and would learn from all rows alike; use a generator that does "
+                "(AdversarialForest, MixtureGenerator, Made), a chain, or leave sample_weight out."
+            )
 
     @one_native_thread()
     def sample(
@@ -200,7 +221,8 @@ class JointGenerator(StoredJoint, Learner, ABC):
         self.check_fitted()
         n = check_count(n, "n")
         seed = self.seed_ if random_state is None else resolve_seed(random_state)
-        asked = request_of(n, given, decision, seed, (self.training_givens_, None), self.schema_, self._layout, ())
+        training = self.training_givens_, self.training_weights_
+        asked = request_of(n, given, decision, seed, training, self.schema_, self._layout, ())
         return sample_rows(
             self, asked, n, within=within, rules=rules, weights=weights, resample=resample, progress=progress
         )

@@ -3,7 +3,8 @@
 A foreign model draws many rows from one random state. So:
 
 1. It is fitted to the training rows as a frame with the user's columns and dtypes, and, if the generator conditions on
-   the decision, a column of booleans for it. The user's model is copied first.
+   the decision, a column of booleans for it. The user's model is copied first. Weights of the rows are handed to a
+   `fit` that takes `sample_weight`; another is refused.
 2. Rows are drawn in blocks of `BLOCK` rows with the same givens. The seed of a block is a hash of the request's seed,
    the row's stream key and the number of the block; a row is the one at its draw index. So nothing depends on what else
    is drawn, nor in which order.
@@ -17,6 +18,7 @@ A foreign model draws many rows from one random state. So:
 
 from __future__ import annotations
 
+import inspect
 import random
 import sys
 from abc import abstractmethod
@@ -50,13 +52,14 @@ class ForeignGenerator(JointGenerator):
     thread_safe: ClassVar[bool] = False
     conditions_by_rejection: ClassVar[bool] = True
     attempts: ClassVar[int] = ATTEMPTS
+    takes_weights: ClassVar[bool] = True
 
     seed: Seeding | None
     foreign_: Any
 
     @abstractmethod
-    def _fit_foreign(self, frame: pd.DataFrame) -> Any:
-        """Return a fitted copy of the user's model."""
+    def _copy_foreign(self, frame: pd.DataFrame) -> Any:
+        """Return a copy of the user's model that is not fitted."""
 
     @abstractmethod
     def _draw_block(self, n: int, given: pd.DataFrame, seed: int) -> tuple[pd.DataFrame, int]:
@@ -66,7 +69,19 @@ class ForeignGenerator(JointGenerator):
         self._features, self._n_given = table.features, n_given
         places = [*self._layout.place_in_chain, *([n_given - 1] if self._layout.with_decision else [])]
         columns = Schema([table.features[k] for k in places])
-        self.foreign_ = self._fit_foreign(columns.decode(table.matrix[:, places]))
+        frame = columns.decode(table.matrix[:, places])
+        model = self._copy_foreign(frame)
+        if table.weights is None:
+            model.fit(frame)
+        elif takes_sample_weight(model):
+            model.fit(frame, sample_weight=table.weights.copy())
+        else:
+            raise SamplerError(
+                f"{self!r} does not take sample_weight, because the fit of its {type(model).__name__} has no such "
+                "parameter, and would learn from all rows alike; give that one, use another generator "
+                "(AdversarialForest, MixtureGenerator, Made) or a chain, or leave sample_weight out."
+            )
+        self.foreign_ = model
         self._check_reproducible(table)
 
     def _check_reproducible(self, table: Table) -> None:
@@ -142,6 +157,11 @@ class ForeignGenerator(JointGenerator):
                 "the model draw none, or train on a dtype that can be missing."
             )
         return np.asarray(values, dtype=np.float64)
+
+
+def takes_sample_weight(model: Any) -> bool:
+    """Return whether the `fit` of a model has a parameter `sample_weight`."""
+    return "sample_weight" in inspect.signature(model.fit).parameters
 
 
 @contextmanager

@@ -69,6 +69,7 @@ class MixtureGenerator(JointGenerator):
     """
 
     restricts: ClassVar[bool] = True
+    takes_weights: ClassVar[bool] = True
     draws_observed: ClassVar[bool] = True
 
     model_: Mixture

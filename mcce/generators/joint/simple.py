@@ -31,7 +31,7 @@ class SampleGenerator(ForeignGenerator):
         An unfitted model; it is copied. ``fit(X)`` gets a frame with the training columns and, if the generator
         conditions on the decision, one more of booleans, named ``"<decision>"``. ``sample(n, given)`` returns a frame
         of `n` rows given the values of a dict by column. If it has a parameter `random_state` or `seed`, it is given an
-        integer.
+        integer. To take weights of rows, its `fit` has a parameter `sample_weight`.
     fixed, kinds, random_state, n_jobs : as in `mcce.ChainModel`; blocks are drawn one at a time.
     seed : callable or None
         ``seed(model, number)`` seeds a model that has a random state of its own. None seeds the global states of
@@ -78,16 +78,14 @@ class SampleGenerator(ForeignGenerator):
         self.n_jobs = n_jobs
         self.seed = seed
 
-    def _fit_foreign(self, frame: pd.DataFrame) -> Any:
+    def _copy_foreign(self, frame: pd.DataFrame) -> Any:
         for name in ("fit", "sample"):
             if isinstance(self.model, type) or not callable(getattr(self.model, name, None)):
                 raise InputError(
                     f"model is {spell(self.model)}, which has no method {name!r} to call; give an unfitted object with "
                     "fit(X) and sample(n, given)."
                 )
-        model = copy.deepcopy(self.model)
-        model.fit(frame)
-        return model
+        return copy.deepcopy(self.model)
 
     def _draw_block(self, n: int, given: pd.DataFrame, seed: int) -> tuple[pd.DataFrame, int]:
         draw = self.foreign_.sample

@@ -4,7 +4,7 @@
    object whose class says how it is written and checked (`mcce.state.stateful`, with `check_state`), and which has
    ``check_columns(features, n_given)``, unless the generator has a `check_model` of its own.
 2. What is written: the settings, the columns, the seed, the model, and the fixed values (and decisions) of the training
-   rows, which `sample` bootstraps. The layout follows from these.
+   rows, which `sample` bootstraps, with their weights if they have any. The layout follows from these.
 3. What is read is checked as a whole before anything is drawn.
 """
 
@@ -22,7 +22,7 @@ from mcce.exceptions import InputError, SamplerError
 from mcce.generators.layout import ChainLayout
 from mcce.generators.storing import Donors, check_givens, unfitted
 from mcce.rng import resolve_seed
-from mcce.soundness import check_flag, check_type, require
+from mcce.soundness import check_flag, check_type, check_weights, require
 from mcce.state import Fields, register
 from mcce.storage import load_fields, save_fields
 from mcce.table import Feature, Schema
@@ -111,6 +111,8 @@ def _write(generator: Any) -> Fields:
     settings.pop("n_jobs")
     fitted = {name: getattr(generator, name) for name in FITTED}
     fitted["training_givens_"] = np.asfortranarray(fitted["training_givens_"])
+    if generator.training_weights_ is not None:
+        fitted["training_weights_"] = generator.training_weights_
     return {"settings": {name: unfitted(value) for name, value in settings.items()}, **fitted}
 
 
@@ -132,5 +134,8 @@ def _read(cls: type[Any], fields: Fields) -> Any:
     layout = ChainLayout.arrange(generator.schema_, fixed, mutable, generator.conditions_on_decision_)
     generator._layout = layout
     check_givens(generator.training_givens_, layout)
+    generator.training_weights_ = fields.get("training_weights_")
+    if generator.training_weights_ is not None:
+        check_weights(generator.training_weights_, "training_weights_", generator.training_givens_.shape[0])
     generator.check_model(layout.features, layout.n_given)
     return generator

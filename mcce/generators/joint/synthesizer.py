@@ -57,7 +57,7 @@ class SynthesizerGenerator(ForeignGenerator):
         An unfitted synthesizer with `fit` and `sample`, and, to draw given the fixed values, `sample_remaining_columns`
         or `sample_from_conditions`; it is copied. Or a function that makes one from the training frame, for those that
         have to know the columns beforehand (SDV's metadata): the frame has one more column of booleans if the
-        generator conditions on the decision.
+        generator conditions on the decision. To take weights of rows, its `fit` has a parameter `sample_weight`.
     fixed, kinds, random_state, n_jobs : as in `mcce.ChainModel`; blocks are drawn one at a time.
     seed : callable or None
         ``seed(synthesizer, number)`` seeds a synthesizer that has a random state of its own. None seeds the global
@@ -105,7 +105,7 @@ class SynthesizerGenerator(ForeignGenerator):
         self.seed = seed
         self.tolerance = tolerance
 
-    def _fit_foreign(self, frame: pd.DataFrame) -> Any:
+    def _copy_foreign(self, frame: pd.DataFrame) -> Any:
         if self.tolerance != 0.0:
             check_share(self.tolerance, "tolerance")
         made = self.synthesizer
@@ -117,9 +117,7 @@ class SynthesizerGenerator(ForeignGenerator):
                     f"synthesizer is {spell(made)}, which has no method {name!r} to call; give an unfitted object with "
                     "fit(frame) and sample(num_rows), or a function of the training frame that returns one."
                 )
-        made = copy.deepcopy(made)
-        made.fit(frame)
-        return made
+        return copy.deepcopy(made)
 
     def _draw_block(self, n: int, given: pd.DataFrame, seed: int) -> tuple[pd.DataFrame, int]:
         model = self.foreign_

@@ -19,6 +19,7 @@ from mcce.arrays import Floats
 from mcce.soundness import FLOAT, check_array, check_finite, check_flag, require
 from mcce.state import stateful
 from mcce.table import Table
+from mcce.table.weights import deviation_of, mean_of
 
 _RANK = 1e-9  # eigenvalues of the correlation matrix below this count as zero
 
@@ -42,15 +43,15 @@ class Scaling:
     whole: Floats
 
     @classmethod
-    def of(cls, given: Table) -> Scaling:
-        """Learn the scales from training rows."""
+    def of(cls, given: Table, weights: Floats | None = None) -> Scaling:
+        """Learn the scales from training rows; weights count as copies."""
         q = len(given.features)
         nothing = np.zeros(q)
         if all(feature.is_numeric for feature in given.features) and not np.isnan(given.matrix).any():
-            if q == 0 or given.n_rows < 2:
+            if q == 0 or given.n_rows < 2 or (weights is not None and weights.sum() <= 1.0):
                 return cls(False, nothing, np.zeros((q, 0)), np.zeros(0))
-            factor = _whitening(given.matrix) / np.sqrt(q)
-            return cls(False, given.matrix.mean(axis=0), factor, np.zeros(factor.shape[1]))
+            factor = _whitening(given.matrix, weights) / np.sqrt(q)
+            return cls(False, mean_of(given.matrix, weights), factor, np.zeros(factor.shape[1]))
         unordered = np.array([feature.kind == "categorical" for feature in given.features])
         spans = np.array([feature.span for feature in given.features])
         inverse = np.divide(1.0, spans, out=np.zeros(q), where=(spans > 0) & ~unordered)
@@ -77,12 +78,13 @@ class Scaling:
         return points
 
 
-def _whitening(matrix: Floats) -> Floats:
+def _whitening(matrix: Floats, weights: Floats | None) -> Floats:
     """Return a matrix whose product with centred rows has unit covariance, of full rank."""
-    spread = matrix.std(axis=0, ddof=1)
+    spread = deviation_of(matrix, weights, ddof=1)
     varies = spread > 0.0
     scale = np.divide(1.0, spread, out=np.zeros(spread.size), where=varies)
-    centred = (matrix - matrix.mean(axis=0)) * scale
-    values, vectors = np.linalg.eigh(centred.T @ centred / (matrix.shape[0] - 1))
+    centred = (matrix - mean_of(matrix, weights)) * scale
+    counted, n = (centred, matrix.shape[0]) if weights is None else (weights[:, None] * centred, weights.sum())
+    values, vectors = np.linalg.eigh(counted.T @ centred / (n - 1))
     kept = values > _RANK
     return np.asarray(scale[:, None] * vectors[:, kept] / np.sqrt(values[kept]))

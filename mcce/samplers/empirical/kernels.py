@@ -8,6 +8,7 @@ to rows times donors times givens. Neighbouring rows with the same givens, as a 
 1. `_weigh` gives each donor exp(-(d^2 - d_min^2) / (2 bandwidth^2)); without d_min far-away rows would have no donors.
 2. It then sets to zero all weights below the largest t for which donors of weight t or more have the share `keep` of
    the total. Donors with the same weight stay or go together, so that their order decides nothing.
+3. A donor whose training row has a weight of its own stands for so many `copies`, each with the weight of step 1.
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ _NEGLIGIBLE = 40.0  # exp(-40) of the nearest donor's weight counts as nothing
 _TIE = 1e-9  # relative: weights that differ by less, as rounding makes them, are equal
 
 # points; the step of a change of each column, 0 where it is a difference; whether steps are added before they are
-# squared (Gower) or after (Mahalanobis); 1 / (2 bandwidth^2); share of the weight kept; values, how many are known
-Neighbours = namedtuple("Neighbours", "points whole adds rate keep values n_known")
+# squared (Gower) or after (Mahalanobis); 1 / (2 bandwidth^2); share of the weight kept; values, how many are known;
+# copies that each donor stands for
+Neighbours = namedtuple("Neighbours", "points whole adds rate keep values n_known copies")
 
 _silverman = inner(silverman_rule)
 
@@ -58,8 +60,11 @@ def squared_distances(points, whole, adds, out):
 
 
 @inner
-def _cut(numbers, n, wanted):
-    """Return the largest t for which the numbers of at least t sum to `wanted`; the first n are reordered."""
+def _cut(numbers, copies, n, wanted):
+    """Return the largest t for which the numbers of at least t sum to `wanted`; the first n are reordered.
+
+    Each number counts as often as `copies` says, which are reordered with them.
+    """
     low, high, passed = 0, n, 0.0
     pivot = 0.0
     while low < high:
@@ -67,17 +72,19 @@ def _cut(numbers, n, wanted):
         above, equal, i = 0.0, 0.0, low
         greater, after = low, high  # greater ones stand before `greater`, lesser ones from `after` on
         while i < after:
-            x = numbers[i]
+            x, times = numbers[i], copies[i]
             if x > pivot:
-                above += x
+                above += x * times
                 numbers[greater], numbers[i] = x, numbers[greater]
+                copies[greater], copies[i] = times, copies[greater]
                 greater += 1
                 i += 1
             elif x < pivot:
                 after -= 1
                 numbers[i], numbers[after] = numbers[after], x
+                copies[i], copies[after] = copies[after], times
             else:
-                equal += x
+                equal += x * times
                 i += 1
         if passed + above >= wanted:
             high = greater
@@ -90,8 +97,11 @@ def _cut(numbers, n, wanted):
 
 
 @inner
-def _weigh(row, near, own, weights, spare):
-    """Write the weight of each donor for one row, 0 for its own (-1: it has none); return their sum."""
+def _weigh(row, near, own, weights, spare, copies):
+    """Write the weight of each donor for one row, 0 for its own (-1: it has none); return their sum.
+
+    `spare` and `copies` have room for the donors, to reorder them.
+    """
     least = np.inf
     n = weights.size
     for d in range(n):
@@ -101,15 +111,13 @@ def _weigh(row, near, own, weights, spare):
     for d in range(n):
         beyond = (weights[d] - least) * near.rate if weights[d] < np.inf else np.inf
         weights[d] = math.exp(-beyond) if beyond < _NEGLIGIBLE else 0.0
-        spare[d] = weights[d]
+        spare[d], copies[d] = weights[d], near.copies[d]
+        total += weights[d] * copies[d]
+    cut = _cut(spare, copies, n, near.keep * total) * (1.0 - _TIE) if near.keep < 1.0 else 0.0
+    total = 0.0
+    for d in range(n):
+        weights[d] = weights[d] * near.copies[d] if weights[d] >= cut else 0.0
         total += weights[d]
-    if near.keep < 1.0:
-        cut = _cut(spare, n, near.keep * total) * (1.0 - _TIE)
-        total = 0.0
-        for d in range(n):
-            if weights[d] < cut:
-                weights[d] = 0.0
-            total += weights[d]
     return total
 
 
@@ -128,7 +136,7 @@ def _is_allowed(value, low, high, levels, i):
 
 
 @entry
-def draw(rows, near, uniform, low, high, levels, freely, weights, spare, out, share, missing):
+def draw(rows, near, uniform, low, high, levels, freely, weights, spare, copies, out, share, missing):
     """Draw one donor's value for each row by weight: `freely`, or among the allowed ones that are not missing.
 
     Writes also the share of the weight that is allowed, and that of missing values.
@@ -136,7 +144,7 @@ def draw(rows, near, uniform, low, high, levels, freely, weights, spare, out, sh
     n, total = weights.size, 0.0
     for i in range(out.size):
         if i == 0 or not _same(rows, i, i - 1):
-            total = _weigh(rows[i], near, -1, weights, spare)
+            total = _weigh(rows[i], near, -1, weights, spare, copies)
         allowed, missed = 0.0, 0.0
         for d in range(n):
             if d >= near.n_known:
@@ -155,23 +163,24 @@ def draw(rows, near, uniform, low, high, levels, freely, weights, spare, out, sh
 
 
 @entry
-def find_support(rows, near, values, is_number, weights, spare, supported):
+def find_support(rows, near, values, is_number, weights, spare, copies, supported):
     """Say whether each value is one of the row's donors or, for a number, as close as these are to each other."""
     for i in range(values.size):
         if i == 0 or not _same(rows, i, i - 1):
-            _weigh(rows[i], near, -1, weights, spare)
+            _weigh(rows[i], near, -1, weights, spare, copies)
         x = values[i]
         if np.isnan(x):
             supported[i] = False
             for d in range(near.n_known, weights.size):
                 supported[i] = supported[i] or weights[d] > 0.0
             continue
-        n_gaps, nearest = 0, np.inf
+        n_gaps, n_copies, nearest = 0, 0.0, np.inf
         first, last = np.nan, np.nan
         for d in range(near.n_known):
             if weights[d] == 0.0:
                 continue
             value = near.values[d]
+            n_copies += near.copies[d]
             nearest = min(nearest, abs(value - x))
             if np.isnan(first):
                 first = value
@@ -179,7 +188,9 @@ def find_support(rows, near, values, is_number, weights, spare, supported):
                 spare[n_gaps] = value - last
                 n_gaps += 1
             last = value
-        gap = select(spare, n_gaps, (n_gaps - 1) // 2) if is_number and n_gaps > 1 else 0.0
+        more = max(int(n_copies) - n_gaps - 1, 0)  # copies, whose gaps are 0
+        middle = (n_gaps + more - 1) // 2 - more
+        gap = select(spare, n_gaps, middle) if is_number and n_gaps + more > 1 and middle >= 0 else 0.0
         supported[i] = first <= x <= last and nearest <= gap
 
 
@@ -190,7 +201,7 @@ def _bandwidth(near, is_atom, weights, instead):
     for d in range(near.n_known):
         if weights[d] > 0.0 and not is_atom[d]:
             total += weights[d]
-            squares += weights[d] ** 2
+            squares += weights[d] ** 2 / near.copies[d]
             away = near.values[d] - mean
             mean += away * weights[d] / total
             variance += weights[d] * away * (near.values[d] - mean)
@@ -211,7 +222,8 @@ def _bandwidth(near, is_atom, weights, instead):
 
 
 @entry
-def measure(rows, near, own, values, counted, is_atom, instead, weights, spare, share, number, missing, all_number):
+def measure(rows, near, own, values, counted, is_atom, instead, weights, spare, copies, share, number, missing,
+            all_number):  # fmt: skip
     """Write what the density of each value stands on.
 
     `share` is the share of the known donors that have the value, if it is `counted`, else the weighted sum of normal
@@ -221,14 +233,14 @@ def measure(rows, near, own, values, counted, is_atom, instead, weights, spare, 
     total, h, known, squares, all_squares = 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(values.size):
         if i == 0 or own[i] != own[i - 1] or not _same(rows, i, i - 1):
-            total = _weigh(rows[i], near, own[i], weights, spare)
+            total = _weigh(rows[i], near, own[i], weights, spare, copies)
             h = _bandwidth(near, is_atom, weights, instead)
             known, squares, all_squares = 0.0, 0.0, 0.0
             for d in range(weights.size):
-                all_squares += weights[d] ** 2
+                all_squares += weights[d] ** 2 / near.copies[d]
                 if d < near.n_known:
                     known += weights[d]
-                    squares += weights[d] ** 2
+                    squares += weights[d] ** 2 / near.copies[d]
         number[i] = known**2 / squares if known > 0.0 else 0.0
         missing[i] = (total - known) / total if total > 0.0 else 0.0
         all_number[i] = total**2 / all_squares if total > 0.0 else 0.0

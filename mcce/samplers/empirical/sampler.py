@@ -5,7 +5,8 @@
 2. Training row i has the weight w_i = exp(-d_i^2 / (2 h^2)), with the bandwidth h given or chosen by AICc
    (`mcce.samplers.empirical.bandwidth`). Of the donors, ordered by weight, the fewest are kept that have the share
    `keep` of the total.
-3. Draw the target of one of them, with a chance proportional to its weight.
+3. Draw the target of one of them, with a chance proportional to its weight; a training row with a weight of its own
+   counts as so many copies.
 4. A density is that of samplers with donors (`mcce.samplers.donors.density`): the donors' weighted share or kernel
    estimate with five pseudo-donors from the margin, beside m = (sum w)^2 / sum w^2 donors.
 """
@@ -27,8 +28,19 @@ from mcce.samplers.empirical import kernels
 from mcce.samplers.empirical.bandwidth import ROWS, choose_bandwidth
 from mcce.samplers.empirical.distance import Scaling
 from mcce.samplers.within import log_of
-from mcce.soundness import FLOAT, INT, check_array, check_codes, check_finite, check_number, check_type, require
+from mcce.soundness import (
+    FLOAT,
+    INT,
+    check_array,
+    check_codes,
+    check_finite,
+    check_number,
+    check_type,
+    check_weights,
+    require,
+)
 from mcce.table import Column, Feature, Table
+from mcce.table.weights import copies_at, count_copies
 
 LEAST_BANDWIDTH = 1e-100  # of a stored one: its square is still a number
 
@@ -80,12 +92,14 @@ class EmpiricalSampler(ConditionalSampler):
     thread_safe = True
     leaves_one_out = True
     draws_observed = True
+    takes_weights = True
 
     scaling_: Scaling
     bandwidth_: float
     points_: Floats
     donors_: Floats
     order_: Ints
+    weights_: Floats  # of the donors; a fit without weights leaves none
     n_levels_: int
     margin_: MarginalDensity
 
@@ -100,19 +114,25 @@ class EmpiricalSampler(ConditionalSampler):
         self.check_target(target.feature)
         if not target.values.size:
             raise InputError(f"{self!r} got no rows to learn {target.feature.name!r} from.")
-        self.scaling_ = Scaling.of(given)
+        vars(self).pop("weights_", None)
+        self.scaling_ = Scaling.of(given, target.weights)
         self.order_ = np.argsort(target.values, kind="stable").astype(np.int64)  # missing values last
         self.donors_ = target.values[self.order_]
+        if target.weights is not None:
+            self.weights_ = target.weights[self.order_]
         self.points_ = np.ascontiguousarray(self.scaling_.points(given)[self.order_])
         self.n_levels_ = target.feature.n_levels
-        self.margin_ = MarginalDensity.of(target.values, self.n_levels_)
-        if self.bandwidth == "aicc":
-            streams = RowStreams.from_seed(self.fit_seed(self.random_state), given.n_rows)
-            rows = np.argsort(streams.child("aicc", target.feature.name).uniform(), kind="stable")[:ROWS]
-            self.bandwidth_ = choose_bandwidth(self.points_, self.scaling_, self.donors_, self.n_levels_, np.sort(rows))
-        else:
-            self.bandwidth_ = float(self.bandwidth)
+        self.margin_ = MarginalDensity.of(target.values, self.n_levels_, target.weights)
+        self.bandwidth_ = self._choose_bandwidth(target) if self.bandwidth == "aicc" else float(self.bandwidth)
         return self
+
+    def _choose_bandwidth(self, target: Column) -> float:
+        weights, n = self._weights, count_copies(target.weights, target.values.size)
+        streams = RowStreams.from_seed(self.fit_seed(self.random_state), n)
+        rows = np.sort(np.argsort(streams.child("aicc", target.feature.name).uniform(), kind="stable")[:ROWS])
+        if weights is not None:
+            rows = copies_at(weights, rows, n)
+        return choose_bandwidth(self.points_, self.scaling_, self.donors_, self.n_levels_, rows, weights)
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
         """Draw a donor for each row (step 3); restricted draws choose among the allowed ones."""
@@ -154,6 +174,8 @@ class EmpiricalSampler(ConditionalSampler):
         )
         is_missing = np.isnan(values)
         left_out = np.full(n, float(training_rows is not None))
+        if training_rows is not None and self._weights is not None:
+            left_out = self._weights[own]
         prior = margin.share(np.where(is_missing, 0.0, values), left_out)
         density = (number * share + PSEUDO_DONORS * prior) / (number + PSEUDO_DONORS)
         gone = (all_number * missing + PSEUDO_DONORS * margin.missing_share) / (all_number + PSEUDO_DONORS)
@@ -174,6 +196,8 @@ class EmpiricalSampler(ConditionalSampler):
         check_array(self.points_, "points_", FLOAT, n_rows, self.scaling_.whole.size)
         check_array(self.donors_, "donors_", FLOAT, n_rows)
         check_array(self.order_, "order_", INT, n_rows)
+        if self._weights is not None:
+            check_weights(self._weights, "weights_", n_rows)
         require(n_rows > 0, "donors_ are none")
         check_finite(self.points_[~np.isnan(self.points_)] if self.scaling_.adds else self.points_, "points_")
         known = self.donors_[: self._n_known]
@@ -204,12 +228,17 @@ class EmpiricalSampler(ConditionalSampler):
     def _neighbours(self) -> kernels.Neighbours:
         rate = 0.5 / self.bandwidth_**2
         scaling = self.scaling_
-        parts = (self.points_, scaling.whole, scaling.adds, rate, float(self.keep), self.donors_, self._n_known)
+        copies = np.ones(self.donors_.size) if self._weights is None else self._weights
+        parts = (self.points_, scaling.whole, scaling.adds, rate, float(self.keep), self.donors_, self._n_known, copies)
         return kernels.Neighbours(*parts)
 
     def _scratch(self) -> Floats:
-        """Return room for the weights of one row, twice: threads have their own."""
-        return np.empty((2, self.donors_.size))
+        """Return room for the weights of one row, and to reorder donors: threads have their own."""
+        return np.empty((3, self.donors_.size))
+
+    @property
+    def _weights(self) -> Floats | None:
+        return vars(self).get("weights_")
 
     @property
     def _n_known(self) -> int:

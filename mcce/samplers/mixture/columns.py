@@ -82,20 +82,24 @@ class Numbers:
     missing: bool
 
     @classmethod
-    def of(cls, values: Floats) -> Numbers:
-        """Read the training values of a column (step 2)."""
-        known = values[~np.isnan(values)]
+    def of(cls, values: Floats, weights: Floats | None = None) -> Numbers:
+        """Read the training values of a column (step 2); weights count as copies."""
+        is_known = ~np.isnan(values)
+        known, weight = values[is_known], None if weights is None else weights[is_known]
         missing = known.size < values.size
         if not known.size:
             return cls(np.empty(0), None, missing)
-        classes = ColumnDensity.of(known).classes
-        distinct, counts, has_mass = find_point_masses(known)
+        classes = ColumnDensity.of(known, weight).classes
+        distinct, counts, has_mass = find_point_masses(known, weight)
         other = ~np.isin(distinct, classes)
         if not other.any():
             return cls(classes, None, missing)
-        n = int(counts[other].sum())
-        shares = np.concatenate([[0.0], np.cumsum(counts[other]) / n])
-        return cls(classes, Margin(distinct[other], shares, has_mass[other], True, n), missing)
+        n = int((~np.isin(known, classes)).sum())
+        total = n if weight is None else float(counts[other].sum())
+        shares = np.concatenate([[0.0], np.cumsum(counts[other]) / total])
+        shares[-1] = 1.0
+        by_weight = None if weight is None else total
+        return cls(classes, Margin(distinct[other], shares, has_mass[other], True, n, by_weight), missing)
 
     def check_state(self) -> None:
         """Refuse what is no column of numbers."""
@@ -133,7 +137,7 @@ class Numbers:
         after = np.searchsorted(self.margin.values, values)
         tied = self.margin.position(values) >= 0
         share = (self.margin.shares[after] + self.margin.shares[np.minimum(after + tied, self.margin.values.size)]) / 2
-        least = 0.5 / self.margin.n_rows
+        least = min(0.5 / self.margin.count, 0.5)
         score = scipy.special.ndtri(np.clip(share, least, 1.0 - least))
         return np.where(self.symbols(values) == self.classes.size, score, np.nan)
 
@@ -154,5 +158,5 @@ class Numbers:
 def read_column(column: Column) -> Levels | Numbers:
     """Return what a mixture sees of a column."""
     if column.feature.is_numeric:
-        return Numbers.of(column.values)
+        return Numbers.of(column.values, column.weights)
     return Levels(column.feature.n_levels, bool(np.isnan(column.values).any()))

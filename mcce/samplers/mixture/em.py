@@ -13,9 +13,13 @@
    components, with covariance K^(-2/d) I (the scale of Fraley and Raftery 2007, "Bayesian regularization for normal
    mixture estimation and model-based clustering"). So no component shrinks to a point, and no symbol that rows have is
    impossible.
+5. Weights that are counts repeat their rows, copies are held out one by one. Other weights multiply the shares of step
+   3, the log densities of all means, and the chances of step 2; rows are held out as they are.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import scipy
@@ -26,6 +30,7 @@ from mcce.samplers.mixture import kernels
 from mcce.samplers.mixture.columns import Levels, Numbers, read_column
 from mcce.samplers.mixture.model import Mixture, Patterns, Seen, find_patterns
 from mcce.table import Table
+from mcce.table.weights import as_copies, copies_at, mean_of
 
 HELD_OUT = 5  # one row in so many
 FEWEST_ROWS = 20  # to hold any of them out, and for each component
@@ -35,9 +40,10 @@ MOST_STEPS, LEAST_GAIN = 100, 1e-4
 
 def fit_mixture(table: Table, seed: int, max_components: int = 16) -> Mixture:
     """Fit a mixture to all columns of a table; what is random in it comes from the seed."""
+    table = as_copies(table)
     columns = tuple(read_column(table.column(j)) for j in range(len(table.features)))
     blank = _blank(columns)
-    seen = blank.see(table.matrix)
+    seen = replace(blank.see(table.matrix), weights=table.weights)
     margin = _margin(blank, seen)
     chance = np.random.default_rng(derive_key(seed, "mixture"))
     n = table.n_rows
@@ -47,7 +53,7 @@ def fit_mixture(table: Table, seed: int, max_components: int = 16) -> Mixture:
     best, best_score, k = 1, -np.inf, 1
     while k <= max_components and k * FEWEST_ROWS <= max(n, FEWEST_ROWS) and held_out.size:
         fitted = _fit(blank, training, margin, k, np.random.default_rng(derive_key(seed, "mixture", k)))
-        score = float(scipy.special.logsumexp(fitted.log_joint(tried), axis=1).mean())
+        score = float(mean_of(scipy.special.logsumexp(fitted.log_joint(tried), axis=1), tried.weights))
         if score > best_score:
             best, best_score = k, score
         elif k == 4 * best:
@@ -67,8 +73,9 @@ def _blank(columns: tuple[Levels | Numbers, ...]) -> Mixture:
 def _margin(blank: Mixture, seen: Seen) -> Floats:
     """Return the shares of the symbols among all rows."""
     counts = np.zeros((1, int(blank.first[-1])))
-    kernels.add_counts(seen.symbols, blank.first, np.ones((len(seen.symbols), 1)), counts)
-    return np.asarray(counts[0] / max(len(seen.symbols), 1))
+    weights = np.ones(len(seen.symbols)) if seen.weights is None else seen.weights
+    kernels.add_counts(seen.symbols, blank.first, weights[:, None], counts)
+    return np.asarray(counts[0] / (max(len(seen.symbols), 1) if seen.weights is None else weights.sum()))
 
 
 def _fit(blank: Mixture, seen: Seen, margin: Floats, n_components: int, chance: np.random.Generator) -> Mixture:
@@ -90,7 +97,7 @@ def _fit(blank: Mixture, seen: Seen, margin: Floats, n_components: int, chance: 
         patterns = Patterns.among(*which, fitted.covariances)
         joint = fitted.log_joint(seen, patterns)
         total = scipy.special.logsumexp(joint, axis=1, keepdims=True)
-        mean = float(total.mean())
+        mean = float(total.mean() if seen.weights is None else mean_of(total[:, 0], seen.weights))
         if mean < before + LEAST_GAIN:
             break
         before = mean
@@ -104,19 +111,24 @@ def _nearest_starts(seen: Seen, n_components: int, chance: np.random.Generator) 
     scores = np.nan_to_num(seen.scores)
     nearest, least = np.zeros(n, dtype=np.int64), np.full(n, np.inf)
     row = int(chance.integers(max(n, 1)))
+    if seen.weights is not None:
+        row = int(copies_at(seen.weights, np.array(row), n))
     for k in range(n_components):
         away = ((scores - scores[row]) ** 2).sum(axis=1) + (seen.symbols != seen.symbols[row]).sum(axis=1)
         nearest[away < least] = k
         least = np.minimum(least, away)
         if not least.any():
             break
-        row = int(chance.choice(n, p=least / least.sum()))
+        likely = least if seen.weights is None else seen.weights * least
+        row = int(chance.choice(n, p=likely / likely.sum()))
     return nearest
 
 
 def _maximise(old: Mixture, seen: Seen, patterns: Patterns, shares: Floats, margin: Floats) -> Mixture:
     """Return the parameters that fit rows with these shares of the components best (steps 3 and 4)."""
     k, d = old.means.shape
+    if seen.weights is not None:
+        shares = shares * seen.weights[:, None]
     size = shares.sum(axis=0)
     counts = np.zeros(old.shares.shape)
     kernels.add_counts(seen.symbols, old.first, shares, counts)

@@ -39,14 +39,18 @@ _LOG_TAU = float(np.log(2.0 * np.pi))
 
 @dataclass(frozen=True)
 class Seen:
-    """Rows as a mixture sees them: a symbol of each column, and the scores, NaN where there is none."""
+    """Rows as a mixture sees them: a symbol of each column, and the scores, NaN where there is none.
+
+    `weights` are those of training rows, if they have any.
+    """
 
     symbols: Ints
     scores: Floats
+    weights: Floats | None = None
 
     def take(self, rows: Ints) -> Seen:
         """Return some rows."""
-        return Seen(self.symbols[rows], self.scores[rows])
+        return Seen(self.symbols[rows], self.scores[rows], None if self.weights is None else self.weights[rows])
 
 
 @dataclass(frozen=True)
@@ -128,7 +132,8 @@ class Mixture:
             check_finite(getattr(self, name), name)
         require(bool((self.shares >= 0.0).all() and (self.shares <= 1.0).all()), "shares are no probabilities")
         require(float(np.abs(self.means).max(initial=0.0)) < 1e6, "means are no scores")
-        require(np.array_equal(self.covariances, self.covariances.transpose(0, 2, 1)), "covariances is not symmetric")
+        skew = np.abs(self.covariances - self.covariances.transpose(0, 2, 1)).max(initial=0.0)
+        require(float(skew) < 1e-9, "covariances is not symmetric")  # sums that fill missing scores round
         eigenvalues = np.linalg.eigvalsh(self.covariances) if d else np.ones((1, 1))
         require(eigenvalues.min() > 1e-9 and eigenvalues.max() < 1e9, "covariances is not positive definite")
 

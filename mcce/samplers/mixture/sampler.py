@@ -72,6 +72,7 @@ class MixtureSampler(ConditionalSampler):
     thread_safe = True
     uses_blas = True
     draws_observed = True
+    takes_weights = True
 
     mixture_: Mixture
 
@@ -93,7 +94,7 @@ class MixtureSampler(ConditionalSampler):
         place = place_in_root(given, target)
         if place is None or self.random_state is None:
             matrix = np.asfortranarray(np.column_stack([given.matrix, target.values]))
-            self.mixture_ = fit(Table((*given.features, target.feature), matrix))
+            self.mixture_ = fit(Table((*given.features, target.feature), matrix, weights=target.weights))
         else:
             joint = given.shared(f"mixture {self.max_components} {seed}", fit)
             self.mixture_ = joint.take([*given.positions, place])

@@ -58,7 +58,7 @@ def cover(margin: Margin, values: Floats) -> tuple[Floats, Floats]:
     after = np.searchsorted(margin.values, values)
     found = margin.position(values) >= 0
     below, upto = margin.shares[after], margin.shares[np.minimum(after + found, margin.values.size)]
-    half = 0.5 / margin.n_rows
+    half = min(0.5 / margin.count, 0.5)
     if not margin.atoms.any():
         middle = np.clip((below + upto) / 2, half, 1.0 - half)
         return middle, middle
@@ -66,18 +66,19 @@ def cover(margin: Margin, values: Floats) -> tuple[Floats, Floats]:
     return np.where(found, below, middle - half), np.where(found, upto, middle + half)
 
 
-def read_variables(given: Table) -> list[VineColumn]:
-    """Return the variables of complete givens; constant ones are none."""
+def read_variables(given: Table, weights: Floats | None = None) -> list[VineColumn]:
+    """Return the variables of complete givens; constant ones are none, and weights count as copies."""
     found = []
+    total = None if weights is None else float(weights.sum())
     for j, feature in enumerate(given.features):
         values = given.matrix[:, j]
         if feature.kind != "categorical":
-            margin = Margin.from_column(Column(feature, values))
+            margin = Margin.from_column(Column(feature, values, weights))
             found += [VineColumn(j, -1, margin)] if margin.n_latents else []
             continue
-        levels, counts = by_frequency(values)
+        levels, counts = by_frequency(values, weights)
         for level, count in zip(levels[1:], counts[1:]):
-            shares = np.array([0.0, 1.0 - count / values.size, 1.0])
-            indicator = Margin(np.array([0.0, 1.0]), shares, np.array([True, True]), True, values.size)
+            shares = np.array([0.0, 1.0 - count / (values.size if total is None else total), 1.0])
+            indicator = Margin(np.array([0.0, 1.0]), shares, np.array([True, True]), True, values.size, total)
             found.append(VineColumn(j, int(level), indicator))
     return found

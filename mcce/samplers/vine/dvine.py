@@ -3,7 +3,7 @@
 1. The variables stand in a path, the target first, then the givens. A pair copula stands on each edge of the path, and
    on each pair of variables given those between them (Bedford and Cooke 2002). Each is chosen among families by AIC.
 2. H(u | givens), the probability that the target's share is at most u, is the target's part of the Rosenblatt
-   transform: exact, and all that draws and densities need.
+   transform (`mcce.samplers.vine.path`): exact, and all that draws and densities need.
 3. Pair copulas are kept as arrays (family, rotation, parameters), and a vine is built of them again: a file holds
    nothing that the library reads by itself.
 """
@@ -18,8 +18,10 @@ import numpy as np
 
 from mcce.arrays import Bools, Floats, Ints
 from mcce.exceptions import SamplerError
+from mcce.samplers.vine.path import Known
 from mcce.soundness import BOOL, FLOAT, INT, check_array, check_finite, check_type, require
 from mcce.state import stateful
+from mcce.table.weights import FINE, whole_counts
 
 Families = Literal["parametric", "gaussian", "student", "nonparametric"]
 # the one-parameter families and Student's t, estimated by Kendall's tau: the others take a hundred times as long
@@ -38,7 +40,7 @@ def library() -> Any:
     try:
         import pyvinecopulib
     except ImportError:
-        raise SamplerError("VineSampler needs pyvinecopulib; pip install 'mcce[vine]'.") from None
+        raise SamplerError("a vine needs pyvinecopulib; pip install 'mcce[vine]'.") from None
     return pyvinecopulib
 
 
@@ -59,17 +61,31 @@ class DVine:
     parameters: tuple[Floats, ...]
 
     @classmethod
-    def fit(cls, below: Floats, upto: Floats, discrete: Bools, families: str) -> DVine:
-        """Choose and fit the pair copulas (step 1); the columns are the variables in the order of the path."""
+    def fit(
+        cls,
+        below: Floats,
+        upto: Floats,
+        discrete: Bools,
+        families: str,
+        weights: Floats | None = None,
+    ) -> DVine:
+        """Choose and fit the pair copulas (step 1); the columns are the variables in the order of the path.
+
+        Weights that are counts repeat their rows; others weigh likelihoods and Kendall's tau.
+        """
         d = discrete.size
         if d == 1:
             return cls(discrete, (), np.empty(0, dtype=np.int64), ())
         pv = library()
+        counts = None if weights is None else whole_counts(weights, FINE * weights.size)
+        if counts is not None:
+            below, upto, weights = np.repeat(below, counts, axis=0), np.repeat(upto, counts, axis=0), None
         by_tau = families in ("parametric", "student")
         controls = pv.FitControlsVinecop(
             family_set=[getattr(pv.families, name) for name in SETS[families]],
             parametric_method="itau" if by_tau else "mle",
             num_threads=1,
+            weights=np.empty(0) if weights is None else weights,
         )
         path = pv.DVineStructure([*range(1, d + 1)])
         vine = pv.Vinecop.from_data(_both(below, upto), controls, structure=path, var_types=_types(discrete))
@@ -111,24 +127,42 @@ class DVine:
         if d == 1:
             return None
         pv = library()
-        # a library that has changed its grid, or its families, says so here
-        pairs = iter(
-            [
-                pv.Bicop(family=getattr(pv.families, name), rotation=int(rotation), parameters=np.asfortranarray(each))
-                for name, rotation, each in zip(self.families, self.rotations, self.parameters)
-            ]
-        )
-        trees = [[next(pairs) for _ in range(d - 1 - tree)] for tree in range(d - 1)]
+        trees = [[self.pairs[edge, edge + tree + 1] for edge in range(d - 1 - tree)] for tree in range(d - 1)]
         path = pv.DVineStructure([*range(1, d + 1)])
         return pv.Vinecop.from_structure(structure=path, pair_copulas=trees, var_types=_types(self.discrete))
 
+    @cached_property
+    def pairs(self) -> dict[tuple[int, int], Any]:
+        """The library's pair copulas, by two places of the path."""
+        pv, d = library(), self.discrete.size
+        places = [(edge, edge + tree + 1) for tree in range(d - 1) for edge in range(d - 1 - tree)]
+        # a library that has changed its grid, or its families, says so here
+        return {
+            place: pv.Bicop(
+                family=getattr(pv.families, name),
+                rotation=int(rotation),
+                parameters=np.asfortranarray(each),
+                var_types=_types(self.discrete[list(place)]),
+            )
+            for place, name, rotation, each in zip(places, self.families, self.rotations, self.parameters)
+        }
+
+    def known(self, n_trees: int | None = None) -> Known:
+        """Return what is known before any variable is: the next one is the last of the path."""
+        last = self.discrete.size - 1
+        pairs = self.pairs if last else {}
+        return Known(lambda p, q: pairs[p, q], self.discrete, last, last if n_trees is None else n_trees)
+
+    def given(self, below: Floats, upto: Floats) -> Known:
+        """Return what is known of the target given all others, in the order of the path."""
+        known = self.known()
+        for k in range(below.shape[1] - 1, -1, -1):
+            known = known.and_next(below[:, k], upto[:, k])
+        return known
+
     def below(self, given_below: Floats, given_upto: Floats, share: Floats) -> Floats:
         """Return H(share | givens), row by row (step 2)."""
-        if self.rebuilt is None or not share.size:
-            return np.array(share)
-        low, high = np.column_stack([share, given_below]), np.column_stack([share, given_upto])
-        found = self.rebuilt.rosenblatt(_both(low, high), randomize_discrete=False)[:, 0]
-        return np.clip(np.where(share <= 0.0, 0.0, np.where(share >= 1.0, 1.0, found)), 0.0, 1.0)
+        return self.given(given_below, given_upto).below(share)
 
 
 def _types(discrete: Bools) -> list[str]:

@@ -3,11 +3,7 @@
 1. Margins are those of the copula, levels without an order as indicators (`mcce.samplers.vine.columns`).
 2. The `max_givens` variables whose normal scores are correlated most with the target's follow it, in this order, in a
    D-vine (`mcce.samplers.vine.dvine`; Kraus and Czado 2017 choose the order by likelihood).
-3. A draw inverts H(u | givens) on the shares of the training values: the value v with H(F(v-)) <= w < H(F(v)), w
-   uniform, found by halving. A restricted draw has w between H at the ends of what is allowed: exact.
-4. The probability of a level, or of a number with point mass, is the difference of H over what it covers; the density
-   of another number that of the margin (`mcce.samplers.copula.places`) times the slope of H. A thousandth of both is
-   the margin's alone, so that a grid of a pair copula that says 0 leaves nothing impossible.
+3. Draws, restricted or not, and densities are those of the margin and of H (`mcce.samplers.vine.conditional`).
 """
 
 from __future__ import annotations
@@ -25,18 +21,14 @@ from mcce.exceptions import InputError, SamplerError, did_you_mean, listing
 from mcce.rng import RowStreams
 from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, Within
 from mcce.samplers.copula.margins import Margin, kernel_margin
-from mcce.samplers.copula.places import place_numbers
-from mcce.samplers.support import IMPOSSIBLE, supported_by
 from mcce.samplers.vine.columns import VineColumn, cover, read_variables
+from mcce.samplers.vine.conditional import VineConditional, measure_of
 from mcce.samplers.vine.dvine import SETS, DVine, Families
-from mcce.samplers.within import log_of
 from mcce.soundness import check_flag, check_type, require
 from mcce.table import Column, Feature, Table
+from mcce.table.weights import mean_of
 
 Self = TypeVar("Self", bound="VineSampler")
-
-OF_THE_MARGIN = 1e-3
-_STEP = 1e-4  # of the share, over which the slope of H is taken
 
 
 class VineSampler(ConditionalSampler):
@@ -82,6 +74,7 @@ class VineSampler(ConditionalSampler):
     handles = frozenset({"numeric", "ordered"})
     thread_safe = True
     draws_observed = True
+    takes_weights = True
 
     variables_: tuple[VineColumn, ...]
     margin_: Margin
@@ -106,16 +99,16 @@ class VineSampler(ConditionalSampler):
         self.margin_ = Margin.from_column(target)
         self.is_number_ = target.feature.is_numeric
         below, upto = cover(self.margin_, target.values)
-        variables = read_variables(given) if self.margin_.n_latents else []
+        variables = read_variables(given, target.weights) if self.margin_.n_latents else []
         covers = [variable.cover(given.matrix) for variable in variables]
         score = scipy.special.ndtri((below + upto) / 2)
-        strength = [-abs(float(np.corrcoef(score, scipy.special.ndtri((b + u) / 2))[0, 1])) for b, u in covers]
+        strength = [-_correlation(score, scipy.special.ndtri((b + u) / 2), target.weights) for b, u in covers]
         chosen = np.argsort(strength, kind="stable")[: self.max_givens]
         self.variables_ = tuple(variables[k] for k in chosen)
         discrete = np.array([bool(self.margin_.atoms.any()), *(v.is_discrete for v in self.variables_)])
         columns = [(below, upto), *(covers[k] for k in chosen)]
         lows, highs = (np.column_stack(each) for each in zip(*columns))
-        self.vine_ = DVine.fit(lows, highs, discrete, self.families)
+        self.vine_ = DVine.fit(lows, highs, discrete, self.families, target.weights)
         vars(self).pop("_kernel", None)
         return self
 
@@ -124,57 +117,22 @@ class VineSampler(ConditionalSampler):
         return self.sample_within(given, rng, Within() if within is None else within).values
 
     def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
-        """Draw one allowed value for each row; exact."""
-        covers, margin = self._read(given), self.margin_
-        n = given.n_rows
-        if not self.is_number_ and within.levels is not None:
-            return self._draw_levels(covers, rng, within, n)
-        low, high = within.bounds(n)
-        first = np.searchsorted(margin.values, low)
-        last = np.searchsorted(margin.values, high, side="right") - 1
-        possible = first <= last
-        first, last = np.where(possible, first, 0), np.where(possible, last, 0)
-        begin, end = self._below(covers, margin.shares[first]), self._below(covers, margin.shares[last + 1])
-        mass = np.where(possible, end - begin, 0.0)
-        wanted = begin + rng.uniform() * (end - begin)
-        while (first < last).any():
-            middle = (first + last) // 2
-            beyond = self._below(covers, margin.shares[middle + 1]) > wanted
-            first, last = np.where(beyond, first, middle + 1), np.where(beyond, middle, last)
-            first = np.minimum(first, last)
-        return RestrictedDraw.of(margin.values[first], ~(mass > 0.0), log_of(mass))
+        """Draw one allowed value for each row; exact (step 3)."""
+        return self._conditional(given).draw_within(rng, within, given.n_rows)
 
     def supports(self, given: Table, values: Floats) -> Bools:
         """Return whether each value was observed, or is a number as close to such as they are, and is possible."""
-        covers, margin = self._read(given), self.margin_
-        drawable, weights = margin.training_values
-        near = supported_by(drawable, values, is_number=self.is_number_, weights=weights)
-        below, upto = cover(margin, np.where(near, values, margin.values[0]))
-        tails = np.minimum(self._below(covers, upto), 1.0 - self._below(covers, below))
-        return np.asarray(near & ((tails > IMPOSSIBLE) | (margin.n_latents == 0)))
+        return self._conditional(given).supports(values)
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
-        """Return the log probability of levels and numbers with point mass, the log density of others (step 4)."""
+        """Return the log probability of levels and numbers with point mass, the log density of others (step 3)."""
         self.refuse_training_rows(training_rows)
-        covers, margin = self._read(given), self.margin_
-        at = margin.position(values)
-        if margin.n_latents == 0 or not self.is_number_:
-            low, high = margin.shares[np.maximum(at, 0)], margin.shares[np.maximum(at, 0) + 1]
-            return np.where(at >= 0, log_of(self._mass(covers, low, high)), -np.inf)
-        places = place_numbers(margin, self._kernel, values)
-        low, high = scipy.special.ndtr(places.low), scipy.special.ndtr(places.high)
-        low = np.where(places.is_atom, low, np.maximum(low - _STEP, 0.0))
-        high = np.where(places.is_atom, high, np.minimum(high + _STEP, 1.0))
-        mass = self._mass(covers, low, high)
-        density = np.where(places.is_atom, mass, places.slope * mass / (high - low))
-        return np.where(places.possible, log_of(density), -np.inf)
+        return self._conditional(given).log_density(values, self._kernel)
 
     def base_measure(self) -> BaseMeasure:
         """Return what the density is with respect to."""
         self.check_fitted("vine_")
-        if not self.is_number_ or self.margin_.atoms.all():
-            return "counting"
-        return "mixed" if self.margin_.atoms.any() else "lebesgue"
+        return measure_of(self.margin_, is_number=self.is_number_)
 
     def set_state(self: Self, state: dict[str, Any]) -> Self:
         """Take over a state made by `get_state`."""
@@ -209,23 +167,9 @@ class VineSampler(ConditionalSampler):
     def _kernel(self) -> tuple[Floats, Floats]:
         return kernel_margin(self.margin_)
 
-    def _draw_levels(self, covers: tuple[Floats, Floats], rng: RowStreams, within: Within, n: int) -> RestrictedDraw:
-        """Draw one of the allowed ordered levels, whichever these are."""
-        shares, codes = self.margin_.shares, self.margin_.values.astype(np.intp)
-        below = np.column_stack([self._below(covers, np.full(n, share)) for share in shares])
-        weights = np.maximum(np.diff(below, axis=1), 0.0) * within.level_mask(n, int(codes.max()) + 1)[:, codes]
-        total = weights.sum(axis=1)
-        dead = ~(total > 0.0)
-        chosen = rng.categorical(np.where(dead[:, None], 1.0, weights))
-        return RestrictedDraw.of(self.margin_.values[chosen], dead, log_of(total))
-
-    def _mass(self, covers: tuple[Floats, Floats], low: Floats, high: Floats) -> Floats:
-        """Return the probability of a share between bounds, with the margin's part."""
-        mass = np.maximum(self._below(covers, high) - self._below(covers, low), 0.0)
-        return np.asarray((1.0 - OF_THE_MARGIN) * mass + OF_THE_MARGIN * (high - low))
-
-    def _below(self, covers: tuple[Floats, Floats], share: Floats) -> Floats:
-        return self.vine_.below(*covers, share)
+    def _conditional(self, given: Table) -> VineConditional:
+        covers = self._read(given)
+        return VineConditional(self.margin_, self.is_number_, self.vine_.given(*covers).below)
 
     def _read(self, given: Table) -> tuple[Floats, Floats]:
         """Return the shares below and up to each variable of the givens."""
@@ -247,3 +191,11 @@ class VineSampler(ConditionalSampler):
                 f"{self!r} does not handle missing values, and {listing(holders)} has some; fill them, or use a "
                 "sampler that does (cart)."
             )
+
+
+def _correlation(a: Floats, b: Floats, weights: Floats | None) -> float:
+    """Return how strongly scores are correlated, whatever the sign."""
+    if weights is None:
+        return abs(float(np.corrcoef(a, b)[0, 1]))
+    a, b = a - mean_of(a, weights), b - mean_of(b, weights)
+    return abs(float((weights * a) @ b / np.sqrt((weights * a) @ a * ((weights * b) @ b))))

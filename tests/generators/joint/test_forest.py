@@ -83,6 +83,15 @@ def test_densities_are_those_of_brute_force(forest):
         np.testing.assert_allclose(found[i], np.log(np.array(sums[1:]) / sums[:-1]), rtol=1e-9)
 
 
+def test_a_density_does_not_depend_on_the_rows_beside_it(forest):
+    """Rows with the same values ask a leaf once; each alone, all together and backwards are the same."""
+    rows = X.head(40)
+    together = forest.log_density(rows)
+    pd.testing.assert_series_equal(forest.log_density(rows[::-1])[::-1], together, rtol=1e-13)
+    alone = pd.concat([forest.log_density(rows.iloc[[i]]) for i in range(0, 40, 7)])
+    pd.testing.assert_series_equal(alone, together[::7], rtol=1e-13)
+
+
 def test_leaves_partition_the_rows_and_their_weights_sum_to_one(forest):
     leaves = forest.model_
     assert np.exp(leaves.log_weight).sum() == pytest.approx(1.0)

@@ -8,7 +8,7 @@ import pytest
 from pandas.testing import assert_frame_equal
 
 import mcce
-from mcce import InputError
+from mcce import SamplerError
 from mcce.generators import AdversarialForest, MixtureGenerator, SynthesizerGenerator
 from tests.batches.problem import tables
 from tests.explainer.problem import DENIED, FIXED, TABLE, score
@@ -71,7 +71,14 @@ def test_acceptance_is_reported(explainer):
     assert found.constraints["tried"].sum() > 0
 
 
-def test_weights_of_rows_are_refused(explainer):
-    with pytest.raises(InputError, match="does not take sample_weight, and would learn from all rows alike"):
-        mcce.MCCE(score, fixed=FIXED, generator=explainer.generator).fit(TABLE, sample_weight=np.ones(len(TABLE)))
-    assert isinstance(explainer.explain(DENIED.head(1), n_samples=20).frame, pd.DataFrame)
+@pytest.mark.parametrize("name", GENERATORS)
+def test_weights_of_rows_are_heeded_or_refused(name):
+    weighted = mcce.MCCE(score, fixed=FIXED, generator=GENERATORS[name])
+    weights = np.arange(len(TABLE)) % 3 + 0.5
+    if name in ("hot deck", "synthesizer"):
+        with pytest.raises(SamplerError, match=r"does not take sample_weight, .*would learn from all rows alike"):
+            weighted.fit(TABLE, sample_weight=weights)
+    else:
+        found = weighted.fit(TABLE, sample_weight=weights).explain(DENIED.head(3), n_samples=40)
+        assert isinstance(found.frame, pd.DataFrame)
+        assert weighted.generator_.training_weights_.mean() == pytest.approx(1.0)

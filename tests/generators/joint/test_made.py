@@ -240,6 +240,14 @@ def test_a_skewed_number_whose_spread_grows():
     assert made.sample(2000)["y"].min() >= 0
 
 
+def test_atoms_are_learned_in_a_few_epochs():
+    pytest.importorskip("torch", reason=WHY)
+    rows = Made(widths=(16,), max_epochs=12, learning_rate=0.01, random_state=1).fit(atoms(1000, 1)).sample(3000)
+    assert set(rows["k"]) <= set(atoms(1000, 1)["k"])
+    for k in (0, 1, 2, 3):
+        assert (rows.loc[rows["k"] == k, "amount"] == 0).mean() == pytest.approx(0.8 / (1 + k), abs=0.12)
+
+
 @pytest.mark.slow
 def test_other_known_processes():
     pytest.importorskip("torch", reason=WHY)

@@ -41,14 +41,15 @@ class Coding:
     n_levels: int
 
     @classmethod
-    def of(cls, column: Floats, feature: Feature) -> Coding:
-        """Read the codes of a training column."""
+    def of(cls, column: Floats, feature: Feature, weights: Floats | None = None) -> Coding:
+        """Read the codes of a training column; weights count as copies."""
         if not feature.is_numeric:
             return cls(np.empty(0), np.empty(0, dtype=bool), feature.n_levels)
-        known = column[~np.isnan(column)]
+        is_known = ~np.isnan(column)
+        known = column[is_known]
         if not known.size:
             return cls(np.empty(0), np.empty(0, dtype=bool), 0)
-        distinct, _, has_mass = find_point_masses(known)
+        distinct, _, has_mass = find_point_masses(known, None if weights is None else weights[is_known])
         return cls(distinct, has_mass, 0)
 
     def check_state(self) -> None:

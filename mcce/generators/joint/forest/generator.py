@@ -17,6 +17,7 @@ from mcce.generators.joint.forest.leaves import Leaves
 from mcce.generators.joint.storing import stored_joint
 from mcce.rng import RowStreams, derive_key
 from mcce.table import Kind, Table
+from mcce.table.weights import as_copies
 
 
 @stored_joint("AdversarialForest")
@@ -38,7 +39,7 @@ class AdversarialForest(JointGenerator):
     fixed, kinds, random_state, n_jobs : as in `mcce.ChainModel`; the forest is grown in one thread.
     n_trees : int
     min_leaf : int
-        The fewest training rows in a leaf.
+        The fewest training rows in a leaf; with weights, the least weight.
     delta : float
         The forest is done when it tells no more than 1/2 + delta of the rows out of bag.
     max_rounds : int
@@ -73,6 +74,7 @@ class AdversarialForest(JointGenerator):
     """
 
     restricts: ClassVar[bool] = True
+    takes_weights: ClassVar[bool] = True
 
     model_: Leaves
 
@@ -103,7 +105,9 @@ class AdversarialForest(JointGenerator):
         for name in ("n_trees", "min_leaf", "max_rounds"):
             check_count(getattr(self, name), name, self)
         smoothing, delta = check_not_negative(self.smoothing, "smoothing"), check_share(self.delta, "delta")
-        codings = tuple(Coding.of(table.matrix[:, j], feature) for j, feature in enumerate(table.features))
+        table = as_copies(table)
+        features = enumerate(table.features)
+        codings = tuple(Coding.of(table.matrix[:, j], feature, table.weights) for j, feature in features)
         codes = np.ascontiguousarray([coding.encode(table.matrix[:, j]) for j, coding in enumerate(codings)])
         trees, accuracies = grow(
             codes,
@@ -113,8 +117,9 @@ class AdversarialForest(JointGenerator):
             delta=delta,
             max_rounds=self.max_rounds,
             seed=derive_key(self.seed_, "adversarial forest"),
+            weights=table.weights,
         )
-        self.model_ = Leaves.of(codings, codes, trees, float(smoothing), accuracies)
+        self.model_ = Leaves.of(codings, codes, trees, float(smoothing), accuracies, table.weights)
 
     def _draw(self, givens: Floats, streams: RowStreams) -> Floats:
         return self.model_.draw(givens, streams)

@@ -11,6 +11,8 @@
 5. The trees are cut back so that every leaf holds at least `min_leaf` real rows: a split that leaves fewer on one side
    is passed over. One that leaves none there stays, and cuts the box of the leaf.
 
+Real rows with weights are drawn and counted by these; synthetic rows weigh as much together.
+
 Watson, Blesch, Kapar and Wright (2023), "Adversarial random forests for density estimation and generative modeling",
 AISTATS, algorithm 1.
 """
@@ -28,6 +30,7 @@ from mcce.arrays import Floats, Ints
 from mcce.generators.joint.forest.columns import Codes
 from mcce.generators.joint.forest.kernels import cut_back
 from mcce.rng import derive_key
+from mcce.table.weights import place_of_copy
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,15 @@ class GrownTree:
 
 
 def grow(
-    codes: Codes, n_codes: Ints, *, n_trees: int, min_leaf: int, delta: float, max_rounds: int, seed: int
+    codes: Codes,
+    n_codes: Ints,
+    *,
+    n_trees: int,
+    min_leaf: int,
+    delta: float,
+    max_rounds: int,
+    seed: int,
+    weights: Floats | None = None,
 ) -> tuple[list[GrownTree], Floats]:
     """Grow a forest on coded rows, one column each row of `codes`; also return the accuracies of its rounds."""
     from sklearn.ensemble import RandomForestClassifier  # scikit-learn takes long to import
@@ -49,7 +60,8 @@ def grow(
     real = codes.T.astype(np.float32)
     is_real = np.repeat([1, 0], n)
     rng = np.random.default_rng(derive_key(seed, "margins"))
-    synthetic = np.column_stack([column[rng.integers(0, n, n)] for column in codes])
+    synthetic = np.column_stack([column[_draw_rows(rng, n, n, weights)] for column in codes])
+    both = None if weights is None else np.concatenate([weights, np.full(n, weights.mean())])
     accuracies: list[float] = []
     trees: list[GrownTree] = []
     for number in range(max_rounds):
@@ -62,17 +74,33 @@ def grow(
         )
         with warnings.catch_warnings():  # with few trees some rows are in every bag
             warnings.simplefilter("ignore", UserWarning)
-            forest.fit(np.concatenate([real, synthetic.astype(np.float32)]), is_real)
-        accuracies.append(float(forest.oob_score_))
+            forest.fit(np.concatenate([real, synthetic.astype(np.float32)]), is_real, both)
+        accuracies.append(_accuracy(forest, is_real, both))
         if number > 0 and (accuracies[-1] <= 0.5 + delta or accuracies[-1] >= accuracies[-2]):
             break
-        trees = [_leaves_of(tree.tree_, codes, n_codes, min_leaf) for tree in forest.estimators_]
+        trees = [_leaves_of(tree.tree_, codes, weights, n_codes, min_leaf) for tree in forest.estimators_]
         rng = np.random.default_rng(derive_key(seed, "synthetic", number))
-        synthetic = _synthetic(codes, trees, rng)
+        synthetic = _synthetic(codes, trees, rng, weights)
     return trees, np.array(accuracies)
 
 
-def _leaves_of(tree: Any, codes: Codes, n_codes: Ints, min_leaf: int) -> GrownTree:
+def _draw_rows(rng: np.random.Generator, n: int, size: int, weights: Floats | None) -> Ints:
+    """Return rows at random, by their weights if they have some."""
+    if weights is None:
+        return rng.integers(0, n, size)
+    upto = np.cumsum(weights)
+    return place_of_copy(upto, rng.random(size) * upto[-1])
+
+
+def _accuracy(forest: Any, is_real: Ints, weights: Floats | None) -> float:
+    """Return the share of the rows that a forest is right about, out of bag, or that of their weights."""
+    if weights is None:
+        return float(forest.oob_score_)
+    right = forest.oob_decision_function_.argmax(axis=1) == is_real
+    return float(weights @ right / weights.sum())
+
+
+def _leaves_of(tree: Any, codes: Codes, weights: Floats | None, n_codes: Ints, min_leaf: int) -> GrownTree:
     """Return the leaves of a tree with enough real rows in each (step 5)."""
     left, right = (np.asarray(side, dtype=np.int64) for side in (tree.children_left, tree.children_right))
     n_nodes, (p, n) = left.size, codes.shape
@@ -81,6 +109,7 @@ def _leaves_of(tree: Any, codes: Codes, n_codes: Ints, min_leaf: int) -> GrownTr
     leaf_of_row, leaf_node = np.empty(n, dtype=np.int64), np.empty(n_nodes, dtype=np.int64)
     n_leaves = cut_back(
         codes,
+        np.ones(n) if weights is None else weights,
         left,
         right,
         np.asarray(tree.feature, dtype=np.int64),
@@ -97,7 +126,7 @@ def _leaves_of(tree: Any, codes: Codes, n_codes: Ints, min_leaf: int) -> GrownTr
     return GrownTree(low[leaves], high[leaves], leaf_of_row)
 
 
-def _synthetic(codes: Codes, trees: list[GrownTree], rng: np.random.Generator) -> Codes:
+def _synthetic(codes: Codes, trees: list[GrownTree], rng: np.random.Generator, weights: Floats | None) -> Codes:
     """Return rows whose values come from rows of one leaf, each from a row of its own (step 3)."""
     n = codes.shape[1]
     tree_of = rng.integers(0, len(trees), n)
@@ -106,9 +135,14 @@ def _synthetic(codes: Codes, trees: list[GrownTree], rng: np.random.Generator) -
         mine = np.flatnonzero(tree_of == t)
         members = np.argsort(tree.leaf_of_row, kind="stable")
         start = np.concatenate([[0], np.cumsum(np.bincount(tree.leaf_of_row))])
-        leaf = tree.leaf_of_row[rng.integers(0, n, mine.size)]  # a row at random is in a leaf as often as its share
-        size = start[leaf + 1] - start[leaf]
+        leaf = tree.leaf_of_row[_draw_rows(rng, n, mine.size, weights)]  # at random: a leaf as often as its share
+        upto = np.concatenate([[0.0], np.cumsum(np.ones(n) if weights is None else weights[members])])
+        first, last = start[leaf], start[leaf + 1] - 1
         for j, column in enumerate(codes):
-            donors = members[start[leaf] + (rng.random(mine.size) * size).astype(np.int64)]
-            rows[mine, j] = column[donors]
+            if weights is None:
+                place = first + (rng.random(mine.size) * (last + 1 - first)).astype(np.int64)
+            else:
+                wanted = upto[first] + rng.random(mine.size) * (upto[last + 1] - upto[first])
+                place = np.clip(np.searchsorted(upto, wanted, side="right") - 1, first, last)
+            rows[mine, j] = column[members[place]]
     return rows

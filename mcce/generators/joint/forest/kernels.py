@@ -3,9 +3,9 @@
 
 Columns are laid end to end: column j has the codes `first[j]` to `first[j + 1] - 1` of `has_mass`, `value_of_code` and
 of `below` and `spread_below`, which count the training rows (all, and those of spread numbers) with a lower code;
-these two have one entry more, at `first[j + 1] + j`.
+these two have one entry more, at `first[j + 1] + j`. A training row counts by its `weight`, 1 if rows have none.
 
-In a leaf with n training rows, of which n_c have the code c, that has point mass,
+In a leaf with n training rows, its `size`, of which n_c have the code c, that has point mass,
 
     p(c) = (n_c + a m_c) / (n + a),
 
@@ -22,6 +22,7 @@ from mcce.rng.normal import normal_quantile
 
 _ROOT_TWO = math.sqrt(2.0)
 _LEAST, _MOST = 1e-300, 1.0 - 2.0**-53  # probabilities whose quantiles are finite
+_MOST_RANK = 1.0 - 1e-12  # of what can be drawn: rounding leads to the end of it, no farther
 _LOG_ROOT_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 
 
@@ -70,13 +71,11 @@ def _draw_cut_normal(mean, sd, low, high, a, b, u):
 
 
 @njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _probability(leaf, j, code, spread, value, first, has_mass, below, spread_below, codes, start, rows, low, high, box,
-                 normal, n_spread, smoothing):  # fmt: skip
-    """Return the probability, or the density, of a value in a leaf."""
+def _probability(leaf, j, code, spread, value, count, first, below, spread_below, size, low, high, box, normal,
+                 n_spread, smoothing):  # fmt: skip
+    """Return the probability, or the density, of a value in a leaf whose box it is in; `count` rows there have it."""
     lo, hi = low[leaf, j], high[leaf, j]
-    if code < lo or code > hi:
-        return 0.0
-    n = start[leaf + 1] - start[leaf]
+    n = size[leaf]
     at = first[j] + j
     region = below[at + hi + 1] - below[at + lo]
     if spread:
@@ -87,22 +86,24 @@ def _probability(leaf, j, code, spread, value, first, has_mass, below, spread_be
         return share * _cut_normal_density(
             normal[leaf, j, 0], normal[leaf, j, 1], normal[leaf, j, 2], box[leaf, j, 0], box[leaf, j, 1], value
         )
-    count = 0
-    for r in range(start[leaf], start[leaf + 1]):
-        if codes[j, rows[r]] == code:
-            count += 1
     return (count + smoothing * (below[at + code + 1] - below[at + code]) / region) / (n + smoothing)
 
 
 @cached(nogil=True, error_model="numpy")
-def leaf_likelihoods(columns, code, spread, value, log_weight, first, has_mass, below, spread_below, codes, start, rows,
-                     low, high, box, normal, n_spread, smoothing, out):  # fmt: skip
+def leaf_likelihoods(columns, code, spread, value, log_weight, first, has_mass, below, spread_below, codes, weight,
+                     start, rows, size, low, high, box, normal, n_spread, smoothing, out):  # fmt: skip
     """Add the log likelihoods of one row's values of some columns to the log weights of the leaves."""
     for leaf in range(out.size):
         total = log_weight[leaf]
         for k in range(columns.size):
-            p = _probability(leaf, columns[k], code[k], spread[k], value[k], first, has_mass, below, spread_below,
-                             codes, start, rows, low, high, box, normal, n_spread, smoothing)  # fmt: skip
+            j, p, count = columns[k], 0.0, 0.0
+            if low[leaf, j] <= code[k] <= high[leaf, j]:
+                if not spread[k]:
+                    for r in range(start[leaf], start[leaf + 1]):
+                        if codes[j, rows[r]] == code[k]:
+                            count += weight[rows[r]]
+                p = _probability(leaf, j, code[k], spread[k], value[k], count, first, below, spread_below, size, low,
+                                 high, box, normal, n_spread, smoothing)  # fmt: skip
             if p <= 0.0:
                 total = -math.inf
                 break
@@ -111,8 +112,8 @@ def leaf_likelihoods(columns, code, spread, value, log_weight, first, has_mass, 
 
 
 @cached(nogil=True, error_model="numpy")
-def leaf_masses(j, allowed, allowed_below, low_bound, high_bound, first, has_mass, below, spread_below, codes, start,
-                rows, low, high, box, normal, n_spread, smoothing, out):  # fmt: skip
+def leaf_masses(j, allowed, allowed_below, low_bound, high_bound, first, has_mass, below, spread_below, codes, weight,
+                start, rows, size, low, high, box, normal, n_spread, smoothing, out):  # fmt: skip
     """Add the log probabilities of what is allowed of a column: codes with point mass, and numbers between bounds.
 
     Bounds that are one number give its density.
@@ -123,7 +124,7 @@ def leaf_masses(j, allowed, allowed_below, low_bound, high_bound, first, has_mas
             continue
         out[leaf] += math.log(
             _allowed_mass(leaf, j, at, allowed, allowed_below, low_bound, high_bound, has_mass[first[j] :], below,
-                          spread_below, codes, start, rows, low, high, box, normal, n_spread, smoothing)
+                          spread_below, codes, weight, start, rows, size, low, high, box, normal, n_spread, smoothing)
         )  # fmt: skip
 
 
@@ -137,25 +138,25 @@ def _allowed_spread(leaf, j, low_bound, high_bound, box, normal):
 
 @njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _allowed_mass(leaf, j, at, allowed, allowed_below, low_bound, high_bound, has_mass, below, spread_below, codes,
-                  start, rows, low, high, box, normal, n_spread, smoothing):  # fmt: skip
+                  weight, start, rows, size, low, high, box, normal, n_spread, smoothing):  # fmt: skip
     lo, hi = low[leaf, j], high[leaf, j]
-    count = 0
+    count = 0.0
     for r in range(start[leaf], start[leaf + 1]):
         code = codes[j, rows[r]]
         if has_mass[code] and allowed[code]:
-            count += 1
+            count += weight[rows[r]]
     region = below[at + hi + 1] - below[at + lo]
     inside = spread_below[at + hi + 1] - spread_below[at + lo]
     total = count + smoothing * (allowed_below[hi + 1] - allowed_below[lo]) / region
     n_all = n_spread[leaf, j] + smoothing * inside / region
     if n_all > 0.0:
         total += n_all * _allowed_spread(leaf, j, low_bound, high_bound, box, normal)
-    return total / (start[leaf + 1] - start[leaf] + smoothing)
+    return total / (size[leaf] + smoothing)
 
 
 @njit(inline="always")
 def _code_at(counts, at, lo, hi, rank):
-    """Return the code of the training row of a rank, by counts of the rows below each code."""
+    """Return the code of the training row at a rank, by counts of the rows below each code."""
     while lo < hi:
         middle = (lo + hi + 1) // 2
         if counts[at + middle] <= rank:
@@ -166,20 +167,24 @@ def _code_at(counts, at, lo, hi, rank):
 
 
 @cached(nogil=True, error_model="numpy")
-def draw_free(j, leaf_of, u_code, u_spread, first, has_mass, value_of_code, below, codes, start, rows, low, high, box,
-              normal, smoothing, out):  # fmt: skip
+def draw_free(j, leaf_of, u_code, u_spread, first, has_mass, value_of_code, below, codes, weight, start, rows, size,
+              low, high, box, normal, smoothing, out):  # fmt: skip
     """Draw a column in each row's leaf."""
     at = first[j] + j
     for i in range(leaf_of.size):
         leaf = leaf_of[i]
-        n = start[leaf + 1] - start[leaf]
+        n = size[leaf]
         u = u_code[i] * (n + smoothing)
         if u < n:
-            code = codes[j, rows[start[leaf] + int(u)]]
+            r = start[leaf]
+            while u >= weight[rows[r]] and r + 1 < start[leaf + 1]:
+                u -= weight[rows[r]]
+                r += 1
+            code = codes[j, rows[r]]
         else:
             lo, hi = low[leaf, j], high[leaf, j]
             region = below[at + hi + 1] - below[at + lo]
-            rank = min(int((u - n) / smoothing * region), region - 1)
+            rank = min((u - n) / smoothing, _MOST_RANK) * region
             code = _code_at(below, at, lo, hi, below[at + lo] + rank)
         if has_mass[first[j] + code]:
             out[i] = value_of_code[first[j] + code]
@@ -190,31 +195,30 @@ def draw_free(j, leaf_of, u_code, u_spread, first, has_mass, value_of_code, belo
 
 @cached(nogil=True, error_model="numpy")
 def draw_inside(j, leaf_of, u_code, u_spread, allowed, allowed_below, low_bound, high_bound, first, has_mass,
-                value_of_code, below, spread_below, codes, start, rows, low, high, box, normal, n_spread, smoothing,
-                out):  # fmt: skip
+                value_of_code, below, spread_below, codes, weight, start, rows, size, low, high, box, normal, n_spread,
+                smoothing, out):  # fmt: skip
     """Draw what is allowed of a column in each row's leaf; something is."""
     at = first[j] + j
     for i in range(leaf_of.size):
         leaf = leaf_of[i]
         lo, hi = low[leaf, j], high[leaf, j]
-        n = start[leaf + 1] - start[leaf]
-        u = u_code[i] * (n + smoothing) * _allowed_mass(
+        u = u_code[i] * (size[leaf] + smoothing) * _allowed_mass(
             leaf, j, at, allowed, allowed_below, low_bound, high_bound, has_mass[first[j] :], below, spread_below,
-            codes, start, rows, low, high, box, normal, n_spread, smoothing
+            codes, weight, start, rows, size, low, high, box, normal, n_spread, smoothing
         )  # fmt: skip
         found = -1
         for r in range(start[leaf], start[leaf + 1]):
             code = codes[j, rows[r]]
             if has_mass[first[j] + code] and allowed[code]:
-                if u < 1.0:
+                if u < weight[rows[r]]:
                     found = code
                     break
-                u -= 1.0
+                u -= weight[rows[r]]
         region = below[at + hi + 1] - below[at + lo]
         if found < 0:
             by_margin = allowed_below[hi + 1] - allowed_below[lo]
             if u < smoothing * by_margin / region:
-                rank = min(int(u / smoothing * region), by_margin - 1)
+                rank = min(u / smoothing * region, _MOST_RANK * by_margin)
                 found = _code_at(allowed_below, 0, lo, hi, allowed_below[lo] + rank)
         if found >= 0:
             out[i] = value_of_code[first[j] + found]
@@ -232,18 +236,56 @@ def draw_inside(j, leaf_of, u_code, u_spread, allowed, allowed_below, low_bound,
 
 
 @cached(nogil=True, error_model="numpy")
-def column_factors(j, code, spread, value, first, has_mass, below, spread_below, codes, start, rows, low, high, box,
-                   normal, n_spread, smoothing, out):  # fmt: skip
-    """Write the probability or density of some values of a column in each leaf: (values, leaves)."""
-    for d in range(code.size):
-        for leaf in range(out.shape[1]):
-            out[d, leaf] = _probability(leaf, j, code[d], spread[d], value[d], first, has_mass, below, spread_below,
-                                        codes, start, rows, low, high, box, normal, n_spread, smoothing)  # fmt: skip
+def multiply_column(j, order, group, code, spread, value, mine, first, has_mass, below, spread_below, codes, weight,
+                    start, rows, size, low, high, box, normal, n_spread, smoothing, living, n_living, likely, known,
+                    log_scale, log_total):  # fmt: skip
+    """Multiply the weights of each row's leaves by the probability or density of its value of a column.
+
+    Row i has the value `value[group[i]]`; rows are visited in the `order` of their groups, so that each leaf is asked
+    once for a value that several rows have (`known`). `mine` are the codes of the column, in the order of `rows`. The
+    leaves in which the values so far are possible are ``living[i, :n_living[i]]``, fewer with each column, and `likely`
+    their weights, over exp(log_scale[i]); `log_total` is the log of their sum.
+    """
+    for at in range(order.size):
+        i, g = order[at], group[order[at]]
+        is_first = at == 0 or group[order[at - 1]] != g
+        shared = not is_first or (at + 1 < order.size and group[order[at + 1]] == g)
+        if shared and is_first:
+            known[:] = -1.0
+        left, largest = 0, 0.0
+        for k in range(n_living[i]):
+            leaf = living[i, k]
+            if code[g] < low[leaf, j] or code[g] > high[leaf, j]:
+                continue
+            if shared and known[leaf] >= 0.0:
+                p = known[leaf]
+            else:
+                count = 0.0
+                if not spread[g]:
+                    for r in range(start[leaf], start[leaf + 1]):
+                        if mine[r] == code[g]:
+                            count += weight[rows[r]]
+                p = _probability(leaf, j, code[g], spread[g], value[g], count, first, below, spread_below, size, low,
+                                 high, box, normal, n_spread, smoothing)  # fmt: skip
+                if shared:
+                    known[leaf] = p
+            now = likely[i, k] * p
+            if now > 0.0:
+                living[i, left], likely[i, left] = leaf, now
+                left += 1
+                largest = max(largest, now)
+        total = 0.0
+        for k in range(left):
+            likely[i, k] /= largest
+            total += likely[i, k]
+        n_living[i] = left
+        log_scale[i] += math.log(largest) if left else 0.0
+        log_total[i] = log_scale[i] + math.log(total) if left else -math.inf
 
 
 @cached(nogil=True, error_model="numpy")
-def cut_back(codes, left, right, feature, cut, min_leaf, low, high, order, stack, leaf_of_row, leaf_node):
-    """Find the leaves of a tree that have enough real rows; return how many there are.
+def cut_back(codes, weight, left, right, feature, cut, min_leaf, low, high, order, stack, leaf_of_row, leaf_node):
+    """Find the leaves of a tree that have enough real rows, by weight; return how many there are.
 
     A split with no real row on one side only cuts the box; with too few on one side it is passed over, with too few on
     both its node is a leaf. `low` and `high` of the root are set, those of the nodes that are reached are written, as
@@ -257,13 +299,15 @@ def cut_back(codes, left, right, feature, cut, min_leaf, low, high, order, stack
         while left[node] >= 0:
             a, b, f, c = left[node], right[node], feature[node], cut[node]
             i, k = begin, end
+            n_left, n_right = 0.0, 0.0
             while i < k:
                 if codes[f, order[i]] <= c:
+                    n_left += weight[order[i]]
                     i += 1
                 else:
                     k -= 1
+                    n_right += weight[order[i]]
                     order[i], order[k] = order[k], order[i]
-            n_left, n_right = i - begin, end - i
             if 0 < n_left < min_leaf and 0 < n_right < min_leaf:
                 break
             for j in range(low.shape[1]):

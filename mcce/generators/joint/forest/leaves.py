@@ -21,18 +21,18 @@ Watson et al. (2023), section 4 (FORDE and FORGE).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from mcce.arrays import Bools, Floats, Ints, UInts
+from mcce.arrays import Bools, Floats, Ints
 from mcce.generators.joint.drawing import JointDraw
+from mcce.generators.joint.forest.choosing import choose_leaves, group_rows
 from mcce.generators.joint.forest.columns import Codes, Coding
 from mcce.generators.joint.forest.growing import GrownTree
-from mcce.generators.joint.forest.kernels import column_factors, draw_free, draw_inside, leaf_likelihoods, leaf_masses
+from mcce.generators.joint.forest.kernels import draw_free, draw_inside, leaf_likelihoods, leaf_masses, multiply_column
 from mcce.generators.joint.forest.normals import find_boxes, find_moments
 from mcce.rng import RowStreams, hash_rows
 from mcce.samplers.within import Within
@@ -45,9 +45,10 @@ from mcce.soundness import (
     check_finite,
     check_number,
     check_type,
+    check_weights,
     require,
 )
-from mcce.state import stateful
+from mcce.state import IF_ANY, stateful
 from mcce.table import Feature
 
 EVEN_PART = 1e-3
@@ -68,6 +69,7 @@ class Leaves:
     log_weight : of the leaves.
     smoothing : rows' worth of the margin that the shares in a leaf are mixed with.
     accuracies : of the rounds of the forest.
+    weights : of the training rows; None if they have none.
     """
 
     codings: tuple[Coding, ...]
@@ -79,15 +81,24 @@ class Leaves:
     log_weight: Floats
     smoothing: float
     accuracies: Floats
+    weights: Floats | None = field(default=None, metadata=IF_ANY)
 
     @classmethod
     def of(
-        cls, codings: tuple[Coding, ...], codes: Codes, trees: list[GrownTree], smoothing: float, accuracies: Floats
+        cls,
+        codings: tuple[Coding, ...],
+        codes: Codes,
+        trees: list[GrownTree],
+        smoothing: float,
+        accuracies: Floats,
+        weights: Floats | None = None,
     ) -> Leaves:
         """Gather the leaves of trees (steps 1 and 2)."""
         n = codes.shape[1]
         sizes = [np.bincount(tree.leaf_of_row) for tree in trees]
-        weights = [(1.0 - EVEN_PART) / len(trees) * size / n for size in sizes]
+        held = [np.bincount(tree.leaf_of_row, weights) for tree in trees]
+        total = n if weights is None else weights.sum()
+        shares = [(1.0 - EVEN_PART) / len(trees) * each / total for each in held]
         everything = np.array([[coding.n_codes - 1 for coding in codings]], dtype=np.int32)
         return cls(
             codings,
@@ -96,9 +107,10 @@ class Leaves:
             np.concatenate([*(np.argsort(t.leaf_of_row, kind="stable") for t in trees), np.arange(n)]).astype(np.int32),
             np.concatenate([*(tree.low for tree in trees), np.zeros_like(everything)]),
             np.concatenate([*(tree.high for tree in trees), everything]),
-            np.log(np.concatenate([*weights, [EVEN_PART]])),
+            np.log(np.concatenate([*shares, [EVEN_PART]])),
             smoothing,
             accuracies,
+            weights,
         )
 
     def check_state(self) -> None:
@@ -108,6 +120,8 @@ class Leaves:
             check_type(coding, "codings", Coding)
         p, n_leaves = len(self.codings), np.size(self.log_weight)
         check_array(self.codes, "codes", INT32, p, None)
+        if self.weights is not None:
+            check_weights(self.weights, "weights", self.codes.shape[1])
         check_array(self.log_weight, "log_weight", FLOAT, None)
         check_finite(self.log_weight, "log_weight")
         check_array(self.start, "start", INT, n_leaves + 1)
@@ -150,22 +164,32 @@ class Leaves:
         return np.concatenate([coding.value_of_code for coding in self.codings])
 
     @cached_property
-    def below(self) -> Ints:
+    def below(self) -> Floats:
         """How many training rows have a lower code, by code, and one entry more a column."""
         return self._counts_below(spread_only=False)
 
     @cached_property
-    def spread_below(self) -> Ints:
+    def spread_below(self) -> Floats:
         """The same of rows with spread numbers."""
         return self._counts_below(spread_only=True)
 
-    def _counts_below(self, *, spread_only: bool) -> Ints:
+    def _counts_below(self, *, spread_only: bool) -> Floats:
         parts = []
         for coding, codes in zip(self.codings, self.codes):
-            counts = np.bincount(codes, minlength=coding.n_codes)
+            counts = np.bincount(codes, self.weights, minlength=coding.n_codes)
             counts = np.where(coding.mass_of_code, 0, counts) if spread_only else counts
-            parts.append(np.concatenate([[0], np.cumsum(counts)]))
-        return np.concatenate(parts).astype(np.int64)
+            parts.append(np.concatenate([[0.0], np.cumsum(counts)]))
+        return np.concatenate(parts)
+
+    @cached_property
+    def weight(self) -> Floats:
+        """What each training row counts."""
+        return np.ones(self.codes.shape[1]) if self.weights is None else self.weights
+
+    @cached_property
+    def size(self) -> Floats:
+        """What the training rows of each leaf count together."""
+        return np.asarray(np.add.reduceat(self.weight[self.rows], self.start[:-1]))
 
     @cached_property
     def box(self) -> Floats:
@@ -173,15 +197,16 @@ class Leaves:
         return find_boxes(self.codings, self.low, self.high)
 
     @cached_property
-    def _moments(self) -> tuple[Floats, Ints]:
-        return find_moments(self.codings, self.codes, self.start, self.rows, self.box)
+    def _moments(self) -> tuple[Floats, Floats]:
+        return find_moments(self.codings, self.codes, self.weight, self.start, self.rows, self.box)
 
     @property
     def _parts(self) -> tuple[Any, ...]:
         """What kernels read, in their order."""
         normal, n_spread = self._moments
-        return (self.first, self.has_mass, self.below, self.spread_below, self.codes, self.start, self.rows, self.low,
-                self.high, self.box, normal, n_spread, float(self.smoothing))  # fmt: skip
+        return (self.first, self.has_mass, self.below, self.spread_below, self.codes, self.weight, self.start,
+                self.rows, self.size, self.low, self.high, self.box, normal, n_spread,
+                float(self.smoothing))  # fmt: skip
 
     def _coded(self, matrix: Floats) -> tuple[Codes, Bools, Floats]:
         """Return codes of the first columns, which of them are spread numbers, and the values."""
@@ -213,18 +238,18 @@ class Leaves:
         """Draw the other columns given the first ones (step 5)."""
         n, n_given = givens.shape
         leaf_of, uniform = np.empty(n, dtype=np.int64), streams.uniform()
-        for rows in _groups(hash_rows(givens)):
-            leaf_of[rows] = _choose(self.log_weights_given(givens[rows[0]]), uniform[rows])
+        for rows in group_rows(hash_rows(givens)):
+            leaf_of[rows] = choose_leaves(self.log_weights_given(givens[rows[0]]), uniform[rows])
         values = np.empty((n, len(self.codings) - n_given), order="F")
         for k in range(values.shape[1]):
             values[:, k] = self._draw_column(n_given + k, leaf_of, streams)
         return values
 
     def _draw_column(self, j: int, leaf_of: Ints, streams: RowStreams) -> Floats:
-        first, has_mass, below, _, codes, start, rows, low, high, box, normal, _, smoothing = self._parts
+        first, has_mass, below, _, *of_leaves, normal, _, smoothing = self._parts
         out = np.empty(leaf_of.size)
-        draw_free(j, leaf_of, streams.uniform(), streams.uniform(), first, has_mass, self.value_of_code, below, codes,
-                  start, rows, low, high, box, normal, smoothing, out)  # fmt: skip
+        draw_free(j, leaf_of, streams.uniform(), streams.uniform(), first, has_mass, self.value_of_code, below,
+                  *of_leaves, normal, smoothing, out)  # fmt: skip
         return out
 
     def draw_within(self, givens: Floats, streams: RowStreams, within: Mapping[int, Within]) -> JointDraw:
@@ -233,7 +258,7 @@ class Leaves:
         n_drawn = len(self.codings) - n_given
         leaf_of, uniform = np.zeros(n, dtype=np.int64), streams.uniform()
         values, log_mass = np.full((n, n_drawn), np.nan, order="F"), np.zeros(n)
-        groups = list(_groups(hash_rows(np.column_stack([givens, *self._told(within, n, n_given)]))))
+        groups = list(group_rows(hash_rows(np.column_stack([givens, *self._told(within, n, n_given)]))))
         inside: list[dict[int, tuple[Any, ...]]] = []
         for rows in groups:
             weights = self.log_weights_given(givens[rows[0]])
@@ -245,7 +270,7 @@ class Leaves:
                 leaf_masses(n_given + k, *allowed, *self._parts, weights)
             log_mass[rows] = np.logaddexp.reduce(weights) - before
             if not np.isneginf(log_mass[rows[0]]):
-                leaf_of[rows] = _choose(weights, uniform[rows])
+                leaf_of[rows] = choose_leaves(weights, uniform[rows])
         dead = np.isneginf(log_mass)
         for k in range(n_drawn):
             if k not in within:
@@ -273,17 +298,17 @@ class Leaves:
             if self.codings[n_given + k].n_levels:
                 yield each.level_mask(n, self.codings[n_given + k].n_levels).astype(np.float64)
 
-    def _allowed(self, j: int, within: Within) -> tuple[Bools, Ints, float, float]:
+    def _allowed(self, j: int, within: Within) -> tuple[Bools, Floats, float, float]:
         """Return which codes with point mass one row allows, the training rows below each, and the bounds of others."""
         coding = self.codings[j]
         low, high = (float(end[0]) for end in within.bounds(1))
         numbers = (coding.values >= low) & (coding.values <= high)
         levels = within.level_mask(1, coding.n_levels)[0] if coding.n_levels else np.empty(0, dtype=bool)
         allowed = np.concatenate([within.allows_missing(1), levels, numbers]) & coding.mass_of_code
-        counts = np.bincount(self.codes[j], minlength=coding.n_codes)
+        counts = np.bincount(self.codes[j], self.weights, minlength=coding.n_codes)
         if low == high and (coding.values[numbers].size and coding.has_mass[numbers].all()):
             low, high = np.inf, -np.inf  # one number, which has point mass
-        return allowed, np.concatenate([[0], np.cumsum(np.where(allowed, counts, 0))]).astype(np.int64), low, high
+        return allowed, np.concatenate([[0.0], np.cumsum(np.where(allowed, counts, 0))]), low, high
 
     def log_densities(self, matrix: Floats, n_given: int) -> Floats:
         """Return the log density of each further column given all before it."""
@@ -297,33 +322,18 @@ class Leaves:
 
     def _log_densities(self, matrix: Floats, n_given: int) -> Floats:
         codes, spread, values = self._coded(matrix)
-        weights = np.repeat(np.exp(self.log_weight)[None], matrix.shape[0], axis=0)
-        log_scale, before, found = np.zeros(matrix.shape[0]), np.zeros(matrix.shape[0]), []
+        n, n_leaves = matrix.shape[0], self.log_weight.size
+        living = np.repeat(np.arange(n_leaves, dtype=np.int32)[None], n, axis=0)
+        likely, n_living = np.repeat(np.exp(self.log_weight)[None], n, axis=0), np.full(n, n_leaves)
+        log_scale, now, known = np.zeros(n), np.zeros(n), np.empty(n_leaves)
+        found = np.empty(matrix.shape)
         for j in range(matrix.shape[1]):
-            _, one, place = np.unique(hash_rows(values[:, [j]]), return_index=True, return_inverse=True)
-            factors = np.empty((one.size, self.log_weight.size))
-            column_factors(j, codes[one, j], spread[one, j], values[one, j], *self._parts, factors)
-            weights *= factors[place]
-            largest = weights.max(axis=1)
-            scale = np.where(largest > 0.0, largest, 1.0)
-            weights /= scale[:, None]
-            log_scale = log_scale + np.log(scale)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                now = log_scale + np.log(weights.sum(axis=1))
-                if j >= n_given:
-                    found.append(np.where(np.isneginf(now), -np.inf, now - before))
-            before = now
-        return np.column_stack(found)
-
-
-def _groups(keys: UInts) -> Iterator[npt.NDArray[np.intp]]:
-    """Yield the rows of each distinct key."""
-    _, group = np.unique(keys, return_inverse=True)
-    yield from np.split(np.argsort(group, kind="stable"), np.cumsum(np.bincount(group))[:-1])
-
-
-def _choose(log_weights: Floats, uniform: Floats) -> Ints:
-    """Return a leaf for each uniform number, by weights."""
-    total = np.cumsum(np.exp(log_weights - log_weights.max()))
-    last = int(np.flatnonzero(np.isfinite(log_weights))[-1])  # rounding may lead beyond it
-    return np.asarray(np.minimum(np.searchsorted(total, uniform * total[-1], side="right"), last), dtype=np.int64)
+            _, one, group = np.unique(hash_rows(values[:, [j]]), return_index=True, return_inverse=True)
+            before, now = now, np.empty(n)
+            distinct = codes[one, j], spread[one, j], values[one, j]
+            group = group.ravel()
+            order = np.argsort(group, kind="stable")
+            multiply_column(j, order, group, *distinct, self.codes[j][self.rows], *self._parts, living, n_living,
+                            likely, known, log_scale, now)  # fmt: skip
+            found[:, j] = np.subtract(now, before, out=np.full(n, -np.inf), where=~np.isneginf(now))
+        return found[:, n_given:]

@@ -30,9 +30,12 @@ def find_boxes(codings: Sequence[Coding], low: Codes, high: Codes) -> Floats:
     return box
 
 
-def find_moments(codings: Sequence[Coding], codes: Codes, start: Ints, rows: Codes, box: Floats) -> tuple[Floats, Ints]:
+def find_moments(
+    codings: Sequence[Coding], codes: Codes, weight: Floats, start: Ints, rows: Codes, box: Floats
+) -> tuple[Floats, Floats]:
     """Return mean, deviation and mass inside the box, (leaves, columns, 3), and how many spread numbers there are."""
-    normal, n_spread = np.ones((*box.shape[:2], 3)), np.zeros(box.shape[:2], dtype=np.int64)
+    normal, n_spread = np.ones((*box.shape[:2], 3)), np.zeros(box.shape[:2])
+    weight = weight[rows]
     begins = start[:-1]
     leaf_of = np.repeat(np.arange(begins.size), np.diff(start))
     below = scipy.special.ndtr
@@ -42,11 +45,12 @@ def find_moments(codings: Sequence[Coding], codes: Codes, start: Ints, rows: Cod
         mine = codes[j][rows]
         spread = ~coding.mass_of_code[mine]
         values = np.where(spread, coding.value_of_code[mine], 0.0)
-        count = np.add.reduceat(spread, begins, dtype=np.int64)
+        count = np.add.reduceat(weight * spread, begins)
         low, high = (np.clip(box[:, j, end], *coding.reach) for end in (0, 1))
-        mean = np.where(count > 0, np.add.reduceat(values, begins) / np.maximum(count, 1), (low + high) / 2.0)
+        some = np.where(count > 0.0, count, 1.0)
+        mean = np.where(count > 0.0, np.add.reduceat(weight * values, begins) / some, (low + high) / 2.0)
         off = np.where(spread, values - mean[leaf_of], 0.0)
-        squares = np.add.reduceat(off**2, begins) + ((high - low) / INSIDE) ** 2
+        squares = np.add.reduceat(weight * off**2, begins) + ((high - low) / INSIDE) ** 2
         sd = np.where(high > low, np.sqrt(squares / (count + 1.0)), 1.0)
         a, b = ((box[:, j, end] - mean) / sd for end in (0, 1))
         held = np.where(a > 0.0, below(-a) - below(-b), below(b) - below(a))

@@ -44,13 +44,15 @@ class Bins:
     observed: Bools
 
     @classmethod
-    def of(cls, column: Floats, feature: Feature, most_bins: int) -> Bins:
-        """Choose the codes of a training column."""
-        known = column[~np.isnan(column)]
+    def of(cls, column: Floats, feature: Feature, most_bins: int, weights: Floats | None = None) -> Bins:
+        """Choose the codes of a training column; weights count as copies."""
+        is_known = ~np.isnan(column)
+        known, weight = column[is_known], None if weights is None else weights[is_known]
         density, n_bins = None, 0
         if feature.is_numeric and known.size:
-            density = _signed(ColumnDensity.of(known))
-            n_spread = int((~density.has_mass(known)).sum())
+            density = _signed(ColumnDensity.of(known, weight))
+            is_spread = ~density.has_mass(known)
+            n_spread = int(is_spread.sum() if weight is None else weight[is_spread].sum())
             n_bins = min(most_bins, max(1, n_spread // ROWS_IN_BIN)) if density.knots.size else 0
         n_codes = feature.n_levels + (0 if density is None else density.atoms.size) + n_bins + 1
         made = cls(feature.n_levels, density, n_bins, np.zeros(n_codes, dtype=bool))

@@ -18,6 +18,7 @@ from mcce.generators.joint.made.training import train
 from mcce.generators.joint.storing import stored_joint
 from mcce.rng import RowStreams, derive_key
 from mcce.table import Kind, Table
+from mcce.table.weights import as_copies
 
 
 @stored_joint("Made")
@@ -71,6 +72,7 @@ class Made(JointGenerator):
     """
 
     restricts: ClassVar[bool] = True
+    takes_weights: ClassVar[bool] = True
 
     model_: Network
 
@@ -103,8 +105,9 @@ class Made(JointGenerator):
         widths = [check_count(width, "a width", self) for width in self.widths]
         if not is_number(self.learning_rate) or not 0.0 < self.learning_rate < np.inf:
             raise InputError(f"learning_rate of Made is {spell(self.learning_rate)}; it must be a number above 0.")
+        table = as_copies(table)
         features = enumerate(table.features)
-        bins = tuple(Bins.of(table.matrix[:, j], feature, self.n_bins) for j, feature in features)
+        bins = tuple(Bins.of(table.matrix[:, j], feature, self.n_bins, table.weights) for j, feature in features)
         codes = np.column_stack([each.encode(table.matrix[:, j]) for j, each in enumerate(bins)])
         self.model_ = train(
             bins,
@@ -114,6 +117,7 @@ class Made(JointGenerator):
             max_epochs=self.max_epochs,
             learning_rate=float(self.learning_rate),
             seed=derive_key(self.seed_, "made"),
+            weights=table.weights,
         )
 
     def _draw(self, givens: Floats, streams: RowStreams) -> Floats:

@@ -5,6 +5,9 @@
    likely the kept rows are. The weights of the best epoch stay; after `patience` epochs without a better one it ends.
 3. The width whose best epoch is best is taken.
 
+Rows with weights count by these, in the loss of a batch and in that of the kept rows; which rows are kept does not
+depend on them.
+
 Random numbers come from numpy, by the seed; PyTorch's global state is neither read nor changed. It works with one
 thread, so that sums have one order.
 """
@@ -13,6 +16,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,6 +33,16 @@ SMALLEST = 1e-3  # an epoch is better if rows are more likely by so much, in log
 
 _WEIGHTS = ("input_weights", "hidden_weights", "output_weights", "direct_weights")
 _BIASES = ("input_bias", "hidden_bias", "output_bias")
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Rows as codes, with weights of mean 1 if they have any; which of them are for training, and which are kept."""
+
+    codes: Ints
+    weights: Floats | None
+    training: Ints
+    kept: Ints
 
 
 def import_torch() -> Any:
@@ -51,6 +65,7 @@ def train(
     max_epochs: int,
     learning_rate: float,
     seed: int,
+    weights: Floats | None = None,
 ) -> Network:
     """Return the network of the best width (step 3)."""
     torch = import_torch()
@@ -58,11 +73,12 @@ def train(
     order = np.random.default_rng(derive_key(seed, "kept")).permutation(n)
     n_kept = int(KEPT * n)
     parts = (order[n_kept:], order[:n_kept]) if n_kept else (order, order)
+    rows = _Rows(codes, None if weights is None else weights / weights.mean(), *parts)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         found = [
-            _train_one(torch, bins, codes, n_given, parts, width, max_epochs, learning_rate, derive_key(seed, width))
+            _train_one(torch, bins, rows, n_given, width, max_epochs, learning_rate, derive_key(seed, width))
             for width in widths
         ]
     finally:
@@ -103,9 +119,8 @@ def seen_as(bins: tuple[Bins, ...]) -> Floats:
 def _train_one(
     torch: Any,
     bins: tuple[Bins, ...],
-    codes: Ints,
+    rows: _Rows,
     n_given: int,
-    parts: tuple[Ints, Ints],
     width: int,
     max_epochs: int,
     learning_rate: float,
@@ -119,18 +134,22 @@ def _train_one(
         scale = 0.0 if name == "direct_weights" else np.sqrt(2.0 / np.maximum(masks[name].sum(axis=0), 1.0))
         start[name] = rng.normal(size=masks[name].shape) * scale * masks[name]
     first = np.concatenate([[0], np.cumsum([each.n_codes for each in bins])]).astype(np.int64)
-    counts = np.bincount((codes + first[:-1]).ravel(), minlength=first[-1])[first[n_given] :]
+    places = rows.codes + first[:-1]
+    times = None if rows.weights is None else np.repeat(rows.weights, len(bins))
+    counts = np.bincount(places.ravel(), times, minlength=first[-1])[first[n_given] :]
     start |= {"input_bias": np.zeros(width), "hidden_bias": np.zeros(width), "output_bias": np.log(counts + 0.5)}
     parameters = {name: torch.tensor(value, dtype=torch.float32, requires_grad=True) for name, value in start.items()}
     fixed = {name: torch.tensor(mask, dtype=torch.float32) for name, mask in masks.items()}
     observed = np.concatenate([each.observed for each in bins[n_given:]])
     never = torch.tensor(np.where(observed, 0.0, -1e9), dtype=torch.float32)
     seen = torch.tensor(seen_as(bins), dtype=torch.float32)
-    places = torch.tensor(codes + first[:-1])
+    all_places = torch.tensor(places)
+    weights = None if rows.weights is None else torch.tensor(rows.weights, dtype=torch.float32)
 
-    def loss_of(rows: Any) -> Any:
+    def loss_of(some: Ints) -> Any:
+        at = all_places[some]
         own = {name: value * fixed[name] if name in fixed else value for name, value in parameters.items()}
-        inputs = torch.zeros((rows.shape[0], int(first[-1]))).scatter_(1, rows, 1.0) @ seen
+        inputs = torch.zeros((some.size, int(first[-1]))).scatter_(1, at, 1.0) @ seen
         inner = torch.relu(inputs @ own["input_weights"] + own["input_bias"])
         hidden = torch.relu(inner @ own["hidden_weights"] + own["hidden_bias"])
         logits = hidden @ own["output_weights"] + inputs @ own["direct_weights"] + own["output_bias"] + never
@@ -138,7 +157,8 @@ def _train_one(
         for j in range(n_given, len(bins)):
             begin, end = (int(first[k] - first[n_given]) for k in (j, j + 1))
             log_shares = torch.log_softmax(logits[:, begin:end], dim=1)
-            total = total - log_shares.gather(1, rows[:, [j]] - int(first[j])).sum()
+            scores = log_shares.gather(1, at[:, [j]] - int(first[j]))
+            total = total - (scores if weights is None else scores * weights[some][:, None]).sum()
         return total
 
     optimizer = torch.optim.AdamW(
@@ -149,19 +169,18 @@ def _train_one(
         lr=learning_rate,
     )
     best, waited, losses = {name: value.copy() for name, value in start.items()}, 0, []
-    training, kept = parts
+    training, kept = rows.training, rows.kept
+    n_kept = kept.size if rows.weights is None else float(rows.weights[kept].sum())
     least = np.inf
     for _ in range(max_epochs):
         order = training[rng.permutation(training.size)]
         for begin in range(0, order.size, BATCH):
-            rows = order[begin : begin + BATCH]
+            batch = order[begin : begin + BATCH]
             optimizer.zero_grad()
-            (loss_of(places[rows]) / rows.size).backward()
+            (loss_of(batch) / batch.size).backward()
             optimizer.step()
         with torch.no_grad():
-            losses.append(
-                sum(float(loss_of(places[kept[b : b + 4096]])) for b in range(0, kept.size, 4096)) / kept.size
-            )
+            losses.append(sum(float(loss_of(kept[b : b + 4096])) for b in range(0, kept.size, 4096)) / n_kept)
         waited += 1
         if losses[-1] < least - SMALLEST:
             least, waited = losses[-1], 0

@@ -1,0 +1,1 @@
+"""A vine copula over all columns, as a joint model."""

@@ -1,0 +1,178 @@
+"""Joint generators of weighted rows: counts are repeated rows, zeros absent, others relative; refusals by name."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import mcce
+from mcce.generators import (
+    AdversarialForest,
+    Made,
+    MixtureGenerator,
+    SampleGenerator,
+    SynthesizerGenerator,
+    VineGenerator,
+)
+
+N = 240
+FIXED = ["age", "sex"]
+MAKERS = {
+    "forest": lambda **more: AdversarialForest(n_trees=5, min_leaf=5, random_state=1, **more),
+    "mixture": lambda **more: MixtureGenerator(max_components=2, random_state=1, **more),
+    "vine": lambda **more: VineGenerator(n_trees=3, random_state=1, **more),
+    "made": lambda **more: Made(widths=(8,), max_epochs=15, learning_rate=0.01, random_state=1, **more),
+}
+
+
+@pytest.fixture(params=MAKERS)
+def make(request):
+    if request.param in ("made", "vine"):
+        pytest.importorskip({"made": "torch", "vine": "pyvinecopulib"}[request.param])
+    return MAKERS[request.param]
+
+
+@pytest.fixture(scope="module")
+def X():
+    X = mcce.datasets.load_loans(N).X[["age", "sex", "salary", "savings", "housing"]].copy()
+    X.loc[np.random.default_rng(3).random(N) < 0.15, "salary"] = np.nan
+    return X
+
+
+@pytest.fixture(scope="module")
+def counts():
+    return np.random.default_rng(4).integers(0, 4, N)
+
+
+@pytest.fixture(scope="module")
+def decision(X):
+    return (X["savings"] > 10_000).to_numpy()
+
+
+def test_counts_draw_and_score_what_the_repeated_rows_do(make, X, counts, decision):
+    rows = np.repeat(np.arange(N), counts)
+    weighted = make(fixed=FIXED).fit(X, decision, sample_weight=counts)
+    repeated = make(fixed=FIXED).fit(X.iloc[rows].reset_index(drop=True), decision[rows])
+    given = X[FIXED].iloc[:20]
+    pd.testing.assert_frame_equal(weighted.sample(5, given), repeated.sample(5, given))
+    pd.testing.assert_frame_equal(weighted.sample(200), repeated.sample(200))  # the fixed ones are drawn by weight
+    within = {"savings": (0, 30_000)}
+    pd.testing.assert_frame_equal(weighted.sample(5, given, within=within), repeated.sample(5, given, within=within))
+    pd.testing.assert_series_equal(weighted.log_density(X), repeated.log_density(X))
+
+
+def test_weights_have_no_scale_and_zeros_are_absent(make, X):
+    weights = np.random.default_rng(1).uniform(0.5, 2.0, N)
+    weights[:40] = 0.0
+    X = X.assign(savings=np.where(np.arange(N) < 40, 10**9, X["savings"]))  # what is absent has no range
+    plain = make(fixed=FIXED).fit(X.iloc[40:], sample_weight=weights[40:]).sample(100)
+    for scale in (1.0, 4096.7):
+        found = make(fixed=FIXED).fit(X, sample_weight=scale * weights)
+        pd.testing.assert_frame_equal(found.sample(100), plain)
+    assert found.schema_.features[3].high < 10**9
+
+
+def test_weighted_generators_survive_storage(make, X, counts, tmp_path):
+    fitted = make(fixed=FIXED).fit(X, sample_weight=1.5 * counts)
+    fitted.save(tmp_path / "generator")
+    again = type(fitted).load(tmp_path / "generator")
+    np.testing.assert_array_equal(again.training_weights_, fitted.training_weights_)
+    pd.testing.assert_frame_equal(again.sample(80), fitted.sample(80))
+    pd.testing.assert_series_equal(again.log_density(X), fitted.log_density(X))
+    plain = make(fixed=FIXED).fit(X)
+    assert plain.training_weights_ is None
+
+
+@pytest.mark.parametrize("share", [0.15, 0.85])
+def test_rows_follow_the_weights_of_a_known_process(make, share):
+    """Two groups, level a with y near 3 x and level b with y near 30 - x: by weight, one or the other is the rule."""
+    rng = np.random.default_rng(0)
+    n = 600
+    group, x = np.arange(n) % 2, rng.normal(size=n)
+    y = np.where(group == 1, 30.0 - x, 3.0 * x) + rng.normal(size=n)
+    level = np.where(rng.random(n) < 0.9, np.array(["a", "b"])[group], "c")
+    X = pd.DataFrame({"x": x, "level": level, "y": y})
+    weights = np.where(group == 1, share, 1.0 - share) * 3.7
+    fitted = make(fixed=["x"]).fit(X, sample_weight=weights)
+    drawn = fitted.sample(2000)
+    assert abs((drawn["y"] > 15.0).mean() - share) < 0.06
+    assert (drawn["level"] == "b").mean() == pytest.approx(0.9 * share, abs=0.06)
+    rows = pd.DataFrame({"x": np.zeros(3), "level": ["a", "b", "c"], "y": np.zeros(3)})
+    masses = np.exp(fitted.log_density(rows, per_feature=True)["level"])
+    assert masses.sum() == pytest.approx(1.0)
+    assert masses[1] == pytest.approx(0.9 * share, abs=0.08)
+
+
+def test_leaves_hold_the_least_weight(X):
+    weights = np.random.default_rng(1).uniform(0.2, 2.0, N)
+    model = AdversarialForest(n_trees=5, min_leaf=8, random_state=1).fit(X, sample_weight=weights).model_
+    held = np.add.reduceat(model.weights[model.rows], model.start[:-1])
+    assert held.min() >= 8.0
+    trees = np.exp(model.log_weight[:-1]).sum()
+    assert trees == pytest.approx(0.999)
+    np.testing.assert_allclose(np.exp(model.log_weight[:-1]), 0.999 * held[:-1] / weights.sum() / 5 * weights.mean())
+
+
+class Rows:
+    """Draws training rows by weight."""
+
+    def fit(self, X, sample_weight=None):
+        self.X, self.weights = X, sample_weight
+
+    def sample(self, n, given=None, random_state=None):
+        seed = np.random.randint(2**31) if random_state is None else random_state  # noqa: NPY002
+        return self.X.sample(n, replace=True, weights=self.weights, random_state=seed)
+
+
+class Unweighted(Rows):
+    def fit(self, X):
+        super().fit(X)
+
+
+@pytest.mark.parametrize("adapter", [SampleGenerator, SynthesizerGenerator])
+def test_weights_are_handed_to_models_that_take_them(adapter, X):
+    X = X.dropna()[["housing", "savings"]]
+    weights = np.where(X["housing"] == "own", 5.3, 1.0)
+    drawn = adapter(Rows(), random_state=1).fit(X, sample_weight=weights).sample(1000)
+    wanted = weights[X["housing"] == "own"].sum() / weights.sum()
+    assert (drawn["housing"] == "own").mean() == pytest.approx(wanted, abs=0.05)
+    with pytest.raises(
+        mcce.SamplerError, match=rf"^{adapter.__name__}\(.*does not take sample_weight, because the fit of its Unweight"
+    ):
+        adapter(Unweighted(), random_state=1).fit(X, sample_weight=weights)
+
+
+class Whole(mcce.generators.JointGenerator):
+    """A generator written before there were weights."""
+
+    def __init__(self, *, fixed=(), kinds=None, random_state=None, n_jobs=None):
+        self.fixed, self.kinds, self.random_state, self.n_jobs = fixed, kinds, random_state, n_jobs
+
+    def _fit(self, table, n_given):
+        self.rows_ = table.matrix[:, n_given:]
+
+    def _draw(self, givens, streams):
+        return self.rows_[streams.integer(len(self.rows_))]
+
+
+def test_generators_that_would_ignore_weights_are_refused(X, counts):
+    with pytest.raises(mcce.SamplerError, match=r"^Whole\(random_state=1\) does not take sample_weight, and would"):
+        Whole(random_state=1).fit(X, sample_weight=counts)
+    explainer = mcce.MCCE(lambda rows: rows["savings"] > 10_000, decision=True, generator=Whole(random_state=1))
+    with pytest.raises(mcce.SamplerError, match="use a generator that does"):
+        explainer.fit(X, sample_weight=counts)
+
+
+def test_explainers_hand_weights_to_joint_generators(X, counts):
+    def rich(rows):
+        return rows["savings"] > 10_000
+
+    rows = np.repeat(np.arange(N), counts)
+    poor = X[~rich(X)].iloc[:5]
+    found = []
+    for frame, weights in ((X, counts), (X.iloc[rows].reset_index(drop=True), None)):
+        generator = MAKERS["mixture"](fixed=FIXED)
+        explainer = mcce.MCCE(rich, decision=True, fixed=FIXED, generator=generator)
+        found.append(explainer.fit(frame, sample_weight=weights).explain(poor, n_samples=50).frame)
+    pd.testing.assert_frame_equal(*found)
