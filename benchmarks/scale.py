@@ -8,8 +8,9 @@
    mutable feature taken from another row; K = 100. `explain_batches` writes them to a folder in parts of 10,000. When
    each part was finished tells the time to the first one, and whether a factual costs as much in the last quarter of
    the parts as in the first; memory is looked at when a quarter is done, and at the end. Three parts are explained once
-   more without files: what a part took beyond that is the overhead of a batch, which one process has for all of them.
-   Many workers take what the explaining takes, divided by their number, or all overheads together, whichever is more.
+   more without files, in one thread. The overhead of a batch is the CPU time of the process that reads, sends and
+   writes, which is one for all workers; with a single worker, what a part took beyond its explaining. Many workers take
+   what the explaining takes, divided by their number, or all overheads together, whichever is more.
 2. rows, columns, levels: fit and explain 100 factuals with K = 100, for three sizes each; the exponent b of
    seconds = a n^b is fitted by least squares on logarithms. 1 is linear; n log n looks like 1.1.
 3. Each measurement has a process of its own, whose peak memory is that of the whole: libraries, data, model, results.
@@ -134,6 +135,7 @@ def measure_batches(sparse: bool, n: int, quick: bool, jobs: int, data: str | No
         fixed=problem.fixed,
         kinds=problem.kinds,
         random_state=1,
+        n_jobs=1,
     ).fit(problem.X)
     asked = {"n_samples": N_SAMPLES, "sparse": sparse}
     explainer.explain(problem.factuals.iloc[:2], **asked)  # compiles, and fits what is fitted once
@@ -153,9 +155,9 @@ def measure_batches(sparse: bool, n: int, quick: bool, jobs: int, data: str | No
 
         watching = threading.Thread(target=watch)
         watching.start()
-        begun = time.time()
+        begun, own = time.time(), time.process_time()
         result = explainer.explain_batches(source, out, batch_size=size, n_jobs=jobs, progress=None, **asked)
-        seconds = time.time() - begun
+        seconds, own = time.time() - begun, time.process_time() - own
         ended.set()
         watching.join()
         at = np.sort([path.stat().st_mtime for path in out.glob("parts/*.json")]) - begun
@@ -175,7 +177,7 @@ def measure_batches(sparse: bool, n: int, quick: bool, jobs: int, data: str | No
         "explained": result.totals["explained"],
         "parts": int(at.size),
         "part_seconds": part_seconds,
-        "overhead": max(seconds * jobs / at.size - part_seconds, 0.0),
+        "overhead": own / at.size if jobs > 1 else max(seconds / at.size - part_seconds, 0.0),
         "standin": problem.standin,
     }
 
