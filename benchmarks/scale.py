@@ -59,14 +59,14 @@ HEAD = [
     "first part",
     "last/first quarter",
     "MB at a quarter",
-    "peak MB",
+    "MB at the end",
 ]
 SIZE_HEAD = ["", "size", "fit", "explain", "peak MB"]
 NOTES = """\
 explained: the others have the wanted decision already, by the one value that was changed, or nothing was found. per
 second: factuals. first part: seconds until it is written. last/first: seconds per factual over the last quarter of the
-parts, over those of the first. MB at a quarter: the peak when a quarter is done. peak MB: of a process that does this
-alone."""
+parts, over those of the first. MB at a quarter, at the end: the peak until then, of the process that reads and writes,
+or of a worker; the first has made the table of all factuals before. peak MB: of a process that does this alone."""
 
 
 def peak_megabytes() -> float:
@@ -158,6 +158,7 @@ def measure_batches(sparse: bool, n: int, quick: bool, jobs: int, data: str | No
         begun, own = time.time(), time.process_time()
         result = explainer.explain_batches(source, out, batch_size=size, n_jobs=jobs, progress=None, **asked)
         seconds, own = time.time() - begun, time.process_time() - own
+        end_mb = peak_megabytes()
         ended.set()
         watching.join()
         at = np.sort([path.stat().st_mtime for path in out.glob("parts/*.json")]) - begun
@@ -173,7 +174,8 @@ def measure_batches(sparse: bool, n: int, quick: bool, jobs: int, data: str | No
         "per_second": n / seconds,
         "first": float(at[0]),
         "quarters": float((at[-1] - at[-1 - k]) / max(at[k] - at[0], 1e-9)),
-        "quarter_mb": quarter[0] if quarter else peak_megabytes(),
+        "quarter_mb": quarter[0] if quarter else end_mb,
+        "end_mb": end_mb,
         "explained": result.totals["explained"],
         "parts": int(at.size),
         "part_seconds": part_seconds,
@@ -251,7 +253,7 @@ def batch_cells(case: str, found: dict[str, Any]) -> list[str]:
     counts = [f"{found['factuals']:,}", f"{found['explained']:,}"]
     figures = [f"{found['seconds']:.1f}", f"{found['per_second']:,.0f}"]
     rest = [f"{found['first']:.2f}", f"{found['quarters']:.2f}", f"{found['quarter_mb']:,.0f}"]
-    return [case, *counts, *figures, *rest, f"{found['peak_mb']:,.0f}"]
+    return [case, *counts, *figures, *rest, f"{found['end_mb']:,.0f}"]
 
 
 def size_cells(case: str, found: dict[str, Any]) -> list[str]:
