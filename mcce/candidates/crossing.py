@@ -28,6 +28,7 @@ from mcce.arrays import Floats, Ints
 from mcce.candidates.crossing_kernels import (
     UNCHANGED,
     cross,
+    keep_every,
     mark_first,
     nearest_tuples,
     number_values,
@@ -116,16 +117,13 @@ class Thinning:
 
     def keep(self, factual: Floats, chosen: Ints) -> Ints:
         """Return which of some tuples are looked at for a factual, whose mutable values are given."""
-        thinned = np.flatnonzero(self.stride > 1)
-        if not thinned.size:
+        if (self.stride == 1).all():
             return chosen
-        place = np.zeros(factual.size, dtype=np.int64)
-        for j in thinned:
-            place[j] = np.searchsorted(self.sorted_values[self.first[j] : self.first[j + 1]], factual[j])
-        column = self.column[chosen]
-        beyond = self.rank[chosen] - place[column]
-        steps = np.where(beyond >= 0, beyond, -1 - beyond)
-        return np.asarray(chosen[steps % self.stride[column] == 0])
+        kept = np.empty_like(chosen)
+        place = np.empty(factual.size, dtype=np.int64)
+        values, first = self.sorted_values, self.first
+        n = keep_every(self.column, self.rank, values, first, self.stride, factual, chosen, place, kept)
+        return kept[:n]
 
 
 @dataclass(frozen=True)

@@ -149,6 +149,34 @@ def nearest_tuples(table, draws, combination, combinations, most, counts, found,
 
 
 @entry
+def keep_every(column, rank, sorted_values, first, stride, factual, chosen, place, kept):
+    """Write which of the chosen values are kept, every `stride`-th of a column from the factual's own; return how many.
+
+    `column` and `rank` are those of all values, `sorted_values[first[j] : first[j + 1]]` the values of column j, of which
+    none is missing. `place` is room for a number for each column.
+    """
+    for j in range(factual.size):
+        x = factual[j]
+        low, high = first[j], first[j + 1]
+        while low < high:
+            middle = (low + high) // 2
+            if x != x or sorted_values[middle] < x:
+                low = middle + 1
+            else:
+                high = middle
+        place[j] = low - first[j]
+    n = 0
+    for t in chosen:
+        j = column[t]
+        beyond = rank[t] - place[j]
+        steps = beyond if beyond >= 0 else -1 - beyond
+        if steps % stride[j] == 0:
+            kept[n] = t
+            n += 1
+    return n
+
+
+@entry
 def cross(cells, begin, factual, columns, draws, combination, combinations, chosen, out, at):
     """Write the chosen crossings as rows out[:, at:]: the factual, with some columns of a draw."""
     for k in range(chosen.size):
