@@ -152,8 +152,8 @@ def nearest_tuples(table, draws, combination, combinations, most, counts, found,
 def keep_every(column, rank, sorted_values, first, stride, factual, chosen, place, kept):
     """Write which of the chosen values are kept, every `stride`-th of a column from the factual's own; return how many.
 
-    `column` and `rank` are those of all values, `sorted_values[first[j] : first[j + 1]]` the values of column j, none of
-    them missing. `place` is room for a number for each column.
+    `column` and `rank` are those of all values; `sorted_values[first[j] : first[j + 1]]` are the values of column j, of
+    which none is missing. `place` is room for a number for each column.
     """
     for j in range(factual.size):
         x = factual[j]
