@@ -44,10 +44,14 @@ def test_auto_chooses_by_weight(mixed):
     assert {v.sampler: v.score for v in plain.choice_.features[0].verdicts}["norm"] < -1.5
 
 
+class Unweighted(mcce.NormSampler):
+    takes_weights = False
+
+
 def test_what_takes_no_weights_is_left_out_of_a_comparison(mixed):
     X, weights = mixed
-    samplers = {"norm": "norm", "kernel": "empirical", "mean": "marginal"}
+    samplers = {"norm": "norm", "unweighted": Unweighted(), "mean": "marginal"}
     compared = mcce.compare_conditionals(X, samplers, fixed=["x"], sample_weight=weights)
-    assert "does not take sample_weight" in compared.scores.loc[("y", "kernel"), "note"]
+    assert "does not take sample_weight" in compared.scores.loc[("y", "unweighted"), "note"]
     assert compared.scores.loc[("y", "norm"), "log_score"] > -0.6
     assert compared.joint.loc["norm", "log_score"] == pytest.approx(compared.scores.loc[("y", "norm"), "log_score"])
