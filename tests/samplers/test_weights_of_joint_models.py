@@ -14,9 +14,8 @@ from mcce.rng import RowStreams
 from mcce.samplers.empirical.distance import Scaling
 from mcce.samplers.mixture.em import fit_mixture
 from mcce.table import Column, Schema
+from tests.weighted_loans import FIXED, N, some_counts, some_loans
 
-N = 240
-FIXED = ["age", "sex"]
 needs_vine = pytest.mark.skipif(
     find_spec("pyvinecopulib") is None, reason="needs pyvinecopulib: pip install 'mcce[vine]'"
 )
@@ -31,15 +30,12 @@ SAMPLERS = [
 
 @pytest.fixture(scope="module")
 def loans():
-    """Return numbers with ties and atoms, levels, missing values in givens and targets."""
-    X = mcce.datasets.load_loans(N).X[["age", "sex", "salary", "savings", "housing"]].copy()
-    X.loc[np.random.default_rng(3).random(N) < 0.15, "salary"] = np.nan
-    return X
+    return some_loans()
 
 
 @pytest.fixture(scope="module")
 def counts():
-    return np.random.default_rng(4).integers(0, 4, N)
+    return some_counts()
 
 
 def chain_of(sampler, X, weights=None):

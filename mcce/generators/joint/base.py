@@ -28,7 +28,7 @@ from mcce.generators.arranging import arrange
 from mcce.generators.base import Drawn, DrawRequest, RowRule
 from mcce.generators.givens import request_of, weighted_rows
 from mcce.generators.joint.drawing import UNREACHED, JointBlock, JointDraw, Withins
-from mcce.generators.joint.storing import StoredJoint
+from mcce.generators.joint.storing import OURS, StoredJoint
 from mcce.generators.layout import ChainLayout
 from mcce.generators.weighing import Allowed, Weighted, sample_rows
 from mcce.parameters import Learner
@@ -137,8 +137,8 @@ class JointGenerator(StoredJoint, Learner, ABC):
     def _log_densities(self, table: Table) -> Floats:
         """Return the log densities of the mutable features of each row, each given those before it."""
         raise SamplerError(
-            f"{self!r} has no density; use a generator that has (AdversarialForest, Made), or a chain. Counterfactuals "
-            "need none: their log_density is then missing."
+            f"{self!r} has no density; use a generator that has ({OURS}), or a chain. Counterfactuals need none: their "
+            "log_density is then missing."
         )
 
     @one_native_thread()
@@ -196,7 +196,7 @@ class JointGenerator(StoredJoint, Learner, ABC):
         if not self.takes_weights:
             raise SamplerError(
                 f"{self!r} does not take sample_weight, and would learn from all rows alike; use a generator that does "
-                "(AdversarialForest, MixtureGenerator, Made), a chain, or leave sample_weight out."
+                f"({OURS}), a chain, or leave sample_weight out."
             )
 
     @one_native_thread()

@@ -34,6 +34,7 @@ from mcce.arrays import Floats
 from mcce.exceptions import InputError, SamplerError, listing
 from mcce.generators.joint.base import JointGenerator
 from mcce.generators.joint.drawing import JointDraw
+from mcce.generators.joint.storing import OURS
 from mcce.rng import RowStreams, derive_key, hash_rows
 from mcce.table import Feature, Schema, Table
 from mcce.table.dtypes import holds_missing, is_dated
@@ -79,7 +80,7 @@ class ForeignGenerator(JointGenerator):
             raise SamplerError(
                 f"{self!r} does not take sample_weight, because the fit of its {type(model).__name__} has no such "
                 "parameter, and would learn from all rows alike; give that one, use another generator "
-                "(AdversarialForest, MixtureGenerator, Made) or a chain, or leave sample_weight out."
+                f"({OURS}) or a chain, or leave sample_weight out."
             )
         self.foreign_ = model
         self._check_reproducible(table)

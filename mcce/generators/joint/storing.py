@@ -31,6 +31,7 @@ from mcce.table.checks import check_fixed
 Class = TypeVar("Class", bound=type[Any])
 Self = TypeVar("Self", bound="StoredJoint")
 
+OURS = "AdversarialForest, MixtureGenerator, VineGenerator, Made"  # which score rows, take weights and can be stored
 FITTED = ("seed_", "schema_", "conditions_on_decision_", "training_givens_", "model_")
 _registered: set[type[Any]] = set()
 
@@ -80,7 +81,7 @@ class StoredJoint:
         if type(self) not in _registered:
             raise SamplerError(
                 f"{self!r} cannot be saved: what it has learned could not be checked when it is read. Pickle it, or "
-                "use a generator made of arrays (AdversarialForest, Made), or a chain."
+                f"use a generator made of arrays ({OURS}), or a chain."
             )
         if donors not in ("all", "none"):
             raise InputError(f"donors is {donors!r}; it must be 'all' or 'none'.")

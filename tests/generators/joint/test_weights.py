@@ -15,9 +15,8 @@ from mcce.generators import (
     SynthesizerGenerator,
     VineGenerator,
 )
+from tests.weighted_loans import FIXED, N, some_counts, some_loans
 
-N = 240
-FIXED = ["age", "sex"]
 MAKERS = {
     "forest": lambda **more: AdversarialForest(n_trees=5, min_leaf=5, random_state=1, **more),
     "mixture": lambda **more: MixtureGenerator(max_components=2, random_state=1, **more),
@@ -35,14 +34,12 @@ def make(request):
 
 @pytest.fixture(scope="module")
 def X():
-    X = mcce.datasets.load_loans(N).X[["age", "sex", "salary", "savings", "housing"]].copy()
-    X.loc[np.random.default_rng(3).random(N) < 0.15, "salary"] = np.nan
-    return X
+    return some_loans()
 
 
 @pytest.fixture(scope="module")
 def counts():
-    return np.random.default_rng(4).integers(0, 4, N)
+    return some_counts()
 
 
 @pytest.fixture(scope="module")
