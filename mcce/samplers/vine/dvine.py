@@ -18,6 +18,7 @@ import numpy as np
 
 from mcce.arrays import Bools, Floats, Ints
 from mcce.exceptions import SamplerError
+from mcce.samplers.vine.pair import Pair
 from mcce.samplers.vine.path import Known
 from mcce.soundness import BOOL, FLOAT, INT, check_array, check_finite, check_type, require
 from mcce.state import stateful
@@ -127,22 +128,25 @@ class DVine:
         if d == 1:
             return None
         pv = library()
-        trees = [[self.pairs[edge, edge + tree + 1] for edge in range(d - 1 - tree)] for tree in range(d - 1)]
+        trees = [[self.pairs[edge, edge + tree + 1].bicop for edge in range(d - 1 - tree)] for tree in range(d - 1)]
         path = pv.DVineStructure([*range(1, d + 1)])
         return pv.Vinecop.from_structure(structure=path, pair_copulas=trees, var_types=_types(self.discrete))
 
     @cached_property
-    def pairs(self) -> dict[tuple[int, int], Any]:
-        """The library's pair copulas, by two places of the path."""
+    def pairs(self) -> dict[tuple[int, int], Pair]:
+        """The pair copulas, by two places of the path."""
         pv, d = library(), self.discrete.size
         places = [(edge, edge + tree + 1) for tree in range(d - 1) for edge in range(d - 1 - tree)]
         # a library that has changed its grid, or its families, says so here
         return {
-            place: pv.Bicop(
-                family=getattr(pv.families, name),
-                rotation=int(rotation),
-                parameters=np.asfortranarray(each),
-                var_types=_types(self.discrete[list(place)]),
+            place: Pair(
+                pv.Bicop(
+                    family=getattr(pv.families, name),
+                    rotation=int(rotation),
+                    parameters=np.asfortranarray(each),
+                    var_types=_types(self.discrete[list(place)]),
+                ),
+                (bool(self.discrete[place[0]]), bool(self.discrete[place[1]])),
             )
             for place, name, rotation, each in zip(places, self.families, self.rotations, self.parameters)
         }

@@ -9,21 +9,20 @@ B(q | p) that of x_q given x_p, ..., x_(q-1), the pair copula of p and q has the
 
 1. `Known` has B(q | p + 1) of all variables q behind the next one, p: all that H(u) = F(p | last) needs.
 2. When p is known as well, one pass gives B(q | p) for the next.
-3. A discrete variable has both functions at the ends of what its value covers (Panagiotelis, Czado and Joe 2012).
+3. A discrete variable has both functions at the ends of what its value covers (`mcce.samplers.vine.pair`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from mcce.arrays import Bools, Floats
+from mcce.samplers.vine.pair import Cover, Pair
 
-Cover = tuple[Floats, Floats]
-Pairs = Callable[[int, int], Any]  # the library's pair copula of two places of the path
+Pairs = Callable[[int, int], Pair]  # the pair copula of two places of the path
 
 
 @dataclass(frozen=True)
@@ -47,26 +46,23 @@ class Known:
 
     def below(self, share: Floats) -> Floats:
         """Return H(share), the probability that the share of the next variable is at most so large, row by row."""
+        inside = (share > 0.0) & (share < 1.0)
+        if not inside.any():
+            return np.clip(share, 0.0, 1.0)
         found = share
         for q, cover in enumerate(self.behind, self.at + 1):
-            found = self.pairs(self.at, q).hfunc2(joined((found, found), cover))
-        return np.clip(np.where(share <= 0.0, 0.0, np.where(share >= 1.0, 1.0, found)), 0.0, 1.0)
+            found = self.pairs(self.at, q).second(found, cover)
+        return np.clip(np.where(inside, found, share), 0.0, 1.0)
 
     def and_next(self, below: Floats, upto: Floats) -> Known:
         """Return what is known if the value of the next variable covers the shares from `below` to `upto` (step 2)."""
+        return self.passed(below, upto)[0]
+
+    def passed(self, below: Floats, upto: Floats) -> tuple[Known, Cover]:
+        """Return this and H at both ends."""
         forward = (below, upto)
         behind: list[Cover] = [forward]
-        for q, cover in enumerate(self.behind[: self.n_trees - 1], self.at + 1):
-            pair = self.pairs(self.at, q)
-            high = pair.hfunc1(joined(forward, cover))
-            low = pair.hfunc1(joined(forward, (cover[0], cover[0]))) if self.discrete[q] else high
-            behind.append((low, high))
-            high = pair.hfunc2(joined(forward, cover))
-            low = pair.hfunc2(joined((forward[0], forward[0]), cover)) if self.discrete[self.at] else high
-            forward = (low, high)
-        return Known(self.pairs, self.discrete, self.at - 1, self.n_trees, tuple(behind))
-
-
-def joined(one: Cover, other: Cover) -> Floats:
-    """Return what the library takes: both values, then both left limits."""
-    return np.asfortranarray(np.column_stack([one[1], other[1], one[0], other[0]]))
+        for q, cover in enumerate(self.behind, self.at + 1):
+            backward, forward = self.pairs(self.at, q).both(forward, cover)
+            behind.append(backward)
+        return Known(self.pairs, self.discrete, self.at - 1, self.n_trees, tuple(behind[: self.n_trees])), forward

@@ -14,7 +14,7 @@ import numpy as np
 
 from mcce.arrays import Bools, Floats
 from mcce.samplers.vine.dvine import SETS, DVine, library
-from mcce.samplers.vine.path import Cover, joined
+from mcce.samplers.vine.pair import Cover, Pair, joined
 
 INDEPENDENT = "indep", 0, np.empty((0, 0))
 
@@ -47,15 +47,13 @@ def fit_path(
             weight = np.empty(0) if weights is None else weights[complete]
             controls = pv.FitControlsBicop(family_set=names, parametric_method=method, num_threads=1, weights=weight)
             types = ["d" if each else "c" for each in discrete[[p, q]]]
-            pair = pv.Bicop.from_data(np.asfortranarray(data[complete]), controls, var_types=types)
-            parameters = np.array(pair.parameters, dtype=np.float64, order="C")
-            found.append((pair.family.name, int(pair.rotation), parameters))
-            high = pair.hfunc2(data)
-            low = pair.hfunc2(joined((one[0], one[0]), other)) if discrete[p] else high
-            forward[p] = np.where(complete, low, one[0]), np.where(complete, high, one[1])
-            high = pair.hfunc1(data)
-            low = pair.hfunc1(joined(one, (other[0], other[0]))) if discrete[q] else high
-            backward[q] = np.where(complete, low, other[0]), np.where(complete, high, other[1])
+            bicop = pv.Bicop.from_data(np.asfortranarray(data[complete]), controls, var_types=types)
+            parameters = np.array(bicop.parameters, dtype=np.float64, order="C")
+            found.append((bicop.family.name, int(bicop.rotation), parameters))
+            pair = Pair(bicop, (bool(discrete[p]), bool(discrete[q])))
+            behind, ahead = pair.both(one, other)
+            forward[p] = np.where(complete, ahead[0], one[0]), np.where(complete, ahead[1], one[1])
+            backward[q] = np.where(complete, behind[0], other[0]), np.where(complete, behind[1], other[1])
     rotations = np.array([each[1] for each in found], dtype=np.int64)
     return DVine(discrete, tuple(each[0] for each in found), rotations, tuple(each[2] for each in found))
 

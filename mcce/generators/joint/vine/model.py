@@ -107,14 +107,13 @@ class JointVine:
         column, zero = self.columns[j], np.zeros(n, dtype=bool)
         missing = np.full(n, column.missing)
         if column.may_be_missing:
-            missing = 1.0 - known.below(np.full(n, 1.0 - column.missing))
-            known = known.and_next(*cover_indicator(zero, column.missing))
+            known, (_, here) = known.passed(*cover_indicator(zero, column.missing))
+            missing = 1.0 - here
         levels, left = np.empty((n, column.levels.size)), np.ones(n)
         for place, chance in enumerate(column.chances, 1):
-            one = 1.0 - known.below(np.full(n, 1.0 - chance))
-            levels[:, place] = left * one
-            left = left * (1.0 - one)
-            known = known.and_next(*cover_indicator(zero, float(chance)))
+            known, (_, others) = known.passed(*cover_indicator(zero, float(chance)))
+            levels[:, place] = left * (1.0 - others)
+            left = left * others
         if column.levels.size:
             levels[:, 0] = left
         ordered = None
