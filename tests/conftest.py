@@ -3,6 +3,7 @@
 import gc
 import inspect
 import os
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
@@ -16,11 +17,12 @@ import numpy as np  # which reads its setting when it is loaded, as OpenMP does
 import mcce
 from mcce.diagnostics import discriminator
 from mcce.trees.party.svd_kernels import decompose
+from tests.examples import examples
 
 gc.disable()  # until all is collected: thousands of tests and modules are made that stay
 
 # whether a test passes must not depend on how busy the machine is
-settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("any machine", examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
 
 _compared = {}
@@ -31,8 +33,18 @@ MANY = 1000  # tests; fewer may not need every kernel
 LONG = ["trees/test_bounds.py", "test_docs.py", "benchmarks/test_speed.py"]
 
 
-def pytest_collection_modifyitems(items):
-    """Put the long files first; all else stays in its order."""
+@pytest.hookimpl(tryfirst=True)  # before tests are left out by their marks
+def pytest_collection_modifyitems(config, items):
+    """Let `thorough("a", "b*")` mean these parameters only; put the long files first, all else stays in its order."""
+    unmatched = {}
+    for item in items:
+        for mark in [mark for mark in item.own_markers if mark.name == "thorough" and mark.args]:
+            fitting = {pattern for pattern in mark.args if fnmatchcase(item.callspec.id, pattern)}
+            unmatched.setdefault((item.path, item.originalname), set(mark.args)).difference_update(fitting)
+            if not fitting:
+                item.own_markers.remove(mark)
+    if any(unmatched.values()) and not any("::" in each for each in config.args):
+        raise pytest.UsageError(f"marks of tests that are not there: { {k: v for k, v in unmatched.items() if v} }")
     first = {Path(__file__).parent / name: place for place, name in enumerate(LONG)}
     items.sort(key=lambda item: first.get(item.path, len(LONG)))
 

@@ -34,6 +34,15 @@ NEEDS = {
 }
 
 
+@pytest.mark.thorough(
+    "mcce.diagnostics.*",
+    "mcce.report.*",
+    "mcce.samplers.*",
+    "mcce.saving",
+    "mcce.taking",
+    "mcce.testing",
+    "mcce.written",
+)
 @pytest.mark.parametrize("name", WITH_EXAMPLES)
 def test_docstring_examples(name):
     if name in NEEDS:
@@ -74,6 +83,9 @@ def test_vignette_is_python_that_imports_what_there_is(path):
             exec(ast.unparse(node), {})
 
 
+@pytest.mark.thorough(
+    "a-million-decisions", "gallery", "joint-generators", "saving", "weights", "what-may-change", "your-own-conditional"
+)
 @pytest.mark.parametrize(
     "path",
     [

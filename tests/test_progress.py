@@ -49,6 +49,7 @@ def test_what_is_short_or_unwanted_shows_nothing(screen, monkeypatch):
     assert "saying" not in screen.getvalue()
 
 
+@pytest.mark.thorough
 def test_the_long_steps_of_a_fit_and_an_explanation_have_names(monkeypatch):
     begun = []
 

@@ -100,6 +100,7 @@ def test_only_public_names_are_listed():
     assert "__version__" in dir(mcce)
 
 
+@pytest.mark.thorough
 def test_importing_loads_nothing_that_takes_long_and_what_is_loaded_late_is_there():
     code = (
         "import sys, mcce; print(sorted({'sklearn', 'scipy.stats', 'matplotlib'} & sys.modules.keys()));"

@@ -119,6 +119,7 @@ class TestNativeThreads:
             thread.join()
         assert seen == [({1}, {1}), {2}], "who ends first does not end it for the other"
 
+    @pytest.mark.thorough("True")
     @pytest.mark.parametrize("sparse", [False, True])
     def test_a_model_is_asked_with_one(self, sparse):
         seen = set()

@@ -90,6 +90,7 @@ class TestOtherLibraries:
         with pytest.raises(ModelError, match="For a model that returns scores give an interval"):
             ask(1, logit, X)
 
+    @pytest.mark.thorough
     def test_statsmodels_arrays(self, X, y, y3):
         sm = pytest.importorskip("statsmodels.api")
         glm = sm.GLM(y, X.to_numpy(), family=sm.families.Binomial()).fit()

@@ -29,6 +29,7 @@ def share_of_refits(rows):
     return np.mean([refit.predict_proba(rows)[:, 1] >= 0.5 for refit in REFITS], axis=0)
 
 
+@pytest.mark.thorough("0.5-True")
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("robust", [0.5, 1.0])
 def test_every_counterfactual_reaches_the_share(explainer, sparse, robust):
@@ -80,6 +81,7 @@ def test_noise_is_the_share_of_neighbours_that_are_accepted():
     assert (lasting.shares(rows[[2]])["noise"] == share[2]).all()
 
 
+@pytest.mark.thorough
 def test_same_for_any_number_of_threads_and_order(explainer):
     first = explainer.explain(REFUSED, n_samples=200, sparse=True, refits=REFITS[:3], noise=0.05, robust=0.6)
     other = mcce.MCCE(MODEL, fixed=["age"], random_state=1, n_jobs=1).fit(LOANS)

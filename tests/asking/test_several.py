@@ -71,6 +71,7 @@ def test_a_majority_is_more_than_half():
     assert [Several([(profit, (0, 1))] * n, agree="majority").needed for n in (1, 2, 3, 4, 5)] == [1, 2, 2, 3, 3]
 
 
+@pytest.mark.thorough("True")
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.usefixtures("no_pictures")
 def test_counterfactuals_that_all_say_yes_to(sparse):

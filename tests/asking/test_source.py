@@ -111,6 +111,7 @@ def test_text_labels_need_to_be_named():
         MCCE(model, decision=Interval(0.5, 1, of="goood")).fit(X)
 
 
+@pytest.mark.thorough
 def test_class_zero_may_be_the_wanted_one():
     model = make_pipeline(encoder(), LogisticRegression()).fit(X, Y)
     check(model, 0, lambda f: model.predict(f) == 0)

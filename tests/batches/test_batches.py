@@ -68,6 +68,7 @@ def test_done_again_nothing_is_written(source, done, tmp_path):
     assert "8 parts; 120 rows" in repr(result)
 
 
+@pytest.mark.thorough
 def test_threads_and_processes_write_the_same_bytes(source, done, tmp_path):
     with joblib.parallel_config("threading", n_jobs=2):
         explainer().explain_batches(source, tmp_path / "threads", **SETTINGS)
@@ -92,6 +93,7 @@ def test_a_backend_that_hands_over_all_at_once_writes_the_same_bytes(source, don
     assert written(tmp_path / "out") == written(done)
 
 
+@pytest.mark.thorough
 def test_csv_and_frames_give_the_same_answers(done, tmp_path):
     ROWS.assign(owner=ROWS["owner"].map({True: "TRUE", False: "false"}), more=1).to_csv(tmp_path / "r.csv", index=False)
     explainer().explain_batches(tmp_path / "r.csv", tmp_path / "text", **SETTINGS)
@@ -102,6 +104,7 @@ def test_csv_and_frames_give_the_same_answers(done, tmp_path):
             pd.testing.assert_frame_equal(now, before, check_exact=True)
 
 
+@pytest.mark.thorough
 def test_a_folder_of_files_is_read_in_the_order_of_names_and_numbered_through(tmp_path):
     (tmp_path / "in" / "2026").mkdir(parents=True)
     ROWS.iloc[70:].to_csv(tmp_path / "in" / "b.csv.gz", index=False)
@@ -168,6 +171,7 @@ def test_an_id_that_names_two_rows_is_refused_before_any_work(tmp_path):
         explainer().explain_batches([twice.iloc[:80], twice.iloc[80:]], tmp_path / "frames", **SETTINGS)
 
 
+@pytest.mark.thorough("2")
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_unusual_rows_are_told_once_and_counted(n_jobs, tmp_path):
     """Each part had a warning of its own."""

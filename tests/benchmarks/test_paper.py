@@ -131,6 +131,7 @@ def case():
     return next(problems.networks(problems.prepare("german", None, problems.CODE, most=300), 5, 1))
 
 
+@pytest.mark.thorough("code")
 @pytest.mark.parametrize(
     "how", [problems.TEXT, pytest.param(problems.CODE, marks=needs_weights)], ids=lambda how: how.name
 )
@@ -208,6 +209,7 @@ def test_experiment1(tmp_path, capsys):
     assert output.read("experiment1_peers", tmp_path)["method"].tolist() == ["mcce"]
 
 
+@pytest.mark.thorough
 def test_experiment2(tmp_path, capsys):
     run_quick(tmp_path, capsys, "experiment2")
     numbers = output.read("experiment2", tmp_path)

@@ -75,6 +75,7 @@ def walk_by_hand(problem, held):
     return pd.DataFrame(found).T
 
 
+@pytest.mark.thorough("False")
 @pytest.mark.parametrize("held", [True, False])
 def test_the_walk_is_the_greedy_one(held):
     X = table()
@@ -98,6 +99,7 @@ def test_the_walk_without_fixed_features_is_free():
     pd.testing.assert_frame_equal(held, free)
 
 
+@pytest.mark.thorough("training")
 @pytest.mark.parametrize("seen", [True, False], ids=["training", "held out"])
 def test_rows_are_judged_as_by_hand(seen):
     X = table()
@@ -150,6 +152,7 @@ def network():
     return make_problem(Setting("t", "t", "german", "mlp", 6, 10, n_train=200), None)
 
 
+@pytest.mark.thorough
 def test_peers_are_run_on_the_model_and_judged(monkeypatch):
     problem = network()
     copied = problem.encode(problem.X[problem.decision.contains(problem.score(problem.X))]).iloc[0].tolist()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mcce.candidates.copies import TrainingRows
 from mcce.selection.candidates import Candidates
 from mcce.selection.selector import Selector
+from tests.examples import examples
 from tests.selection.test_selector import FEATURES, MUTABLE, Model, plain_way
 
 NAN = np.nan
@@ -20,7 +21,7 @@ def same(a, b) -> bool:
     return all(u == v or (np.isnan(u) and np.isnan(v)) for u, v in zip(a, b))
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(training=ROWS, rows=ROWS)
 def test_a_copy_equals_a_training_row_in_every_column(training, rows):
     contained = TrainingRows.of(np.array(training)).contain(np.array(rows))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import mcce.candidates.inwards as inwards
@@ -18,6 +18,7 @@ from mcce.candidates.inwards import Inwards
 from mcce.selection.candidates import Candidates
 from mcce.selection.distances import gower
 from mcce.table import Schema
+from tests.examples import examples
 
 NAN = math.nan
 TRAINING = pd.DataFrame(
@@ -123,7 +124,7 @@ def take(world, starts, factuals, fold, pools, numbers, best=None):
     return [tuple(row) for row in after.rows.tolist()]
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(
     factuals=st.lists(rows, min_size=1, max_size=3),
     pool=st.lists(rows, min_size=1, max_size=10),
@@ -150,7 +151,7 @@ def test_every_row_goes_the_way_that_it_goes_alone(factuals, pool, fold, numbers
         assert after >= (LEAST if before >= LEAST else before)  # below the floor a row may only rise
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     factuals=st.lists(rows, min_size=1, max_size=3),
     pool=st.lists(rows, min_size=1, max_size=10),

@@ -8,11 +8,12 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mcce.candidates.plausibility import Plausibility
 from mcce.table import Schema
+from tests.examples import examples
 
 FLOOR = 0.05
 N_FRESH = 10_000
@@ -159,6 +160,7 @@ def test_rare_values_are_less_plausible_than_common_ones():
 # ---------------------------------------------------------------- one seed, one answer; hard tables
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("n_jobs", [2, None])
 def test_threads_do_not_matter_and_seeds_do(n_jobs):
     X = atoms(300, np.random.default_rng(0))
@@ -222,7 +224,7 @@ def test_one_mutable_feature_is_judged_by_the_fixed_ones():
 # ---------------------------------------------------------------- floors
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(
     st.lists(st.integers(-5, 5), min_size=1, max_size=60),
     st.one_of(st.integers(0, 999).map(lambda i: i / 1000), st.floats(0, 1, exclude_max=True)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import mcce.candidates.sparse as sparse
@@ -26,6 +26,7 @@ from tests.candidates.problem import (
     search,
     within,
 )
+from tests.examples import examples
 
 rows = st.tuples(*(st.sampled_from(values) for values in VALUES))
 problems = st.fixed_dictionaries(
@@ -70,7 +71,7 @@ def check(problem, f, found, k, floor, bound, name):
         assert found
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(problems, bounds)
 def test_the_best_crossings_are_those_of_brute_force(settings, bound):
     problem = Problem.of(**settings)
@@ -79,7 +80,7 @@ def test_the_best_crossings_are_those_of_brute_force(settings, bound):
         check(problem, f, found, k, floor, bound, "default")
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(problems, bounds, st.sampled_from(["weighted", "gower", "realism", "callable"]))
 def test_the_same_by_other_measures(settings, bound, name):
     problem = Problem.of(**settings)
@@ -103,7 +104,7 @@ def plain(problem, f, k, bound):
     return [changes(draw, factual) for draw in draws[chosen.row]]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(problems, bounds, st.sampled_from([(1024, 3), (8, 3), (3, 1)]))
 def test_never_more_changes_than_the_best_draws_have(settings, bound, tried):
     """Also where not all crossings are tried."""

@@ -111,6 +111,7 @@ def test_rows_that_were_unexplained_in_an_earlier_run_do_not_stay(files):
     assert (files / "c.unexplained.csv").read_text() == "id,reason,prediction\n"
 
 
+@pytest.mark.thorough
 def test_an_error_while_writing_leaves_the_earlier_result(files, monkeypatch, capsys):
     assert explain("--out", "c.csv") == 0
     before = contents(files)
@@ -153,6 +154,7 @@ sys.exit(mcce.cli.main(sys.argv[1:]))
 """
 
 
+@pytest.mark.thorough
 def test_ctrl_c_in_a_process_of_its_own(files):
     (files / "c.csv").write_text("old")
     arguments = ["explain", "--train", "train.csv", "--explain", "new.csv", *WANTED, "--out", "c.csv", "--force"]
@@ -186,6 +188,7 @@ def test_demo_twice_keeps_the_files_of_the_first_run(tmp_path, capsys):
     assert (tmp_path / "mcce-demo.html").read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
+@pytest.mark.thorough
 def test_a_spreadsheet_runs_nothing_that_was_written_for_it(files):
     table = pd.read_csv("train.csv").assign(b=lambda t: t["b"].map(lambda b: f"=A{b}"))
     table.to_csv("train.csv", index=False)

@@ -2,7 +2,7 @@ import contextlib
 import pickle
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import mcce
@@ -12,6 +12,7 @@ from mcce.constraints.nodes import AllOf, AnyOf, Arithmetic, Comparison, If, Mem
 from mcce.constraints.rules import resolve_rule
 from mcce.table import Schema
 from tests.constraints.reader import people
+from tests.examples import examples
 
 SCHEMA = Schema.from_data(people())
 PIECES = [
@@ -44,13 +45,13 @@ def try_to_resolve(text):
 
 
 @given(st.text(max_size=60))
-@settings(max_examples=300)
+@examples(300)
 def test_any_text_is_a_rule_or_an_input_error(text):
     try_to_resolve(text)
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=14))
-@settings(max_examples=500)
+@examples(500)
 def test_any_pieces_are_a_rule_or_an_input_error(pieces):
     try_to_resolve(" ".join(pieces))
 

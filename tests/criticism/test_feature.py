@@ -17,6 +17,7 @@ from mcce.scoring import score_conditional
 from tests.criticism.processes import RIGHT, RIGHT_LEVELS, RIGHT_WITH_ZEROS, WRONG, Known, Levels, criticise, table_of
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("right", "tests", "seeds"),
     [
@@ -37,6 +38,12 @@ def test_a_right_conditional_passes_at_its_level(right, tests, seeds):
         assert abs(stats.spearmanr([each.p_shape for each in found], [each.p_where for each in found])[0]) < 0.2
 
 
+@pytest.mark.thorough(
+    "a missing interaction-0.9- and z",
+    "biased-0.9-y: too high",
+    "too narrow-0.9-y: too narrow",
+    "wrong atoms-0.8-y: 0 too seldom (",
+)
 @pytest.mark.parametrize(
     ("wrong", "power", "words"),
     [
@@ -55,6 +62,7 @@ def test_a_wrong_conditional_is_found_with_the_stated_power_and_said_to_be_so(wr
     assert np.mean([words in each for each in said]) >= 0.7, said
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("conditional", "words"),
     [(Levels(slope=2.0), "y: probabilities too extreme"), (Levels(more=0.8), "y: 'low' too often (")],

@@ -104,6 +104,7 @@ def test_loans_refuse_a_senseless_number_of_rows(n):
         load_loans(n)
 
 
+@pytest.mark.thorough
 def test_loans_invariants(many):
     X = many.X
     assert X["age"].between(18, 80).all()
@@ -224,6 +225,7 @@ def test_a_fitted_model_tells_the_story_of_the_paper(loans, kind):
     assert 0.4 < (model.predict_proba(loans.X)[:, 1] >= 0.1).mean() < 0.6
 
 
+@pytest.mark.thorough("boosting")
 @pytest.mark.parametrize("kind", ["logistic", "boosting"])
 def test_a_fitted_model_ranks_new_customers(loans, many, kind):
     from sklearn.metrics import roc_auc_score

@@ -24,6 +24,7 @@ def compared():
     return compare_conditionals(process(300), SAMPLERS, fixed=["x"], random_state=1)
 
 
+@pytest.mark.thorough
 def test_each_feature_has_its_own_winner(compared):
     ranks = compared.table("log_score_rank")
     assert list(ranks.index) == ["y", "z", "w"]

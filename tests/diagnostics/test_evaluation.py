@@ -146,6 +146,7 @@ def test_counterfactuals_bring_what_the_frame_needs_to_be_told(explained):
     pd.testing.assert_frame_equal(schema.rows, alone.rows)
 
 
+@pytest.mark.thorough
 def test_distances_equal_brute_force(explained):
     X, classifier, denied, found = explained
     e = evaluate(found, denied, classifier, training=X, rank=None)

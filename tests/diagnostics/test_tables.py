@@ -85,6 +85,7 @@ def test_constant_columns_have_nothing_to_standardise_by():
     assert utility_tables(frame, frame.iloc[:15]).loc[("same", "x"), "df"] == 4
 
 
+@pytest.mark.thorough("fixed0")
 @pytest.mark.parametrize("fixed", [("a",), ("a", "b")])
 def test_a_perfect_generator_is_as_expected_beside_fixed_features(fixed):
     """Over new draws given the fixed features the standardised measures have mean 2: both tables vary."""

@@ -18,6 +18,7 @@ def weighted():
     return explainer.fit(X, sample_weight=weights), X
 
 
+@pytest.mark.thorough
 def test_other_visit_sequences_are_fitted_by_weight(weighted):
     """The order of the explainer itself gives its own counterfactuals again."""
     explainer, X = weighted

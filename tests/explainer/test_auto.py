@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal, assert_series_equal
 
@@ -17,6 +17,7 @@ from mcce import MCCE
 from mcce.datasets import load_loans
 from mcce.exceptions import InputError
 from mcce.rounds import pooled_error
+from tests.examples import examples
 from tests.explainer.problem import DENIED, FIXED, MODELS, TABLE, assert_same, fitted
 
 FEW = DENIED.iloc[:12]
@@ -53,6 +54,7 @@ def assert_follows_the_rule(explainer, X, **how):
     assert found.draws.nunique() > 2
 
 
+@pytest.mark.thorough("rare", "score")
 @pytest.mark.parametrize("name", ["score", "rare", "label"])
 def test_draws_and_rows_are_those_of_the_rule(name, short_rounds):
     model, decision = MODELS[name]
@@ -61,11 +63,13 @@ def test_draws_and_rows_are_those_of_the_rule(name, short_rounds):
         assert_follows_the_rule(explainer, DENIED, n_counterfactuals=k)
 
 
+@pytest.mark.thorough
 def test_other_measures_and_bounds_follow_the_same_rule(explainer, short_rounds):
     how = {"measures": ("gower", "L0"), "max_changes": 5, "n_counterfactuals": 2}
     assert_follows_the_rule(explainer, DENIED, **how)
 
 
+@pytest.mark.thorough("False-False", "False-True", "True-False")
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("independent", [False, True])
 def test_order_and_batches_do_not_matter(explainer, sparse, independent, short_rounds):
@@ -91,6 +95,7 @@ def test_order_and_batches_do_not_matter(explainer, sparse, independent, short_r
         assert_series_equal(pd.concat([part.draws for part in parts])[whole.draws.index], whole.draws)
 
 
+@pytest.mark.thorough("POOL_BYTES-1-False", "POOL_BYTES-1-True")
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize(("name", "value"), [("POOL_BYTES", 1), ("BLOCK_FACTUALS", 3)])
 def test_blocks_and_threads_do_not_matter(explainer, sparse, name, value, short_rounds, monkeypatch):
@@ -182,7 +187,7 @@ def test_a_redraw_has_other_rows_of_the_same_generator(explainer):
     assert not one.frame.equals(two.frame)
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(st.data())
 def test_pooled_error_by_hand(data):
     n, redraws = data.draw(st.integers(1, 8)), data.draw(st.integers(2, 4))
@@ -232,6 +237,7 @@ def one_large_pool():
     return explainer.fit(X), some
 
 
+@pytest.mark.thorough
 def test_standard_errors_are_the_spread_over_real_redraws_of_the_loans(loans):
     """About 20 pools and 3 standard errors from two redraws each: their mean is within 30 per cent of the truth."""
     explainer, X = loans
@@ -256,6 +262,7 @@ def test_standard_errors_know_that_factuals_share_pools(one_large_pool):
     assert naive < 0.6 * truth["gower"]
 
 
+@pytest.mark.thorough
 def test_errors_are_had_on_demand_and_change_nothing_else(explainer):
     plain = explainer.explain(FEW, n_samples=50)
     found = explainer.explain(FEW, n_samples=50, standard_errors=True)

@@ -8,12 +8,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import mcce
 from mcce.exceptions import InputError
 from mcce.rng import RowStreams
+from tests.examples import examples
 
 RNG = np.random.default_rng(7)
 N = 400
@@ -110,7 +111,7 @@ def free(explainer):
     return {sparse: ask(explainer, [], sparse=sparse, tell_reasons=False) for sparse in (False, True)}
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(
     names=st.lists(st.sampled_from(sorted(READINGS)), min_size=1, max_size=4, unique=True),
     sparse=st.booleans(),
@@ -165,6 +166,7 @@ def test_a_constraint_that_excludes_nothing_changes_no_byte(explainer, unconstra
         pd.testing.assert_frame_equal(with_it.measures, without.measures)
 
 
+@pytest.mark.thorough("True")
 @pytest.mark.parametrize("sparse", [False, True])
 def test_order_of_constraints_batches_and_threads_do_not_matter(explainer, sparse):
     names = ["salary rises", "savings step", "a case", "grade step"]
@@ -197,6 +199,7 @@ def test_pools_are_shared_by_whom_constraints_allow(explainer):
     assert near.settings["pools"] == len(REFUSED[["age", "salary"]].drop_duplicates())
 
 
+@pytest.mark.thorough
 def test_constraints_of_single_factuals(explainer):
     one, two = REFUSED.index[3], REFUSED.index[4]
     said = [
@@ -273,6 +276,7 @@ def test_contradictions_are_told_before_anything_is_drawn(explainer):
         explainer.explain(REFUSED, constraints=["age > 100"])
 
 
+@pytest.mark.thorough("False")
 @pytest.mark.parametrize("sparse", [False, True])
 def test_what_would_help_is_found_by_trying(explainer, sparse):
     names = ["salary share", "savings step", "job stays", "grade step"]
@@ -310,6 +314,7 @@ def test_the_nearest_row_is_told_with_its_score():
     assert found.unexplained["would_help"].str.contains("without the constraint").any()
 
 
+@pytest.mark.thorough
 def test_between_what_numbers_had_to_stay_is_told_and_drawn(explainer):
     asked = [
         mcce.allow("salary", direction="increase", max_step=20_000),

@@ -7,13 +7,14 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
 import mcce.blocks
 import mcce.candidates.pools
 from mcce import InputError, gower_distance
+from tests.examples import examples
 from tests.explainer.problem import DENIED, FIXED, TABLE, assert_same, differs, fitted, score
 
 # few values in each column, so that many draws and crossings are copies of training rows
@@ -55,7 +56,7 @@ OPTIONS = {
     "exclude": st.booleans(),
     "floor": st.sampled_from([0.0, 0.05]),
 }
-SLOW = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SLOW = examples(12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @SLOW
@@ -129,6 +130,7 @@ def test_excluded_copies_were_there(coarse, sparse):
         assert_frame_equal(coarse.select(candidates, REFUSED, n_counterfactuals=3).frame, without.frame)
 
 
+@pytest.mark.thorough("True")
 @pytest.mark.parametrize("sparse", [False, True])
 def test_diverse_rows_are_farther_apart_and_begin_with_the_best(explainer, sparse):
     plain = explainer.explain(DENIED, n_samples=200, n_counterfactuals=4, sparse=sparse)

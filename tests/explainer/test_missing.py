@@ -20,6 +20,7 @@ def withheld(found):
     return set(TABLE.columns[gone.any(axis=0)])
 
 
+@pytest.mark.thorough("how2-True")
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("how", [{}, {"independent": True}, {"diverse": True}, {"exhaustive": True}])
 def test_nothing_known_is_withheld(explainer, sparse, how):

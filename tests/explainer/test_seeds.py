@@ -13,6 +13,7 @@ import mcce.generators.chain
 from tests.explainer.problem import DENIED, MODELS, TABLE, assert_same, fitted
 
 
+@pytest.mark.thorough("boosted", "predicate", "score")
 @pytest.mark.parametrize("name", MODELS)
 def test_lazy_and_exhaustive_agree(name):
     model, decision = MODELS[name]
@@ -32,6 +33,9 @@ def test_threads_do_not_matter(found, n_jobs, monkeypatch):
     assert_same(found, other)
 
 
+@pytest.mark.thorough(
+    "mcce.asking.asker-ASK_ROWS-5", "mcce.candidates.pools-BLOCK_FACTUALS-1", "mcce.generators.chain-BLOCK_ROWS-1"
+)
 @pytest.mark.parametrize(
     ("module", "name", "value"),
     [
@@ -50,6 +54,7 @@ def test_block_sizes_do_not_matter(found, module, name, value, monkeypatch):
     assert_same(found, other)
 
 
+@pytest.mark.thorough("False")
 @pytest.mark.parametrize("independent", [False, True])
 def test_order_and_batches_of_factuals_do_not_matter(explainer, independent):
     def explain(X):

@@ -9,13 +9,14 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
 import mcce.candidates.pools
 import mcce.candidates.sparse
 from mcce import InputError
+from tests.examples import examples
 from tests.explainer.problem import DENIED, FIXED, MODELS, TABLE, assert_same, differs, fitted, score
 
 FEW = DENIED.iloc[:12]
@@ -82,7 +83,7 @@ def plausibility(explainer, found):
     return np.array(shares)
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @example("label", 3, 0.95, None, None, 150, False, 1)  # of rows taken inwards from below, one stayed below
 @given(
     name=st.sampled_from(["score", "rare", "label", "predicate"]),
@@ -128,6 +129,7 @@ def test_rows_are_valid_distinct_sorted_and_within_bounds(
         assert part["plausibility"].ge(floor).all() or part["plausibility"].lt(floor).all()
 
 
+@pytest.mark.thorough("False-label", "False-rare", "True-label", "True-rare", "True-score")
 @pytest.mark.parametrize("name", ["score", "rare", "label"])
 @pytest.mark.parametrize("independent", [False, True])
 def test_never_more_changes_than_the_plain_method_from_the_same_draws(name, independent):
@@ -152,6 +154,7 @@ def test_never_more_changes_than_the_plain_method_from_the_same_draws(name, inde
         assert sparse[plain.index].mean() < 0.8 * plain.mean()
 
 
+@pytest.mark.thorough
 def test_rows_below_the_floor_come_back_only_where_nothing_reaches_it():
     explainer, floor = explainer_of("rare"), 0.97
     found = explainer.explain(DENIED, n_samples=15, sparse=True, floor=floor)
@@ -180,6 +183,7 @@ def test_nobody_whom_the_plain_method_explains_is_left_unexplained():
         assert set(found.unexplained.index) <= set(plain.unexplained.index)
 
 
+@pytest.mark.thorough
 def test_without_counterfactuals_the_tables_have_the_same_columns(found):
     nothing = explainer_of("score").explain(FEW, n_samples=5, sparse=True, max_gower=0)
     assert len(nothing.frame) == 0
@@ -197,6 +201,7 @@ def found():
     return explainer_of("score").explain(FEW, n_samples=60, n_counterfactuals=2, sparse=True)
 
 
+@pytest.mark.thorough("mcce.candidates.pools-BLOCK_FACTUALS-1", "mcce.candidates.pools-POOL_BYTES-1")
 @pytest.mark.parametrize(
     ("module", "name", "value"),
     [
@@ -211,6 +216,7 @@ def test_threads_and_blocks_do_not_matter(found, module, name, value, monkeypatc
     assert_same(found, other)
 
 
+@pytest.mark.thorough("False")
 @pytest.mark.parametrize("independent", [False, True])
 def test_order_and_batches_of_factuals_do_not_matter(independent):
     def explain(X):
@@ -225,6 +231,7 @@ def test_order_and_batches_of_factuals_do_not_matter(independent):
             assert_frame_equal(table.loc[whole.frame.index], getattr(whole, name), check_exact=True)
 
 
+@pytest.mark.thorough
 def test_a_second_explain_and_another_seed(found):
     again = explainer_of("score").explain(FEW, n_samples=60, n_counterfactuals=2, sparse=True)
     assert_same(found, again)
@@ -272,6 +279,7 @@ def test_rows_are_ordered_by_the_measures_asked_for(measures, columns):
         assert (sign * best[name] <= sign * default[name] + 1e-12).all()
 
 
+@pytest.mark.thorough
 def test_a_feature_that_costs_much_is_spared():
     explainer = explainer_of("score")
     free = explainer.explain(DENIED, n_samples=60, sparse=True, tell_reasons=False)
@@ -310,6 +318,7 @@ def test_a_training_table_that_was_changed_is_refused():
         explainer.explain(FEW, n_samples=10, sparse=True)
 
 
+@pytest.mark.thorough
 def test_a_new_fit_forgets_what_was_plausible():
     explainer = fitted()
     explainer.explain(FEW.iloc[:1], n_samples=10, sparse=True)

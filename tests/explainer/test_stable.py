@@ -18,6 +18,7 @@ def changed_sets(found):
     return [best.get(id) for id in found.factuals.index]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "n", "how"),
     [

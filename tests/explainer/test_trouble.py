@@ -42,6 +42,7 @@ def raise_(error):
     raise error
 
 
+@pytest.mark.thorough("sparse-*[!e]")  # all but the one that says nothing
 @pytest.mark.parametrize(
     ("how", "message"),
     [
@@ -63,6 +64,7 @@ def test_a_model_that_fails_later_is_told_and_the_explainer_stays_usable(how, me
     assert_same(explainer.explain(SOME, **asked), before)
 
 
+@pytest.mark.thorough("constrained", "sparse")
 def test_lists_and_infinities_are_answers(asked):
     wanted = (0.5, np.inf)
     found = fitted(score, wanted).explain(SOME, **asked)
@@ -73,6 +75,7 @@ def test_lists_and_infinities_are_answers(asked):
     assert len(endless) == len(found)
 
 
+@pytest.mark.thorough("constrained", "sparse")
 def test_an_interrupt_at_any_question_leaves_all_usable(asked):
     def interrupted(rows):
         if next(calls) == at:
@@ -97,6 +100,7 @@ def test_an_interrupt_at_any_question_leaves_all_usable(asked):
     assert_same(explainer.fit(TABLE).explain(SOME, **asked), before)
 
 
+@pytest.mark.thorough("constrained", "sparse")
 def test_two_threads_on_one_explainer(asked):
     explainer = fitted(n_jobs=2)
     parts = [SOME, DENIED.iloc[6:12]]
@@ -117,6 +121,7 @@ def test_two_threads_on_one_explainer(asked):
         assert_same(found[i], alone[i])
 
 
+@pytest.mark.thorough("sparse")
 def test_a_model_is_never_asked_by_two_threads_at_once(asked):
     inside = threading.Lock()
 
@@ -136,6 +141,7 @@ def in_a_process(explainer, asked, sending):
     sending.close()
 
 
+@pytest.mark.thorough("spawn")
 @pytest.mark.filterwarnings("ignore:.*use of fork.*:DeprecationWarning")
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_other_processes_give_the_same(method):

@@ -6,16 +6,17 @@ import collections
 import random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
+from tests.examples import THOROUGH, examples
 from tests.fuzz.workflows import main, try_case
 
-QUICK, NIGHTLY = range(100_000, 100_100), range(20_000)
+QUICK, NIGHTLY = range(100_000, 100_100 if THOROUGH else 100_025), range(20_000)
 
 
 @given(st.randoms(use_true_random=False))
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(12, suppress_health_check=list(HealthCheck))
 def test_workflows_that_hypothesis_makes_smaller(chance):
     try_case(chance)
 

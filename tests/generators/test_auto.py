@@ -36,6 +36,7 @@ def chosen(X, auto, seed=1, **settings):
     return chain.choice_.features[0].sampler
 
 
+@pytest.mark.thorough("linear-auto-norm", "noise-auto-marginal")
 @pytest.mark.parametrize(
     ("process", "auto", "model"),
     [
@@ -162,6 +163,7 @@ def chain():
     return ChainModel(sampler=Auto(QUICK), fixed=["age", "sex"], random_state=3, n_jobs=1).fit(loans())
 
 
+@pytest.mark.thorough
 def test_the_seed_decides_and_not_the_threads(chain):
     again = ChainModel(sampler=Auto(QUICK), fixed=["age", "sex"], random_state=3, n_jobs=3).fit(loans())
     assert again.choice_ == chain.choice_
@@ -195,6 +197,7 @@ def test_it_may_stand_for_some_features_only():
     assert type(chain.samplers_["salary"]).__name__ == "NormSampler"
 
 
+@pytest.mark.thorough
 def test_an_explainer_chooses_given_its_decision():
     X = loans()
     middle = X["salary"].median()

@@ -67,6 +67,9 @@ def assert_weighted_mean(rows, weights, expected, z=4.0):
     assert (error < 0.1).all()
 
 
+@pytest.mark.thorough(
+    "bound-Redrawn()", "bound-Silent()", "rule without bounds-Silent()", "rule-Redrawn()", "rule-Silent()"
+)
 @pytest.mark.parametrize("sampler", [NormSampler(), Redrawn(), Silent()], ids=repr)
 @pytest.mark.parametrize("constraint", ["bound", "rule", "rule without bounds"])
 def test_a_normal_chain_conditioned_on_its_last_variables(linear, sampler, constraint):
@@ -128,6 +131,7 @@ def shop():
     return pd.DataFrame({"size": size, "colour": colour, "price": price})
 
 
+@pytest.mark.thorough("within1-<lambda>-ordered")
 @pytest.mark.parametrize("kind", ["numeric", "ordered"])
 @pytest.mark.parametrize(
     ("within", "keeps"),

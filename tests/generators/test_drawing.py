@@ -94,6 +94,7 @@ def test_a_missing_value_is_a_restriction_only_where_one_can_be_drawn(families):
     assert np.exp(drawn.log_weight[~may]).mean() == pytest.approx(1.0 - np.isnan(free[:, PAY]).mean(), abs=0.03)
 
 
+@pytest.mark.thorough("copula-True", "rejection-False", "rejection-True")
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_same_bytes_in_any_block_thread_or_order_of_rules(chain, weighted, monkeypatch):
     request = constrained(weighted=weighted)
@@ -122,6 +123,7 @@ def test_the_same_bytes_in_any_block_thread_or_order_of_rules(chain, weighted, m
         assert drawn.log_weight is None
 
 
+@pytest.mark.thorough("copula")
 def test_weights_change_no_row(chain):
     plain, weighted = (chain.draw(constrained(weighted=w)) for w in (False, True))
     np.testing.assert_array_equal(plain.rows, weighted.rows)

@@ -50,6 +50,7 @@ EXACT = {
 }
 
 
+@pytest.mark.thorough("forest", "proper forest")
 @pytest.mark.filterwarnings("ignore:.*rows could not be drawn within")
 @pytest.mark.parametrize("name", EXACT)
 def test_whole_weights_draw_what_the_repeated_rows_draw(name, X, counts):
@@ -109,6 +110,7 @@ def test_rows_of_weight_zero_are_absent(X):
     assert with_zeros.training_givens_.shape[0] == N - 60
 
 
+@pytest.mark.thorough("forest")
 @pytest.mark.parametrize("sampler", ["cart", "forest", "marginal"])
 def test_relative_weights_have_no_scale(sampler, X):
     weights = np.random.default_rng(1).uniform(0.5, 2.0, N)
@@ -154,6 +156,7 @@ def test_min_donors_counts_rows_not_weights(X):
         assert tree.size[tree.stops].min() >= 6
 
 
+@pytest.mark.thorough("forest")
 @pytest.mark.parametrize("sampler", ["cart", "marginal", "forest", mcce.ForestSampler(honest=True)])
 def test_a_weighted_chain_survives_storage(sampler, X, counts, tmp_path):
     chain = mcce.ChainModel(sampler=sampler, fixed=FIXED, random_state=1).fit(X, sample_weight=1.5 * counts)

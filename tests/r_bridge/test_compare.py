@@ -74,6 +74,7 @@ def test_result_shows_itself(X):
         compared.level = 0.1
 
 
+@pytest.mark.thorough
 def test_same_seed_same_answer(X):
     tables = [compare_samplers("cart", "marginal", X, n_samples=100, random_state=7, n_jobs=k).table for k in (1, 2)]
     pd.testing.assert_frame_equal(*tables)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from mcce.rng import derive_key, hash_rows
 
@@ -50,6 +51,7 @@ def test_equal_rows_have_equal_hashes():
     assert np.array_equal(hash_rows(np.asfortranarray(matrix)), hashed)
 
 
+@pytest.mark.thorough
 def test_a_million_different_rows_have_different_hashes():
     first, second = np.meshgrid(np.arange(1000.0), np.arange(1000.0))
     matrix = np.column_stack([first.ravel(), second.ravel()])

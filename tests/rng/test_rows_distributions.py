@@ -91,6 +91,7 @@ def test_each_row_has_its_own_probabilities():
     assert np.array_equal(streams(400).categorical(certain), np.resize([3, 0, 5, 2], 400))
 
 
+@pytest.mark.thorough
 def test_a_million_words_hold_no_duplicate_and_balanced_bits():
     n = 1_000_000
     words = streams(n, seed=7).words()

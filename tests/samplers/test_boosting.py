@@ -12,14 +12,20 @@ from mcce.rng import RowStreams
 from mcce.samplers.boosting.growing import Growing
 from mcce.samplers.boosting.trees import class_probabilities, read_trees
 from mcce.table import Table
-from mcce.testing import check_sampler
+from mcce.testing import CHECKS
 from tests.samplers.parametric.test_chooser import encode
 
 QUICK = {"max_trees": 8, "learning_rate": 0.5, "max_leaves": 4}
 
 
-def test_conformance():
-    check_sampler(mcce.BoostingSampler(n_quantiles=3, max_trees=3, learning_rate=0.8, max_leaves=3))
+# one object: checks that only draw share its fits
+CONFORMING = mcce.BoostingSampler(n_quantiles=3, max_trees=3, learning_rate=0.8, max_leaves=3)
+
+
+@pytest.mark.thorough("check_global_state", "check_refit", "check_threads", "check_weights")
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_conformance(check):
+    check(CONFORMING, 0)
 
 
 def design(n=300, seed=0):
@@ -56,6 +62,7 @@ def test_trees_that_are_read_wrongly_are_refused():
         read_trees(estimator, x)
 
 
+@pytest.mark.thorough
 def test_trees_stop_where_other_rows_are_predicted_worse():
     """Noise has no trees, or hardly any; a step that is there has them."""
     rng = np.random.default_rng(0)
@@ -89,6 +96,7 @@ def test_numbers_drawn_are_training_values_and_prices_stay_multiples():
     assert (drawn == common).mean() == pytest.approx(float(share[0]), abs=0.02)
 
 
+@pytest.mark.thorough("-1", "0", "40")
 @pytest.mark.parametrize("n_values", [3, 40, 0, -1])
 def test_restricted_draws_are_truncated_ones(n_values):
     """By classes, by cells of few values, by cells of many, by a class for zero and cells for the rest."""
@@ -130,6 +138,7 @@ def test_few_numbers_are_classes_and_their_probabilities_sum_to_one():
         assert not fitted.supports(row, np.array([1.0, 2.0])).any()
 
 
+@pytest.mark.thorough
 def test_a_number_that_many_share_is_a_class_beside_the_quantiles():
     """Zero with a probability that depends on the given, else lognormal: known mass, known density beside it."""
     rng = np.random.default_rng(5)
@@ -189,6 +198,7 @@ def test_small_and_constant_targets(values):
     assert fitted.supports(given, drawn).all()
 
 
+@pytest.mark.thorough
 def test_the_chain_seeds_the_folds():
     frame = pd.DataFrame(design(200)[0][:, [0]], columns=["x"]).fillna(0.0).assign(y=design(200)[1])
 

@@ -47,6 +47,7 @@ def fit(name, frame):
     return mcce.ChainModel(sampler=name, fixed=["x"], random_state=1, n_jobs=1).fit(frame)
 
 
+@pytest.mark.thorough("continuous", "counts", "heaped")
 @pytest.mark.parametrize("kind", ["continuous", "zeros", "counts", "heaped"])
 def test_all_samplers_count_the_same_numbers(kind):
     """Else a mean of log densities says more of the measure than of the model."""
@@ -98,6 +99,7 @@ def test_held_out_loans_are_not_impossible():
         assert np.isfinite(chain.log_density(inside, per_feature=True)["salary"]).all(), name
 
 
+@pytest.mark.thorough
 def test_scores_of_new_rows_compare_the_samplers():
     """y is normal given x: the true mean log density is -1.42, that of the margin, whose variance is 5, is -2.22."""
     frame, new = columns("continuous", N, 4), columns("continuous", 2000, 5)

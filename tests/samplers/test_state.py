@@ -83,6 +83,14 @@ CASES = [
 ]
 
 
+@pytest.mark.thorough(
+    "BoostingSampler*-numeric-True",
+    "GaussianCopulaSampler*-categorical-*",
+    "GaussianCopulaSampler*-numeric-*",
+    "CartSampler(smoothing='density')-numeric-False",
+    "NormRankSampler(smoothing='density'*",
+    "PmmSampler(smoothing='density')*",
+)
 @pytest.mark.parametrize(("sampler", "kind", "missing"), CASES, ids=str)
 def test_a_sampler_made_of_the_state_does_the_same(sampler, kind, missing):
     table = make_table(kind, missing=missing)

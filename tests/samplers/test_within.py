@@ -114,6 +114,7 @@ def test_the_mass_far_out_in_a_tail_is_no_zero():
             np.testing.assert_allclose(found.log_mass, stats.norm.logsf(60.0, mean, sd), rtol=1e-9)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kept", [0.3, 0.6])
 def test_nearest_allowed_donors_are_weighted_to_the_conditional(kept):
     """Predictive mean matching draws the nearest allowed donors, which need not be drawn without the restriction."""
@@ -175,6 +176,9 @@ CASES = [
 ]
 
 
+@pytest.mark.thorough(
+    "ForestSampler(n_trees=2, max_features=None, min_leaf=1000)-'categorical'", "PmmSampler(n_donors=500)-'numeric'"
+)
 @pytest.mark.parametrize(("sampler", "kind"), CASES, ids=repr)
 def test_a_restricted_draw_is_missing_with_its_conditional_probability(sampler, kind):
     given, target = process(kind, 1)

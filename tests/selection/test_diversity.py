@@ -9,13 +9,14 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from mcce.blocks import Block, Settings, Task, choose_diverse
 from mcce.selection.candidates import Candidates
 from mcce.selection.diversity import diversity_table
 from mcce.selection.ordering import resolve_measures
+from tests.examples import examples
 from tests.selection.test_selector import FEATURES, MUTABLE, RANGE, VALUES, Model, same
 
 N_COLUMNS = len(FEATURES)
@@ -83,7 +84,7 @@ def agree(one, two) -> bool:
     return len(one) == len(two) and all(not differing(a, b) for a, b in zip(one, two))
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(
     seed=st.integers(0, 10**6),
     n=st.integers(1, 60),
@@ -104,7 +105,7 @@ def test_every_step_takes_the_largest_gain(seed, n, k, share, measures):
     assert len(model.asked) == len({str(row) for row in model.asked})  # no row is asked about twice
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(seed=st.integers(0, 10**6), k=st.integers(2, 5))
 def test_neither_the_order_of_factuals_nor_their_company_matters(seed, k):
     rng = np.random.default_rng(seed)
@@ -171,7 +172,7 @@ def test_the_table_of_diversity_by_hand():
     assert table.loc[7, ["gower", "features"]].isna().all()
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(seed=st.integers(0, 10**6), sizes=st.lists(st.integers(1, 5), min_size=0, max_size=6))
 def test_the_table_of_diversity_by_brute_force(seed, sizes):
     rows = random_rows(np.random.default_rng(seed), sum(sizes))

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mcce import InputError, Schema
@@ -15,6 +15,7 @@ from mcce.selection import distances
 from mcce.selection.candidates import Candidates
 from mcce.selection.ordering import KNOWN, Measure, Ordering, resolve_measures, resolve_weights
 from mcce.selection.selector import Selector
+from tests.examples import examples
 
 NAN = math.nan
 TRAINING = pd.DataFrame(
@@ -87,7 +88,7 @@ ORDERS = [
 ]
 
 
-@settings(max_examples=12, deadline=None)
+@examples(12)
 @given(
     seed=st.integers(0, 2**32 - 1),
     n_draws=st.integers(1, 60),

@@ -62,6 +62,7 @@ def npy(shape, descr, data=b"", fortran=False):
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + data
 
 
+@pytest.mark.thorough("entry0-an array is of object, which is never stored")
 @pytest.mark.parametrize(
     ("entry", "match"),
     [
@@ -218,6 +219,7 @@ def test_numbers_that_kernels_would_follow(files, name, kind, field, change, mat
     refuse(tmp_path / "a.mcce", with_array(files[name], kind, field, change), match)
 
 
+@pytest.mark.thorough("TrainingRows-hashes-<lambda>-hashes are none")
 @pytest.mark.parametrize(
     ("kind", "field", "change", "match"),
     [

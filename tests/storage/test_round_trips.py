@@ -21,6 +21,7 @@ def digest(frame):
     return hashlib.sha256(frame.to_csv().encode()).hexdigest()
 
 
+@pytest.mark.thorough("boosting-False", "copula-False", "pmm-False")
 @pytest.mark.filterwarnings("ignore:.*could not be drawn within")
 @pytest.mark.parametrize(
     ("name", "decision"), [*((name, False) for name in good.CHAINS), ("cart", True), ("copula", True)]
@@ -45,6 +46,7 @@ def test_a_chain_draws_the_same_after_a_round_trip(name, decision, tmp_path):
     assert (tmp_path / "twice.mcce").read_bytes() == (tmp_path / "chain.mcce").read_bytes()
 
 
+@pytest.mark.thorough("boosting")
 @pytest.mark.parametrize(
     "name", ["cart", "rpart", "ctree", "forest", "marginal", "parametric", "pmm", "empirical", "boosting"]
 )
@@ -59,6 +61,7 @@ def test_columns_that_say_nothing_come_back(name, tmp_path):
     pd.testing.assert_frame_equal(mcce.ChainModel.load(tmp_path / "chain.mcce").sample(20), chain.sample(20))
 
 
+@pytest.mark.thorough
 def test_another_process_draws_the_same(tmp_path):
     drawn = {}
     for name in good.CHAINS:
@@ -144,6 +147,7 @@ def test_every_dtype_comes_back(tmp_path):
     assert (again.sample(5).dtypes == X.dtypes).all()
 
 
+@pytest.mark.thorough
 def test_a_result_with_every_dtype_comes_back(tmp_path):
     X = wide_table()
     X.index = pd.CategoricalIndex([f"row {i}" for i in range(len(X))], name="who")
@@ -159,6 +163,7 @@ def test_a_result_with_every_dtype_comes_back(tmp_path):
         again.reasons(found.frame.index[0][0])
 
 
+@pytest.mark.thorough
 def test_a_result_in_which_nothing_was_found_comes_back(tmp_path):
     made = good.explainer()
     X = good.table(12, seed=4)

@@ -25,6 +25,9 @@ CONFORMING = [
 ]
 
 
+@pytest.mark.thorough(
+    "CartSampler(cp=0.01)", "CartSampler(min_leaf=1, max_depth=4)", "CartSampler(min_split=40, min_leaf=20)"
+)
 @pytest.mark.parametrize("sampler", CONFORMING, ids=repr)
 def test_conforming_samplers_pass(sampler):
     check_sampler(sampler)
@@ -36,6 +39,7 @@ def test_conforming_samplers_pass_at_other_seeds(seed):
     check_sampler(MarginalSampler(), seed=seed)
 
 
+@pytest.mark.thorough
 def test_the_sampler_itself_stays_unfitted():
     sampler = CartSampler()
     check_sampler(sampler)

@@ -230,6 +230,7 @@ def assert_legible(ax):
     return " ".join(text for text, _ in written)
 
 
+@pytest.mark.thorough("3-salary-grow2", "None-employment-grow0", "None-salary-grow0", "None-salary-grow2")
 @pytest.mark.parametrize("grow", [ctree.grow, cart.grow, rpart.grow])
 @pytest.mark.parametrize("target", ["salary", "employment"])
 @pytest.mark.parametrize("depth", [3, None, *(pytest.param(depth, marks=pytest.mark.thorough) for depth in (0, 1))])
@@ -268,6 +269,7 @@ def test_long_names_and_levels_are_legible():
             assert_legible(view_of(frame.assign(y=y), "y", grow, max_depth=4).plot())
 
 
+@pytest.mark.thorough
 def test_p_values_and_panels_are_those_of_the_tree(loans):
     view = view_of(loans[["age", "education", "employment"]], "employment", mincriterion=0.9)
     ax = view.plot()

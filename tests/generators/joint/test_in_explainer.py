@@ -27,6 +27,7 @@ def explainer(request):
     return mcce.MCCE(score, fixed=FIXED, generator=GENERATORS[request.param]).fit(TABLE)
 
 
+@pytest.mark.thorough("forest", "mixture", "synthesizer")
 def test_diagnose(explainer):
     told = explainer.diagnose(TABLE.head(60), n_samples=40, max_factuals=5)
     assert told.marginals["distance"].max() < 0.5
@@ -34,6 +35,7 @@ def test_diagnose(explainer):
     assert told.evaluation.summary.loc["success", "mean"] == 1.0
 
 
+@pytest.mark.thorough("forest", "mixture", "synthesizer")
 def test_batches_are_answered_as_all_at_once(explainer, tmp_path):
     pytest.importorskip("pyarrow")
     factuals = DENIED.head(12).reset_index(names="who")

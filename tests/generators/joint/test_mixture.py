@@ -49,6 +49,7 @@ def test_a_skewed_number_whose_spread_grows():
         assert rows.loc[rows["x"].between(low, high), "y"].mean() == pytest.approx(0.5 + low + high, rel=0.25)
 
 
+@pytest.mark.thorough
 def test_atoms_and_whole_numbers():
     real = atoms(1500, 1)
     rows = MixtureGenerator(random_state=1).fit(real).sample(4000)

@@ -126,6 +126,7 @@ def test_pictures_are_those_of_the_plots(page):
     assert wide.std() > 0.01
 
 
+@pytest.mark.thorough
 def test_is_written_and_the_same_each_time_whatever_the_style_of_the_user(page, found, tmp_path):
     with plt.style.context("dark_background"):
         target = found.to_html(tmp_path / "report.html")
@@ -212,6 +213,7 @@ def test_without_constraints_nothing_is_said_of_them(page):
     assert "What may change" not in page
 
 
+@pytest.mark.thorough
 def test_wide_tables_and_odd_names():
     before = pd.DataFrame(0, index=["<0>"], columns=[f"$x_{j}$ & <b>" for j in range(40)])
     index = pd.MultiIndex.from_arrays([before.index, [1]], names=["id", "rank"])

@@ -38,6 +38,7 @@ def rows(n_features: int, n_changes: int, long_names: bool = False):
     return pd.Series(before, dtype=object), pd.Series(after, dtype=object), kinds, ranges
 
 
+@pytest.mark.thorough("40-12-True")
 @pytest.mark.parametrize(
     ("n_features", "n_changes", "long_names"),
     [(3, 0, False), (3, 3, False), (3, 3, True), (40, 2, False), (40, 12, True), (40, 40, False)],
@@ -127,6 +128,7 @@ def test_position_in_the_training_range():
     assert position(*(d - dates[1] for d in dates)) == 0.25
 
 
+@pytest.mark.thorough("3.5")
 @pytest.mark.parametrize("width", [3.5, 8])
 def test_a_bar_shows_what_was_allowed_where_that_is_less_than_the_range(width):
     before, after, kinds, ranges = rows(6, 6)
@@ -144,6 +146,7 @@ def test_a_bar_shows_what_was_allowed_where_that_is_less_than_the_range(width):
     assert "constraints" not in plain.get_xlabel()
 
 
+@pytest.mark.thorough
 def test_a_hundred_changes_have_thirty_rows_and_the_other_names_below():
     """A page with three such pictures took half a minute."""
     before, after, kinds, ranges = rows(101, 100)

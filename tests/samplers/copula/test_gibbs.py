@@ -44,6 +44,7 @@ def free_rows(correlation, n=1_000_000):
     return rng.standard_normal((n, len(correlation))) @ np.linalg.cholesky(correlation).T
 
 
+@pytest.mark.thorough("True")
 @pytest.mark.parametrize("joint_moves", [False, True])
 def test_bounds(joint_moves):
     low, high = np.array([0.5, -np.inf, -1.0]), np.array([np.inf, 0.3, 0.2])  # against the strong correlation

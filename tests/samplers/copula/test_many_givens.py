@@ -35,6 +35,7 @@ def test_densities_are_not_far_behind_the_margin(tables):
     assert gain.mean() > -0.15
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("target", ["x14", pytest.param("x15", marks=pytest.mark.thorough)])
 def test_densities_are_those_of_the_draws(tables, target):
     train, new = tables

@@ -13,6 +13,7 @@ from mcce.samplers import Within
 from tests.samplers.copula.simulated import LEVEL, draw, fit, same_shares
 
 
+@pytest.mark.thorough("drink")
 @pytest.mark.parametrize(
     "target",
     ["height", "drink", *(pytest.param(name, marks=pytest.mark.thorough) for name in ("grade", "smoker"))],
@@ -35,6 +36,7 @@ def test_restricted_draws_follow_the_conditional(training, target):
     assert np.isnan(draw(sampler, given, 1, 3, Within(levels=np.zeros((3, n_levels), dtype=bool)))).all()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("target", "allowed"),
     [

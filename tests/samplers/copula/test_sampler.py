@@ -16,7 +16,7 @@ from mcce.rng import RowStreams
 from mcce.samplers import Within
 from mcce.samplers.copula.latent import fit_latent
 from mcce.table import Schema
-from mcce.testing import check_sampler
+from mcce.testing import CHECKS
 from tests.samplers.copula.simulated import LEVEL, draw, encode, fit, same_shares, simulate
 
 
@@ -48,6 +48,7 @@ def test_draws_follow_the_conditional(training, joint, target):
             assert same_shares(drawn, truth[: 10 * n])
 
 
+@pytest.mark.thorough("drink", "smoker")
 @pytest.mark.parametrize("target", ["grade", "smoker", "drink"])
 def test_probabilities_follow_the_conditional(training, joint, target):
     """Within 0.02, the errors of the fit and of the joint sample included."""
@@ -74,6 +75,7 @@ def test_given_numbers_the_conditional_is_normal():
     np.testing.assert_allclose(density, truth, rtol=0.1)
 
 
+@pytest.mark.thorough
 def test_nearly_equal_discrete_givens():
     """Latents that hold each other fast: correlations of 0.95, thresholds far apart."""
     rng = np.random.default_rng(4)
@@ -114,6 +116,7 @@ def test_tied_numbers_are_intervals():
 # ---- relabelling
 
 
+@pytest.mark.thorough("income")
 @pytest.mark.parametrize("target", ["drink", "smoker", "grade", "income"])
 def test_relabelling_unordered_levels_changes_nothing(target):
     frame = simulate(2000, 6)
@@ -227,6 +230,7 @@ def test_alone_and_in_a_chain_the_same_estimates():
     np.testing.assert_array_equal(chained.correlation_, alone.correlation_)
 
 
+@pytest.mark.thorough
 def test_one_estimate_for_a_chain(monkeypatch):
     calls = []
     monkeypatch.setattr("mcce.samplers.copula.sampler.fit_latent", lambda table: calls.append(1) or fit_latent(table))
@@ -234,6 +238,7 @@ def test_one_estimate_for_a_chain(monkeypatch):
     assert len(calls) == 1
 
 
+@pytest.mark.thorough
 def test_loans_with_the_decision():
     loans = load_loans()
     decision = (loans.X["salary"] > 60_000).to_numpy()
@@ -245,6 +250,7 @@ def test_loans_with_the_decision():
     assert (yes.dtypes == loans.X.dtypes).all()
 
 
+@pytest.mark.thorough
 def test_a_row_depends_on_its_own_streams_only():
     sampler, given = fit(simulate(400, 14), "drink")
     drawn = sampler.sample(given, RowStreams.from_seed(2, 400))
@@ -266,8 +272,13 @@ def test_state_is_arrays_and_json():
     np.testing.assert_array_equal(again.log_density(given, drawn), sampler.log_density(given, drawn))
 
 
-def test_conformance():
-    check_sampler(GaussianCopulaSampler())
+CONFORMING = GaussianCopulaSampler()  # one object: checks that only draw share its fits
+
+
+@pytest.mark.thorough("check_log_density", "check_log_mass", "check_supports", "check_within")
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_conformance(check):
+    check(CONFORMING, 0)
 
 
 # ---- refusals

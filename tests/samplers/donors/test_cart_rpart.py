@@ -15,6 +15,10 @@ from mcce.trees import rpart
 from tests.samplers.donors.cart_problem import draw, fit
 
 
+@pytest.mark.thorough(
+    "CartSampler(dialect='rpart', min_leaf=1, cp=0.0)",
+    "CartSampler(dialect='rpart', min_split=20, min_leaf=7, max_depth=30, cp=0.01)",
+)
 @pytest.mark.parametrize(
     "sampler",
     [

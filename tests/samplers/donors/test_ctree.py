@@ -17,6 +17,7 @@ from mcce.trees.party import ctree
 from tests.trees.party.ctree_cases import read_case
 
 
+@pytest.mark.thorough("{'p_values': 'univariate', 'mincriterion': 0.5, 'min_leaf': 3}-0")
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.thorough) for seed in (1, 2))])
 @pytest.mark.parametrize("settings", [{}, {"p_values": "univariate", "mincriterion": 0.5, "min_leaf": 3}], ids=str)
 def test_contract(seed, settings):

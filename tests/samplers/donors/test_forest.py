@@ -39,6 +39,7 @@ def pool_of(sampler, given, row):
     return np.concatenate(parts)
 
 
+@pytest.mark.thorough("parameters1")
 @pytest.mark.parametrize(
     "parameters",
     [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import mcce
@@ -23,6 +23,7 @@ from mcce.rng import RowStreams
 from mcce.samplers import Within
 from mcce.table import Schema
 from mcce.testing import check_sampler
+from tests.examples import examples
 
 BOUND = ("cart", "ctree", "forest", "marginal")
 SAMPLERS = [
@@ -49,7 +50,7 @@ def fit(sampler, frame: pd.DataFrame, min_donors: int):
     return bound.fit(table.first(2), table.column(2)), table.first(2)
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(
     which=st.integers(0, len(SAMPLERS) - 1),
     min_donors=st.integers(2, 25),
@@ -108,6 +109,7 @@ def test_restricted_draws_count_the_allowed_donors(sampler):
     assert (~bound.sample_within(given, RowStreams.from_seed(0, 200), half).dead).any()
 
 
+@pytest.mark.thorough("cart")
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.thorough) if name == "forest" else name for name in BOUND]
 )

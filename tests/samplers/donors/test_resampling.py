@@ -24,6 +24,11 @@ PARAMETERS = [
 OF_ALL_ROWS = ("check_marginal", "check_conditional", "check_grid")
 
 
+@pytest.mark.thorough(
+    "CartSampler(dialect='rpart', cp=0.001, proper=True)",
+    "ForestSampler(n_trees=3, honest=True)",
+    "ForestSampler(n_trees=3, proper=True)",
+)
 @pytest.mark.parametrize("sampler", PARAMETERS, ids=repr)
 def test_conformance(sampler):
     for check in CHECKS:

@@ -21,11 +21,12 @@ FIXED, CHOSEN = mcce.EmpiricalSampler(bandwidth=0.3), mcce.EmpiricalSampler()
 OF_THE_CHOICE = ("check_marginal", "check_conditional", "check_seeds", "check_state")  # the rest is the same, and slow
 
 
-def test_conformance():
-    for check in CHECKS:
-        check(FIXED, 0)
-        if check.__name__ in OF_THE_CHOICE:
-            check(CHOSEN, 0)
+@pytest.mark.thorough("check_global_state", "check_missing", "check_refit", "check_threads")
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_conformance(check):
+    check(FIXED, 0)
+    if check.__name__ in OF_THE_CHOICE:
+        check(CHOSEN, 0)
 
 
 def numbers(n=N, seed=0, scale=1.0):

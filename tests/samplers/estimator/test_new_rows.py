@@ -38,6 +38,7 @@ ESTIMATORS = {
 }
 
 
+@pytest.mark.thorough("forest", "forest of large leaves")
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_residuals_are_as_wide_as_the_errors_on_new_rows(name):
     """Truth: how far fresh rows are from the fit. Fits in-sample drew 0.9 (forest) and 0.0 (tree) for a sd of 2."""
@@ -51,6 +52,7 @@ def test_residuals_are_as_wide_as_the_errors_on_new_rows(name):
     assert 1.8 < spread < 2 * np.sqrt(2) * 1.08
 
 
+@pytest.mark.thorough("forest", "forest of large leaves")
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_pmm_is_as_wide_as_the_noise(name):
     frame = noisy_line()
@@ -61,6 +63,7 @@ def test_pmm_is_as_wide_as_the_noise(name):
     assert errors.std() == pytest.approx(2.0, rel=0.1) or (name in ("forest", "tree") and 2 < errors.std() < 2.9)
 
 
+@pytest.mark.thorough
 def test_a_spread_that_changes_is_followed_by_pmm_and_not_by_residuals():
     """sd = x: residuals are the same for all rows, by definition; donors are near in prediction, so in spread."""
     rng = np.random.default_rng(9)

@@ -87,6 +87,7 @@ def test_pmm_with_fewer_rows_than_donors_draws_from_all():
     assert set(draw(sampler, given, 0, 50)) == {4.0, 5.0}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "estimator",
     [
@@ -179,6 +180,7 @@ PROCESSES = {  # value and quantile function given x, and the share by which the
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "process", ["lognormal", *(pytest.param(name, marks=pytest.mark.slow) for name in ("normal", "uniform"))]
 )
@@ -204,6 +206,7 @@ def test_quantiles_have_the_right_tails(process):
     assert sampler.supports(given.take(rows), drawn).all()
 
 
+@pytest.mark.thorough
 def test_quantiles_far_outside_the_data_are_the_observed_extremes():
     rng = np.random.default_rng(8)
     x = rng.uniform(0, 1, 200)
@@ -232,6 +235,7 @@ def test_restricted_numbers_are_exact(line, method):
     assert np.isnan(draw(sampler, given, 3, 3, nothing)).all()
 
 
+@pytest.mark.thorough("pmm")
 @pytest.mark.parametrize("method", ["residuals", "pmm"])
 def test_a_value_that_was_drawn_can_be_drawn_again(line, method):
     """The narrowest restriction: prediction + residual must not be lost to rounding."""

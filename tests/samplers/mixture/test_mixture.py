@@ -17,6 +17,7 @@ from mcce.testing import CHECKS
 CONFORMING = mcce.MixtureSampler(max_components=2)  # one object: checks that only draw share its fits
 
 
+@pytest.mark.thorough("check_missing")
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_conformance(check):
     check(CONFORMING, 0)
@@ -99,6 +100,7 @@ def test_the_marginal_of_some_columns_is_the_mixture_without_the_others(fitted):
     np.testing.assert_allclose(alone.log_density(values), whole.log_density(values), rtol=1e-12)
 
 
+@pytest.mark.thorough("2")
 @pytest.mark.parametrize("target", [0, 1, 2, 3])
 def test_densities_add_up_to_one(fitted, target):
     """Over all levels, numbers with point mass, a fine grid of the others, and a missing value."""
@@ -146,6 +148,7 @@ def test_correlations_are_found_through_missing_values():
     assert slope == pytest.approx(0.8 / 0.6, rel=0.12)
 
 
+@pytest.mark.thorough("3-4-8")
 @pytest.mark.parametrize(("groups", "least", "most"), [(1, 1, 2), (3, 4, 8)])
 def test_as_many_components_as_new_rows_confirm(groups, least, most):
     rng = np.random.default_rng(3)
@@ -260,6 +263,7 @@ def test_what_was_never_seen_says_nothing():
     assert not of_levels.supports(levels.take([0]), np.array([3.0]))
 
 
+@pytest.mark.thorough
 def test_a_chain_has_one_mixture_of_all_its_columns():
     frame, _ = frame_of()
     chain = mcce.ChainModel(sampler="mixture", fixed=["x"], random_state=1).fit(frame)

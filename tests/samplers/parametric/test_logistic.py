@@ -142,6 +142,7 @@ def test_proper_logreg_is_normal_around_the_estimate():
     assert stats.kstest((z**2).sum(axis=0), stats.chi2(z.shape[0]).cdf).pvalue > LEVEL
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("sampler", "frame"),
     [

@@ -118,6 +118,7 @@ def test_normrank_probabilities_are_the_lengths_of_the_map(case):
     close(probabilities, shares, 2e-5)
 
 
+@pytest.mark.thorough("pmm_mixed")
 @of("pmm")
 def test_pmm_donors(case):
     fitted = case.fit()
