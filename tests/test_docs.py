@@ -84,7 +84,14 @@ def test_vignette_is_python_that_imports_what_there_is(path):
 
 
 @pytest.mark.thorough(
-    "a-million-decisions", "gallery", "joint-generators", "saving", "weights", "what-may-change", "your-own-conditional"
+    "a-million-decisions",
+    "gallery",
+    "how-it-works",
+    "joint-generators",
+    "saving",
+    "weights",
+    "what-may-change",
+    "your-own-conditional",
 )
 @pytest.mark.parametrize(
     "path",

@@ -176,6 +176,7 @@ def test_standard_output_and_devices_need_no_force(files, capsys):
 
 
 @pytest.mark.usefixtures("no_pictures")
+@pytest.mark.thorough
 def test_demo_twice_keeps_the_files_of_the_first_run(tmp_path, capsys):
     arguments = ["demo", "--out", str(tmp_path), "--factuals", "5"]
     (tmp_path / "mcce-demo.html").write_text("my own notes")

@@ -17,6 +17,8 @@ import mcce.report.pages.page
 import mcce.report.pages.result
 from tests.browser import Browser, find_browser
 
+pytestmark = pytest.mark.thorough  # the pages take seconds to make
+
 NASTY = '<script>document.title="run"</script>'
 IMAGE = '"><img src=x onerror=\'document.title="run"\'>'
 WIDTHS = (1280, 420)
@@ -126,7 +128,6 @@ def pages(tmp_path_factory, monkeypatch):
 PAGES = [f"{name}-{page}.html" for name in ("sparse", "whole") for page in ("analyst", "customer", "notebook")]
 
 
-@pytest.mark.thorough
 def test_what_changed_is_in_sight_and_nothing_overlaps(browser, pages):
     for page, width in itertools.product(PAGES, WIDTHS):
         browser.open(pages / page, width)
@@ -140,7 +141,6 @@ def test_what_changed_is_in_sight_and_nothing_overlaps(browser, pages):
         assert browser.ask("[...document.images].every(i => i.complete && i.naturalWidth > 0)"), where
 
 
-@pytest.mark.thorough
 def test_nothing_of_the_data_runs_and_all_of_it_is_read(browser, pages):
     for page in PAGES:
         browser.open(pages / page, 1280)
@@ -150,7 +150,6 @@ def test_nothing_of_the_data_runs_and_all_of_it_is_read(browser, pages):
         assert NASTY in browser.ask("document.body.textContent"), page
 
 
-@pytest.mark.thorough("sparse-analyst.html")
 @pytest.mark.parametrize("page", ["sparse-analyst.html", "sparse-customer.html"])
 def test_dark_and_print_styles(browser, pages, page):
     ground = "getComputedStyle(document.body).backgroundColor"

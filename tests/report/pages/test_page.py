@@ -149,6 +149,7 @@ def test_words_of_the_caller_and_examples(explainer, found):
 
 
 @pytest.mark.usefixtures("few_trees")
+@pytest.mark.thorough
 def test_with_diagnostics(explainer, found, monkeypatch):
     fitted, X, _ = explainer
     drawn = []

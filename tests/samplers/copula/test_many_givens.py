@@ -23,6 +23,7 @@ def tables():
     return X.iloc[:300], X.iloc[300:]
 
 
+@pytest.mark.thorough
 def test_densities_are_not_far_behind_the_margin(tables):
     train, new = tables
     scores = {}
