@@ -1,8 +1,12 @@
 """Settings for all tests, and the count of live comparisons with R, over all processes that test."""
 
+import contextlib
 import gc
 import inspect
 import os
+import shutil
+import tempfile
+import time
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -53,11 +57,28 @@ def pytest_collection_finish(session):
     """Share out among the processes what would otherwise be compiled by each of them on a new machine."""
     gc.freeze()  # what is collected is not looked at again by every collection of garbage
     gc.enable()
-    worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
-    n_workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    if n_workers > 1 and len(session.items) > MANY:
-        for compiled in KERNELS[int(worker.removeprefix("gw")) % n_workers :: n_workers]:
-            compiled(mcce.datasets.load_loans(200).X)
+    run = getattr(session.config, "workerinput", {"workercount": 1})
+    if run["workercount"] > 1 and len(session.items) > MANY:
+        _compile_beside_others(_beside(run))
+
+
+def _beside(run):
+    return Path(tempfile.gettempdir()) / f"mcce-tests-{run['testrunuid']}"
+
+
+def _compile_beside_others(folder):
+    """Compile what no other process has begun to, and wait for what they have."""
+    folder.mkdir(exist_ok=True)
+    X = mcce.datasets.load_loans(200).X
+    for compiled in KERNELS:
+        with contextlib.suppress(FileExistsError):
+            (folder / compiled.__name__).touch(exist_ok=False)
+            with contextlib.suppress(Exception):  # which the tests will tell
+                compiled(X)
+            (folder / f"{compiled.__name__}.done").touch()
+    until = time.monotonic() + 300
+    while len([*folder.glob("*.done")]) < len(KERNELS) and time.monotonic() < until:
+        time.sleep(0.1)
 
 
 def _of_explaining(X):
@@ -97,8 +118,21 @@ def _of_tables_of_distances(X):
     explainer.explain(X.head(5), n_samples=20, sparse=True, measures="hvdm")
 
 
-# in turns; what the first needs of all takes longest, so that others are begun meanwhile that need none of it
-KERNELS = [_of_explaining, _of_ctree, _of_copula, _of_forests, _of_empirical, _of_rpart, _of_tables_of_distances]
+def _of_weights(X):
+    weights = np.linspace(0.5, 2.0, len(X))
+    mcce.ChainModel(random_state=1).fit(X, sample_weight=weights).log_density(X.head(20))
+
+
+def _of_joint_forests(X):
+    forest = mcce.generators.AdversarialForest(fixed=["age"], n_trees=3, random_state=1).fit(X)
+    forest.sample(given=X[["age"]].head(5), within={"salary": (40_000, None)})
+    forest.sample(given=X[["age"]].head(5))
+    forest.log_density(X.head(20))
+
+
+# those that take longest first, and the first of them side by side with such that need none of its kernels
+KERNELS = [_of_explaining, _of_rpart, _of_ctree, _of_weights, _of_copula, _of_joint_forests, _of_empirical, _of_forests]
+KERNELS += [_of_tables_of_distances]
 
 
 @pytest.fixture
@@ -133,6 +167,7 @@ def pytest_sessionfinish(session):
 
 @pytest.hookimpl(optionalhook=True)  # of pytest-xdist
 def pytest_testnodedown(node):
+    shutil.rmtree(_beside(node.workerinput), ignore_errors=True)
     for what, n in getattr(node, "workeroutput", {}).get("compared", {}).items():
         _count(what, n)
 
