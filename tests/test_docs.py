@@ -42,6 +42,7 @@ NEEDS = {
     "mcce.taking",
     "mcce.testing",
     "mcce.written",
+    "mcce.generators.joint.forest.generator",
 )
 @pytest.mark.parametrize("name", WITH_EXAMPLES)
 def test_docstring_examples(name):
@@ -83,16 +84,7 @@ def test_vignette_is_python_that_imports_what_there_is(path):
             exec(ast.unparse(node), {})
 
 
-@pytest.mark.thorough(
-    "a-million-decisions",
-    "gallery",
-    "how-it-works",
-    "joint-generators",
-    "saving",
-    "weights",
-    "what-may-change",
-    "your-own-conditional",
-)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "path",
     [
@@ -109,6 +101,7 @@ def test_vignette_runs(path, tmp_path):
     assert exit_code == 0, said
 
 
+@pytest.mark.thorough
 def test_a_page_that_warns_fails_and_says_why_and_where(tmp_path):
     program = tmp_path / "page.py"
     program.write_text("import warnings\nopen('here', 'w').close()\nwarnings.warn('an old call', FutureWarning)\n")

@@ -77,6 +77,7 @@ class TestScikitLearn:
 
 
 class TestOtherLibraries:
+    @pytest.mark.thorough
     def test_statsmodels_formula(self, X, y):
         smf = pytest.importorskip("statsmodels.formula.api")
         logit = smf.logit("y ~ a + b", X.assign(y=y)).fit(disp=0)

@@ -41,6 +41,7 @@ def test_every_counterfactual_reaches_the_share(explainer, sparse, robust):
     np.testing.assert_allclose(found.measures["refits"], share)
 
 
+@pytest.mark.thorough
 def test_the_answer_is_that_of_asking_every_model_about_every_draw(explainer):
     found = explainer.explain(REFUSED, n_samples=300, refits=REFITS, robust=0.9)
     candidates = explainer.generate(REFUSED, n_samples=300)

@@ -88,6 +88,7 @@ def test_the_counterfactual_of_a_logit_is_on_the_right_side_of_its_coefficients(
     assert found.frame["income"].min() > 45 - 1
 
 
+@pytest.mark.thorough("interval-good")
 @pytest.mark.parametrize("label", ["good", "bad"])
 @pytest.mark.parametrize("kind", ["interval", "label"])
 def test_text_labels(label, kind):
@@ -129,6 +130,7 @@ def test_one_of_three_classes(label):
     check(model, Interval(0.5, 1, of=label), lambda f: model.predict_proba(f)[:, column] >= 0.5)
 
 
+@pytest.mark.thorough
 def test_decision_function():
     model = make_pipeline(encoder(), LinearSVC(dual=False)).fit(X, Y)
     check(model, (0, np.inf), lambda f: model.decision_function(f) >= 0)

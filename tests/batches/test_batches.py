@@ -143,6 +143,7 @@ def test_constraints_by_factual_hold_in_every_batch(tmp_path):
     pd.testing.assert_frame_equal(rows, found.to_frame(), check_exact=True, check_dtype=False, check_categorical=False)
 
 
+@pytest.mark.thorough
 def test_whole_numbers_as_ids_stay_whole_though_some_rows_have_none(tmp_path):
     large = [2**60 + i for i in range(20)]
     table = pa.Table.from_pandas(ROWS.head(20).drop(columns="who"), preserve_index=False)

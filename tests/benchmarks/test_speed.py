@@ -132,6 +132,7 @@ def test_standin_has_the_shape_it_documents(name):
         assert (data.X[column].dtype == "category") == (shape[0] == "c")
 
 
+@pytest.mark.thorough
 def test_codes_and_frames_go_back_and_forth():
     problem = settings.make_problem(
         settings.Setting("t", "t", "german", "mlp", 5, 10, binarised=False, n_train=200), None

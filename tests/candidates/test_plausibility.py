@@ -84,6 +84,7 @@ def four_deviations(n, floor):
     return 4 * math.sqrt(floor * (1 - floor) * (1 / n + 1 / N_FRESH))
 
 
+@pytest.mark.thorough("gaussian-12000")
 @pytest.mark.parametrize("n", [200, 2_000, 12_000])
 @pytest.mark.parametrize("process", [gaussian, categorical, atoms])
 def test_the_floor_is_the_share_of_new_rows_that_it_rejects(process, n):

@@ -79,6 +79,7 @@ def test_the_unexplained_rows_of_an_earlier_run_may_be_explained_but_not_overwri
     assert contents(files) == before
 
 
+@pytest.mark.thorough("c.html-arguments3", "c.unexplained.csv-arguments1")
 @pytest.mark.parametrize(
     ("exists", "arguments"),
     [

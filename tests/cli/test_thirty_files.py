@@ -180,6 +180,7 @@ def test_a_class_is_matched_exactly_first(wanted, code, said, capsys):
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 def test_a_class_made_by_typing_errors_is_not_the_wanted_one(tmp_path, monkeypatch, capsys):
     """`--wanted paid` once took `Paid`, the first that is spelled so but for capitals, and explained nobody."""
     monkeypatch.chdir(tmp_path)

@@ -140,6 +140,7 @@ def test_words_and_pages(diagnostics):
     assert {"L0", "copy", "explained"} <= set(summary.index)
 
 
+@pytest.mark.thorough
 def test_pictures(diagnostics):
     assert len(diagnostics.plot()) == 4
     assert len(diagnostics.plot("marginals")) == NEW.shape[1]

@@ -60,6 +60,7 @@ def test_two_samples_of_one_distribution_cannot_be_told_apart(sample):
     assert within_chance(d), d
 
 
+@pytest.mark.thorough
 def test_different_samples_are_told_apart():
     assert discriminator(normal(300, 1), normal(300, 2, shift=20), n_trees=25).accuracy == 1.0
 

@@ -122,6 +122,7 @@ def test_each_row_is_drawn_once(short_rounds, monkeypatch):
     assert len(drawn) == by_pool.sum()
 
 
+@pytest.mark.thorough
 def test_sparse_rounds_only_get_better(explainer, short_rounds):
     """Each round's crossings are candidates: the result is at least as good as that of the first round alone."""
     first = explainer.explain(DENIED, n_samples=20, sparse=True).measures

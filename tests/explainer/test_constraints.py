@@ -181,6 +181,7 @@ def test_order_of_constraints_batches_and_threads_do_not_matter(explainer, spars
     pd.testing.assert_frame_equal(whole.frame, together)
 
 
+@pytest.mark.thorough
 def test_candidates_of_one_step_are_those_of_the_other(explainer):
     said = [*(READINGS[name][0] for name in ("a case", "savings step")), mcce.rule("salary > was(salary) + 30000")]
     found = explainer.explain(REFUSED, constraints=said, n_samples=60)
@@ -189,6 +190,7 @@ def test_candidates_of_one_step_are_those_of_the_other(explainer):
     pd.testing.assert_frame_equal(found.frame, explainer.select(candidates, REFUSED).frame)
 
 
+@pytest.mark.thorough
 def test_pools_are_shared_by_whom_constraints_allow(explainer):
     free = explainer.explain(REFUSED, n_samples=20)
     for_all = explainer.explain(REFUSED, n_samples=20, constraints=[mcce.allow("salary", low=10_000)])
@@ -255,6 +257,7 @@ class Marginals:
         raise mcce.SamplerError("no density")
 
 
+@pytest.mark.thorough("True")
 @pytest.mark.parametrize("sparse", [False, True])
 def test_a_generator_without_restrictions_is_held_to_them_by_rejection(sparse):
     explainer = mcce.MCCE(None, decision=says_yes, fixed=["age"], generator=Marginals()).fit(TABLE)

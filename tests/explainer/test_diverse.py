@@ -87,6 +87,7 @@ def test_rows_are_valid_distinct_sorted_and_no_copies(coarse, k, sparse, diverse
     assert pairs["rows"].tolist() == found.frame.groupby(level="id", sort=False).size().tolist()
 
 
+@pytest.mark.thorough
 @SLOW
 @given(seed=st.integers(0, 1000), **OPTIONS)
 def test_the_same_bytes_for_any_threads_batch_and_order(coarse, seed, k, sparse, diverse, exclude, floor):
@@ -151,6 +152,7 @@ def test_one_diverse_counterfactual_is_the_best_one(explainer):
     assert_same(explainer.explain(DENIED, diverse=True, **options), explainer.explain(DENIED, **options))
 
 
+@pytest.mark.thorough
 def test_exhaustive_and_lazy_choose_the_same(explainer):
     options = {"n_samples": 80, "n_counterfactuals": 3, "diverse": True}
     assert_same(explainer.explain(DENIED, exhaustive=True, **options), explainer.explain(DENIED, **options))

@@ -53,6 +53,7 @@ def test_the_same_answer_whatever_stands_beside_a_factual(bootstrapped):
     assert_frame_equal(together.frame.loc[[DENIED.index[7]]], alone.frame)
 
 
+@pytest.mark.thorough
 def test_sparse(bootstrapped):
     found = bootstrapped.explain(DENIED.iloc[:10], n_samples=200, sparse=True)
     whole = bootstrapped.explain(DENIED.iloc[:10], n_samples=200)
@@ -119,6 +120,7 @@ def test_a_given_chain_is_the_chain():
     assert given.explain(DENIED.iloc[:1], n_samples=5).settings["sampler"] == "marginal"
 
 
+@pytest.mark.thorough
 def test_orders_are_compared_for_a_given_chain_too():
     chain = ChainModel(fixed=FIXED, random_state=3)
     given, made = (

@@ -42,6 +42,7 @@ def test_a_half_open_interval_leaves_its_end_out():
     assert half.explain(factual).frame["y"].iloc[0] == 4
 
 
+@pytest.mark.thorough
 def test_labels_and_predicates():
     labels = fitted(label, "granted").explain(DENIED, n_samples=200)
     assert (label(labels.frame) == "granted").all()

@@ -34,7 +34,10 @@ def test_threads_do_not_matter(found, n_jobs, monkeypatch):
 
 
 @pytest.mark.thorough(
-    "mcce.asking.asker-ASK_ROWS-5", "mcce.candidates.pools-BLOCK_FACTUALS-1", "mcce.generators.chain-BLOCK_ROWS-1"
+    "mcce.asking.asker-ASK_ROWS-5",
+    "mcce.candidates.pools-BLOCK_FACTUALS-1",
+    "mcce.generators.chain-BLOCK_ROWS-1",
+    "mcce.candidates.pools-POOL_BYTES-1",
 )
 @pytest.mark.parametrize(
     ("module", "name", "value"),
@@ -86,6 +89,7 @@ def test_another_seed_gives_other_rows(found):
     assert not found.frame.equals(other.frame)
 
 
+@pytest.mark.thorough
 def test_without_a_seed_a_fresh_one_is_told():
     one, two = (fitted(random_state=None).explain(DENIED, n_samples=50) for _ in range(2))
     assert one.settings["random_state"] != two.settings["random_state"]

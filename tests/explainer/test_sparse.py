@@ -252,6 +252,7 @@ def far_from_home(candidates, factual):
     return (candidates["income"] - factual["income"]).abs()
 
 
+@pytest.mark.thorough("gower-columns0", "measures1-columns1")
 @pytest.mark.parametrize(
     ("measures", "columns"),
     [

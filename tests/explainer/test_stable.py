@@ -40,6 +40,7 @@ def test_it_is_how_often_two_drawings_agree(name, n, how):
     assert np.mean(said) == pytest.approx(truth, abs=0.1)
 
 
+@pytest.mark.thorough
 def test_more_draws_are_more_stable_and_all_are_told_with_standard_errors(explainer):
     few, many = (explainer.explain(DENIED, n_samples=n).summary()["value"] for n in (10, 2000))
     assert few[SAME] < many[SAME]

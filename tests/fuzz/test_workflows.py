@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.examples import THOROUGH, examples
 from tests.fuzz.workflows import main, try_case
 
-QUICK, NIGHTLY = range(100_000, 100_100 if THOROUGH else 100_015), range(20_000)
+QUICK, NIGHTLY = range(100_000, 100_100 if THOROUGH else 100_010), range(20_000)
 
 
 @given(st.randoms(use_true_random=False))

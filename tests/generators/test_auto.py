@@ -49,6 +49,7 @@ def test_the_true_model_of_a_feature_is_chosen(process, auto, model):
     assert [chosen(process(300, np.random.default_rng(seed)), auto, seed) for seed in range(3)] == [model] * 3
 
 
+@pytest.mark.thorough
 def test_a_tree_is_chosen_for_a_step_in_a_number_and_not_for_a_line():
     rng = np.random.default_rng(1)
     x = rng.uniform(size=300)

@@ -68,7 +68,13 @@ def assert_weighted_mean(rows, weights, expected, z=4.0):
 
 
 @pytest.mark.thorough(
-    "bound-Redrawn()", "bound-Silent()", "rule without bounds-Silent()", "rule-Redrawn()", "rule-Silent()"
+    "bound-Redrawn()",
+    "bound-Silent()",
+    "rule without bounds-Silent()",
+    "rule-Redrawn()",
+    "rule-Silent()",
+    "rule without bounds-NormSampler()",
+    "rule without bounds-Redrawn()",
 )
 @pytest.mark.parametrize("sampler", [NormSampler(), Redrawn(), Silent()], ids=repr)
 @pytest.mark.parametrize("constraint", ["bound", "rule", "rule without bounds"])
@@ -101,6 +107,7 @@ def test_a_normal_chain_conditioned_on_its_last_variables(linear, sampler, const
     np.testing.assert_allclose(free[obeys].mean(), expected, atol=0.1)
 
 
+@pytest.mark.thorough
 def test_the_mean_weight_is_the_probability_of_what_is_allowed(linear):
     """Also across a bound and rules, with the caps on draws."""
     chain = ChainModel(sampler="norm", random_state=1).fit(linear)

@@ -123,7 +123,7 @@ def test_the_same_bytes_in_any_block_thread_or_order_of_rules(chain, weighted, m
         assert drawn.log_weight is None
 
 
-@pytest.mark.thorough("copula")
+@pytest.mark.thorough("copula", "rejection")
 def test_weights_change_no_row(chain):
     plain, weighted = (chain.draw(constrained(weighted=w)) for w in (False, True))
     np.testing.assert_array_equal(plain.rows, weighted.rows)

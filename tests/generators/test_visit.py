@@ -103,6 +103,7 @@ def test_noise_with_many_levels_has_next_to_no_association(rng):
         assert 0.3 < np.mean(np.array(found) == 0) < 0.7
 
 
+@pytest.mark.thorough
 def test_a_weak_link_goes_before_noise_with_many_levels(rng):
     n = 300
     age = rng.normal(size=n)

@@ -126,6 +126,7 @@ def test_coverage_on_a_known_process(runs, monkeypatch):
         assert 0.885 - error <= hits / runs <= 0.9 + error, name
 
 
+@pytest.mark.thorough
 def test_the_same_seed_gives_the_same_intervals(small):
     pd.testing.assert_frame_equal(small.by("sex").table, small.by("sex").table)
     again = pickle.loads(pickle.dumps(small)).by("sex", random_state=0).table

@@ -56,6 +56,7 @@ def without_jargon(text):
     return [word for word in JARGON if any(found.startswith(word) for found in words_of(text))]
 
 
+@pytest.mark.thorough
 def test_one_example(explainer, table):
     found = explainer.explain(poor(table).head(3), sparse=True)
     id = found.frame.index[0][0]

@@ -166,6 +166,7 @@ def test_neighbouring_keys_are_independent(one, other):
     assert_independent_uniforms(one.uniform(), other.uniform())
 
 
+@pytest.mark.thorough
 def test_calls_on_the_same_streams_are_independent():
     source = streams(seed=10)
     calls = [source.uniform() for _ in range(4)]
@@ -175,6 +176,7 @@ def test_calls_on_the_same_streams_are_independent():
     assert stats.chisquare(cells.ravel()).pvalue > ALPHA
 
 
+@pytest.mark.thorough
 def test_one_row_over_many_calls_is_uniform_and_uncorrelated():
     """A row is drawn from once for each feature: the sequence over keys must be random as well."""
     source = streams(3, seed=11)

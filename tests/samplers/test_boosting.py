@@ -164,6 +164,7 @@ def test_a_number_that_many_share_is_a_class_beside_the_quantiles():
         assert density == pytest.approx(true, rel=0.35)
 
 
+@pytest.mark.thorough
 def test_missing_targets_follow_the_givens():
     rng = np.random.default_rng(1)
     x = rng.normal(size=1500)

@@ -66,6 +66,7 @@ def test_counts_draw_what_the_repeated_rows_draw(sampler, loans, counts):
     pd.testing.assert_frame_equal(found, wanted, rtol=1e-8)
 
 
+@pytest.mark.thorough
 def test_a_bandwidth_is_that_of_the_repeated_rows(loans, counts):
     """A mixed given goes by Gower's distance, a numeric one by Mahalanobis'; both by AICc, of more rows than 500."""
     for columns in (["age", "sex", "savings"], ["age", "savings"]):

@@ -177,7 +177,10 @@ CASES = [
 
 
 @pytest.mark.thorough(
-    "ForestSampler(n_trees=2, max_features=None, min_leaf=1000)-'categorical'", "PmmSampler(n_donors=500)-'numeric'"
+    "ForestSampler(n_trees=2, max_features=None, min_leaf=1000)-'categorical'",
+    "PmmSampler(n_donors=500)-'numeric'",
+    "CartSampler(min_leaf=500)-'categorical'",
+    "ForestSampler(n_trees=2, max_features=None, min_leaf=1000)-'numeric'",
 )
 @pytest.mark.parametrize(("sampler", "kind"), CASES, ids=repr)
 def test_a_restricted_draw_is_missing_with_its_conditional_probability(sampler, kind):

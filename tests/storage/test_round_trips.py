@@ -138,6 +138,7 @@ def wide_table():
     ).assign(**{"gaps": lambda f: f["float32"].where(~some).astype(float), "Gaps": lambda f: f["Int64"].mask(some)})
 
 
+@pytest.mark.thorough
 def test_every_dtype_comes_back(tmp_path):
     X = wide_table()
     chain = mcce.ChainModel(fixed=["uint8", "string"], random_state=1).fit(X)
@@ -191,6 +192,7 @@ def answers(rows):
     return np.array(["no", "perhaps", "yes"], dtype=object)[np.minimum(rows["n"].to_numpy(int) // 5, 2)]
 
 
+@pytest.mark.thorough("interval", "not", "one of", "pair")
 @pytest.mark.parametrize("name", DECISIONS)
 def test_an_explainer_explains_the_same_after_a_round_trip(name, tmp_path):
     model = good.accepted if name in ("pair", "interval") else answers

@@ -230,7 +230,15 @@ def assert_legible(ax):
     return " ".join(text for text, _ in written)
 
 
-@pytest.mark.thorough("3-salary-grow2", "None-employment-grow0", "None-salary-grow0", "None-salary-grow2")
+@pytest.mark.thorough(
+    "3-salary-grow2",
+    "None-employment-grow0",
+    "None-salary-grow0",
+    "None-salary-grow2",
+    "3-employment-grow1",
+    "3-salary-grow1",
+    "None-salary-grow1",
+)
 @pytest.mark.parametrize("grow", [ctree.grow, cart.grow, rpart.grow])
 @pytest.mark.parametrize("target", ["salary", "employment"])
 @pytest.mark.parametrize("depth", [3, None, *(pytest.param(depth, marks=pytest.mark.thorough) for depth in (0, 1))])
@@ -247,6 +255,7 @@ def test_pictures_are_legible(loans, grow, target, depth):
         assert "p < 0.001" in said
 
 
+@pytest.mark.thorough
 def test_long_names_and_levels_are_legible():
     rng = np.random.default_rng(0)
     n = 1500
@@ -309,6 +318,7 @@ def test_on_axes_of_ones_own(loans):
     assert len(left.child_axes) <= 4
 
 
+@pytest.mark.thorough
 def test_nothing_global_changes_and_dark_styles_work(loans):
     view = view_of(loans[["age", "employment", "salary"]], "salary", max_depth=2)
     before = mpl.rcParams.copy()

@@ -30,6 +30,7 @@ def test_densities_are_those_of_a_chain_of_the_same_fit(mixture):
     )
 
 
+@pytest.mark.thorough
 def test_its_own_model_is_learned_nearly_to_the_truth():
     made, new = (
         MixtureGenerator(fixed=["side"], max_components=4, random_state=1).fit(clusters(1500, 1)),
@@ -95,6 +96,7 @@ def test_it_is_stored_and_what_was_changed_is_refused(mixture, tmp_path):
         MixtureGenerator(max_components=0).fit(X)
 
 
+@pytest.mark.thorough
 def test_the_lowest_of_numbers_with_ties_is_scored_without_a_warning():
     """Its interval of scores has no lower end."""
     rows = mcce.datasets.load_loans(600).X[["age", "years_employed"]]

@@ -47,7 +47,7 @@ def decision(X):
     return (X["savings"] > 10_000).to_numpy()
 
 
-@pytest.mark.thorough("mixture")
+@pytest.mark.thorough("mixture", "forest")
 def test_counts_draw_and_score_what_the_repeated_rows_do(make, X, counts, decision):
     rows = np.repeat(np.arange(N), counts)
     weighted = make(fixed=FIXED).fit(X, decision, sample_weight=counts)

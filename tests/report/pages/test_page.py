@@ -135,6 +135,7 @@ def test_is_written_and_the_same_each_time_whatever_the_style_of_the_user(page, 
     assert plt.get_fignums() == []
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("no_pictures")
 def test_words_of_the_caller_and_examples(explainer, found):
     fitted, X, score = explainer
@@ -183,6 +184,7 @@ def test_nothing_found(found):
     assert "no <valid> row" in reader.text
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("no_pictures")
 def test_what_was_asked_and_what_was_binding(explainer):
     fitted, X, score = explainer

@@ -106,6 +106,7 @@ def test_draws_on_the_given_axes_and_leaves_settings_alone():
     assert matplotlib.rcParams == settings
 
 
+@pytest.mark.thorough
 def test_height_follows_the_number_of_changes():
     heights = []
     for n_changes in (2, 12):

@@ -57,6 +57,7 @@ def test_restricted_levels_where_the_givens_say_much(target, allowed):
     assert 0.5 * np.abs(shares[0] - shares[1]).sum() < 0.03
 
 
+@pytest.mark.thorough
 def test_restricted_numbers_where_the_givens_say_much():
     """Three near copies of the number, cut in two: below its median given them, their latents lie near the cuts."""
     rng = np.random.default_rng(6)
@@ -86,6 +87,7 @@ def test_an_ordered_level_that_was_never_observed_has_no_probability():
     assert np.isneginf(sampler.log_density(some, np.arange(4.0))).tolist() == [False, True, False, True]
 
 
+@pytest.mark.thorough
 def test_supports(training):
     sampler, given = fit(training[:500], "height")
     values = training["height"][:500].to_numpy()

@@ -215,7 +215,7 @@ def huge(shape, n):
     }[shape]()
 
 
-@pytest.mark.thorough("cauchy", "lognormal", "rounded")
+@pytest.mark.thorough("cauchy", "lognormal", "rounded", "clusters")
 @pytest.mark.parametrize("shape", ["normal", "cauchy", "clusters", "rounded", "lognormal"])
 def test_a_polynomial_is_the_sum_of_all_kernels(shape):
     """In a leaf of 4000 donors: at donors, beside them, in the gaps between them, and far outside."""

@@ -253,6 +253,7 @@ def test_not_fitted(smooth):
             call(ForestSampler(n_trees=3))
 
 
+@pytest.mark.thorough
 def test_threads_change_nothing(smooth):
     given, target = encode(smooth)
     alone = ForestSampler(n_trees=4).fit(given, target).sample(given, RowStreams.from_seed(0, 400))

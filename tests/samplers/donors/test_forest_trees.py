@@ -45,6 +45,7 @@ def test_each_tree_sees_a_bootstrap_sample_of_its_own(smooth):
     assert stats.chisquare(counts.sum(axis=0)).pvalue > LEVEL
 
 
+@pytest.mark.thorough("0.5-3", "1-1", "third-2")
 @pytest.mark.parametrize(("max_features", "n_tried"), [("third", 2), ("sqrt", 2), (1, 1), (0.5, 3)])
 def test_roots_split_on_any_column_if_all_are_noise(max_features, n_tried):
     rng = np.random.default_rng(2)
@@ -60,6 +61,7 @@ def test_roots_split_on_any_column_if_all_are_noise(max_features, n_tried):
     assert chosen.min() > 0
 
 
+@pytest.mark.thorough
 def test_the_tried_columns_are_drawn_again_in_each_node(smooth):
     """With one column a node, two nodes of a tree split on the same column with probability 1/4 each."""
     given, target = encode(smooth)

@@ -100,7 +100,7 @@ def test_the_marginal_of_some_columns_is_the_mixture_without_the_others(fitted):
     np.testing.assert_allclose(alone.log_density(values), whole.log_density(values), rtol=1e-12)
 
 
-@pytest.mark.thorough("2")
+@pytest.mark.thorough("2", "0")
 @pytest.mark.parametrize("target", [0, 1, 2, 3])
 def test_densities_add_up_to_one(fitted, target):
     """Over all levels, numbers with point mass, a fine grid of the others, and a missing value."""

@@ -21,7 +21,12 @@ QUICK = [s for s in QUICK if getattr(s, "smoothing", None) is None]  # which tes
 
 
 @pytest.mark.thorough(
-    "GaussianSampler()", "LogregSampler()", "NormSampler(proper=True, random_state=3)", "PolyregSampler()"
+    "GaussianSampler()",
+    "LogregSampler()",
+    "NormSampler(proper=True, random_state=3)",
+    "PolyregSampler()",
+    "NormRankSampler()",
+    "NormSampler()",
 )
 @pytest.mark.parametrize(
     "sampler",

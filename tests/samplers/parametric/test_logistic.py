@@ -131,6 +131,7 @@ def test_logreg_covariance_is_the_inverse_information():
 # ---- proper
 
 
+@pytest.mark.thorough
 def test_proper_logreg_is_normal_around_the_estimate():
     given, target = encode(softmax_data(n=200, levels=2))
     estimate = mcce.LogregSampler().fit(given, target).model_
