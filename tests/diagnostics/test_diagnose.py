@@ -53,6 +53,7 @@ def test_generated_rows_have_the_fixed_values_of_the_real_ones(diagnostics):
     assert np.mean(wanted[0] == wanted[1]) > 0.8, "each was drawn given the decision of the real row"
 
 
+@pytest.mark.thorough
 def test_realism_is_that_of_the_functions(diagnostics):
     d = diagnostics
     pd.testing.assert_frame_equal(d.marginals, mcce.diagnostics.marginal_distances(d.real, d.generated))

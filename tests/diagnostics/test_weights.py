@@ -114,6 +114,7 @@ def test_equal_weights_judge_out_of_fold_as_none_do(loans):
     pd.testing.assert_frame_equal(plain.table[columns], weighted.table[columns], rtol=1e-6)
 
 
+@pytest.mark.thorough
 def test_diagnostics_of_counts_are_those_of_the_repeated_rows(loans, counts):
     seen, new = loans
     explainer = mcce.MCCE(rich, decision=True, fixed=["age"], random_state=1).fit(seen)

@@ -69,7 +69,7 @@ def test_other_measures_and_bounds_follow_the_same_rule(explainer, short_rounds)
     assert_follows_the_rule(explainer, DENIED, **how)
 
 
-@pytest.mark.thorough("False-False", "False-True", "True-False")
+@pytest.mark.thorough("False-True", "True-False", "True-True")
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("independent", [False, True])
 def test_order_and_batches_do_not_matter(explainer, sparse, independent, short_rounds):

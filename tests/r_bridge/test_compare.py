@@ -32,6 +32,7 @@ def test_samplers_that_are_the_same_pass_at_the_level(X):
     assert rejected <= 6
 
 
+@pytest.mark.thorough
 def test_different_margins_and_different_dependence_are_found(X):
     young = X.assign(salary=X["salary"] * 1.3)
     rows = mcce.ChainModel(random_state=3).fit(young).sample(600)

@@ -28,7 +28,7 @@ SOUND = {
 SLOW = ("completing", "sample")  # as "conditions"
 
 
-@pytest.mark.thorough("conditions", "mixture")
+@pytest.mark.thorough("conditions", "forest", "mixture")
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in SOUND])
 def test_a_sound_generator_passes(name):
     check_generator(SOUND[name])

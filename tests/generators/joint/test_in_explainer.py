@@ -27,7 +27,7 @@ def explainer(request):
     return mcce.MCCE(score, fixed=FIXED, generator=GENERATORS[request.param]).fit(TABLE)
 
 
-@pytest.mark.thorough("forest", "mixture", "synthesizer")
+@pytest.mark.thorough
 def test_diagnose(explainer):
     told = explainer.diagnose(TABLE.head(60), n_samples=40, max_factuals=5)
     assert told.marginals["distance"].max() < 0.5

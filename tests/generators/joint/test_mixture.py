@@ -62,6 +62,7 @@ def test_atoms_and_whole_numbers():
         assert drawn[drawn > 0].mean() == pytest.approx(known[known > 0].mean(), rel=0.15)
 
 
+@pytest.mark.thorough
 def test_restricted_draws_weighted_follow_the_joint_distribution_inside(mixture):
     n, k = 20_000, 8000
 
