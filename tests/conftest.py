@@ -39,9 +39,11 @@ LONG = ["trees/test_bounds.py", "test_docs.py", "benchmarks/test_speed.py"]
 
 @pytest.hookimpl(tryfirst=True)  # before tests are left out by their marks
 def pytest_collection_modifyitems(config, items):
-    """Let `thorough("a", "b*")` mean these parameters only; put the long files first, all else stays in its order."""
+    """Let `thorough("a", "b*")` mean these parameters only, and none that is slow; put the long files first."""
     unmatched = {}
     for item in items:
+        if item.get_closest_marker("slow"):
+            item.own_markers = [mark for mark in item.own_markers if mark.name != "thorough" or mark.args]
         for mark in [mark for mark in item.own_markers if mark.name == "thorough" and mark.args]:
             fitting = {pattern for pattern in mark.args if fnmatchcase(item.callspec.id, pattern)}
             unmatched.setdefault((item.path, item.originalname), set(mark.args)).difference_update(fitting)
