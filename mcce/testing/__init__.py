@@ -62,6 +62,7 @@ from mcce.testing.generator_draws import (
     check_streams,
 )
 from mcce.testing.generator_draws import check_global_state as check_generator_global_state
+from mcce.testing.generator_draws import check_weights as check_generator_weights
 from mcce.testing.generator_tables import forget_fits as forget_generator_fits
 from mcce.testing.optional import (
     check_base_measure,
@@ -117,6 +118,7 @@ GENERATOR_CHECKS: tuple[GeneratorCheck, ...] = (
     check_streams,
     check_generator_global_state,
     check_conditioning,
+    check_generator_weights,
     check_restrictions,
     check_rules,
     check_densities,
@@ -169,9 +171,9 @@ def check_generator(generator: Generator, *, seed: int = 0) -> None:
     ------
     ConformanceError
         With the name of the first check that failed, and the reason: fixed values, levels, grid and dtypes, one row
-        whatever is drawn beside it, global state, conditioning on decision and fixed values, restrictions and rules,
-        densities that sum to 1 and agree with the draws, storage, and counterfactuals from it. The checks can be run
-        one by one, by ``@pytest.mark.parametrize("check", mcce.testing.GENERATOR_CHECKS)``.
+        whatever is drawn beside it, global state, conditioning on decision and fixed values, weights, restrictions and
+        rules, densities that sum to 1 and agree with the draws, storage, and counterfactuals from it. The checks can be
+        run one by one, by ``@pytest.mark.parametrize("check", mcce.testing.GENERATOR_CHECKS)``.
 
     Examples
     --------

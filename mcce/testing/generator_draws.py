@@ -1,7 +1,8 @@
-"""Checks of what a generator draws: values, streams, conditioning, restrictions, rules, densities."""
+"""Checks of what a generator draws: values, streams, conditioning, weights, restrictions, rules, densities."""
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import random
 from dataclasses import replace
@@ -12,7 +13,16 @@ import numpy as np
 from mcce.exceptions import SamplerError
 from mcce.generators.base import Drawn, DrawRequest, Generator
 from mcce.samplers import Within
-from mcce.testing.generator_tables import column, equal, factuals_for, fit, fitted_once, request_for, rule_of_rooms
+from mcce.testing.generator_tables import (
+    column,
+    equal,
+    factuals_for,
+    fit,
+    fitted_once,
+    mixed_table,
+    request_for,
+    rule_of_rooms,
+)
 from mcce.testing.requirements import check_generator_by, require
 
 check = check_generator_by
@@ -102,6 +112,31 @@ def check_conditioning(generator: Generator, seed: int) -> None:
         effects.append(float(has_job[in_b & ~rows.dead].mean() - has_job[~in_b & ~rows.dead].mean()))
     told = " and ".join(f"{effect:.3g}" for effect in effects)
     require(max(effects) > 0.1, f"a fixed level moves the shares of another by {told}; in training rows by 0.75.")
+
+
+@check
+def check_weights(generator: Generator, seed: int) -> None:
+    """Require that a generator which takes weights draws by them, and not from rows of weight 0."""
+    if "sample_weight" not in inspect.signature(generator.fit).parameters:
+        return
+    training = mixed_table(seed)
+    grade = training.X["grade"].to_numpy(dtype=object)
+    weights = np.select([grade == "low", grade == "mid"], [0.0, 1.0], 3.0)
+    try:
+        fitted = fit(generator, training, sample_weight=weights)
+    except SamplerError:  # a refusal
+        return
+    drawn = fitted.draw(request_for(fitted, training, 400, seed))
+    found = fitted.schema_.decode(drawn.rows[~drawn.dead])["grade"].to_numpy(dtype=object)
+    require("low" not in found, "a level is drawn that only rows of weight 0 have.")
+    counts = [float((grade == level).sum()) for level in ("mid", "high")]
+    rows, wanted = counts[1] / sum(counts), 3.0 * counts[1] / (counts[0] + 3.0 * counts[1])
+    share = float((found == "high").mean())
+    require(
+        share > (rows + wanted) / 2.0,
+        f"a level of {wanted:.0%} of the weight is {share:.0%} of the draws, and {rows:.0%} of the rows; heed "
+        "sample_weight in fit(), or refuse it by a SamplerError.",
+    )
 
 
 @check

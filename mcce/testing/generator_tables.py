@@ -68,11 +68,11 @@ def _levels(codes: Any, levels: list[str], *, ordered: bool = False) -> pd.Serie
     return pd.Series(pd.Categorical(np.array(levels)[codes], categories=levels, ordered=ordered))
 
 
-def fit(generator: Generator, training: Training, *, with_decision: bool = True) -> Any:
+def fit(generator: Generator, training: Training, *, with_decision: bool = True, **more: Any) -> Any:
     """Return a copy of the generator, told what is fixed and fitted."""
     made: Any = copy.deepcopy(generator)
     made.fixed = list(training.fixed)
-    made.fit(training.X, training.decision if with_decision else None, progress=False)
+    made.fit(training.X, training.decision if with_decision else None, progress=False, **more)
     return made
 
 

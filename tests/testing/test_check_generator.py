@@ -13,26 +13,6 @@ from mcce.testing import GENERATOR_CHECKS, ConformanceError, check_generator
 from tests.generators.joint.models import Alike, Completing, Conditional, HotDeck
 from tests.generators.row_bootstrap import RowBootstrap
 
-SOUND = {
-    "chain": mcce.ChainModel(random_state=1, n_jobs=1),
-    "protocol": RowBootstrap(),
-    "hot deck": HotDeck(),
-    "completing": SynthesizerGenerator(Completing(), random_state=1),
-    "conditions": SynthesizerGenerator(Conditional(), random_state=1),
-    "sample": SampleGenerator(Alike(), random_state=1),
-    "mixture": MixtureGenerator(random_state=1, n_jobs=1),
-    "forest": AdversarialForest(n_trees=5, random_state=1, n_jobs=1),
-}
-
-
-SLOW = ("completing", "sample")  # as "conditions"
-
-
-@pytest.mark.thorough("conditions", "forest", "mixture")
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in SOUND])
-def test_a_sound_generator_passes(name):
-    check_generator(SOUND[name])
-
 
 class Broken(RowBootstrap):
     """Draws as a bootstrap, and then spoils what it has drawn."""
@@ -121,6 +101,29 @@ class IgnoresDecision(Broken):
         return RowBootstrap.draw(self, replace(request, givens=givens))
 
 
+class Weighted(RowBootstrap):
+    """Counts are copies, as in the repeated table."""
+
+    def counts(self, weights):
+        return weights.astype(int)
+
+    def fit(self, X, decision=None, *, sample_weight=None, progress=None):
+        copies = (
+            np.arange(len(X)) if sample_weight is None else np.repeat(np.arange(len(X)), self.counts(sample_weight))
+        )
+        return super().fit(X.iloc[copies], None if decision is None else np.asarray(decision)[copies])
+
+
+class IgnoresWeights(Weighted):
+    def counts(self, weights):
+        return (weights > 0).astype(int)
+
+
+class KeepsWeightless(Weighted):
+    def counts(self, weights):
+        return np.maximum(weights.astype(int), 1)
+
+
 class Outside(Broken):
     def spoil(self, drawn, request):
         return replace(drawn, dead=np.zeros(len(request), dtype=bool))
@@ -181,6 +184,28 @@ class Unwanted(Broken):
         return replace(drawn, rows=rows)
 
 
+SOUND = {
+    "chain": mcce.ChainModel(random_state=1, n_jobs=1),
+    "protocol": RowBootstrap(),
+    "weighted": Weighted(),
+    "hot deck": HotDeck(),
+    "completing": SynthesizerGenerator(Completing(), random_state=1),
+    "conditions": SynthesizerGenerator(Conditional(), random_state=1),
+    "sample": SampleGenerator(Alike(), random_state=1),
+    "mixture": MixtureGenerator(random_state=1, n_jobs=1),
+    "forest": AdversarialForest(n_trees=5, random_state=1, n_jobs=1),
+}
+
+
+SLOW = ("completing", "sample")  # as "conditions"
+
+
+@pytest.mark.thorough("conditions", "forest", "mixture")
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in SOUND])
+def test_a_sound_generator_passes(name):
+    check_generator(SOUND[name])
+
+
 BROKEN = [
     (WrongGivens, "check_fit", "givens_of.. is not the fixed values, then the decision"),
     (DrawsUnfitted, "check_not_fitted", "works before fit"),
@@ -194,6 +219,8 @@ BROKEN = [
     (Global, "check_global_state", "changes a global random state"),
     (SpoilsInput, "check_global_state", "changes what it is given"),
     (IgnoresDecision, "check_conditioning", "the decision moves the median of a number by"),
+    (IgnoresWeights, "check_weights", "a level of .* of the weight is .* of the draws, and .* of the rows; heed"),
+    (KeepsWeightless, "check_weights", "a level is drawn that only rows of weight 0 have"),
     (Outside, "check_restrictions", "'income': .* living rows lie outside"),
     (Timid, "check_restrictions", "of the rows are dead, though likely values are allowed"),
     (Disagrees, "check_restrictions", "died_of and dead do not agree"),
