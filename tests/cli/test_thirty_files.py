@@ -74,7 +74,16 @@ GOOD = {
 }
 
 
-@pytest.mark.parametrize("name", GOOD)
+QUICK = {
+    *("plain", "Excel's Unicode text", "German Excel with thousands", "French", "commas in commas", "times and zones"),
+    *("short years, named", "Windows' ends of lines, empty rows", "quoted, with lines inside", "a workbook with notes"),
+    "Parquet with text",
+}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.thorough) for name in GOOD]
+)
 def test_the_values_are_those_that_were_written(name, seen, tmp_path, capsys):
     ending, write, options = GOOD[name]
     if ending == "parquet":
