@@ -135,7 +135,7 @@ class NumberModel(Model):
         return float(np.random.default_rng([self.seed, *key]).random())
 
 
-@pytest.mark.thorough("0.0005-1-False")
+@pytest.mark.thorough("*-2-*", "0.0005-1-False")
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("k", [1, 2, 5])
 @pytest.mark.parametrize("share_valid", [0.0, 0.0005, 0.005, 0.05])
