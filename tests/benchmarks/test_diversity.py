@@ -5,7 +5,7 @@ import pytest
 from benchmarks import diversity
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_runs_and_writes(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(diversity, "why_no_dice", lambda: "DiCE is left out: not here.")
     out = tmp_path / "diversity.md"

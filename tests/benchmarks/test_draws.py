@@ -10,7 +10,7 @@ from benchmarks import draws
 @pytest.mark.parametrize(
     "names",
     [
-        pytest.param(["loans"], marks=pytest.mark.thorough),
+        pytest.param(["loans"], marks=pytest.mark.slow),
         pytest.param(["loans", "adult"], marks=pytest.mark.slow),
     ],
     ids=["loans", "loans and adult"],

@@ -111,7 +111,7 @@ def test_four_levels_and_their_columns():
     assert (back == rows.X["x3"].cat.codes).all()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_dead_networks_are_passed_over():
     rows = problems.prepare("german", None, problems.TEXT, most=100)
     first = next(problems.networks(rows, 20, 1))
@@ -172,7 +172,7 @@ def test_an_absent_peer_is_reported(case, monkeypatch):
     assert (theirs["asked"], theirs["why"]) == (0, "ModuleNotFoundError: No module named 'nice'")
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_worker_tells_why_it_failed(tmp_path):
     lines, why = peers.run_peer(tmp_path, "nice", Options(peers_python=sys.executable))
     assert lines == []
@@ -229,7 +229,7 @@ def test_experiment3(tmp_path, capsys):
     assert all((tmp_path / name).stat().st_size < 100_000 for name in figures)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_experiment4(tmp_path, capsys):
     run_quick(tmp_path, capsys, "experiment4", "--repeats", "1")
     assert len(output.read("experiment4_grid", tmp_path)) == 16

@@ -195,7 +195,7 @@ def test_models_take_the_loans_with_their_levels(model):
     assert "housing" in problem.categorical
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_quick_run_on_the_loans(tmp_path, capsys):
     out = tmp_path / "results" / "quality.md"
     quality.main(["--quick", "--only", "loans", "--floors", "0,0.25", "--models", "boosting", "--out", str(out)])

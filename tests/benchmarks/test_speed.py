@@ -167,14 +167,14 @@ def test_unknown_names_are_refused(capsys):
     assert "there are adult" in capsys.readouterr().err
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_failed_worker_is_told(tmp_path):
     workers = speed.Workers(quick=True, folder=None, cache=tmp_path / "absent")
     result = workers.setting("german")
     assert "exit code 1" in result["failed"]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.usefixtures("workers")
 def test_quick_run_of_samplers_on_a_standin(tmp_path, capsys):
     out = tmp_path / "results" / "samplers.md"
@@ -248,7 +248,7 @@ def test_the_finding_on_visit_sequences_says_which_way_it_went():
     assert "no clear difference on fico (+0.0 points)" in said
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_sampler_that_fails_or_takes_too_long_is_reported(tmp_path):
     sizes = {"rows": 100, "quick": True, "folder": None, "cache": tmp_path}
     broken = samplers.Workers(limit=60, **sizes).run("german", "cart")  # nothing was prepared

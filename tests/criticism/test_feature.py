@@ -21,9 +21,9 @@ from tests.criticism.processes import RIGHT, RIGHT_LEVELS, RIGHT_WITH_ZEROS, WRO
 @pytest.mark.parametrize(
     ("right", "tests", "seeds"),
     [
-        pytest.param(RIGHT, ("p_shape", "p_where", "p"), 200, marks=pytest.mark.thorough),
+        pytest.param(RIGHT, ("p_shape", "p_where", "p"), 200, marks=pytest.mark.slow),
         (RIGHT_WITH_ZEROS, ("p_shape", "p_levels", "p_where", "p"), 60),
-        pytest.param(RIGHT_LEVELS, ("p_levels", "p_where", "p"), 120, marks=pytest.mark.thorough),
+        pytest.param(RIGHT_LEVELS, ("p_levels", "p_where", "p"), 120, marks=pytest.mark.slow),
     ],
     ids=["numbers", "zeros", "levels"],
 )

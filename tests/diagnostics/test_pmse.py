@@ -92,7 +92,7 @@ def correlated(rng, n: int) -> np.ndarray:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("n_fixed", [4, *(pytest.param(n, marks=pytest.mark.thorough) for n in (0, 2, 5))])
+@pytest.mark.parametrize("n_fixed", [4, *(pytest.param(n, marks=pytest.mark.slow) for n in (0, 2, 5))])
 def test_a_perfect_generator_is_as_expected_for_any_number_of_fixed_columns(n_fixed):
     """The drawn columns follow the true process given the fixed ones; both tables vary, so the mean is 1 / (1 - c) = 2.
 
@@ -111,7 +111,7 @@ def test_a_perfect_generator_is_as_expected_for_any_number_of_fixed_columns(n_fi
 
 
 @pytest.mark.thorough("1-3")
-@pytest.mark.parametrize("n_fixed", [3, pytest.param(1, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("n_fixed", [3, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("max_order", [0, 1])
 def test_rows_resampled_given_the_fixed_columns_score_1(n_fixed, max_order):
     """The drawn columns are those of a real row with the same fixed values: what a model of `real` itself gives."""

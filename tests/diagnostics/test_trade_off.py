@@ -75,7 +75,7 @@ def five_nearest(row: pd.DataFrame, factual: pd.Series, training: pd.DataFrame) 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     "seen",
-    [pytest.param(True, id="training rows", marks=pytest.mark.thorough), pytest.param(False, id="new rows")],
+    [pytest.param(True, id="training rows", marks=pytest.mark.slow), pytest.param(False, id="new rows")],
 )
 def test_every_column_is_what_a_loop_finds(explainer, training, seen):
     X = training.head(90) if seen else people(60, 2).set_axis([f"new {i}" for i in range(60)])

@@ -23,8 +23,8 @@ def changed_sets(found):
     ("name", "n", "how"),
     [
         ("rare", 40, {}),
-        pytest.param("score", 40, {}, marks=pytest.mark.thorough),
-        pytest.param("rare", 6, {"sparse": True}, marks=pytest.mark.thorough),
+        pytest.param("score", 40, {}, marks=pytest.mark.slow),
+        pytest.param("rare", 6, {"sparse": True}, marks=pytest.mark.slow),
     ],
 )
 def test_it_is_how_often_two_drawings_agree(name, n, how):

@@ -13,7 +13,7 @@ def X():
     return mcce.datasets.load_loans(300).X[["age", "salary", "housing", "education", "defaulted_last_year"]]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_samplers_that_are_the_same_pass_at_the_level(X):
     """40 comparisons at level 0.05: more than six rejections have probability 0.3 per cent."""
     rejected = 0

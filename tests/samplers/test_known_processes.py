@@ -114,10 +114,10 @@ PASSES = [
     *((sampler, process) for sampler in (BY_TREE, SMOOTHED) for process in (normal, skewed, counted)),
 ]
 PASS_IN_SECONDS = [
-    pytest.param("empirical", normal, marks=pytest.mark.thorough),
-    pytest.param("empirical", counted, marks=pytest.mark.thorough),
-    pytest.param("boosting", normal, marks=pytest.mark.thorough),
-    pytest.param("boosting", skewed, marks=pytest.mark.thorough),
+    pytest.param("empirical", normal, marks=pytest.mark.slow),
+    pytest.param("empirical", counted, marks=pytest.mark.slow),
+    pytest.param("boosting", normal, marks=pytest.mark.slow),
+    pytest.param("boosting", skewed, marks=pytest.mark.slow),
 ]
 FAILS = [
     pytest.param("vine", skewed, marks=NEEDS_VINE),

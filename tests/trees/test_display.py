@@ -241,7 +241,7 @@ def assert_legible(ax):
 )
 @pytest.mark.parametrize("grow", [ctree.grow, cart.grow, rpart.grow])
 @pytest.mark.parametrize("target", ["salary", "employment"])
-@pytest.mark.parametrize("depth", [3, None, *(pytest.param(depth, marks=pytest.mark.thorough) for depth in (0, 1))])
+@pytest.mark.parametrize("depth", [3, None, *(pytest.param(depth, marks=pytest.mark.slow) for depth in (0, 1))])
 def test_pictures_are_legible(loans, grow, target, depth):
     frame = loans[["age", "sex", "education", "employment", "salary"]]
     settings = {} if depth is None else {"max_depth": depth}

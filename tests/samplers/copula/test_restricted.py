@@ -16,7 +16,7 @@ from tests.samplers.copula.simulated import LEVEL, draw, fit, same_shares
 @pytest.mark.thorough("drink")
 @pytest.mark.parametrize(
     "target",
-    ["height", "drink", *(pytest.param(name, marks=pytest.mark.thorough) for name in ("grade", "smoker"))],
+    ["height", "drink", *(pytest.param(name, marks=pytest.mark.slow) for name in ("grade", "smoker"))],
 )
 def test_restricted_draws_follow_the_conditional(training, target):
     sampler, given = fit(training[:5000], target)
@@ -41,7 +41,7 @@ def test_restricted_draws_follow_the_conditional(training, target):
     ("target", "allowed"),
     [
         ("band", [1, 0, 1, 0, 1]),
-        pytest.param("employment", [0, 1, 1, 1, 1], marks=pytest.mark.thorough),
+        pytest.param("employment", [0, 1, 1, 1, 1], marks=pytest.mark.slow),
     ],
 )
 def test_restricted_levels_where_the_givens_say_much(target, allowed):

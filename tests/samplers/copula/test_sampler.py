@@ -31,7 +31,7 @@ def joint():
 
 @pytest.mark.parametrize(
     "target",
-    ["income", "drink", *(pytest.param(name, marks=pytest.mark.thorough) for name in ("grade", "smoker"))],
+    ["income", "drink", *(pytest.param(name, marks=pytest.mark.slow) for name in ("grade", "smoker"))],
 )
 def test_draws_follow_the_conditional(training, joint, target):
     """Given discrete columns, draws and selected rows of a very large joint sample agree."""

@@ -18,7 +18,7 @@ from tests.trees.party.ctree_cases import read_case
 
 
 @pytest.mark.thorough("{'p_values': 'univariate', 'mincriterion': 0.5, 'min_leaf': 3}-0")
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.thorough) for seed in (1, 2))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 @pytest.mark.parametrize("settings", [{}, {"p_values": "univariate", "mincriterion": 0.5, "min_leaf": 3}], ids=str)
 def test_contract(seed, settings):
     check_sampler(mcce.CtreeSampler(**settings), seed=seed)

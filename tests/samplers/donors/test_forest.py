@@ -43,9 +43,9 @@ def pool_of(sampler, given, row):
 @pytest.mark.parametrize(
     "parameters",
     [
-        pytest.param({}, marks=pytest.mark.thorough),
+        pytest.param({}, marks=pytest.mark.slow),
         {"max_features": None, "n_trees": 3},
-        pytest.param({"max_features": "sqrt", "n_trees": 5}, marks=pytest.mark.thorough),
+        pytest.param({"max_features": "sqrt", "n_trees": 5}, marks=pytest.mark.slow),
         {"n_trees": 1},
     ],
 )

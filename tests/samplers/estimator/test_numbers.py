@@ -92,7 +92,7 @@ def test_pmm_with_fewer_rows_than_donors_draws_from_all():
     "estimator",
     [
         pytest.param(BOOSTING, id="boosting"),
-        pytest.param(QuantileRegressor(alpha=0.0), id="linear", marks=pytest.mark.thorough),
+        pytest.param(QuantileRegressor(alpha=0.0), id="linear", marks=pytest.mark.slow),
     ],
 )
 def test_quantiles_recover_a_heteroscedastic_model(estimator):

@@ -42,10 +42,10 @@ class Numbers(EstimatorSampler):
         Numbers(LinearRegression()),
         Numbers(LinearRegression(), method="pmm"),
         Numbers(DecisionTreeRegressor(min_samples_leaf=30, random_state=0), method="pmm", n_donors=30),
-        pytest.param(Numbers(RandomForestRegressor(n_estimators=5, min_samples_leaf=30)), marks=pytest.mark.thorough),
+        pytest.param(Numbers(RandomForestRegressor(n_estimators=5, min_samples_leaf=30)), marks=pytest.mark.slow),
         pytest.param(
             Numbers(clone(BOOSTING).set_params(max_iter=5, max_leaf_nodes=4), method="quantiles", n_quantiles=4),
-            marks=pytest.mark.thorough,
+            marks=pytest.mark.slow,
         ),
     ],
     ids=["logistic", "tree", "residuals", "pmm", "pmm-tree", "forest without a seed", "quantiles"],

@@ -30,7 +30,7 @@ QUICK = [s for s in QUICK if getattr(s, "smoothing", None) is None]  # which tes
 )
 @pytest.mark.parametrize(
     "sampler",
-    [*QUICK, *(pytest.param(s, marks=pytest.mark.thorough) for s in SAMPLERS if s not in QUICK)],
+    [*QUICK, *(pytest.param(s, marks=pytest.mark.slow) for s in SAMPLERS if s not in QUICK)],
     ids=repr,
 )
 def test_conformance(sampler):

@@ -148,7 +148,7 @@ def test_proper_logreg_is_normal_around_the_estimate():
     ("sampler", "frame"),
     [
         (mcce.PolyregSampler, softmax_data(n=400, levels=2)),
-        pytest.param(mcce.PolrSampler, ordered_data(n=400), marks=pytest.mark.thorough),
+        pytest.param(mcce.PolrSampler, ordered_data(n=400), marks=pytest.mark.slow),
     ],
 )
 def test_bootstrap_varies_as_the_likelihood_says(sampler, frame):
