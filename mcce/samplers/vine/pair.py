@@ -84,7 +84,8 @@ class Pair:
 
     @cached_property
     def _of_points(self) -> Any:
-        return self.bicop.with_var_types(["c", "c"])
+        own = {name: getattr(self.bicop, name) for name in ("family", "rotation", "parameters")}
+        return type(self.bicop)(**own, var_types=["c", "c"])
 
     @cached_property
     def _is_independence(self) -> bool:
