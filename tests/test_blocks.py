@@ -59,7 +59,7 @@ def test_blocks_can_be_sent_away_and_joined_in_any_order(explainer, monkeypatch,
     same(concatenate(away, factuals), concatenate(here, factuals))
 
 
-@pytest.mark.thorough("bootstrap-True")
+@pytest.mark.thorough("bootstrap-True", "bootstrap-False", "chain-False")
 @pytest.mark.parametrize("sparse", [False, True])
 def test_the_size_of_a_block_changes_nothing(explainer, monkeypatch, sparse):
     settings = Settings(40, n_counterfactuals=2, sparse=sparse)

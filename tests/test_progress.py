@@ -39,6 +39,7 @@ def test_work_that_nobody_counts_is_named(screen):
         wait_for(screen, "asking the model [00:0")
 
 
+@pytest.mark.thorough
 def test_what_is_short_or_unwanted_shows_nothing(screen, monkeypatch):
     with working("saying nothing", False):
         time.sleep(0.15)

@@ -73,6 +73,7 @@ def two_native_threads():
 
 @pytest.mark.usefixtures("two_native_threads")
 class TestNativeThreads:
+    @pytest.mark.thorough
     def test_there_is_one_inside_also_in_our_own_threads(self):
         seen = []
 
@@ -134,6 +135,7 @@ class TestNativeThreads:
         found.reasons(next(iter(found)))
         assert seen == {(frozenset({1}), frozenset({1}))}
 
+    @pytest.mark.thorough
     def test_answers_are_those_of_several(self):
         X = pd.DataFrame(np.random.default_rng(1).normal(size=(300, 3)), columns=list("abc"))
         with threadpool_limits(1):

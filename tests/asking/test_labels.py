@@ -144,6 +144,11 @@ def test_missing_replies():
         ask(Not([1, 2]), lambda rows: [0.25, 1, 2], X[:3])
 
 
+@pytest.mark.thorough(
+    "decision1-predicted class 'paid' or 'due'",
+    "decision2-any class but 'refused'",
+    "decision3-any class but 'refused' or 'late', with a margin of 0.1",
+)
 @pytest.mark.parametrize(
     ("decision", "words"),
     [

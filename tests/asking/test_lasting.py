@@ -29,7 +29,7 @@ def share_of_refits(rows):
     return np.mean([refit.predict_proba(rows)[:, 1] >= 0.5 for refit in REFITS], axis=0)
 
 
-@pytest.mark.thorough("0.5-True")
+@pytest.mark.thorough("0.5-True", "0.5-False", "1.0-False")
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("robust", [0.5, 1.0])
 def test_every_counterfactual_reaches_the_share(explainer, sparse, robust):

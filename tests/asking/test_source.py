@@ -88,7 +88,7 @@ def test_the_counterfactual_of_a_logit_is_on_the_right_side_of_its_coefficients(
     assert found.frame["income"].min() > 45 - 1
 
 
-@pytest.mark.thorough("interval-good")
+@pytest.mark.thorough("interval-good", "interval-bad", "label-bad")
 @pytest.mark.parametrize("label", ["good", "bad"])
 @pytest.mark.parametrize("kind", ["interval", "label"])
 def test_text_labels(label, kind):
@@ -121,6 +121,7 @@ def test_class_zero_may_be_the_wanted_one():
     assert (low.measures["prediction"] <= 0.3).all()
 
 
+@pytest.mark.thorough("high", "low")
 @pytest.mark.parametrize("label", ["low", "middle", "high"])
 def test_one_of_three_classes(label):
     three = np.select([LATENT < -0.7, LATENT < 0.7], ["low", "middle"], "high")
@@ -139,6 +140,7 @@ def test_decision_function():
     check(named, Interval(0, np.inf, of="good"), lambda f: named.predict(f) == "good")
 
 
+@pytest.mark.thorough("interval0-regressor1", "interval1-regressor1", "interval2-regressor1")
 @pytest.mark.parametrize("regressor", [LinearRegression(), KNeighborsRegressor(5)])
 @pytest.mark.parametrize("interval", [(0.5, np.inf), (-0.2, 0.2), (-np.inf, -0.5)])
 def test_regressors(regressor, interval):
@@ -156,6 +158,7 @@ def test_models_of_arrays():
     assert (model.predict(found.frame.to_numpy()) == 1).all()
 
 
+@pytest.mark.thorough
 def test_missing_values_and_categories_of_boosted_trees():
     rng = np.random.default_rng(8)
     table = X.assign(
@@ -189,6 +192,7 @@ def test_callable_objects_and_predicates():
     assert set(found.factual_predictions) == {False}
 
 
+@pytest.mark.thorough
 def test_several_models_can_make_one_decision():
     one = make_pipeline(encoder(), LogisticRegression()).fit(X, Y)
     two = make_pipeline(encoder(), DecisionTreeClassifier(max_depth=3)).fit(X, LATENT > 0.3)
@@ -210,6 +214,7 @@ def categories() -> pd.DataFrame:
     return X.assign(job=pd.Categorical(X["job"]), home=pd.Categorical(X["home"]))
 
 
+@pytest.mark.thorough
 def test_lightgbm_on_categories():
     lightgbm = pytest.importorskip("lightgbm")
     table = categories()

@@ -121,6 +121,7 @@ def test_a_folder_of_files_is_read_in_the_order_of_names_and_numbered_through(tm
     assert_as_at_once(tmp_path / "out", explainer().explain(ROWS.drop(columns="who"), n_samples=40))
 
 
+@pytest.mark.thorough
 def test_parts_without_rows_have_the_columns_and_types_of_the_others(tmp_path):
     already = ROWS[label(ROWS) == "granted"].head(3)
     denied = ROWS[label(ROWS) == "denied"].head(3)
@@ -212,6 +213,7 @@ def test_frames_that_are_not_the_same_again_are_refused(tmp_path):
     assert result.totals["rows"] == 120
 
 
+@pytest.mark.thorough
 def test_what_differs_from_what_a_folder_was_begun_with_is_said(source, done, tmp_path):
     def refused(match, of=None, rows=source, **changed):
         with pytest.raises(InputError, match=match):

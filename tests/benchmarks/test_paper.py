@@ -148,6 +148,7 @@ def answers(monkeypatch, *lines, why=""):
     monkeypatch.setattr(peers, "run_peer", lambda folder, method, options: (list(lines), why))
 
 
+@pytest.mark.thorough
 def test_peers_are_judged_like_mcce(case, monkeypatch):
     factual = case.problem.factuals.iloc[0]
     wanted = case.problem.decision.contains(case.problem.score(case.rows.X))
@@ -166,6 +167,7 @@ def test_peers_are_judged_like_mcce(case, monkeypatch):
     assert theirs["why"] == "1: none found"
 
 
+@pytest.mark.thorough
 def test_an_absent_peer_is_reported(case, monkeypatch):
     answers(monkeypatch, why="ModuleNotFoundError: No module named 'nice'")
     _, theirs = list(peers.compare(case, Options(peers=("nice",), samples=50)))

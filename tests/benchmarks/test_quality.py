@@ -184,6 +184,7 @@ def test_peers_are_not_run_on_other_models():
     assert list(quality.run_peers(logistic, Options(peers=()))) == []
 
 
+@pytest.mark.thorough("forest", "mlp")
 @pytest.mark.parametrize("model", ["mlp", "forest", "boosting", "logistic"])
 def test_models_take_the_loans_with_their_levels(model):
     problem = make_problem(Setting("t", "t", "loans", model, 5, 10, binarised=False, n_train=300), None)

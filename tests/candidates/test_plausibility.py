@@ -84,7 +84,9 @@ def four_deviations(n, floor):
     return 4 * math.sqrt(floor * (1 - floor) * (1 / n + 1 / N_FRESH))
 
 
-@pytest.mark.thorough("gaussian-12000")
+@pytest.mark.thorough(
+    "gaussian-12000", "atoms-12000", "atoms-200", "categorical-12000", "gaussian-200", "gaussian-2000"
+)
 @pytest.mark.parametrize("n", [200, 2_000, 12_000])
 @pytest.mark.parametrize("process", [gaussian, categorical, atoms])
 def test_the_floor_is_the_share_of_new_rows_that_it_rejects(process, n):
@@ -93,6 +95,7 @@ def test_the_floor_is_the_share_of_new_rows_that_it_rejects(process, n):
         assert abs((found < floor).mean() - floor) < four_deviations(n, floor)
 
 
+@pytest.mark.thorough("12000-0", "12000-2")
 @pytest.mark.parametrize(("n", "seed"), [(200, 1), (2_000, 0), (12_000, 0), (12_000, 2)])
 def test_no_more_are_rejected_where_many_rows_are_equal(n, seed):
     _, _, found, _ = fitted(binary, n, seed)
@@ -214,6 +217,7 @@ def test_a_level_that_no_training_row_has_is_scored_all_the_same():
     assert ((unseen > 0) & (unseen <= 1)).all()
 
 
+@pytest.mark.thorough
 def test_one_mutable_feature_is_judged_by_the_fixed_ones():
     rng = np.random.default_rng(0)
     a = rng.normal(size=1_000)

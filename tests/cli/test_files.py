@@ -79,7 +79,7 @@ def test_the_unexplained_rows_of_an_earlier_run_may_be_explained_but_not_overwri
     assert contents(files) == before
 
 
-@pytest.mark.thorough("c.html-arguments3", "c.unexplained.csv-arguments1")
+@pytest.mark.thorough("c.html-arguments3", "c.unexplained.csv-arguments1", "c.csv-arguments0")
 @pytest.mark.parametrize(
     ("exists", "arguments"),
     [
@@ -104,6 +104,7 @@ def test_a_file_that_exists_is_overwritten_by_force_only(exists, arguments, file
     assert contents(files)["train.csv"] == before["train.csv"]
 
 
+@pytest.mark.thorough
 def test_rows_that_were_unexplained_in_an_earlier_run_do_not_stay(files):
     (files / "c.unexplained.csv").write_text("id,reason\n77,an earlier run\n")
     refused = pd.read_csv("new.csv").query("y == 'no'")

@@ -100,6 +100,7 @@ def test_skill_of_levels_is_against_the_share_of_pairs_that_differ():
     assert found.skill == pytest.approx(1 - found.score / differ)
 
 
+@pytest.mark.thorough
 def test_p_values_are_adjusted_as_statsmodels_does():
     found = [criticise(RIGHT, RIGHT, seed, n=60, n_draws=5) for seed in range(6)]
     p = [each.p for each in found]

@@ -81,6 +81,7 @@ def test_loans_schema(loans):
     np.testing.assert_array_equal(loans.wanted, ~loans.y.to_numpy())
 
 
+@pytest.mark.thorough
 def test_loans_are_reproducible_and_leave_the_global_random_state_alone(loans):
     np.random.seed(3)  # noqa: NPY002
     before = np.random.get_state()[1].copy()  # noqa: NPY002
@@ -123,6 +124,7 @@ def test_loans_invariants(many):
     assert set(X["employment"].cat.categories) == set(X["employment"].unique())
 
 
+@pytest.mark.thorough
 def test_loans_binary_columns_follow_their_probabilities(many):
     X = many.X.iloc[1:]  # the first row is given, not drawn
     s, a = np.log(X["salary"] / 50_000).to_numpy(), X["age"].to_numpy() - 40
@@ -169,6 +171,7 @@ def test_loans_continuous_columns_follow_their_distributions(many):
     assert stats.kstest((age - 18) / 62, stats.beta(1.7, 2.4).cdf).pvalue > LEVEL
 
 
+@pytest.mark.thorough
 def test_default_follows_its_probability(many):
     assert p_of_frequencies(many.y.to_numpy(), true_default_probability(many.X)) > LEVEL
 
@@ -209,6 +212,7 @@ def fitted(kind: str, X, y):
     return make_pipeline(columns, estimator).fit(X, y)
 
 
+@pytest.mark.thorough("boosting")
 @pytest.mark.parametrize("kind", ["logistic", "boosting"])
 def test_a_fitted_model_tells_the_story_of_the_paper(loans, kind):
     model = fitted(kind, loans.X, loans.y)

@@ -128,6 +128,7 @@ def explained():
     return X, classifier, denied, explainer.explain(denied, n_samples=100, n_counterfactuals=2)
 
 
+@pytest.mark.thorough
 def test_counterfactuals_bring_what_the_frame_needs_to_be_told(explained):
     X, classifier, denied, found = explained
     e = evaluate(found, denied, classifier, training=X)

@@ -93,6 +93,7 @@ def test_order_of_factuals_and_sparse_settings(explainer):
     assert one.settings["n_seeds"] == 2
 
 
+@pytest.mark.thorough
 def test_nobody_to_explain(explainer):
     happy = TABLE.drop(explainer.explain(TABLE, n_samples=5).draws.loc[lambda d: d > 0].index)
     s = stability(explainer, happy, n_seeds=2, n_samples=5)

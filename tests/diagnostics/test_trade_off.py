@@ -146,6 +146,7 @@ def test_what_is_asked_for_reaches_the_search(explainer, training):
     assert nothing.table.loc["floor 0.2", ["L0", "distance", "above_floor"]].isna().all()
 
 
+@pytest.mark.thorough
 def test_large_tables_are_sampled(explainer, training):
     costs = explainer.trade_off(training, [0.05], n_samples=50, max_factuals=7, max_rows=20)
     assert (costs.n_factuals, costs.n_training) == (7, 20)

@@ -82,6 +82,7 @@ def test_criticism_of_counts_is_that_of_the_repeated_rows(loans, counts):
         chain.criticise(new, decision=decision, sample_weight=[1, 2, 3])
 
 
+@pytest.mark.thorough
 def test_a_chain_of_weighted_rows_is_right_of_weighted_rows_only():
     """Weights that depend on the target: the conditional of the population is not that of the rows."""
     rng = np.random.default_rng(0)

@@ -181,6 +181,7 @@ def test_bad_numbers_of_draws(explainer):
 # ---------------------------------------------------------------- redraws and standard errors
 
 
+@pytest.mark.thorough
 def test_a_redraw_has_other_rows_of_the_same_generator(explainer):
     one, again, two = (explainer.explain(DENIED, n_samples=50, redraw=r) for r in (0, 0, 1))
     assert_same(one, again)

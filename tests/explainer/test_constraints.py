@@ -146,6 +146,7 @@ def unconstrained(explainer):
     return {sparse: explainer.explain(SAVED_NOTHING, sparse=sparse, **how) for sparse in (False, True)}
 
 
+@pytest.mark.thorough("excludes_nothing0")
 @pytest.mark.parametrize(
     "excludes_nothing",
     [
@@ -219,6 +220,7 @@ def test_constraints_of_single_factuals(explainer):
         pd.testing.assert_frame_equal(found.frame.loc[others], free.frame.loc[others])
 
 
+@pytest.mark.thorough
 def test_of_the_explainer_and_of_the_call_hold_together():
     explainer = mcce.MCCE(
         None, decision=says_yes, fixed=["age"], random_state=3, constraints=["savings + salary <= 90000"]
@@ -298,6 +300,7 @@ def test_what_would_help_is_found_by_trying(explainer, sparse):
         assert row["would_help"] in row["reason"]
 
 
+@pytest.mark.thorough
 def test_the_nearest_row_is_told_with_its_score():
     def score(rows):
         return rows["salary"].to_numpy() / 1_000

@@ -165,6 +165,7 @@ def test_bounds_hold_for_diverse_rows(explainer):
     assert found.measures["gower"].max() <= 0.2
 
 
+@pytest.mark.thorough
 def test_the_reported_diversity_by_hand(found, explainer):
     table = found.diversity()
     i = table.index[0]

@@ -112,6 +112,7 @@ def test_reasons_come_from_what_the_generator_was_given():
     assert re.search("no training row with its fixed values .group = b. has it", found.unexplained["reason"].iloc[0])
 
 
+@pytest.mark.thorough
 def test_a_given_chain_is_the_chain():
     chain = ChainModel(fixed=FIXED[::-1], visit_sequence="correlation", sampler="marginal", random_state=3)
     given = fitted(random_state=None, generator=chain)

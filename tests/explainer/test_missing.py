@@ -58,7 +58,7 @@ def test_where_hardly_anything_known_can_be_drawn_the_own_value_stays():
     assert explainer.explain(X.iloc[:20], n_samples=50, allow_missing=True).frame["told"].isna().all()
 
 
-@pytest.mark.thorough("True-said1")
+@pytest.mark.thorough("True-said1", "True-said0")
 @pytest.mark.parametrize("said", [[], [mcce.allow("told", direction="increase", step=5.0)]])
 @pytest.mark.parametrize("sparse", [False, True])
 def test_everybody_keeps_an_own_value_whoever_is_explained_beside(sparse, said):

@@ -99,6 +99,7 @@ def test_rows_that_are_asked_again_are_named_by_their_place():
         explainer.explain(DENIED[DENIED["age"] != TABLE["age"].iloc[19]].iloc[:2], n_samples=10)
 
 
+@pytest.mark.thorough
 def test_a_random_model_is_told():
     rng = np.random.default_rng(1)
     explainer = fitted(lambda f: np.clip(score(f) + rng.normal(0, 0.01, len(f)), 0, 1))
@@ -133,6 +134,7 @@ def careless(frame):
     return answer
 
 
+@pytest.mark.thorough
 def test_a_model_may_change_the_frame_it_is_given(found):
     before = TABLE.copy(deep=True)
     other = fitted(careless).explain(DENIED, n_samples=200, n_counterfactuals=3)

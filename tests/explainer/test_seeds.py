@@ -26,6 +26,7 @@ def test_lazy_and_exhaustive_agree(name):
         assert lazy.settings["rows_asked"] <= exhaustive.settings["rows_asked"]
 
 
+@pytest.mark.thorough("2", "None")
 @pytest.mark.parametrize("n_jobs", [1, 2, None])
 def test_threads_do_not_matter(found, n_jobs, monkeypatch):
     monkeypatch.setattr(mcce.generators.chain, "BLOCK_ROWS", 64)
@@ -38,6 +39,8 @@ def test_threads_do_not_matter(found, n_jobs, monkeypatch):
     "mcce.candidates.pools-BLOCK_FACTUALS-1",
     "mcce.generators.chain-BLOCK_ROWS-1",
     "mcce.candidates.pools-POOL_BYTES-1",
+    "mcce.candidates.pools-BLOCK_FACTUALS-7",
+    "mcce.candidates.pools-POOL_BYTES-40000",
 )
 @pytest.mark.parametrize(
     ("module", "name", "value"),
@@ -105,6 +108,7 @@ def test_numpys_global_state_is_neither_read_nor_written(found):
     assert_same(found, other)
 
 
+@pytest.mark.thorough("True-True")
 @pytest.mark.parametrize("independent", [False, True])
 @pytest.mark.parametrize("exhaustive", [False, True])
 def test_explain_is_generate_then_select(explainer, independent, exhaustive):

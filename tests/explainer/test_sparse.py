@@ -252,7 +252,7 @@ def far_from_home(candidates, factual):
     return (candidates["income"] - factual["income"]).abs()
 
 
-@pytest.mark.thorough("gower-columns0", "measures1-columns1")
+@pytest.mark.thorough("gower-columns0", "measures1-columns1", "measures4-columns4")
 @pytest.mark.parametrize(
     ("measures", "columns"),
     [

@@ -50,6 +50,7 @@ def test_more_draws_are_more_stable_and_all_are_told_with_standard_errors(explai
     assert all_again[AGAIN] == n_refused
 
 
+@pytest.mark.thorough
 def test_explain_and_its_answer_are_as_they_were_and_a_saved_result_says_nothing(explainer):
     plain = explainer.explain(DENIED.iloc[:5], n_samples=50)
     again = explainer.explain(DENIED.iloc[:5], n_samples=50)

@@ -191,6 +191,7 @@ def test_it_survives_pickling_and_state(chain):
     assert {name: type(s) for name, s in fitted.items()} == {name: type(s) for name, s in chain.samplers_.items()}
 
 
+@pytest.mark.thorough
 def test_it_may_stand_for_some_features_only():
     chain = ChainModel(sampler={"salary": "norm", "*": Auto(QUICK)}, fixed=["age", "sex"], random_state=1)
     found = chain.fit(loans(100)).choice_

@@ -75,6 +75,7 @@ def assert_weighted_mean(rows, weights, expected, z=4.0):
     "rule-Silent()",
     "rule without bounds-NormSampler()",
     "rule without bounds-Redrawn()",
+    "bound-NormSampler()",
 )
 @pytest.mark.parametrize("sampler", [NormSampler(), Redrawn(), Silent()], ids=repr)
 @pytest.mark.parametrize("constraint", ["bound", "rule", "rule without bounds"])
@@ -138,7 +139,7 @@ def shop():
     return pd.DataFrame({"size": size, "colour": colour, "price": price})
 
 
-@pytest.mark.thorough("within1-<lambda>-ordered")
+@pytest.mark.thorough("within1-<lambda>-ordered", "within0-<lambda>-numeric", "within0-<lambda>-ordered")
 @pytest.mark.parametrize("kind", ["numeric", "ordered"])
 @pytest.mark.parametrize(
     ("within", "keeps"),

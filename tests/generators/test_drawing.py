@@ -56,6 +56,7 @@ def constrained(n=N, **more):
     return request_of(n, restrictions=restrictions, rules=rules, **more)
 
 
+@pytest.mark.thorough("rejection")
 def test_rows_that_are_free_have_the_bytes_they_have_without_restrictions(chain):
     free = chain.draw(request_of()).rows
     drawn = chain.draw(replace(constrained(), rules=())).rows
@@ -130,6 +131,7 @@ def test_weights_change_no_row(chain):
     np.testing.assert_array_equal(plain.died_of, weighted.died_of)
 
 
+@pytest.mark.thorough
 def test_a_rule_without_bounds_has_the_distribution_of_one_with(families):
     chain = ChainModel(sampler={"grade": "parametric", "*": "norm"}, fixed=["age"], random_state=1).fit(families)
     means = []

@@ -50,7 +50,7 @@ EXACT = {
 }
 
 
-@pytest.mark.thorough("forest", "proper forest")
+@pytest.mark.thorough("forest", "proper forest", "cart", "ctree")
 @pytest.mark.filterwarnings("ignore:.*rows could not be drawn within")
 @pytest.mark.parametrize("name", EXACT)
 def test_whole_weights_draw_what_the_repeated_rows_draw(name, X, counts):
@@ -127,6 +127,7 @@ def test_equal_relative_weights_are_none(X):
     assert _same(plain.sample(200), equal.sample(200)) == 1.0
 
 
+@pytest.mark.thorough
 def test_draws_follow_the_weights():
     """A leaf of three values drawn 1 : 2.5 : 6.5, chi-square at the level 0.001."""
     X = pd.DataFrame({"group": ["a"] * 3 + ["b"] * 3, "value": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]})
@@ -156,7 +157,7 @@ def test_min_donors_counts_rows_not_weights(X):
         assert tree.size[tree.stops].min() >= 6
 
 
-@pytest.mark.thorough("forest")
+@pytest.mark.thorough("forest", "cart")
 @pytest.mark.parametrize("sampler", ["cart", "marginal", "forest", mcce.ForestSampler(honest=True)])
 def test_a_weighted_chain_survives_storage(sampler, X, counts, tmp_path):
     chain = mcce.ChainModel(sampler=sampler, fixed=FIXED, random_state=1).fit(X, sample_weight=1.5 * counts)

@@ -3,6 +3,7 @@
 from statistics import NormalDist
 
 import numpy as np
+import pytest
 from numba import njit
 from scipy import special
 
@@ -22,6 +23,7 @@ def quantiles(p):
     return found
 
 
+@pytest.mark.thorough
 def test_one_value_of_each_approximation():
     """The values by which Wichura lets his routine be checked."""
     found = quantiles([0.25, 0.001, 1e-20])

@@ -89,6 +89,7 @@ def test_every_number_in_the_range_has_a_finite_density(name):
     assert np.isfinite(fit(name, frame).log_density(asked)).all()
 
 
+@pytest.mark.thorough
 def test_held_out_loans_are_not_impossible():
     """Before, normrank and pmm had -inf for the salaries of half of them or more."""
     X = mcce.datasets.load_loans().X

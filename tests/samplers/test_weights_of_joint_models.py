@@ -109,7 +109,7 @@ def test_counts_support_what_the_repeated_rows_support(name, loans, counts):
     assert not found.all()
 
 
-@pytest.mark.thorough("mixture")
+@pytest.mark.thorough("mixture", "empirical")
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_weights_have_no_scale_and_zeros_are_absent(sampler, loans):
     weights = np.random.default_rng(1).uniform(0.5, 2.0, N)
@@ -119,7 +119,7 @@ def test_weights_have_no_scale_and_zeros_are_absent(sampler, loans):
         pd.testing.assert_frame_equal(chain_of(sampler, loans, scale * weights).sample(150), plain)
 
 
-@pytest.mark.thorough("0.9-mixture")
+@pytest.mark.thorough("0.9-mixture", "0.1-empirical", "0.1-mixture", "0.9-empirical")
 @pytest.mark.parametrize("sampler", ["empirical", "mixture", pytest.param("vine", marks=needs_vine)])
 @pytest.mark.parametrize("share", [0.1, 0.9])
 def test_draws_follow_the_weights_of_a_known_process(sampler, share):

@@ -214,6 +214,11 @@ CASES = [
 ]
 
 
+@pytest.mark.thorough(
+    "cart-Tree-donors-change-donors holds -1",
+    "cart-Tree-mask_at-change-mask_at",
+    "coefficients-parametric.Design-source-change-source holds -1",
+)
 @pytest.mark.parametrize(("name", "kind", "field", "change", "match"), CASES)
 def test_numbers_that_kernels_would_follow(files, name, kind, field, change, match, tmp_path):
     refuse(tmp_path / "a.mcce", with_array(files[name], kind, field, change), match)

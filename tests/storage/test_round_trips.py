@@ -21,7 +21,20 @@ def digest(frame):
     return hashlib.sha256(frame.to_csv().encode()).hexdigest()
 
 
-@pytest.mark.thorough("boosting-False", "copula-False", "pmm-False")
+@pytest.mark.thorough(
+    "boosting-False",
+    "copula-False",
+    "pmm-False",
+    "cart-False",
+    "cart-True",
+    "coefficients-False",
+    "ctree-False",
+    "forest by tree-False",
+    "forest-False",
+    "mixture-False",
+    "parametric-False",
+    "rpart-False",
+)
 @pytest.mark.filterwarnings("ignore:.*could not be drawn within")
 @pytest.mark.parametrize(
     ("name", "decision"), [*((name, False) for name in good.CHAINS), ("cart", True), ("copula", True)]
@@ -46,7 +59,7 @@ def test_a_chain_draws_the_same_after_a_round_trip(name, decision, tmp_path):
     assert (tmp_path / "twice.mcce").read_bytes() == (tmp_path / "chain.mcce").read_bytes()
 
 
-@pytest.mark.thorough("boosting")
+@pytest.mark.thorough("boosting", "cart", "ctree", "forest", "rpart")
 @pytest.mark.parametrize(
     "name", ["cart", "rpart", "ctree", "forest", "marginal", "parametric", "pmm", "empirical", "boosting"]
 )

@@ -233,6 +233,7 @@ BROKEN = [
 ]
 
 
+@pytest.mark.thorough("AnotherWhenBound-check_restrictions-excludes nothing changes what is drawn")
 @pytest.mark.parametrize(("broken", "check", "message"), BROKEN, ids=lambda part: getattr(part, "__name__", None))
 def test_a_broken_generator_is_found(broken, check, message):
     run = {each.__name__: each for each in GENERATOR_CHECKS}[check]

@@ -156,6 +156,7 @@ def test_rows_can_be_followed_through_the_frame(loans):
         assert at == number
 
 
+@pytest.mark.thorough
 def test_deep_trees_have_long_numbers():
     n = 70
     frame = pd.DataFrame({"x": np.arange(float(n)), "y": 3.0 ** np.arange(n)})
@@ -238,6 +239,9 @@ def assert_legible(ax):
     "3-employment-grow1",
     "3-salary-grow1",
     "None-salary-grow1",
+    "3-employment-grow0",
+    "3-salary-grow0",
+    "None-employment-grow1",
 )
 @pytest.mark.parametrize("grow", [ctree.grow, cart.grow, rpart.grow])
 @pytest.mark.parametrize("target", ["salary", "employment"])

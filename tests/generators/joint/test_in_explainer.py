@@ -46,12 +46,14 @@ def test_batches_are_answered_as_all_at_once(explainer, tmp_path):
     assert_frame_equal(found, together, check_exact=True, check_dtype=False, check_categorical=False)
 
 
+@pytest.mark.thorough("synthesizer")
 def test_it_can_be_sent_to_another_process(explainer):
     again = pickle.loads(pickle.dumps(explainer))
     one, two = (each.explain(DENIED.head(5), n_samples=50, allow_missing=True) for each in (explainer, again))
     assert_frame_equal(one.frame, two.frame)
 
 
+@pytest.mark.thorough("mixture", "synthesizer")
 def test_a_constraint_that_excludes_nothing_changes_nothing(explainer):
     low, high = TABLE["income"].min() - 1e9, TABLE["income"].max() + 1e9
     free = explainer.explain(DENIED.head(8), n_samples=60, allow_missing=True)
@@ -64,6 +66,7 @@ def test_a_constraint_that_excludes_nothing_changes_nothing(explainer):
         assert_frame_equal(free.frame, bound.frame)
 
 
+@pytest.mark.thorough("synthesizer")
 def test_acceptance_is_reported(explainer):
     found = explainer.explain(
         DENIED.head(8), n_samples=60, allow_missing=True, constraints=[mcce.allow("income", high=60), "income >= 20"]
@@ -73,6 +76,7 @@ def test_acceptance_is_reported(explainer):
     assert found.constraints["tried"].sum() > 0
 
 
+@pytest.mark.thorough("forest", "mixture")
 @pytest.mark.parametrize("name", GENERATORS)
 def test_weights_of_rows_are_heeded_or_refused(name):
     weighted = mcce.MCCE(score, fixed=FIXED, generator=GENERATORS[name])

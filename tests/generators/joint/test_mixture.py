@@ -40,6 +40,7 @@ def test_its_own_model_is_learned_nearly_to_the_truth():
     assert 0 <= lost[np.isfinite(lost)].mean() < 0.25
 
 
+@pytest.mark.thorough
 def test_a_skewed_number_whose_spread_grows():
     made, new = MixtureGenerator(fixed=["x"], random_state=1).fit(skewed(1500, 1)), skewed(1000, 2)
     lost = skewed_log_density(new) - made.log_density(new)

@@ -60,7 +60,7 @@ def test_counts_draw_and_score_what_the_repeated_rows_do(make, X, counts, decisi
     pd.testing.assert_series_equal(weighted.log_density(X), repeated.log_density(X))
 
 
-@pytest.mark.thorough("mixture")
+@pytest.mark.thorough("mixture", "forest")
 def test_weights_have_no_scale_and_zeros_are_absent(make, X):
     weights = np.random.default_rng(1).uniform(0.5, 2.0, N)
     weights[:40] = 0.0
@@ -84,6 +84,7 @@ def test_weighted_generators_survive_storage(make, X, counts, tmp_path):
     assert plain.training_weights_ is None
 
 
+@pytest.mark.thorough("forest-0.15", "forest-0.85")
 @pytest.mark.parametrize("share", [0.15, 0.85])
 def test_rows_follow_the_weights_of_a_known_process(make, share):
     """Two groups, level a with y near 3 x and level b with y near 30 - x: by weight, one or the other is the rule."""

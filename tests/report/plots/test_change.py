@@ -38,7 +38,7 @@ def rows(n_features: int, n_changes: int, long_names: bool = False):
     return pd.Series(before, dtype=object), pd.Series(after, dtype=object), kinds, ranges
 
 
-@pytest.mark.thorough("40-12-True")
+@pytest.mark.thorough("40-12-True", "3-3-True", "40-2-False")
 @pytest.mark.parametrize(
     ("n_features", "n_changes", "long_names"),
     [(3, 0, False), (3, 3, False), (3, 3, True), (40, 2, False), (40, 12, True), (40, 40, False)],
@@ -97,6 +97,7 @@ def test_dollar_signs_are_not_mathematics():
     ax.figure.canvas.draw()
 
 
+@pytest.mark.thorough
 def test_draws_on_the_given_axes_and_leaves_settings_alone():
     settings = matplotlib.rcParams.copy()
     before, after, kinds, ranges = rows(3, 3)

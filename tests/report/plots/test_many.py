@@ -27,7 +27,7 @@ def table(p: int, name: str = "f") -> pd.DataFrame:
     return frame.assign(note="mostly to lives with parents, furnished")
 
 
-@pytest.mark.thorough("40-months_since_the_oldest_trade_was_opened_")
+@pytest.mark.thorough("40-months_since_the_oldest_trade_was_opened_", "3-f")
 @pytest.mark.parametrize(("p", "name"), [(3, "f"), (40, "f"), (40, "months_since_the_oldest_trade_was_opened_")])
 def test_no_text_overlaps_or_leaves_the_figure(p, name):
     changes = table(p, name)

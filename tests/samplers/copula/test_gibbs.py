@@ -67,6 +67,7 @@ def test_points_stay_and_the_rest_is_the_conditional_normal():
     assert stats.kstest(z[:, 1], stats.norm(slopes @ [1.2, -0.4], spread).cdf).pvalue > LEVEL
 
 
+@pytest.mark.thorough("allowed0")
 @pytest.mark.parametrize("allowed", [[False, True, False], [True, False, True]])
 def test_the_largest_utility_is_among_the_allowed(allowed):
     offset = np.array([0.7, -0.2, -0.5])
@@ -79,6 +80,7 @@ def test_the_largest_utility_is_among_the_allowed(allowed):
         assert stats.ks_2samp(z[:, j], inside[:, j]).pvalue > LEVEL
 
 
+@pytest.mark.thorough
 def test_weights_average_to_the_probability_of_the_bounds():
     low, high = np.array([0.5, -np.inf, -1.0]), np.array([np.inf, 0.3, 0.2])
     exact = stats.multivariate_normal(np.zeros(3), R).cdf(high, lower_limit=low)

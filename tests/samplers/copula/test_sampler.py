@@ -140,6 +140,7 @@ def test_relabelling_unordered_levels_changes_nothing(target):
 # ---- densities
 
 
+@pytest.mark.thorough("drink", "grade")
 @pytest.mark.parametrize("target", ["grade", "smoker", "drink"])
 def test_probabilities_sum_to_one(training, target):
     sampler, given = fit(training[:3000], target)
@@ -171,6 +172,7 @@ def test_density_with_atoms_integrates_to_one():
         assert atom == pytest.approx(truth, abs=0.05)
 
 
+@pytest.mark.thorough
 def test_impossible_values_have_no_density(training):
     sampler, given = fit(training[:500], "height")
     assert sampler.log_density(given.take(np.arange(1)), np.array([1e6]))[0] == -np.inf

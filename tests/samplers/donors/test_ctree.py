@@ -44,6 +44,7 @@ def test_draws_are_the_values_of_the_leaf():
         )
 
 
+@pytest.mark.thorough
 def test_in_a_chain_and_an_explainer():
     loans = mcce.datasets.load_loans(800)
     chain = mcce.ChainModel(sampler="ctree", fixed=["age", "sex"], random_state=1).fit(loans.X)

@@ -141,6 +141,7 @@ def test_a_proper_tree_is_grown_on_a_bootstrap_sample(sampler):
     np.testing.assert_array_equal(*drawn)
 
 
+@pytest.mark.thorough
 def test_proper_trees_draw_the_uncertainty_of_a_share():
     """Over fits, the share of a level varies as it does over data sets: sqrt(p (1 - p) / n) beside the draws."""
     n, fits = 50, 300

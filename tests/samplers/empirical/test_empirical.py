@@ -101,7 +101,7 @@ def test_draws_follow_the_weights(frame, distance):
         assert stats.chi2.sf(((counts - hoped)[hoped > 0] ** 2 / hoped[hoped > 0]).sum(), (hoped > 0).sum() - 1) > 1e-4
 
 
-@pytest.mark.thorough("other units")
+@pytest.mark.thorough("other units", "numbers")
 @of_both_distances
 def test_restricted_draws_and_their_mass(frame, distance):
     fitted, given, target = fit(frame)
@@ -181,6 +181,7 @@ def test_far_away_rows_draw_from_the_nearest():
     assert high > low
 
 
+@pytest.mark.thorough
 def test_missing_targets_are_drawn_by_weight():
     rng = np.random.default_rng(1)
     g = rng.integers(0, 2, 2000)
@@ -220,6 +221,7 @@ def test_the_bandwidth_minimises_the_criterion():
     assert 0 < scores.argmin() < CANDIDATES.size - 1
 
 
+@pytest.mark.thorough
 def test_the_bandwidth_knows_what_the_givens_say():
     """Of noise it is the widest; where the spread alone depends on the given, it is not."""
     rng = np.random.default_rng(2)

@@ -100,7 +100,7 @@ def test_an_estimator_that_needs_more_rows_than_a_fold_leaves_is_refused():
         fit(frame, KNeighborsRegressor(5))
 
 
-@pytest.mark.thorough("pipeline-residuals")
+@pytest.mark.thorough("pipeline-residuals", "forest-pmm", "forest-residuals")
 @pytest.mark.parametrize("method", ["residuals", "pmm"])
 @pytest.mark.parametrize(
     "estimator",

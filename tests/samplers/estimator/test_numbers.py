@@ -36,6 +36,7 @@ def test_each_residual_is_drawn_as_often():
     assert stats.chisquare(counts).pvalue > LEVEL
 
 
+@pytest.mark.thorough("5")
 @pytest.mark.parametrize("n_donors", [1, 5])
 def test_pmm_draws_the_donors_with_the_nearest_predictions(line, n_donors):
     sampler, given = fit(line, Known((2.0, 3.0)), method="pmm", n_donors=n_donors)

@@ -33,7 +33,7 @@ class Numbers(EstimatorSampler):
     handles = frozenset({"numeric"})
 
 
-@pytest.mark.thorough("pmm-tree")
+@pytest.mark.thorough("pmm-tree", "residuals", "tree")
 @pytest.mark.parametrize(
     "sampler",
     [

@@ -17,7 +17,7 @@ from mcce.testing import CHECKS
 CONFORMING = mcce.MixtureSampler(max_components=2)  # one object: checks that only draw share its fits
 
 
-@pytest.mark.thorough("check_missing")
+@pytest.mark.thorough("check_missing", "check_global_state", "check_refit", "check_sample_within", "check_threads")
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_conformance(check):
     check(CONFORMING, 0)
@@ -67,6 +67,7 @@ def by_scipy(mixture, seen, i):
     return found
 
 
+@pytest.mark.thorough
 def test_log_joint_is_that_of_scipy_whatever_is_known(fitted):
     mixture, table, _ = fitted
     for known in ([0, 1, 2, 3], [0, 2], [1], [3, 0], []):
@@ -178,6 +179,7 @@ def test_several_columns_are_drawn_together(fitted):
     np.testing.assert_allclose(one_by_one, sum(parts), rtol=1e-12)
 
 
+@pytest.mark.thorough("x", "y")
 @pytest.mark.parametrize("target", ["x", "job", "y", "z"])
 def test_restricted_draws_are_truncated_ones(target):
     frame, _ = frame_of()
@@ -230,6 +232,7 @@ def test_missing_values_are_drawn_by_their_probability(fitted):
     assert stats.binomtest(int(drawn.sum()), n, missing).pvalue > 1e-4
 
 
+@pytest.mark.thorough
 def test_draws_have_the_probabilities_that_the_density_says():
     frame, _ = frame_of()
     given, column = encode(frame[["x", "job", "z", "y"]])
@@ -246,6 +249,7 @@ def test_draws_have_the_probabilities_that_the_density_says():
     assert np.abs(at - below / below[-1]).max() < 0.05
 
 
+@pytest.mark.thorough
 def test_what_was_never_seen_says_nothing():
     """A missing number, or a level without rows, where the training rows have none."""
     frame, _ = frame_of()

@@ -27,6 +27,7 @@ QUICK = [s for s in QUICK if getattr(s, "smoothing", None) is None]  # which tes
     "PolyregSampler()",
     "NormRankSampler()",
     "NormSampler()",
+    "PolrSampler()",
 )
 @pytest.mark.parametrize(
     "sampler",
@@ -78,7 +79,13 @@ def encode_odd(design, targets, kind):
     return encode(pd.DataFrame(columns, index=range(codes.size)).assign(y=target_of(kind, codes)))
 
 
-@pytest.mark.thorough("more columns than rows-LogregSampler()")
+@pytest.mark.thorough(
+    "more columns than rows-LogregSampler()",
+    "more columns than rows-LogregSampler(proper=True)",
+    "more columns than rows-NormSampler()",
+    "more columns than rows-ParametricSampler()",
+    "more columns than rows-PolyregSampler()",
+)
 @of_every_sampler
 @pytest.mark.parametrize("design", odd_frames())
 def test_odd_designs_never_crash(sampler, design):

@@ -102,7 +102,7 @@ NUMBERS = {
 }
 
 
-@pytest.mark.thorough("smoothed")
+@pytest.mark.thorough("smoothed", "gaussian", "norm", "normrank")
 @pytest.mark.filterwarnings("ignore:.*rows could not be drawn within")
 @pytest.mark.parametrize("name", NUMBERS)
 def test_whole_weights_draw_what_the_repeated_rows_draw(name, loans):
