@@ -108,9 +108,8 @@ class Weighted(RowBootstrap):
         return weights.astype(int)
 
     def fit(self, X, decision=None, *, sample_weight=None, progress=None):
-        copies = (
-            np.arange(len(X)) if sample_weight is None else np.repeat(np.arange(len(X)), self.counts(sample_weight))
-        )
+        counts = 1 if sample_weight is None else self.counts(sample_weight)
+        copies = np.repeat(np.arange(len(X)), counts)
         return super().fit(X.iloc[copies], None if decision is None else np.asarray(decision)[copies])
 
 
