@@ -2,7 +2,7 @@
 
     python -m benchmarks.ctree [--quick] [--out FILE]
 
-1. Grow a tree on mixed columns (numbers, whole numbers, factors, ordered factors) by `mcce.trees.party.ctree` and by
+1. Grow a tree on mixed columns (numbers, whole numbers, factors, ordered factors) by `mcce.trees.ctree.tree` and by
    `party::ctree`, with party's defaults, for a numeric, a two-class and a five-class response. Ours starts from an
    encoded table and ranks its columns; party starts from a data frame in R. Handing the data to R is not counted.
 2. Compare the node of every training row.
@@ -30,7 +30,7 @@ from benchmarks import report
 from benchmarks.speed import describe_machine
 from mcce.rng import RowStreams
 from mcce.table import Column, Schema, Table
-from mcce.trees.party import ctree
+from mcce.trees.ctree import tree as ctree
 from r_bridge import RBridgeError, to_r
 from r_bridge.session import session
 

@@ -28,7 +28,7 @@ from benchmarks import plain_donors
 from benchmarks.report import QUICK, STANDIN
 from benchmarks.settings import ROOT, find_data, load_data
 from mcce import ChainModel
-from mcce.samplers.donors.leaves import LeafDonorSampler
+from mcce.samplers.donors.base import LeafDonorSampler
 from mcce.table import Table
 
 RESULTS = ROOT / "benchmarks" / "results" / "density.md"

@@ -29,8 +29,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 import mcce
 from benchmarks.settings import ROOT
-from mcce.selection.diversity import diversity_table
-from mcce.selection.measures import measure_table
+from mcce.explain.distances import measure_table
+from mcce.explain.diversity import diversity_table
 from mcce.table import Schema
 
 RESULTS = ROOT / "benchmarks" / "results" / "diversity.md"

@@ -1,7 +1,7 @@
 """How well a fitted chain predicts rows that it has not seen: log scores of whole rows, and skill from draws.
 
 1. The log score of a row is the sum of its features' log densities, each with the even part that makes the densities of
-   all samplers comparable (`mcce.scoring.crossvalidation`).
+   all samplers comparable (`mcce.judging.crossvalidation`).
 2. The skill of a conditional is 1 - loss / loss of the marginal distribution, by CRPS or Brier score from draws; of
    a chain is the mean over its features.
 3. Two samplers are compared by the differences of their log scores, row by row.
@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 
 import mcce
-from mcce.samplers.column_density import ColumnDensity
-from mcce.scoring import score_conditional
-from mcce.scoring.crossvalidation import comparable, mean_and_error
+from mcce.judging import score_conditional
+from mcce.judging.crossvalidation import comparable, mean_and_error
+from mcce.samplers.density import ColumnDensity
 from mcce.table import Column, Table
 
 Result = dict[str, Any]

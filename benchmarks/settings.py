@@ -30,8 +30,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from benchmarks.standins import load_standin
 from mcce import Interval
+from mcce.base.threads import one_native_thread
 from mcce.datasets import Dataset, load_adult, load_fico, load_german, load_gmc, load_loans
-from mcce.workers import one_native_thread
 
 ROOT = Path(__file__).resolve().parents[1]
 

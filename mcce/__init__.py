@@ -4,15 +4,16 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from mcce import datasets, diagnostics, exceptions, rcompat
-from mcce.asking.decision import Interval, Not, OneOf, Several
-from mcce.asking.lasting import bootstrap_refits
 from mcce.constraints import allow, only, per_factual, rule
 from mcce.counterfactuals import Counterfactuals
-from mcce.diagnostics.comparing import compare_conditionals
+from mcce.diagnostics.conditionals import compare_conditionals
 from mcce.exceptions import InputError, MCCEError, MCCEWarning, ModelError, SamplerError
+from mcce.explain.distances import gower_distance
 from mcce.generators.auto import Auto
 from mcce.generators.chain import ChainModel
 from mcce.method import MCCE
+from mcce.model.decisions import Interval, Not, OneOf, Several
+from mcce.model.robustness import bootstrap_refits
 from mcce.samplers import (
     BoostingSampler,
     CartSampler,
@@ -38,7 +39,6 @@ from mcce.samplers import (
     available_samplers,
     register_sampler,
 )
-from mcce.selection.measures import gower_distance
 from mcce.table import Schema
 
 if TYPE_CHECKING:

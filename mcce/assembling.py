@@ -11,23 +11,22 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce.arrays import Bools, Floats, Ints
-from mcce.asking.asker import Asker
-from mcce.asking.decision import Decision
-from mcce.asking.factuals import Factuals
-from mcce.asking.lasting import Lasting
-from mcce.blocks import Outcome
-from mcce.candidates.copies import TrainingRows
-from mcce.candidates.reasons import NO_ROOM, unexplained_table
+from mcce.base.arrays import Bools, Floats, Ints
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import SamplerError
+from mcce.explain.copies import TrainingRows
+from mcce.explain.distances import measure_table
+from mcce.explain.diversity import diversity_table
+from mcce.explain.factuals import Factuals
+from mcce.explain.order import Measure
+from mcce.explain.search import Outcome
+from mcce.explain.unexplained import NO_ROOM, TOLD, Why, unexplained_table
 from mcce.generators.base import Generator
-from mcce.relaxing import TOLD, Why
+from mcce.model.ask import Asker
+from mcce.model.decisions import Decision
+from mcce.model.robustness import Lasting
 from mcce.report.names import Names
 from mcce.results import Redraw
-from mcce.selection.diversity import diversity_table
-from mcce.selection.measures import measure_table
-from mcce.selection.ordering import Measure
 from mcce.table import FrameKind, Schema
 
 

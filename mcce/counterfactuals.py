@@ -15,20 +15,25 @@ import numpy as np
 import pandas as pd
 
 from mcce.exceptions import InputError
-from mcce.report.carrying import carrying_table, reasons_in_words
-from mcce.report.changes import changed_cells, count_changes, in_words, side_by_side
-from mcce.report.finding import reasons_in_lines, why_unexplained
-from mcce.report.groups import Groups, compare_groups
-from mcce.report.pages import Shown, html_table
-from mcce.report.plots import change_plot, changes_plot
-from mcce.report.telling import (
+from mcce.report.changes import (
+    carrying_table,
+    changed_cells,
+    count_changes,
     count_figures,
     floor_of,
     headline,
+    in_words,
     measure_figures,
     printed_rows,
+    reasons_in_lines,
+    reasons_in_words,
+    side_by_side,
     spread_figures,
+    why_unexplained,
 )
+from mcce.report.groups import Groups, compare_groups
+from mcce.report.html import Shown, html_table
+from mcce.report.plots import change_plot, changes_plot
 from mcce.taking import Taking
 from mcce.written import Written
 

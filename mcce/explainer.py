@@ -5,9 +5,9 @@
 2. Generate. For each factual draw K rows, given its own fixed values and y' = 1 (section 2.2). Factuals that agree in
    their fixed values share one pool of draws.
 3. Select. Keep the valid rows; take the fewest changes, then the smallest Gower distance, then the earlier draw
-   (section 2.3, `mcce.selection`).
+   (section 2.3, `mcce.explain`).
 
-Pools stream through steps 2 and 3 in blocks (`mcce.blocks`) and only the winners are kept, so memory does not grow with
+Pools stream through steps 2 and 3 in blocks (`mcce.explain.search`) and only the winners are kept, so memory does not grow with
 the number of factuals. `mcce.method.MCCE` is this explainer together with its diagnostics.
 """
 
@@ -22,37 +22,33 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from mcce.asking.asker import SpotCheck, ask_table, check_wanted, spot_positions
-from mcce.asking.decision import Answer, Interval, resolve_decision
-from mcce.asking.factuals import read_factuals
-from mcce.asking.lasting import Lasting, Noise
-from mcce.asking.training import TrainingTable
-from mcce.asking.unusual import REACH_ROWS, find_reach, warn_of_factuals
 from mcce.assembling import assemble
-from mcce.blocks import Settings
-from mcce.candidates.binding import allowed_table
-from mcce.candidates.pools import fixed_columns
-from mcce.checks import check_count, check_not_negative, check_share
+from mcce.base.checks import check_count, check_not_negative, check_share
+from mcce.base.parameters import Learner
+from mcce.base.progress import progress_bar, working
+from mcce.base.threads import one_native_thread
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError
+from mcce.explain.adaptive import agreement, draw_again, explain_all, redraw_errors, redraw_some
+from mcce.explain.factuals import REACH_ROWS, find_reach, read_factuals, warn_of_factuals
+from mcce.explain.order import DEFAULT, MeasureLike
+from mcce.explain.pools import fixed_columns
+from mcce.explain.search import Settings
+from mcce.explain.unexplained import allowed_table, describe_constraints, find_open, tell_why
 from mcce.generators.base import Generator
 from mcce.generators.chain import ChainModel
 from mcce.generators.choice import OF_A_CHAIN, check_generator, choose_generator, fit_generator
-from mcce.generators.conditionals import Samplers
-from mcce.generators.predictors import Predictors
+from mcce.generators.layout import Predictors, Samplers
 from mcce.generators.visit import VisitSequence
-from mcce.parameters import Learner
-from mcce.progress import progress_bar, working
-from mcce.relaxing import describe_constraints, find_open, tell_why
+from mcce.model.ask import SpotCheck, TrainingTable, ask_table, check_wanted, spot_positions
+from mcce.model.decisions import Answer, Interval, resolve_decision
+from mcce.model.robustness import Lasting, Noise
 from mcce.report.names import Names
-from mcce.rounds import agreement, draw_again, explain_all, redraw_errors, redraw_some
 from mcce.saving import Saves
-from mcce.selection.ordering import DEFAULT, MeasureLike
 from mcce.table import Data, Kind, Schema, as_frame, frame_kind
 from mcce.table.checks import check_fixed, rows_of
 from mcce.table.frames import own_frame
 from mcce.table.weights import rows_with_weight
-from mcce.workers import one_native_thread
 
 Self = TypeVar("Self", bound="Explainer")
 
@@ -213,7 +209,7 @@ class Explainer(Saves, Learner):
         n_samples : int or "auto"
             K, rows drawn for each factual. "auto" doubles the draws of a factual, from 500 on, until a doubling leaves
             its counterfactuals with as many changes, within 0.02 of their summed Gower distance, and ends at 16,000;
-            `draws` of the result says how many each had. See `mcce.rounds` for what that means and what it does not.
+            `draws` of the result says how many each had. See `mcce.explain.adaptive` for what that means and what it does not.
         n_counterfactuals : int
             How many distinct counterfactuals to return for each factual, best first.
         independent : bool
@@ -229,14 +225,14 @@ class Explainer(Saves, Learner):
             here or by ``mcce.allow(feature, missing=True)``. The paper knows no missing values.
         sparse : bool
             Whether to cross the draws with the factual, so that few features change, instead of taking whole drawn
-            rows as the paper does; see `mcce.candidates.sparse`.
+            rows as the paper does; see `mcce.explain.sparse`.
         floor : float
             With `sparse`, the least plausibility of a counterfactual: the share of real rows that look no more like a
             real row. At 0.05 one real row in twenty would be rejected. Rows below it come back only for factuals that
             have no other, and `measures["plausibility"]` says so.
         measures : name, function or several of them
             What counterfactuals are ordered by, the first measure first: "L0", "gower", "gower_sum", "l2", "l1_raw",
-            "l2_raw", "mad", "hvdm", "ivdm" (`mcce.selection.distances`), "plausibility" with `sparse`, or any function
+            "l2_raw", "mad", "hvdm", "ivdm" (`mcce.explain.distances`), "plausibility" with `sparse`, or any function
             of the candidates (DataFrame) and the factual (Series) that is small for good ones.
         weights : dict or None
             What a step in a feature counts in these distances, by feature; 1 for those not named.
@@ -244,7 +240,7 @@ class Explainer(Saves, Learner):
             Bounds: counterfactuals with more changes, or farther away, are not returned.
         diverse : bool
             Whether several counterfactuals of a factual are chosen so that they differ: the best one, then each for
-            what it adds to those before it, at its cost (`mcce.selection.diversity`). `Counterfactuals.diversity` says
+            what it adds to those before it, at its cost (`mcce.explain.diversity`). `Counterfactuals.diversity` says
             how far apart they are.
         exclude_training : bool
             Whether rows that equal a training row in every column are passed over (the paper's safeguard). Nothing more
@@ -252,7 +248,7 @@ class Explainer(Saves, Learner):
             `Counterfactuals.copies` counts such rows.
         refits : list of models
             Other models that decide the same, as `bootstrap_refits` makes; `measures["refits"]` of the result is the
-            share of them that gives a counterfactual the wanted decision. See `mcce.asking.lasting`.
+            share of them that gives a counterfactual the wanted decision. See `mcce.model.robustness`.
         noise : float or dict
             By how much the numbers of a counterfactual may be off, as a share of the value, for all that may change or
             by feature; `measures["noise"]` is the share of noisy neighbours that have the wanted decision.
@@ -269,7 +265,7 @@ class Explainer(Saves, Learner):
         tell_reasons : bool or None
             Whether to look into every factual without a counterfactual: what became of its candidates, which one came
             nearest, and what would have helped. It draws and asks more; None looks into the first five, if something
-            was demanded that could be dropped: constraints, bounds, robustness, no copies. See `mcce.relaxing`.
+            was demanded that could be dropped: constraints, bounds, robustness, no copies. See `mcce.explain.unexplained`.
         progress : bool or None
             Whether to show a progress bar; None shows one in a terminal or notebook after a second.
         """

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from mcce.arrays import Ints
-from mcce.asking.training import TrainingTable
-from mcce.candidates.copies import TrainingRows
-from mcce.candidates.plausibility import Plausibility
+from mcce.base.arrays import Ints
+from mcce.explain.copies import TrainingRows
+from mcce.explain.order import LEARNED, MeasureLike, Ordering, resolve_measures
+from mcce.explain.plausibility import Plausibility
 from mcce.generators.base import Generator
-from mcce.selection.ordering import LEARNED, MeasureLike, Ordering, resolve_measures
+from mcce.model.ask import TrainingTable
 from mcce.table.weights import read_weights
 
 

@@ -8,17 +8,16 @@ from typing import Any
 
 import numpy.typing as npt
 
+from mcce.base.progress import working
+from mcce.base.threads import one_native_thread
 from mcce.batches import BatchResult, explain_batches
-from mcce.diagnostics.diagnose import diagnose
-from mcce.diagnostics.result import Diagnostics
+from mcce.diagnostics.diagnose import Diagnostics, diagnose
 from mcce.diagnostics.trade_off import TradeOff, trade_off
 from mcce.exceptions import InputError
+from mcce.explain.order import DEFAULT, MeasureLike
 from mcce.explainer import Explainer
 from mcce.generators.visit import VisitSequence
-from mcce.progress import working
-from mcce.selection.ordering import DEFAULT, MeasureLike
 from mcce.table import Data
-from mcce.workers import one_native_thread
 
 
 class MCCE(Explainer):
@@ -59,11 +58,11 @@ class MCCE(Explainer):
     formats : dict or None
         How values are written: a number by the zero that it would be, ``{"rate": "0.0 %", "salary": "0,000"}``; a date
         by its codes, ``{"since": "%d.%m.%Y"}``; levels by their words, ``{"defaulted": {True: "yes", False: "no"}}``.
-        See `mcce.report.patterns`.
+        See `mcce.report.names`.
 
     Notes
     -----
-    While it works, models and samplers have one thread of OpenMP and BLAS each (`mcce.workers` says why); what a model
+    While it works, models and samplers have one thread of OpenMP and BLAS each (`mcce.base.threads` says why); what a model
     asks for by its own `n_jobs` is left alone. It is an estimator as scikit-learn knows them: `sklearn.base.clone`
     makes an unfitted copy that explains the same fitted model.
 

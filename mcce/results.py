@@ -13,19 +13,16 @@ from numpy.typing import NDArray
 from pandas.api.types import is_numeric_dtype
 
 from mcce.exceptions import MCCEError
-from mcce.report.carrying import Ask
-from mcce.report.changes import differing_cells
-from mcce.report.finding import check_indexes, find_row
+from mcce.explain.adaptive import Agreement
+from mcce.report.changes import Ask, check_indexes, differing_cells, find_row, floor_of
 from mcce.report.names import Names
-from mcce.report.telling import floor_of
-from mcce.rounds import Agreement
 from mcce.samplers import ConditionalSampler
 from mcce.samplers.registry import Recipe
-from mcce.soundness import check_number, check_type, require
-from mcce.state import Fields, to_state
 from mcce.storage import load_fields, save_fields
+from mcce.storage.fields import check_number, check_type, require
+from mcce.storage.state import Fields, to_state
 from mcce.table import FrameKind
-from mcce.table.labels import find_labels
+from mcce.table.checks import find_labels
 
 Redraw = Callable[[], Agreement]
 Self = TypeVar("Self", bound="Results")

@@ -19,22 +19,21 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from mcce.asking.asker import SpotCheck
-from mcce.asking.decision import Answer, Several, compare_answers, resolve_decision
-from mcce.asking.training import TrainingTable
-from mcce.candidates.copies import TrainingRows
-from mcce.candidates.plausibility import Plausibility
-from mcce.candidates.pools import fixed_columns
 from mcce.constraints import Allow, Only, PerFactual, Rule, read
 from mcce.exceptions import InputError, MCCEWarning, did_you_mean, listing
+from mcce.explain.copies import TrainingRows
+from mcce.explain.plausibility import Plausibility
+from mcce.explain.pools import fixed_columns
 from mcce.generators import JointGenerator
 from mcce.generators.chain import ChainModel
 from mcce.generators.choice import METHODS, check_generator
 from mcce.generators.storing import Donors, unfitted
-from mcce.soundness import BOOL, FLOAT, check_array, check_number, check_rising, check_type, require
-from mcce.state import Fields
+from mcce.model.ask import SpotCheck, TrainingTable
+from mcce.model.decisions import Answer, Several, compare_answers, resolve_decision
 from mcce.steps import Steps
 from mcce.storage import load_fields, save_fields
+from mcce.storage.fields import BOOL, FLOAT, check_array, check_number, check_rising, check_type, require
+from mcce.storage.state import Fields
 from mcce.table import Schema
 from mcce.table.checks import check_fixed
 

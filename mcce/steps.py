@@ -14,30 +14,28 @@ import numpy as np
 import pandas as pd
 
 from mcce import exceptions
-from mcce.asking.asker import Asker
-from mcce.asking.decision import Decision
-from mcce.asking.factuals import encode_factuals, read_factuals
-from mcce.asking.lasting import ConfirmingAsker, Lasting
 from mcce.assembling import assemble
-from mcce.blocks import Block, Settings, Task, choose, concatenate
-from mcce.candidates.constrained import ConstrainedPools
-from mcce.candidates.copies import TrainingRows
-from mcce.candidates.matching import match_candidates
-from mcce.candidates.plausibility import Plausibility
-from mcce.candidates.pools import draw_pools, fixed_columns, pool_keys
-from mcce.checks import check_count
+from mcce.base.checks import check_count
+from mcce.base.progress import working
+from mcce.base.threads import count_jobs, one_native_thread
 from mcce.constraints import Constraints, read, resolve
 from mcce.counterfactuals import Counterfactuals
+from mcce.explain.copies import TrainingRows
+from mcce.explain.factuals import encode_factuals, read_factuals
+from mcce.explain.order import DEFAULT, Ordering, resolve_measures
+from mcce.explain.plausibility import Plausibility
+from mcce.explain.pools import ConstrainedPools, draw_pools, fixed_columns, match_candidates, pool_keys
+from mcce.explain.search import Block, Settings, Task, choose, concatenate
+from mcce.explain.unexplained import Why
 from mcce.generators.chain import ChainModel
 from mcce.generators.givens import draw_index
 from mcce.learning import LearnsLater
-from mcce.progress import working
-from mcce.relaxing import Why
+from mcce.model.ask import Asker
+from mcce.model.decisions import Decision
+from mcce.model.robustness import ConfirmingAsker, Lasting
 from mcce.report.names import Names
-from mcce.selection.ordering import DEFAULT, Ordering, resolve_measures
 from mcce.table import Data, frame_kind
 from mcce.table.frames import handed
-from mcce.workers import count_jobs, one_native_thread
 
 
 class Steps(LearnsLater):

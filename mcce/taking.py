@@ -11,12 +11,11 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
+from mcce.base.files import written_whole
 from mcce.exceptions import InputError, did_you_mean
-from mcce.files import written_whole
 from mcce.report.changes import side_by_side
 from mcce.results import Results
-from mcce.table.frames import handed, index_as_columns
-from mcce.table.spreadsheet import without_formulas
+from mcce.table.frames import handed, index_as_columns, without_formulas
 
 Self = TypeVar("Self", bound="Taking")
 

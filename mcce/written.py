@@ -10,15 +10,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from mcce.base.files import written_whole
 from mcce.exceptions import InputError, spell_all
-from mcce.files import written_whole
-from mcce.report.finding import why_unexplained
+from mcce.report.changes import care_sentence, change_sentence, floor_of, is_below, why_unexplained
+from mcce.report.html import result_page
 from mcce.report.letter import TITLE, Case, Letter, plain_rule, write_letter
 from mcce.report.names import PREDICTION
-from mcce.report.pages import result_page
-from mcce.report.telling import care_sentence, change_sentence, floor_of, is_below
 from mcce.results import Results
-from mcce.table.labels import find_labels
+from mcce.table.checks import find_labels
 
 AUDIENCES = ("analyst", "customer")
 PAGE_TITLE = "Counterfactuals"

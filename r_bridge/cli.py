@@ -17,16 +17,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mcce.asking.decision import Interval
-from mcce.cli.cells import TEXT
+from mcce.base.files import written_whole
+from mcce.cli.cells import TEXT, Declared
+from mcce.cli.checking import read_interval
 from mcce.cli.console import DONE, name_list, positive_integer, say, separator
-from mcce.cli.declared import Declared
-from mcce.cli.inputs import check_column, read_source
+from mcce.cli.files import check_column, read_source
 from mcce.cli.outputs import check_outputs
-from mcce.cli.wanted import read_interval
 from mcce.datasets import load_airquality
 from mcce.exceptions import InputError, listing
-from mcce.files import written_whole
+from mcce.model.decisions import Interval
 from r_bridge.models import RModel
 from r_bridge.parity import check_parity
 from r_bridge.parity_report import ParityReport

@@ -22,14 +22,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce.arrays import Floats
-from mcce.checks import check_count
+from mcce.base.arrays import Floats
+from mcce.base.checks import check_count
 from mcce.diagnostics import Correlations, Discriminator, compare_correlations, discriminator, marginal_distances
 from mcce.diagnostics.pairs import Pair, read_pair
 from mcce.exceptions import InputError, listing
 from mcce.generators.chain import ChainModel
-from mcce.generators.conditionals import Samplers
-from mcce.generators.predictors import Predictors
+from mcce.generators.layout import Predictors, Samplers
 from mcce.generators.visit import VisitSequence
 from mcce.rng import derive_key, resolve_seed
 from mcce.table import Data, Kind, as_frame

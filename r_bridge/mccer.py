@@ -18,11 +18,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce.asking.decision import Interval, resolve_decision
 from mcce.exceptions import InputError, listing
+from mcce.model.decisions import Interval, resolve_decision
 from mcce.rcompat import MCCEResult
-from mcce.rcompat.columns import check_fixed
 from mcce.rcompat.names import CONTROLS, TREES
+from mcce.rcompat.stages import check_fixed
 from mcce.rng import RGenerator
 from mcce.table import Data, as_frame
 from r_bridge.frames import from_r, to_r

@@ -19,11 +19,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce.asking.decision import Interval
-from mcce.checks import check_count
-from mcce.rcompat import FeatureModel, Processed, Simulated, fit_autoregressive, generate, process
-from mcce.rcompat.columns import check_fixed
-from mcce.rcompat.process import check_measures
+from mcce.base.checks import check_count
+from mcce.model.decisions import Interval
+from mcce.rcompat import FeatureModel, Processed, Simulated, fit_autoregressive
+from mcce.rcompat import stages as generate
+from mcce.rcompat import stages as process
+from mcce.rcompat.stages import check_fixed, check_measures
 from mcce.rng import RGenerator
 from mcce.table import Data, as_frame
 from r_bridge.errors import RBridgeError

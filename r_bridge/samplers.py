@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from mcce.checks import check_count, is_number
+from mcce.base.checks import check_count, is_number
 from mcce.exceptions import InputError, SamplerError
-from mcce.samplers.donors.leaves import LeafDonorSampler
+from mcce.samplers.donors.base import LeafDonorSampler
 from mcce.table import Column, Table
 from r_bridge.frames import to_r
 from r_bridge.session import session

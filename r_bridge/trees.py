@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce.arrays import Floats, Int32s, Ints
-from mcce.soundness import BOOL, FLOAT, INT32, check_array, check_between, require
-from mcce.state import NOT_STATE, stateful
+from mcce.base.arrays import Floats, Int32s, Ints
+from mcce.storage.fields import BOOL, FLOAT, INT32, check_array, check_between, require
+from mcce.storage.state import NOT_STATE, stateful
 from mcce.table import Column, Feature, Table
 from mcce.trees.tree import Tree
 from r_bridge.frames import to_r

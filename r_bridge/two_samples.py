@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from mcce.arrays import Floats
+from mcce.base.arrays import Floats
 
 FEWEST_EXPECTED = 5.0
 CHUNK = 4_000_000  # numbers permuted at once

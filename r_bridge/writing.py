@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 from pandas.api import types as ptypes
 
-from mcce.checks import is_number
+from mcce.base.checks import is_number
 from mcce.exceptions import InputError, listing, spell
 from mcce.table.dtypes import EXACT, is_dated, is_numeric, to_ticks
 from r_bridge.columns import DAY, MICROSECONDS, NA_INTEGER, RColumn, text_of, texts_of, unit_of

@@ -20,7 +20,7 @@ import numpy as np  # which reads its setting when it is loaded, as OpenMP does
 
 import mcce
 from mcce.diagnostics import discriminator
-from mcce.trees.party.svd_kernels import decompose
+from mcce.trees.ctree.svd_kernels import decompose
 from tests.examples import examples
 
 gc.disable()  # until all is collected: thousands of tests and modules are made that stay
@@ -140,7 +140,7 @@ KERNELS += [_of_tables_of_distances]
 @pytest.fixture
 def no_pictures(monkeypatch):
     """Leave out what takes longest of a page where a test reads its words alone."""
-    for place in ("mcce.report.pages.result", "mcce.cli.demo"):
+    for place in ("mcce.report.html", "mcce.cli.demo"):
         monkeypatch.setattr(f"{place}.as_png", lambda draw, width, height: b"no picture")
 
 

@@ -5,12 +5,12 @@ import pandas as pd
 import pytest
 
 from mcce import gower_distance
-from mcce.asking.decision import resolve_decision
-from mcce.asking.factuals import Factuals
 from mcce.assembling import assemble
-from mcce.blocks import Outcome
 from mcce.exceptions import SamplerError
-from mcce.selection.ordering import resolve_measures
+from mcce.explain.factuals import Factuals
+from mcce.explain.order import resolve_measures
+from mcce.explain.search import Outcome
+from mcce.model.decisions import resolve_decision
 from tests.explainer.problem import DENIED, FIXED, TABLE, score
 from tests.generators.row_bootstrap import RowBootstrap
 

@@ -19,7 +19,7 @@ CHANGED = {
     "mcce.ChainModel.encode_fixed": "is givens_of: it also adds the decision",
 }
 CHANGED |= {
-    f"{module}.{name}Sampler.parts": "said which classes set_state makes; they are registered now, see mcce.state"
+    f"{module}.{name}Sampler.parts": "said which classes set_state makes; they are registered now, see mcce.storage.state"
     for module in ("mcce", "mcce.samplers")
     for name in ("Logreg", "NormRank", "Norm", "Pmm", "Polr", "Polyreg")
 }

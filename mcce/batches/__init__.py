@@ -2,10 +2,10 @@
 
 1. A source is cut into parts: the rows of a file, a batch of them at a time (`mcce.batches.sources`). Where a part
    begins depends on the source and the size of a batch alone.
-2. The folder is locked, so that one run at a time writes to it (`mcce.batches.locking`), and holds a manifest of what
+2. The folder is locked, so that one run at a time writes to it (`mcce.batches.folder`), and holds a manifest of what
    it was begun with: another input, other settings or another explainer are refused (`mcce.batches.folder`).
 3. A part is explained by one worker (`mcce.batches.parts`), here or elsewhere, through joblib; the fitted explainer is
-   sent once a worker (`mcce.batches.shipping`).
+   sent once a worker (`mcce.batches.workers`).
 4. What was found is written beside and renamed, the part's own manifest with its checksums last: a part is finished
    when that stands. Whoever runs the same again keeps finished parts and does the others.
 

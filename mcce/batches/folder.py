@@ -1,4 +1,20 @@
-"""The folder that parts are written to, and what it remembers.
+"""What a folder was begun with, as JSON: settings, explainer, versions.
+
+1. Settings are written as they are if JSON can hold them. Functions are named; refits are told by what they answer;
+   anything else by its repr, or the checksum of a long one.
+2. An explainer is told by its behaviour: its columns, what it draws for a few training rows, and what the model says of
+   those draws. That is the same for one that was saved, or fitted again with the same seed; nothing is pickled.
+3. Results may differ between versions of the packages that make them, so these belong to it.
+
+One run at a time in a folder.
+
+1. The lock is one of the operating system on the file `.lock`: it ends with the process that holds it, however that
+   ends, so a file that a dead process left behind locks nobody out.
+2. The file says who holds it, for the message to whoever comes second.
+3. The holder removes the file at the end. Whoever opened it before that holds a lock on a file that is gone, and tries
+   again with the one that stands.
+
+The folder that parts are written to, and what it remembers.
 
     manifest.json                          what it was begun with; at the end also all parts and totals
     counterfactuals/part-000000.parquet    features and measures of the counterfactuals of a part
@@ -16,18 +32,98 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import inspect
 import json
+import os
+import re
+import socket
+import sys
 import warnings
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from errno import EACCES, EAGAIN
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from mcce.batches.locking import NAME as LOCK
+import numpy as np
+
+from mcce.base.arrays import Floats
+from mcce.base.files import written_whole
 from mcce.batches.parts import COUNTS, TABLES, Explained
 from mcce.batches.sources import Part
-from mcce.exceptions import InputError, MCCEWarning, listing, spell
-from mcce.files import written_whole
+from mcce.constraints import read
+from mcce.exceptions import InputError, MCCEWarning, did_you_mean, listing, spell
+from mcce.explain.pools import draw_pools, fixed_columns, pool_keys
+from mcce.explainer import Explainer
+from mcce.model.ask import Asker
+from mcce.model.decisions import resolve_decision
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+LOCK = ".lock"
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder; another run that holds it is an error."""
+    path = folder / LOCK
+    file = _open(path)
+    while not _stands(file, path):
+        file.close()
+        file = _open(path)
+    try:
+        file.seek(0)
+        file.truncate()
+        file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
+        file.flush()
+        yield
+    finally:
+        if fcntl is None:
+            file.close()  # an open file cannot be removed there
+            path.unlink(missing_ok=True)
+        else:
+            path.unlink(missing_ok=True)
+            file.close()
+
+
+def _open(path: Path) -> IO[str]:
+    """Open and lock the file, or say who has it."""
+    file = path.open("a+", encoding="utf-8")
+    try:
+        if fcntl is not None:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        else:
+            import msvcrt
+
+            file.seek(0)
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+    except OSError as error:
+        if error.errno not in (EACCES, EAGAIN):
+            file.close()
+            raise  # the file system has no locks
+        holder = "another process"
+        if fcntl is not None:
+            file.seek(0)
+            holder = file.read().strip() or holder
+        file.close()
+        raise InputError(
+            f"{path.parent} is being written to by {holder}, which holds {LOCK} there. Wait until it is done, or give "
+            "another folder; what it has finished is kept."
+        ) from error
+    return file
+
+
+def _stands(file: IO[str], path: Path) -> bool:
+    """Whether the locked file is still the one of that name."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
+
 
 FORMAT = "mcce batches 1"
 MANIFEST, PARTS, BAD = "manifest.json", "parts", "bad-rows.csv"
@@ -253,3 +349,89 @@ def _read_json(path: Path) -> dict[str, Any]:
 def _write_json(path: Path, value: Mapping[str, Any]) -> None:
     with written_whole(path) as beside:
         beside.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
+
+
+DRAWS = 32  # for each of the training rows that an explainer is told by
+LONGEST = 500  # characters of a setting that are written out
+PACKAGES = ("mcce", "numpy", "pandas", "pyarrow")
+NOT_HERE = {
+    "progress": "give it to explain_batches",
+    "standard_errors": "it is about the mean over all factuals, and batches are explained one by one",
+}
+
+
+def check_settings(explainer: Explainer, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of `explain`, all of them; unknown ones are errors."""
+    known = inspect.signature(explainer.explain).parameters
+    names = [name for name in known if name != "X" and name not in NOT_HERE]
+    for name in settings:
+        if name in NOT_HERE:
+            raise InputError(f"explain_batches does not take {name}: {NOT_HERE[name]}.")
+        if name not in names:
+            raise InputError(f"explain_batches does not take {name!r}; {did_you_mean(name, names)}")
+    whole = {name: settings.get(name, known[name].default) for name in names}
+    # by itself `explain` looks into the first few of a call, which would depend on the batch
+    return {**whole, "tell_reasons": bool(whole["tell_reasons"])}
+
+
+def describe_settings(explainer: Explainer, settings: Mapping[str, Any], rows: Floats) -> dict[str, Any]:
+    """Return settings of `explain` as JSON values (step 1)."""
+    described = {name: _plain(value) for name, value in settings.items()}
+    described["constraints"] = [_plain(said) for said in read(settings["constraints"])]
+    described["refits"] = [f"{type(model).__name__} {_answers(explainer, model, rows)}" for model in settings["refits"]]
+    return described
+
+
+def describe_explainer(explainer: Explainer, rows: Floats) -> dict[str, Any]:
+    """Return what tells an explainer from others, given some encoded training rows (step 2)."""
+    generator = explainer.generator_
+    keys = pool_keys(generator, rows, fixed_columns(generator))
+    drawn = draw_pools(generator, rows, keys, DRAWS).rows
+    scores, wanted = Asker(explainer.decision_, generator.schema_).ask_encoded(np.concatenate([rows, drawn]))
+    return {
+        "model": type(explainer.model).__name__,
+        "decision": explainer.decision_.describe(),
+        "fixed": [str(name) for name in generator.fixed_],
+        "generator": type(generator).__name__,
+        "sampler": _plain(explainer.sampler),
+        "random_state": int(generator.seed_),
+        "constraints": [_plain(said) for said in read(explainer.constraints)],
+        "columns": {str(f.name): f"{f.kind}, {f.dtype}" for f in generator.schema_.features},
+        "draws": _checksum(np.concatenate([rows, drawn]).tobytes()),
+        "answers": _checksum(_rounded(scores) + wanted.tobytes()),
+    }
+
+
+def describe_versions() -> dict[str, str]:
+    """Return the versions of the packages that results depend on (step 3)."""
+    return {name: str(sys.modules[name].__version__) for name in PACKAGES}
+
+
+def _answers(explainer: Explainer, model: Any, rows: Floats) -> str:
+    asker = Asker(resolve_decision(explainer.decision, model), explainer.generator_.schema_)
+    scores, wanted = asker.ask_encoded(rows)
+    return _checksum(_rounded(scores) + wanted.tobytes())
+
+
+def _rounded(scores: Any) -> bytes:
+    """Return scores as text, without the last digits, which may depend on the number of threads."""
+    return "\n".join(f"{s:.6g}" if isinstance(s, (float, np.floating)) else str(s) for s in scores).encode()
+
+
+def _checksum(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, (str, int, float, bool)):
+        return value
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, Mapping):
+        return {str(name): _plain(item) for name, item in value.items()}
+    if inspect.isfunction(value) or inspect.isclass(value):
+        return f"{value.__module__}.{value.__qualname__}"
+    said = re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))
+    return said if len(said) <= LONGEST else f"{said[:60]}... ({_checksum(said.encode())})"

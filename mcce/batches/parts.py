@@ -5,29 +5,62 @@
 2. Bad rows are an error that names the file and the first of them, or are listed and left out.
 3. Every other row is in one of two tables: its counterfactuals (features and measures, `Counterfactuals.to_frame`), or
    why it has none. Their columns have the same types in every part, also where a part has no rows.
+
+Constraints about single factuals, handed out to the parts that these are in: `explain` refuses ids it does not find.
+
+A constraint by id holds wherever the id occurs; one that occurs nowhere does nothing.
 """
 
 from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from mcce.asking.factuals import encode_factuals
-from mcce.asking.unusual import collected_quietly
-from mcce.batches.chunks import BadRows
-from mcce.batches.files import pyarrow
-from mcce.batches.sources import Part
-from mcce.candidates.reasons import ALREADY
+from mcce.batches.sources import BadRows, Part, pyarrow
+from mcce.constraints import Only, PerFactual, read
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError, MCCEError, MCCEWarning, ModelError
+from mcce.explain.factuals import collected_quietly, encode_factuals
+from mcce.explain.unexplained import ALREADY
 from mcce.explainer import Explainer
 from mcce.table import Feature, Schema
+
+
+class Personal:
+    """What is asked for, part by part."""
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self._said = read(request.settings["constraints"])
+        self._by_id: dict[Hashable, list[tuple[int, Any]]] = {}
+        for i, said in enumerate(self._said):
+            if isinstance(said, (Only, PerFactual)):
+                for entry in said.by_id:
+                    self._by_id.setdefault(entry[0], []).append((i, entry))
+
+    def request_for(self, part: Part) -> Request:
+        """Return what is asked for, with the constraints of the factuals in a part alone."""
+        if not self._by_id:
+            return self.request
+        mine: dict[int, list[Any]] = {}
+        for id in part.factuals(self.request.id).index:
+            for i, entry in self._by_id.get(id, ()):
+                mine.setdefault(i, []).append(entry)
+        said: list[Any] = []
+        for i, each in enumerate(self._said):
+            if not isinstance(each, (Only, PerFactual)):
+                said.append(each)
+            elif i in mine:
+                kind: Any = type(each)
+                said.append(kind(tuple(mine[i])))
+        return replace(self.request, settings={**self.request.settings, "constraints": said})
+
 
 TABLES = ("counterfactuals", "unexplained")
 COUNTS = ("rows", "factuals", "explained", "already", "unexplained", "counterfactuals", "bad", "unusual")

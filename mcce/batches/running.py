@@ -8,19 +8,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mcce.asking.asker import SpotCheck
-from mcce.batches.describing import check_settings, describe_explainer, describe_settings, describe_versions
-from mcce.batches.files import pyarrow
-from mcce.batches.folder import BatchResult, Folder
-from mcce.batches.locking import locked
-from mcce.batches.parts import Request
-from mcce.batches.personal import Personal
-from mcce.batches.shipping import run_parts
-from mcce.batches.sources import Part, Source, open_source
-from mcce.checks import check_count
+from mcce.base.checks import check_count
+from mcce.base.progress import progress_bar
+from mcce.batches.folder import (
+    BatchResult,
+    Folder,
+    check_settings,
+    describe_explainer,
+    describe_settings,
+    describe_versions,
+    locked,
+)
+from mcce.batches.parts import Personal, Request
+from mcce.batches.sources import Part, Source, open_source, pyarrow
+from mcce.batches.workers import run_parts
 from mcce.exceptions import InputError, MCCEWarning, spell
 from mcce.explainer import Explainer
-from mcce.progress import progress_bar
+from mcce.model.ask import SpotCheck
 
 COUNTED = "Such rows of other parts are not told one by one: the manifest counts them as 'unusual'."
 

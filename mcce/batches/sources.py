@@ -6,27 +6,349 @@
    the whole source, and so are rows.
 3. Rows are named by a column that is checked, before any work, to name each row of all files once; or by their number.
    For files that takes 8 bytes a row, for frames about 60.
+
+The cells of a CSV as values of the training columns.
+
+1. A cell that is empty, or one of the texts said to mean so, is missing.
+2. What a column is was found from the training rows: numbers, dates and durations are read as such, levels by how they
+   are written. A text that is no number or date is a problem of its row. An unknown level stays the text that it is, to
+   be refused as any other table's.
+
+Rows of a file as they are read, cut where parts begin.
+
+1. A reader yields chunks: consecutive rows of a file, some of which may be bad.
+2. `cut_into_parts` cuts and joins them so that each holds the rows of one part: those whose number in the file, divided
+   by the size of a batch, is the same.
+
+Reading one file of a source, Parquet or CSV, as chunks.
+
+1. A file is opened by its ending; columns that nobody needs are not read.
+2. Parquet is read a row group at a time, batch by batch; a group that cannot be read is one stretch of bad rows. Groups
+   whose rows are done already are passed over.
+3. CSV is read as text, line by line; a line with too few or too many cells, or that is no UTF-8, is a bad row. Cells
+   become values of the training columns (`mcce.batches.sources`).
 """
 
 from __future__ import annotations
 
 import contextlib
+import csv
+import gzip
 import hashlib
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+import zlib
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
+from itertools import islice
 from os import PathLike
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
 
-from mcce.arrays import UInts
-from mcce.batches.chunks import Chunk, cut_into_parts
-from mcce.batches.files import CSV, PARQUET, pyarrow, read_chunks
+from mcce.base.arrays import Ints, UInts
 from mcce.exceptions import InputError, did_you_mean, listing, spell
-from mcce.table import Schema
+from mcce.table import Feature, Schema
+from mcce.table.dtypes import date_family, is_dated
+
+TRUTHS = {"true": True, "false": False}
+
+
+def read_texts(
+    texts: pd.DataFrame, schema: Schema, missing: Sequence[str], where: str
+) -> tuple[pd.DataFrame, dict[int, str]]:
+    """Return the values of text cells, and the problem of each row that has one, by its place.
+
+    Columns that are none of the schema, such as ids, stay text.
+    """
+    marked = texts.mask(texts.isin(["", *missing]), None)
+    features = {feature.name: feature for feature in schema.features}
+    columns: dict[Any, Any] = {}
+    problems: dict[int, str] = {}
+    for name in texts.columns:
+        if name not in features:
+            columns[name] = marked[name]
+            continue
+        feature = features[name]
+        columns[name] = _values(feature, marked[name], where)
+        if feature.is_numeric:
+            for i in np.flatnonzero((columns[name].isna() & marked[name].notna()).to_numpy()).tolist():
+                what = "date or duration" if is_dated(feature.dtype) else "number"
+                problems.setdefault(i, f"column {name!r} holds {spell(texts[name].iloc[i])}, which is no {what}.")
+    return pd.DataFrame(columns, index=texts.index), problems
+
+
+def _values(feature: Feature, cells: pd.Series[Any], where: str) -> pd.Series[Any]:
+    if not feature.is_numeric:
+        known = _spellings(feature)
+        return cells.map(lambda cell: known.get(cell, cell), na_action="ignore").astype(object)
+    if not is_dated(feature.dtype):
+        return pd.to_numeric(cells, errors="coerce")
+    if isinstance(feature.dtype, pd.PeriodDtype):
+        raise InputError(f"column {feature.name!r} has periods, which are not read from {where}; give Parquet.")
+    if feature.dtype.kind == "m":
+        return pd.to_timedelta(cells, errors="coerce")
+    zoned = bool(date_family(feature.dtype) == ("M", True))
+    return pd.to_datetime(cells, errors="coerce", format="ISO8601", utc=zoned)
+
+
+def _spellings(feature: Feature) -> dict[Any, Any]:
+    """Return the level that each text stands for; whole numbers also without a point."""
+    assert feature.levels is not None
+    known: dict[Any, Any] = {}
+    for level in feature.levels:
+        if isinstance(level, (float, np.floating)) and float(level).is_integer():
+            known[str(int(level))] = level
+        if isinstance(level, (bool, np.bool_)):
+            known |= {text: level for text, truth in TRUTHS.items() if truth == bool(level)}
+            known |= {text.upper(): level for text, truth in TRUTHS.items() if truth == bool(level)}
+    return known | {str(level): level for level in feature.levels}
+
+
+@dataclass(frozen=True)
+class BadRows:
+    """Rows that cannot be explained, consecutive and for the same reason.
+
+    Attributes
+    ----------
+    begin, end : first row in the file, and the one after the last.
+    place : what a user finds them by in the file, "row 8" or "line 10".
+    problem : what is wrong.
+    """
+
+    begin: int
+    end: int
+    place: str
+    problem: str
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """The rows `begin` to `end` of a file; the index of `frame` is their number, those of `bad` are not in it.
+
+    `lines` says for each row of `frame` on which line it stands, if it has lines.
+    """
+
+    begin: int
+    end: int
+    frame: pd.DataFrame
+    bad: tuple[BadRows, ...] = ()
+    lines: Ints | None = None
+
+    def place(self, i: int) -> str:
+        """Return what a user finds the i-th row of `frame` by in the file."""
+        return f"row {self.frame.index[i]}" if self.lines is None else f"line {self.lines[i]}"
+
+    def drop(self, bad: Sequence[tuple[int, str]]) -> Chunk:
+        """Return the chunk without some rows of `frame`, given by place and problem, which are then among the bad."""
+        if not bad:
+            return self
+        rows = self.frame.index.to_numpy()
+        kept = np.setdiff1d(np.arange(len(self.frame)), [i for i, _ in bad])
+        listed = [BadRows(int(rows[i]), int(rows[i]) + 1, self.place(i), problem) for i, problem in bad]
+        return replace(
+            self,
+            frame=self.frame.iloc[kept],
+            bad=tuple(sorted([*self.bad, *listed], key=lambda b: b.begin)),
+            lines=None if self.lines is None else self.lines[kept],
+        )
+
+    def cut(self, at: int) -> tuple[Chunk, Chunk]:
+        """Return what comes before a row, and the rest."""
+        at = min(at, self.end)
+        place = int(np.searchsorted(self.frame.index.to_numpy(), at))
+        before = tuple(replace(b, end=min(b.end, at)) for b in self.bad if b.begin < at)
+        after = tuple(replace(b, begin=max(b.begin, at)) for b in self.bad if b.end > at)
+        lines = (None, None) if self.lines is None else (self.lines[:place], self.lines[place:])
+        return (
+            Chunk(self.begin, at, self.frame.iloc[:place], before, lines[0]),
+            Chunk(at, self.end, self.frame.iloc[place:], after, lines[1]),
+        )
+
+
+def cut_into_parts(chunks: Iterable[Chunk], size: int) -> Iterator[Chunk]:
+    """Yield the rows of each part of a file, in order."""
+    held: list[Chunk] = []
+    for chunk in chunks:
+        rest = chunk
+        while rest.begin < rest.end:
+            boundary = (rest.begin // size + 1) * size
+            now, rest = rest.cut(boundary)
+            held.append(now)
+            if now.end == boundary:
+                yield _join(held)
+                held = []
+    if held:
+        yield _join(held)
+
+
+def _join(chunks: Sequence[Chunk]) -> Chunk:
+    if len(chunks) == 1:
+        return chunks[0]
+    frames = [chunk.frame for chunk in chunks if len(chunk.frame)] or [chunks[0].frame]
+    bad = tuple(b for chunk in chunks for b in chunk.bad)
+    lines = [chunk.lines for chunk in chunks if chunk.lines is not None]
+    return Chunk(
+        chunks[0].begin,
+        chunks[-1].end,
+        pd.concat(frames) if len(frames) > 1 else frames[0],
+        bad,
+        np.concatenate(lines) if lines else None,
+    )
+
+
+PARQUET = (".parquet", ".pq")
+CSV = (".csv", ".csv.gz")
+
+Needed = Callable[[int, int], bool]
+
+
+def pyarrow() -> Any:
+    """Return pyarrow with its Parquet part, or say how to get it."""
+    try:
+        import pyarrow as found
+        import pyarrow.parquet
+    except ImportError as error:
+        raise InputError(
+            "explain_batches writes Parquet, for which pyarrow is needed and not installed; "
+            "`pip install 'mcce[batches]'` brings it."
+        ) from error
+    return found
+
+
+def read_chunks(
+    path: Path, columns: Mapping[str, Any], schema: Schema, size: int, missing: Sequence[str], needed: Needed
+) -> Iterator[Chunk]:
+    """Yield the rows of a file; `columns` says what to read and how it is called from there on.
+
+    `needed` says of a range of rows whether they have to be read; those that do not may come without their cells.
+    """
+    if path.name.endswith(PARQUET):
+        return _read_parquet(path, columns, size, needed)
+    return _read_csv(path, columns, schema, size, missing)
+
+
+def _check_columns(path: Path, has: Sequence[str], columns: Mapping[str, Any]) -> None:
+    for name in columns:
+        if name not in has:
+            raise InputError(f"{path} has no column {name!r}, which is needed; {did_you_mean(name, has)}")
+        if list(has).count(name) > 1:
+            raise InputError(f"{path} has several columns {name!r}; name each column once.")
+
+
+def _read_parquet(path: Path, columns: Mapping[str, Any], size: int, needed: Needed) -> Iterator[Chunk]:
+    unreadable = (pyarrow().ArrowException, OSError)
+    try:
+        file = pyarrow().parquet.ParquetFile(path, page_checksum_verification=True)
+    except unreadable as error:
+        problem = f"it is no Parquet file that can be read: {_first_line(error)}"
+        yield Chunk(0, 1, _nothing(columns), (BadRows(0, 1, "the file", problem),))  # nobody knows how many rows
+        return
+    with file:
+        _check_columns(path, file.schema_arrow.names, columns)
+        begin = 0
+        for group in range(file.num_row_groups):
+            end = begin + file.metadata.row_group(group).num_rows
+            if not needed(begin, end):
+                yield Chunk(begin, end, _nothing(columns))
+                begin = end
+                continue
+            try:
+                batches = file.iter_batches(size, row_groups=[group], columns=list(columns), use_threads=False)
+                for batch in batches:
+                    yield Chunk(begin, begin + batch.num_rows, _frame(batch, begin, columns))
+                    begin += batch.num_rows
+            except unreadable as error:
+                problem = f"row group {group}, rows {begin} to {end - 1}, cannot be read: {_first_line(error)}"
+                yield Chunk(begin, end, _nothing(columns), (BadRows(begin, end, f"row {begin}", problem),))
+            begin = end
+
+
+def _frame(batch: Any, begin: int, columns: Mapping[str, Any]) -> pd.DataFrame:
+    frame: pd.DataFrame = batch.to_pandas(date_as_object=False, integer_object_nulls=True)
+    frame = frame[list(columns)]
+    frame.columns = pd.Index(list(columns.values()), tupleize_cols=False)
+    frame.index = pd.RangeIndex(begin, begin + len(frame))
+    return frame
+
+
+def _nothing(columns: Mapping[str, Any]) -> pd.DataFrame:
+    frame = pd.DataFrame({name: [] for name in columns.values()}, dtype=object, index=pd.RangeIndex(0))
+    frame.columns = pd.Index(list(columns.values()), tupleize_cols=False)
+    return frame
+
+
+def _read_csv(
+    path: Path, columns: Mapping[str, Any], schema: Schema, size: int, missing: Sequence[str]
+) -> Iterator[Chunk]:
+    open_file: Any = gzip.open if path.name.endswith(".gz") else open
+    with open_file(path, "rt", encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+        lines = _read_lines(csv.reader(file))
+        header = next(lines, None)
+        if header is None or header.problem:
+            why = "is empty" if header is None else header.problem
+            raise InputError(f"{path} {why}; its first line has to name the columns.")
+        _check_columns(path, header.cells, columns)
+        chosen = [header.cells.index(name) for name in columns]
+        begin = 0
+        while some := list(islice(lines, size)):
+            problems = [line.problem or _problem_of(line.cells, header.cells) for line in some]
+            good = [i for i, problem in enumerate(problems) if not problem]
+            texts = pd.DataFrame([[some[i].cells[j] for j in chosen] for i in good], columns=chosen, dtype=object)
+            texts.columns = pd.Index(list(columns.values()), tupleize_cols=False)
+            texts.index = pd.Index([begin + i for i in good], dtype=np.int64)
+            frame, unread = read_texts(texts, schema, missing, str(path))
+            bad = [
+                BadRows(begin + i, begin + i + 1, f"line {line.number}", problem)
+                for i, (line, problem) in enumerate(zip(some, problems))
+                if problem
+            ]
+            numbers = np.array([some[i].number for i in good], dtype=np.int64)
+            chunk = Chunk(begin, begin + len(some), frame, tuple(bad), numbers)
+            yield chunk.drop(sorted(unread.items()))
+            begin += len(some)
+
+
+class _Line(NamedTuple):
+    """A row of a CSV, and the line on which it begins."""
+
+    number: int
+    cells: list[str]
+    problem: str = ""
+
+
+def _read_lines(reader: Any) -> Iterator[_Line]:
+    """Yield the rows of a CSV; an empty line is none. Where a compressed file is damaged, the last one says so."""
+    while True:
+        number = reader.line_num + 1
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            yield _Line(number, [], f"the line cannot be read: {_first_line(error)}")
+            continue
+        except (EOFError, OSError, zlib.error) as error:
+            yield _Line(number, [], f"the file cannot be read from here on: {_first_line(error)}")
+            return
+        if cells is None:
+            return
+        if cells:
+            yield _Line(number, cells)
+
+
+def _problem_of(cells: Sequence[str], header: Sequence[str]) -> str:
+    if len(cells) != len(header):
+        return f"it has {len(cells)} cells, and the header names {len(header)} columns ({listing(header, 4)})."
+    try:
+        "".join(cells).encode()
+    except UnicodeEncodeError:
+        return "it is not written in UTF-8."
+    return ""
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".") + "."
+
 
 BYTES = 1 << 22  # of a file that are read at a time for its checksum
 

@@ -25,7 +25,7 @@ from mcce.cli.batches import add_explain_batches
 from mcce.cli.console import BAD_INPUT, DONE, INTERRUPTED, SOME_UNEXPLAINED, say
 from mcce.cli.demo import add_demo, run_demo
 from mcce.cli.explain import add_explain, run_explain
-from mcce.cli.inspecting import add_inspect
+from mcce.cli.inspect import add_inspect
 from mcce.exceptions import MCCEError
 
 __all__ = ["BAD_INPUT", "DONE", "INTERRUPTED", "SOME_UNEXPLAINED", "main", "make_parser", "run_demo", "run_explain"]

@@ -1,33 +1,286 @@
-"""What the cells of a text file are: numbers, dates, truths or text. Nothing is recoded in silence.
+"""Values are written back as they were read: in the words, marks and formats of the user's files.
+
+A column of a text file, or of a table whose cells are written as text: its cells, and where they stand.
+
+Dates as people write them.
+
+1. `find_format` finds the one way of writing dates that all cells of a column have: ISO, day.month.year, day/month/year
+   or month/day/year, with the month's English name, each with or without a time.
+2. 03/04/2024 is 3 April or March 4: unless some cell has a day beyond 12, or both readings agree, it is refused.
+3. `--dates` names a column and, if it has to, the way: dmy, mdy, ymd, or a format of strftime.
+4. `date_of` reads a cell; an offset from UTC is taken into account, and the date is then UTC.
+
+Numbers as people write them: with a decimal point or comma, their thousands apart.
+
+1. `plain` writes a number as Python does, or says that it is none under a decimal mark. Thousands stand apart by the
+   other mark, a space or an apostrophe, always three digits and always alike: 1.234,5 or 1'234.5 or 1 234,5.
+2. `find_marks` finds the decimal mark of each column of a file: the only one under which all its cells are numbers.
+   Under both, as in 1,234, what the other columns of the file say counts.
+3. Where nothing tells, a point is a decimal point in files that are separated by commas; everything else is refused.
+
+What the cells of a text file are: numbers, dates, truths or text. Nothing is recoded in silence.
 
 1. An empty cell is missing, and so is one that `--missing` names; in a column of numbers or dates a blank one, too.
-2. A column is of numbers if every other cell is a number (`mcce.cli.numerals`) and writing it as a number loses
+2. A column is of numbers if every other cell is a number (`mcce.cli.cells`) and writing it as a number loses
    nothing: no leading zero (00026 is a code), no two spellings of one number (1.1 and 1.10 may be versions), no more
    digits than a whole number has room for. Otherwise it is text, and that is said, or refused if it cannot be told.
 3. A column is of truths if every other cell is True or False, spelled in one way; of dates if every other cell is a
-   date in one format (`mcce.cli.dates`), and that is said.
+   date in one format (`mcce.cli.cells`), and that is said.
 4. A column that is mostly numbers or dates and has text in some cells is refused, with the line of the first; where
    numbers are the minority it is text, and that is said.
 5. `--categorical`, `--numeric`, `--dates`, `--kinds` and `--ordered` say it for the columns they name.
+
+What a user says about columns: which are numbers, levels or dates, and in which order levels come.
 """
 
 from __future__ import annotations
 
+import argparse
 import re
-from collections.abc import Collection
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from mcce.cli.column import Column
 from mcce.cli.console import say
-from mcce.cli.dates import ORDERS, date_of, find_format
-from mcce.cli.declared import Declared
-from mcce.cli.numerals import WORD_OF, Mark, is_plain, plain, unread
-from mcce.exceptions import InputError, listing
+from mcce.exceptions import InputError, did_you_mean, listing
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column as text.
+
+    Attributes
+    ----------
+    name : str
+    raw : its cells as they stand in the file
+    cells : the same, NaN where a value is missing
+    where : the file, for messages
+    place : says where a row is in the file, as in "line 7"
+    native : whether the file knows that these are numbers, so that their text is Python's
+    """
+
+    name: str
+    raw: pd.Series[Any]
+    cells: pd.Series[Any]
+    where: str
+    place: Callable[[int], str]
+    native: bool = False
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """The different cells, missing ones left out, in the order of their first lines."""
+        return [str(text) for text in pd.unique(self.cells.dropna().astype(object))]
+
+    def place_of(self, text: str) -> str:
+        """Return where a text stands first."""
+        return self.place(int(np.flatnonzero((self.cells == text).to_numpy(dtype=bool, na_value=False))[0]))
+
+
+DAYS = {
+    "ymd": ("%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%Y-%m"),
+    "dmy": ("%d.%m.%Y", "%d/%m/%Y", "%d-%m-%Y", "%d %b %Y", "%d-%b-%Y", "%d %B %Y", "%d. %B %Y"),
+    "mdy": ("%m/%d/%Y", "%m-%d-%Y", "%b %d, %Y", "%B %d, %Y"),
+}
+SHORT = {  # a year of two digits is read if the user names the order
+    "ymd": ("%y-%m-%d", "%y/%m/%d", "%Y%m%d", "%y%m%d"),
+    "dmy": ("%d.%m.%y", "%d/%m/%y", "%d-%m-%y", "%d%m%Y", "%d %b %y", "%d-%b-%y"),
+    "mdy": ("%m/%d/%y", "%m-%d-%y", "%m%d%Y"),
+}
+TIMES = (
+    "",
+    " %H:%M",
+    " %H:%M:%S",
+    " %H:%M:%S.%f",
+    "T%H:%M",
+    "T%H:%M:%S",
+    "T%H:%M:%S.%f",
+    "T%H:%M:%S%z",
+    "T%H:%M:%S.%f%z",
+)
+ORDERS = tuple(DAYS)
+LIKELY = re.compile(r"\d.*\D.*\d")  # a date has two numbers and something between them
+
+
+def date_of(text: str, form: str) -> datetime | None:
+    """Return the date that a text is in this format, None if it is none."""
+    try:
+        date = datetime.strptime(text.strip(), form)
+    except ValueError:
+        return None
+    return date if date.tzinfo is None else date.astimezone(timezone.utc).replace(tzinfo=None)
+
+
+def formats_of(order: str | None) -> list[str]:
+    """Return the formats to try: all with years of four digits, or all of one order of day, month and year."""
+    days = [*DAYS[order], *SHORT[order]] if order else [form for each in DAYS.values() for form in each]
+    return [day + time for day in days for time in TIMES]
+
+
+def find_format(texts: Sequence[str], order: str | None = None) -> tuple[list[str], str | None]:
+    """Return the formats that all texts have and that read them differently (steps 1 and 2), and the most common one.
+
+    The second is the format that most of the texts have, for messages about the others.
+    """
+    some = [text for text in texts[:50] if order or LIKELY.search(text)]
+    near = [form for form in formats_of(order) if any(date_of(text, form) for text in some)]
+    counts = {form: sum(date_of(text, form) is not None for text in texts) for form in near}
+    common = max(counts, key=lambda form: counts[form], default=None)
+    fitting: dict[tuple[datetime | None, ...], str] = {}
+    for form in near:
+        if counts[form] == len(texts):
+            fitting.setdefault(tuple(date_of(text, form) for text in texts), form)
+    return list(fitting.values()), common
+
+
+Mark = Literal[".", ","]
+MARKS: tuple[Mark, Mark] = (".", ",")
+WORDS: dict[str, Mark] = {".": ".", "point": ".", ",": ",", "comma": ","}
+WORD_OF: dict[Mark, str] = {".": "point", ",": "comma"}
+APART = " \u00a0\u202f'’"  # what thousands stand apart by, besides the other mark
+MINUS = "\u2212"
+
+
+def _pattern(decimal: Mark, other: Mark) -> re.Pattern[str]:
+    grouped = rf"[1-9][0-9]{{0,2}}(?P<apart>[{APART}{other}])[0-9]{{3}}(?:(?P=apart)[0-9]{{3}})*"
+    mantissa = rf"(?:(?:{grouped}|[0-9]+)(?:\{decimal}[0-9]*)?|\{decimal}[0-9]+)"
+    return re.compile(rf"[+{MINUS}-]?(?:{mantissa}(?:e[+-]?[0-9]+)?|inf(?:inity)?)", re.IGNORECASE)
+
+
+_PATTERNS: dict[Mark, re.Pattern[str]] = {".": _pattern(".", ","), ",": _pattern(",", ".")}
+_USUAL = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")  # found sooner than by the full pattern
+_PLAIN = re.compile(r"[0-9.eE+-]*")
+_WITH_SIGN = re.compile(
+    rf"([€$£¥]\s*)?[+{MINUS}-]?[0-9][0-9.,{APART}]*(\s*(?:[%‰€$£¥]|eur|usd|gbp|chf|kr))?", re.IGNORECASE
+)
+_IN_BRACKETS = re.compile(rf"\([0-9][0-9.,{APART}]*\)")
+_TIME_OF_DAY = re.compile(r"[0-9]{1,2}:[0-5][0-9](?::[0-5][0-9](?:\.[0-9]+)?)?(?:\s*[ap]\.?m\.?)?", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Decimals:
+    """What a user says about decimal marks: one for all columns, or by column."""
+
+    rest: Mark | None = None
+    by_column: tuple[tuple[str, Mark], ...] = ()
+
+    def of(self, name: str) -> Mark | None:
+        """Return the mark of a column, None if nothing is said."""
+        return dict(self.by_column).get(name, self.rest)
+
+
+def plain(text: str, decimal: Mark) -> str | None:
+    """Return a number as Python writes it; None if the text is no number under this mark (step 1)."""
+    bare = text.strip()
+    if decimal == "." and _USUAL.fullmatch(bare):
+        return bare
+    if not _PATTERNS[decimal].fullmatch(bare):
+        return None
+    if decimal == "." and _PLAIN.fullmatch(bare):
+        return bare
+    other = "," if decimal == "." else "."
+    return re.sub(f"[{APART}{other}]", "", bare).replace(",", ".").replace(MINUS, "-")
+
+
+def is_plain(text: str) -> bool:
+    """Say whether a number is written without marks that Python would not write."""
+    return bool(_PLAIN.fullmatch(text.strip()))
+
+
+def unread(texts: Collection[str]) -> tuple[str, str] | None:
+    """Return what texts are that mean numbers but are not read as such, and the remedy; None if they are not all so."""
+    signs = [_WITH_SIGN.fullmatch(text.strip()) for text in texts]
+    if not signs:
+        return None
+    if all(match is not None and (match[1] or match[2]) for match in signs):
+        return "numbers with a sign", "Remove the signs"
+    if all(_IN_BRACKETS.fullmatch(text.strip()) for text in texts):
+        return "numbers in brackets", "Write them with a minus"
+    if all(_TIME_OF_DAY.fullmatch(text.strip()) for text in texts):
+        return "times of day", "Write them as numbers, such as hours"
+    return None
+
+
+def find_marks(
+    columns: Sequence[Column], said: Decimals, *, sep: str, levels: Collection[str], hints: Mapping[str, Mark]
+) -> dict[str, Mark]:
+    """Return the decimal mark of each column (steps 2 and 3).
+
+    Parameters
+    ----------
+    columns : those of one file that are used
+    said : what the user says
+    sep : what separates the cells
+    levels : columns whose cells are no numbers whatever they look like
+    hints : marks of the training file's columns, for the rows to explain
+    """
+    numbers = [column for column in columns if column.name not in levels]
+    given = {column.name: "." if column.native else said.of(column.name) for column in numbers}
+    could = {column.name: _possible(column, given[column.name]) for column in numbers}
+    seen = {marks[0] for name, marks in could.items() if len(marks) == 1 and given[name] is None}
+    found: dict[str, Mark] = {}
+    told: dict[Mark, list[Column]] = {".": [], ",": []}
+    for column in numbers:
+        marks, hint = could[column.name], hints.get(column.name)
+        if len(marks) < 2:
+            mark = marks[0] if marks else given[column.name] or hint or _nearer(column)
+        elif hint is not None and seen <= {hint}:
+            mark = hint
+        elif len(seen) == 1:
+            mark = next(iter(seen))
+        elif not seen and sep == "," and not any("," in text for text in column.texts):
+            mark = "."
+        else:
+            raise _two_readings(column, marks)
+        found[column.name] = mark
+        if marks and mark != hint and given[column.name] is None and not all(map(is_plain, column.texts)):
+            told[mark].append(column)
+    for mark, noted in told.items():
+        _tell(noted, mark)
+    return found
+
+
+def _possible(column: Column, given: Mark | None) -> list[Mark]:
+    """Return the marks under which all cells are numbers; none if they are the same numbers under both."""
+    texts = [text for text in column.texts if text.strip()]
+    allowed = MARKS if given is None else (given,)
+    marks = [mark for mark in allowed if all(plain(text, mark) is not None for text in texts)]
+    same = len(marks) == 2 and all(plain(text, ".") == plain(text, ",") for text in texts)
+    return [] if same else marks  # whole numbers say nothing about the mark
+
+
+def _nearer(column: Column) -> Mark:
+    """Return the mark under which more of the cells are numbers, the point on ties."""
+    counts = [sum(plain(text, mark) is not None for text in column.texts) for mark in MARKS]
+    return "," if counts[1] > counts[0] else "."
+
+
+def _two_readings(column: Column, marks: Sequence[Mark]) -> InputError:
+    text = next(text for text in column.texts if plain(text, ".") != plain(text, ","))
+    point, comma = (float(str(plain(text, mark))) for mark in marks)
+    return InputError(
+        f"column {column.name!r} of {column.where} can be read in two ways: {column.place_of(text)} holds {text!r}, "
+        f"which is {point:.10g} with a decimal point and {comma:.10g} with a decimal comma. Add --decimal point or "
+        f"--decimal comma, or --decimal {column.name}=comma for this column alone; --kinds "
+        f"{column.name}=level if these are codes."
+    )
+
+
+def _tell(columns: Sequence[Column], mark: Mark) -> None:
+    if not columns:
+        return
+    first = columns[0]
+    text = next(text for text in first.texts if not is_plain(text))
+    say(
+        f"column(s) {listing(column.name for column in columns)} of {first.where} are read with a decimal "
+        f"{WORD_OF[mark]}: {first.place_of(text)} holds {text!r}, read as {plain(text, mark)}. "
+        "If that is wrong, add --decimal"
+    )
+
 
 CellKind = Literal["number", "truth", "date", "text"]
 WHOLE = re.compile(r"[+-]?[0-9]+")
@@ -314,3 +567,118 @@ def _tell_missing_words(column: Column) -> None:
             f"column {column.name!r} of {column.where} has the level(s) {listing(words)}; if that means missing, add "
             f"--missing {','.join(words)}"
         )
+
+
+KINDS = ("number", "level", "date")
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What is said, by column.
+
+    Attributes
+    ----------
+    numbers, levels : names of columns
+    dates : how the dates of a column are written: an order (dmy), a format of strftime, or nothing
+    decimals : decimal marks
+    ordered : levels from the lowest to the highest
+    """
+
+    numbers: frozenset[str] = frozenset()
+    levels: frozenset[str] = frozenset()
+    dates: Mapping[str, str] = field(default_factory=dict)
+    decimals: Decimals = field(default_factory=Decimals)
+    ordered: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, arguments: argparse.Namespace) -> Declared:
+        """Put together what the options say; contradictions are refused."""
+        for name, kind in arguments.kinds.items():
+            if kind not in KINDS:
+                raise InputError(f"--kinds says {name}={kind}; {did_you_mean(kind, KINDS)}")
+        by_kind = {kind: [name for name, said in arguments.kinds.items() if said == kind] for kind in KINDS}
+        named = [name for name in arguments.ordered if name]
+        said = {
+            "--categorical": arguments.categorical,
+            "--numeric": arguments.numeric,
+            "--dates": list(arguments.dates),
+            "--kinds ...=level": by_kind["level"],
+            "--kinds ...=number": by_kind["number"],
+            "--kinds ...=date": by_kind["date"],
+            "--ordered": named,
+        }
+        alike = [
+            ("--categorical", "--kinds ...=level"),
+            ("--categorical", "--ordered"),
+            ("--kinds ...=level", "--ordered"),
+        ]
+        alike += [("--numeric", "--kinds ...=number"), ("--dates", "--kinds ...=date")]
+        options = list(said)
+        for i, one in enumerate(options):
+            for other in options[i + 1 :]:
+                both = [name for name in said[one] if name in said[other]]
+                if both and (one, other) not in alike:
+                    raise InputError(f"{one} and {other} both name {listing(both)}; a column is one of them.")
+        return cls(
+            frozenset([*arguments.numeric, *by_kind["number"]]),
+            frozenset([*arguments.categorical, *by_kind["level"], *named]),
+            {**dict.fromkeys(by_kind["date"], ""), **arguments.dates},
+            arguments.decimal,
+            {name: tuple(levels) for name, levels in arguments.ordered.items()},
+        )
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """How the values of a column are written.
+
+    Attributes
+    ----------
+    reading : how the cells of the training file are read
+    texts : value to its first text in the training file
+    missing : the text of a missing value there
+    decimals : how many digits after the mark all its numbers have; None if that differs, or if there are none
+    alike : whether the rows to explain are read in the same way
+    """
+
+    reading: Reading
+    texts: dict[Any, str]
+    missing: str
+    decimals: int | None
+    alike: bool
+
+    @classmethod
+    def of(cls, training: Column, reading: Reading, of_factuals: Reading) -> Spelling:
+        """Learn the spelling from the training file."""
+        known = [text for text in training.texts if reading.kind == "text" or text.strip()]
+        texts: dict[Any, str] = {}
+        for text in known:
+            texts.setdefault(reading.value_of(text), text)
+        absent = training.raw[training.cells.isna()]
+        numbers = [str(plain(text, reading.mark)) for text in known] if reading.kind == "number" else []
+        points = {len(number.partition(".")[2]) for number in numbers}
+        alike = len(points) == 1 and not any("e" in number.lower() for number in numbers)
+        missing = str(absent.iloc[0]) if len(absent) else ""
+        return cls(reading, texts, missing, points.pop() if alike else None, reading == of_factuals)
+
+    def write(self, values: pd.Series[Any], own: pd.Series[Any], own_texts: pd.Series[Any]) -> list[Any]:
+        """Return values as text; those that equal the row's own value keep the row's own text."""
+        rows = zip(values.astype(object), own.astype(object), own_texts.astype(object))
+        return [text if self.alike and _is_same(value, before) else self._text(value) for value, before, text in rows]
+
+    def _text(self, value: Any) -> Any:
+        if pd.isna(value):
+            return self.missing
+        if value in self.texts:
+            return self.texts[value]
+        if self.reading.kind == "date":
+            return value.strftime(self.reading.form)
+        if self.decimals is not None and float(short := f"{value:.{self.decimals}f}") == value:
+            return short.replace(".", self.reading.mark)
+        if self.reading.kind == "number" and self.reading.mark == ",":
+            return repr(float(value)).replace(".", ",")
+        return value
+
+
+def _is_same(value: Any, other: Any) -> bool:
+    return bool(pd.isna(value) and pd.isna(other)) or bool(value == other)

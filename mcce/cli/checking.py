@@ -3,31 +3,189 @@
 1. Options by themselves: what goes with what, names of samplers and measures, shares.
 2. Names of columns, in both files, all that are missing at once.
 3. The rows to explain beside the training rows: levels nobody has been seen with, missing values where there were none.
+
+The wanted decision as `mcce explain` is told it: an interval, or a class by its spelling.
+
+What `mcce explain --constraints` reads: what may change and how, from a TOML or JSON file, or that of `--config`.
+
+1. The file is read before anything is trained; its grammar and keys are checked.
+2. Names of rows are text where a column names them (`--id`): a number that names a factual is taken for its digits.
+3. Names and levels are checked against both tables, before a model is trained.
+
+Every error begins with the option and the file.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from mcce.checks import check_not_negative, check_share
-from mcce.cli.cells import Reading
-from mcce.cli.declared import Declared
-from mcce.cli.inputs import Source, check_column, check_columns, lacking
-from mcce.cli.numerals import plain
+from mcce.base.checks import check_not_negative, check_share
+from mcce.cli.cells import Declared, Reading, plain
+from mcce.cli.console import say
+from mcce.cli.files import Source, check_column, check_columns, lacking
+from mcce.constraints import Constraint, Only, PerFactual, read, resolve
 from mcce.exceptions import InputError, did_you_mean, listing, spell
+from mcce.explain.order import KNOWN, OF_DENSITIES, resolve_weights
 from mcce.generators.auto import AUTO
-from mcce.generators.conditionals import REST
+from mcce.generators.layout import REST
 from mcce.generators.visit import make_visit_sequence
+from mcce.model.decisions import Interval, OneOf
+from mcce.model.source import plain_values
 from mcce.report.names import Names
 from mcce.samplers import make_sampler
-from mcce.selection.ordering import KNOWN, OF_DENSITIES, resolve_weights
 from mcce.table import Feature, Schema
 from mcce.table.checks import check_magnitudes, check_missing
 from mcce.table.dtypes import holds_missing
+
+
+def read_wanted(wanted: str | None, of: str | None, classes: Any, counts: Mapping[Any, int] | None = None) -> Any:
+    """Return the wanted decision: an interval, or the model's class that is spelled like `wanted`.
+
+    `counts` are the training rows of each class, for messages, if they are known.
+    """
+    interval = read_interval("0.5,1" if wanted is None else wanted, read_class("--of", of, classes, counts))
+    if interval is not None:
+        known = None if classes is None else plain_values(classes)
+        if of is None and known is not None and set(known) not in ({0, 1}, {-1, 1}):
+            raise InputError(
+                f"--wanted {interval.bounds()} needs --of, the class whose score it is: one of {listing(known)}."
+            )
+        return interval
+    if of is not None:
+        raise InputError(f"--of {of} goes with an interval, but --wanted is {wanted!r}; leave --of out.")
+    return read_class("--wanted", wanted, classes, counts)
+
+
+def in_words(decision: Any, label: str | None) -> Any:
+    """Return the decision with the words that people call it by."""
+    if label is None:
+        return decision
+    return replace(decision, label=label) if isinstance(decision, Interval) else OneOf([decision], label=label)
+
+
+def read_interval(text: str, of: Any) -> Interval | None:
+    """Read an interval such as 0,1 or [0,1) or (0,inf); None if the text is none."""
+    parts = re.fullmatch(r"\s*([\[(]?)([^,]+),([^,\])]+)([\])]?)\s*", text)
+    if parts is None:
+        return None
+    try:
+        low, high = float(parts[2]), float(parts[3])
+    except ValueError:
+        return None
+    if bool(parts[1]) != bool(parts[4]):
+        raise InputError(f"--wanted is {text!r}; write an interval as 0,1 or [0,1] or [0,1) or (0,inf).")
+    closed = {"[]": "both", "[)": "left", "(]": "right", "()": "neither", "": "both"}[parts[1] + parts[4]]
+    return Interval(low, high, closed=closed, of=of)
+
+
+def read_class(role: str, text: str | None, classes: Any, counts: Mapping[Any, int] | None = None) -> Any:
+    """Return the one of the classes that is spelled like the text, None without a text; `role` is its option.
+
+    A class that is spelled exactly so comes first; one that differs in capitals or blanks is taken if there is
+    no other.
+    """
+    if text is None:
+        return None
+    if classes is None:
+        raise InputError(
+            f"{role} is {text!r}, but the model declares no classes; give --wanted an interval, as in 10,20."
+        )
+    known = plain_values(classes)
+    exact = [label for label in known if str(label) == text]
+    alike = [label for label in known if _loosely(label) == _loosely(text) or _shortly(label) == text.strip()]
+    if exact and len(alike) > 1:
+        say(
+            f"warning: {role} {text} is the class {_counted(exact[0], counts)}; others are spelled nearly alike: "
+            f"{_all_counted([label for label in alike if label != exact[0]], counts)}. If they mean the same, "
+            "correct them"
+        )
+    if exact:
+        return exact[0]
+    if len(alike) > 1:
+        raise InputError(
+            f"{role} is {text!r}, which could be {_all_counted(alike, counts)}. Write it exactly as one of them, or "
+            "correct the file if they mean the same."
+        )
+    if alike:
+        return alike[0]
+    raise InputError(f"{role} is {text!r}, which is no class of the model; {did_you_mean(text, known)}")
+
+
+def _loosely(label: Any) -> str:
+    return " ".join(str(label).split()).casefold()
+
+
+def _shortly(label: Any) -> str | None:
+    return f"{label:g}" if isinstance(label, float) else None
+
+
+def _counted(label: Any, counts: Mapping[Any, int] | None) -> str:
+    return repr(label) if counts is None or label not in counts else f"{label!r} ({counts[label]} training rows)"
+
+
+def _all_counted(labels: Iterable[Any], counts: Mapping[Any, int] | None) -> str:
+    return ", ".join(_counted(label, counts) for label in labels)
+
+
+def read_constraints(arguments: argparse.Namespace) -> list[Constraint]:
+    """Return the constraints of a file, or those that stand in that of `--config` (step 1)."""
+    source = arguments.constraints
+    if source is None:
+        return []
+    if isinstance(source, str) and not Path(source).is_file():
+        raise InputError(f"--constraints {source}: there is no such file; check its name and folder.")
+    with _told_where(arguments):
+        said = read(Path(source) if isinstance(source, str) else source)
+    if not said:
+        raise InputError(f"--constraints {source} says nothing; give [[allow]], [[rule]] or [[only]], or leave it out.")
+    return said
+
+
+def named_by_text(said: Sequence[Constraint]) -> list[Constraint]:
+    """Return constraints for rows whose names are text (step 2)."""
+    return [_by_text(each) for each in said]
+
+
+def check_constraints(
+    arguments: argparse.Namespace, said: Sequence[Constraint], schema: Schema, factuals: pd.DataFrame
+) -> None:
+    """Refuse constraints that name what the tables do not have, or that leave nothing for any row (step 3)."""
+    matrix, fixed = schema.encode(factuals).matrix, arguments.fixed
+    with _told_where(arguments):
+        resolve(said, schema, [name for name in fixed if name in schema.names]).check_factuals(matrix, factuals.index)
+
+
+@contextmanager
+def _told_where(arguments: argparse.Namespace) -> Iterator[None]:
+    """Let an error begin with the file, named once."""
+    source = arguments.constraints
+    where, own = f"--config {arguments.config}", "constraints"
+    if isinstance(source, str):
+        where, own = f"--constraints {source}", f"constraints of {Path(source).name}"
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{where}: {str(error).removeprefix(own).removeprefix(', ').removeprefix(': ')}") from error
+
+
+def _by_text(said: Constraint) -> Constraint:
+    if isinstance(said, Only):
+        return replace(said, by_id=tuple((_name(who), features) for who, features in said.by_id))
+    if isinstance(said, PerFactual):
+        return replace(said, by_id=tuple((_name(who), each) for who, each in said.by_id))
+    return said
+
+
+def _name(who: Hashable) -> Hashable:
+    return str(who) if isinstance(who, int) and not isinstance(who, bool) else who
 
 
 def check_options(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -18,14 +18,14 @@ from typing import Any
 
 import pandas as pd
 
-from mcce.asking.decision import Interval
+from mcce.base.files import written_whole
 from mcce.cli.console import DONE, aligned, positive_integer, wrap
 from mcce.cli.outputs import check_outputs
 from mcce.counterfactuals import Counterfactuals
 from mcce.datasets import load_loans
-from mcce.files import written_whole
 from mcce.method import MCCE
-from mcce.report.pages import as_png
+from mcce.model.decisions import Interval
+from mcce.report.html import as_png
 
 WORDS: dict[str, Any] = {
     "labels": {

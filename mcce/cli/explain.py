@@ -1,6 +1,6 @@
 """`mcce explain`: counterfactuals for the rows of a file.
 
-1. Put the job together (`mcce.cli.job`) and check all of it that can be checked (`mcce.cli.checking`): options, where
+1. Put the job together (`mcce.cli.options`) and check all of it that can be checked (`mcce.cli.checking`): options, where
    results go, both files and their columns, constraints. What the cells are is found once, from the training rows
    (`mcce.cli.cells`).
 2. Load the model and take its features, or train one for the response.
@@ -17,22 +17,27 @@ from typing import Any
 
 import pandas as pd
 
-from mcce.asking.source import classes_of
-from mcce.cli.allowed import check_constraints, named_by_text, read_constraints
-from mcce.cli.checking import check_features, check_named_columns, check_options, check_rows, order_levels
+from mcce.cli.cells import Declared
+from mcce.cli.checking import (
+    check_constraints,
+    check_features,
+    check_named_columns,
+    check_options,
+    check_rows,
+    in_words,
+    named_by_text,
+    order_levels,
+    read_constraints,
+    read_wanted,
+)
 from mcce.cli.console import say
-from mcce.cli.declared import Declared
-from mcce.cli.inputs import UNNAMED, Source, name_rows, read_source
-from mcce.cli.job import complete
-from mcce.cli.models import load_model
-from mcce.cli.onnx_model import OnnxClassifier, OnnxRegressor
-from mcce.cli.options import NEEDED, OPTIONS, add_options
-from mcce.cli.outputs import Outputs
-from mcce.cli.report import Spellings, write
-from mcce.cli.training import train_model
-from mcce.cli.wanted import in_words, read_wanted
+from mcce.cli.files import UNNAMED, Source, name_rows, read_source
+from mcce.cli.models import OnnxClassifier, OnnxRegressor, load_model, train_model
+from mcce.cli.options import NEEDED, OPTIONS, add_options, complete
+from mcce.cli.outputs import Outputs, Spellings, write
 from mcce.exceptions import InputError, listing
 from mcce.method import MCCE
+from mcce.model.source import classes_of
 from mcce.table import Schema
 
 

@@ -1,19 +1,199 @@
-"""The model that `mcce explain --model` loads, by the ending of its name.
+"""The model that `mcce explain` trains where none is given: gradient boosting, its quality cross-validated.
+
+Dates are counted in days, inside the model: who asks it keeps dates.
+
+A model in an ONNX file, asked like one of scikit-learn's.
+
+1. Its inputs are one matrix of numbers, whose columns are the features in their order, or one input for each feature,
+   named like it. Anything else is refused.
+2. Its outputs are a label and scores, as classifiers have them (scores as a matrix, or as a dict by class), or one
+   number a row.
+3. The classes are those of the dict. A matrix does not name its columns: the label that goes with the largest score
+   does, and where some class is never the most likely one among the training rows, that is refused.
+
+Nothing of the file is executed but its computations. Most models count in 32 bits: a number is rounded to these first.
+
+The model that `mcce explain --model` loads, by the ending of its name.
 
 .skops   only types that are trusted are made; others are refused and can be named by `--trusted`
-.onnx    a graph of computations, run by onnxruntime (`mcce.cli.onnx_model`)
+.onnx    a graph of computations, run by onnxruntime (`mcce.cli.models`)
 others   joblib's pickles: opening one runs whatever code it holds, and that is said
 """
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from mcce.base.progress import working
+from mcce.base.threads import one_native_thread
+from mcce.cli.checking import read_interval, read_wanted
 from mcce.cli.console import say
-from mcce.cli.onnx_model import load_onnx
-from mcce.exceptions import InputError, listing
+from mcce.exceptions import InputError, listing, spell
+from mcce.table.dtypes import is_dated, is_numeric
+
+NUMBERS: dict[str, Any] = {
+    "tensor(float)": np.float32,
+    "tensor(double)": np.float64,
+    "tensor(int64)": np.int64,
+    "tensor(int32)": np.int32,
+    "tensor(bool)": np.bool_,
+}
+TEXT = "tensor(string)"
+
+
+@dataclass(frozen=True)
+class Input:
+    """One input of the graph: its name, its type, and how many columns it has (None if it does not say)."""
+
+    name: str
+    type: str
+    width: int | None
+
+
+class OnnxRegressor:
+    """A graph with one number a row."""
+
+    def __init__(self, where: str, session: Any) -> None:
+        self.where = where
+        self.session = session
+        self.inputs = [_input_of(where, each) for each in session.get_inputs()]
+        if len(self.inputs) > 1 or self.inputs[0].width == 1:
+            wide = [each.name for each in self.inputs if each.width not in (1, None)]
+            if wide:
+                raise InputError(
+                    f"{where} has several inputs of which {listing(wide)} have more than one column; export it with "
+                    "one matrix, or with one input for each feature."
+                )
+            self.feature_names_in_ = np.array([each.name for each in self.inputs], dtype=object)
+
+    def predict(self, X: pd.DataFrame) -> npt.NDArray[Any]:
+        """Return the number of each row."""
+        return np.asarray(self._run(X)[0]).reshape(len(X))
+
+    def check(self, X: pd.DataFrame) -> None:
+        """Refuse a table that the inputs cannot take."""
+        if hasattr(self, "feature_names_in_"):
+            return
+        width = self.inputs[0].width
+        if width is not None and width != X.shape[1]:
+            raise InputError(
+                f"{self.where} takes {width} features, but there are {X.shape[1]}: {listing(X.columns, 30)}. Leave out "
+                "the others, name the response by --response and the names by --id."
+            )
+        text = [name for name in X if not pd.api.types.is_numeric_dtype(X[name].dtype)]
+        if text and self.inputs[0].type != TEXT:
+            raise InputError(
+                f"{self.where} takes one matrix of numbers, but {listing(text)} are none. Export it with one input for "
+                "each feature, named like it."
+            )
+
+    def _run(self, X: pd.DataFrame) -> list[Any]:
+        if not len(X):  # some operators refuse empty tables
+            return [np.empty(0)] * len(self.session.get_outputs())
+        if hasattr(self, "feature_names_in_"):
+            fed = {each.name: _as_tensor(self.where, X[[each.name]], each.type) for each in self.inputs}
+        else:
+            fed = {self.inputs[0].name: _as_tensor(self.where, X, self.inputs[0].type)}
+        answer: list[Any] = self.session.run(None, fed)
+        return answer
+
+
+class OnnxClassifier(OnnxRegressor):
+    """A graph with a label and scores by class; `learn_classes` before it is asked."""
+
+    classes_: npt.NDArray[Any]
+
+    def predict(self, X: pd.DataFrame) -> npt.NDArray[Any]:
+        """Return the label of each row."""
+        return np.asarray(self._run(X)[0]).reshape(len(X))
+
+    def predict_proba(self, X: pd.DataFrame) -> npt.NDArray[np.float64]:
+        """Return the probability of each class."""
+        scores = self._run(X)[1]
+        if not len(X):
+            return np.empty((0, len(self.classes_)))
+        if isinstance(scores, list):
+            return np.array([[row[label] for label in self.classes_.tolist()] for row in scores], dtype=np.float64)
+        return _two_columns(np.asarray(scores, dtype=np.float64))
+
+    def learn_classes(self, X: pd.DataFrame) -> None:
+        """Find the classes (step 3)."""
+        labels, scores = self._run(X)[:2]
+        if isinstance(scores, list):
+            self.classes_ = np.array(list(scores[0]))
+            return
+        columns, labels = _two_columns(np.asarray(scores)), np.asarray(labels).reshape(len(X))
+        first = {int(best): label for best, label in zip(columns.argmax(axis=1)[::-1], labels[::-1])}
+        unsure = [label for best, label in zip(columns.argmax(axis=1), labels) if first[int(best)] != label]
+        if unsure or len(first) < columns.shape[1]:
+            known = [label.item() if isinstance(label, np.generic) else label for label in first.values()]
+            raise InputError(
+                f"{self.where} has scores for {columns.shape[1]} classes without saying which is which, and its labels "
+                f"for the training rows ({listing(known)}) do not tell. Export it with scores by class (zipmap)."
+            )
+        self.classes_ = np.array([first[place] for place in range(columns.shape[1])])
+
+
+def load_onnx(where: str, path: str) -> OnnxRegressor:
+    """Open an ONNX file."""
+    try:
+        import onnxruntime
+    except ImportError:
+        raise InputError(f"{where}: .onnx files need onnxruntime; pip install 'mcce[onnx]'.") from None
+    settings = onnxruntime.SessionOptions()
+    settings.add_session_config_entry("session.intra_op.allow_spinning", "0")  # waiting threads keep others waiting
+    try:
+        session = onnxruntime.InferenceSession(path, settings, providers=["CPUExecutionProvider"])
+    except Exception as error:
+        problem = f"{type(error).__name__}: {error}".splitlines()[0].rstrip(".")
+        raise InputError(f"{where} cannot be loaded ({problem}). It must be an ONNX file of a trained model.") from None
+    outputs = session.get_outputs()
+    if len(outputs) == 1 and outputs[0].type in NUMBERS:
+        return OnnxRegressor(where, session)
+    if len(outputs) == 2:
+        return OnnxClassifier(where, session)
+    raise InputError(
+        f"{where} has the outputs {_described(outputs)}; a label and scores of classes, or one number a row, "
+        "can be used."
+    )
+
+
+def _input_of(where: str, each: Any) -> Input:
+    if each.type not in NUMBERS and each.type != TEXT:
+        raise InputError(f"{where} has the input {_described([each])}; tensors of numbers and of text can be used.")
+    width = each.shape[1] if len(each.shape or []) > 1 else 1
+    return Input(each.name, each.type, width if isinstance(width, int) else None)
+
+
+def _described(each: Sequence[Any]) -> str:
+    return listing(f"{one.name}: {one.type}" for one in each)
+
+
+def _as_tensor(where: str, X: pd.DataFrame, kind: str) -> npt.NDArray[Any]:
+    """Return columns as the graph takes them."""
+    missing = [name for name in X if X[name].isna().any()]
+    if missing and kind not in ("tensor(float)", "tensor(double)"):
+        raise InputError(f"{where}: {listing(missing)} has missing values, which its input of type {kind} cannot hold.")
+    if kind == TEXT:
+        return X.astype(str).to_numpy(dtype=object)
+    try:
+        return X.to_numpy(dtype=np.float64, na_value=np.nan).astype(NUMBERS[kind])
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{where} takes {listing(X)} as numbers ({kind}), which they are not: {error}") from None
+
+
+def _two_columns(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return scores with a column for each class; one column alone is that of the second of two."""
+    wide = scores.reshape(len(scores), -1)
+    return np.column_stack([1 - wide, wide]) if wide.shape[1] == 1 else wide
 
 
 def load_model(path: str, trusted: Sequence[str] = ()) -> Any:
@@ -65,3 +245,87 @@ def _load_skops(where: str, path: str, trusted: Sequence[str]) -> Any:
 
 def _problem(error: Exception) -> str:
     return f"{type(error).__name__}: {error}".splitlines()[0].rstrip(".")
+
+
+POOR = {"AUC": 0.7, "R2": 0.3}
+MOST_LEVELS = 255  # of scikit-learn's HistGradientBoosting
+
+
+@one_native_thread()
+def train_model(
+    X: pd.DataFrame, y: pd.Series[Any], arguments: argparse.Namespace, of_codes: bool
+) -> tuple[Any, pd.DataFrame]:
+    """Train gradient boosting on the rows with a response, and say how good it is; `of_codes`: they are classes."""
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+    from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer
+
+    known = y.notna()
+    if not known.all():
+        say(f"{int((~known).sum())} training rows without {y.name!r} are left out")
+        X, y = X[known], y[known]
+    counts = y.value_counts()
+    is_class = not is_numeric(y.dtype) or len(counts) == 2 or of_codes
+    _check_trainable(X, y, counts, is_class, arguments)
+    settings = {"max_leaf_nodes": 8, "categorical_features": "from_dtype", "random_state": 0}
+    if is_class:
+        model = HistGradientBoostingClassifier(**settings)
+        measure, scoring = "AUC", "roc_auc" if len(counts) == 2 else "roc_auc_ovr"
+        folds: Any = StratifiedKFold(min(5, max(2, counts.min())), shuffle=True, random_state=0)
+    else:
+        model = HistGradientBoostingRegressor(**settings)
+        measure, scoring, folds = "R2", "r2", KFold(min(5, len(y)), shuffle=True, random_state=0)
+    name = type(model).__name__
+    if any(is_dated(dtype) for dtype in X.dtypes):
+        model = make_pipeline(FunctionTransformer(in_days), model)
+    try:
+        with working("training a model", None):
+            quality = cross_val_score(model, X, y, cv=folds, scoring=scoring, error_score="raise").mean()
+            model.fit(X, y)
+    except (TypeError, ValueError) as error:
+        problem = str(error).strip().splitlines()[0].rstrip(".")
+        raise InputError(f"no model can be trained on {arguments.train}: {problem}. Give a --model.") from error
+    kind = "class" if is_class else "number"
+    say(f"trained a {name} for the {kind} {y.name!r}; cross-validated {measure} {quality:.2f}")
+    if not quality >= POOR[measure]:
+        say(f"warning: that is poor: the model says little about {y.name!r}, and so will its explanations")
+    return model, X
+
+
+def in_days(X: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with its dates and durations as numbers of days."""
+    return X.assign(**{str(name): _days(X[name]) for name in X if is_dated(X[name].dtype)})
+
+
+def _days(dates: pd.Series[Any]) -> pd.Series[float]:
+    if isinstance(dates.dtype, pd.DatetimeTZDtype):
+        dates = dates.dt.tz_convert("UTC").dt.tz_localize(None)
+    since: Any = dates - pd.Timestamp(0) if dates.dtype.kind == "M" else dates
+    days: pd.Series[float] = since.dt.total_seconds() / 86_400
+    return days
+
+
+def _check_trainable(
+    X: pd.DataFrame, y: pd.Series[Any], counts: pd.Series[int], is_class: bool, arguments: argparse.Namespace
+) -> None:
+    wanted = arguments.wanted
+    if wanted is None:
+        choice = f"one of {listing(counts.index)}" if is_class else "an interval such as 10,20"
+        raise InputError(f"--response {y.name} needs --wanted: {choice}.")
+    if not is_class and read_interval(wanted, None) is None:
+        raise InputError(
+            f"--wanted is {wanted!r}, but --response {y.name} is a number ({len(counts)} different values): "
+            f"give an interval, as in 10,20; if its values are classes, add --categorical {y.name}."
+        )
+    if is_class:
+        read_wanted(wanted, arguments.of, counts.index, counts.to_dict())
+    if len(counts) < 2 or (is_class and counts.min() < 2):
+        rare = "no value" if not len(counts) else f"{spell(counts.index[-1])} in {counts.iloc[-1]} rows only"
+        raise InputError(f"--response {y.name} has {rare}; training needs two values or more, each at least twice.")
+    for name in X.select_dtypes("category"):
+        if X[name].nunique() > MOST_LEVELS:
+            raise InputError(
+                f"column {name!r} of {arguments.train} has {X[name].nunique()} different values, more than "
+                f"the {MOST_LEVELS} that the model can take. Remove it if it is a name, or give a --model."
+            )

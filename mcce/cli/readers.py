@@ -10,9 +10,9 @@ from argparse import ArgumentTypeError
 from collections.abc import Mapping
 from typing import Any
 
-from mcce.checks import is_number, is_whole
+from mcce.base.checks import is_number, is_whole
+from mcce.cli.cells import WORDS, Decimals
 from mcce.cli.console import name_list, positive_integer, separator
-from mcce.cli.numerals import WORDS, Decimals
 from mcce.exceptions import spell
 
 ORDERS = ("data", "correlation", "reversed")

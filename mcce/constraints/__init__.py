@@ -1,10 +1,8 @@
 """What may change, and how: said by the user, checked against a table, and resolved to restrictions by feature."""
 
-from mcce.constraints.allowing import Allow, allow
-from mcce.constraints.personal import Only, PerFactual, only, per_factual
+from mcce.constraints.allow import Allow, Only, PerFactual, allow, only, per_factual
 from mcce.constraints.reading import Constraint, read
-from mcce.constraints.resolved import Constraints, FactualConstraints
-from mcce.constraints.resolving import resolve
+from mcce.constraints.resolve import Constraints, FactualConstraints, resolve
 from mcce.constraints.rules import ResolvedRule, Rule, rule
 
 __all__ = [

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mcce.arrays import Bools, Floats
+from mcce.base.arrays import Bools, Floats
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mcce.checks import is_number, is_whole
+from mcce.base.checks import is_number, is_whole
 from mcce.exceptions import InputError, did_you_mean, spell
 from mcce.table import Feature, Schema
 from mcce.table.dtypes import date_family, is_dated

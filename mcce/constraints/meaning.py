@@ -16,7 +16,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from mcce.constraints import nodes
+from mcce.constraints import grammar as nodes
 from mcce.constraints.conditions import (
     Always,
     ColumnValue,

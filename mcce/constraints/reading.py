@@ -30,8 +30,7 @@ from typing import Any
 
 import pandas as pd
 
-from mcce.constraints.allowing import Allow, allow
-from mcce.constraints.personal import SAID, Only, PerFactual, only, per_factual
+from mcce.constraints.allow import SAID, Allow, Only, PerFactual, allow, only, per_factual
 from mcce.constraints.rules import Rule, rule
 from mcce.exceptions import InputError, did_you_mean, spell
 

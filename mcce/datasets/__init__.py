@@ -13,7 +13,7 @@ The files of 3 are CSV, plain or gzipped, with a header and no index: ``adult.cs
 from mcce.datasets.airquality import load_airquality
 from mcce.datasets.base import Dataset
 from mcce.datasets.loans import load_loans, true_default_probability
-from mcce.datasets.papersets import load_adult, load_fico, load_german, load_gmc
+from mcce.datasets.paper import load_adult, load_fico, load_german, load_gmc
 
 __all__ = [
     "Dataset",

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce.arrays import Floats, Ints
-from mcce.checks import check_count
+from mcce.base.arrays import Floats, Ints
+from mcce.base.checks import check_count
 from mcce.datasets.base import Dataset
 from mcce.exceptions import InputError, did_you_mean, listing
 

@@ -1,19 +1,18 @@
 """Whether what a chain generates is realistic, and how good counterfactuals are."""
 
-from mcce.criticism import Criticism, FeatureCriticism
-from mcce.diagnostics.comparing import Comparison
-from mcce.diagnostics.conditionals import conditionals
+from mcce.diagnostics.conditionals import Comparison, conditionals
 from mcce.diagnostics.correlations import Correlations, compare_correlations, correlations
+from mcce.diagnostics.diagnose import Diagnostics
 from mcce.diagnostics.discriminator import Discriminator, discriminator
 from mcce.diagnostics.evaluation import Evaluation, evaluate
 from mcce.diagnostics.marginals import marginal_distances
 from mcce.diagnostics.neighbours import nearest_rows
-from mcce.diagnostics.pmse import PMSE, pmse
-from mcce.diagnostics.result import Diagnostics
+from mcce.diagnostics.propensity import PMSE, pmse
 from mcce.diagnostics.stability import Stability, stability
 from mcce.diagnostics.tables import utility_tables
 from mcce.diagnostics.trade_off import TradeOff
 from mcce.diagnostics.visiting import visit_effect
+from mcce.judging import Criticism, FeatureCriticism
 
 __all__ = [
     "PMSE",

@@ -1,9 +1,19 @@
-"""Which conditional of a chain is wrong, by the rows at hand: each is judged by chains that have not seen it.
+"""Which sampler predicts which feature best: cross-validated scores of all candidates on all features.
+
+1. Order the columns as a chain would: fixed features, the decision if there is one, the others in visiting order.
+2. Let every candidate predict every feature on rows that it has not seen (`mcce.judging.crossvalidation`), by the log
+   score and by CRPS or Brier score from draws. No candidate stops early.
+3. Of each, take the mean over the rows and its standard error; how far it is behind the best, with the standard error
+   of the paired difference; its rank, the best 1; and the seconds of all folds.
+4. The log scores of the features of a row sum to the log density that a chain of one sampler gives it: the joint score.
+5. Say what ``sampler="auto"`` would choose from these scores (`mcce.generators.auto`).
+
+Which conditional of a chain is wrong, by the rows at hand: each is judged by chains that have not seen it.
 
 1. The order of the features is found once, from all rows. The rows are dealt to five folds, by the seed.
-2. A chain is fitted on all folds but one, and scored on that one (`mcce.scoring`). Each row has scores by a chain that
+2. A chain is fitted on all folds but one, and scored on that one (`mcce.judging`). Each row has scores by a chain that
    has not seen it.
-3. The scores of all rows are tested, feature by feature (`mcce.criticism`).
+3. The scores of all rows are tested, feature by feature (`mcce.judging`).
 
 With new rows the chain is fitted on all of X, and judged by the new rows.
 """
@@ -11,30 +21,35 @@ With new rows the chain is fitted on all of X, and judged by the new rows.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
-from mcce.arrays import Bools
-from mcce.checks import check_count, check_share
-from mcce.criticism import Criticism
-from mcce.criticism.result import LEVEL
+from mcce.base.arrays import Bools, Floats
+from mcce.base.checks import check_count, check_share
+from mcce.base.threads import one_native_thread, run_in_threads
 from mcce.exceptions import InputError
+from mcce.generators.auto import CANDIDATES, Auto, Candidates, Choice, judge, make_contest, taking_part, threads_of
 from mcce.generators.chain import ChainModel
-from mcce.generators.conditionals import Samplers
 from mcce.generators.criticising import LEAST_ROWS
 from mcce.generators.givens import weighted_rows
-from mcce.generators.layout import ChainLayout
-from mcce.generators.predictors import Predictors
+from mcce.generators.layout import Arranged, ChainLayout, Predictors, Samplers, arrange, suited_to
 from mcce.generators.visit import VisitSequence, make_visit_sequence
+from mcce.judging import N_DRAWS, Criticism, Scores
+from mcce.judging.criticism import LEVEL
+from mcce.judging.crossvalidation import Folds, Record, mean_and_error
+from mcce.report.plots import comparison_plot
 from mcce.rng import derive_key, resolve_seed
-from mcce.samplers.crossfit import deal_folds
-from mcce.scoring import N_DRAWS, Scores
+from mcce.samplers.estimator import deal_folds
 from mcce.table import Data, Kind, Schema
 from mcce.table.checks import check_fixed, rows_of
 from mcce.table.weights import rows_by_weight
+
+if TYPE_CHECKING:
+    from mcce.base.canvas import Panels
 
 N_FOLDS = 5
 
@@ -148,3 +163,242 @@ def conditionals(
         judged_by="rows out of fold",
         progress=progress,
     )
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Comparison:
+    """What `compare_conditionals` returns; prints as a table of log scores.
+
+    Attributes
+    ----------
+    scores : DataFrame
+        Indexed by feature and sampler. `log_score` (high is good) and `loss` (low is good: CRPS in the column's unit,
+        of unordered levels the Brier score, as `loss_name` says), each with its standard error `_se`, how far it is
+        `_behind` the best, the standard error of this paired difference `_behind_se`, and its `_rank`, 1 the best.
+        `fit_seconds` and `draw_seconds` are those of all folds. `note` says why a candidate was left out, or has no log
+        score.
+    joint : DataFrame
+        Indexed by sampler: `log_score` of whole rows, summed over the features, with `se`, `behind` the best and
+        `behind_se`, missing for a sampler that cannot model all of them; mean ranks over those that it can model,
+        `log_rank` and `loss_rank`, their number `features`, and `seconds`.
+    choice : Choice
+        What ``sampler="auto"`` with these candidates would choose.
+    n_rows, n_folds : int
+        Rows that were held out once, and in how many folds.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> X = mcce.datasets.load_loans(200).X[["age", "salary", "savings"]]
+    >>> compared = mcce.compare_conditionals(X, ["marginal", "ctree"], fixed=["age"], n_draws=5)
+    >>> compared.table("loss").shape
+    (2, 2)
+    >>> axes = compared.plot()
+    """
+
+    scores: pd.DataFrame
+    joint: pd.DataFrame
+    choice: Choice
+    n_rows: int
+    n_folds: int
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def plot(self, *, by: str = "log_score", n_columns: int = 3) -> Panels:
+        """Draw how far each sampler is behind the best, feature by feature, with standard errors.
+
+        Parameters
+        ----------
+        by : "log_score" or "loss"
+        n_columns : int
+            Panels in a row.
+        """
+        return comparison_plot(self.scores, by=by, n_columns=n_columns)
+
+    def table(self, by: str = "log_score") -> pd.DataFrame:
+        """Return one column of `scores`, features by samplers."""
+        if by not in self.scores:
+            raise InputError(f"by is {by!r}; it must be a column of scores: {', '.join(self.scores.columns)}.")
+        return pd.DataFrame({label: self.scores[by].xs(label, level="sampler") for label in self.joint.index})
+
+    def _headline(self) -> str:
+        return f"Log scores of {self.n_rows:,} held-out rows in {self.n_folds} folds; chosen: by sampler='auto'"
+
+    def _shown(self) -> pd.DataFrame:
+        wide = self.table().round(3)
+        return wide.assign(chosen=[each.sampler for each in self.choice.features])
+
+    def __repr__(self) -> str:
+        joint = self.joint.round(3).to_string(na_rep="-")
+        return f"{self._headline()}\n\n{self._shown().to_string(na_rep='-')}\n\nWhole rows\n{joint}"
+
+    def _repr_html_(self) -> str:
+        tables = (table.to_html(border=0, na_rep="-") for table in (self._shown(), self.joint.round(3)))
+        return f"<p><b>{self._headline()}</b></p>" + "<p>Whole rows</p>".join(tables)
+
+
+@one_native_thread()
+def compare_conditionals(
+    X: Data,
+    samplers: Candidates = CANDIDATES,
+    *,
+    fixed: Sequence[Hashable] = (),
+    decision: npt.NDArray[np.bool_] | None = None,
+    sample_weight: npt.ArrayLike | None = None,
+    visit_sequence: VisitSequence = "data",
+    predictors: Predictors | None = None,
+    kinds: Mapping[Any, Kind] | None = None,
+    folds: int = 5,
+    max_rows: int = 1000,
+    n_draws: int = 50,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    progress: bool | None = None,
+) -> Comparison:
+    """Compare conditional samplers on every feature of a chain, by rows that they have not seen.
+
+    Parameters
+    ----------
+    X : DataFrame or two-dimensional array
+        Training rows, features only.
+    samplers : list, or dict by name
+        Names of samplers or samplers, yours too, from the cheapest to the dearest.
+    fixed, visit_sequence, predictors, kinds, n_jobs : see `ChainModel`
+    decision : bool array or None
+        One more column to condition on: whether each row has the wanted decision.
+    sample_weight : array or None
+        Weights of the rows, as in `ChainModel.fit`: samplers are fitted and scores averaged by them, and those that do
+        not take any are left out.
+    folds : int
+        Each fold is predicted by samplers that were fitted on the others.
+    max_rows : int
+        Rows of `X` that are used at most, taken at random.
+    n_draws : int
+        Draws for each held-out row.
+    random_state : int
+        Seed of the rows, folds and draws; the scores depend on nothing else.
+    progress : bool or None
+        Whether to show a progress bar; None shows one in a terminal or notebook after a second.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> X = mcce.datasets.load_loans(400).X[["age", "education", "salary", "housing"]]
+    >>> compared = mcce.compare_conditionals(X, ["marginal", "norm", "ctree"], fixed=["age", "education"])
+    >>> compared.table("log_score_rank").loc["salary"].to_dict()
+    {'marginal': 3.0, 'norm': 2.0, 'ctree': 1.0}
+    """
+    settings = Auto(samplers, folds=folds, max_rows=max_rows, n_draws=n_draws)
+    X, decision, weights = weighted_rows(X, decision, sample_weight)
+    named = {"visit_sequence": visit_sequence, "predictors": predictors, "kinds": kinds}
+    arranged = arrange(X, decision, fixed=fixed, weights=weights, **named)  # type: ignore[arg-type]
+    settings.check(arranged.table.n_rows)
+    seed = resolve_seed(random_state)
+    dealt = Folds.deal(arranged.ordered, folds, max_rows, derive_key(seed, "choose"))
+    records = _run(arranged, settings, dealt, n_jobs, progress)
+    by_feature = dict(zip(arranged.visit_sequence, records))
+    features = [arranged.schema.features[arranged.schema.position(name)] for name in by_feature]
+    chosen = []
+    for feature, found in zip(features, records):
+        has_all = all(r.log_scores is not None for r in found if not r.left_out)
+        chosen.append(judge(found, "log" if has_all else "draws", feature, dealt))
+    scores = pd.concat(
+        [
+            _scores_of(found, feature.name, feature.kind == "categorical", dealt.weights)
+            for feature, found in zip(features, records)
+        ]
+    )
+    return Comparison(
+        scores=scores,
+        joint=_joint(records, scores, dealt.weights),
+        choice=Choice(tuple(chosen)),
+        n_rows=dealt.rows.size,
+        n_folds=len(dealt.parts),
+        settings={"max_rows": max_rows, "n_draws": n_draws, "random_state": seed, "n_total": arranged.table.n_rows},
+    )
+
+
+def _run(
+    arranged: Arranged, settings: Auto, dealt: Folds, n_jobs: int | None, progress: bool | None
+) -> list[list[Record]]:
+    """Return what each candidate did, for each feature in visiting order (step 2)."""
+    layout, columns = arranged.layout, arranged.given_columns
+    weighted = arranged.ordered.weights is not None
+    contests = [
+        make_contest(
+            settings.candidates,
+            k,
+            columns.get(k, range(k)),
+            lambda candidate, k: suited_to(candidate, layout, columns, k, weighted=weighted),
+        )
+        for k in range(layout.n_given, len(layout.features))
+    ]
+    work = run_in_threads(
+        lambda contest: dealt.run(contest, "both", settings.n_draws, race=False),
+        contests[::-1],
+        threads_of(taking_part(contests), n_jobs),
+        "comparing samplers",
+        progress,
+    )
+    return list(work)[::-1]
+
+
+def _scores_of(records: Sequence[Record], name: Hashable, is_categorical: bool, weights: Floats | None) -> pd.DataFrame:
+    """Return the figures of all candidates on one feature (step 3)."""
+    labels = [record.label for record in records]
+    index = pd.MultiIndex.from_arrays(
+        [pd.Index([name] * len(labels), tupleize_cols=False), labels], names=["feature", "sampler"]
+    )
+    table = pd.DataFrame(index=index)
+    log_scores = [record.log_scores for record in records]
+    losses = [record.losses for record in records]
+    table = table.assign(**_figures("log_score", log_scores, weights, sign=1.0))
+    table = table.assign(**_figures("loss", losses, weights, sign=-1.0))
+    table["loss_name"] = "Brier" if is_categorical else "CRPS"
+    table["fit_seconds"] = [sum(fold.fit_seconds for fold in record.folds) for record in records]
+    table["draw_seconds"] = [sum(fold.draw_seconds for fold in record.folds) for record in records]
+    table["note"] = [
+        record.left_out or ("" if scored is not None else "no density that can be compared")
+        for record, scored in zip(records, log_scores)
+    ]
+    return table
+
+
+def _figures(what: str, scores: Sequence[Floats | None], weights: Floats | None, sign: float) -> dict[str, Floats]:
+    """Return mean, standard error, distance to the best, its standard error, and rank; high is good if `sign` is 1."""
+    means = np.array([np.nan if rows is None else mean_and_error(rows, weights)[0] for rows in scores])
+    figures = {what: means, f"{what}_se": np.full(means.size, np.nan)}
+    behind, behind_se = np.full(means.size, np.nan), np.full(means.size, np.nan)
+    if not np.isnan(means).all():
+        best = scores[int(np.nanargmax(sign * means))]
+        for i, rows in enumerate(scores):
+            if rows is not None and best is not None:
+                figures[f"{what}_se"][i] = mean_and_error(rows, weights)[1]
+                behind[i], behind_se[i] = mean_and_error(sign * (best - rows), weights)
+    ranks = pd.Series(-sign * means).rank(method="min").to_numpy(dtype=np.float64)
+    return figures | {f"{what}_behind": behind, f"{what}_behind_se": behind_se, f"{what}_rank": ranks}
+
+
+def _joint(records: Sequence[Sequence[Record]], scores: pd.DataFrame, weights: Floats | None) -> pd.DataFrame:
+    """Return the figures of whole rows, for each candidate (step 4)."""
+    labels = [record.label for record in records[0]]
+    sums: list[Floats | None] = []
+    for i in range(len(labels)):
+        each = [found[i].log_scores for found in records]
+        known = [rows for rows in each if rows is not None]
+        sums.append(np.sum(known, axis=0) if len(known) == len(each) else None)
+    figures = _figures("log_score", sums, weights, sign=1.0)
+    by_sampler = scores.groupby(level="sampler", sort=False)
+    table = pd.DataFrame(
+        {
+            "log_score": figures["log_score"],
+            "se": figures["log_score_se"],
+            "behind": figures["log_score_behind"],
+            "behind_se": figures["log_score_behind_se"],
+        },
+        index=pd.Index(labels, name="sampler"),
+    )
+    table["log_rank"] = by_sampler["log_score_rank"].mean()
+    table["loss_rank"] = by_sampler["loss_rank"].mean()
+    table["features"] = by_sampler["loss"].count()
+    table["seconds"] = by_sampler["fit_seconds"].sum() + by_sampler["draw_seconds"].sum()
+    return table

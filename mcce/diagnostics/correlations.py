@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce.arrays import Floats
+from mcce.base.arrays import Floats
 from mcce.diagnostics.pairs import read_pair
 from mcce.exceptions import InputError
 from mcce.generators.visit import association_matrix

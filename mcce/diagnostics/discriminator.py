@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mcce.checks import check_count
+from mcce.base.checks import check_count
+from mcce.base.progress import working
+from mcce.base.threads import count_jobs, one_native_thread, run_in_threads
 from mcce.diagnostics.pairs import read_pair
 from mcce.exceptions import InputError
-from mcce.progress import working
 from mcce.rng import derive_key, resolve_seed
 from mcce.table import Data, Kind
-from mcce.workers import count_jobs, one_native_thread, run_in_threads
 
 Ranks = npt.NDArray[np.float32]
 

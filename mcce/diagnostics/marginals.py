@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mcce.arrays import Floats
+from mcce.base.arrays import Floats
 from mcce.diagnostics.pairs import read_pair
 from mcce.table import Data, Feature, Kind
 

@@ -1,6 +1,6 @@
 """How near counterfactuals lie to the training data: nearest neighbours by Gower distance, and copies.
 
-1. The distance is the paper's Gower distance (`mcce.selection.distances`), with the ranges of the training data.
+1. The distance is the paper's Gower distance (`mcce.explain.distances`), with the ranges of the training data.
 2. For each row the nearest training rows are searched for exhaustively. Features with the largest differences are
    added first, and a training row is left as soon as its sum exceeds the smallest ones so far; so the answer is exact,
    memory does not grow with the product of the two sizes, and most rows cost a few features.
@@ -19,14 +19,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce.arrays import Bools, Floats, Ints
+from mcce.base.arrays import Bools, Floats, Ints
+from mcce.base.threads import count_jobs, run_in_threads
 from mcce.diagnostics.pairs import encode_widely
 from mcce.exceptions import InputError
+from mcce.explain import rank_kernels as kernels
+from mcce.explain.distances import Distance, gower, stack
 from mcce.rng import hash_rows
-from mcce.selection import kernels
-from mcce.selection.distances import Distance, gower, stack
 from mcce.table import Data, Feature, Kind, Schema, as_frame
-from mcce.workers import count_jobs, run_in_threads
 
 BLOCK = 64  # rows searched for between two looks at the progress bar
 SAMPLE = 256  # rows that tell which features differ most

@@ -1,4 +1,10 @@
-"""Reading tables that are to be compared: real with generated rows, counterfactuals with factuals and training rows.
+"""What the chain gives to choose from: rows like real ones, and the candidates of each factual.
+
+1. `draw_like`: one generated row for each real row, given its fixed values and its own decision. Compared with the real
+   rows these tell whether the chain is realistic, whatever the mix of decisions.
+2. `candidate_table`: for each factual, how many of its K candidates are distinct, how many have the wanted decision.
+
+Reading tables that are to be compared: real with generated rows, counterfactuals with factuals and training rows.
 
 1. The schema is that of the real (or training) table.
 2. A table that others made may hold what the real one does not: fractions in a column of integers, further levels,
@@ -17,9 +23,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce.arrays import Floats, Ints
+from mcce.base.arrays import Floats, Ints
 from mcce.exceptions import InputError, listing
-from mcce.rng import hash_rows
+from mcce.explainer import Explainer
+from mcce.generators.base import DrawRequest, Generator
+from mcce.generators.givens import occurrences
+from mcce.rng import derive_key, hash_rows
 from mcce.table import Data, Feature, Kind, Schema, as_frame
 from mcce.table.checks import check_fixed
 from mcce.table.dtypes import holds_missing, is_dated
@@ -133,3 +142,49 @@ def encode_widely(schema: Schema, X: Data, where: str) -> tuple[Schema, Floats]:
 def spread(n: int, most: int) -> npt.NDArray[np.intp]:
     """Return up to `most` places spread evenly over n: which rows of a large table to look at."""
     return np.unique(np.linspace(0, max(n - 1, 0), min(most, n)).astype(np.intp))
+
+
+BLOCK_CELLS = 4_000_000  # of candidates held at a time
+
+
+def draw_like(generator: Generator, matrix: Floats, wanted: npt.NDArray[np.bool_], seed: int) -> Floats:
+    """Draw a row for each encoded row, given its fixed values and its decision (step 1)."""
+    givens = generator.givens_of(matrix, wanted)
+    keys = hash_rows(givens)
+    request = DrawRequest(givens, keys, occurrences(keys), derive_key(seed, "diagnose"))
+    return generator.draw(request, progress=False).rows
+
+
+def candidate_table(explainer: Explainer, factuals: pd.DataFrame, n_samples: int) -> pd.DataFrame:
+    """Return the candidates of each factual in numbers (step 2).
+
+    Parameters
+    ----------
+    explainer : fitted MCCE
+    factuals : DataFrame
+        Rows with the training columns and a unique index.
+    n_samples : int
+        K, rows drawn for each factual.
+
+    Returns
+    -------
+    DataFrame
+        Indexed as `factuals`: `candidates` (K; fewer inside constraints), `distinct`, `valid` and
+        `distinct_valid`, counts; and `validity`, the share of the candidates with the wanted decision.
+    """
+    schema = explainer.generator_.schema_
+    at_once = max(1, BLOCK_CELLS // (n_samples * len(schema)))
+    counts = []
+    for begin in range(0, len(factuals), at_once):
+        some = factuals.iloc[begin : begin + at_once]
+        drawn = explainer.generate(some, n_samples=n_samples, allow_missing=True, progress=False)
+        matrix = schema.encode(drawn, "candidates").matrix
+        _, first, place = np.unique(hash_rows(matrix), return_index=True, return_inverse=True)
+        wanted = explainer.decision_.ask(schema.decode_for_model(matrix[first]), "the candidates").wanted
+        sizes = drawn.index.get_level_values(0).value_counts(sort=False).reindex(some.index, fill_value=0)
+        for rows in np.split(place, np.cumsum(sizes.to_numpy())[:-1]):  # constraints may leave fewer than K
+            distinct = np.unique(rows)
+            counts.append((rows.size, distinct.size, int(wanted[rows].sum()), int(wanted[distinct].sum())))
+    names = ["candidates", "distinct", "valid", "distinct_valid"]
+    table = pd.DataFrame(counts, index=factuals.index, columns=names)
+    return table.assign(validity=table["valid"] / table["candidates"].clip(lower=1))

@@ -29,8 +29,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from mcce.arrays import Floats, Ints
-from mcce.checks import check_count
+from mcce.base.arrays import Floats, Ints
+from mcce.base.checks import check_count
 from mcce.diagnostics.pairs import Pair, find_copied, read_pair
 from mcce.exceptions import InputError
 from mcce.table import Data, Kind

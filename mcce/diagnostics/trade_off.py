@@ -20,23 +20,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from mcce.arrays import Floats
-from mcce.checks import check_count
+from mcce.base.arrays import Floats
+from mcce.base.checks import check_count
+from mcce.base.progress import progress_bar
 from mcce.counterfactuals import Counterfactuals
 from mcce.diagnostics.neighbours import find_equal, find_several_nearest
 from mcce.diagnostics.pairs import spread
 from mcce.exceptions import InputError
+from mcce.explain.order import DEFAULT, MeasureLike
 from mcce.explainer import Explainer
-from mcce.progress import progress_bar
 from mcce.report.plots import trade_off_plot
-from mcce.selection.ordering import DEFAULT, MeasureLike
 from mcce.table import Data, as_frame
-from mcce.table.labels import find_labels
+from mcce.table.checks import find_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from mcce.canvas import Panels
+    from mcce.base.canvas import Panels
 
 NEIGHBOURS = 5
 WORDS = {

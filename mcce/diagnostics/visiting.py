@@ -17,18 +17,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mcce.diagnostics.candidates import draw_like
+from mcce.base.progress import working
+from mcce.base.threads import one_native_thread
 from mcce.diagnostics.correlations import compare_correlations
 from mcce.diagnostics.evaluation import evaluate
-from mcce.diagnostics.pairs import read_pair, spread
+from mcce.diagnostics.pairs import draw_like, read_pair, spread
 from mcce.diagnostics.propensity import logit_scores
 from mcce.exceptions import InputError
 from mcce.explainer import Explainer
 from mcce.generators.chain import ChainModel
-from mcce.progress import working
 from mcce.table import Data, as_frame
 from mcce.table.weights import rows_by_weight
-from mcce.workers import one_native_thread
 
 Order = str | Sequence[Hashable]
 

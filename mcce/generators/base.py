@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
-from mcce.arrays import Bools, Floats, Ints, UInts
+from mcce.base.arrays import Bools, Floats, Ints, UInts
 from mcce.samplers import Within
 from mcce.table import Data, Schema
 

@@ -5,7 +5,7 @@
 2. Fit one sampler for each mutable feature on all columns before it; the fits do not depend on each other and run in
    threads.
 3. To draw a row, go through the mutable features in that order; each is drawn given the fixed values and the values
-   drawn before it. Draws are checked, and numbers put on the column's grid (`mcce.samplers.settle`). What is allowed
+   drawn before it. Draws are checked, and numbers put on the column's grid (`mcce.samplers.allowed`). What is allowed
    for a feature, and rules between features, hold while drawing (`mcce.generators.drawing`).
 
 Truncating one conditional after the other is not conditioning the joint. To draw x1, then x2 given x1 inside A, gives
@@ -26,23 +26,21 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce.checks import check_count
-from mcce.generators.arranging import arrange
+from mcce.base.checks import check_count
+from mcce.base.parameters import Learner
+from mcce.base.threads import count_jobs, one_native_thread, run_in_threads
 from mcce.generators.base import Drawn, DrawRequest, RowRule
-from mcce.generators.conditionals import Samplers, samplers_for, threads_of
 from mcce.generators.drawing import DrawPlan, draw_in_blocks
 from mcce.generators.fitted import FittedChain
 from mcce.generators.givens import request_of, weighted_rows
-from mcce.generators.predictors import Predictors
+from mcce.generators.layout import Predictors, Samplers, arrange, samplers_for, threads_of
+from mcce.generators.restrictions import Allowed, SampleOptions, Weighted, sample_rows
 from mcce.generators.storing import StoredChain, stored_chain
 from mcce.generators.visit import VisitSequence
-from mcce.generators.weighing import Allowed, SampleOptions, Weighted, sample_rows
-from mcce.parameters import Learner
 from mcce.rng import derive_key, hash_rows, resolve_seed
 from mcce.samplers import ConditionalSampler
 from mcce.table import Data, Kind, Schema
-from mcce.table.unusual import warn_of_columns
-from mcce.workers import count_jobs, one_native_thread, run_in_threads
+from mcce.table.checks import warn_of_columns
 
 if TYPE_CHECKING:
     from typing import Unpack

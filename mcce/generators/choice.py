@@ -14,7 +14,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
-from mcce.arrays import Bools, Floats
+from mcce.base.arrays import Bools, Floats
 from mcce.exceptions import InputError, listing, spell
 from mcce.generators.base import Generator
 from mcce.generators.chain import ChainModel

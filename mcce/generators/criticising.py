@@ -1,8 +1,8 @@
 """Judging each conditional of a fitted chain by rows that it has not seen.
 
 1. Each feature's sampler is scored on the rows' own values, given the rows' own values of the columns before it, not
-   drawn ones (`mcce.scoring`): so a conditional is not blamed for those before it.
-2. The scores are tested, feature by feature (`mcce.criticism`).
+   drawn ones (`mcce.judging`): so a conditional is not blamed for those before it.
+2. The scores are tested, feature by feature (`mcce.judging`).
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from mcce.criticism import FeatureCriticism, criticise_feature
+from mcce.base.threads import count_jobs, run_in_threads
 from mcce.exceptions import InputError, listing
+from mcce.judging import FeatureCriticism, Scores, criticise_feature, score_conditional
 from mcce.samplers import ConditionalSampler
-from mcce.scoring import Scores, score_conditional
 from mcce.table import Table
-from mcce.workers import count_jobs, run_in_threads
 
 GivenOf = Callable[[Table, int], Table]
 

@@ -17,19 +17,18 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce import exceptions
-from mcce.arrays import Floats
-from mcce.checks import check_share
-from mcce.criticism import Criticism
-from mcce.criticism.result import LEVEL
+from mcce.base.arrays import Floats
+from mcce.base.checks import check_share
+from mcce.base.threads import one_native_thread
 from mcce.exceptions import InputError, MCCEWarning, SamplerError
 from mcce.generators.criticising import check_new_rows, criticise_features, score_features
 from mcce.generators.layout import ChainLayout
+from mcce.judging import N_DRAWS, Criticism, Scores
+from mcce.judging.criticism import LEVEL
 from mcce.rng import hash_rows, resolve_seed
 from mcce.samplers import ConditionalSampler
-from mcce.scoring import N_DRAWS, Scores
 from mcce.table import Data, Schema, Table, as_frame
 from mcce.table.weights import read_weights, rows_by_weight
-from mcce.workers import one_native_thread
 
 
 class FittedChain:
@@ -77,7 +76,7 @@ class FittedChain:
         Notes
         -----
         Densities are with respect to the counting measure for levels and numbers with point mass, and to the Lebesgue
-        measure for other numbers (dates: encoded), the same for all samplers (`mcce.samplers.column_density`).
+        measure for other numbers (dates: encoded), the same for all samplers (`mcce.samplers.density`).
 
         Examples
         --------

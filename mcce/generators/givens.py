@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mcce.arrays import Floats, Ints, UInts
+from mcce.base.arrays import Floats, Ints, UInts
 from mcce.exceptions import InputError, listing
 from mcce.generators.base import DrawRequest
 from mcce.generators.layout import ChainLayout, check_training_decision
 from mcce.rng import RowStreams, derive_key, hash_rows
 from mcce.samplers import ConditionalSampler
-from mcce.samplers.donors.resampling import draw_rows
+from mcce.samplers.donors.base import draw_rows
 from mcce.table import Data, Schema, Table, as_frame
 from mcce.table.checks import check_magnitudes, check_missing, rows_of
 from mcce.table.frames import is_other_frame, read_frame

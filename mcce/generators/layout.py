@@ -1,17 +1,31 @@
-"""Where each column stands in the chain: fixed features as in the data, the decision, then the visited features."""
+"""A table as a chain sees it: what is fixed, the order of the rest, and what each feature is modelled on.
+
+Where each column stands in the chain: fixed features as in the data, the decision, then the visited features.
+
+What each feature is modelled on: `predictors`, mice's predictor matrix in the form of a dict.
+
+A feature that is not named is modelled on all columns before it in the chain; the decision always comes on top.
+
+Which sampler models which feature: one for all, one for each, or one to be chosen (`mcce.generators.auto`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from mcce.arrays import Bools, Floats
-from mcce.exceptions import InputError
-from mcce.table import Feature, Schema, Table
+from mcce.base.arrays import Bools, Floats
+from mcce.base.checks import check_count
+from mcce.exceptions import InputError, SamplerError, did_you_mean, listing
+from mcce.generators.auto import AUTO, Auto, Choice, choose_samplers, threads_of
+from mcce.generators.visit import VisitSequence, make_visit_sequence
+from mcce.samplers import ConditionalSampler, make_sampler
+from mcce.table import Data, Feature, Kind, Schema, Table
+from mcce.table.checks import check_fixed, check_magnitudes, refuse_iterator
 
 
 @dataclass(frozen=True)
@@ -98,3 +112,215 @@ def check_training_decision(decision: Any, n_rows: int) -> None:
             f"decision has shape {np.shape(decision)} and dtype {np.asarray(decision).dtype} for "
             f"{n_rows} rows of X; give one boolean a row."
         )
+
+
+Predictors = Mapping[Any, Sequence[Hashable]]
+
+
+def choose_predictors(
+    predictors: Predictors | None, names: list[Any], n_given: int, *, with_decision: bool
+) -> dict[int, list[int]]:
+    """Return, for the features with predictors of their own, the chain columns that they are modelled on.
+
+    `names` are the columns in chain order; the first `n_given` are not drawn, the last of them is the decision if
+    there is one.
+    """
+    if predictors is not None and not isinstance(predictors, Mapping):
+        raise InputError(f"predictors is {predictors!r}; give a dict of lists, for example {{'salary': ['age']}}.")
+    visited = names[n_given:]
+    fixed = names[: n_given - with_decision]
+    chosen: dict[int, list[int]] = {}
+    for target, columns in (predictors or {}).items():
+        if isinstance(columns, str):
+            raise InputError(f"predictors[{target!r}] is {columns!r}; give a list of columns: [{columns!r}].")
+        if target not in visited:
+            what = "is fixed" if target in fixed else "is not a column of X"
+            raise InputError(f"predictors names {target!r}, which {what}; {did_you_mean(target, visited)}")
+        if not isinstance(columns, Iterable):
+            raise InputError(f"predictors[{target!r}] is {columns!r}; give a list of columns.")
+        refuse_iterator(columns, f"predictors[{target!r}]")
+        place = names.index(target)
+        for name in columns:
+            if name not in names:
+                raise InputError(
+                    f"predictors[{target!r}] names {name!r}, which is not a column of X; {did_you_mean(name, names)}"
+                )
+            if names.index(name) >= place:
+                raise InputError(
+                    f"predictors[{target!r}] names {name!r}, which is not drawn before it; change visit_sequence, "
+                    "or leave it out."
+                )
+        decision = [n_given - 1] if with_decision else []
+        chosen[place] = sorted({*(names.index(name) for name in columns), *decision})
+    return chosen
+
+
+__all__ = ["Samplers", "make_samplers", "samplers_for", "suited_to", "threads_of"]
+
+Samplers = str | ConditionalSampler | Auto | Mapping[Any, str | ConditionalSampler | Auto]
+
+REST = "*"
+
+
+def samplers_for(
+    sampler: Samplers,
+    table: Table,
+    layout: ChainLayout,
+    given_columns: Mapping[int, Sequence[int]],
+    *,
+    min_donors: int | None,
+    seed: int,
+    n_jobs: int | None,
+    progress: bool | None,
+) -> tuple[list[ConditionalSampler], Choice | None]:
+    """Return an unfitted sampler for each visited feature, and, if some were chosen by evidence, why.
+
+    `table` are the training rows, columns in chain order.
+    """
+    if min_donors is not None:
+        check_count(min_donors, "min_donors", or_else=", or None for any number")
+    known = [table.features[k].name for k in layout.place_in_chain]  # without the decision
+    weighted = table.weights is not None
+    made = make_samplers(sampler, layout, given_columns, known, min_donors, weighted=weighted)
+    named = {k: each for k, each in enumerate(made, layout.n_given) if isinstance(each, ConditionalSampler)}
+    still_open = {k: each for k, each in enumerate(made, layout.n_given) if isinstance(each, Auto)}
+    if not still_open:
+        return list(named.values()), None
+    for auto in still_open.values():
+        auto.check(table.n_rows)
+    chosen, choice = choose_samplers(
+        still_open,
+        table,
+        lambda k: given_columns.get(k, range(k)),
+        lambda candidate, k: suited_to(candidate, layout, given_columns, k, min_donors, weighted=weighted),
+        seed=seed,
+        n_jobs=n_jobs,
+        progress=progress,
+    )
+    found = named | chosen
+    return [found[k] for k in sorted(found)], choice
+
+
+def make_samplers(
+    sampler: Samplers,
+    layout: ChainLayout,
+    given_columns: Mapping[int, Sequence[int]],
+    known: Sequence[Any],
+    min_donors: int | None = None,
+    *,
+    weighted: bool = False,
+) -> list[ConditionalSampler | Auto]:
+    """Return an unfitted sampler for each visited feature; one that cannot model its feature is an error.
+
+    `given_columns` are the chain columns of features with predictors of their own; `known` are all columns of X;
+    `min_donors` is handed to every sampler, and one that has no such parameter is refused; so is one that does not take
+    weights, if rows have some. What is to be chosen by evidence stays an `Auto`.
+    """
+    visited = [feature.name for feature in layout.features[layout.n_given :]]
+    chosen: dict[Any, str | ConditionalSampler | Auto]
+    chosen = dict(sampler) if isinstance(sampler, Mapping) else {REST: sampler}
+    for name in chosen:
+        if name != REST and name not in visited:
+            what = "is fixed and has no sampler" if name in known else "is not a column of X"
+            raise InputError(f"sampler names {name!r}, which {what}; {did_you_mean(name, visited)}")
+    without = [name for name in visited if name not in chosen]
+    if without and REST not in chosen:
+        raise InputError(f'sampler says nothing of {listing(without)}; add "*": ... for the rest.')
+    made: list[ConditionalSampler | Auto] = []
+    for k, name in enumerate(visited, layout.n_given):
+        named = chosen.get(name, chosen.get(REST, "cart"))
+        if isinstance(named, Auto) or (isinstance(named, str) and named == AUTO):
+            made.append(named if isinstance(named, Auto) else Auto())
+        else:
+            made.append(suited_to(make_sampler(named), layout, given_columns, k, min_donors, weighted=weighted))
+    return made
+
+
+def suited_to(
+    made: ConditionalSampler,
+    layout: ChainLayout,
+    given_columns: Mapping[int, Sequence[int]],
+    k: int,
+    min_donors: int | None = None,
+    *,
+    weighted: bool = False,
+) -> ConditionalSampler:
+    """Return the sampler, held to `min_donors`, if it can model column `k` of the chain; else say why it cannot."""
+    feature = layout.features[k]
+    if min_donors is not None:
+        made = _bound_donors(made, min_donors, feature.name)
+    made.check_target(feature)
+    if weighted:
+        made.check_weights(feature)
+    involved = [*(layout.features[j] for j in given_columns.get(k, range(k))), feature]
+    seen_missing = [f.name for f in involved if f.has_missing]
+    if seen_missing and not made.handles_missing:
+        raise SamplerError(
+            f"{made!r} for {feature.name!r} does not handle missing values, and {listing(seen_missing)} has "
+            "some; fill them, or use a sampler that does (cart)."
+        )
+    return made
+
+
+def _bound_donors(made: ConditionalSampler, min_donors: int, name: object) -> ConditionalSampler:
+    """Return a sampler that draws from at least so many training rows."""
+    parameters = made.get_params(deep=False)
+    if "min_donors" not in parameters:
+        raise SamplerError(
+            f"{made!r} for {name!r} cannot promise min_donors={min_donors}: it does not draw from pools of training "
+            "rows that it could bound. Use one that does (cart, ctree, forest, marginal), or leave min_donors out."
+        )
+    return type(made)(**{**parameters, "min_donors": max(min_donors, parameters["min_donors"])})
+
+
+@dataclass(frozen=True)
+class Arranged:
+    """Training rows in the order of a chain.
+
+    Attributes
+    ----------
+    table, ordered : the encoded rows, columns in data order, and in chain order with the decision.
+    visit_sequence : the mutable features in visiting order.
+    associations : behind a correlation order, or None.
+    given_columns : the chain columns of features with predictors of their own.
+    """
+
+    schema: Schema
+    table: Table
+    ordered: Table
+    layout: ChainLayout
+    visit_sequence: list[Any]
+    associations: pd.DataFrame | None
+    given_columns: Mapping[int, Sequence[int]]
+
+
+def arrange(
+    X: Data,
+    decision: Any,
+    *,
+    fixed: Sequence[Hashable],
+    visit_sequence: VisitSequence,
+    predictors: Predictors | None,
+    kinds: Mapping[Any, Kind] | None,
+    schema: Schema | None = None,
+    weights: Floats | None = None,
+    progress: bool | None = None,
+) -> Arranged:
+    """Read a table, check what is said of it, and order its columns; see `ChainModel` for the parts."""
+    schema = Schema.from_data(X, kinds) if schema is None else schema
+    table = schema.encode(X)
+    if weights is not None:
+        table = replace(table, weights=weights)
+    check_magnitudes(table, "X")
+    given = check_fixed(fixed, schema.names)
+    visited, associations = make_visit_sequence(visit_sequence, table, given, progress)
+    if not visited:
+        raise InputError(f"all {len(given)} columns of X are fixed; leave at least one mutable.")
+    check_training_decision(decision, table.n_rows)
+    layout = ChainLayout.arrange(schema, given, visited, decision is not None)
+    ordered = layout.order(table.matrix, True if decision is None else np.asarray(decision))
+    if weights is not None:
+        ordered = replace(ordered, weights=weights)
+    names = [feature.name for feature in layout.features]
+    given_columns = choose_predictors(predictors, names, layout.n_given, with_decision=decision is not None)
+    return Arranged(schema, table, ordered, layout, visited, associations, given_columns)

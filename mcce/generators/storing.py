@@ -21,19 +21,18 @@ import numpy as np
 import pandas as pd
 
 from mcce import exceptions
-from mcce.arrays import Floats
-from mcce.checks import check_count
+from mcce.base.arrays import Floats
+from mcce.base.checks import check_count
 from mcce.exceptions import InputError, MCCEError, SamplerError
-from mcce.generators.chosen import Choice
-from mcce.generators.layout import ChainLayout
-from mcce.generators.predictors import choose_predictors
+from mcce.generators.auto import Choice
+from mcce.generators.layout import ChainLayout, choose_predictors
 from mcce.rng import resolve_seed
 from mcce.samplers import ConditionalSampler
-from mcce.samplers.donors.leaves import LeafDonorSampler
+from mcce.samplers.donors.base import LeafDonorSampler
 from mcce.samplers.registry import Recipe
-from mcce.soundness import FLOAT, check_array, check_codes, check_flag, check_type, check_weights, require
-from mcce.state import Fields, register
 from mcce.storage import load_fields, save_fields
+from mcce.storage.fields import FLOAT, check_array, check_codes, check_flag, check_type, check_weights, require
+from mcce.storage.state import Fields, register
 from mcce.table import Schema, Table
 from mcce.table.checks import check_fixed
 

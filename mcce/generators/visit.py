@@ -26,9 +26,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce.arrays import Floats
+from mcce.base.arrays import Floats
+from mcce.base.progress import working
 from mcce.exceptions import InputError, did_you_mean, listing
-from mcce.progress import working
 from mcce.table import Table
 from mcce.table.checks import refuse_iterator
 

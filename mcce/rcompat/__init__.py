@@ -1,6 +1,6 @@
 """mcceR's `explain_mcce` without R: its call, its result and, with the same seeds, its numbers to the bit.
 
-1. `fit_autoregressive`: a tree for each mutable feature (`mcce.trees.rpart`, `mcce.trees.party.ctree`).
+1. `fit_autoregressive`: a tree for each mutable feature (`mcce.trees.rpart`, `mcce.trees.ctree.tree`).
 2. `generate`: K rows for each factual, feature by feature over the whole table, from R's one stream (`RGenerator`).
 3. `process`: measures, ranks and the best rows.
 
@@ -46,9 +46,7 @@ Levels of factors are matched by label. The levels of text are sorted by code po
 """
 
 from mcce.rcompat.explain import MCCEResult, explain_mcce
-from mcce.rcompat.fit import FeatureModel, fit_autoregressive
-from mcce.rcompat.generate import Simulated, generate
-from mcce.rcompat.process import Processed, process
+from mcce.rcompat.stages import FeatureModel, Processed, Simulated, fit_autoregressive, generate, process
 
 __all__ = [
     "FeatureModel",

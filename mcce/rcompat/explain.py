@@ -9,15 +9,23 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mcce.asking.decision import Decision, Interval, resolve_decision
-from mcce.asking.source import name_of
-from mcce.checks import check_count, is_number
+from mcce.base.checks import check_count, is_number
 from mcce.exceptions import InputError, spell
-from mcce.rcompat.columns import DECISION, RESULT_COLUMNS, check_fixed, check_names, check_present
-from mcce.rcompat.fit import FeatureModel, fit_autoregressive
-from mcce.rcompat.generate import generate
+from mcce.model.decisions import Decision, Interval, resolve_decision
+from mcce.model.source import name_of
 from mcce.rcompat.names import translate
-from mcce.rcompat.process import check_measures, process
+from mcce.rcompat.stages import (
+    DECISION,
+    RESULT_COLUMNS,
+    FeatureModel,
+    check_fixed,
+    check_measures,
+    check_names,
+    check_present,
+    fit_autoregressive,
+    generate,
+    process,
+)
 from mcce.rng import RGenerator
 from mcce.table import Data, as_frame
 

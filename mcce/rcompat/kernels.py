@@ -1,11 +1,12 @@
-# mypy: disable-error-code="no-untyped-def"
 """What runs over every generated row: leaves counted and dealt out, and measures."""
 
 import math
 
 import numpy as np
 
-from mcce.compiling import cached
+from mcce.base.compiling import cached
+
+# mypy: disable-error-code="no-untyped-def"
 
 
 @cached(nogil=True, error_model="numpy")

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mcce.checks import check_count, is_number
+from mcce.base.checks import check_count, is_number
 from mcce.exceptions import InputError, did_you_mean, spell, spell_all
 
 

@@ -29,18 +29,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from mcce.arrays import Bools, Floats, Ints
-from mcce.candidates.reasons import ALREADY
-from mcce.checks import check_count, is_number
+from mcce.base.arrays import Bools, Floats, Ints
+from mcce.base.checks import check_count, is_number
 from mcce.exceptions import InputError, did_you_mean, spell, spell_all
-from mcce.report.names import Names
+from mcce.explain.unexplained import ALREADY
+from mcce.report.names import Names, value_text
 from mcce.report.plots import groups_plot
-from mcce.report.words import value_text
+from mcce.table.checks import find_labels
 from mcce.table.dtypes import is_dated
-from mcce.table.labels import find_labels
 
 if TYPE_CHECKING:
-    from mcce.canvas import Panels
+    from mcce.base.canvas import Panels
 
 MOST_VALUES, MOST_GROUPS = 10, 30  # of numbers and dates, of anything
 N_BOOTSTRAP = 2000

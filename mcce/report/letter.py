@@ -18,9 +18,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any, TypeAlias
 
-from mcce.candidates.reasons import ALREADY, NO_ROOM, NOBODY_ALIKE, NONE_ALIKE_WANTED
-from mcce.report.names import PREDICTION, Names
-from mcce.report.words import kept_together, listed, value_text
+from mcce.explain.unexplained import ALREADY, NO_ROOM, NOBODY_ALIKE, NONE_ALIKE_WANTED
+from mcce.report.names import PREDICTION, Names, kept_together, listed, value_text
 
 TITLE = "What would have led to another decision"
 WIDTH = 76

@@ -5,24 +5,253 @@
    with dates, words with the levels that there are.
 3. Sentences, pages, pictures and printed tables ask `Names` for a label or a text. Tables that one computes with keep
    the names and values of the data.
+
+How a value is to be written: a number by an example of itself, a date as R and Python write it, a level by words.
+
+1. A pattern of numbers is the number zero as it should look: "0" (whole), "0.00" (two decimals), "0,000" (thousands
+   marked), "0,000.00", "0 %" or "0.0 %" (a share as percentage). Marks of other countries are understood from where
+   they stand: "0.000,00", "0 000", "0,0". A single "0.000" has three decimals.
+2. A pattern of dates has `strftime`'s codes, which R's `format` has too: "%d.%m.%Y", "%B %Y".
+3. A dict has the words of values: {True: "yes", False: "no"}.
+
+Values in the words of a reader, for pictures, tables and sentences alike.
 """
 
 from __future__ import annotations
 
+import math
 import numbers
-from collections.abc import Hashable, Iterable, Mapping
+import re
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import pandas as pd
 
 from mcce.exceptions import InputError, did_you_mean, spell
-from mcce.report.patterns import DatePattern, NumberPattern, Pattern, WordPattern, read_pattern
-from mcce.report.words import is_same, value_pair, value_text
-from mcce.soundness import check_type
-from mcce.state import stateful
+from mcce.storage.fields import check_count_of, check_type, require
+from mcce.storage.state import stateful
 from mcce.table import Schema
 from mcce.table.dtypes import is_dated
+
+MARKS = ",.' \u00a0\u202f"
+MOST_ZEROS, MOST_LETTERS = 100, 1000
+EXAMPLES = "'0', '0.00', '0,000', '0 %'"
+_NUMBER = re.compile(rf"0(?:(?P<mark>[{MARKS}])000)?(?:(?P<point>[.,])(?P<decimals>0+))?(?P<percent>[ \u00a0]?%)?")
+
+
+@stateful("NumberPattern")
+@dataclass(frozen=True)
+class NumberPattern:
+    """Decimals, the marks of thousands and decimals, and the sign of percent with its space, or nothing."""
+
+    decimals: int = 0
+    mark: str = ""
+    point: str = "."
+    percent: str = ""
+
+    def check_state(self) -> None:
+        """Refuse what no reading of a pattern gives."""
+        check_count_of(self.decimals, "decimals", 0, MOST_ZEROS)
+        for name in ("mark", "point", "percent"):
+            check_type(getattr(self, name), name, str)
+            require(len(getattr(self, name)) <= 2, f"{name} is longer than a sign and its space")
+
+    def write(self, value: Any, more: int = 0) -> str:
+        """Return a number as text, with `more` decimals than the pattern has."""
+        number = float(value) * (100 if self.percent else 1)
+        text = f"{number:,.{self.decimals + more}f}"
+        if float(text.replace(",", "")) == 0:
+            text = text.removeprefix("-")
+        swapped = {",": self.mark, ".": self.point}
+        return "".join(swapped.get(letter, letter) for letter in text) + self.percent
+
+
+@stateful("DatePattern")
+@dataclass(frozen=True)
+class DatePattern:
+    """The codes of `strftime`."""
+
+    codes: str
+
+    def check_state(self) -> None:
+        """Refuse codes that are no text."""
+        check_type(self.codes, "codes", str)
+        require(len(self.codes) <= MOST_LETTERS, "codes of a date are too long")
+
+    def write(self, value: Any) -> str:
+        """Return a date as text."""
+        return str(value.strftime(self.codes))
+
+
+@stateful("WordPattern")
+@dataclass(frozen=True)
+class WordPattern:
+    """Words of values."""
+
+    words: tuple[tuple[Hashable, str], ...]
+
+    def check_state(self) -> None:
+        """Refuse what is no pairs of a value and its words."""
+        check_type(self.words, "words", tuple)
+        for pair in self.words:
+            require(isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[1], str), "words are no pairs")
+
+    def find(self, value: Any) -> str | None:
+        """Return the words of a value; None if it has none."""
+        return next((words for known, words in self.words if _equals(known, value)), None)
+
+
+Pattern: TypeAlias = NumberPattern | DatePattern | WordPattern
+
+
+def read_pattern(said: Any, name: object) -> Pattern:
+    """Read what the user says of a feature.
+
+    Examples
+    --------
+    >>> read_pattern("0,000.00", "salary").write(73200.5)
+    '73,200.50'
+    >>> read_pattern("0.0 %", "rate").write(0.0569)
+    '5.7 %'
+    >>> read_pattern("0.000,0", "Gehalt").write(73200.5)
+    '73.200,5'
+    """
+    if isinstance(said, Mapping):
+        return _read_words(said, name)
+    if not isinstance(said, str):
+        raise InputError(
+            f"formats[{spell(name)}] is {said!r} (a {type(said).__name__}); give a text such as {EXAMPLES} or "
+            "'%d.%m.%Y', or a dict of values to words."
+        )
+    if re.search("%[A-Za-z-]", said):
+        return DatePattern(said)
+    found = _NUMBER.fullmatch(said)
+    if found is None:
+        raise InputError(
+            f"formats[{spell(name)}] is {said!r}; write the number zero as it should look, as in {EXAMPLES}, a date "
+            "by its codes, as in '%d.%m.%Y', or give a dict of values to words."
+        )
+    mark, point, decimals = found["mark"] or "", found["point"] or ".", found["decimals"] or ""
+    if mark == "." and not decimals:  # three decimals, as everywhere else in Python
+        mark, point, decimals = "", ".", "000"
+    if decimals and mark == point:
+        raise InputError(f"formats[{spell(name)}] is {said!r}, which has one mark for thousands and decimals.")
+    return NumberPattern(len(decimals), mark, point, found["percent"] or "")
+
+
+def _read_words(said: Mapping[Any, Any], name: object) -> WordPattern:
+    for value, words in said.items():
+        if not isinstance(words, str) or not words.strip():
+            raise InputError(f"formats[{spell(name)}] has {words!r} for {spell(value)}; give a text.")
+    texts = list(said.values())
+    twice = next((text for text in texts if texts.count(text) > 1), None)
+    if twice is not None:
+        both = ", ".join(spell(value) for value, words in said.items() if words == twice)
+        raise InputError(f"formats[{spell(name)}] calls {both} alike, {twice!r}; a change would not be seen.")
+    return WordPattern(tuple(said.items()))
+
+
+def _equals(known: Any, value: Any) -> bool:
+    if pd.isna(known) or pd.isna(value):
+        return bool(pd.isna(known) and pd.isna(value))
+    return bool(known == value)
+
+
+def value_text(value: Any, digits: int = 4, *, is_year: bool = True) -> str:
+    """Return a value in the words of a reader: `72,000`, `0.0431`, `2024-05-01`, `missing`.
+
+    Four-digit numbers carry no separator, since many of them are years, unless it is said that this one is none.
+
+    Parameters
+    ----------
+    value : object
+        One cell of a table.
+    digits : int
+        Significant digits of a number with decimals.
+    is_year : bool
+        Whether a number of four digits may be a year.
+    """
+    if pd.isna(value):
+        return "missing"
+    if isinstance(value, bool):
+        return str(value)
+    if isinstance(value, numbers.Real):
+        return _number_text(value, digits, 10_000 if is_year else 1000)
+    if isinstance(value, pd.Timestamp):
+        return str(value.date() if value == value.normalize() else value.tz_localize(None))
+    return str(value) or '""'
+
+
+def _number_text(value: numbers.Real, digits: int, marked_from: float) -> str:
+    number = float(value)
+    if isinstance(value, numbers.Integral):
+        text = f"{int(value):,d}"
+    elif not math.isfinite(number) or not 1e-4 <= abs(number) < 1e15:
+        text = f"{number:.{digits}g}"
+    else:
+        decimals = max(digits - 1 - math.floor(math.log10(abs(number))), 0)
+        text = f"{number:,.{decimals}f}"
+        text = text.rstrip("0").rstrip(".") if "." in text else text
+    return text.replace(",", "") if abs(number) < marked_from else text
+
+
+def value_pair(before: Any, after: Any, digits: int = 4) -> tuple[str, str]:
+    """Return two values as text, with as many digits, `digits` or more, as it takes to tell them apart."""
+    old, new = value_text(before, digits), value_text(after, digits)
+    if old == new and digits < 17 and not is_same(before, after):
+        return value_pair(before, after, digits + 1)
+    return old, new
+
+
+def case_name(id: object) -> str:
+    """Return what to call a factual: its name, or "case 7" for one that has a number or no text of its own."""
+    return id if isinstance(id, str) else f"case {id}"
+
+
+def listed(parts: Sequence[str]) -> str:
+    """Return texts as a sentence has them: "a", "a and b", "a, b and c"."""
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if parts[1:] else parts)
+
+
+def kept_together(text: str) -> str:
+    """Return a text in which no line ends between a number and its sign of percent."""
+    return re.sub(r"(?<=\d) (?=%)", "\u00a0", text)
+
+
+def fold(text: str, width: int, lines: int = 2) -> str:
+    """Break a text into at most `lines` lines of `width` letters, best after a space, `_`, `/` or `-`.
+
+    What does not fit is left out of the last line's middle: names often differ in their endings.
+    """
+    folded = [""]
+    for word in _pieces(text):
+        if len(folded[-1]) + len(word.rstrip()) > width and folded[-1]:
+            folded.append("")
+        while len(word) > width + 1:
+            folded[-1], word = word[:width], word[width:]
+            folded.append("")
+        folded[-1] += word
+    folded = [line.rstrip() for line in folded]
+    if len(folded) > lines:
+        half = width // 2
+        folded = folded[:lines]
+        folded[-1] = folded[-1][: width - half - 1] + "…" + text[-half:]
+    return "\n".join(folded)
+
+
+def _pieces(text: str) -> list[str]:
+    """Split a text where a line may end: after a space or a mark, and within a name like this: MaxDelq|Ever."""
+    words = re.findall(r"[^\s_/-]*[\s_/-]|[^\s_/-]+", text)
+    return [piece for word in words for piece in re.split(r"(?<=[a-z0-9])(?=[A-Z])", word)]
+
+
+def is_same(before: Any, after: Any) -> bool:
+    """Say whether two cells agree: exactly equal, or both missing."""
+    if pd.isna(before) or pd.isna(after):
+        return bool(pd.isna(before) and pd.isna(after))
+    return bool(before == after)
+
 
 PREDICTION = "prediction"
 BEFORE = ("$", "£", "¥")  # units that stand before a number

@@ -1,6 +1,6 @@
 """Random numbers: counter-based streams of rows (`rows`), and R's single stream (`r`)."""
 
-from mcce.arrays import UInts
+from mcce.base.arrays import UInts
 from mcce.rng.r import RGenerator
 from mcce.rng.rows import RowStreams, derive_key, hash_rows, mix, multiply_high, philox, resolve_seed
 

@@ -1,4 +1,3 @@
-# mypy: disable-error-code="no-untyped-def"
 """The standard normal quantile by Wichura's algorithm AS 241 (1988), PPND16, as a kernel for other kernels.
 
 1. In the centre, |p - 1/2| <= 0.425: q = p - 1/2 times a ratio of two polynomials in 0.425^2 - q^2.
@@ -10,6 +9,9 @@ The relative accuracy is about 1e-16. R's `qnorm` does the same, in the same ord
 import math
 
 from numba import njit
+
+# mypy: disable-error-code="no-untyped-def"
+
 
 # Wichura (1988), the tables of PPND16: numerators and denominators, constant term first
 _CENTRE = (

@@ -8,6 +8,8 @@
 4. Without replacement: draw among those left, put the last one left into its place. From more than ten million, at
    most half of them: draw again on a repeat.
 5. Normal ("Inversion"): the quantile (Wichura 1988, algorithm AS 241, PPND16) at (floor(2^27 u1) + u2) / 2^27.
+
+What `mcce.rng.r` does for every single draw. The steps have its numbers.
 """
 
 from __future__ import annotations
@@ -19,12 +21,121 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numba import njit, uint32, uint64
 
-from mcce.arrays import Floats, Ints
-from mcce.checks import check_count, is_whole
+from mcce.base.arrays import Floats, Ints
+from mcce.base.checks import check_count, is_whole
+from mcce.base.compiling import cached
 from mcce.exceptions import InputError, spell
-from mcce.rng import r_kernels as kernels
-from mcce.rng.r_kernels import SIZE
+from mcce.rng.normal import normal_quantile
+
+# mypy: disable-error-code="no-untyped-def"
+
+
+SIZE = 624  # words of the key; the state is the key and, last, the position in it
+_MIDDLE = 397
+
+
+@njit(inline="always")
+def _twist(upper, lower, ahead):
+    joined = (upper & uint32(0x80000000)) | (lower & uint32(0x7FFFFFFF))
+    return ahead ^ (joined >> uint32(1)) ^ (uint32(0x9908B0DF) * (joined & uint32(1)))
+
+
+@cached(nogil=True, error_model="numpy")
+def _refill(state):
+    """Replace the key by the next one (step 2)."""
+    for i in range(SIZE - _MIDDLE):
+        state[i] = _twist(state[i], state[i + 1], state[i + _MIDDLE])
+    for i in range(SIZE - _MIDDLE, SIZE - 1):
+        state[i] = _twist(state[i], state[i + 1], state[i + _MIDDLE - SIZE])
+    state[SIZE - 1] = _twist(state[SIZE - 1], state[0], state[_MIDDLE - 1])
+    state[SIZE] = 0
+
+
+@njit(inline="always")
+def _temper(word):
+    word ^= word >> uint32(11)
+    word ^= (word << uint32(7)) & uint32(0x9D2C5680)
+    word ^= (word << uint32(15)) & uint32(0xEFC60000)
+    word ^= word >> uint32(18)
+    return uint32(word)
+
+
+@cached(nogil=True, error_model="numpy")
+def _next_word(state):
+    if state[SIZE] >= SIZE:
+        _refill(state)
+    at = state[SIZE]
+    state[SIZE] = at + uint32(1)
+    return _temper(state[at])
+
+
+@cached(nogil=True, error_model="numpy")
+def fill_words(state, out):
+    """Write the next words."""
+    for i in range(out.size):
+        out[i] = _next_word(state)
+
+
+@cached(nogil=True, error_model="numpy")
+def _attempt(state, bits):
+    """Return an index of so many bits (step 3)."""
+    value = uint64(0)
+    for _ in range(bits // 16 + 1):
+        value = (value << uint64(16)) | uint64(_next_word(state) >> uint32(16))
+    return value & ((uint64(1) << uint64(bits)) - uint64(1))
+
+
+@cached(nogil=True, error_model="numpy")
+def fill_indices(state, n, bits, out):
+    """Write indices below n (step 3). A rejected one is overwritten: there is no branch that could be mispredicted."""
+    i = uint64(0)
+    size = uint64(out.size)
+    if bits >= 16:
+        while i < size:
+            value = _attempt(state, bits)
+            out[i] = value
+            i += uint64(value < n)
+        return
+    mask = (uint64(1) << uint64(bits)) - uint64(1)
+    at = uint64(state[SIZE])
+    while i < size:  # one word an attempt, the position kept at hand
+        if at >= uint64(SIZE):
+            _refill(state)
+            at = uint64(0)
+        while at < uint64(SIZE) and i < size:
+            value = uint64(_temper(state[at]) >> uint32(16)) & mask
+            out[i] = value
+            i += uint64(value < n)
+            at += uint64(1)
+    state[SIZE] = at
+
+
+@cached(nogil=True, error_model="numpy")
+def fill_distinct(state, pool, out):
+    """Draw without replacement from `pool`, which is used up (step 4)."""
+    left = pool.size
+    bits = 0
+    while (1 << bits) < left:
+        bits += 1
+    for i in range(out.size):
+        while bits > 0 and (1 << (bits - 1)) >= left:
+            bits -= 1
+        at = _attempt(state, bits)
+        while at >= uint64(left):
+            at = _attempt(state, bits)
+        out[i] = pool[at]
+        left -= 1
+        pool[at] = pool[left]
+
+
+@cached(nogil=True, error_model="numpy")
+def fill_quantiles(p, out):
+    """Write the standard normal quantiles of p (step 5)."""
+    for i in range(p.size):
+        out[i] = normal_quantile(p[i])
+
 
 Words = npt.NDArray[np.uint32]
 
@@ -119,21 +230,21 @@ class RGenerator:
     def uniform(self, n: int) -> Floats:
         """Return `n` uniform numbers in (0, 1): `runif(n)`."""
         words = np.empty(check_count(n, "n", least=0), dtype=np.uint32)
-        kernels.fill_words(self._state, words)
+        fill_words(self._state, words)
         return np.where(words == 0, _ZERO_BECOMES, words * _STEP)
 
     def normal(self, n: int) -> Floats:
         """Return `n` standard normal numbers: `rnorm(n)`."""
         pairs = self.uniform(2 * check_count(n, "n", least=0))
         drawn = np.empty(n)
-        kernels.fill_quantiles((np.floor(_COARSE * pairs[::2]) + pairs[1::2]) / _COARSE, drawn)
+        fill_quantiles((np.floor(_COARSE * pairs[::2]) + pairs[1::2]) / _COARSE, drawn)
         return drawn
 
     def indices(self, n: int, size: int) -> Ints:
         """Return `size` draws with replacement from 0, ..., n - 1: `sample.int(n, size, TRUE) - 1`."""
         drawn = np.empty(check_count(size, "size", least=0), dtype=np.int64)
         n = check_count(n, "n", most=_LARGEST_N)
-        kernels.fill_indices(self._state, np.uint64(n), math.ceil(math.log2(n)), drawn)
+        fill_indices(self._state, np.uint64(n), math.ceil(math.log2(n)), drawn)
         return drawn
 
     def sample_int(self, n: int, size: int | None = None, replace: bool = False) -> Ints:
@@ -146,7 +257,7 @@ class RGenerator:
         if n > _HASHED_ABOVE and size <= n / 2:
             return self._sample_distinct(n, size)
         drawn = np.empty(size, dtype=np.int64)
-        kernels.fill_distinct(self._state, np.arange(1, n + 1), drawn)
+        fill_distinct(self._state, np.arange(1, n + 1), drawn)
         return drawn
 
     def sample(self, x: Any, size: int | None = None, replace: bool = False) -> npt.NDArray[Any]:

@@ -20,9 +20,9 @@ import numpy.typing as npt
 from numba import njit, types, uint64
 from numba.extending import intrinsic
 
-from mcce.arrays import Floats, UInts
-from mcce.checks import is_whole
-from mcce.compiling import cached
+from mcce.base.arrays import Floats, UInts
+from mcce.base.checks import is_whole
+from mcce.base.compiling import cached
 from mcce.exceptions import InputError
 
 _MULTIPLIER = np.uint64(0xD2B74407B1CE6E93)

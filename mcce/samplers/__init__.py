@@ -21,8 +21,8 @@ from mcce.samplers.parametric import (
     PolyregSampler,
 )
 from mcce.samplers.registry import available_samplers, make_sampler, register_sampler
+from mcce.samplers.restricted import RestrictedDraw, Within
 from mcce.samplers.vine import VineSampler
-from mcce.samplers.within import RestrictedDraw, Within
 
 register_sampler("cart", CartSampler)
 register_sampler("copula", GaussianCopulaSampler)

@@ -1,22 +1,108 @@
-"""The contract of a conditional: p(target | given), fitted once, drawn from row by row."""
+"""The contract of a conditional: p(target | given), fitted once, drawn from row by row.
+
+What a conditional supports: the one definition that `ConditionalSampler.supports` stands on.
+
+1. A value is supported that the conditional could have produced: one whose probability, or that of values at least as
+   extreme, is above `IMPOSSIBLE`.
+2. A sampler that gives training values back (donors, ranks, residuals) also supports numbers between them: inside the
+   range of what it can draw for the row, and no farther from the nearest of these values than the local spacing.
+3. The local spacing is the median gap between neighbours among the values that the row's draw comes from, one for each
+   training row (the lower one of two medians; 0 with fewer than three values). So nothing is supported between two
+   far-away clusters, and where most values are tied, as whole numbers are, the values themselves only.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
+import numpy.typing as npt
+import scipy
 
 from mcce import exceptions
-from mcce.arrays import Bools, Floats, Ints
+from mcce.base.arrays import Bools, Floats, Ints
+from mcce.base.parameters import Parameters
 from mcce.exceptions import InputError, SamplerError, listing
-from mcce.parameters import Parameters
 from mcce.rng import RowStreams, derive_key, resolve_seed
-from mcce.samplers.rejection import draw_until_allowed
-from mcce.samplers.within import RestrictedDraw, Within
-from mcce.state import flatten, from_state, to_state, unflatten
+from mcce.samplers.restricted import RestrictedDraw, Within, draw_until_allowed
+from mcce.storage.state import flatten, from_state, to_state, unflatten
 from mcce.table import KINDS, Column, Feature, Table
+from mcce.table.weights import sorted_with_weights
+
+IMPOSSIBLE = 1e-12
+REACH = float(-scipy.special.ndtri(IMPOSSIBLE))  # standard deviations: a normal draw farther out counts as impossible
+
+
+def local_spacing(drawable: Floats, weights: Floats | None = None) -> float:
+    """Return the local spacing (step 3) of sorted values; weights count as copies, whose gaps are 0."""
+    if weights is None:
+        return float(np.quantile(np.diff(drawable), 0.5, method="lower")) if drawable.size > 2 else 0.0
+    copies = max(int(weights.sum()), drawable.size)
+    wanted = (copies - 2) // 2 - (copies - drawable.size)
+    return float(np.sort(np.diff(drawable))[wanted]) if copies > 2 and wanted >= 0 else 0.0
+
+
+def distance_to(drawable: Floats, values: Floats) -> Floats:
+    """Return how far each value is from the nearest of some sorted ones, of which there is at least one."""
+    after = np.searchsorted(drawable, values)
+    above, below = drawable[np.minimum(after, drawable.size - 1)], drawable[np.maximum(after - 1, 0)]
+    return np.minimum(np.abs(above - values), np.abs(values - below))
+
+
+def supported_by(
+    drawable: Floats,
+    values: Floats,
+    *,
+    is_number: bool,
+    slack: Floats | float = 0.0,
+    weights: Floats | None = None,
+) -> Bools:
+    """Return whether values are supported by those that the draw comes from (step 2); a missing one is not.
+
+    Parameters
+    ----------
+    drawable : array
+        Values that the draw comes from, one for each training row, in any order; missing ones do not count.
+    values : array
+    is_number : bool
+        Whether they are numbers; a level is supported by itself only.
+    slack : float or array
+        What rounding may add to a distance.
+    weights : array or None
+        Of the training rows, if they have any.
+    """
+    known = ~np.isnan(drawable)
+    drawable, weights = sorted_with_weights(drawable[known], None if weights is None else weights[known])
+    if drawable.size == 0:
+        return np.zeros(values.size, dtype=bool)
+    spacing = local_spacing(drawable, weights) if is_number else 0.0
+    inside = (values >= drawable[0] - slack) & (values <= drawable[-1] + slack)
+    return np.asarray(inside & (distance_to(drawable, values) <= spacing + slack))
+
+
+def supported_in_segments(
+    supported: Callable[[Floats, Floats], Bools],
+    drawable: Floats,
+    first: npt.NDArray[np.integer],
+    after: npt.NDArray[np.integer],
+    values: Floats,
+) -> Bools:
+    """Return ``supported(drawable[first:after], values)``, where each value has its own part of them.
+
+    A part may be in pieces: `first` and `after` then have a column for each.
+    """
+    found = np.zeros(values.size, dtype=bool)
+    n_pieces = first.size // max(values.size, 1)
+    parts, part_of_row = np.unique(np.column_stack([first, after]), axis=0, return_inverse=True)
+    rows_by_part = np.argsort(part_of_row.ravel(), kind="stable")
+    ends = np.cumsum(np.bincount(part_of_row.ravel(), minlength=len(parts)))
+    for part, rows in zip(parts, np.split(rows_by_part, ends[:-1])):
+        pieces = [drawable[begin:end] for begin, end in zip(part[:n_pieces], part[n_pieces:])]
+        found[rows] = supported(np.concatenate(pieces), values[rows])
+    return found
+
 
 __all__ = [
     "BASE_MEASURES",
@@ -64,7 +150,7 @@ class ConditionalSampler(Parameters, ABC):
         Whether `fit` and `sample` of different objects, and `sample` of one, may run in several threads.
     uses_blas : bool
         Whether `fit` spends its time in linear algebra. Each thread of a chain has one BLAS thread, because small
-        problems wait longer for several than they gain (`mcce.workers`).
+        problems wait longer for several than they gain (`mcce.base.threads`).
     storable : bool
         Whether a chain with it can be saved to a file; what is read has to be checked by `check_state`.
     leaves_one_out : bool
@@ -89,7 +175,7 @@ class ConditionalSampler(Parameters, ABC):
         A draw from the conditional restricted to what `within` (`mcce.Within`) allows: values, missing ones where they
         are allowed, a mask of the dead rows, of which nothing that is allowed can be drawn, and, if it is `weighted`,
         the log probability of what is allowed. The default draws again until the value is allowed, to the second time
-        for an unbiased estimate of that probability (`mcce.samplers.rejection`); it gives a row up for dead after 200
+        for an unbiased estimate of that probability (`mcce.samplers.restricted`); it gives a row up for dead after 200
         draws. Override it for something exact; without a `log_mass` the chain takes the default's estimate.
     ``sample_on(given, rng, carried)``
         A draw, and what the chain hands to its next sampler that takes it, for a sampler with ``hands_on``. `carried`
@@ -102,7 +188,7 @@ class ConditionalSampler(Parameters, ABC):
         sampler that is fitted alone has its `random_state` only.
     ``supports(given, values)``
         Could the conditional have produced this value? True where it could, and for numbers also between the training
-        values that a draw comes from, no farther from one than their local spacing: `mcce.samplers.support` defines it,
+        values that a draw comes from, no farther from one than their local spacing: `mcce.samplers.base` defines it,
         and has the functions. What has a probability below 1e-12 counts as impossible. A missing value is supported
         where a draw may be missing. Needed for anchored draws.
     ``log_density(given, values, training_rows=None)``
@@ -114,7 +200,7 @@ class ConditionalSampler(Parameters, ABC):
         density of the others). Only densities with the same base measure can be compared.
     ``get_state()``, ``set_state(state)``
         The fitted state as a dict of numpy arrays and JSON values. The default takes all attributes that end in an
-        underscore: arrays, numbers, text, lists, tuples, dicts, and objects of classes that `mcce.state` knows.
+        underscore: arrays, numbers, text, lists, tuples, dicts, and objects of classes that `mcce.storage.state` knows.
     ``check_state(given, target, n_rows)``
         Refuse, by an `InputError`, a state that does not belong to these features or to so many training rows. A chain
         that is loaded calls it before anything is drawn, since somebody may have changed the file.

@@ -19,10 +19,10 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from mcce.arrays import Bools, Floats
+from mcce.base.arrays import Bools, Floats
 from mcce.exceptions import SamplerError
 from mcce.rng import RowStreams
-from mcce.samplers.support import supported_in_segments
+from mcce.samplers.base import supported_in_segments
 from mcce.table import Column
 from mcce.table.weights import whole_counts
 

@@ -8,7 +8,7 @@ from importlib.metadata import entry_points
 from mcce import exceptions
 from mcce.exceptions import InputError, SamplerError, did_you_mean
 from mcce.samplers.base import ConditionalSampler
-from mcce.state import Fields, flatten, from_state, register, to_state, unflatten
+from mcce.storage.state import Fields, flatten, from_state, register, to_state, unflatten
 
 _GROUP = "mcce.samplers"
 RESERVED = ("auto", "*")  # "auto": to be chosen by evidence; "*": the features that are not named

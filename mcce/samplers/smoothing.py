@@ -18,15 +18,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import scipy  # its modules are loaded at their first use, which spares those who need none the wait
+import scipy
 
-from mcce.arrays import Bools, Floats
+from mcce.base.arrays import Bools, Floats
 from mcce.exceptions import InputError
 from mcce.rng import RowStreams
-from mcce.samplers.point_mass import DRAWN_AS_IT_IS, silverman
-from mcce.samplers.support import REACH, distance_to
-from mcce.soundness import FLOAT, check_array, check_count_of, check_number, check_rising
-from mcce.state import stateful
+from mcce.samplers.base import REACH, distance_to
+from mcce.samplers.density import DRAWN_AS_IT_IS, silverman
+from mcce.storage.fields import FLOAT, check_array, check_count_of, check_number, check_rising
+from mcce.storage.state import stateful
 from mcce.table.grid import MOST_DECIMALS, decimals_of
 from mcce.table.weights import count_distinct, deviation_of, quantiles
 

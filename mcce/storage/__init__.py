@@ -1,6 +1,5 @@
 """Files without pickle: fitted objects as JSON and arrays in a zip, written whole, read with suspicion."""
 
-from mcce.storage.reading import load_fields, read_manifest
-from mcce.storage.writing import save_fields
+from mcce.storage.archive import load_fields, read_manifest, save_fields
 
 __all__ = ["load_fields", "read_manifest", "save_fields"]

@@ -1,11 +1,10 @@
 """Tables: what the columns of a frame are, and the frame as one matrix of floats."""
 
-from mcce.arrays import Floats
+from mcce.base.arrays import Floats
 from mcce.table.feature import KINDS, Feature, Kind
 from mcce.table.frames import FrameKind, frame_kind
 from mcce.table.schema import Column, Data, Schema, Table, as_frame
-from mcce.table.state import register_table_types
-from mcce.table.stored_frames import register_frames
+from mcce.table.stored import register_frames, register_table_types
 
 register_table_types()
 register_frames()

@@ -19,9 +19,9 @@ import numpy.typing as npt
 import pandas as pd
 from pandas.api import types as ptypes
 
-from mcce.arrays import Floats
+from mcce.base.arrays import Floats
 from mcce.exceptions import InputError, spell, spell_all
-from mcce.state import stateful
+from mcce.storage.state import stateful
 from mcce.table.dtypes import (
     EXACT,
     MOST_TICKS,

@@ -1,4 +1,9 @@
-"""Frames of other libraries: polars, pyarrow and whatever else narwhals speaks for come in, and go out, as they are.
+"""Tables that a spreadsheet opens without running anything in them.
+
+A text that begins with ``=``, ``+``, ``-``, ``@``, a tab or a line break is a formula to a spreadsheet. An apostrophe
+in front makes it text again; a program that reads the file finds the apostrophe, so it is put there only if asked.
+
+Frames of other libraries: polars, pyarrow and whatever else narwhals speaks for come in, and go out, as they are.
 
 1. `frame_kind` reads what a frame is: its library and, as Arrow types, its columns. pandas and arrays are no kind.
 2. `read_frame` writes it as a pandas frame, without loss: whole numbers and booleans with nulls get nullable dtypes,
@@ -13,6 +18,7 @@ Arrow's) are read as pandas frames, and stay that.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -20,8 +26,8 @@ import numpy as np
 import pandas as pd
 
 from mcce.exceptions import InputError, spell, spell_all
-from mcce.soundness import check_type, require
-from mcce.state import stateful
+from mcce.storage.fields import check_type, require
+from mcce.storage.state import stateful
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -229,3 +235,25 @@ def _to_arrow(column: Any, *, missing_is_null: bool) -> Any:
     except (pa.ArrowInvalid, pa.ArrowTypeError):
         array = pa.array([None if pd.isna(value) else str(value) for value in column], pa.string())
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+
+
+_RUN = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+_NUMBER = re.compile(r"[+-]?[\d.,]+(?:[eE][+-]?\d+)?%?")
+
+
+def without_formulas(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with an apostrophe before every text, also of the header, that a spreadsheet would run."""
+    safe = table.copy()
+    for j, dtype in enumerate(table.dtypes):
+        if dtype.kind == "O" or isinstance(dtype, (pd.CategoricalDtype, pd.StringDtype)):
+            texts: Any = table.iloc[:, j].astype(object).map(_quoted)
+            safe.isetitem(j, texts)
+    safe.columns = pd.Index([_quoted(name) for name in table.columns], tupleize_cols=False)
+    return safe
+
+
+def _quoted(value: Any) -> Any:
+    text = value if isinstance(value, str) else str(value)
+    if isinstance(value, (int, float)) or not text.startswith(_RUN) or _NUMBER.fullmatch(text):
+        return value
+    return f"'{text}"

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from mcce.arrays import Bools, Floats
+from mcce.base.arrays import Bools, Floats
 from mcce.table.dtypes import EXACT, MOST_TICKS, NO_TICK, is_dated, numpy_dtype
 
 MOST_DECIMALS = 12

@@ -21,9 +21,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce.arrays import Floats
+from mcce.base.arrays import Floats
 from mcce.exceptions import InputError, did_you_mean, listing
-from mcce.state import stateful
+from mcce.storage.state import stateful
 from mcce.table.feature import KINDS, Feature, Kind, read_feature
 from mcce.table.frames import FrameKind, frame_kind, is_other_frame, read_frame
 

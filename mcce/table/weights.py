@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce import exceptions
-from mcce.arrays import Floats, Ints
+from mcce.base.arrays import Floats, Ints
 from mcce.exceptions import InputError
 from mcce.table.checks import rows_of
 from mcce.table.schema import Data, Table

@@ -24,57 +24,53 @@ from mcce.exceptions import InputError, spell
 from mcce.generators.base import Generator
 from mcce.generators.choice import METHODS
 from mcce.samplers import ConditionalSampler
-from mcce.testing.contract import (
-    check_declarations,
-    check_fit_returns_self,
-    check_not_fitted,
-    check_parameters,
-    check_refit,
-)
-from mcce.testing.draws import (
-    check_conditional,
-    check_global_state,
-    check_grid,
-    check_inputs_unchanged,
-    check_marginal,
-    check_missing,
-    check_no_givens,
-    check_one_row,
-    check_rows_independent,
-    check_seeds,
-    check_shape,
-    check_values,
-    check_weights,
-)
-from mcce.testing.generator_contract import (
-    check_explains,
-    check_fit,
-    check_settings,
-    check_storage,
-)
-from mcce.testing.generator_contract import check_not_fitted as check_generator_not_fitted
-from mcce.testing.generator_draws import (
+from mcce.testing.generators import (
     check_conditioning,
     check_densities,
+    check_explains,
+    check_fit,
     check_restrictions,
     check_rows,
     check_rules,
+    check_settings,
+    check_storage,
     check_streams,
 )
-from mcce.testing.generator_draws import check_global_state as check_generator_global_state
-from mcce.testing.generator_draws import check_weights as check_generator_weights
-from mcce.testing.generator_tables import forget_fits as forget_generator_fits
-from mcce.testing.optional import (
+from mcce.testing.generators import check_global_state as check_generator_global_state
+from mcce.testing.generators import check_not_fitted as check_generator_not_fitted
+from mcce.testing.generators import check_weights as check_generator_weights
+from mcce.testing.generators import forget_fits as forget_generator_fits
+from mcce.testing.requirements import Check, ConformanceError, GeneratorCheck
+from mcce.testing.samplers import (
     check_base_measure,
+    check_conditional,
+    check_declarations,
+    check_fit_returns_self,
+    check_global_state,
+    check_grid,
+    check_inputs_unchanged,
     check_log_density,
+    check_log_mass,
+    check_marginal,
     check_min_donors,
+    check_missing,
+    check_no_givens,
+    check_not_fitted,
+    check_one_row,
+    check_parameters,
+    check_refit,
+    check_rows_independent,
+    check_sample_within,
+    check_seeds,
+    check_shape,
     check_state,
     check_supports,
     check_threads,
     check_training_rows,
+    check_values,
+    check_weights,
+    check_within,
 )
-from mcce.testing.requirements import Check, ConformanceError, GeneratorCheck
-from mcce.testing.restricted import check_log_mass, check_sample_within, check_within
 from mcce.testing.tables import forget_fits
 
 __all__ = ["CHECKS", "GENERATOR_CHECKS", "ConformanceError", "check_generator", "check_sampler"]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from mcce.arrays import Floats
+from mcce.base.arrays import Floats
 from mcce.generators.base import Generator
 from mcce.samplers import ConditionalSampler
 from mcce.table import Column, Kind

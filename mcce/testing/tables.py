@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce.arrays import Floats
+from mcce.base.arrays import Floats
 from mcce.rng import RowStreams
 from mcce.samplers import ConditionalSampler, Within
 from mcce.table import KINDS, Column, Kind, Schema, Table

@@ -1,4 +1,11 @@
-"""Classification and regression trees on ranks (Breiman, Friedman, Olshen and Stone 1984).
+"""Honest trees: other rows in the leaves than those that the tree was grown on (Wager and Athey 2018).
+
+1. Route the other rows to their leaves.
+2. Take away every split that leaves fewer than `least` of them on a side, with all splits below it.
+3. The training rows of a node become those of the other rows that reach it. What a node splits on, where missing values
+   and unknown levels go, and its impurity are still those of the rows that it was grown on.
+
+Classification and regression trees on ranks (Breiman, Friedman, Olshen and Stone 1984).
 
 1. Start with all rows in one node.
 2. A node with fewer than `min_split` rows, at `max_depth`, or with one single response is a leaf.
@@ -23,11 +30,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mcce.base.arrays import Floats, Ints
 from mcce.exceptions import InputError
 from mcce.rng import RowStreams
 from mcce.table import Column, Table
 from mcce.table.weights import whole_counts
 from mcce.trees import announce_compiling, kernels
+from mcce.trees.kernels import LEAF
 from mcce.trees.ranking import Ranking
 from mcce.trees.tree import Tree, each_donor_once, with_splits
 
@@ -212,3 +221,21 @@ def _work_arrays(columns: kernels.Columns, n: int, n_classes: int, deepest: int,
         axis=np.empty(n_classes),
         key=np.empty(widest),
     )
+
+
+def with_donors(tree: Tree, matrix: Floats, rows: Ints, least: int) -> Tree:
+    """Return the tree with `rows` of the matrix as training rows, ascending in each leaf; rows may be repeated."""
+    leaf = tree.route(np.asfortranarray(matrix[rows]))
+    size = np.bincount(leaf, minlength=tree.n_nodes).astype(np.int32)
+    for node in np.flatnonzero(tree.feature != LEAF)[::-1]:  # children stand behind their parents
+        size[node] = size[tree.left[node]] + size[tree.left[node] + 1]
+    feature = tree.feature.copy()
+    stays_at, start = np.arange(tree.n_nodes), np.zeros(tree.n_nodes, dtype=np.int32)
+    for node in np.flatnonzero(tree.feature != LEAF):
+        left, right = tree.left[node], tree.left[node] + 1
+        if stays_at[node] != node or min(size[left], size[right]) < least:
+            feature[node] = LEAF
+            stays_at[left] = stays_at[right] = stays_at[node]
+        start[left], start[right] = start[node], start[node] + size[left]
+    donors = rows[np.lexsort((rows, start[stays_at[leaf]]))].astype(np.int32)
+    return with_splits(tree, feature, start=start, size=size, donors=donors)

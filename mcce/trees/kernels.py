@@ -33,7 +33,7 @@ import numpy as np
 from numba import types, uint64
 from numba.extending import intrinsic, overload
 
-from mcce.trees.compiling import INNER, entry, inner
+from mcce.base.compiling import INNER, entry, inner
 
 HISTOGRAM, SORTED, UNORDERED, PAIR = 0, 1, 2, 3
 LEAF = -1

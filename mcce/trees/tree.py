@@ -1,4 +1,3 @@
-# mypy: disable-error-code="no-untyped-def"
 """A fitted tree: its nodes, their training rows, and the way of a row to its leaf.
 
 `route` walks every row from the root: left if x < threshold, or if its level is marked so; missing values go where the
@@ -16,11 +15,14 @@ import numpy as np
 import numpy.typing as npt
 from numba import uint64
 
-from mcce.arrays import Floats, Int32s, Ints
-from mcce.compiling import cached
-from mcce.soundness import BOOL, FLOAT, INT32, check_array, check_between, require
-from mcce.state import from_state, stateful, to_state
+from mcce.base.arrays import Floats, Int32s, Ints
+from mcce.base.compiling import cached
+from mcce.storage.fields import BOOL, FLOAT, INT32, check_array, check_between, require
+from mcce.storage.state import from_state, stateful, to_state
 from mcce.trees.kernels import LEAF
+
+# mypy: disable-error-code="no-untyped-def"
+
 
 AnyTree = TypeVar("AnyTree", bound="Tree")
 

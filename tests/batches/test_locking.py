@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mcce import InputError
-from mcce.batches.locking import locked
+from mcce.batches.folder import locked
 from tests.batches.problem import ROWS, SETTINGS, explainer
 
 HOLD = """
@@ -27,10 +27,10 @@ with locking.locked(Path(sys.argv[2])):
 
 def hold(folder):
     """Start another process that holds the lock of a folder."""
-    import mcce.batches.locking
+    import mcce.batches.folder
 
     root = str(Path(__file__).resolve().parents[2])
-    command = [sys.executable, "-c", HOLD, mcce.batches.locking.__file__, str(folder), root]
+    command = [sys.executable, "-c", HOLD, mcce.batches.folder.__file__, str(folder), root]
     other = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert other.stdout.readline() == "held\n"
     return other

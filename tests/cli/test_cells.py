@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from mcce.cli import main
-from mcce.cli.declared import Declared
-from mcce.cli.inputs import read_source
+from mcce.cli.cells import Declared
+from mcce.cli.files import read_source
 from mcce.exceptions import InputError
 
 WANTED = ["--response", "y", "--wanted", "yes", "--n-samples", "100"]

@@ -12,7 +12,7 @@ from matplotlib.image import imread
 
 import mcce
 from mcce.cli import main
-from mcce.cli.wanted import read_class, read_interval
+from mcce.cli.checking import read_class, read_interval
 
 README_PICTURE = Path(__file__).parents[2] / "vignettes" / "images" / "change.png"
 

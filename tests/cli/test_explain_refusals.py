@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import mcce
-from mcce.cli.wanted import read_interval, read_wanted
+from mcce.cli.checking import read_interval, read_wanted
 from tests.cli.problem import explain, trained
 
 MODEL = "model.joblib"

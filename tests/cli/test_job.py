@@ -10,9 +10,8 @@ import pandas as pd
 import pytest
 
 from mcce.cli import main
-from mcce.cli.job import job_text, read_config
-from mcce.cli.numerals import Decimals
-from mcce.cli.options import OPTIONS
+from mcce.cli.cells import Decimals
+from mcce.cli.options import OPTIONS, job_text, read_config
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -177,7 +177,7 @@ def test_thousands_that_look_like_decimals_are_told_by_the_other_columns(seen, t
     ],
 )
 def test_a_class_is_matched_exactly_first(wanted, code, said, capsys):
-    from mcce.cli.wanted import read_wanted
+    from mcce.cli.checking import read_wanted
     from mcce.exceptions import InputError
 
     counts = {"Paid": 3, "open": 7, "paid": 30}

@@ -7,8 +7,20 @@ from hypothesis import strategies as st
 
 import mcce
 from mcce import InputError
-from mcce.constraints.grammar import parse
-from mcce.constraints.nodes import AllOf, AnyOf, Arithmetic, Comparison, If, Member, Missing, Name, Not, Number, Text
+from mcce.constraints.grammar import (
+    AllOf,
+    AnyOf,
+    Arithmetic,
+    Comparison,
+    If,
+    Member,
+    Missing,
+    Name,
+    Not,
+    Number,
+    Text,
+    parse,
+)
 from mcce.constraints.rules import resolve_rule
 from mcce.table import Schema
 from tests.constraints.reader import people

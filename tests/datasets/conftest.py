@@ -6,9 +6,7 @@ from urllib.error import URLError
 
 import pytest
 
-from mcce.datasets import (
-    openml,
-)
+from mcce.datasets import paper as openml
 
 
 @pytest.fixture

@@ -7,12 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mcce.datasets import (
-    load_adult,
-    load_fico,
-    load_german,
-    load_gmc,
-)
+from mcce.datasets import load_adult, load_fico, load_german, load_gmc
 
 PAPER = {"adult": load_adult, "gmc": load_gmc, "fico": load_fico, "german": load_german}
 

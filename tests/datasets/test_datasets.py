@@ -10,10 +10,7 @@ import pandas as pd
 import pytest
 
 from mcce import datasets
-from mcce.datasets import (
-    load_airquality,
-    load_loans,
-)
+from mcce.datasets import load_airquality, load_loans
 from mcce.exceptions import InputError
 
 

@@ -10,11 +10,7 @@ import pytest
 from pandas.testing import assert_frame_equal
 from scipy import stats
 
-from mcce.datasets import (
-    Dataset,
-    load_loans,
-    true_default_probability,
-)
+from mcce.datasets import Dataset, load_loans, true_default_probability
 from mcce.exceptions import InputError
 
 LEVEL = 0.001  # of every statistical test below, all at fixed seeds

@@ -9,10 +9,7 @@ import pandas as pd
 import pytest
 from pandas.testing import assert_frame_equal
 
-from mcce.datasets import (
-    load_german,
-    load_gmc,
-)
+from mcce.datasets import load_german, load_gmc
 from mcce.exceptions import InputError
 from tests.datasets.paper_data import PAPER, paper_folder
 

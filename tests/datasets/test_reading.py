@@ -9,12 +9,8 @@ import pandas as pd
 import pytest
 from pandas.testing import assert_frame_equal
 
-from mcce.datasets import (
-    load_adult,
-    load_fico,
-    load_german,
-    openml,
-)
+from mcce.datasets import load_adult, load_fico, load_german
+from mcce.datasets import paper as openml
 from mcce.datasets.base import read_paperset
 from mcce.exceptions import InputError
 from tests.datasets.paper_data import PAPER, paper_folder

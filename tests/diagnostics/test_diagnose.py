@@ -15,7 +15,7 @@ import pytest
 
 import mcce
 from mcce.diagnostics import Diagnostics, visit_effect
-from mcce.diagnostics.candidates import candidate_table, draw_like
+from mcce.diagnostics.pairs import candidate_table, draw_like
 
 
 def score(frame: pd.DataFrame) -> np.ndarray:
@@ -60,8 +60,10 @@ def test_realism_is_that_of_the_functions(diagnostics):
     pd.testing.assert_frame_equal(d.tables, mcce.diagnostics.utility_tables(d.real, d.generated, fixed=["age", "sex"]))
     again = mcce.diagnostics.compare_correlations(d.real, d.generated)
     pd.testing.assert_frame_equal(d.correlations.difference, again.difference)
-    assert d.pmse.pMSE == mcce.diagnostics.pmse(d.real, d.generated, max_order=0).pMSE
-    assert d.pmse.expected == mcce.diagnostics.pmse(d.real, d.generated, fixed=["age", "sex"], max_order=0).expected
+    assert d.pmse.pMSE == mcce.diagnostics.propensity(d.real, d.generated, max_order=0).pMSE
+    assert (
+        d.pmse.expected == mcce.diagnostics.propensity(d.real, d.generated, fixed=["age", "sex"], max_order=0).expected
+    )
     assert d.pmse.drawn == d.pmse.size - 2, "age and sex are copied"
     assert d.discriminator == mcce.diagnostics.discriminator(d.real, d.generated, paired=True, random_state=0)
 
@@ -83,7 +85,7 @@ def test_candidates_by_hand(diagnostics, explainer):
 def test_candidates_in_blocks_are_the_same(explainer, monkeypatch):
     factuals = NEW[score(NEW) < 0.6].head(7)
     expected = candidate_table(explainer, factuals, 50)
-    monkeypatch.setattr("mcce.diagnostics.candidates.BLOCK_CELLS", 1000)
+    monkeypatch.setattr("mcce.diagnostics.pairs.BLOCK_CELLS", 1000)
     pd.testing.assert_frame_equal(candidate_table(explainer, factuals, 50), expected)
 
 

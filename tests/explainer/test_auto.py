@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal, assert_series_equal
 
-import mcce.candidates.pools
-import mcce.rounds
+import mcce.explain.adaptive
+import mcce.explain.pools
 from mcce import MCCE
 from mcce.datasets import load_loans
 from mcce.exceptions import InputError
-from mcce.rounds import pooled_error
+from mcce.explain.adaptive import pooled_error
 from tests.examples import examples
 from tests.explainer.problem import DENIED, FIXED, MODELS, TABLE, assert_same, fitted
 
@@ -26,8 +26,8 @@ FEW = DENIED.iloc[:12]
 @pytest.fixture
 def short_rounds(monkeypatch):
     """Rounds of 20 to 320 draws, so that the rule can be followed by brute force."""
-    monkeypatch.setattr(mcce.rounds, "FIRST_DRAWS", 20)
-    monkeypatch.setattr(mcce.rounds, "MOST_DRAWS", 320)
+    monkeypatch.setattr(mcce.explain.adaptive, "FIRST_DRAWS", 20)
+    monkeypatch.setattr(mcce.explain.adaptive, "MOST_DRAWS", 320)
 
 
 def assert_follows_the_rule(explainer, X, **how):
@@ -100,7 +100,7 @@ def test_order_and_batches_do_not_matter(explainer, sparse, independent, short_r
 @pytest.mark.parametrize(("name", "value"), [("POOL_BYTES", 1), ("BLOCK_FACTUALS", 3)])
 def test_blocks_and_threads_do_not_matter(explainer, sparse, name, value, short_rounds, monkeypatch):
     one = explainer.explain(FEW, n_samples="auto", sparse=sparse)
-    monkeypatch.setattr(mcce.candidates.pools, name, value)
+    monkeypatch.setattr(mcce.explain.pools, name, value)
     two = fitted(n_jobs=2).explain(FEW, n_samples="auto", sparse=sparse)
     assert_same(one, two)
     assert_series_equal(one.draws, two.draws)

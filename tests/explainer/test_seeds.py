@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from pandas.testing import assert_frame_equal
 
-import mcce.asking.asker
-import mcce.candidates.pools
+import mcce.explain.pools
 import mcce.generators.chain
+import mcce.model.ask
 from tests.explainer.problem import DENIED, MODELS, TABLE, assert_same, fitted
 
 
@@ -35,21 +35,21 @@ def test_threads_do_not_matter(found, n_jobs, monkeypatch):
 
 
 @pytest.mark.thorough(
-    "mcce.asking.asker-ASK_ROWS-5",
-    "mcce.candidates.pools-BLOCK_FACTUALS-1",
+    "mcce.model.ask-ASK_ROWS-5",
+    "mcce.explain.pools-BLOCK_FACTUALS-1",
     "mcce.generators.chain-BLOCK_ROWS-1",
-    "mcce.candidates.pools-POOL_BYTES-1",
-    "mcce.candidates.pools-BLOCK_FACTUALS-7",
-    "mcce.candidates.pools-POOL_BYTES-40000",
+    "mcce.explain.pools-POOL_BYTES-1",
+    "mcce.explain.pools-BLOCK_FACTUALS-7",
+    "mcce.explain.pools-POOL_BYTES-40000",
 )
 @pytest.mark.parametrize(
     ("module", "name", "value"),
     [
-        (mcce.candidates.pools, "POOL_BYTES", 1),
-        (mcce.candidates.pools, "POOL_BYTES", 40_000),
-        (mcce.candidates.pools, "BLOCK_FACTUALS", 1),
-        (mcce.candidates.pools, "BLOCK_FACTUALS", 7),
-        (mcce.asking.asker, "ASK_ROWS", 5),
+        (mcce.explain.pools, "POOL_BYTES", 1),
+        (mcce.explain.pools, "POOL_BYTES", 40_000),
+        (mcce.explain.pools, "BLOCK_FACTUALS", 1),
+        (mcce.explain.pools, "BLOCK_FACTUALS", 7),
+        (mcce.model.ask, "ASK_ROWS", 5),
         (mcce.generators.chain, "BLOCK_ROWS", 1),
         (mcce.generators.chain, "BLOCK_ROWS", 33),
     ],

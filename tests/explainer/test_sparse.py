@@ -13,8 +13,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
-import mcce.candidates.pools
-import mcce.candidates.sparse
+import mcce.explain.pools
+import mcce.explain.sparse
 from mcce import InputError
 from tests.examples import examples
 from tests.explainer.problem import DENIED, FIXED, MODELS, TABLE, assert_same, differs, fitted, score
@@ -201,13 +201,13 @@ def found():
     return explainer_of("score").explain(FEW, n_samples=60, n_counterfactuals=2, sparse=True)
 
 
-@pytest.mark.thorough("mcce.candidates.pools-BLOCK_FACTUALS-1", "mcce.candidates.pools-POOL_BYTES-1")
+@pytest.mark.thorough("mcce.explain.pools-BLOCK_FACTUALS-1", "mcce.explain.pools-POOL_BYTES-1")
 @pytest.mark.parametrize(
     ("module", "name", "value"),
     [
-        (mcce.candidates.pools, "POOL_BYTES", 1),
-        (mcce.candidates.pools, "BLOCK_FACTUALS", 1),
-        (mcce.candidates.sparse, "CROSSED_BYTES", 1),
+        (mcce.explain.pools, "POOL_BYTES", 1),
+        (mcce.explain.pools, "BLOCK_FACTUALS", 1),
+        (mcce.explain.sparse, "CROSSED_BYTES", 1),
     ],
 )
 def test_threads_and_blocks_do_not_matter(found, module, name, value, monkeypatch):

@@ -6,9 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mcce import (
-    ChainModel,
-)
+from mcce import ChainModel
 from tests.generators.problem import P_A, P_B, P_C, N
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mcce import (
-    ConditionalSampler,
-)
+from mcce import ConditionalSampler
 
 N = 40_000
 

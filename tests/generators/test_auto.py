@@ -10,8 +10,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 import mcce
 from mcce import Auto, ChainModel, ConditionalSampler, InputError, MarginalSampler, SamplerError
-from mcce.progress import progress_bar
-from mcce.state import from_state, to_state
+from mcce.base.progress import progress_bar
+from mcce.storage.state import from_state, to_state
 
 QUICK = ["marginal", "norm", "cart", "ctree", "parametric"]
 
@@ -250,6 +250,6 @@ def test_a_bar_shows_the_work(monkeypatch):
         shown.append((total, what))
         return progress_bar(total, what, progress)
 
-    monkeypatch.setattr("mcce.workers.progress_bar", bar)
+    monkeypatch.setattr("mcce.base.threads.progress_bar", bar)
     ChainModel(sampler=Auto(["marginal", "norm"]), fixed=["x"]).fit(noise(50, np.random.default_rng(1)))
     assert shown == [(1, "choosing samplers"), (1, "fitting")]

@@ -10,12 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import mcce.generators.chain
-from mcce import (
-    CartSampler,
-    ChainModel,
-    InputError,
-    MarginalSampler,
-)
+from mcce import CartSampler, ChainModel, InputError, MarginalSampler
 from tests.examples import examples
 from tests.generators.problem import P_A, P_B, P_C, N, Plain
 

@@ -6,14 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mcce import (
-    CartSampler,
-    ChainModel,
-    InputError,
-    MarginalSampler,
-    NotFittedError,
-    SamplerError,
-)
+from mcce import CartSampler, ChainModel, InputError, MarginalSampler, NotFittedError, SamplerError
 from tests.generators.problem import Plain
 
 

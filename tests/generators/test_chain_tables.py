@@ -10,9 +10,7 @@ import pytest
 from scipy import stats
 
 import mcce.generators.chain
-from mcce import (
-    ChainModel,
-)
+from mcce import ChainModel
 from mcce.generators.base import DrawRequest
 from mcce.samplers import Within
 

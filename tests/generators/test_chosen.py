@@ -2,7 +2,7 @@
 
 import math
 
-from mcce.generators.chosen import Choice, FeatureChoice, Verdict
+from mcce.generators.auto import Choice, FeatureChoice, Verdict
 
 CHEAP = Verdict("cheap", -2.0, 0.1, 0.5, 0.1)
 NEAR = Verdict("near", -1.52, 0.1, 0.02, 0.03)

@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 
 from mcce import CartSampler, InputError, MarginalSampler, NormSampler, SamplerError
-from mcce.generators.conditionals import make_samplers
-from mcce.generators.layout import ChainLayout
+from mcce.generators.layout import ChainLayout, make_samplers
 from mcce.table import Schema
 
 TABLE = pd.DataFrame({"age": [1.0, 2.0] * 10, "x": np.arange(20.0), "job": ["a", "b"] * 10, "y": [1.0, np.nan] * 10})

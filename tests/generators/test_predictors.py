@@ -6,7 +6,7 @@ import pytest
 
 import mcce
 from mcce import InputError
-from mcce.generators.predictors import choose_predictors
+from mcce.generators.layout import choose_predictors
 
 NAMES = ["age", "sex", "decision", "salary", "savings", "loan"]
 

@@ -7,7 +7,7 @@ from scipy import stats
 from sklearn.linear_model import LinearRegression
 
 from mcce import ConditionalSampler, EstimatorSampler, MarginalSampler, NormSampler, Within
-from mcce.generators.restricted import Conditional
+from mcce.generators.drawing import Conditional
 from mcce.rng import RowStreams
 from mcce.table import Schema
 

@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 
 from mcce.table import Schema
+from mcce.trees.ctree.tree import CtreeTree, grow
 from mcce.trees.display import FittedTree
-from mcce.trees.party.ctree import CtreeTree, grow
 from r_bridge.frames import to_r
 from tests.r_bridge.random_tables import logical_table, new_rows, random_table
-from tests.trees.party.ctree_cases import as_in_r, tied
+from tests.trees.ctree.ctree_cases import as_in_r, tied
 
 N_TABLES, N_WITH_MISSING, N_MAXIMUM, N_LOGICAL = 240, 80, 24, 200
 TEST_STATISTIC = {"quadratic": "quad", "maximum": "max"}

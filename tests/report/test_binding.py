@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mcce.report.binding import binding_lines, binding_words
+from mcce.report.changes import binding_lines, binding_words
 
 
 @pytest.mark.parametrize(

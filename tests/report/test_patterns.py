@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from mcce.exceptions import InputError
-from mcce.report.patterns import read_pattern
+from mcce.report.names import read_pattern
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mcce.report.words import fold, is_same, value_pair, value_text
+from mcce.report.names import fold, is_same, value_pair, value_text
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ def test_normals_are_the_quantiles_of_a_normal_distribution():
 
 
 def test_far_tails_use_the_third_approximation():
-    from mcce.rng.r_kernels import fill_quantiles
+    from mcce.rng.r import fill_quantiles
 
     p = np.array([1e-300, 1e-20, 1e-12, 1e-11, 1e-5, 0.074, 0.076, 0.5])
     found = np.empty(p.size)

@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from mcce import CartSampler, ConditionalSampler, InputError, MarginalSampler, NotFittedError, SamplerError
-from mcce.checks import check_count
+from mcce.base.checks import check_count
 from mcce.rng import RowStreams
 from mcce.samplers import Within
 from mcce.table import Schema, Table

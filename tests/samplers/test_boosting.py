@@ -9,8 +9,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 import mcce
 from mcce import InputError, SamplerError, Within
 from mcce.rng import RowStreams
-from mcce.samplers.boosting.growing import Growing
-from mcce.samplers.boosting.trees import class_probabilities, read_trees
+from mcce.samplers.boosting import Growing, class_probabilities, read_trees
 from mcce.table import Table
 from mcce.testing import CHECKS
 from tests.samplers.parametric.test_chooser import encode

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import mcce
-from mcce.samplers.column_density import ColumnDensity
+from mcce.samplers.density import ColumnDensity
 from mcce.samplers.donors.density import MarginalDensity
 from mcce.table import Schema
 

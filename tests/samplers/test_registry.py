@@ -4,14 +4,7 @@ import sys
 
 import pytest
 
-from mcce import (
-    CartSampler,
-    InputError,
-    MarginalSampler,
-    SamplerError,
-    available_samplers,
-    register_sampler,
-)
+from mcce import CartSampler, InputError, MarginalSampler, SamplerError, available_samplers, register_sampler
 from mcce.samplers import registry
 from mcce.samplers.registry import make_sampler
 

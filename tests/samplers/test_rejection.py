@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mcce.samplers import RestrictedDraw
-from mcce.samplers.rejection import draw_until_allowed
+from mcce.samplers.restricted import draw_until_allowed
 
 
 def run(allowed, most, *, estimate=True, log_mass=0.0):

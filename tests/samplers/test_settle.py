@@ -10,7 +10,7 @@ from sklearn.linear_model import LinearRegression
 from mcce import MCCE, ChainModel, ConditionalSampler, EstimatorSampler, SamplerError
 from mcce.generators.base import DrawRequest
 from mcce.samplers import Within
-from mcce.samplers.settle import settle
+from mcce.samplers.allowed import settle
 from mcce.table import Schema
 
 

@@ -13,7 +13,7 @@ from sklearn.linear_model import LinearRegression
 import mcce
 from mcce import InputError, NotFittedError, SamplerError, Within
 from mcce.rng import RowStreams
-from mcce.state import from_state, to_state
+from mcce.storage.state import from_state, to_state
 from mcce.table import Schema
 
 SAMPLERS = [

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression
 
 import mcce
-from mcce.samplers.quantiles import PredictedQuantiles, Tails
-from mcce.samplers.support import local_spacing, supported_by, supported_in_segments
+from mcce.samplers.base import local_spacing, supported_by, supported_in_segments
+from mcce.samplers.predicted import PredictedQuantiles, Tails
 from mcce.table import Schema
 
 NUMBERS = st.lists(st.integers(-40, 40).map(lambda k: k / 4), max_size=9)

@@ -11,8 +11,8 @@ import pytest
 
 import mcce
 from mcce.rng import RowStreams
-from mcce.samplers.empirical.distance import Scaling
-from mcce.samplers.mixture.em import fit_mixture
+from mcce.samplers.empirical.sampler import Scaling
+from mcce.samplers.mixture.model import fit_mixture
 from mcce.table import Column, Schema
 from tests.weighted_loans import FIXED, N, some_counts, some_loans
 

@@ -11,7 +11,7 @@ import mcce
 from mcce import Within
 from mcce.rng import RowStreams
 from mcce.samplers import RestrictedDraw
-from mcce.samplers.settle import draw_allowed
+from mcce.samplers.allowed import draw_allowed
 from mcce.table import Schema
 
 N = 6000

@@ -16,8 +16,8 @@ import zipfile
 import numpy as np
 
 import mcce
-from mcce.cli.inspecting import describe, text
-from mcce.storage.writing import write_entries
+from mcce.cli.inspect import describe, text
+from mcce.storage.archive import write_entries
 from tests.storage import good
 
 NUMBERS = [-1, 0, 1, 2, 3, 7, 59, 60, 61, 127, -128, 255, 2**15, 2**31 - 1, -(2**31), 2**31, 2**53, 2**63 - 1, 10**30]

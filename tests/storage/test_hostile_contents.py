@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mcce
-from mcce.storage.limits import SMALL
+from mcce.storage.archive import SMALL
 from tests.storage import good
 from tests.storage.spoiling import read_entries, signed
 from tests.storage.tampering import refuse

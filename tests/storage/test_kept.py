@@ -8,7 +8,7 @@ import pytest
 
 import mcce
 from mcce.samplers.registry import name_of_sampler
-from mcce.storage.limits import VERSION
+from mcce.storage.archive import VERSION
 from tests.storage import good
 
 FOLDER = Path(__file__).parent.parent / "fixtures" / "storage"

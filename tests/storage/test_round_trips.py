@@ -13,7 +13,7 @@ from sklearn.linear_model import LinearRegression
 
 import mcce
 from mcce import InputError, MCCEWarning, NotFittedError
-from mcce.state import add_check, checks_by_name
+from mcce.storage.state import add_check, checks_by_name
 from tests.storage import good
 
 

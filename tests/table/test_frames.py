@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import mcce
-from mcce.state import from_state, to_state
+from mcce.storage.state import from_state, to_state
 from mcce.table import Schema, as_frame, frame_kind
 from mcce.table.frames import is_other_frame, own_frame, read_frame, take_rows
 

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 
 import mcce
-from mcce.table.labels import find_labels
+from mcce.table.checks import find_labels
 
 
 def test_labels_are_found_whatever_they_are():

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import mcce
-from mcce.table.spreadsheet import without_formulas
+from mcce.table.frames import without_formulas
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "=", "-"])

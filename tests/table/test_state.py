@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcce import InputError, Schema
-from mcce.state import flatten, from_state, to_state, unflatten
+from mcce.storage.state import flatten, from_state, to_state, unflatten
 from tests.examples import examples
 
 N = 6

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from mcce import InputError
-from mcce.state import from_state, to_state
+from mcce.storage.state import from_state, to_state
 
 DAYS = pd.to_datetime(["2020-01-01", None, "1999-12-31"])
 

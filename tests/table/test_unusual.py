@@ -8,7 +8,7 @@ import pytest
 
 import mcce
 from mcce.table import Schema
-from mcce.table.unusual import warn_of_columns
+from mcce.table.checks import warn_of_columns
 
 N = 400
 RNG = np.random.default_rng(3)

@@ -9,14 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mcce
-from mcce.table.weights import (
-    count_distinct,
-    deviation_of,
-    mean_of,
-    place_of_copy,
-    quantiles,
-    read_weights,
-)
+from mcce.table.weights import count_distinct, deviation_of, mean_of, place_of_copy, quantiles, read_weights
 
 
 @pytest.mark.parametrize(

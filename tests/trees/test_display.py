@@ -14,10 +14,10 @@ import mcce
 from mcce.exceptions import InputError
 from mcce.table import Schema
 from mcce.trees import cart, rpart
+from mcce.trees.ctree import tree as ctree
 from mcce.trees.display import FittedTree
-from mcce.trees.party import ctree
-from mcce.trees.texts import format_numbers
-from tests.trees.party.ctree_cases import CASES, read_case, read_stored
+from mcce.trees.nodes import format_numbers
+from tests.trees.ctree.ctree_cases import CASES, read_case, read_stored
 
 GROW = {"party": ctree.grow, "rpart": rpart.grow}
 

@@ -11,9 +11,9 @@
    (`Within.kept`), and keeps it. If it still ends it is dead: of the first constraint that its first draw broke, or
    that, after those before it, left nothing.
 6. With weights, each row has the log probability of what is allowed: the generator's, or an unbiased estimate
-   (`mcce.samplers.rejection`).
+   (`mcce.samplers.restricted`).
 
-Numbers are put on the column's grid before they are looked at, as a chain's are (`mcce.samplers.settle`).
+Numbers are put on the column's grid before they are looked at, as a chain's are (`mcce.samplers.allowed`).
 """
 
 from __future__ import annotations
@@ -24,14 +24,13 @@ from typing import Protocol
 
 import numpy as np
 
-from mcce.arrays import Bools, Floats, Ints
+from mcce.base.arrays import Bools, Floats, Ints
 from mcce.exceptions import InputError, SamplerError, did_you_mean
 from mcce.generators.base import DrawRequest
 from mcce.generators.layout import ChainLayout
 from mcce.rng import RowStreams, derive_key
-from mcce.samplers.rejection import draw_until_allowed
-from mcce.samplers.settle import before_settling, settle
-from mcce.samplers.within import RestrictedDraw, Within
+from mcce.samplers.allowed import before_settling, settle
+from mcce.samplers.restricted import RestrictedDraw, Within, draw_until_allowed
 from mcce.table import Feature
 
 UNREACHED = "the fixed values"  # what a row dies of that a generator could not draw given its fixed values

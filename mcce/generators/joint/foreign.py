@@ -1,4 +1,17 @@
-"""Models of other packages as generators: drawn in blocks, so that a row is a function of seed, key and draw index.
+"""Synthesizers with SDV's interface as generators.
+
+1. ``fit(frame)`` learns; ``sample(num_rows)`` draws rows.
+2. Rows with given values come from ``sample_remaining_columns(known_columns)`` if there is such a method, else from
+   ``sample_from_conditions([condition])``; a condition has ``num_rows`` and ``column_values``, also as the methods
+   ``get_num_rows()`` and ``get_column_values()``.
+3. A synthesizer that has neither is drawn from again and again, `TRIED` rows at a time, `TRIES` times at most, and
+   rows with the given values are kept: levels and missing values must be equal, numbers lie within a share of their
+   range (`tolerance`), and are then set.
+4. Rows of a block that could not be had are dead, of "the fixed values".
+
+How draws become reproducible, and what is refused: `mcce.generators.joint.foreign`.
+
+Models of other packages as generators: drawn in blocks, so that a row is a function of seed, key and draw index.
 
 A foreign model draws many rows from one random state. So:
 
@@ -14,29 +27,40 @@ A foreign model draws many rows from one random state. So:
 4. What cannot be reproduced is refused at `fit`: a model that draws different rows with the same seed, or the same
    rows with different seeds.
 5. What comes back is checked: all columns, known levels, no missing values where the dtype has none.
+
+Anything with ``fit(X)`` and ``sample(n, given)`` as a generator.
+
+1. ``fit(frame)`` learns from the training rows: the user's columns, and one of booleans for the decision.
+2. ``sample(n, given)`` returns a frame of `n` rows with the mutable columns; `given` is a dict of the fixed values and
+   the decision by column, empty if nothing is given. Fewer rows are taken as those that could be had; the others are
+   dead, of "the fixed values".
+
+How draws become reproducible, and what is refused: `mcce.generators.joint.foreign`.
 """
 
 from __future__ import annotations
 
+import copy
 import inspect
 import random
 import sys
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from threading import RLock
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from mcce.arrays import Floats
-from mcce.exceptions import InputError, SamplerError, listing
-from mcce.generators.joint.base import JointGenerator
+from mcce.base.arrays import Bools, Floats
+from mcce.base.checks import check_share
+from mcce.exceptions import InputError, SamplerError, listing, spell
+from mcce.generators.joint.base import OURS, JointGenerator
 from mcce.generators.joint.drawing import JointDraw
-from mcce.generators.joint.storing import OURS
 from mcce.rng import RowStreams, derive_key, hash_rows
-from mcce.table import Feature, Schema, Table
+from mcce.table import Feature, Kind, Schema, Table
 from mcce.table.dtypes import holds_missing, is_dated
 
 BLOCK = 100
@@ -189,3 +213,215 @@ def seeded(model: Any, seed: int, how: Seeding | None) -> Iterator[None]:
             np.random.set_state(before[1])  # noqa: NPY002
             if torch is not None:
                 torch.random.set_rng_state(before[2])
+
+
+class SampleGenerator(ForeignGenerator):
+    """Draws from a model with the methods ``fit(X)`` and ``sample(n, given)``.
+
+    Parameters
+    ----------
+    model : object
+        An unfitted model; it is copied. ``fit(X)`` gets a frame with the training columns and, if the generator
+        conditions on the decision, one more of booleans, named ``"<decision>"``. ``sample(n, given)`` returns a frame
+        of `n` rows given the values of a dict by column. If it has a parameter `random_state` or `seed`, it is given an
+        integer. To take weights of rows, its `fit` has a parameter `sample_weight`.
+    fixed, kinds, random_state, n_jobs : as in `mcce.ChainModel`; blocks are drawn one at a time.
+    seed : callable or None
+        ``seed(model, number)`` seeds a model that has a random state of its own. None seeds the global states of
+        Python, numpy and torch, and calls `set_random_state` if there is one.
+
+    Notes
+    -----
+    It has no density, and cannot be saved but by pickle. Restrictions and rules are obeyed by rejection, of 20 draws at
+    most. A subclass of `mcce.generators.JointGenerator` can have both,
+    and draws faster, since it need not draw in blocks.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> class Alike:
+    ...     def fit(self, X):
+    ...         self.X = X
+    ...     def sample(self, n, given, random_state=None):
+    ...         alike = self.X
+    ...         for name, value in given.items():
+    ...             alike = alike[alike[name] == value]
+    ...         return (alike if len(alike) else self.X).sample(n, replace=True, random_state=random_state)
+    >>> X = mcce.datasets.load_loans(500).X[["sex", "housing", "salary"]]
+    >>> generator = mcce.generators.SampleGenerator(Alike(), fixed=["sex"], random_state=1)
+    >>> explainer = mcce.MCCE(lambda rows: rows["salary"] / 120_000, fixed=["sex"], generator=generator).fit(X)
+    >>> len(explainer.explain(X.head(20), n_samples=100)) > 0
+    True
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        fixed: Sequence[Hashable] = (),
+        kinds: Mapping[Any, Kind] | None = None,
+        random_state: int | None = None,
+        n_jobs: int | None = None,
+        seed: Seeding | None = None,
+    ) -> None:
+        self.model = model
+        self.fixed = fixed
+        self.kinds = kinds
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.seed = seed
+
+    def _copy_foreign(self, frame: pd.DataFrame) -> Any:
+        for name in ("fit", "sample"):
+            if isinstance(self.model, type) or not callable(getattr(self.model, name, None)):
+                raise InputError(
+                    f"model is {spell(self.model)}, which has no method {name!r} to call; give an unfitted object with "
+                    "fit(X) and sample(n, given)."
+                )
+        return copy.deepcopy(self.model)
+
+    def _draw_block(self, n: int, given: pd.DataFrame, seed: int) -> tuple[pd.DataFrame, int]:
+        draw = self.foreign_.sample
+        taken = [name for name in ("random_state", "seed") if name in inspect.signature(draw).parameters]
+        values = given.iloc[0].to_dict() if len(given.columns) else {}
+        drawn = self._call(draw, n, values, seed=seed) if not taken else self._seed_by(taken[0], draw, n, values, seed)
+        if not len(drawn):
+            raise SamplerError(f"{self!r} drew no rows given {values}; let sample(n, given) return at least one.")
+        n_met = min(len(drawn), n)
+        while len(drawn) < n:  # what stands in for rows that could not be had
+            drawn = pd.concat([drawn, drawn], ignore_index=True)
+        return drawn.iloc[:n], n_met
+
+    def _seed_by(self, name: str, draw: Any, n: int, values: dict[Any, Any], seed: int) -> pd.DataFrame:
+        return self._call(lambda: draw(n, values, **{name: seed % 2**32}), seed=seed)
+
+
+TRIED, TRIES = 1000, 20
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What rows are to be drawn given, as SDV's own conditions say it."""
+
+    num_rows: int
+    column_values: dict[Any, Any]
+
+    def get_num_rows(self) -> int:
+        """Return how many rows to draw."""
+        return self.num_rows
+
+    def get_column_values(self) -> dict[Any, Any]:
+        """Return the given values by column."""
+        return self.column_values
+
+
+class SynthesizerGenerator(ForeignGenerator):
+    """Draws from a synthesizer with SDV's interface.
+
+    Parameters
+    ----------
+    synthesizer : object or callable
+        An unfitted synthesizer with `fit` and `sample`, and, to draw given the fixed values, `sample_remaining_columns`
+        or `sample_from_conditions`; it is copied. Or a function that makes one from the training frame, for those that
+        have to know the columns beforehand (SDV's metadata): the frame has one more column of booleans if the
+        generator conditions on the decision. To take weights of rows, its `fit` has a parameter `sample_weight`.
+    fixed, kinds, random_state, n_jobs : as in `mcce.ChainModel`; blocks are drawn one at a time.
+    seed : callable or None
+        ``seed(synthesizer, number)`` seeds a synthesizer that has a random state of its own. None seeds the global
+        states of Python, numpy and torch, and calls `set_random_state` if there is one.
+    tolerance : float
+        Without conditional sampling, how far a fixed number may be off, as a share of its range.
+
+    Notes
+    -----
+    It has no density, and cannot be saved but by pickle. Restrictions and rules are obeyed by rejection, of 20 draws at
+    most. Without conditional sampling, 20 times 1000 rows are drawn for
+    each hundred; rows with the fixed values that are not among them are dead, and no candidates.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> class Bootstrap:
+    ...     def fit(self, data):
+    ...         self.data = data
+    ...     def sample(self, num_rows):
+    ...         return self.data.sample(num_rows, replace=True)
+    >>> X = mcce.datasets.load_loans(500).X[["sex", "housing", "salary"]]
+    >>> generator = mcce.generators.SynthesizerGenerator(Bootstrap(), fixed=["sex"], random_state=1)
+    >>> rows = generator.fit(X).sample(5, X[["sex"]].head(2))
+    >>> rows["sex"].tolist() == X["sex"].head(2).repeat(5).tolist()
+    True
+    """
+
+    def __init__(
+        self,
+        synthesizer: Any,
+        *,
+        fixed: Sequence[Hashable] = (),
+        kinds: Mapping[Any, Kind] | None = None,
+        random_state: int | None = None,
+        n_jobs: int | None = None,
+        seed: Seeding | None = None,
+        tolerance: float = 0.05,
+    ) -> None:
+        self.synthesizer = synthesizer
+        self.fixed = fixed
+        self.kinds = kinds
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.seed = seed
+        self.tolerance = tolerance
+
+    def _copy_foreign(self, frame: pd.DataFrame) -> Any:
+        if self.tolerance != 0.0:
+            check_share(self.tolerance, "tolerance")
+        made = self.synthesizer
+        if callable(made) and not hasattr(made, "fit"):
+            made = made(frame.copy())
+        for name in ("fit", "sample"):
+            if isinstance(made, type) or not callable(getattr(made, name, None)):
+                raise InputError(
+                    f"synthesizer is {spell(made)}, which has no method {name!r} to call; give an unfitted object with "
+                    "fit(frame) and sample(num_rows), or a function of the training frame that returns one."
+                )
+        return copy.deepcopy(made)
+
+    def _draw_block(self, n: int, given: pd.DataFrame, seed: int) -> tuple[pd.DataFrame, int]:
+        model = self.foreign_
+        if not len(given.columns):
+            return self._call(model.sample, n, seed=seed), n
+        if callable(getattr(model, "sample_remaining_columns", None)):
+            known = given.loc[given.index.repeat(n)].reset_index(drop=True)
+            drawn = self._call(model.sample_remaining_columns, known, seed=seed)
+        elif callable(getattr(model, "sample_from_conditions", None)):
+            condition = Condition(n, given.iloc[0].to_dict())
+            drawn = self._call(model.sample_from_conditions, [condition], seed=seed)
+        else:
+            return self._draw_until_given(n, given, seed)
+        if len(drawn) >= n:
+            return drawn.iloc[:n], n
+        others = self._call(model.sample, n - len(drawn), seed=seed)
+        return pd.concat([drawn, others], ignore_index=True), len(drawn)
+
+    def _draw_until_given(self, n: int, given: pd.DataFrame, seed: int) -> tuple[pd.DataFrame, int]:
+        """Draw until enough rows have the given values (step 3)."""
+        met: list[pd.DataFrame] = []
+        others = None
+        for number in range(TRIES):
+            drawn = self._call(self.foreign_.sample, TRIED, seed=derive_key(seed, "try", number))
+            met.append(drawn[self._meets(drawn, given)])
+            others = drawn if others is None else others
+            if sum(map(len, met)) >= n:
+                break
+        n_met = min(sum(map(len, met)), n)
+        return pd.concat([*met, others], ignore_index=True).iloc[:n], n_met
+
+    def _meets(self, drawn: pd.DataFrame, given: pd.DataFrame) -> Bools:
+        features = self._features[: self._n_given]
+        matrix, wanted = self._encoded(drawn, features), self._encoded(given, features)
+        meets = np.ones(len(drawn), dtype=bool)
+        for k, feature in enumerate(features):
+            reach = self.tolerance * feature.span if feature.is_numeric else 0.0
+            near = np.abs(matrix[:, k] - wanted[0, k]) <= reach
+            meets &= near | (np.isnan(matrix[:, k]) & np.isnan(wanted[0, k]))
+        return meets

@@ -1,6 +1,6 @@
 """A finite mixture over all columns as a generator.
 
-1. One mixture is fitted to the givens and the mutable features together (`mcce.samplers.mixture.em`): its number of
+1. One mixture is fitted to the givens and the mutable features together (`mcce.samplers.mixture.model`): its number of
    components by rows held out.
 2. Given part of a row, the components have other weights, and each further column is a mixture again
    (`mcce.samplers.mixture.model`): a row is drawn column after column, each given all before it, which is the joint
@@ -15,16 +15,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mcce.arrays import Floats
-from mcce.checks import check_count
-from mcce.generators.joint.base import JointGenerator
+from mcce.base.arrays import Floats
+from mcce.base.checks import check_count
+from mcce.generators.joint.base import JointGenerator, stored_joint
 from mcce.generators.joint.drawing import JointDraw, Withins
-from mcce.generators.joint.storing import stored_joint
 from mcce.rng import RowStreams, derive_key
-from mcce.samplers.mixture.em import fit_mixture
-from mcce.samplers.mixture.model import Mixture
+from mcce.samplers.mixture.model import Mixture, fit_mixture
 from mcce.samplers.mixture.sampler import MOST_COMPONENTS
-from mcce.soundness import check_type
+from mcce.storage.fields import check_type
 from mcce.table import Feature, Kind, Table
 
 

@@ -4,15 +4,13 @@ Every function draws with matplotlib and returns its Axes (several: an array of 
 closed. `ax=` draws on given axes. Without it the size of a new figure follows what is drawn.
 """
 
+from mcce.report.names import fold, is_same, value_pair, value_text
 from mcce.report.plots.change import change_plot, position
 from mcce.report.plots.comparing import comparison_plot
-from mcce.report.plots.correlations import correlation_plot
 from mcce.report.plots.curves import runtime_plot, samples_plot, trade_off_plot
+from mcce.report.plots.generated import correlation_plot, marginal_plot, overview_plot
 from mcce.report.plots.groups import groups_plot
 from mcce.report.plots.many import changes_plot
-from mcce.report.plots.marginals import marginal_plot
-from mcce.report.plots.overview import overview_plot
-from mcce.report.words import fold, is_same, value_pair, value_text
 
 __all__ = [
     "change_plot",

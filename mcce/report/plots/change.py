@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from mcce.canvas import FONT, SMALL, letters_that_fit, settle
-from mcce.report.names import PREDICTION, Names
-from mcce.report.words import case_name, fold, is_same
+from mcce.base.canvas import FONT, SMALL, letters_that_fit, settle
+from mcce.report.names import PREDICTION, Names, case_name, fold, is_same
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from mcce.canvas import DARK, FONT, SMALL, as_array, ink, new_panels
-from mcce.checks import check_count
+from mcce.base.canvas import DARK, FONT, SMALL, as_array, ink, new_panels
+from mcce.base.checks import check_count
 from mcce.exceptions import InputError
-from mcce.report.words import fold
+from mcce.report.names import fold
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from mcce.canvas import Panels
+    from mcce.base.canvas import Panels
 
 WORDS = {"log_score": "log score behind the best", "loss": "{} above the best"}
 FAR = 4.0  # times the distance of the median sampler

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from mcce.canvas import DARK, FONT, SMALL, as_array, given_panels, ink
+from mcce.base.canvas import DARK, FONT, SMALL, as_array, given_panels, ink
 from mcce.exceptions import InputError, did_you_mean, listing
-from mcce.report.words import fold, value_text
+from mcce.report.names import fold, value_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from mcce.canvas import Panels
+    from mcce.base.canvas import Panels
 
 QUANTITIES = {
     "p": "features, p",

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from mcce.canvas import DARK, FONT, SMALL, as_array, given_panels, ink
-from mcce.report.words import fold, value_text
+from mcce.base.canvas import DARK, FONT, SMALL, as_array, given_panels, ink
+from mcce.report.names import fold, value_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from mcce.canvas import Panels
+    from mcce.base.canvas import Panels
 
 TITLES = {
     "gower": ("Distance", "Gower distance to the factual, mean"),

@@ -15,9 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce.canvas import DARK, FONT, LIGHT, SMALL, ink, new_axes, write_caption, write_title
-from mcce.report.names import Names
-from mcce.report.words import fold
+from mcce.base.canvas import DARK, FONT, LIGHT, SMALL, ink, new_axes, write_caption, write_title
+from mcce.report.names import Names, fold
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,7 +1,7 @@
 """The conditional of a target's latent variables given what was observed of the other columns.
 
 1. The givens' latents z are points where the value is continuous; the others are drawn inside their intervals and cones
-   by Gibbs sweeps (`mcce.samplers.copula.gibbs`), never set to a midpoint.
+   by Gibbs sweeps (`mcce.samplers.copula.kernels`), never set to a midpoint.
 2. The target's latents are z_t | z ~ N(B'z, C), with B = R_gg^-1 R_gt and C = R_tt - R_tg B.
 3. A restricted number joins the Gibbs variables, because z must follow the restriction as well. Of restricted levels
    one is drawn by its probability (step 4, the lattice shifted at random in each row).
@@ -11,6 +11,8 @@
    count for less than a tenth of their number takes the mean over states of Gibbs sweeps instead (`_average_swept`).
    With utilities, C = delta I + E, delta its smallest eigenvalue: a draw of N(0, E) leaves independent utilities of
    equal variance, whose argmax has its probabilities by an integral over one variable.
+
+Points and products that the conditionals of latent variables are computed from.
 """
 
 from __future__ import annotations
@@ -21,11 +23,41 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from mcce.arrays import Bools, Floats, Ints
+from mcce.base.arrays import Bools, Floats, Ints
 from mcce.rng import RowStreams, derive_key, hash_rows
-from mcce.samplers.copula.algebra import lattice, main_axes, times
-from mcce.samplers.copula.gibbs import start_rows, sweep_rows, weigh_rows
+from mcce.samplers.copula.kernels import start_rows, sweep_rows, weigh_rows
 from mcce.samplers.copula.margins import Margin, Utilities, choice_probabilities
+
+_LARGE_AXIS = 1.3  # variance along an axis, the variables' own being 1
+
+
+def lattice(points: int, dimensions: int) -> Floats:
+    """Return evenly spread points of (0, 1)^dimensions: multiples of roots of primes (Genz and Bretz 2009)."""
+    candidates = np.arange(2, 30 + 12 * dimensions)
+    primes = [p for p in candidates if all(p % q for q in range(2, int(p**0.5) + 1))][:dimensions]
+    return np.asarray((np.outer(np.arange(1, points + 1), np.sqrt(primes)) + 0.25) % 1.0)
+
+
+def times(rows: Floats, matrix: Floats) -> Floats:
+    """Matrix product whose rows do not depend on each other to the last bit, as those of a BLAS may."""
+    product = np.zeros((len(rows), matrix.shape[1]))
+    for k in range(matrix.shape[0]):
+        product += rows[:, k : k + 1] * matrix[k]
+    return product
+
+
+def main_axes(precision: Floats, free: Bools) -> Floats:
+    """Return the directions in which the free variables, given the others, vary clearly more than one by one."""
+    if free.sum() < 2:
+        return np.empty((0, free.size))
+    covariance = np.linalg.inv(precision[np.ix_(free, free)])
+    sd = np.sqrt(np.diag(covariance))
+    values, vectors = np.linalg.eigh(covariance / np.outer(sd, sd))
+    chosen = values >= _LARGE_AXIS
+    axes = np.zeros((int(chosen.sum()), free.size))
+    axes[:, free] = (vectors[:, chosen] * sd[:, None]).T
+    return axes
+
 
 RESTRICTED_PARTICLES = 4  # times as many: the target's restriction is one more thing to meet
 RESTRICTED_POINTS = 64

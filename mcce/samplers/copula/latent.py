@@ -32,16 +32,10 @@ from functools import cached_property
 import numpy as np
 import scipy
 
-from mcce.arrays import Floats, Ints
-from mcce.samplers.copula.choice import CDF, PDF, mean_below
-from mcce.samplers.copula.margins import (
-    Margin,
-    Utilities,
-    choice_probabilities,
-    read_margin,
-    winning_noise,
-)
-from mcce.soundness import FLOAT, check_array, check_finite, require
+from mcce.base.arrays import Floats, Ints
+from mcce.samplers.copula.kernels import CDF, PDF, mean_below
+from mcce.samplers.copula.margins import Margin, Utilities, choice_probabilities, read_margin, winning_noise
+from mcce.storage.fields import FLOAT, check_array, check_finite, require
 from mcce.table import Table
 from mcce.table.weights import deviation_of, mean_of
 

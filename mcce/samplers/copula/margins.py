@@ -1,9 +1,16 @@
-"""Margins of the Gaussian copula: what an observed value says of its latent standard normal variables.
+"""Where numbers lie on the latent scale of their margin, for densities.
+
+1. A number with point mass stands for an interval, as long as its share; the others for a point, by the share of the
+   column below it: of the atoms, and of a kernel estimate of the rest (`mcce.samplers.copula.margins.kernel_margin`).
+2. With q the density of the latent variable given what is known, phi the standard normal one and s the margin's slope
+   at a number without point mass, its density is s q(z) / phi(z). So densities integrate to 1.
+
+Margins of the Gaussian copula: what an observed value says of its latent standard normal variables.
 
 1. A column that has an order (numbers, ordered levels, two levels) is a cut standard normal Z: the value v is seen
    when Phi(Z) lies between the shares F(v-) and F(v) of training rows below v and up to v. A value that few rows have
    (a continuous one) is taken as the point Z = Phi^-1((F(v-) + F(v)) / 2), its normal score; a level, or a value
-   with point mass (`mcce.samplers.point_mass`), as the whole interval.
+   with point mass (`mcce.samplers.density`), as the whole interval.
 2. A column of three or more unordered levels is the argmax of as many utilities U_k = a_k + e_k, with e ~ N(0, I); the
    offsets a solve P(argmax U = k) = share of level k.
 3. Levels without an order are numbered by their frequency (ties by their first row), never by their codes: relabelling
@@ -25,11 +32,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from mcce.arrays import Floats, Ints
-from mcce.samplers.column_density import EVEN_PART, smooth_distribution
-from mcce.samplers.copula.choice import CDF, choose_rows
-from mcce.samplers.point_mass import find_point_masses
-from mcce.soundness import (
+from mcce.base.arrays import Bools, Floats, Ints
+from mcce.samplers.copula.kernels import CDF, choose_rows
+from mcce.samplers.density import EVEN_PART, find_point_masses, smooth_distribution
+from mcce.storage.fields import (
     BOOL,
     FLOAT,
     check_array,
@@ -42,7 +48,7 @@ from mcce.soundness import (
     check_rising,
     require,
 )
-from mcce.state import IF_ANY, stateful
+from mcce.storage.state import IF_ANY, stateful
 from mcce.table import Column, Feature
 from mcce.table.weights import count_distinct
 
@@ -282,7 +288,7 @@ def winning_noise(utilities: Utilities, uniforms: Floats) -> Floats:
 def kernel_margin(margin: Margin) -> tuple[Floats, Floats]:
     """Return knots and distribution function of the values that are no atoms, linear in between.
 
-    See step 2 of `mcce.samplers.column_density`; empty without such values. A kernel estimate reaches over an atom, as
+    See step 2 of `mcce.samplers.density`; empty without such values. A kernel estimate reaches over an atom, as
     below the zero of amounts that are zero or more. So at every atom the function is brought to the share of the values
     below it, but for a thousandth, which keeps numbers between two atoms possible.
     """
@@ -327,3 +333,49 @@ def _winning_cdf(offsets: Floats, k: int) -> tuple[Floats, Floats]:
         log_density += scipy.special.log_ndtr(noise + offsets[k] - other)
     mass = np.cumsum(np.exp(log_density - log_density.max()))
     return noise + 0.01, mass / mass[-1]
+
+
+_LEAST = 1e-12  # the share below a number is that far from 0 and 1
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where numbers lie on the latent scale.
+
+    Attributes
+    ----------
+    low, high : the interval of the latent variable that stands for each number; equal ends for a point.
+    is_atom : whether it has point mass.
+    slope : density of the margin at the numbers without; 0 outside the kernel estimate.
+    """
+
+    low: Floats
+    high: Floats
+    is_atom: Bools
+    slope: Floats
+
+    @property
+    def possible(self) -> Bools:
+        """Whether there is anything at each number, by the margin."""
+        return np.asarray(self.is_atom | (self.slope > 0.0))
+
+
+def place_numbers(margin: Margin, kernel: tuple[Floats, Floats], values: Floats) -> Places:
+    """Place numbers by the atoms, and by a kernel estimate (`kernel_margin`) of the others."""
+    at = margin.position(values)
+    masses = np.diff(margin.shares)
+    atoms, atom_shares = margin.values[margin.atoms], np.cumsum([0.0, *masses[margin.atoms]])
+    is_atom = (at >= 0) & margin.atoms[at]
+    knots, shares = kernel
+    rest = 1.0 - atom_shares[-1]
+    below = atom_shares[np.searchsorted(atoms, values)]
+    slope = np.zeros_like(values)
+    if knots.size:
+        below = below + rest * np.interp(values, knots, shares)
+        piece = np.clip(np.searchsorted(knots, values, side="right") - 1, 0, knots.size - 2)
+        inside = (values >= knots[0]) & (values <= knots[-1])
+        slope = np.where(inside, rest * (np.diff(shares) / np.diff(knots))[piece], 0.0)
+    upto = np.minimum(below + np.where(is_atom, masses[at], 0.0), 1.0)
+    point = scipy.special.ndtri(np.clip(below, _LEAST, 1 - _LEAST))
+    low = np.where(is_atom, scipy.special.ndtri(np.minimum(below, 1.0)), point)
+    return Places(low, np.where(is_atom, scipy.special.ndtri(upto), point), is_atom, slope)

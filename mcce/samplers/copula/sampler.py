@@ -4,47 +4,79 @@
    or one of two levels is a cut standard normal; one of three or more unordered levels is the argmax of utilities.
 2. The correlation matrix R of all latents is estimated once on the chain's whole table (`mcce.samplers.copula.latent`).
 3. To draw given the values g: the latents z of g are points (continuous values) or are drawn inside their intervals
-   and cones by `sweeps` Gibbs sweeps (`mcce.samplers.copula.gibbs`), never set to a midpoint. Then
+   and cones by `sweeps` Gibbs sweeps (`mcce.samplers.copula.kernels`), never set to a midpoint. Then
 
        z_t | z ~ N(B'z, C),    B = R_gg^-1 R_gt,    C = R_tt - R_tg B,
 
    and the target is the training value at share Phi(z_t) of its margin, or the argmax of its utilities. In a chain
-   (z, z_t) is what the next sampler needs, and is handed on to it (`mcce.samplers.copula.memory`).
+   (z, z_t) is what the next sampler needs, and is handed on to it (`mcce.samplers.copula.sampler`).
 4. Restricted numbers put the target's latent among the Gibbs variables, inside what is allowed: then z follows the
    restriction too, as it must. Of restricted levels one is drawn by its probability, as in 5.
 5. The density is the mean of the density given z over weighted points of a lattice: rectangle probabilities.
 
 References: Song (2000), "Multivariate dispersion models generated from Gaussian copula"; Hoff (2007), "Extending the
 rank likelihood for semiparametric copula estimation"; in explanations: Aas, Jullum and Loland (2021).
+
+Latents that the copula samplers of a chain hand on to each other while one block of rows is drawn.
+
+1. A sampler draws its target's latents z_t given the latents z of its givens; the target's value x_t is a function of
+   z_t. So if z follows its distribution given the values x of the givens, (z, z_t) follows its own given (x, x_t).
+2. The chain's next sampler conditions on just these values. It takes (z, z_t) over instead of drawing all latents
+   anew: the block is one draw of a multivariate normal distribution, given its fixed values.
+3. Only the very next conditional may do so: its givens are the former ones and the former target, under the same
+   correlations, and only rows that hold the drawn value. Fewer givens know less than z does.
+
+The chain carries them from one sampler to the next (`ConditionalSampler.sample_on`); a call of `sample` draws for
+itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 
-from mcce.arrays import Bools, Floats, Ints
-from mcce.checks import check_count
+from mcce.base.arrays import Bools, Floats, Ints
+from mcce.base.checks import check_count
 from mcce.exceptions import SamplerError, listing
 from mcce.rng import RowStreams
-from mcce.samplers.base import (
-    BaseMeasure,
-    ConditionalSampler,
-    RestrictedDraw,
-    Within,
-)
+from mcce.samplers.base import IMPOSSIBLE, BaseMeasure, ConditionalSampler, RestrictedDraw, Within, supported_by
 from mcce.samplers.copula.conditional import GIVEN_CALLS, LatentConditional
 from mcce.samplers.copula.latent import check_correlations, fit_latent
-from mcce.samplers.copula.margins import Margin, Utilities, kernel_margin
-from mcce.samplers.copula.memory import DrawnLatents, take_over
-from mcce.samplers.copula.places import place_numbers
-from mcce.samplers.support import IMPOSSIBLE, supported_by
-from mcce.samplers.within import log_of
-from mcce.soundness import check_type, require
+from mcce.samplers.copula.margins import Margin, Utilities, kernel_margin, place_numbers
+from mcce.samplers.restricted import log_of
+from mcce.storage.fields import check_type, require
 from mcce.table import Column, Feature, Table
+
+
+@dataclass(frozen=True)
+class DrawnLatents:
+    """Latents of the columns `positions` of a block, and of the one drawn given them; `correlation` is of all."""
+
+    positions: tuple[int, ...]
+    values: Floats
+    correlation: Floats
+    z: Floats
+
+    def without(self, rows: Bools) -> DrawnLatents:
+        """Return the same, with nothing to take over for some rows: they hold a value that was drawn otherwise."""
+        return replace(self, values=np.where(rows, np.nan, self.values))
+
+
+def take_over(carried: object, given: Table, correlation: Floats) -> tuple[Floats, Bools] | None:
+    """Return latents of the givens, and the rows they hold for; None if those carried are not of these columns.
+
+    `correlation` is that of the givens' latents.
+    """
+    if not isinstance(carried, DrawnLatents) or given.positions[:-1] != carried.positions:
+        return None
+    if not np.array_equal(carried.correlation, correlation):
+        return None
+    return carried.z, np.asarray(given.matrix[:, -1] == carried.values)
+
 
 Self = TypeVar("Self", bound="GaussianCopulaSampler")
 
@@ -193,7 +225,7 @@ class GaussianCopulaSampler(ConditionalSampler):
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
         """Return the log probability of levels and of numbers that are atoms, the log density of other numbers.
 
-        For numbers the base measure is the counting measure on atoms (`mcce.samplers.point_mass`) plus the Lebesgue
+        For numbers the base measure is the counting measure on atoms (`mcce.samplers.density`) plus the Lebesgue
         measure elsewhere: the density is that of the margin, a kernel estimate
         (`mcce.samplers.copula.margins.kernel_margin`), times that of the copula. It integrates to 1. It is -inf outside
         the kernel estimate, and for levels that were never observed.

@@ -1,4 +1,24 @@
-"""Drawing donors from the leaves of trees: what all samplers that grow trees share, one tree or many.
+"""Samplers with one tree for a feature: how it is grown, and how it is looked at.
+
+1. Grow the tree on all rows, which are its donors too; or on a bootstrap sample of them (`proper`), or on half of them,
+   the others being the donors (`honest`): `mcce.samplers.donors.base`.
+2. With `min_donors`, and copies of rows among the donors or weights that count as such, grow it again with larger
+   leaves until each has enough.
+
+What is drawn from its leaves, and what missing values of the target do, is that of `mcce.samplers.donors.base`.
+
+Which rows a tree is grown on, and which are its donors, if not all rows are both.
+
+proper   A bootstrap sample of the rows takes the place of the rows, as in synthpop: what is fitted varies from fit to
+         fit as it would with other training data, and so the uncertainty of the trees reaches what is drawn.
+honest   Half of the rows, drawn at random, grow the tree; the others are its donors (`mcce.trees.cart`). Donors that
+         a tree was grown on have been sorted by their values, and are less spread out than new rows are. The trees of
+         a forest have bootstrap samples of their own: the rows outside are the donors.
+
+Rows with weights are drawn by these, as many as the weights sum up to: a sample of the repeated rows. The rows that an
+honest forest's tree is grown on are chosen whatever their weight first, so that those outside are like all others.
+
+Drawing donors from the leaves of trees: what all samplers that grow trees share, one tree or many.
 
 1. Grow trees for the target on the given columns: each subclass its own kind.
 2. Route every row of `given` to its leaves.
@@ -20,19 +40,63 @@ from typing import Literal, TypeVar
 import numpy as np
 import pandas as pd
 
-from mcce.arrays import Bools, Floats, Ints
-from mcce.exceptions import SamplerError
+from mcce.base.arrays import Bools, Floats, Ints
+from mcce.exceptions import InputError, SamplerError
 from mcce.rng import RowStreams
 from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, Within
-from mcce.samplers.donors.by_tree import TreesApart
-from mcce.samplers.donors.checking import check_donors, n_donors
 from mcce.samplers.donors.density import MarginalDensity
 from mcce.samplers.donors.engine import DonorForest
-from mcce.samplers.donors.model import DonorModel
-from mcce.samplers.donors.spreading import draw_around, reaches
+from mcce.samplers.donors.model import DonorModel, TreesApart, check_donors, draw_around, n_donors, reaches
 from mcce.samplers.smoothing import Smoothing
 from mcce.table import Column, Feature, Table
+from mcce.table.weights import place_of_copy
+from mcce.trees.cart import with_donors
+from mcce.trees.display import FittedTree
 from mcce.trees.tree import Tree
+
+
+def bootstrap(n: int, streams: RowStreams, weights: Floats | None = None) -> Ints:
+    """Return rows drawn with replacement, ascending: `n` of them, or by weight as many as there are streams."""
+    return np.sort(draw_rows(np.arange(n), streams, weights)) if n else np.arange(0)
+
+
+def draw_rows(rows: Ints, streams: RowStreams, weights: Floats | None = None) -> Ints:
+    """Return one of the rows for each stream, uniformly or by their weights: as if each row stood there so often."""
+    if weights is None:
+        return rows[streams.integer(rows.size)]
+    upto = np.cumsum(weights)
+    return rows[place_of_copy(upto, streams.uniform() * upto[-1])]
+
+
+def n_copies(weights: Floats) -> int:
+    """Return how many rows weighted ones stand for: so many has a bootstrap sample of them."""
+    return max(round(float(weights.sum())), 1)
+
+
+def halves(rows: Ints, streams: RowStreams) -> tuple[Ints, Ints]:
+    """Return the rows that grow a tree, and its donors: a training row, and all its copies, is either; or all are both.
+
+    Too few rows to be parted are both. `streams` has one stream a training row.
+    """
+    order = np.argsort(streams.uniform(), kind="stable")
+    grows = np.zeros(order.size, dtype=bool)
+    grows[order[: order.size // 2]] = True
+    growing, donors = rows[grows[rows]], rows[~grows[rows]]
+    return (growing, donors) if growing.size and donors.size else (rows, rows)
+
+
+def outside(rows: Ints, growing: Ints) -> Ints:
+    """Return the rows that are not among those that grow a tree; all, if there are none."""
+    left = rows[~np.isin(rows, growing)]
+    return left if left.size else rows
+
+
+def check_resampling(owner: object, proper: object, honest: object) -> None:
+    """Check the two parameters of a sampler."""
+    for name, value in (("proper", proper), ("honest", honest)):
+        if not isinstance(value, bool):
+            raise InputError(f"{name} of {type(owner).__name__} is {value!r}; it must be True or False.")
+
 
 Self = TypeVar("Self", bound="DonorSampler")
 Purpose = Literal["value", "missing"]
@@ -185,3 +249,85 @@ def with_missing_level(feature: Feature) -> Feature:
 def missing_indicator(feature: Feature) -> Feature:
     """Return a two-level feature that says whether this one is missing."""
     return Feature(feature.name, "categorical", np.dtype(bool), pd.Index([False, True], dtype=object), 0.0, 1.0)
+
+
+class LeafDonorSampler(DonorSampler):
+    """Draws donors from the leaves of a tree. A subclass says how the tree is grown.
+
+    After `fit`, `tree` is the tree to look at: ``print(sampler.tree)``, ``sampler.tree.to_frame()``,
+    ``sampler.tree.plot()``.
+    """
+
+    given_features_: tuple[Feature, ...]
+    target_feature_: Feature
+    random_state: int | None = 0
+
+    @abstractmethod
+    def _grow(self, given: Table, target: Column) -> Tree:
+        """Grow a tree for a target without missing values."""
+
+    @property
+    def leaf_size(self) -> int:
+        """The fewest rows of a leaf, of an honest tree the fewest donors too."""
+        return self.min_donors
+
+    def _grow_trees(self, given: Table, target: Column, purpose: Purpose) -> Sequence[Tree]:
+        if not (self.proper or self.honest or (target.weights is not None and self.min_donors > 1)):
+            return [self._grow(given, target)]
+        n = given.n_rows
+        streams = RowStreams.from_seed(self.fit_seed(self.random_state), n).child("rows", target.feature.name, purpose)
+        rows = np.arange(n)
+        if self.proper and target.weights is not None:
+            drawn = RowStreams.from_seed(self.fit_seed(self.random_state), n_copies(target.weights))
+            rows = bootstrap(n, drawn.child("rows", target.feature.name, purpose), target.weights)
+        elif self.proper:
+            rows = bootstrap(n, streams)
+        growing, donors = halves(rows, streams) if self.honest else (rows, rows)
+        part, values = given.take(growing), target.take(growing)
+        if self.proper:
+            values = Column(values.feature, values.values)  # drawn by weight, they count the same
+        least = self.min_donors
+        while True:
+            grower = type(self)(**{**self.get_params(), "min_donors": least})
+            tree = grower._grow(part, values)
+            if self.honest:
+                tree = with_donors(tree, given.matrix, donors, grower.leaf_size)
+            else:
+                tree = replace(tree, donors=growing[tree.donors].astype(np.int32))
+            if tree.n_nodes == 1 or fewest_donors(tree) >= self.min_donors:
+                return [tree]
+            least += (least + 1) // 2  # some rows are several times in a bootstrap sample
+
+    def fit(self: Self, given: Table, target: Column) -> Self:
+        """Grow the tree and keep the donors of its leaves."""
+        return super().fit(given, target).name_columns(given.features, target.feature)
+
+    def name_columns(self: Self, given: Sequence[Feature], target: Feature) -> Self:
+        """Say what the columns are called in `tree`, if not as in `fit`."""
+        self.given_features_, self.target_feature_ = tuple(given), target
+        return self
+
+    @property
+    def tree_(self) -> Tree:
+        """The tree as arrays."""
+        return self.donors_.forest.trees[0]
+
+    @property
+    def tree(self) -> FittedTree:
+        """The fitted tree, to print, plot or turn into a table; `missing_tree` decides on missing values."""
+        self.check_fitted("donors_")
+        target, values = self.target_feature_, self.donors_.forest.values
+        if target.levels is not None and np.isnan(values).any():
+            target = replace(target, levels=pd.Index([*target.levels, "missing"], dtype=object))
+            values = np.where(np.isnan(values), target.n_levels - 1, values)
+        return FittedTree(self.tree_, self.given_features_, target, values, self.donors_.forest.weights)
+
+    @property
+    def missing_tree(self) -> FittedTree | None:
+        """The tree that decides whether a draw is missing; None if it is not needed."""
+        self.check_fitted("donors_")
+        target, decider = self.target_feature_, self.donors_.decider
+        if decider is None:
+            return None
+        indicator = replace(missing_indicator(target), name=f"{target.name} is missing")
+        return FittedTree(decider.trees[0], self.given_features_, indicator, decider.values, decider.weights)

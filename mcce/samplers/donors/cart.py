@@ -14,11 +14,10 @@ from typing import Literal
 
 import numpy as np
 
-from mcce.checks import check_count
+from mcce.base.checks import check_count
 from mcce.exceptions import InputError, did_you_mean
 from mcce.rng import resolve_seed
-from mcce.samplers.donors.leaves import LeafDonorSampler
-from mcce.samplers.donors.resampling import check_resampling
+from mcce.samplers.donors.base import LeafDonorSampler, check_resampling
 from mcce.samplers.smoothing import Smoothing, check_smoothing
 from mcce.table import Column, Table
 from mcce.trees import cart, rpart
@@ -59,7 +58,7 @@ class CartSampler(LeafDonorSampler):
         spread out as new rows are, while rows that a tree was grown on are not. In the dialect "mcce" only.
     smoothing : "density" or None
         Draw numbers around the donors instead of the donors themselves, with the bandwidth of the leaf's own density
-        (`mcce.samplers.donors.spreading`); numbers that many rows share stay as they are.
+        (`mcce.samplers.donors.model`); numbers that many rows share stay as they are.
     random_state : int or None
         Seed of these, beside the chain's own; a sampler that is fitted alone has this one only.
 

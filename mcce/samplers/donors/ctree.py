@@ -1,6 +1,6 @@
 """Leaf-donor sampling from a conditional inference tree.
 
-1. Grow a tree for the target on the given columns (`mcce.trees.party.ctree`: it splits only where a test of
+1. Grow a tree for the target on the given columns (`mcce.trees.ctree.tree`: it splits only where a test of
    independence says that there is something to split on, and does not favour variables with many values).
 2. Route every row of `given` to its leaf.
 3. Draw one training value of the target, uniformly, among the rows of that leaf.
@@ -14,17 +14,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from mcce.checks import check_count, is_number
+from mcce.base.checks import check_count, is_number
 from mcce.exceptions import InputError, SamplerError, listing
 from mcce.rng import resolve_seed
-from mcce.samplers.donors.leaves import LeafDonorSampler
-from mcce.samplers.donors.resampling import check_resampling
+from mcce.samplers.donors.base import LeafDonorSampler, check_resampling
 from mcce.samplers.smoothing import Smoothing, check_smoothing
 from mcce.table import Column, Table
 from mcce.table.weights import whole_counts
-from mcce.trees.party import ctree
-from mcce.trees.party.ctree import PValues, Statistic
-from mcce.trees.party.tree import CtreeTree
+from mcce.trees.ctree import tree as ctree
+from mcce.trees.ctree.tree import CtreeTree, PValues, Statistic
 from mcce.trees.tree import each_donor_once
 
 MOST_ROWS = 10_000_000  # that counts may make of the training rows

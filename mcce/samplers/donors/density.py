@@ -8,7 +8,7 @@ density. This is a declared surrogate, for m donors and c = 5 pseudo-donors, spr
 2. Any other number: (sum of normal kernels at the donors without point mass + c margin density) / (m + c), with respect
    to the Lebesgue measure, in encoded units. The bandwidth is Silverman's, 0.9 min(sd, IQR / 1.34) k^(-1/5) over the k
    such donors in the leaf, or the margin's where these do not differ.
-3. Which numbers have point mass is the same for all samplers (`mcce.samplers.point_mass`).
+3. Which numbers have point mass is the same for all samplers (`mcce.samplers.density`).
 4. For training rows, a row's own copies are taken out of its donors and out of the margin first, so that it does not
    vouch for itself. Bandwidths stay as they are.
 """
@@ -21,12 +21,12 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from mcce.arrays import Floats
+from mcce.base.arrays import Floats
 from mcce.samplers.base import BaseMeasure
+from mcce.samplers.density import find_point_masses, silverman
 from mcce.samplers.donors import kernels
-from mcce.samplers.point_mass import find_point_masses, silverman
-from mcce.soundness import FLOAT, check_array, check_count_of, check_finite, check_number, check_rising, require
-from mcce.state import stateful
+from mcce.storage.fields import FLOAT, check_array, check_count_of, check_finite, check_number, check_rising, require
+from mcce.storage.state import stateful
 from mcce.table.weights import deviation_of, quantiles
 
 PSEUDO_DONORS = 5.0  # as many as the paper's smallest leaf; fewer describe new rows worse

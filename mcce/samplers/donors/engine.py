@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mcce.arrays import Bools, Floats, Ints
+from mcce.base.arrays import Bools, Floats, Ints
 from mcce.rng import RowStreams
 from mcce.samplers.base import Within
 from mcce.samplers.donors import kernels
@@ -143,7 +143,7 @@ class DonorForest:
         return np.asarray(pooled, dtype=np.float64)
 
     def supports(self, leaves: Nodes, values: Floats, *, is_number: bool) -> Bools:
-        """Return whether a donor has the value or, for a number, one close to it (`mcce.samplers.support`)."""
+        """Return whether a donor has the value or, for a number, one close to it (`mcce.samplers.base`)."""
         supported = np.empty(values.size, dtype=bool)
         values = np.ascontiguousarray(values)
         if is_number and self.shares_rows:
@@ -206,7 +206,7 @@ class DonorForest:
 
     @cached_property
     def gaps(self) -> Floats:
-        """Local spacing of each node's donors (`mcce.samplers.support`): the median gap between neighbours."""
+        """Local spacing of each node's donors (`mcce.samplers.base`): the median gap between neighbours."""
         found = np.empty(self.size.size)
         kernels.measure_gaps(self.runs, np.empty(max(int(np.diff(self.runs.first).max()), 1)), found)
         return found

@@ -5,7 +5,7 @@
 2. Route every row of `given` through all trees.
 3. Pool the training values in the leaves it reaches, and draw one of them uniformly: a tree is chosen in proportion to
    the size of the leaf, then a donor of that leaf. With `pooling="trees"` all trees have the same chance
-   (`mcce.samplers.donors.by_tree`).
+   (`mcce.samplers.donors.model`).
 
 Drawing, and what missing values of the target do, is that of `mcce.samplers.donors.base`, as for a single tree.
 """
@@ -18,18 +18,25 @@ from typing import Literal
 
 import numpy as np
 
-from mcce.arrays import Floats, Ints
-from mcce.checks import check_count, is_whole
+from mcce.base.arrays import Floats, Ints
+from mcce.base.checks import check_count, is_whole
 from mcce.exceptions import InputError, did_you_mean
 from mcce.rng import RowStreams, derive_key
-from mcce.samplers.donors.base import DonorSampler, Purpose, fewest_donors
-from mcce.samplers.donors.by_tree import TreesApart
-from mcce.samplers.donors.model import DonorModel
-from mcce.samplers.donors.resampling import bootstrap, check_resampling, draw_rows, n_copies, outside
+from mcce.samplers.donors.base import (
+    DonorSampler,
+    Purpose,
+    bootstrap,
+    check_resampling,
+    draw_rows,
+    fewest_donors,
+    n_copies,
+    outside,
+)
+from mcce.samplers.donors.model import DonorModel, TreesApart
 from mcce.samplers.smoothing import Smoothing, check_smoothing
 from mcce.table import Column, Table
 from mcce.trees import cart
-from mcce.trees.honest import with_donors
+from mcce.trees.cart import with_donors
 from mcce.trees.tree import Tree
 
 Pooling = Literal["donors", "trees"]
@@ -60,7 +67,7 @@ class ForestSampler(DonorSampler):
     pooling : {"donors", "trees"}
         "donors": all donors in the leaves of a row have the same chance, so that a tree with a large leaf counts for
         more, as in synthpop. "trees": all trees have the same chance, then the donors of the leaf, as in a quantile
-        regression forest (Meinshausen 2006, "Quantile regression forests", JMLR 7): `mcce.samplers.donors.by_tree`.
+        regression forest (Meinshausen 2006, "Quantile regression forests", JMLR 7): `mcce.samplers.donors.model`.
         Held-out rows of the loans, German credit and Adult were predicted better so, with 50 trees better than with 10.
     smoothing : see `CartSampler`
 

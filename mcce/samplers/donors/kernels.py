@@ -1,4 +1,3 @@
-# mypy: disable-error-code="no-untyped-def"
 """Donors of the leaves of trees, as numba kernels: draws, supports, densities.
 
 The nodes of all trees are numbered one after the other, and so are their donors, so that a row has one node a tree and
@@ -10,7 +9,7 @@ many rows have each; those of node k stand from first[k] to first[k + 1].
    `pick_weighted_donor` and `pick_allowed_weighted` draw them by their weights, and draw what they would draw of as
    many copies of each. All else takes sums of weights where there are no weights numbers of donors.
 2. `find_support` looks a value up among the runs, `measure_gaps` has told how far from a donor counts as close. Where
-   leaves share training rows, `find_pooled_support` counts each of these once (`mcce.samplers.support`).
+   leaves share training rows, `find_pooled_support` counts each of these once (`mcce.samplers.base`).
 3. `find_bandwidths` gives each node Silverman's bandwidth h. A sum of normal kernels S(x) = sum_j n_j k((x - y_j) / h)
    is taken over the runs whose share of S is above e^-50, or, in a node of many runs, read from a Taylor polynomial.
 4. `count_cells` and `expand_cells` prepare these: a node's runs are put into *cells* no wider than 0.4 h, and around
@@ -29,9 +28,12 @@ from collections import namedtuple
 import numpy as np
 from numba import uint64
 
+from mcce.base.compiling import entry, inner
 from mcce.rng import multiply_high, philox
-from mcce.samplers.point_mass import silverman as silverman_rule
-from mcce.trees.compiling import entry, inner
+from mcce.samplers.density import silverman as silverman_rule
+
+# mypy: disable-error-code="no-untyped-def"
+
 
 TERMS = 18
 LANES = 8

@@ -12,15 +12,14 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from mcce.arrays import Bools, Floats, Ints
-from mcce.checks import check_count
+from mcce.base.arrays import Bools, Floats, Ints
+from mcce.base.checks import check_count
 from mcce.exceptions import SamplerError
 from mcce.rng import RowStreams
-from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, Within
+from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, Within, supported_by
 from mcce.samplers.donors.density import MarginalDensity
-from mcce.samplers.support import supported_by
-from mcce.samplers.within import log_of
-from mcce.soundness import FLOAT, check_array, check_codes, check_weights, require
+from mcce.samplers.restricted import log_of
+from mcce.storage.fields import FLOAT, check_array, check_codes, check_weights, require
 from mcce.table import Column, Feature, Table
 from mcce.table.weights import place_of_copy, sorted_with_weights
 

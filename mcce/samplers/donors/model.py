@@ -1,27 +1,108 @@
-"""The donors of a target, together with what decides on missing values and with the target's margin.
+"""A forest in which every tree counts the same: the weights of a quantile regression forest (Meinshausen 2006).
+
+1. Training row i has the weight w_i(x) = mean over the trees of 1{i in the leaf of x} / (rows of that leaf): a draw is
+   a donor of one tree, chosen uniformly. (A pool of all leaves would weigh a tree by the size of its leaf, and large
+   leaves, in which a tree has not found much, would drown the small ones.)
+2. So the conditional is the mean of the trees' own conditionals: of their densities, of the probabilities of what is
+   allowed, of a missing value. A restricted draw chooses a tree in proportion to the probability of what is allowed.
+
+The rows of a leaf are those of the tree's bootstrap sample, with copies; Meinshausen counts all training rows.
+
+Draws that are no copies of donors: each moved a little, by the kernel of its leaf (`smoothing="density"`).
+
+1. Draw a donor y of the row's leaf; of a forest, a tree in proportion to the size of its leaf first.
+2. Draw a number of the normal distribution with mean y and standard deviation h, restricted to the range of the
+   training values. h is the bandwidth of the leaf, by which the density of these draws is computed
+   (`mcce.samplers.donors.density`: Silverman's rule over its donors).
+3. A number with point mass, a level and a missing value stay as they are. The chain puts the others on the column's
+   grid.
+
+(synthpop, whose option this is, has one bandwidth for the whole column, as `pmm` and `normrank` have here: that widens
+a narrow leaf as much as a wide one.)
+
+The donors of a target, together with what decides on missing values and with the target's margin.
 
 1. A value is drawn from the target's own trees (`mcce.samplers.donors.engine`); where the target had missing values,
    other trees, or the missing donors among the same ones, say with which probability a draw is missing.
 2. Supports and densities read the same, and the margin (`mcce.samplers.donors.density`).
+
+Donors that come from a file: what they are written as, and whether they fit together and to their columns.
+
+1. A `DonorForest` is its trees and the values of their donors; all else follows.
+2. A `DonorModel` holds forests, a margin, and flags that agree with each other.
+3. `check_donors` compares them with the columns of the chain: the kernels read levels and donors where these say.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 
-from mcce.arrays import Bools, Floats, Ints
+from mcce.base.arrays import Bools, Floats, Ints
 from mcce.rng import RowStreams
-from mcce.samplers.base import RestrictedDraw, Within
+from mcce.samplers.base import REACH, RestrictedDraw, Within
 from mcce.samplers.donors import kernels
 from mcce.samplers.donors.density import PSEUDO_DONORS, MarginalDensity
 from mcce.samplers.donors.engine import DonorForest, Smoothing
-from mcce.samplers.within import log_of
-from mcce.state import IF_ANY, stateful
-from mcce.table import Table
+from mcce.samplers.restricted import log_of
+from mcce.samplers.smoothing import truncated_normal
+from mcce.storage.fields import (
+    FLOAT,
+    check_array,
+    check_codes,
+    check_count_of,
+    check_flag,
+    check_type,
+    check_weights,
+    require,
+)
+from mcce.storage.state import IF_ANY, Fields, add_check, register, stateful
+from mcce.table import Feature, Table
+from mcce.trees.tree import Tree
+
+
+def draw_around(model: DonorModel, given: Table, rng: RowStreams) -> Floats:
+    """Draw a number around a donor for each row, missing as the model says (steps 1 to 3)."""
+    forest = model.forest
+    leaves = forest.route(given)
+    if len(leaves) > 1:
+        tree = rng.categorical(forest.mass[leaves].T.astype(np.float64))
+        leaves = leaves[tree, np.arange(given.n_rows)][None]
+    drawn = forest.draw(np.ascontiguousarray(leaves), rng)
+    width = model.smoothing.bandwidth[leaves[0]]
+    moves = ~(np.isnan(drawn) | model.margin.is_atom(drawn)) & (width > 0.0)
+    uniform = rng.uniform()
+    low, high = (np.full(int(moves.sum()), end(forest.values)) for end in (np.nanmin, np.nanmax))
+    drawn[moves] = truncated_normal(drawn[moves], width[moves], low, high, uniform[moves])
+    if model.decider is not None:
+        drawn[model.decider.draw(model.decider.route(given), rng) > 0] = np.nan
+    return drawn
+
+
+def reaches(model: DonorModel, given: Table, values: Floats) -> Bools:
+    """Return whether each number lies within reach of the kernel of a donor, and in the range of all."""
+    forest, runs = model.forest, model.smoothing.runs
+    found = np.zeros(values.size, dtype=bool)
+    if not runs.value.size:
+        return found
+    distinct, rank = np.unique(runs.value, return_inverse=True)
+    stride = distinct.size + 1
+    node_of_run = np.repeat(np.arange(runs.first.size - 1), np.diff(runs.first))
+    keys = node_of_run * stride + rank  # ascending: by node, then by value
+    place = np.searchsorted(distinct, values)
+    for leaf in forest.route(given):
+        after = np.searchsorted(keys, leaf.astype(np.int64) * stride + place)
+        for at in (after - 1, after):
+            inside = (at >= runs.first[leaf]) & (at < runs.first[leaf + 1])
+            donor = runs.value[np.clip(at, 0, runs.value.size - 1)]
+            found |= inside & (np.abs(donor - values) <= REACH * model.smoothing.bandwidth[leaf])
+    return found & (values >= np.nanmin(forest.values)) & (values <= np.nanmax(forest.values))
+
 
 Nodes = npt.NDArray[np.int32]
 
@@ -125,3 +206,130 @@ class DonorModel:
     def _decide(self, given: Table, leaves: Nodes) -> Nodes:
         """Return the leaves in the trees that decide on missing values; `leaves` are those of the target's trees."""
         return leaves if self.decider is None else self.decider.route(given)
+
+
+def _read_forest(fields: Fields) -> DonorForest:
+    """Join trees and donors (step 1)."""
+    trees, values = fields["trees"], fields["values"]
+    check_type(trees, "trees", list)
+    check_type(values, "values", list)
+    require(0 < len(trees) == len(values), f"there are {len(trees)} trees, and donors of {len(values)}")
+    for tree, of_tree in zip(trees, values):
+        check_type(tree, "trees", Tree)
+        check_array(of_tree, "values", FLOAT, tree.donors.size)
+        require(not np.isinf(of_tree).any(), "values holds an infinite number")
+    total = sum(tree.donors.size for tree in trees)
+    require(total < 2**31, f"there are {total} donors, more than can be counted")
+    weights = fields.get("weights")
+    if weights is not None:
+        check_type(weights, "weights", list)
+        require(len(weights) == len(trees), f"there are {len(trees)} trees, and weights of {len(weights)}")
+        for tree, of_tree in zip(trees, weights):
+            check_weights(of_tree, "weights", tree.donors.size)
+    return DonorForest.of(trees, values, weights)
+
+
+register(
+    "donors.DonorForest",
+    DonorForest,
+    lambda forest: (
+        {"trees": list(forest.trees), "values": forest.values_by_tree}
+        | ({} if forest.weights is None else {"weights": forest.weights_by_tree})
+    ),
+    _read_forest,
+)
+
+
+def _check_model(model: DonorModel) -> None:
+    """Step 2."""
+    check_type(model.forest, "forest", DonorForest)
+    check_type(model.decider, "decider", DonorForest, type(None))
+    check_type(model.margin, "margin", MarginalDensity)
+    check_flag(model.is_number, "is_number")
+    check_count_of(model.min_donors, "min_donors", 1, 2**31)
+    share, decider = model.margin.missing_share, model.decider
+    if decider is not None:
+        require(share > 0.0, "decider decides on missing values, and there are none")
+        require(np.isin(decider.values, [0.0, 1.0]).all(), "decider holds other values than 0 and 1")
+        require(not np.isnan(model.forest.values).any() or share == 1.0, "forest holds missing donors beside a decider")
+    elif share == 0.0:
+        require(not np.isnan(model.forest.values).any(), "forest holds missing donors that the margin does not count")
+
+
+add_check(DonorModel, _check_model)
+
+
+def check_donors(model: DonorModel, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
+    """Refuse donors that are not of these columns and of so many training rows (step 3)."""
+    check_type(model, "donors_", DonorModel)
+    require(model.is_number == target.is_numeric, "is_number is not as in the target")
+    n_levels = np.array([feature.n_levels for feature in given], dtype=np.int64)
+    for forest in (model.forest, model.decider):
+        for tree in () if forest is None else forest.trees:
+            tree.check_columns(n_levels, n_rows)
+    if not target.is_numeric:
+        check_codes(model.forest.values, "values", target.n_levels)
+        levels = np.arange(target.n_levels, dtype=np.float64)
+        require(np.array_equal(model.margin.atoms, levels), "atoms are not the levels of the target")
+    if model.row_weights is None:
+        require(model.margin.n <= n_rows, f"n is {model.margin.n}, and there are {n_rows} training rows")
+        weighted = [forest for forest in (model.forest, model.decider) if forest and forest.weights is not None]
+        require(not weighted, "weights of donors are there, and none of training rows")
+    else:
+        check_weights(model.row_weights, "row_weights", n_rows)
+
+
+def n_donors(model: DonorModel) -> int:
+    """Return how many training values are donors, each counted once a tree."""
+    values: Floats = model.forest.values
+    return int(values.size - np.isnan(values).sum())
+
+
+Draw = Callable[[DonorModel, Table, RowStreams], Floats]
+
+
+@dataclass(frozen=True)
+class TreesApart:
+    """A donor model of several trees as the mean of models of one tree each."""
+
+    model: DonorModel
+
+    @cached_property
+    def trees(self) -> list[DonorModel]:
+        """The models of one tree each, with the margin of all."""
+        forest, decider = self.model.forest, self.model.decider
+        return [
+            replace(self.model, forest=_tree(forest, t), decider=None if decider is None else _tree(decider, t))
+            for t in range(len(forest.trees))
+        ]
+
+    def draw(self, given: Table, rng: RowStreams, how: Draw = DonorModel.draw) -> Floats:
+        """Draw from one tree for each row (step 1), `how` a model of one tree is drawn from."""
+        chosen, within_tree = rng.integer(len(self.trees)), rng.child("tree")
+        drawn = np.empty(given.n_rows)
+        for t, tree in enumerate(self.trees):
+            rows = np.flatnonzero(chosen == t)
+            if rows.size:
+                drawn[rows] = how(tree, given.take(rows), within_tree.take(rows))
+        return drawn
+
+    def draw_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
+        """Draw an allowed donor of one tree, chosen by the probability of what is allowed (step 2)."""
+        found = [tree.draw_within(given, rng.child("tree", t), within) for t, tree in enumerate(self.trees)]
+        mass = np.exp(np.stack([each.log_mass for each in found if each.log_mass is not None], axis=1))  # all have one
+        total = mass.sum(axis=1)
+        dead = ~(total > 0.0)
+        chosen = rng.categorical(np.where(dead[:, None], 1.0, mass))
+        values = np.stack([each.values for each in found])[chosen, np.arange(given.n_rows)]
+        log_mass = np.log(total / len(found), out=np.full(total.size, -np.inf), where=~dead)
+        return RestrictedDraw.of(values, dead, log_mass)
+
+    def log_density(self, given: Table, values: Floats, training_rows: Ints | None) -> Floats:
+        """Return the log of the mean density of the trees."""
+        each = [tree.log_density(given, values, training_rows) for tree in self.trees]
+        return np.asarray(scipy.special.logsumexp(each, axis=0) - np.log(len(each)))
+
+
+def _tree(forest: DonorForest, t: int) -> DonorForest:
+    weights = forest.weights_by_tree
+    return DonorForest.of([forest.trees[t]], [forest.values_by_tree[t]], None if weights is None else [weights[t]])

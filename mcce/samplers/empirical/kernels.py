@@ -1,4 +1,3 @@
-# mypy: disable-error-code="no-untyped-def"
 """Weighted donors, as numba kernels: weights, draws, supports, densities.
 
 Donors stand in the order of their values, missing ones last; `points` has a row of scaled givens for each. Every kernel
@@ -18,9 +17,12 @@ from collections import namedtuple
 
 import numpy as np
 
+from mcce.base.compiling import entry, inner
+from mcce.samplers.density import silverman as silverman_rule
 from mcce.samplers.donors.kernels import select
-from mcce.samplers.point_mass import silverman as silverman_rule
-from mcce.trees.compiling import entry, inner
+
+# mypy: disable-error-code="no-untyped-def"
+
 
 _ROOT_TAU = math.sqrt(2.0 * math.pi)
 _NEGLIGIBLE = 40.0  # exp(-40) of the nearest donor's weight counts as nothing

@@ -1,4 +1,3 @@
-# mypy: disable-error-code="no-untyped-def"
 """The rows of a mixture, as numba kernels: each row by itself, so that it has the same bits whatever stands beside it.
 
 Rows come in *patterns*, by which of their d scores are known. Of a pattern and a component, `precision` is the inverse
@@ -8,7 +7,9 @@ scores on the known ones; `constant` is the log of the normal density at its mea
 
 from __future__ import annotations
 
-from mcce.trees.compiling import entry
+from mcce.base.compiling import entry
+
+# mypy: disable-error-code="no-untyped-def"
 
 
 @entry

@@ -1,6 +1,38 @@
-"""A finite mixture over columns of all kinds: any column given any others.
+"""Fitting a mixture: expectation and maximisation, the number of components by rows that were held out.
 
-1. A row has a component k with probability w_k. Given it, the symbols of the columns (`mcce.samplers.mixture.columns`)
+1. For 1, 2, 4, 8, ... components, fit four rows in five, drawn at random, and take the mean log density of the others;
+   stop when two of these in a row are worse than one before. Fit all rows with the best number.
+2. A fit begins at rows that lie far apart (Arthur and Vassilvitskii 2007, "k-means++": each next one drawn with a
+   chance proportional to its squared distance from the nearest one before; different symbols are at distance 1), each
+   row in the component of the nearest.
+3. E: the share of each component in each row (`Mixture.log_joint`), scores that a row does not have filled by their
+   means given its others, with their covariance (Ghahramani and Jordan 1994, "Supervised learning from incomplete data
+   via an EM approach"). M: weights, shares of symbols, means and covariances of these. Until the mean log density
+   grows by less than 1e-4, or 100 times.
+4. Each component has pseudo-rows beside its own: 2 with symbols as in all rows, and d + 2, for d scores and K
+   components, with covariance K^(-2/d) I (the scale of Fraley and Raftery 2007, "Bayesian regularization for normal
+   mixture estimation and model-based clustering"). So no component shrinks to a point, and no symbol that rows have is
+   impossible.
+5. Weights that are counts repeat their rows, copies are held out one by one. Other weights multiply the shares of step
+   3, the log densities of all means, and the chances of step 2; rows are held out as they are.
+
+What a mixture sees of a column: a symbol, and of some numbers a score.
+
+1. Levels are symbols, and so is a missing value, if the training rows have any.
+2. Numbers that many rows share are symbols too, and all of them, if they are few (`ColumnDensity.classes`). All others
+   are one more symbol, "another number", with a score: the normal quantile of the share of these numbers below it, half
+   of its own included. A number between two training values has the score of the share below it.
+3. What the training rows do not have, a level or a missing value, is no symbol (-1): it says nothing.
+
+One column of a mixture given others: draws, restricted or not, and densities, row by row.
+
+The symbols have probabilities, and "another number" a mixture of normal scores (`mcce.samplers.mixture.model`, step 3).
+A score stands for the training number whose share of the margin it falls into; what lies between bounds is an interval
+of scores, so that restricted draws are exact. Densities are placed as those of the copula (`copula.places`).
+
+A finite mixture over columns of all kinds: any column given any others.
+
+1. A row has a component k with probability w_k. Given it, the symbols of the columns (`mcce.samplers.mixture.model`)
    are independent, with probabilities p_kjs, and the scores normal with mean m_k and covariance S_k; a column that has
    no score in a row is left out of the normal.
 2. What is known of a row gives each component the weight
@@ -18,21 +50,291 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy
 
-from mcce.arrays import Bools, Floats, Ints
-from mcce.rng import RowStreams
+from mcce.base.arrays import Bools, Floats, Ints
+from mcce.rng import RowStreams, derive_key
+from mcce.samplers.base import IMPOSSIBLE, BaseMeasure, supported_by
+from mcce.samplers.copula.margins import Margin, kernel_margin, place_numbers
+from mcce.samplers.density import ColumnDensity, find_point_masses
 from mcce.samplers.mixture import kernels
-from mcce.samplers.mixture.columns import Levels, Numbers
-from mcce.samplers.mixture.conditional import Conditional
-from mcce.soundness import FLOAT, check_array, check_finite, check_type, require
-from mcce.state import stateful
-from mcce.table import Feature
+from mcce.samplers.predicted import draw_levels
+from mcce.samplers.restricted import RestrictedDraw, Within, log_of
+from mcce.samplers.smoothing import log_normal_mass, truncated_normal
+from mcce.storage.fields import (
+    FLOAT,
+    check_array,
+    check_count_of,
+    check_finite,
+    check_flag,
+    check_rising,
+    check_type,
+    require,
+)
+from mcce.storage.state import stateful
+from mcce.table import Column, Feature, Table
+from mcce.table.weights import as_copies, copies_at, mean_of
+
+
+@stateful("mixture.Levels")
+@dataclass(frozen=True)
+class Levels:
+    """A column of levels; `missing`: whether a missing value is one more symbol."""
+
+    n_levels: int
+    missing: bool
+
+    def check_state(self) -> None:
+        """Refuse what is no column of levels."""
+        check_count_of(self.n_levels, "n_levels", 0, 2**31)
+        check_flag(self.missing, "missing")
+
+    def check_column(self, feature: Feature) -> None:
+        """Refuse another column's levels."""
+        require(not feature.is_numeric and feature.n_levels == self.n_levels, "n_levels are not those of the column")
+
+    @property
+    def n_symbols(self) -> int:
+        """How many symbols the column has."""
+        return self.n_levels + self.missing
+
+    @property
+    def n_scores(self) -> int:
+        """How many of its symbols have a score: none."""
+        return 0
+
+    def symbols(self, values: Floats) -> Ints:
+        """Return the symbol of each value (steps 1 and 3)."""
+        is_missing = np.isnan(values)
+        return np.where(is_missing, self.n_levels if self.missing else -1, np.where(is_missing, 0, values)).astype(
+            np.int64
+        )
+
+    @property
+    def base_measure(self) -> BaseMeasure:
+        """What densities of the column are with respect to."""
+        return "counting"
+
+
+@stateful("mixture.Numbers")
+@dataclass(frozen=True)
+class Numbers:
+    """A column of numbers.
+
+    Attributes
+    ----------
+    classes : the numbers that are symbols, ascending.
+    margin : the other training numbers, with their shares among each other; None if there are none.
+    missing : whether a missing value is one more symbol.
+    """
+
+    classes: Floats
+    margin: Margin | None
+    missing: bool
+
+    @classmethod
+    def of(cls, values: Floats, weights: Floats | None = None) -> Numbers:
+        """Read the training values of a column (step 2); weights count as copies."""
+        is_known = ~np.isnan(values)
+        known, weight = values[is_known], None if weights is None else weights[is_known]
+        missing = known.size < values.size
+        if not known.size:
+            return cls(np.empty(0), None, missing)
+        classes = ColumnDensity.of(known, weight).classes
+        distinct, counts, has_mass = find_point_masses(known, weight)
+        other = ~np.isin(distinct, classes)
+        if not other.any():
+            return cls(classes, None, missing)
+        n = int((~np.isin(known, classes)).sum())
+        total = n if weight is None else float(counts[other].sum())
+        shares = np.concatenate([[0.0], np.cumsum(counts[other]) / total])
+        shares[-1] = 1.0
+        by_weight = None if weight is None else total
+        return cls(classes, Margin(distinct[other], shares, has_mass[other], True, n, by_weight), missing)
+
+    def check_state(self) -> None:
+        """Refuse what is no column of numbers."""
+        check_array(self.classes, "classes", FLOAT, None)
+        check_rising(self.classes, "classes")
+        check_type(self.margin, "margin", Margin, type(None))
+        require(self.margin is None or self.margin.ordered, "margin is of a column without order")
+        check_flag(self.missing, "missing")
+
+    def check_column(self, feature: Feature) -> None:
+        """Refuse another column's numbers."""
+        require(feature.is_numeric, "classes are numbers, and the column has levels")
+
+    @property
+    def n_symbols(self) -> int:
+        """How many symbols the column has."""
+        return self.classes.size + self.n_scores + self.missing
+
+    @property
+    def n_scores(self) -> int:
+        """How many of its symbols have a score: "another number" has one."""
+        return int(self.margin is not None)
+
+    def symbols(self, values: Floats) -> Ints:
+        """Return the symbol of each value (steps 2 and 3)."""
+        k = self.classes.size
+        found = np.searchsorted(self.classes, values).astype(np.int64)
+        found[~np.isin(values, self.classes)] = k if self.margin is not None else -1
+        return np.where(np.isnan(values), self.n_symbols - 1 if self.missing else -1, found)
+
+    def scores(self, values: Floats) -> Floats:
+        """Return the scores (step 2), NaN of symbols without."""
+        if self.margin is None:
+            return np.full(values.size, np.nan)
+        after = np.searchsorted(self.margin.values, values)
+        tied = self.margin.position(values) >= 0
+        share = (self.margin.shares[after] + self.margin.shares[np.minimum(after + tied, self.margin.values.size)]) / 2
+        least = min(0.5 / self.margin.count, 0.5)
+        score = scipy.special.ndtri(np.clip(share, least, 1.0 - least))
+        return np.where(self.symbols(values) == self.classes.size, score, np.nan)
+
+    @cached_property
+    def kernel(self) -> tuple[Floats, Floats]:
+        """The smooth part of the margin, for densities."""
+        assert self.margin is not None
+        return kernel_margin(self.margin)
+
+    @property
+    def base_measure(self) -> BaseMeasure:
+        """What densities of the column are with respect to."""
+        if self.margin is None or self.margin.atoms.all():
+            return "counting"
+        return "mixed" if self.classes.size or self.margin.atoms.any() else "lebesgue"
+
+
+def read_column(column: Column) -> Levels | Numbers:
+    """Return what a mixture sees of a column."""
+    if column.feature.is_numeric:
+        return Numbers.of(column.values, column.weights)
+    return Levels(column.feature.n_levels, bool(np.isnan(column.values).any()))
+
+
+@dataclass(frozen=True)
+class Conditional:
+    """The distributions of one column in some rows.
+
+    Attributes
+    ----------
+    column : what is seen of it.
+    log_weights : of the components, by row.
+    shares : probabilities of its symbols, by component.
+    means, sds : of its score, by row and component; empty without one.
+    """
+
+    column: Levels | Numbers
+    log_weights: Floats
+    shares: Floats
+    means: Floats
+    sds: Floats
+
+    @cached_property
+    def symbols(self) -> Floats:
+        """Probabilities of the symbols, by row."""
+        weights = np.exp(self.log_weights)
+        found = np.zeros((len(weights), self.shares.shape[1]))
+        for k in range(len(self.shares)):  # a matrix product may round by the number of rows
+            found += weights[:, k : k + 1] * self.shares[k]
+        return found
+
+    def draw(self, rng: RowStreams) -> Floats:
+        """Draw a value for each row, missing by its probability."""
+        return self.draw_within(rng, Within(missing=np.ones(len(self.log_weights), dtype=bool))).values
+
+    def draw_within(self, rng: RowStreams, within: Within) -> RestrictedDraw:
+        """Draw an allowed value for each row, or a missing one where it is allowed, by their probabilities."""
+        n, column = len(self.log_weights), self.column
+        weights = self.symbols.copy()
+        if column.missing:
+            weights[:, -1] *= within.allows_missing(n)
+        if isinstance(column, Levels):
+            weights[:, : column.n_levels] *= within.level_mask(n, column.n_levels)
+            code = draw_levels(weights, rng, Within())
+            values = np.where(code == column.n_levels, np.nan, code)
+            return self._found(values, weights)
+        low, high = within.bounds(n)
+        k, margin = column.classes.size, column.margin
+        weights[:, :k] *= (column.classes >= low[:, None]) & (column.classes <= high[:, None])
+        if margin is None:
+            code = draw_levels(weights, rng, Within())
+            values = np.append(column.classes, np.nan)
+            return self._found(values[np.where(np.isnan(code), k, code).astype(np.intp)], weights)
+        first = np.searchsorted(margin.values, low)
+        last = np.searchsorted(margin.values, high, side="right") - 1
+        possible = first <= last
+        first, last = np.where(possible, first, 0), np.where(possible, last, 0)
+        cuts = margin.cuts
+        begin, end = cuts[first], cuts[last + 1]
+        log_mass = self._log_mass(begin, end)
+        weights[:, k] = np.where(possible, np.exp(log_mass).sum(axis=1), 0.0)
+        code = draw_levels(weights, rng, Within())
+        top = log_mass.max(axis=1, keepdims=True)
+        likely = np.exp(log_mass - np.where(np.isfinite(top), top, 0.0))
+        component = rng.categorical(np.where(np.isfinite(top), likely, 1.0))
+        rows = np.arange(n)
+        score = truncated_normal(self.means[rows, component], self.sds[rows, component], begin, end, rng.uniform())
+        values = margin.values[np.clip(margin.positions_of(score), first, last)]
+        known = np.append(column.classes, np.nan)[np.where(code < k, code, k).astype(np.intp)]
+        return self._found(np.where(code == k, values, known), weights)
+
+    def log_density(self, values: Floats) -> Floats:
+        """Return the log probability of levels, missing values and numbers with point mass, log density of others."""
+        symbol = self.column.symbols(values)
+        found = np.where(symbol < 0, 0.0, self.symbols[np.arange(values.size), np.maximum(symbol, 0)])
+        column = self.column
+        if isinstance(column, Levels) or column.margin is None:
+            return log_of(found)
+        other = symbol == column.classes.size
+        at = np.where(other, values, column.margin.values[0])
+        places = place_numbers(column.margin, column.kernel, at)
+        score = np.where(places.is_atom, 0.0, places.low)[:, None]  # atoms have an interval, which may have no end
+        z = (score - self.means) / self.sds
+        point = self._log_parts() + 0.5 * score**2 - 0.5 * z**2 - np.log(self.sds)
+        interval = self._log_mass(places.low, places.high)
+        log_other = scipy.special.logsumexp(np.where(places.is_atom[:, None], interval, point), axis=1)
+        log_other = np.where(places.is_atom, log_other, log_other + log_of(places.slope))
+        return np.where(other, log_other, log_of(found))
+
+    def supports(self, values: Floats) -> Bools:
+        """Return whether each value could be drawn, or a number as close to training values as these are."""
+        symbol = self.column.symbols(values)
+        found = np.where(symbol < 0, 0.0, self.symbols[np.arange(values.size), np.maximum(symbol, 0)]) > IMPOSSIBLE
+        column = self.column
+        if isinstance(column, Levels) or column.margin is None:
+            return found
+        margin = column.margin
+        other = symbol == column.classes.size
+        drawable, weights = margin.training_values
+        near = supported_by(drawable, values, is_number=True, weights=weights)
+        at = np.searchsorted(margin.values, np.where(near, values, margin.values[0]))
+        cuts, ends = margin.cuts, np.full(values.size, np.inf)
+        low, high = cuts[np.minimum(at, margin.values.size - 1)], cuts[np.minimum(at + 1, margin.values.size)]
+        tails = [np.exp(self._log_mass(*part)).sum(axis=1) for part in ((-ends, high), (low, ends))]
+        return np.where(other, near & (np.minimum(*tails) > IMPOSSIBLE), found)
+
+    def _log_parts(self) -> Floats:
+        """Return the log probability of each component and "another number" in it."""
+        assert isinstance(self.column, Numbers)
+        return self.log_weights + log_of(self.shares[:, self.column.classes.size])
+
+    def _log_mass(self, low: Floats, high: Floats) -> Floats:
+        """Return the log probability of another number with a score between bounds, by component."""
+        a, b = ((bound[:, None] - self.means) / self.sds for bound in (low, high))
+        return self._log_parts() + log_normal_mass(a, b)
+
+    @staticmethod
+    def _found(values: Floats, weights: Floats) -> RestrictedDraw:
+        total = weights.sum(axis=1)
+        return RestrictedDraw.of(values, ~(total > 0.0), log_of(total))
+
 
 _LOG_TAU = float(np.log(2.0 * np.pi))
 
@@ -230,3 +532,121 @@ class Mixture:
 def _block(rows: Any, columns: Any) -> tuple[Any, ...]:
     """Return the index of some rows and columns of the covariances of all components."""
     return (slice(None), *np.ix_(rows, columns))
+
+
+HELD_OUT = 5  # one row in so many
+FEWEST_ROWS = 20  # to hold any of them out, and for each component
+PSEUDO_ROWS = 2.0
+MOST_STEPS, LEAST_GAIN = 100, 1e-4
+
+
+def fit_mixture(table: Table, seed: int, max_components: int = 16) -> Mixture:
+    """Fit a mixture to all columns of a table; what is random in it comes from the seed."""
+    table = as_copies(table)
+    columns = tuple(read_column(table.column(j)) for j in range(len(table.features)))
+    blank = _blank(columns)
+    seen = replace(blank.see(table.matrix), weights=table.weights)
+    margin = _margin(blank, seen)
+    chance = np.random.default_rng(derive_key(seed, "mixture"))
+    n = table.n_rows
+    held_out = chance.permutation(n)[: n // HELD_OUT] if n >= FEWEST_ROWS else np.empty(0, dtype=np.int64)
+    training = seen.take(np.setdiff1d(np.arange(n), held_out))
+    tried = seen.take(np.sort(held_out))
+    best, best_score, k = 1, -np.inf, 1
+    while k <= max_components and k * FEWEST_ROWS <= max(n, FEWEST_ROWS) and held_out.size:
+        fitted = _fit(blank, training, margin, k, np.random.default_rng(derive_key(seed, "mixture", k)))
+        score = float(mean_of(scipy.special.logsumexp(fitted.log_joint(tried), axis=1), tried.weights))
+        if score > best_score:
+            best, best_score = k, score
+        elif k == 4 * best:
+            break
+        k *= 2
+    return _fit(blank, seen, margin, best, np.random.default_rng(derive_key(seed, "mixture", best)))
+
+
+def _blank(columns: tuple[Levels | Numbers, ...]) -> Mixture:
+    """Return a mixture of one component that knows nothing yet but its columns."""
+    none = np.empty(0)
+    one = Mixture(columns, np.ones(1), none, none, none)
+    d = int(one.place[-1])
+    return Mixture(one.columns, one.weights, np.zeros((1, one.first[-1])), np.zeros((1, d)), np.eye(d)[None])
+
+
+def _margin(blank: Mixture, seen: Seen) -> Floats:
+    """Return the shares of the symbols among all rows."""
+    counts = np.zeros((1, int(blank.first[-1])))
+    weights = np.ones(len(seen.symbols)) if seen.weights is None else seen.weights
+    kernels.add_counts(seen.symbols, blank.first, weights[:, None], counts)
+    return np.asarray(counts[0] / (max(len(seen.symbols), 1) if seen.weights is None else weights.sum()))
+
+
+def _fit(blank: Mixture, seen: Seen, margin: Floats, n_components: int, chance: np.random.Generator) -> Mixture:
+    """Fit so many components (steps 2 and 3)."""
+    d = int(blank.place[-1])
+    shares = np.eye(n_components)[_nearest_starts(seen, n_components, chance)]
+    repeat = (n_components, 1)
+    start = Mixture(
+        blank.columns,
+        np.full(n_components, 1.0 / n_components),
+        np.tile(margin, repeat),
+        np.zeros((n_components, d)),
+        np.tile(np.eye(d), (n_components, 1, 1)),
+    )
+    which = find_patterns(~np.isnan(seen.scores))
+    fitted = _maximise(start, seen, Patterns.among(*which, start.covariances), shares, margin)
+    before = -np.inf
+    for _ in range(MOST_STEPS):
+        patterns = Patterns.among(*which, fitted.covariances)
+        joint = fitted.log_joint(seen, patterns)
+        total = scipy.special.logsumexp(joint, axis=1, keepdims=True)
+        mean = float(total.mean() if seen.weights is None else mean_of(total[:, 0], seen.weights))
+        if mean < before + LEAST_GAIN:
+            break
+        before = mean
+        fitted = _maximise(fitted, seen, patterns, np.exp(joint - total), margin)
+    return fitted
+
+
+def _nearest_starts(seen: Seen, n_components: int, chance: np.random.Generator) -> Ints:
+    """Choose rows that lie far apart, and return which of them is the nearest to each row (step 2)."""
+    n = len(seen.symbols)
+    scores = np.nan_to_num(seen.scores)
+    nearest, least = np.zeros(n, dtype=np.int64), np.full(n, np.inf)
+    row = int(chance.integers(max(n, 1)))
+    if seen.weights is not None:
+        row = int(copies_at(seen.weights, np.array(row), n))
+    for k in range(n_components):
+        away = ((scores - scores[row]) ** 2).sum(axis=1) + (seen.symbols != seen.symbols[row]).sum(axis=1)
+        nearest[away < least] = k
+        least = np.minimum(least, away)
+        if not least.any():
+            break
+        likely = least if seen.weights is None else seen.weights * least
+        row = int(chance.choice(n, p=likely / likely.sum()))
+    return nearest
+
+
+def _maximise(old: Mixture, seen: Seen, patterns: Patterns, shares: Floats, margin: Floats) -> Mixture:
+    """Return the parameters that fit rows with these shares of the components best (steps 3 and 4)."""
+    k, d = old.means.shape
+    if seen.weights is not None:
+        shares = shares * seen.weights[:, None]
+    size = shares.sum(axis=0)
+    counts = np.zeros(old.shares.shape)
+    kernels.add_counts(seen.symbols, old.first, shares, counts)
+    symbols = (counts + PSEUDO_ROWS * margin) / (size[:, None] + PSEUDO_ROWS)
+    sums, squares = np.zeros((k, d)), np.zeros((k, d, d))
+    kernels.add_moments(
+        *(seen.scores, patterns.of_row, patterns.known, old.means, patterns.slopes),
+        *(shares, np.empty(d), sums, squares),
+    )
+    squares = squares + np.tril(squares, -1).transpose(0, 2, 1)
+    inside = np.stack([np.bincount(patterns.of_row, share, len(patterns.known)) for share in shares.T])
+    squares += np.einsum("kq,qkab->kab", inside, patterns.rest)
+    moved = sums / np.maximum(size, 1e-9)[:, None]
+    scatter = squares - size[:, None, None] * moved[:, :, None] * moved[:, None, :]
+    pseudo = d + 2.0
+    spread = k ** (-2.0 / max(d, 1))
+    covariances = (scatter + pseudo * spread * np.eye(d)) / (size + pseudo)[:, None, None]
+    weights = (size + 1.0) / (size.sum() + k)
+    return Mixture(old.columns, weights, symbols, old.means + moved, covariances)

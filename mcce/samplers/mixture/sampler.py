@@ -1,7 +1,7 @@
 """The conditional of a finite mixture of all columns.
 
 1. Fit one mixture to all columns of the chain, or to the givens and the target of a sampler that is fitted alone
-   (`mcce.samplers.mixture.em`), and keep what it says of the givens and the target.
+   (`mcce.samplers.mixture.model`), and keep what it says of the givens and the target.
 2. Given a row, its components have weights, and the target is a mixture again (`mcce.samplers.mixture.model`): draws,
    densities and restricted draws are exact, and a missing value is a value like others.
 """
@@ -13,17 +13,14 @@ from typing import TypeVar
 
 import numpy as np
 
-from mcce.arrays import Bools, Floats, Ints
-from mcce.checks import check_count
+from mcce.base.arrays import Bools, Floats, Ints
+from mcce.base.checks import check_count
 from mcce.exceptions import InputError
 from mcce.rng import RowStreams, resolve_seed
 from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, Within
 from mcce.samplers.copula.sampler import place_in_root
-from mcce.samplers.mixture.columns import Numbers
-from mcce.samplers.mixture.conditional import Conditional
-from mcce.samplers.mixture.em import fit_mixture
-from mcce.samplers.mixture.model import Mixture
-from mcce.soundness import check_type
+from mcce.samplers.mixture.model import Conditional, Mixture, Numbers, fit_mixture
+from mcce.storage.fields import check_type
 from mcce.table import Column, Feature, Table
 
 Self = TypeVar("Self", bound="MixtureSampler")
@@ -115,7 +112,7 @@ class MixtureSampler(ConditionalSampler):
         return self._conditional(given).supports(values)
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
-        """Return the log probability or density of each value, of a number as in `mcce.samplers.copula.places`."""
+        """Return the log probability or density of each value, of a number as in `mcce.samplers.copula.margins`."""
         self.check_fitted("mixture_")
         self.refuse_training_rows(training_rows)
         return self._conditional(given).log_density(values)

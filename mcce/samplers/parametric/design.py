@@ -19,9 +19,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mcce.arrays import Floats, Ints
-from mcce.soundness import FLOAT, INT, check_array, check_between, check_finite, require
-from mcce.state import stateful
+from mcce.base.arrays import Floats, Ints
+from mcce.storage.fields import FLOAT, INT, check_array, check_between, check_finite, require
+from mcce.storage.state import stateful
 from mcce.table import Feature, Table
 from mcce.table.checks import LARGEST
 from mcce.table.weights import deviation_of, mean_of

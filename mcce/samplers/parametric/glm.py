@@ -20,12 +20,12 @@ import numpy as np
 import pandas as pd
 import scipy
 
-from mcce.arrays import Floats
+from mcce.base.arrays import Floats
 from mcce.exceptions import MCCEError
 from mcce.rng import hash_rows
 from mcce.samplers.parametric.design import Rows
-from mcce.soundness import FLOAT, check_array, check_finite, check_flag, check_rising
-from mcce.state import stateful
+from mcce.storage.fields import FLOAT, check_array, check_finite, check_flag, check_rising
+from mcce.storage.state import stateful
 
 DENSE = 400
 _MOST_STEPS = 200

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from mcce.arrays import Floats
+from mcce.base.arrays import Floats
 from mcce.rng import RowStreams
 from mcce.samplers.parametric.regression import RegressionSampler
-from mcce.soundness import FLOAT, check_array, check_finite, check_number
+from mcce.storage.fields import FLOAT, check_array, check_finite, check_number
 from mcce.table import Column, Feature, Table
 
 RIDGE = 1e-5

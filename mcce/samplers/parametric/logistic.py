@@ -15,10 +15,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from mcce.arrays import Bools, Floats, Ints
+from mcce.base.arrays import Bools, Floats, Ints
 from mcce.rng import RowStreams
-from mcce.samplers.base import BaseMeasure, Within
-from mcce.samplers.donors.resampling import draw_rows, n_copies
+from mcce.samplers.base import IMPOSSIBLE, BaseMeasure, Within
+from mcce.samplers.donors.base import draw_rows, n_copies
 from mcce.samplers.parametric.design import augmented
 from mcce.samplers.parametric.glm import (
     Cumulative,
@@ -30,7 +30,6 @@ from mcce.samplers.parametric.glm import (
     log_softmax,
 )
 from mcce.samplers.parametric.stored import StoredCumulative, StoredLevels
-from mcce.samplers.support import IMPOSSIBLE
 from mcce.table import Column, Table
 from mcce.table.weights import mean_of
 

@@ -6,18 +6,16 @@ from functools import partial
 
 import numpy as np
 
-from mcce.arrays import Bools, Floats
-from mcce.checks import check_count
+from mcce.base.arrays import Bools, Floats
+from mcce.base.checks import check_count
 from mcce.exceptions import SamplerError
 from mcce.rng import RowStreams
-from mcce.samplers.base import BaseMeasure, Within
-from mcce.samplers.column_density import ColumnDensity
+from mcce.samplers.base import BaseMeasure, Within, supported_by
+from mcce.samplers.density import ColumnDensity, silverman
 from mcce.samplers.matching import MOST_DONORS, Donors, copies_of
 from mcce.samplers.parametric.linear import LinearSampler
-from mcce.samplers.point_mass import silverman
 from mcce.samplers.smoothing import Smoother, Smoothing, check_smoothing
-from mcce.samplers.support import supported_by
-from mcce.soundness import FLOAT, check_array, check_count_of, check_finite, check_rising, check_type
+from mcce.storage.fields import FLOAT, check_array, check_count_of, check_finite, check_rising, check_type
 from mcce.table import Column, Feature, Table
 
 
@@ -51,7 +49,7 @@ class PmmSampler(LinearSampler):
     -----
     `log_density` of a number with point mass is the log of the donors' share that has it; of other numbers it is that
     of normal kernels at the donors, a declared surrogate, with bandwidth 0.9 sigma n_donors^(-1/5): so few donors do
-    not tell their own spread. Both have a small even part (`mcce.samplers.column_density`). A restricted draw takes the
+    not tell their own spread. Both have a small even part (`mcce.samplers.density`). A restricted draw takes the
     three nearest among the allowed donors; with smoothing it is drawn again until it lies inside.
 
     Weights of training rows have to be counts: a row of weight 2 is two donors. Of other weights there are no three

@@ -16,14 +16,14 @@ from typing import ClassVar, TypeVar
 
 import numpy as np
 
-from mcce.arrays import Bools, Floats, Ints
+from mcce.base.arrays import Bools, Floats, Ints
 from mcce.exceptions import InputError
 from mcce.rng import RowStreams, resolve_seed
 from mcce.samplers.base import ConditionalSampler, RestrictedDraw, Within
 from mcce.samplers.parametric.design import Design, augmented
 from mcce.samplers.parametric.glm import Multinomial, fit_multinomial, log_softmax
-from mcce.samplers.within import log_of
-from mcce.soundness import check_flag, check_type, require
+from mcce.samplers.restricted import log_of
+from mcce.storage.fields import check_flag, check_type, require
 from mcce.table import Column, Feature, Table
 
 Self = TypeVar("Self", bound="RegressionSampler")

@@ -9,14 +9,14 @@ from __future__ import annotations
 from copy import copy
 from typing import TypeVar
 
-from mcce.arrays import Floats, Ints
+from mcce.base.arrays import Floats, Ints
 from mcce.exceptions import SamplerError
-from mcce.samplers.column_density import ColumnDensity
+from mcce.samplers.density import ColumnDensity
 from mcce.samplers.parametric.glm import Cumulative, Multinomial
 from mcce.samplers.parametric.linear import LinearSampler
 from mcce.samplers.parametric.regression import RegressionSampler
 from mcce.samplers.smoothing import Smoother
-from mcce.soundness import (
+from mcce.storage.fields import (
     FLOAT,
     INT,
     check_array,

@@ -3,26 +3,172 @@
 1. The variables stand in a path, the target first, then the givens. A pair copula stands on each edge of the path, and
    on each pair of variables given those between them (Bedford and Cooke 2002). Each is chosen among families by AIC.
 2. H(u | givens), the probability that the target's share is at most u, is the target's part of the Rosenblatt
-   transform (`mcce.samplers.vine.path`): exact, and all that draws and densities need.
+   transform (`mcce.samplers.vine.dvine`): exact, and all that draws and densities need.
 3. Pair copulas are kept as arrays (family, rotation, parameters), and a vine is built of them again: a file holds
    nothing that the library reads by itself.
+
+The conditional functions of a pair copula, of points and of intervals (pyvinecopulib).
+
+With C the copula, one share in (a, b] and the other in (c, d],
+
+    h_1(v) = (C(b, v) - C(a, v)) / (b - a),     h_2(u) = (C(u, d) - C(u, c)) / (d - c)
+
+are the distribution functions of the other and of the one (Panagiotelis, Czado and Joe 2012); of points, slopes of C.
+
+1. Both functions at both ends need C at the four corners only; and C(u, 0) = 0, C(u, 1) = u need no copula: one end of
+   an indicator is always such.
+2. Points are left to the library, and intervals that are too narrow for a difference.
+
+Going along the path of a D-vine from its end: each variable given those that follow it.
+
+With x_p, x_(p+1), ... the variables of the path, F(p | q) the distribution function of x_p given x_(p+1), ..., x_q, and
+B(q | p) that of x_q given x_p, ..., x_(q-1), the pair copula of p and q has the two conditional functions
+
+    F(p | q) = h_2(F(p | q - 1), B(q | p + 1)),     B(q | p) = h_1(F(p | q - 1), B(q | p + 1))
+
+(Aas, Czado, Frigessi and Bakken 2009, algorithm 4).
+
+1. `Known` has B(q | p + 1) of all variables q behind the next one, p: all that H(u) = F(p | last) needs.
+2. When p is known as well, one pass gives B(q | p) for the next.
+3. A discrete variable has both functions at the ends of what its value covers (`mcce.samplers.vine.dvine`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
-from mcce.arrays import Bools, Floats, Ints
+from mcce.base.arrays import Bools, Floats, Ints
 from mcce.exceptions import SamplerError
-from mcce.samplers.vine.pair import Pair
-from mcce.samplers.vine.path import Known
-from mcce.soundness import BOOL, FLOAT, INT, check_array, check_finite, check_type, require
-from mcce.state import stateful
+from mcce.storage.fields import BOOL, FLOAT, INT, check_array, check_finite, check_type, require
+from mcce.storage.state import stateful
 from mcce.table.weights import FINE, whole_counts
+
+Cover = tuple[Floats, Floats]
+_NARROW = 1e-6  # C is good to 1e-15
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A pair copula of the library, and which of its two variables have point masses."""
+
+    bicop: Any
+    discrete: tuple[bool, bool]
+
+    def second(self, share: Floats, other: Cover) -> Floats:
+        """Return h_2 at shares of the one variable, given what the value of the other covers."""
+        if self._is_independence:
+            return share
+        if not self.discrete[1]:
+            return self._by_library(2, share, other)
+        return self._by_difference(2, share, other, self._copula(share, other[0]), self._copula(share, other[1]))
+
+    def both(self, one: Cover, other: Cover) -> tuple[Cover, Cover]:
+        """Return h_1 at both ends of the other variable, and h_2 at both ends of the one (step 1)."""
+        if self._is_independence:
+            return other, one
+        ends, others = ((0, 1) if each else (1,) for each in self.discrete)
+        corners = {(i, j): self._copula(one[i], other[j]) for i in ends for j in others} if any(self.discrete) else {}
+        first = [
+            self._by_difference(1, other[j], one, corners[0, j], corners[1, j])
+            if self.discrete[0]
+            else self._by_library(1, other[j], one)
+            for j in others
+        ]
+        second = [
+            self._by_difference(2, one[i], other, corners[i, 0], corners[i, 1])
+            if self.discrete[1]
+            else self._by_library(2, one[i], other)
+            for i in ends
+        ]
+        return (first[0], first[-1]), (second[0], second[-1])
+
+    def _by_difference(self, side: int, at: Floats, cover: Cover, low: Floats, high: Floats) -> Floats:
+        """Return h_1 or h_2 from C at both ends of what is given."""
+        width = cover[1] - cover[0]
+        found = np.clip((high - low) / np.maximum(width, _NARROW), 0.0, 1.0)
+        narrow = width < _NARROW
+        if narrow.any():
+            found[narrow] = self._by_library(side, at[narrow], (cover[0][narrow], cover[1][narrow]))
+        return np.asarray(found)
+
+    def _by_library(self, side: int, at: Floats, cover: Cover) -> Floats:
+        if side == 1:
+            return np.asarray(self.bicop.hfunc1(joined(cover, (at, at))))
+        return np.asarray(self.bicop.hfunc2(joined((at, at), cover)))
+
+    def _copula(self, u: Floats, v: Floats) -> Floats:
+        """Return C(u, v)."""
+        found = np.where(v >= 1.0, u, np.where(u >= 1.0, v, 0.0))
+        inside = (u > 0.0) & (u < 1.0) & (v > 0.0) & (v < 1.0)
+        if inside.any():
+            found[inside] = self._of_points.cdf(np.asfortranarray(np.column_stack([u[inside], v[inside]])))
+        return found
+
+    @cached_property
+    def _of_points(self) -> Any:
+        own = {name: getattr(self.bicop, name) for name in ("family", "rotation", "parameters")}
+        return type(self.bicop)(**own, var_types=["c", "c"])
+
+    @cached_property
+    def _is_independence(self) -> bool:
+        return bool(self.bicop.family.name == "indep")
+
+
+def joined(one: Cover, other: Cover) -> Floats:
+    """Return what the library takes: both values, then both left limits."""
+    return np.asfortranarray(np.column_stack([one[1], other[1], one[0], other[0]]))
+
+
+Pairs = Callable[[int, int], Pair]  # the pair copula of two places of the path
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of the variables behind place `at` of a path, of some rows.
+
+    Attributes
+    ----------
+    pairs : the pair copulas.
+    discrete : whether each variable of the path has point masses.
+    at : the place of the next variable.
+    n_trees : so many variables behind it count.
+    behind : B of each of them, at both ends of what its value covers, the nearest first (step 1).
+    """
+
+    pairs: Pairs
+    discrete: Bools
+    at: int
+    n_trees: int
+    behind: tuple[Cover, ...] = ()
+
+    def below(self, share: Floats) -> Floats:
+        """Return H(share), the probability that the share of the next variable is at most so large, row by row."""
+        inside = (share > 0.0) & (share < 1.0)
+        if not inside.any():
+            return np.clip(share, 0.0, 1.0)
+        found = share
+        for q, cover in enumerate(self.behind, self.at + 1):
+            found = self.pairs(self.at, q).second(found, cover)
+        return np.clip(np.where(inside, found, share), 0.0, 1.0)
+
+    def and_next(self, below: Floats, upto: Floats) -> Known:
+        """Return what is known if the value of the next variable covers the shares from `below` to `upto` (step 2)."""
+        return self.passed(below, upto)[0]
+
+    def passed(self, below: Floats, upto: Floats) -> tuple[Known, Cover]:
+        """Return this and H at both ends."""
+        forward = (below, upto)
+        behind: list[Cover] = [forward]
+        for q, cover in enumerate(self.behind, self.at + 1):
+            backward, forward = self.pairs(self.at, q).both(forward, cover)
+            behind.append(backward)
+        return Known(self.pairs, self.discrete, self.at - 1, self.n_trees, tuple(behind[: self.n_trees])), forward
+
 
 Families = Literal["parametric", "gaussian", "student", "nonparametric"]
 # the one-parameter families and Student's t, estimated by Kendall's tau: the others take a hundred times as long

@@ -1,32 +1,202 @@
 """The conditional of a vine copula with the training data's own margins (pyvinecopulib, extra `vine`).
 
-1. Margins are those of the copula, levels without an order as indicators (`mcce.samplers.vine.columns`).
+1. Margins are those of the copula, levels without an order as indicators (`mcce.samplers.vine.sampler`).
 2. The `max_givens` variables whose normal scores are correlated most with the target's follow it, in this order, in a
    D-vine (`mcce.samplers.vine.dvine`; Kraus and Czado 2017 choose the order by likelihood).
-3. Draws, restricted or not, and densities are those of the margin and of H (`mcce.samplers.vine.conditional`).
+3. Draws, restricted or not, and densities are those of the margin and of H (`mcce.samplers.vine.sampler`).
+
+Columns of a vine: margins as those of the copula, levels without an order as indicators.
+
+1. A number, or an ordered level, stands for what its share of the training rows covers, from F(v-) to F(v). If no
+   value of the column has point mass, it is a point in the middle. A number between two training values covers as much
+   as one training row does.
+2. Unordered levels are an indicator each, but for the most frequent one: 0 or 1, ordered so.
+
+A column with an order, given others, by its margin and the distribution function H of its share.
+
+1. A draw inverts H(u | givens) on the shares of the training values: the value v with H(F(v-)) <= w < H(F(v)), w
+   uniform, found by halving. A restricted draw has w between H at the ends of what is allowed: exact.
+2. The probability of a level, or of a number with point mass, is the difference of H over what it covers; the density
+   of another number that of the margin (`mcce.samplers.copula.margins`) times the slope of H. A thousandth of both is
+   the margin's alone, so that a grid of a pair copula that says 0 leaves nothing impossible.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 import scipy
 
-from mcce.arrays import Bools, Floats, Ints
-from mcce.checks import check_count
+from mcce.base.arrays import Bools, Floats, Ints
+from mcce.base.checks import check_count
 from mcce.exceptions import InputError, SamplerError, did_you_mean, listing
 from mcce.rng import RowStreams
-from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, Within
-from mcce.samplers.copula.margins import Margin, kernel_margin
-from mcce.samplers.vine.columns import VineColumn, cover, read_variables
-from mcce.samplers.vine.conditional import VineConditional, measure_of
+from mcce.samplers.base import IMPOSSIBLE, BaseMeasure, ConditionalSampler, RestrictedDraw, Within, supported_by
+from mcce.samplers.copula.margins import Margin, by_frequency, kernel_margin, place_numbers
+from mcce.samplers.restricted import log_of
 from mcce.samplers.vine.dvine import SETS, DVine, Families
-from mcce.soundness import check_flag, check_type, require
+from mcce.storage.fields import check_count_of, check_flag, check_type, require
+from mcce.storage.state import stateful
 from mcce.table import Column, Feature, Table
 from mcce.table.weights import mean_of
+
+
+@stateful("vine.VineColumn")
+@dataclass(frozen=True)
+class VineColumn:
+    """One variable of a vine: column `source` of the givens, or whether that has the level `level` (-1: it itself)."""
+
+    source: int
+    level: int
+    margin: Margin
+
+    def check_state(self) -> None:
+        """Refuse what is no variable."""
+        check_count_of(self.source, "source", 0, 2**31)
+        check_count_of(self.level, "level", -1, 2**31)
+        check_type(self.margin, "margin", Margin)
+        require(self.margin.ordered, "margin is of a column without order")
+
+    def check_column(self, given: Sequence[Feature]) -> None:
+        """Refuse a variable that is none of these columns."""
+        require(self.source < len(given), f"source is {self.source}, and there are {len(given)} columns")
+        unordered = given[self.source].kind == "categorical"
+        require(unordered == (self.level >= 0), "level is of a column with an order, or of none")
+
+    @property
+    def is_discrete(self) -> bool:
+        """Whether a value of it has point mass."""
+        return bool(self.margin.atoms.any())
+
+    def cover(self, matrix: Floats) -> tuple[Floats, Floats]:
+        """Return the shares below and up to the value of each row."""
+        values = matrix[:, self.source]
+        return cover(self.margin, values if self.level < 0 else (values == self.level).astype(np.float64))
+
+
+def cover(margin: Margin, values: Floats) -> tuple[Floats, Floats]:
+    """Return the shares below and up to each value (step 1)."""
+    after = np.searchsorted(margin.values, values)
+    found = margin.position(values) >= 0
+    below, upto = margin.shares[after], margin.shares[np.minimum(after + found, margin.values.size)]
+    half = min(0.5 / margin.count, 0.5)
+    if not margin.atoms.any():
+        middle = np.clip((below + upto) / 2, half, 1.0 - half)
+        return middle, middle
+    middle = np.clip(below, half, 1.0 - half)
+    return np.where(found, below, middle - half), np.where(found, upto, middle + half)
+
+
+def read_variables(given: Table, weights: Floats | None = None) -> list[VineColumn]:
+    """Return the variables of complete givens; constant ones are none, and weights count as copies."""
+    found = []
+    total = None if weights is None else float(weights.sum())
+    for j, feature in enumerate(given.features):
+        values = given.matrix[:, j]
+        if feature.kind != "categorical":
+            margin = Margin.from_column(Column(feature, values, weights))
+            found += [VineColumn(j, -1, margin)] if margin.n_latents else []
+            continue
+        levels, counts = by_frequency(values, weights)
+        for level, count in zip(levels[1:], counts[1:]):
+            shares = np.array([0.0, 1.0 - count / (values.size if total is None else total), 1.0])
+            indicator = Margin(np.array([0.0, 1.0]), shares, np.array([True, True]), True, values.size, total)
+            found.append(VineColumn(j, int(level), indicator))
+    return found
+
+
+OF_THE_MARGIN = 1e-3
+_STEP = 1e-4  # of the share, over which the slope of H is taken
+
+
+@dataclass(frozen=True)
+class VineConditional:
+    """The distributions of one column in some rows.
+
+    Attributes
+    ----------
+    margin : of the column.
+    is_number : whether it holds numbers; else ordered levels.
+    below : H, of one share for each row.
+    """
+
+    margin: Margin
+    is_number: bool
+    below: Callable[[Floats], Floats]
+
+    def draw_within(self, rng: RowStreams, within: Within, n: int) -> RestrictedDraw:
+        """Draw one allowed value for each of `n` rows (step 1)."""
+        margin = self.margin
+        if not self.is_number and within.levels is not None:
+            return self._draw_levels(rng, within, n)
+        low, high = within.bounds(n)
+        first = np.searchsorted(margin.values, low)
+        last = np.searchsorted(margin.values, high, side="right") - 1
+        possible = first <= last
+        first, last = np.where(possible, first, 0), np.where(possible, last, 0)
+        begin, end = self.below(margin.shares[first]), self.below(margin.shares[last + 1])
+        mass = np.where(possible, end - begin, 0.0)
+        wanted = begin + rng.uniform() * (end - begin)
+        while (first < last).any():
+            middle = (first + last) // 2
+            beyond = self.below(margin.shares[middle + 1]) > wanted
+            first, last = np.where(beyond, first, middle + 1), np.where(beyond, middle, last)
+            first = np.minimum(first, last)
+        return RestrictedDraw.of(margin.values[first], ~(mass > 0.0), log_of(mass))
+
+    def _draw_levels(self, rng: RowStreams, within: Within, n: int) -> RestrictedDraw:
+        """Draw one of the allowed ordered levels, whichever these are."""
+        shares, codes = self.margin.shares, self.margin.values.astype(np.intp)
+        below = np.column_stack([self.below(np.full(n, share)) for share in shares])
+        weights = np.maximum(np.diff(below, axis=1), 0.0) * within.level_mask(n, int(codes.max()) + 1)[:, codes]
+        total = weights.sum(axis=1)
+        dead = ~(total > 0.0)
+        chosen = rng.categorical(np.where(dead[:, None], 1.0, weights))
+        return RestrictedDraw.of(self.margin.values[chosen], dead, log_of(total))
+
+    def supports(self, values: Floats) -> Bools:
+        """Return whether each value was observed, or is a number as close to such as they are, and is possible."""
+        margin = self.margin
+        drawable, weights = margin.training_values
+        near = supported_by(drawable, values, is_number=self.is_number, weights=weights)
+        below, upto = cover(margin, np.where(near, values, margin.values[0]))
+        tails = np.minimum(self.below(upto), 1.0 - self.below(below))
+        return np.asarray(near & ((tails > IMPOSSIBLE) | (margin.n_latents == 0)))
+
+    def log_density(self, values: Floats, kernel: tuple[Floats, Floats]) -> Floats:
+        """Return the log probability of levels and numbers with point mass, the log density of others (step 2).
+
+        `kernel` is the smooth part of the margin (`mcce.samplers.copula.margins.kernel_margin`).
+        """
+        margin = self.margin
+        at = margin.position(values)
+        if margin.n_latents == 0 or not self.is_number:
+            low, high = margin.shares[np.maximum(at, 0)], margin.shares[np.maximum(at, 0) + 1]
+            return np.where(at >= 0, log_of(self._mass(low, high)), -np.inf)
+        places = place_numbers(margin, kernel, values)
+        low, high = scipy.special.ndtr(places.low), scipy.special.ndtr(places.high)
+        low = np.where(places.is_atom, low, np.maximum(low - _STEP, 0.0))
+        high = np.where(places.is_atom, high, np.minimum(high + _STEP, 1.0))
+        mass = self._mass(low, high)
+        density = np.where(places.is_atom, mass, places.slope * mass / (high - low))
+        return np.where(places.possible, log_of(density), -np.inf)
+
+    def _mass(self, low: Floats, high: Floats) -> Floats:
+        """Return the probability of a share between bounds, with the margin's part."""
+        mass = np.maximum(self.below(high) - self.below(low), 0.0)
+        return np.asarray((1.0 - OF_THE_MARGIN) * mass + OF_THE_MARGIN * (high - low))
+
+
+def measure_of(margin: Margin, *, is_number: bool) -> BaseMeasure:
+    """Return what densities of a column are with respect to."""
+    if not is_number or margin.atoms.all():
+        return "counting"
+    return "mixed" if margin.atoms.any() else "lebesgue"
+
 
 Self = TypeVar("Self", bound="VineSampler")
 

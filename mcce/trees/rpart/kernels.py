@@ -20,7 +20,7 @@ from collections import namedtuple
 import numpy as np
 from numba import njit, uint64
 
-from mcce.compiling import cached
+from mcce.base.compiling import cached
 
 UNKNOWN, LEFT, ABSENT, RIGHT = 0, 1, 2, 3  # the last three as in R's table of level splits
 LEAF = -1

@@ -1,4 +1,32 @@
-"""A tree of rpart: nodes and splits as R lists them, and routing by surrogates.
+"""The trees of R's package rpart, split by split and bit by bit (Breiman et al. 1984; Therneau and Atkinson 2022).
+
+1. A numeric target is regressed, its risk the sum of squares around the mean. Levels, ordered or not, are classes;
+   the risk is the number of rows outside the commonest class.
+2. A node is searched if it has `min_split` rows, is above `max_depth`, and its risk, or what the tree can still gain
+   there, exceeds cp times the root's risk.
+3. Every column offers its best cut with `min_leaf` rows on each side: the largest decrease of the sum of squares, or of
+   the Gini index. Cuts are midpoints. Unordered levels are put in the order of their means, or of the first class's
+   shares; for three and more classes all subsets are tried. The best column wins, the first on ties; an improvement of
+   no more than 1e-10 times the largest one so far does not count.
+4. Left goes the lower mean, or the lower mean class number. A row whose value is missing goes by the first surrogate
+   that knows it, then with the majority of the others; without a majority it stays in the node.
+5. Surrogates are the splits of the other columns that send most rows where the primary split does, and more than the
+   larger side has.
+6. On the way up a node is closed again if its branch lowers the risk by no more than cp times the root's risk for
+   each of its splits (weakest link).
+
+Weights of rows (`mcce.table.weights`) are R's case weights: they multiply rows in sums of squares, class counts, risks
+and in what surrogates agree on, while `min_split` and `min_leaf` count rows. So a tree of integer weights has the
+impurities of the repeated rows, and other sizes.
+
+New rows go the same way; a level that a node has not seen is treated as missing, and the majority is the larger child.
+Rows in which all columns are missing take no part in growing, unless rows have weights (so R counts a row that has one
+as known); they are donors where they are sent as new rows.
+
+What the report of Therneau and Atkinson does not say was measured: which of two equal cuts wins depends on the last bit
+of a sum, hence on the order of the rows in it (`mcce.trees.rpart.kernels`).
+
+A tree of rpart: nodes and splits as R lists them, and routing by surrogates.
 
 1. `route` sends a row by the node's split; if its value is missing, or a level absent from the node, by the first
    surrogate that knows better; else to the larger child. If the children are equally large the row stays in the node.
@@ -17,9 +45,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce.arrays import Floats, Int32s, Ints
-from mcce.soundness import FLOAT, INT, INT32, check_array, check_between, require
-from mcce.state import stateful
+from mcce.base.arrays import Floats, Int32s, Ints
+from mcce.exceptions import InputError
+from mcce.storage.fields import FLOAT, INT, INT32, check_array, check_between, require
+from mcce.storage.state import stateful
+from mcce.table import Column, Feature, Table
+from mcce.trees import announce_compiling
 from mcce.trees.kernels import LEAF
 from mcce.trees.rpart import kernels
 from mcce.trees.tree import Tree, check_levels
@@ -213,3 +244,306 @@ def _bits(number: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 def _path(number: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Return the number of the leftmost node below each node, in the deepest row that a tree can have."""
     return number << (MAX_DEPTH + 1 - _bits(number))
+
+
+__all__ = ["MAX_DEPTH", "MAX_SUBSET_LEVELS", "RpartTree", "class_weights", "control", "grow", "sort_column"]
+
+MAX_SUBSET_LEVELS = 14
+
+
+def grow(
+    given: Table,
+    target: Column,
+    *,
+    cp: float = 0.01,
+    min_split: int | None = None,
+    min_leaf: int | None = None,
+    max_depth: int = MAX_DEPTH,
+    max_compete: int = 4,
+    max_surrogate: int = 5,
+) -> RpartTree:
+    """Grow rpart's tree for `target`, which must not have missing values, on the columns of `given`.
+
+    Parameters
+    ----------
+    cp : float
+        A branch must lower the risk by more than `cp` times the root's risk for each of its splits.
+    min_split, min_leaf : int or None
+        Rows that a node must have to be split, and rows on each side of a split. As in rpart the default is 20 and 7;
+        one alone sets the other, `min_split` to three times `min_leaf`.
+    max_depth : int
+        Greatest depth, up to 30.
+    max_compete : int
+        Second-best columns that are kept for each split. They change nothing.
+    max_surrogate : int
+        Surrogates that are kept for each split. Without missing values and unordered levels they change nothing.
+    """
+    if np.isnan(target.values).any():
+        raise InputError(f"the target {target.feature.name!r} of a tree has missing values; model them apart.")
+    if not 0 <= max_depth <= MAX_DEPTH:
+        raise InputError(f"max_depth is {max_depth}; a tree of rpart has a depth of up to {MAX_DEPTH}.")
+    announce_compiling(kernels.compiled)
+    min_split, min_leaf = control(min_split, min_leaf)
+    leaves_out = target.weights is None and _has_empty_rows(given)
+    known = np.flatnonzero(~np.isnan(given.matrix).all(axis=1)) if leaves_out else None
+    rows, y = (given, target.values) if known is None else (given.take(known), target.values[known])
+    labels, n_classes = _classes(target.feature, y)
+    columns = _columns(rows, n_classes)
+    weights = target.weights
+    weight, prior = class_weights(labels, n_classes, weights)
+    by_row = np.empty(0) if weights is None else np.ascontiguousarray(weights)
+    rules = kernels.Rules(
+        n_classes, weight, prior, float(cp), min_split, min_leaf, max_depth, max_compete, max_surrogate
+    )
+    n, width = rows.n_rows, int(columns.n_levels.max(initial=0))
+    nodes, splits = _room(n, max_compete + 1 + max_surrogate)
+    work = _work(n, n_classes, width, nodes.feature.size)
+    best = _best(max(max_compete + 1, max_surrogate), width)
+    all_sides = np.empty(256, dtype=np.uint8)
+    n_nodes, n_splits, sides = kernels.grow_nodes(
+        columns, rules, nodes, splits, work, best, np.ascontiguousarray(y), labels, by_row, all_sides
+    )
+    nodes = kernels.Nodes(*(array[:n_nodes].copy() for array in nodes))
+    splits = kernels.Splits(*(array[:n_splits].copy() for array in splits))
+    tree = _assemble(given, nodes, splits, sides.copy())
+    leaf = np.empty(n, dtype=np.int32)
+    kernels.place_rows(nodes.start, nodes.size, work.order, leaf)
+    if known is not None:
+        leaf_of_known, leaf = leaf, tree.route(given.matrix)
+        leaf[known] = leaf_of_known
+    return with_donors(tree, leaf)
+
+
+def control(min_split: int | None, min_leaf: int | None) -> tuple[int, int]:
+    """Return rpart's `minsplit` and `minbucket`: one alone sets the other."""
+    if min_split is None:
+        min_split = 20 if min_leaf is None else 3 * min_leaf
+    if min_leaf is None:
+        min_leaf = max(round(min_split / 3), 1)
+    return min_split, min_leaf
+
+
+def class_weights(
+    labels: npt.NDArray[np.int64], n_classes: int, weights: Floats | None = None
+) -> tuple[Floats, Floats]:
+    """Return the weight of a row of each class: prior times loss over frequency, which is one but for rounding.
+
+    Also the prior over the frequency. R sums weights for the one with more digits than for the other.
+    """
+    if n_classes < 2:
+        return np.ones(n_classes), np.ones(n_classes)
+    if weights is None:
+        frequency = share = np.bincount(labels, minlength=n_classes) / labels.size
+    else:
+        counts = np.array([weights[labels == k].astype(np.longdouble).sum() for k in range(n_classes)], np.float64)
+        share = counts / float(counts.astype(np.longdouble).sum())
+        frequency = np.bincount(labels, weights, minlength=n_classes) / float(np.cumsum(weights)[-1])
+    loss = np.zeros(n_classes)
+    total = 0.0
+    for k in range(n_classes):
+        for _ in range(n_classes - 1):  # sums of equal terms: their rounding is R's
+            loss[k] += share[k]
+            total += share[k]
+    some = share > 0
+    prior = np.divide(share, frequency, out=np.zeros(n_classes), where=some)
+    return np.divide(loss, total * frequency, out=np.zeros(n_classes), where=some), prior
+
+
+def _has_empty_rows(given: Table) -> bool:
+    """Whether all columns may be missing in some row."""
+    if given.complete or not given.features:
+        return False
+    return bool(np.isnan(given.matrix[:, 0]).any() and np.isnan(given.matrix).all(axis=1).any())
+
+
+def _classes(feature: Feature, values: Floats) -> tuple[npt.NDArray[np.int64], int]:
+    """Return the class of each row and the number of classes, up to the last one in use; none for a numeric target."""
+    if feature.is_numeric:
+        return np.empty(0, dtype=np.int64), 0
+    labels = values.astype(np.int64)
+    return labels, int(labels.max(initial=0)) + 1
+
+
+@dataclass(frozen=True)
+class _Order:
+    """The columns of a table in R's order, see `mcce.trees.rpart.kernels`."""
+
+    slot: npt.NDArray[np.int64]
+    codes: npt.NDArray[np.int32]
+    packed: npt.NDArray[np.uint64]
+    values: Floats
+    offset: npt.NDArray[np.int64]
+    has_missing: npt.NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, table: Table) -> _Order:
+        """Return the order of a table's root, found at the first request."""
+        return table.shared("rpart", cls._find)
+
+    @classmethod
+    def _find(cls, table: Table) -> _Order:
+        n = table.n_rows
+        unordered = np.array([feature.kind == "categorical" for feature in table.features], dtype=bool)
+        slot = np.where(unordered, np.cumsum(unordered), np.cumsum(~unordered)) - 1
+        missing = np.isnan(table.matrix)
+        codes = np.empty((int(unordered.sum()), n), dtype=np.int32)
+        packed = np.empty((int((~unordered).sum()), n), dtype=np.uint64)
+        distinct: list[Floats] = []
+        for j, feature in enumerate(table.features):
+            column = table.matrix[:, j]
+            if unordered[j]:
+                codes[slot[j]] = np.where(missing[:, j], feature.n_levels, column)
+                distinct.append(np.empty(0))
+            else:
+                packed[slot[j]], values = sort_column(column, first_code=0 if feature.is_numeric else 1)
+                distinct.append(values)
+        offset = np.cumsum([0, *(values.size for values in distinct)])[:-1].astype(np.int64)
+        return cls(
+            slot, codes, packed, np.concatenate([np.empty(0), *distinct]), offset, np.atleast_1d(missing.any(axis=0))
+        )
+
+
+def sort_column(column: Floats, first_code: int = 0) -> tuple[npt.NDArray[np.uint64], Floats]:
+    """Return rank << 32 | row of a column in R's order, and its distinct values; missing values sort as zeros."""
+    missing = np.isnan(column)
+    key, row = np.where(missing, 0.0, column + first_code), np.arange(column.size)
+    kernels.sort_as_r(key, row)
+    rank = np.full(column.size, kernels.MISSING_RANK, dtype=np.uint64)
+    known = ~missing[row]
+    values = column[row[known]]
+    is_new = np.ones(values.size, dtype=bool)
+    is_new[1:] = values[1:] != values[:-1]
+    rank[known] = np.cumsum(is_new) - 1
+    return rank << np.uint64(32) | row.astype(np.uint64), values[is_new]
+
+
+def _columns(given: Table, n_classes: int) -> Any:
+    """Return the columns for the kernels; sorted ones are copies, which growing partitions."""
+    order = _Order.of(given)
+    positions = np.array(given.positions, dtype=np.int64)
+    unordered = np.array([feature.kind == "categorical" for feature in given.features], dtype=bool)
+    n_levels = np.array([feature.n_levels for feature in given.features], dtype=np.int64) * unordered
+    slot = order.slot[positions]
+    packed = order.packed[slot[~unordered]]
+    if n_classes > 2:
+        for j in np.flatnonzero(n_levels > MAX_SUBSET_LEVELS):
+            present = np.unique(order.codes[slot[j]])
+            used = int((present < n_levels[j]).sum())
+            if used > MAX_SUBSET_LEVELS:
+                raise InputError(
+                    f"column {given.features[j].name!r} has {used} levels; for a target of three or more classes rpart "
+                    f"tries all {2 ** (used - 1) - 1:,} ways to part them, and this dialect takes up to "
+                    f"{MAX_SUBSET_LEVELS} levels. Group rare levels, make the column ordered, or use dialect='mcce'."
+                )
+    slot[~unordered] = np.arange(packed.shape[0])
+    return kernels.Columns(
+        unordered,
+        n_levels,
+        slot,
+        order.codes,
+        packed,
+        order.values,
+        order.offset[positions],
+        order.has_missing[positions],
+        np.asfortranarray(given.matrix).T,  # so that one column, too, is of the type that the kernels were compiled for
+    )
+
+
+def _room(n: int, splits_per_node: int) -> tuple[Any, Any]:
+    """Room for the largest tree there can be; pages that are never touched cost nothing.
+
+    Leaves may be smaller than `min_leaf`: the midpoint of neighbouring floats is one of them.
+    """
+    floats = {"value", "risk", "complexity", "improve", "cut", "adjusted"}
+
+    def arrays(names: tuple[str, ...], length: int) -> list[npt.NDArray[Any]]:
+        return [np.empty(length, dtype=np.float64 if name in floats else np.int64) for name in names]
+
+    nodes = kernels.Nodes(*arrays(kernels.Nodes._fields, 2 * n + 1))
+    splits = kernels.Splits(*arrays(kernels.Splits._fields, n * splits_per_node))
+    return nodes, splits
+
+
+def _best(length: int, width: int) -> Any:
+    """Room for the list of a node's best splits, and the sides of their levels."""
+    arrays: list[npt.NDArray[Any]] = [np.empty(length, dtype=np.int64) for _ in ("feature", "count", "below")]
+    arrays += [np.empty(length) for _ in ("improve", "cut", "adjusted")]
+    arrays += [np.arange(length), np.empty((length, width), dtype=np.uint8)]
+    return kernels.Best(*arrays)
+
+
+def _work(n: int, n_classes: int, width: int, most_nodes: int) -> Any:
+    depths = MAX_DEPTH + 2
+    return kernels.Work(
+        order=np.arange(n, dtype=np.int32),
+        side=np.empty(n, dtype=np.uint8),
+        spare_rows=np.empty(n, dtype=np.int32),
+        spare_packed=np.empty(n, dtype=np.uint64),
+        entries=np.empty(n + 1, dtype=np.uint64),
+        y=np.empty(n),
+        in_left=np.empty(n_classes),
+        in_right=np.empty(n_classes),
+        level_n=np.empty(width, dtype=np.int64),
+        level_w=np.empty(width),
+        level_sum=np.empty(width),
+        level_key=np.empty(width),
+        level_order=np.empty(width, dtype=np.int64),
+        table=np.empty((width, n_classes)),
+        sides=np.empty(width, dtype=np.uint8),
+        path=np.empty(depths, dtype=np.int64),
+        stage=np.empty(depths, dtype=np.int64),
+        bound=np.empty(depths),
+        sides_before=np.empty(depths, dtype=np.int64),
+        n_splits=np.empty(most_nodes, dtype=np.int64),
+        risk_below=np.empty(most_nodes),
+    )
+
+
+def _assemble(given: Table, nodes: Any, splits: Any, sides: npt.NDArray[np.uint8]) -> RpartTree:
+    """Return the tree: what rpart knows, and the same as `Tree` routes and draws."""
+    inner = nodes.feature >= 0
+    primary = nodes.first_split[inner]
+    ordered = np.array([feature.kind == "ordered" for feature in given.features], dtype=bool)[splits.feature]
+    cut = np.where(ordered, np.floor(splits.cut) + 0.5, splits.cut)  # R writes such a split as the levels up to the cut
+    threshold = np.zeros(inner.size)
+    threshold[inner] = np.where(splits.sides_at[primary] >= 0, 0.5, cut[primary])
+    levels = np.array([feature.n_levels for feature in given.features], dtype=np.int64)
+    mask_at = np.full(inner.size, -1, dtype=np.int32)
+    mask_at[inner] = np.where(levels[nodes.feature[inner]] == 2, -1, splits.sides_at[primary])
+    larger_first = np.zeros(inner.size, dtype=bool)
+    larger_first[inner] = nodes.size[nodes.left[inner]] >= nodes.size[nodes.left[inner] + 1]
+    masks = sides == kernels.LEFT
+    for node in np.flatnonzero(mask_at >= 0):
+        absent = slice(mask_at[node], mask_at[node] + levels[nodes.feature[node]])
+        masks[absent] |= (sides[absent] == kernels.ABSENT) & larger_first[node]
+    with np.errstate(divide="ignore", invalid="ignore"):  # a root without risk has no complexity in R either
+        complexity = nodes.complexity * (1.0 / nodes.risk[0])
+    small = {name: array.astype(np.int32) for name, array in nodes._asdict().items() if array.dtype == np.int64}
+    return RpartTree(
+        feature=small["feature"],
+        threshold=threshold,
+        left=small["left"],
+        missing_left=larger_first,
+        mask_at=mask_at,
+        masks=masks,
+        start=small["start"],
+        size=small["size"],
+        impurity=nodes.risk,
+        donors=np.empty(0, dtype=np.int32),
+        number=nodes.number,
+        n_grown=small["size"],
+        value=nodes.value,
+        complexity=complexity,
+        first_split=small["first_split"],
+        n_compete=small["n_compete"],
+        n_surrogate=small["n_surrogate"],
+        split_feature=splits.feature.astype(np.int32),
+        split_count=splits.count.astype(np.int32),
+        split_below=splits.below.astype(np.int8),
+        split_improve=splits.improve,
+        split_cut=cut,
+        split_adjusted=splits.adjusted,
+        split_sides_at=splits.sides_at,
+        sides=sides,
+        column_levels=levels,
+    )

@@ -8,7 +8,7 @@ from scipy import integrate, stats
 from mcce import InputError, SamplerError, Within
 from mcce.generators import AdversarialForest
 from mcce.generators.base import DrawRequest
-from mcce.generators.joint.forest.normals import INSIDE
+from mcce.generators.joint.forest.leaves import INSIDE
 
 RNG = np.random.default_rng(8)
 N = 350

@@ -13,8 +13,8 @@ import mcce
 from mcce import InputError, Within
 from mcce.generators import JointGenerator, Made
 from mcce.generators.base import DrawRequest
-from mcce.generators.joint.made.bins import Bins
-from mcce.state import from_state, to_state
+from mcce.generators.joint.made.network import Bins
+from mcce.storage.state import from_state, to_state
 from mcce.table import Schema
 from mcce.testing import check_generator
 from tests.generators.joint.processes import atoms, clusters, clusters_log_density, skewed, skewed_log_density

@@ -10,7 +10,7 @@ import mcce
 from mcce import InputError, Within
 from mcce.generators import JointGenerator, MixtureGenerator
 from mcce.generators.base import DrawRequest
-from mcce.state import from_state, to_state
+from mcce.storage.state import from_state, to_state
 from tests.generators.joint.processes import atoms, clusters, clusters_log_density, skewed, skewed_log_density
 
 X = clusters(800, 1).assign(gap=lambda rows: rows["x"].mask(np.arange(800) % 5 == 0).round(2))

@@ -10,7 +10,7 @@ import mcce
 from mcce import InputError, SamplerError
 from mcce.cli import main
 from mcce.generators import AdversarialForest, JointGenerator
-from mcce.state import from_state, to_state
+from mcce.storage.state import from_state, to_state
 from tests.generators.joint.models import HotDeck
 from tests.storage.good import accepted, table
 

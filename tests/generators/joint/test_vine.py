@@ -11,9 +11,9 @@ from scipy import stats
 from mcce import InputError, SamplerError, Within
 from mcce.generators import JointGenerator, VineGenerator
 from mcce.generators.base import DrawRequest
-from mcce.generators.joint.vine.columns import JointColumn
+from mcce.generators.joint.vine.model import JointColumn
 from mcce.samplers.vine.dvine import DVine
-from mcce.state import from_state, to_state
+from mcce.storage.state import from_state, to_state
 from mcce.testing import GENERATOR_CHECKS, check_generator
 from tests.generators.joint.processes import atoms, clusters, skewed, skewed_log_density
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from mcce.samplers.copula.choice import CDF, PDF, choose_rows, mean_below
+from mcce.samplers.copula.kernels import CDF, PDF, choose_rows, mean_below
 
 
 def chosen(means, sd):

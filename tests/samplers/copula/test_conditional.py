@@ -6,8 +6,7 @@ import pytest
 from scipy import integrate, stats
 
 from mcce.rng import RowStreams
-from mcce.samplers.copula.algebra import lattice, main_axes, times
-from mcce.samplers.copula.conditional import LatentConditional
+from mcce.samplers.copula.conditional import LatentConditional, lattice, main_axes, times
 from mcce.samplers.copula.margins import read_margin
 from tests.samplers.copula.simulated import LEVEL, encode
 

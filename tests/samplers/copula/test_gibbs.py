@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from mcce.rng import RowStreams
-from mcce.samplers.copula.gibbs import start_rows, sweep_rows, weigh_rows
+from mcce.samplers.copula.kernels import start_rows, sweep_rows, weigh_rows
 from tests.samplers.copula.simulated import LEVEL
 
 R = np.array([[1.0, 0.8, -0.3], [0.8, 1.0, 0.2], [-0.3, 0.2, 1.0]])

@@ -7,7 +7,7 @@ from scipy import stats
 
 from mcce import ChainModel, GaussianCopulaSampler
 from mcce.rng import RowStreams
-from mcce.samplers.copula.gibbs import start_rows
+from mcce.samplers.copula.kernels import start_rows
 from mcce.table import Schema, Table
 
 LEVEL = 1e-4

@@ -13,8 +13,8 @@ from mcce.exceptions import InputError, NotFittedError
 from mcce.rng import RowStreams
 from mcce.table import Schema
 from mcce.testing import check_sampler
-from mcce.trees.party import ctree
-from tests.trees.party.ctree_cases import read_case
+from mcce.trees.ctree import tree as ctree
+from tests.trees.ctree.ctree_cases import read_case
 
 
 @pytest.mark.thorough("{'p_values': 'univariate', 'mincriterion': 0.5, 'min_leaf': 3}-0")

@@ -9,16 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mcce
-from mcce import (
-    MCCE,
-    CartSampler,
-    ChainModel,
-    CtreeSampler,
-    ForestSampler,
-    InputError,
-    MarginalSampler,
-    SamplerError,
-)
+from mcce import MCCE, CartSampler, ChainModel, CtreeSampler, ForestSampler, InputError, MarginalSampler, SamplerError
 from mcce.rng import RowStreams
 from mcce.samplers import Within
 from mcce.table import Schema

@@ -10,7 +10,7 @@ from mcce.rng import RowStreams
 from mcce.table import Column
 from mcce.testing import CHECKS
 from mcce.trees import cart
-from mcce.trees.honest import with_donors
+from mcce.trees.cart import with_donors
 from tests.samplers.parametric.test_chooser import encode
 
 PARAMETERS = [

@@ -8,7 +8,7 @@ from scipy import stats
 import mcce
 from mcce import InputError, Within
 from mcce.rng import RowStreams
-from mcce.samplers.empirical.bandwidth import CANDIDATES
+from mcce.samplers.empirical.sampler import CANDIDATES
 from mcce.table import Column, Table
 from mcce.testing import CHECKS
 from tests.samplers.parametric.test_chooser import encode

@@ -9,8 +9,7 @@ from scipy.special import logsumexp
 import mcce
 from mcce import InputError, Within
 from mcce.rng import RowStreams
-from mcce.samplers.mixture.em import fit_mixture
-from mcce.samplers.mixture.model import Mixture, Seen
+from mcce.samplers.mixture.model import Mixture, Seen, fit_mixture
 from mcce.table import Schema, Table
 from mcce.testing import CHECKS
 

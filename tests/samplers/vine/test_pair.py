@@ -5,7 +5,7 @@ import pytest
 
 pv = pytest.importorskip("pyvinecopulib", reason="pyvinecopulib is not installed: pip install 'mcce[vine]'")
 
-from mcce.samplers.vine.pair import Pair, joined  # noqa: E402
+from mcce.samplers.vine.dvine import Pair, joined  # noqa: E402
 
 FAMILIES = {
     "gaussian": [0.6],

@@ -232,7 +232,7 @@ def test_columns_are_sorted_once_for_all_trees_of_a_table(monkeypatch):
     sorted_columns = []
     sort = rpart.sort_column
     monkeypatch.setattr(
-        "mcce.trees.rpart.growing.sort_column", lambda *args, **kw: sorted_columns.append(1) or sort(*args, **kw)
+        "mcce.trees.rpart.tree.sort_column", lambda *args, **kw: sorted_columns.append(1) or sort(*args, **kw)
     )
     trees = [rpart.grow(given.first(k), target, min_leaf=2) for k in (1, 2, 3)]
     assert len(sorted_columns) == 4

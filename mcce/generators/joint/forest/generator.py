@@ -7,14 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mcce.arrays import Floats
-from mcce.checks import check_count, check_not_negative, check_share
-from mcce.generators.joint.base import JointGenerator
+from mcce.base.arrays import Floats
+from mcce.base.checks import check_count, check_not_negative, check_share
+from mcce.generators.joint.base import JointGenerator, stored_joint
 from mcce.generators.joint.drawing import JointDraw, Withins
-from mcce.generators.joint.forest.columns import Coding
-from mcce.generators.joint.forest.growing import grow
+from mcce.generators.joint.forest.growing import Coding, grow
 from mcce.generators.joint.forest.leaves import Leaves
-from mcce.generators.joint.storing import stored_joint
 from mcce.rng import RowStreams, derive_key
 from mcce.table import Kind, Table
 from mcce.table.weights import as_copies

@@ -1,4 +1,3 @@
-# mypy: disable-error-code="no-untyped-def"
 """Kernels of leaves: how likely values are in each leaf, and values drawn in it.
 
 Columns are laid end to end: column j has the codes `first[j]` to `first[j + 1] - 1` of `has_mass`, `value_of_code` and
@@ -17,8 +16,11 @@ import math
 
 from numba import njit
 
-from mcce.compiling import cached
+from mcce.base.compiling import cached
 from mcce.rng.normal import normal_quantile
+
+# mypy: disable-error-code="no-untyped-def"
+
 
 _ROOT_TWO = math.sqrt(2.0)
 _LEAST, _MOST = 1e-300, 1.0 - 2.0**-53  # probabilities whose quantiles are finite

@@ -16,6 +16,15 @@
 5. A row takes a leaf by these weights, and each column's value from it.
 
 Watson et al. (2023), section 4 (FORDE and FORGE).
+
+The normal distributions of spread numbers in leaves: where they are cut, their means and deviations.
+
+1. A leaf holds the numbers between the middles beyond its outermost codes; beyond the first and the last training value
+   there is no end, but that of the sign (`mcce.generators.joint.forest.growing`).
+2. Mean and deviation are those of the leaf's spread numbers. One more number, as far from the mean as a standard
+   deviation of the normal distribution that fills the box, keeps the deviation from 0.
+
+Rows that are given the same, and leaves at random by their weights.
 """
 
 from __future__ import annotations
@@ -26,17 +35,16 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+import scipy
 
-from mcce.arrays import Bools, Floats, Ints
+from mcce.base.arrays import Bools, Floats, Ints, UInts
 from mcce.generators.joint.drawing import JointDraw
-from mcce.generators.joint.forest.choosing import choose_leaves, group_rows
-from mcce.generators.joint.forest.columns import Codes, Coding
-from mcce.generators.joint.forest.growing import GrownTree
+from mcce.generators.joint.forest.growing import Codes, Coding, GrownTree
 from mcce.generators.joint.forest.kernels import draw_free, draw_inside, leaf_likelihoods, leaf_masses, multiply_column
-from mcce.generators.joint.forest.normals import find_boxes, find_moments
 from mcce.rng import RowStreams, hash_rows
-from mcce.samplers.within import Within
-from mcce.soundness import (
+from mcce.samplers.restricted import Within
+from mcce.storage.fields import (
     FLOAT,
     INT,
     INT32,
@@ -48,8 +56,64 @@ from mcce.soundness import (
     check_weights,
     require,
 )
-from mcce.state import IF_ANY, stateful
+from mcce.storage.state import IF_ANY, stateful
 from mcce.table import Feature
+
+INSIDE = 2.0 * 1.959964  # a normal distribution has 95 per cent of its mass in so many standard deviations
+
+
+def find_boxes(codings: Sequence[Coding], low: Codes, high: Codes) -> Floats:
+    """Return between what numbers each leaf holds each column: (leaves, columns, 2) (step 1)."""
+    box = np.zeros((*low.shape, 2))
+    for j, coding in enumerate(codings):
+        if coding.values.size:
+            edges = np.concatenate([[coding.ends[0]] * 2, coding.cuts, [coding.ends[1]]])
+            box[:, j, 0] = edges[np.maximum(low[:, j], 1)]
+            box[:, j, 1] = edges[high[:, j] + 1]
+    return box
+
+
+def find_moments(
+    codings: Sequence[Coding], codes: Codes, weight: Floats, start: Ints, rows: Codes, box: Floats
+) -> tuple[Floats, Floats]:
+    """Return mean, deviation and mass inside the box, (leaves, columns, 3), and how many spread numbers there are."""
+    normal, n_spread = np.ones((*box.shape[:2], 3)), np.zeros(box.shape[:2])
+    weight = weight[rows]
+    begins = start[:-1]
+    leaf_of = np.repeat(np.arange(begins.size), np.diff(start))
+    below = scipy.special.ndtr
+    for j, coding in enumerate(codings):
+        if not coding.values.size:
+            continue
+        mine = codes[j][rows]
+        spread = ~coding.mass_of_code[mine]
+        values = np.where(spread, coding.value_of_code[mine], 0.0)
+        count = np.add.reduceat(weight * spread, begins)
+        low, high = (np.clip(box[:, j, end], *coding.reach) for end in (0, 1))
+        some = np.where(count > 0.0, count, 1.0)
+        mean = np.where(count > 0.0, np.add.reduceat(weight * values, begins) / some, (low + high) / 2.0)
+        off = np.where(spread, values - mean[leaf_of], 0.0)
+        squares = np.add.reduceat(weight * off**2, begins) + ((high - low) / INSIDE) ** 2
+        sd = np.where(high > low, np.sqrt(squares / (count + 1.0)), 1.0)
+        a, b = ((box[:, j, end] - mean) / sd for end in (0, 1))
+        held = np.where(a > 0.0, below(-a) - below(-b), below(b) - below(a))
+        normal[:, j] = np.column_stack([mean, sd, held])
+        n_spread[:, j] = count
+    return normal, n_spread
+
+
+def group_rows(keys: UInts) -> Iterator[npt.NDArray[np.intp]]:
+    """Yield the rows of each distinct key."""
+    _, group = np.unique(keys, return_inverse=True)
+    yield from np.split(np.argsort(group, kind="stable"), np.cumsum(np.bincount(group))[:-1])
+
+
+def choose_leaves(log_weights: Floats, uniform: Floats) -> Ints:
+    """Return a leaf for each uniform number, by weights."""
+    total = np.cumsum(np.exp(log_weights - log_weights.max()))
+    last = int(np.flatnonzero(np.isfinite(log_weights))[-1])  # rounding may lead beyond it
+    return np.asarray(np.minimum(np.searchsorted(total, uniform * total[-1], side="right"), last), dtype=np.int64)
+
 
 EVEN_PART = 1e-3
 MOST_CELLS = 2_000_000  # rows times leaves that are looked at together

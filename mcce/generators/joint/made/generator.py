@@ -7,15 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mcce.arrays import Floats
-from mcce.checks import check_count, is_number
+from mcce.base.arrays import Floats
+from mcce.base.checks import check_count, is_number
 from mcce.exceptions import InputError, spell
-from mcce.generators.joint.base import JointGenerator
+from mcce.generators.joint.base import JointGenerator, stored_joint
 from mcce.generators.joint.drawing import JointDraw, Withins
-from mcce.generators.joint.made.bins import Bins
-from mcce.generators.joint.made.network import Network
+from mcce.generators.joint.made.network import Bins, Network
 from mcce.generators.joint.made.training import train
-from mcce.generators.joint.storing import stored_joint
 from mcce.rng import RowStreams, derive_key
 from mcce.table import Kind, Table
 from mcce.table.weights import as_copies

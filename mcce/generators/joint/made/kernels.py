@@ -1,4 +1,3 @@
-# mypy: disable-error-code="no-untyped-def"
 """One pass through a masked network, column by column, each row by itself: a row's bytes do not depend on others.
 
 A hidden unit of degree d sees the columns before column d. So it is computed once, when these are known: a whole row
@@ -10,7 +9,9 @@ import math
 import numpy as np
 from numba import njit
 
-from mcce.compiling import cached
+from mcce.base.compiling import cached
+
+# mypy: disable-error-code="no-untyped-def"
 
 
 @njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)

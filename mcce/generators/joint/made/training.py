@@ -21,10 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from mcce.arrays import Floats, Ints
+from mcce.base.arrays import Floats, Ints
 from mcce.exceptions import InputError
-from mcce.generators.joint.made.bins import Bins
-from mcce.generators.joint.made.network import Network
+from mcce.generators.joint.made.network import Bins, Network
 from mcce.rng import derive_key
 
 KEPT, PATIENCE, BATCH = 0.15, 10, 128

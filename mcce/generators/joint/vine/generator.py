@@ -7,16 +7,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mcce.arrays import Floats
-from mcce.checks import check_count
+from mcce.base.arrays import Floats
+from mcce.base.checks import check_count
 from mcce.exceptions import InputError, did_you_mean
-from mcce.generators.joint.base import JointGenerator
+from mcce.generators.joint.base import JointGenerator, stored_joint
 from mcce.generators.joint.drawing import JointDraw, Withins
-from mcce.generators.joint.storing import stored_joint
 from mcce.generators.joint.vine.model import JointVine
 from mcce.rng import RowStreams
+from mcce.samplers.restricted import Within
 from mcce.samplers.vine.dvine import SETS, Families, library
-from mcce.samplers.within import Within
 from mcce.table import Kind, Table
 from mcce.table.weights import as_copies
 

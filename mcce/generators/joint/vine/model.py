@@ -2,36 +2,227 @@
 
 1. The variables stand in a path, those of the last column first and those that are given last, so that each variable
    given those behind it is the variable given all columns before it. One fit (`fitting`) has all of them.
-2. Going along the path from its end (`mcce.samplers.vine.path`), a variable has the distribution function H given those
+2. Going along the path from its end (`mcce.samplers.vine.dvine`), a variable has the distribution function H given those
    behind it, its part of the Rosenblatt transform. With `n_trees` trees it depends on so many of them.
 3. A number or an ordered level is drawn by inverting H, and scored by its differences
-   (`mcce.samplers.vine.conditional`): column after column, this is the inverse Rosenblatt transform, discrete columns
+   (`mcce.samplers.vine.sampler`): column after column, this is the inverse Rosenblatt transform, discrete columns
    included.
 4. Unordered levels are drawn as the first indicator that is 1, given that those before it are 0,
 
        P(level k) = q_k prod_(i < k) (1 - q_i),     q_k = P(indicator k is 1 | those before it are 0, columns before),
 
    the most frequent level if none is. The same for missing values, of which the indicator comes first.
+
+Columns of a joint vine: what each stands for, as variables with an order.
+
+1. A number, or an ordered level, is one variable, with the margin of its training values.
+2. Unordered levels are an indicator each, the most frequent one has none. A column with missing values has one more
+   indicator before these, or before its number.
+3. A variable is seen only where all indicators before it in its column are 0, and its margin is that of these rows; so
+   they are independent of each other. Elsewhere nothing is known of it: it covers all shares, from 0 to 1, which is no
+   condition at all.
+
+Fitting a D-vine tree by tree, pair by pair, so that some pairs can be left out (pyvinecopulib).
+
+1. A pair copula is chosen and fitted for each edge of the path, to the rows in which neither variable is missing.
+2. Its two conditional functions (`mcce.samplers.vine.dvine`) give what the next tree is fitted to, and so on (Aas,
+   Czado, Frigessi and Bakken 2009, section 4.2). In rows in which one is missing the other stays as it is.
+3. Variables that stand `apart`, or of which one does not vary, are independent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
-from mcce.arrays import Floats
-from mcce.generators.joint.vine.columns import JointColumn, cover_indicator
-from mcce.generators.joint.vine.fitting import fit_path
+from mcce.base.arrays import Bools, Floats
 from mcce.rng import RowStreams
-from mcce.samplers.vine.conditional import OF_THE_MARGIN, VineConditional
-from mcce.samplers.vine.dvine import DVine
-from mcce.samplers.vine.path import Known
-from mcce.samplers.within import RestrictedDraw, Within, log_of
-from mcce.soundness import check_count_of, check_type, require
-from mcce.state import stateful
-from mcce.table import Feature, Table
+from mcce.samplers.copula.margins import Margin, by_frequency, kernel_margin
+from mcce.samplers.restricted import RestrictedDraw, Within, log_of
+from mcce.samplers.vine.dvine import SETS, Cover, DVine, Known, Pair, joined, library
+from mcce.samplers.vine.sampler import OF_THE_MARGIN, VineConditional, cover
+from mcce.storage.fields import (
+    FLOAT,
+    check_array,
+    check_codes,
+    check_count_of,
+    check_flag,
+    check_number,
+    check_type,
+    require,
+)
+from mcce.storage.state import stateful
+from mcce.table import Column, Feature, Table
+
+
+@stateful("VineGenerator.Column")
+@dataclass(frozen=True)
+class JointColumn:
+    """What a vine sees of one column.
+
+    Attributes
+    ----------
+    is_number : whether it holds numbers.
+    margin : of numbers and ordered levels that are not missing; None of unordered levels, or if all are missing.
+    levels, shares : unordered levels, the most frequent one first, and their shares of those that are not missing.
+    missing : share of the rows in which it is missing.
+    """
+
+    is_number: bool
+    margin: Margin | None
+    levels: Floats
+    shares: Floats
+    missing: float
+
+    @classmethod
+    def of(cls, column: Column) -> JointColumn:
+        """Read the training values of a column."""
+        is_known = ~np.isnan(column.values)
+        known = column.take(is_known)
+        missing = 0.0 if is_known.all() else 1.0 - known.total / column.total
+        nothing = np.empty(0)
+        if not known.values.size:
+            return cls(column.feature.is_numeric, None, nothing, nothing, 1.0)
+        if column.feature.kind != "categorical":
+            return cls(column.feature.is_numeric, Margin.from_column(known), nothing, nothing, missing)
+        levels, counts = by_frequency(known.values, known.weights)
+        return cls(False, None, levels, counts / known.total, missing)
+
+    def check_state(self) -> None:
+        """Refuse what is no column."""
+        check_flag(self.is_number, "is_number")
+        check_type(self.margin, "margin", Margin, type(None))
+        check_array(self.levels, "levels", FLOAT, None)
+        check_array(self.shares, "shares", FLOAT, self.levels.size)
+        check_number(self.missing, "missing", 0.0, 1.0)
+        require(np.unique(self.levels).size == self.levels.size, "levels holds one of them twice")
+        whole = bool((self.shares > 0.0).all()) and abs(float(self.shares.sum()) - 1.0) < 1e-6
+        require(whole or not self.shares.size, "shares do not add up to 1")
+        require(self.margin is None or self.margin.ordered, "margin is of a column without order")
+        require(self.margin is None or not self.levels.size, "a column has a margin and unordered levels")
+        some = self.margin is not None or self.levels.size > 0
+        require(some == (self.missing < 1.0), "missing is not the share of the values that are missing")
+
+    def check_column(self, feature: Feature) -> None:
+        """Refuse what is of another column."""
+        require(self.is_number == feature.is_numeric or self.missing == 1.0, "is_number is not as in the column")
+        unordered = feature.kind == "categorical"
+        require(unordered or not self.levels.size, "levels are of a column that has an order")
+        require(not unordered or self.margin is None, "margin is of a column without order")
+        check_codes(self.levels, "levels", feature.n_levels)
+        if self.margin is not None and not feature.is_numeric:
+            check_codes(self.margin.values, "values", feature.n_levels)
+
+    @property
+    def may_be_missing(self) -> bool:
+        """Whether there is an indicator of missing values."""
+        return 0.0 < self.missing < 1.0
+
+    @cached_property
+    def discrete(self) -> Bools:
+        """Whether each variable of the column has point masses."""
+        found = [True] * self.may_be_missing + [True] * max(self.levels.size - 1, 0)
+        if self.margin is not None and self.margin.n_latents:
+            # what may cover all shares has to be an interval
+            found.append(bool(self.margin.atoms.any()) or self.may_be_missing)
+        return np.array(found, dtype=bool)
+
+    @cached_property
+    def kernel(self) -> tuple[Floats, Floats]:
+        """The smooth part of the margin, for densities."""
+        assert self.margin is not None
+        return kernel_margin(self.margin)
+
+    @cached_property
+    def chances(self) -> Floats:
+        """Shares of the levels but the first, each among the rows that have none of those before it (step 3)."""
+        shares = self.shares[1:]
+        return np.asarray(shares / (1.0 - np.concatenate([[0.0], np.cumsum(shares)[:-1]])[: shares.size]))
+
+    def cover(self, values: Floats) -> tuple[Floats, Floats]:
+        """Return the shares below and up to each value, for each variable: (rows, variables)."""
+        is_missing = np.isnan(values)
+        below, upto = np.zeros((2, values.size, self.discrete.size))
+        hidden = np.zeros((values.size, self.discrete.size), dtype=bool)
+        at = 0
+        if self.may_be_missing:
+            below[:, 0], upto[:, 0] = cover_indicator(is_missing, self.missing)
+            hidden[is_missing, 1:] = True
+            at = 1
+        for level, chance in zip(self.levels[1:], self.chances):
+            below[:, at], upto[:, at] = cover_indicator(values == level, float(chance))
+            at += 1
+            hidden[values == level, at:] = True
+        if self.margin is not None and self.margin.n_latents:
+            low, high = cover(self.margin, np.where(is_missing, self.margin.values[0], values))
+            if self.discrete[at] and not self.margin.atoms.any():
+                half = min(0.5 / self.margin.count, 0.5)
+                low, high = np.maximum(low - half, 0.0), np.minimum(high + half, 1.0)
+            below[:, at], upto[:, at] = low, high
+        return np.where(hidden, 0.0, below), np.where(hidden, 1.0, upto)
+
+    def add_to(self, known: Known, values: Floats) -> Known:
+        """Return what is known with the values of this column, too."""
+        below, upto = self.cover(values)
+        for k in range(self.discrete.size):
+            known = known.and_next(below[:, k], upto[:, k])
+        return known
+
+
+def cover_indicator(is_one: Bools, share: float) -> tuple[Floats, Floats]:
+    """Return the shares below and up to an indicator that is 1 with so large a share."""
+    return np.where(is_one, 1.0 - share, 0.0), np.where(is_one, 1.0, 1.0 - share)
+
+
+INDEPENDENT = "indep", 0, np.empty((0, 0))
+
+
+def fit_path(
+    covers: tuple[Floats, Floats],
+    discrete: Bools,
+    families: str,
+    n_trees: int,
+    apart: Collection[tuple[int, int]],
+    weights: Floats | None,
+) -> DVine:
+    """Return the vine of variables in the order of the path; covers that are not known are missing (NaN)."""
+    pv, d = library(), discrete.size
+    names = [getattr(pv.families, name) for name in SETS[families]]
+    method = "itau" if families in ("parametric", "student") else "mle"
+    forward: list[Cover] = [(covers[0][:, k], covers[1][:, k]) for k in range(d)]
+    backward = list(forward)
+    found: list[tuple[str, int, Floats]] = []
+    for tree in range(d - 1):
+        ends = list(forward), list(backward)
+        for p in range(d - 1 - tree):
+            q = p + tree + 1
+            one, other = ends[0][p], ends[1][q]
+            if tree >= n_trees or (p, q) in apart or not _vary(one, other):
+                found.append(INDEPENDENT)
+                continue
+            data = joined(one, other)
+            complete = ~np.isnan(data).any(axis=1)
+            weight = np.empty(0) if weights is None else weights[complete]
+            controls = pv.FitControlsBicop(family_set=names, parametric_method=method, num_threads=1, weights=weight)
+            types = ["d" if each else "c" for each in discrete[[p, q]]]
+            bicop = pv.Bicop.from_data(np.asfortranarray(data[complete]), controls, var_types=types)
+            parameters = np.array(bicop.parameters, dtype=np.float64, order="C")
+            found.append((bicop.family.name, int(bicop.rotation), parameters))
+            pair = Pair(bicop, (bool(discrete[p]), bool(discrete[q])))
+            behind, ahead = pair.both(one, other)
+            forward[p] = np.where(complete, ahead[0], one[0]), np.where(complete, ahead[1], one[1])
+            backward[q] = np.where(complete, behind[0], other[0]), np.where(complete, behind[1], other[1])
+    rotations = np.array([each[1] for each in found], dtype=np.int64)
+    return DVine(discrete, tuple(each[0] for each in found), rotations, tuple(each[2] for each in found))
+
+
+def _vary(one: Cover, other: Cover) -> bool:
+    """Return whether both variables have several values in the rows that have both."""
+    complete = ~np.isnan(one[1] + other[1])
+    return all(bool((each[1][complete] != each[1][complete][:1]).any()) for each in (one, other))
 
 
 @stateful("VineGenerator.Model")

@@ -1,0 +1,64 @@
+"""Checks of a single parameter: whether it is a number, a whole number, a share, and large enough."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, TypeGuard
+
+import numpy as np
+
+from mcce.exceptions import InputError, spell
+
+
+def is_number(value: object) -> bool:
+    """Say whether a value is a number; booleans are none."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def is_whole(value: object) -> TypeGuard[int | np.integer[Any]]:
+    """Say whether a value is an integer; booleans and floats are none."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def check_count(
+    value: object, name: str, owner: object = None, least: int = 1, most: int | None = None, or_else: str = ""
+) -> int:
+    """Return a parameter that has to be a whole number of at least `least`.
+
+    Parameters
+    ----------
+    value, name
+        The parameter.
+    owner : object
+        Whose parameter it is, to be named in the message; None for that of a function.
+    least, most : int
+        Smallest and largest value.
+    or_else : str
+        What else the caller takes, to end the message with.
+
+    Examples
+    --------
+    >>> from mcce.base.checks import check_count
+    >>> check_count(0, "n_jobs", or_else=", or None for all cores")
+    Traceback (most recent call last):
+    mcce.exceptions.InputError: n_jobs is 0; it must be a whole number of at least 1, or None for all cores.
+    """
+    if is_whole(value) and value >= least and (most is None or value <= most):
+        return int(value)
+    whose = "" if owner is None else f" of {type(owner).__name__}"
+    upper = "" if most is None else f" and at most {most}"
+    raise InputError(f"{name}{whose} is {spell(value)}; it must be a whole number of at least {least}{upper}{or_else}.")
+
+
+def check_share(value: Any, name: str) -> float:
+    """Return a parameter that has to be a number from 0 to below 1."""
+    if not is_number(value) or not 0 <= value < 1:
+        raise InputError(f"{name} is {spell(value)}; it must be a number from 0 to below 1.")
+    return float(value)
+
+
+def check_not_negative(value: float, name: str) -> float:
+    """Return a parameter that has to be a number of at least 0."""
+    if not is_number(value) or not value >= 0:
+        raise InputError(f"{name} is {spell(value)}; it must be a number of at least 0.")
+    return float(value)

@@ -1,0 +1,241 @@
+"""The workers of a Dask cluster.
+
+1. Each gets the explainer when it joins, once: also one that joins later, or takes the place of another that died.
+2. Parts are handed out as bytes, two for each core at a time. Those of a worker that died go to others.
+
+joblib's own way to Dask is not taken: it waits forever for a part that failed, and loses what was sent to a worker that
+died.
+
+An explainer on its way to another process: it is sent once, and made once there.
+
+Getting parts explained by workers that joblib is set to, with the fitted explainer sent once a worker.
+
+1. In this process, by one or several threads, the explainer is used as it is.
+2. For other processes it is pickled once. joblib puts a large array into a file that all processes of a machine map, so
+   the pickle travels as an array; a process reads it once and keeps the explainer for all its parts.
+3. On a Dask cluster each worker gets it when it joins, also one that takes the place of another that died
+   (`mcce.batches.workers`).
+4. A worker searches with one thread: there are as many workers as cores.
+5. Parts come back one by one, or, from backends of joblib that cannot do so, a few for each worker at a time.
+
+What is read or explained wrongly ends the run only after the parts under way have been handed over, so that nothing
+that is finished gets lost.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import pickle
+from collections.abc import Iterator
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from itertools import islice
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mcce.batches.parts import Explained, Request, explain_part
+from mcce.batches.sources import Part
+from mcce.exceptions import InputError, MCCEError
+from mcce.explainer import Explainer
+
+Pickled = npt.NDArray[np.uint8]
+
+_kept: dict[str, Explainer] = {}  # the explainer that was received last, by the checksum of its pickle
+_keeping = Lock()
+
+
+class Shipped:
+    """An explainer that pickles to its name and what its receiver needs, which may have got it already.
+
+    It is unpickled where it is first used, not where it passes through, as a cluster's scheduler.
+    """
+
+    def __init__(self, explainer: Explainer | None, name: str = "", pickled: Pickled | None = None) -> None:
+        self._explainer = explainer
+        self.name = name
+        self.pickled = pickled
+
+    @property
+    def explainer(self) -> Explainer:
+        """The explainer, made once in a process."""
+        if self._explainer is None:
+            self._explainer = receive(self.name, self.pickled)
+        return self._explainer
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Shipped, (None, self.name, self.pickled)
+
+
+def receive(name: str, pickled: Pickled | None = None) -> Explainer:
+    """Return an explainer in another process; None for one that it has got already."""
+    with _keeping:
+        if name not in _kept:
+            if pickled is None:
+                raise MCCEError("this worker has not got the explainer; restart the cluster, and run it again.")
+            _kept.clear()
+            _kept[name] = pickle.loads(pickled.data)
+        return _kept[name]
+
+
+PARTS_A_ROUND = 4  # for each worker
+
+
+def run_parts(explainer: Explainer, parts: Iterator[tuple[Request, Part]], n_jobs: int | None) -> Iterator[Explained]:
+    """Yield what becomes of the parts, as it comes; at the end raise what stopped it."""
+    reading = _Reading(parts)
+    first: Explained | None = None
+    for explained in _run(explainer, reading, n_jobs):
+        if explained.problem is None:
+            yield explained
+            continue
+        reading.stop()
+        if first is None or explained.part.number < first.part.number:
+            first = explained
+    if first is not None:
+        assert first.problem is not None
+        raise first.problem
+    if reading.problem is not None:
+        raise reading.problem
+
+
+def _run(explainer: Explainer, reading: _Reading, n_jobs: int | None) -> Iterator[Explained]:
+    """Have the parts explained by whom joblib is set to (steps 1 to 5)."""
+    from joblib import Parallel, delayed, effective_n_jobs
+    from joblib.parallel import get_active_backend
+
+    backend, _ = get_active_backend()
+    client = getattr(backend, "client", None)
+    alone = copy.copy(explainer)
+    alone.n_jobs = 1
+    if client is not None:
+        from mcce.batches.workers import run_on_cluster
+
+        yield from run_on_cluster(client, *_pickle(alone), iter(reading))
+        return
+    if effective_n_jobs(n_jobs) == 1:
+        shipped = Shipped(explainer)
+    elif getattr(backend, "supports_sharedmem", False):
+        shipped = Shipped(alone)
+    else:
+        shipped = Shipped(alone, *_pickle(alone))
+    work = (delayed(_explain_shipped)(shipped, request, part) for request, part in reading)
+    try:
+        if getattr(backend, "supports_return_generator", False):
+            yield from Parallel(n_jobs=n_jobs, batch_size=1, return_as="generator_unordered")(work)
+            return
+        with Parallel(n_jobs=n_jobs, batch_size=1) as parallel:  # Ray's hands over what is finished all at once
+            while some := list(islice(work, PARTS_A_ROUND * effective_n_jobs(n_jobs))):
+                yield from parallel(some)
+    except BrokenProcessPool as error:
+        raise MCCEError(
+            "a worker process ended by itself: it was killed, or memory ran out. Finished parts are kept; run it "
+            "again, with fewer workers if memory was the reason."
+        ) from error
+
+
+class _Reading:
+    """Parts one after the other; joblib asks for them in threads that could not report an error."""
+
+    def __init__(self, parts: Iterator[tuple[Request, Part]]) -> None:
+        self._parts = parts
+        self._stopped = False
+        self.problem: Exception | None = None
+
+    def stop(self) -> None:
+        self._stopped = True
+
+    def __iter__(self) -> Iterator[tuple[Request, Part]]:
+        try:
+            for part in self._parts:
+                yield part
+                if self._stopped:
+                    return
+        except Exception as problem:
+            self.problem = problem
+
+
+def _explain_shipped(shipped: Shipped, request: Request, part: Part) -> Explained:
+    return explain_part(shipped.explainer, request, part)
+
+
+def _pickle(explainer: Explainer) -> tuple[str, Pickled]:
+    """Return an explainer as bytes, and their checksum, by which workers know it."""
+    from joblib import wrap_non_picklable_objects
+
+    try:
+        wrapped = wrap_non_picklable_objects(explainer, keep_wrapper=False)  # functions of a script or notebook, too
+        pickled = np.frombuffer(pickle.dumps(wrapped), dtype=np.uint8)
+    except Exception as error:
+        problem = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+        raise InputError(
+            f"the explainer cannot be sent to other processes ({type(error).__name__}: {problem}). The model, the "
+            "decision and everything else that it was made with must be picklable; or use threads, "
+            '`with joblib.parallel_config("threading", n_jobs=...)`, or n_jobs=1.'
+        ) from error
+    return hashlib.sha256(pickled.data).hexdigest(), pickled
+
+
+Plugin: Any
+try:
+    import cloudpickle
+    import distributed
+except ModuleNotFoundError:  # the extra `cluster`, without which there is no client to come here with
+    Plugin = object
+else:
+    Plugin = distributed.WorkerPlugin
+
+
+def run_on_cluster(
+    client: Any, name: str, pickled: Pickled, parts: Iterator[tuple[Request, Part]]
+) -> Iterator[Explained]:
+    """Yield what becomes of the parts, as it comes."""
+    with _delivered(client, name, pickled):
+        under_way = distributed.as_completed()
+
+        def hand_out(n: int) -> None:
+            for task in islice(parts, n):
+                under_way.add(client.submit(_explain_bytes, name, cloudpickle.dumps(task), pure=False))
+
+        hand_out(2 * max(1, sum(client.ncores().values())))
+        for future in under_way:
+            try:
+                explained = future.result()
+            except distributed.KilledWorker as error:
+                raise MCCEError(
+                    f"workers of the cluster died again and again over one part: {error} Finished parts are kept; run "
+                    "it again, with more memory for each worker if that was the reason."
+                ) from error
+            yield explained
+            hand_out(1)
+
+
+def _explain_bytes(name: str, task: bytes) -> Explained:
+    request, part = pickle.loads(task)
+    return explain_part(receive(name), request, part)
+
+
+class Deliver(Plugin):
+    """Receives the explainer where it is set up; Dask sets it up on workers that join later, too."""
+
+    def __init__(self, explainer: str, pickled: Pickled) -> None:
+        self.explainer = explainer
+        self.pickled = pickled
+
+    def setup(self, worker: Any) -> None:
+        """Make the explainer."""
+        receive(self.explainer, self.pickled)
+
+
+@contextmanager
+def _delivered(client: Any, name: str, pickled: Pickled) -> Iterator[None]:
+    """Have every worker hold the explainer (step 1)."""
+    plugin = f"mcce-{name}"
+    client.register_plugin(Deliver(name, pickled), name=plugin)
+    try:
+        yield
+    finally:
+        client.unregister_worker_plugin(plugin)

@@ -1,0 +1,367 @@
+"""What single factuals may change, as the user says it: `only` these features, or a table of bounds by factual.
+
+What one feature may be, as the user says it: `allow`.
+
+1. A range, a set of levels and values never to be used bind every row that is returned: a factual outside of them has
+   to change.
+2. A direction, a largest step and a grid bind changes: the factual's own value may always be kept as far as these are
+   concerned. From a missing value there is no direction and no step: with either, it stays missing.
+3. A feature that is said anything of may become missing only if that is said too; a missing one may stay missing.
+
+What is said is checked here as far as no table is needed; `mcce.constraints.resolve` checks the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal, get_args
+
+import numpy as np
+import pandas as pd
+
+from mcce.base.checks import is_number
+from mcce.exceptions import InputError, did_you_mean, listing, spell
+from mcce.storage.fields import check_type, require
+from mcce.storage.state import register, stateful
+from mcce.table.dtypes import EXACT
+from mcce.table.frames import is_other_frame, read_frame
+
+Direction = Literal["increase", "decrease", "none"]
+DIRECTIONS: tuple[str, ...] = get_args(Direction)
+MOST_SHOWN = 10  # levels in a sentence
+_MOVES = {"increase": "may only rise", "decrease": "may only fall", "none": "stays as it is"}
+
+
+@dataclass(frozen=True)
+class Allow:
+    """What one feature may be; made by `allow`, which says what each attribute means. None: nothing is said."""
+
+    feature: Hashable
+    low: Any = None
+    high: Any = None
+    levels: tuple[Any, ...] | None = None
+    never: tuple[Any, ...] | None = None
+    direction: Direction | None = None
+    max_step: Any = None
+    max_share: float | None = None
+    step: float | None = None
+    missing: bool | None = None
+
+    def __str__(self) -> str:
+        return f"{self.feature}: {', '.join(self._words())}"
+
+    def _words(self) -> Iterable[str]:
+        if self.low is not None and self.high is not None:
+            yield f"from {say(self.low)} to {say(self.high)}"
+        elif self.low is not None:
+            yield f"at least {say(self.low)}"
+        elif self.high is not None:
+            yield f"at most {say(self.high)}"
+        if self.levels is not None:
+            yield ("only " if len(self.levels) == 1 else "one of ") + _say_all(self.levels)
+        if self.never is not None:
+            yield f"never {_say_all(self.never)}"
+        if self.step is not None:
+            yield f"in steps of {say(self.step)}"
+        if self.direction is not None:
+            yield _MOVES[self.direction]
+        if self.max_step is not None:
+            yield f"changes by at most {say(self.max_step)}"
+        if self.max_share is not None:
+            yield f"changes by at most {100 * self.max_share:g}% of its range"
+        if self.missing is not None:
+            yield "may become missing" if self.missing else "may not become missing"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is said as plain values, of which `mcce.constraints.read` makes the same again.
+
+        Examples
+        --------
+        >>> import mcce
+        >>> mcce.allow("salary", low=0, direction="increase").to_dict()
+        {'feature': 'salary', 'low': 0, 'direction': 'increase'}
+        """
+        said = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: plain(value) for name, value in said.items() if value is not None}
+
+
+def allow(
+    feature: Hashable,
+    *,
+    low: Any = None,
+    high: Any = None,
+    levels: Iterable[Any] | None = None,
+    never: Iterable[Any] | None = None,
+    direction: Direction | None = None,
+    max_step: Any = None,
+    max_share: float | None = None,
+    step: float | None = None,
+    missing: bool | None = None,
+) -> Allow:
+    """Say what one feature may be.
+
+    Parameters
+    ----------
+    feature : column label
+    low, high : number, date or ordered level
+        Smallest and largest value.
+    levels, never : list
+        The levels that are allowed; levels or values that are never to be used.
+    direction : {"increase", "decrease", "none"}
+        Whether it may only rise or only fall, seen from the factual (numbers, dates, ordered levels), or has to stay.
+    max_step : number or Timedelta
+        Largest change, in the feature's own unit; a number of levels for ordered ones, a Timedelta for dates.
+    max_share : float
+        Largest change as a share of the training range.
+    step : number
+        Numbers that it changes to are multiples of it.
+    missing : bool
+        Whether it may become missing where the factual's value is known; not unless said.
+
+    Notes
+    -----
+    Range, `levels` and `never` bind every row: a factual outside of them has to change. Direction, largest step and
+    grid bind changes only. A missing value of the factual may be kept; with a direction or a largest step it has to be.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> print(mcce.allow("salary", low=0, step=500, direction="increase"))
+    salary: at least 0, in steps of 500, may only rise
+    """
+    if direction is not None and direction not in DIRECTIONS:
+        raise InputError(f"direction of {feature!r} is {spell(direction)}; {did_you_mean(direction, DIRECTIONS)}")
+    made = Allow(
+        feature,
+        _one(low, feature, "low"),
+        _one(high, feature, "high"),
+        None if levels is None else _several(levels, feature, "levels"),
+        None if never is None else _several(never, feature, "never"),
+        direction,
+        max_step,
+        max_share,
+        step,
+        missing,
+    )
+    if not any(True for _ in made._words()):
+        raise InputError(
+            f"allow({feature!r}) says nothing about it; give at least one of low, high, levels, never, direction, "
+            "max_step, max_share, step or missing."
+        )
+    _check(made)
+    return made
+
+
+def _check(said: Allow) -> None:
+    name = said.feature
+    if is_number(said.low) and is_number(said.high) and said.low > said.high:
+        raise InputError(
+            f"low of {name!r} is {say(said.low)}, above its high, {say(said.high)}: no value is between; swap them."
+        )
+    if said.step is not None and not (is_number(said.step) and 0 < said.step < np.inf):
+        raise InputError(f"step of {name!r} is {spell(said.step)}; it must be a positive number.")
+    if said.max_share is not None and not (is_number(said.max_share) and 0 <= said.max_share <= 1):
+        raise InputError(f"max_share of {name!r} is {spell(said.max_share)}; it must be a number from 0 to 1.")
+    if is_number(said.max_step) and not said.max_step >= 0:
+        raise InputError(f"max_step of {name!r} is {spell(said.max_step)}; it must be at least 0.")
+    if said.missing is not None and not isinstance(said.missing, (bool, np.bool_)):
+        raise InputError(f"missing of {name!r} is {spell(said.missing)}; say True or False.")
+    if said.levels is not None and not said.levels:
+        raise InputError(f"levels of {name!r} is empty: no level is allowed; name at least one.")
+
+
+def _one(value: Any, feature: Hashable, name: str) -> Any:
+    is_missing = value is pd.NaT or value is pd.NA or (is_number(value) and bool(np.isnan(float(value))))
+    if isinstance(value, (list, tuple, set, dict, bool)) or is_missing:
+        raise InputError(f"{name} of {feature!r} is {spell(value)}; give a number, a date or an ordered level.")
+    return value
+
+
+def _several(values: Any, feature: Hashable, name: str) -> tuple[Any, ...]:
+    if isinstance(values, (str, bytes, dict)) or not isinstance(values, Iterable):
+        raise InputError(f"{name} of {feature!r} is {spell(values)}; give a list, for example [{spell(values)}].")
+    return tuple(sorted(values, key=repr) if isinstance(values, (set, frozenset)) else values)
+
+
+register("Allow", Allow, lambda said: {f.name: getattr(said, f.name) for f in fields(said)}, lambda said: allow(**said))
+
+
+def say(value: Any) -> str:
+    """Return a value as it stands in a sentence: text in quotes, numbers and dates plain."""
+    value = plain(value)
+    if isinstance(value, float) and value.is_integer() and abs(value) < EXACT:
+        return str(int(value))
+    return repr(value) if isinstance(value, str) and not _is_date(value) else str(value)
+
+
+def _say_all(values: tuple[Any, ...]) -> str:
+    rest = len(values) - MOST_SHOWN
+    return ", ".join(map(say, values[:MOST_SHOWN])) + (f" and {rest} more" if rest > 0 else "")
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON and TOML can hold it: dates and durations as text."""
+    if isinstance(value, np.datetime64):
+        value = pd.Timestamp(value)
+    elif isinstance(value, np.timedelta64):
+        value = pd.Timedelta(value)
+    elif isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, (tuple, list)):
+        return [plain(each) for each in value]
+    if isinstance(value, pd.Timedelta):
+        return str(value)
+    if isinstance(value, pd.Timestamp) and value == value.normalize() and value.tz is None:
+        return value.date().isoformat()
+    if isinstance(value, pd.Period):
+        return str(value)
+    return value.isoformat() if hasattr(value, "isoformat") else value
+
+
+def _is_date(text: str) -> bool:
+    return (text[:4].isdigit() and text[4:5] == "-") or " days" in text
+
+
+SAID = tuple(field.name for field in fields(Allow) if field.name != "feature")
+
+
+@stateful("Only")
+@dataclass(frozen=True)
+class Only:
+    """The features that may change, by the id of a factual; made by `only`."""
+
+    by_id: tuple[tuple[Hashable, tuple[Hashable, ...]], ...]
+
+    def check_state(self) -> None:
+        """Refuse what `only` could not have made."""
+        for _, features in _pairs(self.by_id):
+            check_type(features, "features", tuple)
+            for name in features:
+                require(isinstance(name, Hashable), "a feature is no label")
+
+    def __str__(self) -> str:
+        return "; ".join(f"factual {spell(who)}: {only_words(features)}" for who, features in self.by_id)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is said as plain values, of which `mcce.constraints.read` makes the same again."""
+        return {"only": [{"id": plain(who), "features": plain(features)} for who, features in self.by_id]}
+
+
+@stateful("PerFactual")
+@dataclass(frozen=True)
+class PerFactual:
+    """What features may be, by the id of a factual; made by `per_factual`."""
+
+    by_id: tuple[tuple[Hashable, Allow], ...]
+
+    def check_state(self) -> None:
+        """Refuse what `per_factual` could not have made."""
+        for _, said in _pairs(self.by_id):
+            check_type(said, "what is allowed", Allow)
+
+    def __str__(self) -> str:
+        return "; ".join(f"factual {spell(who)}: {said}" for who, said in self.by_id)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is said as plain values, of which `mcce.constraints.read` makes the same again."""
+        return {"allow": [{"id": plain(who)} | said.to_dict() for who, said in self.by_id]}
+
+
+def _pairs(by_id: Any) -> Any:
+    """Return pairs of a factual's label and what is said of it, after a look that they are such."""
+    check_type(by_id, "by_id", tuple)
+    for pair in by_id:
+        require(isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], Hashable), "by_id holds no pairs")
+    return by_id
+
+
+def only_words(features: Iterable[Hashable]) -> str:
+    """Return what is allowed, in words."""
+    named = list(features)
+    return f"only {listing(named)} may change" if named else "nothing may change"
+
+
+def only(features: Mapping[Any, Iterable[Hashable]] | pd.Series[Any]) -> Only:
+    """Say which features of single factuals may change; all others of these factuals stay.
+
+    Parameters
+    ----------
+    features : dict or Series
+        A list of features for each factual, by the factual's index label. Factuals that are not named are free.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> print(mcce.only({7: ["salary", "hours"]}))
+    factual 7: only 'salary', 'hours' may change
+    """
+    if isinstance(features, pd.Series):
+        if not features.index.is_unique:
+            raise InputError("the index of only(...) names a factual more than once; give one list for each.")
+        features = dict(features.items())
+    if not isinstance(features, Mapping):
+        raise InputError(f"only() takes a dict, for example only({{7: ['salary']}}); got {spell(features)}.")
+    for who, names in features.items():
+        if isinstance(names, str) or not isinstance(names, Iterable):
+            raise InputError(f"only() says {spell(names)} of factual {spell(who)}; give a list of features.")
+    return Only(tuple((who, tuple(dict.fromkeys(names))) for who, names in features.items()))
+
+
+def per_factual(table: pd.DataFrame) -> PerFactual:
+    """Say what features of single factuals may be, by a table.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Its index holds the factuals' index labels, repeats allowed; in a frame without an index (polars, pyarrow) its
+        column `id` does. The column `feature` names a feature; any of low,
+        high, levels, never, direction, max_step, max_share, step and missing say what `allow` says. An empty cell (None
+        or NaN) says nothing.
+
+    Examples
+    --------
+    >>> import mcce, pandas as pd
+    >>> table = pd.DataFrame({"feature": ["salary", "hours"], "high": [60000, 40]}, index=[7, 7])
+    >>> print(mcce.per_factual(table))
+    factual 7: salary: at most 60000; factual 7: hours: at most 40
+    """
+    if is_other_frame(table):
+        table = read_frame(table, "the table of per_factual()")
+        if "id" not in table.columns:
+            raise InputError(
+                "the table of per_factual() has no column 'id', which says whom each row is about; add it."
+            )
+        table = table.set_index("id")
+    if not isinstance(table, pd.DataFrame):
+        raise InputError(f"per_factual() takes a DataFrame; got a {type(table).__name__}.")
+    if "feature" not in table.columns:
+        raise InputError(f"the table of per_factual() has no column 'feature'; it has {listing(table.columns)}.")
+    unknown = [name for name in table.columns if name not in ("feature", *SAID)]
+    if unknown:
+        raise InputError(
+            f"the table of per_factual() has a column {unknown[0]!r}; {did_you_mean(unknown[0], ('feature', *SAID))}"
+        )
+    return PerFactual(
+        tuple(
+            (who, _read_row(dict(zip(table.columns, cells)), place, who))
+            for place, (who, cells) in enumerate(zip(table.index, table.itertuples(index=False, name=None)))
+        )
+    )
+
+
+def _read_row(cells: dict[Any, Any], place: int, who: Hashable) -> Allow:
+    said = {name: cell for name, cell in cells.items() if not _is_empty(cell)}
+    for name in ("levels", "never"):
+        if name in said and (isinstance(said[name], str) or not isinstance(said[name], Iterable)):
+            said[name] = [said[name]]
+    if "feature" not in said:
+        raise InputError(f"row {place} of the table of per_factual() (factual {spell(who)}) names no feature.")
+    try:
+        return allow(said.pop("feature"), **said)
+    except InputError as error:
+        raise InputError(f"row {place} of the table of per_factual() (factual {spell(who)}): {error}") from error
+
+
+def _is_empty(cell: Any) -> bool:
+    return pd.api.types.is_scalar(cell) and bool(pd.isna(cell))

@@ -1,0 +1,534 @@
+"""Constraints as they were said, checked against a table and made ready to be used.
+
+1. Names, levels, dates and bounds are looked up in the schema; what does not fit is an error.
+2. Whether a feature may become missing is said by any constraint on it, and not if another one denies it.
+   Where nothing is said of it, it may only if it is among `allow_missing`.
+3. `only` becomes, for each factual, one limit for every feature that has to stay.
+4. All is put in data order and by text, equal ones once: the order in which constraints are given changes nothing.
+
+Contradictions: constraints that nothing can meet for a factual, found before anything is drawn.
+
+1. A value that has to stay (fixed, or kept by a constraint) breaks a limit of its own feature.
+2. The limits on a mutable feature leave nothing: no level, no number inside the training range.
+3. A rule names only values that have to stay, and does not hold for them.
+4. A rule names one feature more, and what it leaves of that feature is nothing.
+
+A factual with a contradiction is named with the constraints and the reason; if all have one, that is an error.
+
+Constraints ready to be used: what each draw may be, and whether a row is allowed, on encoded matrices.
+
+1. `Constraints.within` says for each factual what its draws may be, feature by feature: what all limits on the feature
+   allow together.
+2. `Constraints.rules` are asked as soon as the last of their columns is drawn.
+3. `Constraints.hold` and `broken` ask everything of finished rows, whatever made them; `of_factuals` works out first
+   what does not depend on the rows, if many are to be asked.
+4. `Constraints.draws_depend_on` says what of a factual its draws depend on, besides its fixed values: factuals that
+   agree in it can share their draws.
+5. `Constraints.check_factuals` finds contradictions before anything is drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from mcce.base.arrays import Bools, Floats, Indices
+from mcce.constraints.allow import Allow, Only, PerFactual, only_words
+from mcce.constraints.limits import Applied, Limit, keep, limit_of, on_grid, stay_known, within_of
+from mcce.constraints.reading import read
+from mcce.constraints.rules import ResolvedRule, Rule, resolve_rule
+from mcce.exceptions import InputError, spell, spell_all
+from mcce.samplers.restricted import Within
+from mcce.table import Feature, Schema
+from mcce.table.grid import common_multiple, is_multiple, put_on_multiples
+
+
+def find_contradictions(
+    schema: Schema,
+    applied: Sequence[Applied],
+    rules: Sequence[ResolvedRule],
+    stays: Bools,
+    factuals: Floats,
+    index: pd.Index[Any],
+) -> pd.DataFrame:
+    """Return the contradictions of some factuals: by id, the constraint and the reason.
+
+    Parameters
+    ----------
+    schema : Schema
+    applied : limits, and the rows that they apply to
+    rules : what has to hold for rows
+    stays : which values have to stay, factuals by columns
+    factuals, index : encoded rows, all columns in data order, and their ids
+    """
+    found = _Found(schema, applied, rules, stays, factuals, index)
+    found.look_at_limits()
+    found.look_at_rules()
+    return found.table()
+
+
+class _Found:
+    def __init__(
+        self,
+        schema: Schema,
+        applied: Sequence[Applied],
+        rules: Sequence[ResolvedRule],
+        stays: Bools,
+        factuals: Floats,
+        index: pd.Index[Any],
+    ) -> None:
+        self.schema = schema
+        self.applied = applied
+        self.rules = rules
+        self.stays = stays
+        self.factuals = factuals
+        self.index = index
+        self.rows: list[tuple[int, str, str]] = []
+
+    def table(self) -> pd.DataFrame:
+        self.rows.sort(key=lambda row: row[0])
+        frame = pd.DataFrame(
+            {
+                "constraint": pd.Series([text for _, text, _ in self.rows], dtype=object),
+                "reason": pd.Series([reason for _, _, reason in self.rows], dtype=object),
+            }
+        )
+        frame.index = self.index[[i for i, _, _ in self.rows]].rename("id")
+        return frame
+
+    def own(self, i: int, column: int) -> str:
+        """Return a factual's value in words."""
+        feature = self.schema.features[column]
+        if np.isnan(self.factuals[i, column]):
+            return f"{feature.name} is missing"
+        value = feature.decode(self.factuals[[i], column])[0]
+        return f"{feature.name} is {spell(value) if isinstance(value, str) else value}"
+
+    def look_at_limits(self) -> None:
+        """Look for values and limits that leave nothing (steps 1 and 2)."""
+        for column in sorted({limit.column for limit, _ in self.applied}):
+            feature = self.schema.features[column]
+            own = self.factuals[:, column]
+            within = within_of(column, feature, self.factuals, self.applied)
+            stays = self.stays[:, column]
+            possible = np.where(stays, within.allows(own), something_left(within, feature, own))
+            for i in np.flatnonzero(~possible).tolist():
+                texts = self.texts(i, column)
+                how = f"{self.own(i, column)} and has to stay" if stays[i] else self.own(i, column)
+                self.rows.append((i, texts, f"{how}, but nothing that it may be is allowed by: {texts}"))
+
+    def texts(self, i: int, column: int) -> str:
+        """Return the constraints on a feature that apply to a factual, in words."""
+        applied = (limit.text for limit, rows in self.applied if limit.column == column and (rows is None or i in rows))
+        return "; ".join(dict.fromkeys(applied))
+
+    def look_at_rules(self) -> None:
+        """Look for rules that cannot hold (steps 3 and 4)."""
+        for rule in self.rules:
+            changes = [column for column in rule.columns if not self.stays[:, column].all()]
+            n_open = (~self.stays[:, list(rule.columns)]).sum(axis=1)
+            settled = np.flatnonzero(n_open == 0)
+            broken = settled[~rule.holds(self.factuals[settled], self.factuals[settled])]
+            for i in broken.tolist():
+                values = ", ".join(self.own(i, column) for column in rule.columns)
+                self.rows.append((i, rule.text, f"{values} and may not change, which breaks: {rule.text}"))
+            for column in changes:
+                rows = np.flatnonzero((n_open == 1) & ~self.stays[:, column])
+                if rows.size:
+                    self.look_at_last(rule, column, rows)
+
+    def look_at_last(self, rule: ResolvedRule, column: int, rows: Any) -> None:
+        """Step 4 for the factuals for which a rule leaves one column open."""
+        factuals = self.factuals[rows]
+        ruled = rule.within_for(column, factuals, factuals)
+        if ruled is None:
+            return
+        feature = self.schema.features[column]
+        within = within_of(column, feature, self.factuals, self.applied).take(rows) & ruled
+        for i in rows[~something_left(within, feature, factuals[:, column])].tolist():
+            others = ", ".join(self.own(i, other) for other in rule.columns if other != column) or "whatever it is"
+            texts = "; ".join(filter(None, [rule.text, self.texts(i, column)]))
+            self.rows.append((i, texts, f"{others}, and no value of {feature.name} is allowed by: {texts}"))
+
+
+def something_left(within: Within, feature: Feature, own: Floats) -> Bools:
+    """Return for which factuals a restriction leaves their own value, or something that the training data have."""
+    n = own.size
+    left = within.allows(own) | (within.allows_missing(n) & feature.has_missing)
+    if not feature.is_numeric:
+        return np.asarray(left | within.level_mask(n, feature.n_levels).any(axis=1))
+    low, high = within.bounds(n)
+    low, high = np.maximum(low, feature.low), np.minimum(high, feature.high)
+    step = np.full(n, np.nan) if within.step is None else within.step.copy()
+    if feature.decimals is not None:
+        point = 10.0**-feature.decimals
+        for each in np.unique(step[~np.isnan(step)]):
+            step[step == each] = common_multiple(each, point)
+        step[np.isnan(step)] = point
+    stepped = ~np.isnan(step)
+    first, last = put_on_multiples(low, step, low, high), put_on_multiples(high, step, low, high)
+    with np.errstate(invalid="ignore"):
+        n_points = np.where(stepped, np.rint((last - first) / step) + 1.0, np.where(low < high, np.inf, low == high))
+    n_points = np.where(np.isnan(n_points), 0.0, n_points)
+    if within.never is not None:
+        for j in range(within.never.shape[1]):
+            value = within.never[:, j]
+            repeated = (within.never[:, :j] == value[:, None]).any(axis=1)
+            n_points -= (value >= low) & (value <= high) & (is_multiple(value, step) | ~stepped) & ~repeated
+    return np.asarray(left | (n_points > 0.0))
+
+
+Ids = pd.Index
+MOST_SHOWN = 3  # contradictions in a message
+
+
+@dataclass(frozen=True, eq=False)
+class FactualConstraints:
+    """The constraints of some factuals; made by `Constraints.of_factuals`.
+
+    Attributes
+    ----------
+    factuals : encoded rows, all columns in data order.
+    within : what each column may be for each factual, by position of the column, as it was said.
+    rules : what has to hold for rows.
+    """
+
+    factuals: Floats
+    within: tuple[tuple[int, Within], ...]
+    rules: tuple[ResolvedRule, ...]
+
+    def hold(self, rows: Floats, owner: npt.NDArray[np.integer[Any]]) -> Bools:
+        """Return which rows obey all constraints; `owner` has the position of each row's factual."""
+        held = np.ones(rows.shape[0], dtype=bool)
+        for column, within in self.within:
+            held &= within.take(owner).allows(rows[:, column])
+        for rule in self.rules:
+            held &= rule.holds(rows, self.factuals[owner])
+        return held
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """What may change and how, for the columns of a table; made by `mcce.constraints.resolve`.
+
+    Attributes
+    ----------
+    fixed : positions of the fixed columns.
+    limits : what single features may be, for all factuals; in data order.
+    personal : what they may be for single factuals, by id.
+    rules : what has to hold for rows.
+    known : columns that do not become missing where the factual has a value: to withhold something is no advice.
+
+    Matrices are encoded by the schema of the table, all columns in data order. `index` has the id of each row's
+    factual; it is needed only if something is said of single factuals.
+    """
+
+    schema: Schema = field(compare=False, repr=False)
+    fixed: tuple[int, ...] = ()
+    limits: tuple[Limit, ...] = ()
+    personal: tuple[tuple[Hashable, tuple[Limit, ...]], ...] = ()
+    rules: tuple[ResolvedRule, ...] = ()
+    known: tuple[int, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.limits or self.personal or self.rules or self.known)
+
+    @cached_property
+    def _by_id(self) -> dict[Hashable, tuple[Limit, ...]]:
+        return dict(self.personal)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What is asked, in words, in the order in which it is reported."""
+        personal = (limit.text for _, limits in self.personal for limit in limits)
+        said = (limit.text for limit in self.limits)
+        return tuple(dict.fromkeys([*said, *personal, *(rule.text for rule in self.rules)]))
+
+    def texts_of(self, who: Hashable) -> tuple[str, ...]:
+        """Return what is asked of one factual, in words."""
+        limits = (*self.limits, *self._by_id.get(who, ()))
+        return tuple(dict.fromkeys([*(limit.text for limit in limits), *(rule.text for rule in self.rules)]))
+
+    @cached_property
+    def said(self) -> Constraints:
+        """What was said, without what is understood."""
+        return replace(self, known=())
+
+    @cached_property
+    def understood(self) -> Constraints:
+        """What is understood without being said."""
+        return replace(self, limits=(), personal=(), rules=())
+
+    @cached_property
+    def shared(self) -> Constraints:
+        """What is asked of all factuals alike: draws inside it depend on no factual's own values."""
+        return replace(
+            self,
+            limits=tuple(replace(limit, rises=True, falls=True, largest=np.inf) for limit in self.limits),
+            personal=(),
+            rules=tuple(rule for rule in self.rules if not rule.reads_factual),
+            known=(),
+        )
+
+    @cached_property
+    def relative(self) -> Constraints:
+        """What depends on the factual: directions, largest steps, its own bounds, what it has, rules that read it."""
+        return replace(
+            self,
+            limits=tuple(limit for limit in self.limits if limit.looks_at_changes),
+            rules=tuple(rule for rule in self.rules if rule.reads_factual),
+        )
+
+    def without(self, text: str) -> Constraints:
+        """Return the constraints but the one of that text."""
+        kept = [(who, tuple(limit for limit in limits if limit.text != text)) for who, limits in self.personal]
+        return replace(
+            self,
+            limits=tuple(limit for limit in self.limits if limit.text != text),
+            personal=tuple((who, limits) for who, limits in kept if limits),
+            rules=tuple(rule for rule in self.rules if rule.text != text),
+        )
+
+    def counted_as(self, text: str) -> Hashable:
+        """Return under what name draws count a constraint: that of the feature it limits, or the rule's text."""
+        limits = [*self.limits, *(limit for _, limits in self.personal for limit in limits)]
+        columns = [limit.column for limit in limits if limit.text == text]
+        return self.schema.names[columns[0]] if columns else text
+
+    @property
+    def depends_on_id(self) -> bool:
+        """Whether something is said of single factuals."""
+        return bool(self.personal)
+
+    @cached_property
+    def depends_on(self) -> tuple[int, ...]:
+        """Columns, besides the fixed ones, on whose factual value the draws depend."""
+        limits = [*self.limits, *(limit for _, limits in self.personal for limit in limits)]
+        features = self.schema.features  # a missing value may stay so, whatever is said of the known ones
+        found = {
+            limit.column
+            for limit in limits
+            if limit.reads_factual or (features[limit.column].has_missing and not limit.missing)
+        }
+        found |= {column for rule in self.rules for column in rule.factual_columns} | set(self.known)
+        return tuple(sorted(found - set(self.fixed)))
+
+    def within(self, factuals: Floats, index: Ids[Any] | None = None) -> dict[Any, Within]:
+        """Step 1: return what the draws of each factual may be, for the mutable features that are restricted.
+
+        Which rows of a restriction exclude something, `Within.excludes` tells; the others are as free as without it.
+        """
+        found = {}
+        applied = list(self._applied(factuals.shape[0], index))
+        for column in sorted({limit.column for limit, _ in applied} - set(self.fixed)):
+            feature = self.schema.features[column]
+            within = on_grid(within_of(column, feature, factuals, applied), feature)
+            if within.excludes(feature, factuals.shape[0], observed=False).any():
+                found[feature.name] = within
+        return found
+
+    def restricted(self, within: Mapping[Any, Within], n_rows: int, *, observed: bool = True) -> dict[Any, Bools]:
+        """Return which factuals' draws are restricted at all, by feature: something is excluded (`Within.excludes`)."""
+        features = {feature.name: feature for feature in self.schema.features}
+        return {name: each.excludes(features[name], n_rows, observed=observed) for name, each in within.items()}
+
+    def kept(self, factuals: Floats, index: Ids[Any] | None = None) -> Bools:
+        """Return which values have to stay as they are, factuals by columns; fixed columns are not marked."""
+        kept = np.zeros(factuals.shape, dtype=bool)
+        for limit, rows in self._applied(factuals.shape[0], index):
+            own = factuals[slice(None) if rows is None else rows, limit.column]
+            kept[slice(None) if rows is None else rows, limit.column] |= limit.keeps | (
+                np.isnan(own) & limit.looks_at_changes
+            )
+        kept[:, list(self.fixed)] = False
+        return kept
+
+    def draws_depend_on(self, factuals: Floats, index: Ids[Any] | None = None) -> Floats:
+        """Step 4: return numbers for each factual; draws depend on these and on the fixed values only.
+
+        A factual whose draws are not restricted has NaN throughout.
+        """
+        columns: list[Floats] = []
+        n = factuals.shape[0]
+        for name, within in self.within(factuals, index).items():
+            feature = self.schema.features[self.schema.position(name)]
+            free = ~within.excludes(feature, n, observed=False)
+            parts = [*within.bounds(n), (within.allows_missing(n) & feature.has_missing).astype(np.float64)]
+            if within.levels is not None:
+                parts.extend(within.levels.T.astype(np.float64))
+            if within.never is not None:
+                parts.extend(within.never.T)
+            if within.step is not None:
+                parts.append(within.step)
+            columns.extend(np.where(free, np.nan, part) for part in parts)
+        read = {column for rule in self.rules for column in rule.factual_columns} - set(self.fixed)
+        columns.extend(factuals[:, column] for column in sorted(read))
+        return np.column_stack(columns) if columns else np.empty((n, 0))
+
+    def hold(self, rows: Floats, factuals: Floats, index: Ids[Any] | None = None) -> Bools:
+        """Step 3: return which rows obey all constraints; `factuals` and `index` have the factual of each row."""
+        return self.of_factuals(factuals, index).hold(rows, np.arange(rows.shape[0]))
+
+    def broken(self, rows: Floats, factuals: Floats, index: Ids[Any] | None = None) -> dict[str, Bools]:
+        """Return which rows break each constraint, by its text."""
+        found = {text: np.zeros(rows.shape[0], dtype=bool) for text in self.texts}
+        for limit, places in self.said._applied(rows.shape[0], index):
+            at: Any = slice(None) if places is None else places
+            found[limit.text][at] |= ~limit.allows(rows[at, limit.column], factuals[at, limit.column])
+        for rule in self.rules:
+            found[rule.text] |= ~rule.holds(rows, factuals)
+        return found
+
+    def of_factuals(self, factuals: Floats, index: Ids[Any] | None = None) -> FactualConstraints:
+        """Return the constraints of some factuals, worked out once, to be asked of many rows."""
+        applied = list(self._applied(factuals.shape[0], index))
+        features = self.schema.features
+        columns = sorted({limit.column for limit, _ in applied})
+        within = tuple((column, within_of(column, features[column], factuals, applied)) for column in columns)
+        return FactualConstraints(factuals, within, self.rules)
+
+    def check_factuals(self, factuals: Floats, index: Ids[Any]) -> pd.DataFrame:
+        """Step 5: return the contradictions of some factuals: by id, the constraint and the reason.
+
+        A factual that is named has nothing that could meet its constraints. That every factual has a contradiction is
+        an error, and so is a constraint for a factual that is not among them.
+        """
+        unknown = [who for who, _ in self.personal if who not in index]
+        if unknown:
+            raise InputError(
+                f"constraints name the factual(s) {spell_all(unknown)}, which are not in the index of those to be "
+                f"explained ({spell_all(index, 5)}); correct the ids, or leave these constraints out."
+            )
+        stays = self.kept(factuals, index)
+        stays[:, list(self.fixed)] = True
+        table = find_contradictions(
+            self.schema, list(self._applied(len(index), index)), self.rules, stays, factuals, index
+        )
+        if len(index) and table.index.nunique() == len(index):
+            shown = table["reason"].iloc[:MOST_SHOWN].items()
+            raise InputError(
+                f"the constraints leave nothing for any of the {len(index)} factuals: "
+                + "; ".join(f"factual {spell(who)}: {reason}" for who, reason in shown)
+                + ". Loosen one of them, or let fixed features change."
+            )
+        return table
+
+    def _applied(self, n_rows: int, index: Ids[Any] | None) -> Iterator[Applied]:
+        """Yield each limit with the rows that it applies to; None for all."""
+        for limit in [*self.limits, *(stay_known(column, self.schema.features[column]) for column in self.known)]:
+            yield limit, None
+        if not self.personal:
+            return
+        if index is None or len(index) != n_rows:
+            raise InputError(
+                f"constraints name single factuals, and {n_rows} rows came without as many ids; give their index."
+            )
+        codes, ids = pd.factorize(index)
+        order = np.argsort(codes, kind="stable")
+        ends = np.cumsum(np.bincount(codes, minlength=len(ids)))
+        places: dict[Limit, list[Indices]] = {}
+        for rows, who in zip(np.split(order, ends[:-1]), ids):
+            for limit in self._by_id.get(who, ()):
+                places.setdefault(limit, []).append(rows)
+        for limit, parts in places.items():
+            yield limit, np.sort(np.concatenate(parts))
+
+
+def resolve(
+    constraints: Any,
+    schema: Schema,
+    fixed: Sequence[Hashable] = (),
+    allow_missing: bool | Sequence[Hashable] = True,
+) -> Constraints:
+    """Return constraints for the columns of a table.
+
+    Parameters
+    ----------
+    constraints : what `mcce.constraints.read` takes
+    schema : Schema of the training data
+    fixed : names of the features that may not change
+    allow_missing : whether known values may become missing, for features of which nothing is said, or names of those
+        that may
+
+    Examples
+    --------
+    >>> import mcce, pandas as pd
+    >>> from mcce.constraints import resolve
+    >>> X = pd.DataFrame({"age": [36, 52, 28], "salary": [500, 700, 300]})
+    >>> resolved = resolve([mcce.allow("salary", direction="increase")], mcce.Schema.from_data(X), fixed=["age"])
+    >>> resolved.within(resolved.schema.encode(X).matrix)["salary"].low
+    array([500., 700., 300.])
+    """
+    said = read(constraints)
+    at_fixed = {schema.position(name, "fixed feature", "the training data") for name in fixed}
+    allows = [each for each in said if isinstance(each, Allow)]
+    may_be_missing = {_position(each, schema): each.missing for each in allows if each.missing}
+
+    def limit(each: Allow) -> Limit:
+        column = _position(each, schema)
+        missing = may_be_missing.get(column, False) if each.missing is None else each.missing
+        feature = schema.features[column]
+        return limit_of(each, column, feature, missing=bool(missing), is_fixed=column in at_fixed)
+
+    personal: dict[Hashable, set[Limit]] = {}
+    for constraint in said:
+        if isinstance(constraint, PerFactual):
+            for who, each in constraint.by_id:
+                try:
+                    personal.setdefault(who, set()).add(limit(each))
+                except InputError as error:
+                    raise InputError(f"factual {spell(who)}: {error}") from error
+        elif isinstance(constraint, Only):
+            for who, features in constraint.by_id:
+                personal.setdefault(who, set()).update(_keeping(who, features, schema, at_fixed))
+    return Constraints(
+        schema,
+        tuple(sorted(at_fixed)),
+        _ordered({limit(each) for each in allows}),
+        tuple((who, _ordered(personal[who])) for who in sorted(personal, key=repr)),
+        _rules([each for each in said if isinstance(each, Rule)], schema),
+        _known(allow_missing, schema, at_fixed | {_position(each, schema) for each in allows}),
+    )
+
+
+def _position(said: Allow, schema: Schema) -> int:
+    return schema.position(said.feature, "constrained feature", "the training data")
+
+
+def _ordered(limits: Iterable[Limit]) -> tuple[Limit, ...]:
+    return tuple(sorted(limits, key=lambda limit: (limit.column, limit.text, repr(limit))))
+
+
+def _keeping(who: Hashable, features: Sequence[Hashable], schema: Schema, fixed: set[int]) -> list[Limit]:
+    """Step 3: return what keeps all features but some, for one factual."""
+    role = f"a feature that only() names for factual {spell(who)},"
+    changing = {schema.position(name, role, "the training data") for name in features} | fixed
+    return [keep(j, f, only_words(features)) for j, f in enumerate(schema.features) if j not in changing]
+
+
+def _known(allow_missing: bool | Sequence[Hashable], schema: Schema, others: set[int]) -> tuple[int, ...]:
+    """Return the columns with missing values, but `others`, that do not become missing."""
+    if isinstance(allow_missing, (bool, np.bool_)):
+        others = others | (set(range(len(schema))) if allow_missing else set())
+    elif isinstance(allow_missing, str) or not isinstance(allow_missing, Iterable):
+        raise InputError(f"allow_missing is {spell(allow_missing)}; give True, False or a list of features.")
+    else:
+        role = "feature of allow_missing"
+        others = others | {schema.position(name, role, "the training data") for name in allow_missing}
+    return tuple(j for j, feature in enumerate(schema.features) if feature.has_missing and j not in others)
+
+
+def _rules(said: Sequence[Rule], schema: Schema) -> tuple[ResolvedRule, ...]:
+    rules = {resolve_rule(each, schema) for each in said}
+    ordered = sorted(rules, key=lambda rule: (rule.text, repr(rule.condition)))
+    for one, other in pairwise(ordered):
+        if one.text == other.text:
+            raise InputError(f"two different rules are called {one.text!r}; give one of them another name=.")
+    return tuple(ordered)

@@ -1,0 +1,175 @@
+"""Crossed candidates: a factual with one or a few features of a drawn row.
+
+A drawn row is a bundle of good values. Taking some of them and keeping the factual's own elsewhere changes little, and
+nothing new is drawn:
+
+1. Number the distinct values of every mutable feature in a pool.
+2. For every set of L features, keep the distinct tuples of values that a draw has in them; several values are always
+   taken from the same draw, so that what belongs together stays together.
+3. For a factual take those tuples that differ from it in all L features; where there are many, half of what is looked
+   at are the nearest, the other half spread over all. Of a single number with many values take every other one, every
+   third, ..., counted from the factual's own on both sides. What is passed over is looked at when something next to it
+   is chosen (`mcce.explain.refine`).
+
+A known value is never crossed with a missing one: to withhold something is no advice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mcce.base.arrays import Floats, Ints
+from mcce.explain.crossing_kernels import (
+    UNCHANGED,
+    cross,
+    keep_every,
+    mark_first,
+    nearest_tuples,
+    number_values,
+    step_table,
+)
+from mcce.explain.distances import Distance, stack
+
+Cells = npt.NDArray[Any]
+
+MOST_VALUES = 24  # of a single number that are looked at first
+MOST_TUPLES = 60_000  # tuples of a pool that are looked through, of its first draws if there are more
+FEWEST_DRAWS = 200  # whose tuples are worth looking through
+BINS = 4096
+
+
+@dataclass(frozen=True)
+class Tuples:
+    """Distinct tuples of values in a pool: of draw `draws[t]`, the columns `sets[which[t]]` (places among the mutable).
+
+    They are in the order of the draws, then of the columns.
+    """
+
+    draws: Ints
+    which: Ints
+    sets: Ints
+
+
+class PoolCodes:
+    """The distinct values of every mutable feature in one pool, numbered (step 1).
+
+    Parameters
+    ----------
+    cells : the draws of all pools column by column, as the kernels read them.
+    begin, n_draws : where the pool begins, and its size.
+    mutable : positions of the columns that may be crossed.
+    """
+
+    def __init__(self, cells: Floats, begin: int, n_draws: int, mutable: Ints) -> None:
+        self.n_draws = n_draws
+        self.codes = np.empty((mutable.size, n_draws), dtype=np.int64)
+        self.counts = np.empty(mutable.size, dtype=np.int64)
+        self._room = np.empty(2 << int(n_draws).bit_length(), dtype=np.int64)
+        number = np.empty_like(self._room)
+        number_values(cells, begin, mutable, cells.view(np.int64), self._room, number, self.codes, self.counts)
+
+    def tuples(self, size: int) -> Tuples | None:
+        """Return the distinct tuples of `size` columns (step 2); None if there are too many to look at.
+
+        Single values are never too many.
+        """
+        n_columns = self.counts.size
+        if size > n_columns:
+            return None
+        n_draws = self.n_draws if size == 1 else min(self.n_draws, MOST_TUPLES // comb(n_columns, size))
+        if n_draws < min(self.n_draws, FEWEST_DRAWS):
+            return None
+        sets = np.array(list(combinations(range(n_columns), size)), dtype=np.int64)
+        is_first = np.empty((n_draws, len(sets)), dtype=np.bool_)
+        mark_first(np.ascontiguousarray(self.codes[:, :n_draws]), sets, self._room, is_first)
+        draws, which = np.nonzero(is_first)
+        return Tuples(draws, which, sets)
+
+
+class Thinning:
+    """Passes over some values of single numbers that have many in a pool; levels have no order to go by.
+
+    Parameters
+    ----------
+    pool : the draws of one pool, encoded rows.
+    mutable : positions of the columns that may be crossed.
+    tuples : the distinct values, as tuples of one column.
+    numbers : positions of the mutable columns that hold numbers.
+    """
+
+    def __init__(self, pool: Floats, mutable: Ints, tuples: Tuples, numbers: Ints) -> None:
+        column = tuples.sets[tuples.which, 0]
+        values = pool[tuples.draws, mutable[column]]
+        order = np.lexsort((values, column))
+        self.column = column
+        self.first = np.searchsorted(column[order], np.arange(mutable.size + 1))
+        self.rank = np.empty(order.size, dtype=np.int64)
+        self.rank[order] = np.arange(order.size) - self.first[column[order]]
+        self.sorted_values = values[order]
+        rounded_up = -(-np.diff(self.first) // MOST_VALUES)
+        self.stride = np.where(np.isin(mutable, numbers), rounded_up, 1)
+
+    def keep(self, factual: Floats, chosen: Ints) -> Ints:
+        """Return which of some tuples are looked at for a factual, whose mutable values are given."""
+        if (self.stride == 1).all():
+            return chosen
+        kept = np.empty_like(chosen)
+        place = np.empty(factual.size, dtype=np.int64)
+        values, first = self.sorted_values, self.first
+        n = keep_every(self.column, self.rank, values, first, self.stride, factual, chosen, place, kept)
+        return kept[:n]
+
+
+@dataclass(frozen=True)
+class Crossings:
+    """The crossings of one factual: the `chosen` tuples of the pool that begins at `begin`."""
+
+    factual: int
+    begin: int
+    n_draws: int
+    tuples: Tuples
+    chosen: Ints
+    complete: bool = True  # whether none was passed over
+
+    def write(self, cells: Cells, begin: int, factual: Cells, mutable: Ints, out: Cells, at: int) -> None:
+        """Write them as rows out[:, at:]. The draws are cells[:, begin:]; they may be in another coding, as bins."""
+        tuples = self.tuples
+        cross(cells, begin, factual, mutable, tuples.draws, tuples.which, tuples.sets, self.chosen, out, at)
+
+
+class NearestCrossings:
+    """Finds the crossings of factuals with the draws of a pool (step 3).
+
+    Parameters
+    ----------
+    cells : the draws of all pools column by column, as the kernels read them.
+    mutable : positions of the columns that may be crossed.
+    distance : what is near.
+    """
+
+    def __init__(self, cells: Floats, mutable: Ints, distance: Distance) -> None:
+        self.cells = cells
+        self.mutable = mutable
+        self.steps, self.tables = stack([distance])
+        self._counts = np.empty(BINS, dtype=np.int64)
+
+    def find(self, f: int, factual: Floats, begin: int, n_draws: int, tuples: Tuples, most: int) -> Crossings:
+        """Return the tuples that differ from the factual in all their columns: all, or the `most` nearest."""
+        table = np.empty((self.mutable.size, n_draws))
+        step_table(self.cells, begin, factual, self.mutable, self.steps, self.tables, table)
+        found = np.empty(tuples.draws.size, dtype=np.int64)
+        distance = np.empty(tuples.draws.size)
+        n, in_all = nearest_tuples(table, tuples.draws, tuples.which, tuples.sets, most, self._counts, found, distance)
+        if in_all <= most:
+            return Crossings(f, begin, n_draws, tuples, found[:n])
+        nearest = found[:n][np.argsort(distance[:n], kind="stable")[: most // 2]]
+        # the nearest may all be too near to have the wanted decision, so that others are looked at as well
+        others = np.arange(0, tuples.draws.size, -(-tuples.draws.size // (most - most // 2)))
+        changed = (table[tuples.sets[tuples.which[others]].T, tuples.draws[others]] != UNCHANGED).all(axis=0)
+        return Crossings(f, begin, n_draws, tuples, np.union1d(nearest, others[changed]), complete=False)

@@ -1,0 +1,366 @@
+"""How far a row is from a factual, as a table: the measures that need the features alone.
+
+They are sums of steps, defined in `mcce.explain.distances`: L0, gower_sum, gower (paper, equation 3), l1_raw, l2_raw.
+A factual outside the training range may be farther than 1 from a row in one feature.
+
+Distances between rows: sums over the columns of the steps from one value to the other.
+
+A distance of x and y is  finish(sum_j w_j s_j(x_j, y_j)^power), with power 1 or 2; `finish` divides (a mean) or takes
+the square root. What differs between distances is the step s_j. Two rules hold for all: a missing value against a value
+is a whole step, 1, and against a missing value none (Wilson and Martinez count 1 there as well: a row with a missing
+value would not be at 0 from itself); a changed value of a column that is constant in the training data is a whole step.
+
+name       step                                                                                      sum
+L0         1 for any change                                                                          plain
+gower_sum  |x - y| / range for numbers, difference of ranks / (levels - 1) for ordered levels,       plain
+           1 for different unordered levels (what the paper's tables call L1)
+gower      the same                                                                                  mean: paper, eq. 3
+l2         the same                                                                                  root of squares
+l1_raw     |x - y| for numbers and level codes of ordered columns, 1 for unordered levels            plain
+l2_raw     the same                                                                                  root of squares
+mad        |x - y| / MAD: median absolute deviation from the median; where that is 0, the mean       plain
+           absolute deviation from the median. Level codes of ordered columns alike; unordered 1
+hvdm       |x - y| / (4 sd) for numbers and level codes of ordered columns; for unordered levels     root of squares
+           sqrt(sum_c (P(c | x) - P(c | y))^2), which is `normalized_vdm2`
+ivdm       sum_c (p_c(x) - p_c(y))^2, with P(c | level) for levels, ordered or not (VDM with q = 2)  squares
+           and interpolated p_c(x) for numbers
+
+HVDM and IVDM are of Wilson and Martinez (1997), J. Artif. Intell. Res. 6, 1-34, sections 3 and 4. The class c is the
+decision of the training rows; sd is that of the training rows (dividing by n). For IVDM a number's range is cut into
+s = max(5, classes) intervals of equal width; p_c is the share of class c in an interval, put at its midpoint and joined
+by straight lines. Beyond the outer midpoints p_c falls to 0 within one width, and levels or intervals without training
+rows have p_c = 0, as in that paper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from mcce.base.arrays import Floats, Ints
+from mcce.exceptions import InputError, spell
+from mcce.explain.rank_kernels import CURVES, LEVELS, SCALED, Steps, Tables, rank_candidates
+from mcce.table import Data, Feature, Schema
+
+NOTHING: Ints = np.empty(0, dtype=np.int64)
+CHUNK = 512  # rows measured at a time: their sums stay in the nearest cache
+SMALLEST = np.finfo(np.float64).tiny  # of a spread below, the inverse is infinite
+
+
+@dataclass(frozen=True, eq=False)
+class Distance:
+    """One distance, by column as `Steps` and `Tables` of `mcce.explain.rank_kernels` describe it.
+
+    Attributes
+    ----------
+    name : what it is called in tables and messages.
+    how, scale, whole, begin, size : by column.
+    table : steps between levels and class probabilities, all columns in a row.
+    classes : number of classes that the curves in `table` are of.
+    squared : whether steps are squared.
+    root : whether the square root is taken of the sum.
+    divisor : what the sum is divided by.
+    """
+
+    name: str
+    scale: Floats
+    whole: Floats
+    how: Ints
+    begin: Ints
+    size: Ints
+    table: Floats = field(default_factory=lambda: np.empty(0))
+    classes: int = 0
+    squared: bool = False
+    root: bool = False
+    divisor: float = 1.0
+
+    def finish(self, sums: Floats) -> Floats:
+        """Return the distances that the sums of steps stand for; they have the same order."""
+        return np.sqrt(sums) if self.root else sums / self.divisor
+
+    def sums(self, rows: Floats, factuals: Floats) -> Floats:
+        """Return the sum of steps of each encoded row to the factual at the same place."""
+        n, p = rows.shape
+        each = np.arange(n)
+        out: Floats = np.empty((2, n))
+        rank_candidates(
+            columnwise(rows), each, each + 1, each, rowwise(factuals), np.arange(p), *stack([self]),
+            np.zeros((1, p), dtype=np.bool_), np.empty((0, n)), np.empty((0, n)), NOTHING, np.empty((3, 1)),
+            np.empty((0, 0)), out, np.empty((n, 0), dtype=np.int64), np.empty(n, dtype=np.int64),
+        )  # fmt: skip
+        found: Floats = out[1]
+        return found
+
+    def to_each(self, rows: Floats, others: Floats) -> tuple[Floats, Floats]:
+        """Return how many features differ, and the sum of steps, for all pairs: (other rows, rows)."""
+        n, p = rows.shape
+        m = others.shape[0]
+        out: Floats = np.empty((2, m * n))
+        rank_candidates(
+            columnwise(rows), np.zeros(m, dtype=np.int64), np.full(m, n), np.arange(m), rowwise(others), np.arange(p),
+            *stack([self]), np.zeros((1, p), dtype=np.bool_), np.empty((0, m)), np.empty((0, m)), NOTHING,
+            np.empty((3, CHUNK)), np.empty((0, 0)), out, np.empty((m, 0), dtype=np.int64), np.empty(m, dtype=np.int64),
+        )  # fmt: skip
+        return out[0].reshape(m, n), out[1].reshape(m, n)
+
+    def between(self, rows: Floats, factuals: Floats) -> Floats:
+        """Return the distance of each encoded row to the factual at the same place."""
+        return self.finish(self.sums(rows, factuals))
+
+    def take(self, columns: Ints) -> Distance:
+        """Return the distance of tables that have some of the columns, in the order given."""
+        by_column = ("scale", "whole", "how", "begin", "size")
+        return replace(self, **{name: getattr(self, name)[columns] for name in by_column})
+
+    def weighted(self, weights: Floats) -> Distance:
+        """Return the distance with a weight for each column; a mean is divided by the sum of the weights."""
+        factor = np.sqrt(weights) if self.squared else weights
+        scale = np.where(self.how == SCALED, self.scale * factor, self.scale)
+        table = self.table.copy()
+        for j in np.flatnonzero(self.how == LEVELS):
+            table[self.begin[j] : self.begin[j] + self.size[j] ** 2] *= factor[j]
+        divisor = 1.0 if self.divisor == 1.0 else float(weights.sum())
+        return replace(self, scale=scale, whole=self.whole * factor, table=table, divisor=divisor)
+
+    @property
+    def counts_changes(self) -> bool:
+        """Whether the sum is L0."""
+        return not self.table.size and not self.scale.any() and bool((self.whole == 1.0).all())
+
+    def adds_like(self, other: Distance) -> bool:
+        """Whether sums of steps are those of another distance without tables."""
+        return not (self.table.size or other.table.size) and all(
+            np.array_equal(getattr(self, name), getattr(other, name)) for name in ("scale", "whole", "squared")
+        )
+
+
+def stack(distances: Sequence[Distance]) -> tuple[Steps, Tables | None]:
+    """Put distances together for the kernels."""
+    steps = Steps(
+        scale=np.stack([d.scale for d in distances]),
+        whole=np.stack([d.whole for d in distances]),
+        squared=np.array([d.squared for d in distances], dtype=np.bool_),
+    )
+    if not any(d.table.size for d in distances):
+        return steps, None
+    offset = np.cumsum([0, *(d.table.size for d in distances)])
+    tables = Tables(
+        how=np.stack([d.how for d in distances]),
+        begin=np.stack([d.begin + at for d, at in zip(distances, offset)]),
+        size=np.stack([d.size for d in distances]),
+        table=np.concatenate([d.table for d in distances]),
+        classes=np.array([d.classes for d in distances], dtype=np.int64),
+    )
+    return steps, tables
+
+
+def columnwise(rows: Floats) -> Floats:
+    """Return a matrix with the values of a column side by side, as the kernels read candidates."""
+    return np.require(rows.T, np.float64, ["C", "W"])
+
+
+def rowwise(rows: Floats) -> Floats:
+    """Return a matrix with the values of a row side by side, as the kernels read factuals."""
+    return np.require(rows, np.float64, ["C", "W"])
+
+
+# ---------------------------------------------------------------- distances that need the features alone
+
+
+def scales(features: Sequence[Feature]) -> Floats:
+    """Return 1 / range for numeric and ordered columns; 0 where any change counts 1."""
+    return np.array([0.0 if f.kind == "categorical" else _inverse(f.span) for f in features])
+
+
+def changes(features: Sequence[Feature]) -> Distance:
+    """Return L0, the number of features changed; a feature is unchanged only if it is exactly equal."""
+    return _scaled("L0", np.zeros(len(features)))
+
+
+def gower(features: Sequence[Feature]) -> Distance:
+    """Return the paper's Gower distance (equation 3), a mean over the features."""
+    return replace(_scaled("gower", scales(features)), divisor=float(len(features)))
+
+
+def gower_sum(features: Sequence[Feature]) -> Distance:
+    """Return Gower's distance without dividing by the number of features."""
+    return _scaled("gower_sum", scales(features))
+
+
+def l2(features: Sequence[Feature]) -> Distance:
+    """Return the Euclidean distance of columns scaled to their training range."""
+    return replace(_scaled("l2", scales(features)), squared=True, root=True)
+
+
+def l1_raw(features: Sequence[Feature]) -> Distance:
+    """Return the sum of differences on the columns' own scales."""
+    return _scaled("l1_raw", _units(features))
+
+
+def l2_raw(features: Sequence[Feature]) -> Distance:
+    """Return the Euclidean distance on the columns' own scales."""
+    return replace(_scaled("l2_raw", _units(features)), squared=True, root=True)
+
+
+# ---------------------------------------------------------------- distances that need the training rows
+
+
+def mad(features: Sequence[Feature], training: Floats) -> Distance:
+    """Return the sum of differences over the median absolute deviation of the encoded training rows."""
+    return _scaled("mad", np.array([_over(f, training[:, j], _median_deviation) for j, f in enumerate(features)]))
+
+
+def hvdm(features: Sequence[Feature], training: Floats, decision: npt.NDArray[np.generic]) -> Distance:
+    """Return Wilson and Martinez's HVDM; `decision` is the class of each encoded training row."""
+    classes = _classes(training, decision)
+    scale = np.array([_over(f, training[:, j], lambda x: 4.0 * float(x.std())) for j, f in enumerate(features)])
+    tables = {
+        j: np.sqrt(_squared_differences(_shares(training[:, j], classes, f.n_levels)))
+        for j, f in enumerate(features)
+        if f.kind == "categorical"
+    }
+    return replace(_with_tables(_scaled("hvdm", scale), LEVELS, tables), squared=True, root=True)
+
+
+def ivdm(features: Sequence[Feature], training: Floats, decision: npt.NDArray[np.generic]) -> Distance:
+    """Return Wilson and Martinez's IVDM; `decision` is the class of each encoded training row."""
+    classes = _classes(training, decision)
+    n_classes = int(classes.max()) + 1
+    n_intervals = max(5, n_classes)
+    levels, curves = {}, {}
+    scale = np.zeros(len(features))
+    for j, f in enumerate(features):
+        if not f.is_numeric:
+            levels[j] = _squared_differences(_shares(training[:, j], classes, f.n_levels))
+        elif _inverse(f.span):
+            width = f.span / n_intervals
+            scale[j] = 1.0 / width
+            interval = np.minimum(np.floor((training[:, j] - f.low) / width), n_intervals - 1.0)
+            shares = np.zeros((n_intervals + 2, n_classes))
+            shares[1:-1] = _shares(interval, classes, n_intervals)
+            curves[j] = np.concatenate([[f.low - width / 2], shares.ravel()])
+    plain = replace(_scaled("ivdm", scale), squared=True, classes=n_classes)
+    found = _with_tables(_with_tables(plain, LEVELS, levels), CURVES, curves)
+    return replace(found, size=np.where(found.how == CURVES, n_intervals + 1, found.size))
+
+
+# ---------------------------------------------------------------- parts
+
+
+def _scaled(name: str, scale: Floats) -> Distance:
+    p = scale.size
+    none = np.zeros(p, dtype=np.int64)
+    return Distance(name, scale, np.ones(p), np.full(p, SCALED, dtype=np.int64), none, none)
+
+
+def _with_tables(distance: Distance, how: int, tables: dict[int, Floats]) -> Distance:
+    """Append a table for some columns; that of levels is square."""
+    hows, begin, size = distance.how.copy(), distance.begin.copy(), distance.size.copy()
+    parts, at = [distance.table], distance.table.size
+    for j, table in tables.items():
+        hows[j], begin[j], size[j] = how, at, table.shape[0]
+        parts.append(table.ravel())
+        at += table.size
+    return replace(distance, how=hows, begin=begin, size=size, table=np.concatenate(parts))
+
+
+def _inverse(spread: float) -> float:
+    return 1.0 / spread if spread >= SMALLEST else 0.0
+
+
+def _units(features: Sequence[Feature]) -> Floats:
+    return np.array([0.0 if f.kind == "categorical" else 1.0 for f in features])
+
+
+def _over(feature: Feature, column: Floats, spread: object) -> float:
+    """Return 1 / spread of the values that are not missing; 0 for unordered levels and where there is no spread."""
+    seen = column[~np.isnan(column)]
+    if feature.kind == "categorical" or not seen.size:
+        return 0.0
+    assert callable(spread)
+    return _inverse(float(spread(seen)))
+
+
+def _median_deviation(values: Floats) -> float:
+    deviations = np.abs(values - np.median(values))
+    return float(np.median(deviations)) or float(deviations.mean())
+
+
+def _classes(training: Floats, decision: npt.NDArray[np.generic]) -> Ints:
+    """Return the decision as codes 0, 1, ..."""
+    if np.shape(decision) != (training.shape[0],) or not training.shape[0]:
+        raise InputError(
+            f"the decision has shape {spell(np.shape(decision))} for {training.shape[0]} training rows; give one value "
+            "for each row, and at least one row."
+        )
+    return np.asarray(np.unique(decision, return_inverse=True)[1], dtype=np.int64)
+
+
+def _shares(codes: Floats, classes: Ints, n_codes: int) -> Floats:
+    """Return P(class | code), a row for each code; 0 for a code that no row has."""
+    known = ~np.isnan(codes)
+    counts = np.zeros((n_codes, int(classes.max()) + 1))
+    np.add.at(counts, (codes[known].astype(np.intp), classes[known]), 1.0)
+    return np.asarray(counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0))
+
+
+def _squared_differences(shares: Floats) -> Floats:
+    return np.asarray(((shares[:, None, :] - shares[None, :, :]) ** 2).sum(axis=2))
+
+
+__all__ = ["MEASURES", "Measure", "gower_distance", "measure_table", "scales"]
+
+Measure = Callable[[Floats, Floats, Sequence[Feature]], npt.NDArray[Any]]
+
+
+def _count_changes(rows: Floats, factuals: Floats, features: Sequence[Feature]) -> npt.NDArray[Any]:
+    return changes(features).sums(rows, factuals).astype(np.int64)
+
+
+def _measure_by(make: Callable[[Sequence[Feature]], Distance]) -> Measure:
+    return lambda rows, factuals, features: make(features).between(rows, factuals)
+
+
+MEASURES: dict[str, Measure] = {
+    "L0": _count_changes,
+    "gower": _measure_by(gower),
+    "gower_sum": _measure_by(gower_sum),
+    "l1_raw": _measure_by(l1_raw),
+    "l2_raw": _measure_by(l2_raw),
+}
+
+
+def gower_distance(X: Data, Y: Data, *, training: Data | Schema) -> npt.NDArray[np.float64]:
+    """Return the Gower distance of each row of `X` to the row of `Y` at the same place.
+
+    Parameters
+    ----------
+    X, Y : tables with the training columns and equally many rows; a single row is compared with all of the other.
+    training : DataFrame, array or Schema
+        Gives the kinds and the ranges.
+
+    Examples
+    --------
+    >>> import pandas as pd, mcce
+    >>> people = pd.DataFrame({"age": [20, 60, 40], "job": ["clerk", "pilot", "pilot"]})
+    >>> mcce.gower_distance(people, people.iloc[[1]], training=people)
+    array([1.  , 0.  , 0.25])
+    """
+    schema = training if isinstance(training, Schema) else Schema.from_data(training, where="training")
+    a, b = schema.encode(X, "X").matrix, schema.encode(Y, "Y").matrix
+    if 1 not in (a.shape[0], b.shape[0]) and a.shape[0] != b.shape[0]:
+        raise InputError(f"X has {a.shape[0]} rows and Y {b.shape[0]}; give equally many, or one row on one side.")
+    n = max(a.shape[0], b.shape[0]) if min(a.shape[0], b.shape[0]) else 0
+    shape = (n, len(schema))
+    return gower(schema.features).between(np.broadcast_to(a, shape), np.broadcast_to(b, shape))
+
+
+def measure_table(rows: Floats, factuals: Floats, features: Sequence[Feature], names: Sequence[str]) -> pd.DataFrame:
+    """Return some measures of encoded rows against the factuals beside them, one column each."""
+    columns: dict[str, Any] = {name: MEASURES[name](rows, factuals, features) for name in names}
+    return pd.DataFrame(columns)

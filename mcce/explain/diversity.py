@@ -1,0 +1,110 @@
+"""Several counterfactuals that differ: chosen one after the other, each for what it adds to those before it.
+
+1. The first is the best one, as without diversity.
+2. Each further one is the valid candidate c with the largest gain
+       gain(c) = min over chosen s of d(c, s) - PRICE d(c, x),
+   its distance to the nearest of those chosen less what it costs, its distance to the factual x. Equal gains (to twelve
+   decimals) are decided by the order of the measures. All candidates take part, not a list of the best: the best fifty
+   are often fifty values of one feature.
+3. d is Gower's distance; where the order counts changes (L0), the share of differing features is added to it, so that
+   a change costs, and another feature counts, whatever the size of the step.
+4. What is chosen is given back in the order of the measures, the best one first; on ties, the one chosen earlier.
+
+Why this gain. d is a sum over features, so d(c, s) = d(c, x) + d(s, x) - 2 overlap(c, s), where the overlap is the part
+of the way from x that both have in common: none if they change different features, or move in opposite directions.
+With a price of 1 the gain is min_s (d(s, x) - 2 overlap(c, s)): it asks for changes that were not there yet, and has
+nothing for going farther in the same direction, which max-min distance alone rewards most. The price above 1 makes
+nearer ones better among those that are equally new. Measured from the best one, at a cost of 1: a copy would have a
+gain of -1.5, and a row with nothing in common that costs z one of 1 - z / 2, so an alternative may cost up to five
+times as much. A determinant (DPP) has no such unit, and its greedy choice depends on how the kernel is scaled.
+
+`diversity_table` reports what came of it: the mean distance between the counterfactuals of a factual, two by two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from mcce.base.arrays import Bools, Floats, Ints
+from mcce.explain.distances import Distance, changes, gower
+from mcce.explain.order import Measure, Ordering
+from mcce.rng import hash_rows
+from mcce.table import Feature
+
+PRICE = 1.5  # of a distance to the factual, in distances to the nearest one chosen
+DECIMALS = 12  # gains that agree so far are equal: they differ by rounding
+
+
+class Spread:
+    """What candidates add to the counterfactuals chosen so far.
+
+    Parameters
+    ----------
+    features : the columns of factuals and candidates.
+    ordering : what candidates are compared by.
+    """
+
+    def __init__(self, features: Sequence[Feature], ordering: Ordering) -> None:
+        self.ordering = ordering
+        functions = [measure.function for measure in ordering.measures]
+        self.counts_changes = any(isinstance(f, Distance) and f.counts_changes for f in functions)
+        self._gower = gower(features)
+        self._chosen: dict[int, list[Floats]] = {}  # equal factuals have equal candidates, and choose alike
+
+    def choose(self, rows: Floats, factuals: Floats) -> Bools:
+        """Add one row for each factual to those chosen; return which of them were not there yet."""
+        keys = hash_rows(factuals).tolist()
+        new = np.array([not any(_equal(row, s) for s in self._chosen.get(key, [])) for key, row in zip(keys, rows)])
+        for key, row in zip(keys, rows):
+            self._chosen.setdefault(key, []).append(row)
+        return new.astype(bool)
+
+    def gains(self, rows: Floats, factual: Floats) -> Floats:
+        """Return the gain of each candidate of a factual (step 2); -inf for those chosen."""
+        chosen = self._chosen[int(hash_rows(factual[None, :])[0])]
+        differing, steps = self._gower.to_each(rows, np.vstack([factual, *chosen]))
+        distances = self._gower.finish(steps)
+        if self.counts_changes:
+            distances += differing / rows.shape[1]  # step 3
+        nearest = distances[1:].min(axis=0)
+        gain = np.round(nearest - PRICE * distances[0], DECIMALS)
+        return np.where((differing[1:] == 0).any(axis=0), -np.inf, gain)
+
+    def next_ordering(self) -> Ordering:
+        """Return the order by which the next one is chosen: the gain, then the measures."""
+        return Ordering((Measure("gain", self.gains, largest_first=True), *self.ordering.measures))
+
+
+def diversity_table(owner: Ints, rows: Floats, features: Sequence[Feature]) -> pd.DataFrame:
+    """Return how different the counterfactuals of each owner are, two by two.
+
+    Parameters
+    ----------
+    owner : whose each row is, ascending.
+    rows : encoded rows.
+    features : their columns.
+
+    Returns
+    -------
+    DataFrame
+        By owner: `rows`, how many there are; `gower`, the mean Gower distance of two of them; `features`, the mean
+        share of features in which two of them differ. NaN for a single one.
+    """
+    owners, place, counts = np.unique(owner, return_inverse=True, return_counts=True)
+    distance, differing = gower(features), changes(features)
+    totals = np.zeros((2, owners.size))
+    for lag in range(1, int(counts.max(initial=1))):
+        first = np.flatnonzero(owner[lag:] == owner[:-lag])
+        of = place[first]
+        totals[0] += np.bincount(of, distance.between(rows[first], rows[first + lag]), owners.size)
+        totals[1] += np.bincount(of, differing.sums(rows[first], rows[first + lag]) / len(features), owners.size)
+    n_pairs = counts * (counts - 1) / 2
+    means = np.divide(totals, n_pairs, out=np.full(totals.shape, np.nan), where=n_pairs > 0)
+    return pd.DataFrame({"rows": counts, "gower": means[0], "features": means[1]}, index=owners)
+
+
+def _equal(one: Floats, two: Floats) -> bool:
+    return np.array_equal(one, two, equal_nan=True)

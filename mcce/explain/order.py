@@ -1,0 +1,243 @@
+"""The order of candidates: measures that are compared one after the other, the smallest first.
+
+1. `resolve_measures` reads what a user names: a measure of `mcce.explain.distances`, a `Distance`, or any function of
+   the candidates and the factual. Weights by feature enter every distance; L0 is a count, and has none.
+2. Each `Measure` says what it costs: "free" needs the table alone, "density" a score of how plausible a row is, "model"
+   the explained model. Free and density measures rank candidates before the model is asked, so that it is asked
+   best-first and few rows are; a model measure has every candidate asked.
+3. An `Ordering` holds them in the order in which they decide. Ties of all are broken by the earlier draw.
+
+The default, ("L0", "gower"), is the paper's (section 2.3); ("gower",) drops the step that counts changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from mcce.base.arrays import Floats
+from mcce.base.checks import is_number
+from mcce.exceptions import InputError, did_you_mean, listing, spell
+from mcce.explain import distances
+from mcce.explain.distances import Distance
+from mcce.table import Feature, Schema
+
+Cost = Literal["free", "density", "model"]
+COSTS: tuple[Cost, ...] = ("free", "density", "model")
+DEFAULT = ("L0", "gower")
+
+# of the encoded candidates and the encoded factual: a value for each candidate
+Function = Callable[[Floats, Floats], Floats]
+UserFunction = Callable[[pd.DataFrame, "pd.Series[Any]"], npt.ArrayLike]
+MeasureLike = str | Distance | UserFunction
+
+OF_FEATURES: dict[str, Callable[[Sequence[Feature]], Distance]] = {
+    "L0": distances.changes,
+    "gower": distances.gower,
+    "gower_sum": distances.gower_sum,
+    "l2": distances.l2,
+    "l1_raw": distances.l1_raw,
+    "l2_raw": distances.l2_raw,
+}
+OF_DECISIONS: dict[str, Callable[[Sequence[Feature], Floats, npt.NDArray[np.generic]], Distance]] = {
+    "hvdm": distances.hvdm,
+    "ivdm": distances.ivdm,
+}
+LEARNED = ("mad", *OF_DECISIONS)  # from the training rows
+OF_DENSITIES = ("plausibility",)  # the largest is the best
+KNOWN = (*OF_FEATURES, "mad", *OF_DECISIONS, *OF_DENSITIES)
+
+
+@dataclass(frozen=True, eq=False)
+class Measure:
+    """One thing that candidates are compared by.
+
+    Attributes
+    ----------
+    name : what it is called in tables and messages.
+    function : a `Distance`, or a function of the encoded candidates and the encoded factual.
+    cost : "free", "density" or "model", see above.
+    largest_first : whether large values are good.
+    """
+
+    name: str
+    function: Distance | Function
+    cost: Cost = "free"
+    largest_first: bool = False
+
+    def of_pairs(self, rows: Floats, factuals: Floats) -> Floats:
+        """Return the measure of each encoded row against the factual at the same place."""
+        if isinstance(self.function, Distance):
+            return self.function.between(rows, factuals)
+        each = [self.function(rows[[i]], factuals[i]) for i in range(rows.shape[0])]
+        return np.concatenate([np.empty(0), *each])
+
+
+@dataclass(frozen=True, eq=False)
+class Ordering:
+    """Measures in the order in which they decide."""
+
+    measures: tuple[Measure, ...]
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the measures."""
+        return [m.name for m in self.measures]
+
+    @property
+    def cost(self) -> Cost:
+        """What the dearest of the measures costs."""
+        return COSTS[max(COSTS.index(m.cost) for m in self.measures)]
+
+    @property
+    def is_thread_safe(self) -> bool:
+        """Whether candidates can be measured in several threads: a user's function need not be safe for them."""
+        return all(isinstance(m.function, Distance) or m.cost == "density" for m in self.measures)
+
+
+def resolve_measures(
+    measures: MeasureLike | Sequence[MeasureLike],
+    features: Sequence[Feature],
+    *,
+    weights: Mapping[Any, float] | None = None,
+    training: Floats | None = None,
+    decision: npt.NDArray[np.generic] | None = None,
+    scorers: Mapping[str, Function] | None = None,
+) -> Ordering:
+    """Return the order that a user asks for.
+
+    Parameters
+    ----------
+    measures : name, Distance, function, or several of them
+        Names: "L0", "gower", "gower_sum", "l2", "l1_raw", "l2_raw", "mad", "hvdm", "ivdm", "plausibility".
+        A function takes the candidates of a factual (DataFrame) and the factual (Series) and returns a number for each
+        candidate; the smallest is the best.
+    features : the columns of the encoded matrices.
+    weights : dict or None
+        What a step in a feature counts, by name; 1 for those not named.
+    training : encoded training rows, for "mad", "hvdm" and "ivdm".
+    decision : the class of each training row, for "hvdm" and "ivdm".
+    scorers : what finds "plausibility" of encoded candidates of an encoded factual.
+    """
+    if isinstance(measures, (str, Distance)) or callable(measures) or not isinstance(measures, Iterable):
+        given = [measures]
+    else:
+        given = list(measures)
+    if not given:
+        raise InputError(f"measures is empty; name at least one, for example measures={DEFAULT!r}.")
+    by_feature = resolve_weights(weights, features)
+    found = []
+    for item in given:
+        if isinstance(item, str):
+            measure = _known(item, features, training, decision, scorers or {})
+        elif isinstance(item, Distance):
+            measure = Measure(item.name, _checked(item, features))
+        elif callable(item):
+            measure = Measure(_name_of(item), _AskedWithFrames(item, Schema(features)))
+        else:
+            raise InputError(
+                f"measures holds {spell(item)}; give names, distances or functions of (candidates, factual). "
+                f"Names: {listing(KNOWN, len(KNOWN))}."
+            )
+        if by_feature is not None and isinstance(measure.function, Distance) and not measure.function.counts_changes:
+            measure = Measure(measure.name, measure.function.weighted(by_feature))
+        found.append(measure)
+    twice = [m.name for i, m in enumerate(found) if m.name in [other.name for other in found[:i]]]
+    if twice:
+        raise InputError(f"measures names {twice[0]!r} twice; the second one would decide nothing.")
+    return Ordering(tuple(found))
+
+
+def resolve_weights(weights: Mapping[Any, float] | None, features: Sequence[Feature]) -> Floats | None:
+    """Return the weights in the order of the features, 1 for those not named; None for none."""
+    if weights is None:
+        return None
+    if not isinstance(weights, Mapping):
+        raise InputError(f"weights is {spell(weights)}; give a dict by feature, for example {{'age': 2}}.")
+    names: list[Hashable] = [f.name for f in features]
+    found = np.ones(len(names))
+    for name, weight in weights.items():
+        if name not in names:
+            raise InputError(f"weights names {name!r}, which is not a feature; {did_you_mean(name, names)}")
+        if not is_number(weight) or not 0 <= weight < np.inf:
+            raise InputError(f"weights[{name!r}] is {spell(weight)}; give a number of at least 0.")
+        found[names.index(name)] = weight
+    if not found.any():
+        raise InputError("weights are all 0: every candidate would be equally good. Give some feature a weight.")
+    return found
+
+
+def _known(
+    name: str,
+    features: Sequence[Feature],
+    training: Floats | None,
+    decision: npt.NDArray[np.generic] | None,
+    scorers: Mapping[str, Function],
+) -> Measure:
+    if name in OF_FEATURES:
+        return Measure(name, OF_FEATURES[name](features))
+    if name in OF_DENSITIES:
+        if name not in scorers:
+            raise InputError(
+                f"measure {name!r} needs a score of how plausible rows are, which is not there; use "
+                f"explain(..., sparse=True), or measures of distance: {listing(OF_FEATURES)}."
+            )
+        return Measure(name, scorers[name], "density", largest_first=True)
+    if name != "mad" and name not in OF_DECISIONS:
+        raise InputError(f"measures names {name!r}; {did_you_mean(name, KNOWN)}")
+    if training is None:
+        raise InputError(f"measure {name!r} needs the training rows, which are not there; fit again, or use 'gower'.")
+    if name == "mad":
+        return Measure(name, distances.mad(features, training))
+    if decision is None:
+        raise InputError(
+            f"measure {name!r} compares what values say about the decision, and the training rows' decision is not "
+            "there; set condition_on_decision=True, or use 'gower'."
+        )
+    return Measure(name, OF_DECISIONS[name](features, training, decision))
+
+
+def _checked(distance: Distance, features: Sequence[Feature]) -> Distance:
+    if distance.scale.size != len(features):
+        raise InputError(
+            f"the distance {distance.name!r} is of {distance.scale.size} columns and the table has {len(features)}; "
+            "make it from the features of this table."
+        )
+    return distance
+
+
+def _name_of(function: object) -> str:
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+@dataclass(frozen=True, eq=False)
+class _AskedWithFrames:
+    """A user's function of (candidates, factual) as a function of encoded rows."""
+
+    function: UserFunction
+    schema: Schema
+
+    def __call__(self, rows: Floats, factual: Floats) -> Floats:
+        name = _name_of(self.function)
+        candidates = self.schema.decode(np.asfortranarray(rows))
+        answer = self.function(candidates, self.schema.decode(factual[None, :]).iloc[0])
+        try:
+            values = np.asarray(answer, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"the measure {name!r} returned {type(answer).__name__}, not numbers: {error}") from error
+        if values.shape != (rows.shape[0],):
+            raise InputError(
+                f"the measure {name!r} returned shape {values.shape} for {rows.shape[0]} candidates; return a number "
+                "for each."
+            )
+        if np.isnan(values).any():
+            raise InputError(
+                f"the measure {name!r} returned NaN for candidate {int(np.isnan(values).argmax())} (counted from 0), "
+                "which has no place in an order; return inf for the worst."
+            )
+        return values

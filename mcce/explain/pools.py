@@ -1,0 +1,378 @@
+"""Candidates that a user brings: matched to the factuals they are for, and checked.
+
+What is chosen among: encoded rows, and which of them each factual may have.
+
+Pools of candidates: the rows drawn from the generator for each factual (paper, section 2.2).
+
+1. A factual's draws are identified by the columns that they depend on: its fixed values. Factuals that agree in them
+   share one pool. Drawn independently, they are identified by all its values.
+2. Factuals are taken in blocks whose pools fit in memory; those of one pool stay side by side.
+3. Each pool is drawn from the generator, given its fixed values and the wanted decision. Any part of it can be drawn
+   by itself, because a draw is known by its index; a redraw is another, independent pool for the same factuals.
+
+`mcce.explain.pools` draws them inside constraints.
+
+Pools inside constraints, shared by as many factuals as these allow.
+
+1. What is asked of all factuals alike (`Constraints.shared`) is obeyed while drawing. Factuals that agree in their
+   fixed values share these draws.
+2. What depends on a factual's own values (`Constraints.relative`: may only rise, by at most so much, may not become
+   missing, rules that read it) passes over some of the draws: whoever chooses among them leaves out those that the
+   factual does not allow. What is left are draws from what the chain says of rows that obey it: rejecting whole rows
+   is conditioning, as truncating conditionals is not.
+3. A factual that allows less than a quarter of the first 100 of them, or finds no counterfactual among them, or has to
+   keep a feature, gets draws of its own, inside all it asks. Where nothing that is allowed can be drawn for a feature,
+   its own value stays if that is allowed: a pool in which this happens is shared by nobody who has another value.
+4. The random numbers stay those of the fixed values, whoever shares a pool: a constraint that excludes nothing changes
+   nothing, nor do the factuals that are explained together. Rows that could not be drawn inside are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from mcce.base.arrays import Bools, Floats, Ints, UInts
+from mcce.constraints import Constraints
+from mcce.exceptions import InputError, spell
+from mcce.explain.factuals import Factuals
+from mcce.generators.base import Drawn, DrawRequest, Generator
+from mcce.rng import derive_key, hash_rows, mix
+from mcce.table import Schema
+from mcce.table.checks import find_labels
+from mcce.table.frames import is_other_frame, read_frame
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Factual i may choose among rows[begin[i] : end[i]] of one encoded matrix; on ties the earlier row wins.
+
+    `distinct` says that no two rows of a factual are equal, which spares the search for them.
+    """
+
+    rows: Floats
+    begin: npt.NDArray[np.int64]
+    end: npt.NDArray[np.int64]
+    distinct: bool = False
+
+    def pools(self, which: Ints) -> Iterator[tuple[int, int, Ints]]:
+        """Yield where each pool of some factuals begins and ends, and whose it is; pools without rows are left out."""
+        begins, ends = self.begin[which], self.end[which]
+        filled = ends > begins  # two pools begin at the same row if one of them has none
+        for begin in np.unique(begins[filled]):
+            mine = filled & (begins == begin)
+            yield int(begin), int(ends[mine][0]), which[mine]
+
+
+POOL_BYTES = 32 * 2**20  # candidates held at a time
+BLOCK_FACTUALS = 4096
+
+
+def fixed_columns(generator: Generator) -> tuple[int, ...]:
+    """Return the columns that unrestricted draws depend on: those of the fixed features."""
+    return tuple(generator.schema_.names.index(name) for name in generator.fixed_)
+
+
+def pool_keys(generator: Generator, matrix: Floats, columns: Sequence[int]) -> UInts:
+    """Step 1: hash the columns that each factual's draws depend on."""
+    if tuple(columns) == fixed_columns(generator):
+        return hash_rows(generator.givens_of(matrix))
+    # mixed once more: these values may look like the fixed values and the decision of another
+    return mix(hash_rows(matrix[:, list(columns)]))
+
+
+def pool_blocks(order: Ints, keys: UInts, pool_bytes: int) -> Iterator[Ints]:
+    """Step 2: yield the factuals in `order` block by block."""
+    n_pools = max(1, POOL_BYTES // pool_bytes)
+    pool, _ = pd.factorize(keys[order])
+    by_pool = np.argsort(pool, kind="stable")
+    ordered = pool[by_pool]
+    begin = 0
+    while begin < order.size:
+        end = int(np.searchsorted(ordered, ordered[begin] + n_pools))
+        end = min(end, begin + BLOCK_FACTUALS)
+        yield order[by_pool[begin:end]]
+        begin = end
+
+
+def draw_pools(
+    generator: Generator,
+    matrix: Floats,
+    keys: UInts,
+    n_samples: int,
+    progress: bool | None = False,
+    *,
+    begin: int = 0,
+    redraw: int = 0,
+) -> Candidates:
+    """Step 3: draw one pool for each distinct key: `n_samples` rows from draw `begin` on, of one of its redraws.
+
+    Rows that a generator could not draw given their fixed values are left out.
+    """
+    pool, request = request_pools(generator, matrix, keys, keys, range(begin, begin + n_samples), redraw)[:2]
+    drawn, first = generator.draw(request, progress=progress), pool * n_samples
+    if not drawn.dead.any():
+        return Candidates(drawn.rows, first, first + n_samples)
+    living = np.concatenate([[0], np.cumsum(~drawn.dead)])
+    return Candidates(np.asfortranarray(drawn.rows[~drawn.dead]), living[first], living[first + n_samples])
+
+
+def request_pools(
+    generator: Generator, matrix: Floats, keys: UInts, shared_by: UInts, draws: range, redraw: int
+) -> tuple[Ints, DrawRequest, Ints]:
+    """Return which pool each factual has, what to draw for all pools, and the first factual of each.
+
+    Factuals that agree in `shared_by` share a pool; the random numbers are those of `keys`.
+    """
+    pool, distinct = pd.factorize(shared_by)
+    first = np.zeros(len(distinct), dtype=np.intp)
+    first[pool[::-1]] = np.arange(keys.size)[::-1]
+    request = DrawRequest(
+        givens=np.repeat(generator.givens_of(matrix[first]), len(draws), axis=0),
+        stream_keys=np.repeat(keys[first], len(draws)),
+        draw_indices=np.tile(np.arange(draws.start, draws.stop, dtype=np.uint64), len(distinct)),
+        seed=derive_key(generator.seed_, "pool", *([redraw] if redraw else [])),
+    )
+    return pool.astype(np.int64), request, first
+
+
+LEAST_ALLOWED = 25  # of the first shared draws, by a factual that has no draws of its own
+FIRST = range(100)
+AT_ONCE = 8192  # factuals whose first draws are looked at
+NOTHING: Ints = np.zeros(2, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Pools:
+    """Candidates, what identifies the pool of each factual, and what became of the draws.
+
+    `partly` tells whose candidates may break what depends on its own values (step 2). `acceptance` has, for each thing
+    that restricts draws, how many came to it and how many it let pass.
+    """
+
+    candidates: Candidates
+    keys: UInts
+    partly: Bools
+    acceptance: Mapping[Hashable, Ints] = field(default_factory=dict)
+
+
+def restrict_keys(keys: UInts, constraints: Constraints, matrix: Floats, ids: pd.Index[Any]) -> UInts:
+    """Return keys that also tell apart what the draws of factuals may be; the same where nothing is excluded."""
+    return _told_apart(keys, constraints.draws_depend_on(matrix, ids))
+
+
+def _told_apart(keys: UInts, depends: Floats) -> UInts:
+    """Return keys that also tell apart some numbers of each factual; the same where all are NaN."""
+    return np.where(np.isnan(depends).all(axis=1), keys, mix(keys ^ mix(hash_rows(depends))))
+
+
+def _agree(keys: UInts, pool: Ints) -> Bools:
+    """Return for each pool whether all who share it have the same key."""
+    least, most = np.full((2, int(pool.max()) + 1), keys[0])
+    least[pool], most[pool] = keys, keys
+    np.minimum.at(least, pool, keys)
+    np.maximum.at(most, pool, keys)
+    return np.asarray(least == most)
+
+
+class ConstrainedPools:
+    """Draws the pools of some factuals: encoded rows, keys of their streams, and names."""
+
+    def __init__(
+        self,
+        generator: Generator,
+        constraints: Constraints,
+        matrix: Floats,
+        keys: UInts,
+        ids: pd.Index[Any],
+        redraw: int = 0,
+    ) -> None:
+        self.generator = generator
+        self.constraints = constraints
+        self.matrix = matrix
+        self.keys = keys
+        self.ids = ids
+        self.redraw = redraw
+        self.rows: list[Floats] = []
+        self.n_rows = 0
+        self.begin = np.zeros(keys.size, dtype=np.int64)
+        self.end = np.zeros(keys.size, dtype=np.int64)
+        self.pool_keys = keys.copy()
+        self.acceptance: dict[Hashable, Ints] = {}
+
+    def draw(self, draws: range) -> Pools:
+        """Draw as many rows as there are `draws` for each pool; those that could not go on are left out."""
+        relative = self.constraints.relative
+        everybody = np.arange(self.keys.size)
+        depends = relative.draws_depend_on(self.matrix, self.ids) if relative else np.empty((everybody.size, 0))
+        is_relative: Bools = np.asarray(~np.isnan(depends).all(axis=1))
+        own = is_relative.copy()  # those that have to keep a feature
+        own[own] = relative.kept(self.matrix[own], self.ids[own]).any(axis=1) if relative else False
+        own[self._who_allow_few(everybody[is_relative & ~own])] = True
+        self._draw_for(everybody[~own], self.constraints.shared, draws)
+        self._draw_for(everybody[own], self.constraints, draws)
+        return self._pools(is_relative & ~own)
+
+    def draw_own(self, draws: range) -> Pools:
+        """Draw as many rows as there are `draws` inside all that each factual asks."""
+        self._draw_for(np.arange(self.keys.size), self.constraints, draws)
+        return self._pools(np.zeros(self.keys.size, dtype=bool))
+
+    def _pools(self, partly: Bools) -> Pools:
+        return Pools(Candidates(self._joined(), self.begin, self.end), self.pool_keys, partly, self.acceptance)
+
+    def _draw_for(self, which: Ints, constraints: Constraints, draws: range) -> None:
+        """Draw inside `constraints`, for factuals that share pools as far as these mean the same for them."""
+        if not which.size:
+            return
+        drawn, pool, self.pool_keys[which] = self._draw(which, constraints, draws)
+        for name, counts in drawn.acceptance().iterrows():
+            self.acceptance[name] = self.acceptance.get(name, NOTHING) + counts.to_numpy()
+        living = np.concatenate([[0], np.cumsum(~drawn.dead)])
+        first = pool * len(draws)
+        self.begin[which], self.end[which] = self.n_rows + living[first], self.n_rows + living[first + len(draws)]
+        self.rows.append(drawn.rows[~drawn.dead] if drawn.dead.any() else drawn.rows)
+        self.n_rows += int(living[-1])
+
+    def _who_allow_few(self, which: Ints) -> Ints:
+        """Return the factuals that allow too few of the first draws that they would share."""
+        if not which.size:
+            return which
+        drawn, pool, _ = self._draw(which, self.constraints.shared, FIRST)
+        by_pool = np.argsort(pool, kind="stable")
+        n_allowed = np.empty(which.size, dtype=np.int64)
+        for p, members in enumerate(np.split(by_pool, np.cumsum(np.bincount(pool))[:-1])):
+            mine = slice(p * len(FIRST), (p + 1) * len(FIRST))
+            rows = drawn.rows[mine][~drawn.dead[mine]]
+            for first in range(0, members.size, AT_ONCE):
+                some = members[first : first + AT_ONCE]
+                n_allowed[some] = self._allowed(which[some], rows).sum(axis=1)
+        return which[n_allowed < LEAST_ALLOWED]
+
+    def _allowed(self, which: Ints, rows: Floats) -> Bools:
+        """Return which rows of a pool each of some factuals allows; count what each thing that it asks lets pass."""
+        relative = self.constraints.relative.of_factuals(self.matrix[which], self.ids[which])
+        shape = which.size, rows.shape[0]
+        allowed = np.ones(shape, dtype=bool)
+        owner = np.repeat(np.arange(which.size), rows.shape[0])
+        for column, within in relative.within:
+            passed = within.take(owner).allows(np.tile(rows[:, column], which.size)).reshape(shape)
+            self._add_counts(self.constraints.schema.names[column], allowed, passed)
+            allowed &= passed
+        for rule in relative.rules:
+            passed = rule.holds(np.tile(rows, (which.size, 1)), relative.factuals[owner]).reshape(shape)
+            self._add_counts(rule.text, allowed, passed)
+            allowed &= passed
+        return allowed
+
+    def _draw(self, which: Ints, constraints: Constraints, draws: range) -> tuple[Drawn, Ints, UInts]:
+        """Draw inside constraints; return also which pool each factual has, and what identifies it."""
+        matrix, ids = self.matrix[which], self.ids[which]
+        own = self._own(constraints, matrix, ids)
+        shared_by = restrict_keys(self.keys[which], constraints, matrix, ids)
+        shared_by = _told_apart(shared_by, self._off_steps(constraints, matrix, ids, own))
+        by_own = _told_apart(shared_by, own)
+        drawn, pool = self._draw_pools(which, constraints, draws, shared_by, own)
+        lost = np.logical_or.reduceat(drawn.dead, np.arange(0, drawn.dead.size, len(draws)))
+        split = lost[pool] & ~_agree(by_own, pool)[pool]
+        if split.any():
+            shared_by = np.where(split, by_own, shared_by)
+            drawn, pool = self._draw_pools(which, constraints, draws, shared_by, own)
+        return drawn, pool, shared_by
+
+    def _draw_pools(
+        self, which: Ints, constraints: Constraints, draws: range, shared_by: UInts, own: Floats
+    ) -> tuple[Drawn, Ints]:
+        """Draw a pool for all who agree in `shared_by`; own values stay in those whose factuals agree in them."""
+        matrix, ids, keys = self.matrix[which], self.ids[which], self.keys[which]
+        pool, request, first = request_pools(self.generator, matrix, keys, shared_by, draws, self.redraw)
+        own = np.where(_agree(hash_rows(own), pool)[:, None], own[first], np.nan)
+
+        def for_draws(part: Any) -> Any:
+            return np.repeat(part, len(draws), axis=0)
+
+        names = self.constraints.schema.names
+        within = {
+            name: replace(each, kept=own[:, names.index(name)])
+            for name, each in constraints.within(matrix[first], ids[first]).items()
+        }
+        request = replace(
+            request,
+            restrictions={name: each.each(for_draws) for name, each in within.items()},
+            rules=constraints.rules,
+            factuals=for_draws(matrix[first]) if any(rule.reads_factual for rule in constraints.rules) else None,
+        )
+        return self.generator.draw(request), pool
+
+    def _own(self, constraints: Constraints, matrix: Floats, ids: pd.Index[Any]) -> Floats:
+        """Return the values that may stay, of features whose draws depend on them; NaN elsewhere."""
+        own = np.full(matrix.shape, np.nan)
+        for column, _ in constraints.relative.of_factuals(matrix, ids).within:
+            own[:, column] = matrix[:, column]
+        return own
+
+    def _off_steps(self, constraints: Constraints, matrix: Floats, ids: pd.Index[Any], own: Floats) -> Floats:
+        """Return the values that draws need not leave for a multiple of some step; NaN elsewhere."""
+        off = np.full(matrix.shape, np.nan)
+        for name, within in constraints.within(matrix, ids).items():
+            if within.step is not None:
+                column = self.constraints.schema.names.index(name)
+                off[:, column] = np.where(np.isnan(within.step), np.nan, own[:, column])
+        return off
+
+    def _joined(self) -> Floats:
+        """Return all rows, column by column, as the kernels read them."""
+        rows = np.empty((self.n_rows, self.matrix.shape[1]), order="F")
+        at = 0
+        for part in self.rows:
+            rows[at : at + part.shape[0]] = part
+            at += part.shape[0]
+        return rows
+
+    def _add_counts(self, name: Hashable, came: Bools, passed: Bools) -> None:
+        counts = np.array([came.sum(), (came & passed).sum()], dtype=np.int64)
+        self.acceptance[name] = self.acceptance.get(name, NOTHING) + counts
+
+
+def match_candidates(
+    candidates: pd.DataFrame, factuals: Factuals, members: npt.NDArray[np.intp], schema: Schema, mutable: Ints
+) -> Candidates:
+    """Return the candidates of the factuals at `members`; rows for others, or with other fixed values, are errors."""
+    if is_other_frame(candidates):
+        candidates = _indexed(read_frame(candidates, "candidates"), schema)
+    if not isinstance(candidates, pd.DataFrame):
+        raise InputError(f"candidates is a {type(candidates).__name__}; give a DataFrame, as `generate` returns it.")
+    ids = candidates.index.get_level_values(0)
+    owner = find_labels(factuals.index, ids)
+    if (owner < 0).any():
+        raise InputError(f"candidates has rows for {spell(ids[owner < 0][0])}, which is not in the index of X.")
+    matrix = schema.encode(candidates, "candidates").matrix
+    fixed = [j for j in range(matrix.shape[1]) if j not in mutable]
+    before, after = factuals.matrix[owner][:, fixed], matrix[:, fixed]
+    meddled = (after != before) & ~(np.isnan(after) & np.isnan(before))
+    if meddled.any():
+        row, column = np.argwhere(meddled)[0]
+        name = schema.names[fixed[column]]
+        raise InputError(
+            f"candidates changes the fixed feature {name!r} of {spell(ids[row])}; fixed features must stay as in X."
+        )
+    by_owner = np.argsort(owner, kind="stable")
+    begin = np.searchsorted(owner[by_owner], members)
+    end = np.searchsorted(owner[by_owner], members, side="right")
+    return Candidates(np.asfortranarray(matrix[by_owner]), begin, end)
+
+
+def _indexed(candidates: pd.DataFrame, schema: Schema) -> pd.DataFrame:
+    """Return candidates whose labels stand in columns, as `generate` writes them beside the features, in an index."""
+    labels = [name if name not in schema.names else f"{name}_" for name in ("id", "draw")]
+    if labels[0] not in candidates.columns:
+        raise InputError(
+            f"candidates has no column {labels[0]!r}, which says whom each row is for; give a frame as `generate` "
+            "returns it."
+        )
+    return candidates.set_index([name for name in labels if name in candidates.columns])

@@ -1,0 +1,324 @@
+"""Sparse counterfactuals: few changes, each to a value that was drawn, and rows at or above a floor of plausibility.
+
+1. Cross the draws of each factual's pool with the factual (`mcce.explain.crossing`): single features first, then
+   pairs and triples from one draw, the nearest of them; sets of every size where these are few.
+2. Choose among the crossed rows as among any candidates: they are ordered by the measures; those below the floor, and
+   on demand copies of training rows, are passed over before the model is asked, and it is asked best-first. If the
+   order counts changes first, a factual is done with the first size that has enough valid rows, unless a whole draw
+   changes less; else every size takes part.
+3. Where that is not enough, take the best valid draws at or above the floor inwards (`mcce.explain.refine`).
+4. Where no draw is both valid and at or above the floor, do the same from the most plausible valid draws. Such a row
+   may only become more plausible on the way, and comes back as one below the floor if it does not reach it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mcce.base.arrays import Bools, Floats, Ints
+from mcce.constraints import Constraints
+from mcce.explain.copies import TrainingRows
+from mcce.explain.crossing import Crossings, NearestCrossings, PoolCodes, Thinning
+from mcce.explain.distances import Distance, columnwise, gower
+from mcce.explain.order import Measure, Ordering
+from mcce.explain.plausibility import Bytes, Plausibility
+from mcce.explain.pools import Candidates
+from mcce.explain.rank import Ask, Selector, best_of
+from mcce.explain.refine import Found, Inwards, Sought
+from mcce.table import Feature
+
+NEAREST = 512  # crossings of several features that are looked at, for each number of features
+LARGEST_SET = 3  # features crossed at once where not all sets can be tried
+ALL_CROSSINGS = 8192  # crossings of a pool, of every size, up to which all are tried
+STARTS = 4  # draws taken inwards, at least
+CROSSED_BYTES = 48 * 2**20  # crossed rows held at a time
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Largest number of changes and largest Gower distance of a counterfactual; None for any."""
+
+    max_changes: int | None = None
+    max_gower: float | None = None
+
+
+class SparseSearch:
+    """Searches the crossings of draws with factuals.
+
+    Parameters
+    ----------
+    features, mutable, ask : as of a `Selector`
+    ordering : what candidates are compared by.
+    plausibility : a fitted scorer.
+    floor : least plausibility of a counterfactual.
+    bounds : on changes and distance.
+    excluded : training rows that no counterfactual may be a copy of.
+    constraints : what may change, and how.
+    """
+
+    def __init__(
+        self,
+        features: tuple[Feature, ...],
+        mutable: Ints,
+        ask: Ask,
+        ordering: Ordering,
+        plausibility: Plausibility,
+        floor: float,
+        bounds: Bounds,
+        excluded: TrainingRows | None = None,
+        constraints: Constraints | None = None,
+    ) -> None:
+        self.features = features
+        self.mutable = mutable
+        self.selector = Selector(features, mutable, ask)
+        self.ordering = ordering
+        self.plausibility = plausibility
+        self.least = plausibility.least_score(floor)
+        self.bounds = bounds
+        self.excluded = excluded
+        self.constraints = constraints
+        steps = [m.function for m in ordering.measures if isinstance(m.function, Distance)]
+        steps = [distance for distance in steps if not distance.counts_changes]
+        self.distance = steps[0] if steps else gower(features)
+        self.changes_first = _counts_changes(ordering.measures[0])
+        numbers = np.array([j for j in mutable if features[j].is_numeric], dtype=np.int64)
+        self.inwards = Inwards(ask, plausibility, self.least, self.distance, numbers)
+
+    def search(self, pools: Candidates, factuals: Floats, k: int, ids: pd.Index[Any] | None = None) -> Found:
+        """Return the best `k` counterfactuals of each factual, fewer where there are fewer.
+
+        `ids` name the factuals, for constraints that do.
+        """
+        return self.take_inwards(*self.look(pools, factuals, k, ids), pools, factuals, k, ids)
+
+    def look(
+        self, pools: Candidates, factuals: Floats, k: int, ids: pd.Index[Any] | None = None
+    ) -> tuple[Found, Found]:
+        """Return valid rows of each factual (steps 1 and 2), and those to be taken inwards (of steps 3 and 4)."""
+        sought = self._sought(factuals, ids)
+        n_found = np.zeros(factuals.shape[0], dtype=np.int64)
+        done_at = np.zeros(factuals.shape[0], dtype=np.int64)  # the size of the crossings that were enough
+        parts: list[Found] = []
+        starts: list[Found] = []  # taken inwards all at once
+
+        def waiting() -> Ints:
+            return np.flatnonzero(n_found < k) if self.changes_first else np.arange(factuals.shape[0])
+
+        for size in range(1, self.mutable.size + 1):
+            for part, complete in self._choose_crossed(pools, sought, waiting(), size, k):
+                parts.append(part)
+                # where crossings were passed over, nearer ones may be found on the way to the factual
+                starts.append(part.take(~complete))
+                np.add.at(n_found, part.owner, 1)
+            done_at[(n_found >= k) & (done_at == 0)] = size
+        if self.changes_first:
+            parts.extend(self._choose_fewer(pools, sought, done_at, k))
+        for part in self._choose_drawn(pools, sought, waiting(), n_found, k):
+            parts.append(part)
+            starts.append(replace(part, n_asked=0))
+        return Found.join(parts), Found.join(starts)
+
+    def take_inwards(
+        self, found: Found, starts: Found, pools: Candidates, factuals: Floats, k: int, ids: pd.Index[Any] | None = None
+    ) -> Found:
+        """Return the best of what was found, and of what becomes of some of it on the way to the factuals.
+
+        Some may meet on the way: where they started counts as well.
+        """
+        moved = self.inwards.take(starts, self._sought(factuals, ids), pools, k if self.changes_first else None)
+        return self._best([found, moved], factuals, k)
+
+    def _sought(self, factuals: Floats, ids: pd.Index[Any] | None) -> Sought:
+        constraints = None if self.constraints is None else self.constraints.of_factuals(factuals, ids)
+        return Sought(factuals, self.plausibility.fold_of(factuals), self.excluded, constraints)
+
+    def _choose_crossed(
+        self, pools: Candidates, sought: Sought, which: Ints, size: int, k: int
+    ) -> Iterator[tuple[Found, Bools]]:
+        """Yield the best crossings of one size (steps 1 and 2), and for which all crossings were looked at."""
+        for members, candidates, bins, complete in self._cross(pools, sought, which, size):
+            owner = np.repeat(np.arange(members.size), candidates.end - candidates.begin)
+
+            def admit(
+                which: Ints, rows: Floats = candidates.rows, bins: Bytes = bins, of: Ints = members[owner]
+            ) -> Bools:
+                admitted = self._score(bins, sought.fold[of], which) >= self.least
+                return admitted if sought.admits_all else admitted & sought.admits(rows[which], of[which])
+
+            chosen = self.selector.select(
+                candidates,
+                sought.matrix[members],
+                k,
+                ordering=self.ordering,
+                max_changes=self.bounds.max_changes,
+                max_gower=self.bounds.max_gower,
+                admit=None if self.least == -np.inf and sought.admits_all else admit,
+            )
+            scores = self._score(bins, sought.fold[members][owner], chosen.row)
+            found = Found(members[chosen.factual], candidates.rows[chosen.row], chosen.scores, scores, chosen.n_asked)
+            if size == 1:
+                found = self.inwards.look_between(found, sought, pools)
+            yield found, complete[chosen.factual] | (size == 1)
+
+    def _cross(
+        self, pools: Candidates, sought: Sought, which: Ints, size: int
+    ) -> Iterator[tuple[Ints, Candidates, Bytes, Bools]]:
+        """Yield whose crossings they are, the crossed rows, their bins, and for whom these are all there are."""
+        cells = columnwise(pools.rows)
+        near = NearestCrossings(cells, self.mutable, self.distance)
+        made: list[Crossings] = []
+        held = 0
+        for begin, end, members in pools.pools(which):
+            n_draws = end - begin
+            few = n_draws * 2.0**self.mutable.size <= ALL_CROSSINGS
+            if size > LARGEST_SET and not few:
+                continue
+            tuples = PoolCodes(cells, begin, n_draws, self.mutable).tuples(size)
+            if tuples is None:
+                continue
+            most = tuples.draws.size if size == 1 or few else NEAREST
+            pool = pools.rows[begin:end]
+            thinning = Thinning(pool, self.mutable, tuples, self.inwards.numbers) if size == 1 else None
+            for f in members:
+                factual = np.ascontiguousarray(sought.matrix[f])
+                crossings = near.find(int(f), factual, begin, n_draws, tuples, most)
+                if thinning is not None:
+                    crossings = replace(crossings, chosen=thinning.keep(factual[self.mutable], crossings.chosen))
+                made.append(crossings)
+                held += made[-1].chosen.size
+                if 9 * held * cells.shape[0] > CROSSED_BYTES:  # a float and a bin for each cell
+                    yield self._write(made, cells, sought, held)
+                    made, held = [], 0
+        if made:
+            yield self._write(made, cells, sought, held)
+
+    def _write(
+        self, made: list[Crossings], cells: Floats, sought: Sought, n_rows: int
+    ) -> tuple[Ints, Candidates, Bytes, Bools]:
+        """Write crossings as candidates, and as the bins in which they are scored."""
+        rows = np.empty((cells.shape[0], n_rows))
+        bins = np.empty((cells.shape[0], n_rows), dtype=np.uint8)
+        binned: dict[tuple[int, int], Bytes] = {}
+        members = np.array([crossings.factual for crossings in made], dtype=np.int64)
+        ends = np.cumsum([crossings.chosen.size for crossings in made])
+        own = {k: scorer.binning.encode(sought.matrix[members]) for k, scorer in enumerate(self.plausibility.scorers)}
+        for i, crossings in enumerate(made):
+            at = int(ends[i]) - crossings.chosen.size
+            k, begin = int(sought.fold[crossings.factual]), crossings.begin
+            if (k, begin) not in binned:
+                draws = cells[:, begin : begin + crossings.n_draws].T
+                binned[k, begin] = self.plausibility.scorers[k].binning.encode(draws)
+            factual = np.ascontiguousarray(sought.matrix[crossings.factual])
+            crossings.write(cells, begin, factual, self.mutable, rows, at)
+            crossings.write(binned[k, begin], 0, np.ascontiguousarray(own[k][:, i]), self.mutable, bins, at)
+        begins = ends - [crossings.chosen.size for crossings in made]
+        complete = np.array([crossings.complete for crossings in made], dtype=bool)
+        return members, Candidates(rows.T, begins, ends, distinct=True), bins, complete
+
+    def _score(self, bins: Bytes, fold_of_row: Ints, rows: Ints) -> Floats:
+        """Return the scores of some binned rows, each by the trees of its fold."""
+        scores = np.empty(rows.size)
+        for k, scorer in enumerate(self.plausibility.scorers):
+            mine = np.flatnonzero(fold_of_row[rows] == k)
+            if mine.size:
+                scores[mine] = scorer.score(np.ascontiguousarray(bins[:, rows[mine]]))
+        return scores
+
+    def _choose_fewer(self, pools: Candidates, sought: Sought, done_at: Ints, k: int) -> Iterator[Found]:
+        """Yield draws with fewer changes than the crossings chosen: where there are many, some were passed over."""
+        which = np.flatnonzero(done_at > 1)
+        at_once = self._at_once(pools)
+        for first in range(0, which.size, at_once):
+            members = which[first : first + at_once]
+            yield self._starts(pools, sought, members, k, plausible=True, most=done_at[members] - 1)
+
+    def _choose_drawn(self, pools: Candidates, sought: Sought, which: Ints, n_found: Ints, k: int) -> Iterator[Found]:
+        """Yield the best valid draws, to be taken inwards (steps 3 and 4)."""
+        at_once = self._at_once(pools)
+        for first in range(0, which.size, at_once):
+            members = which[first : first + at_once]
+            starts = self._starts(pools, sought, members, k, plausible=True)
+            yield starts
+            without = members[(n_found[members] == 0) & ~np.isin(members, starts.owner)]
+            if without.size and self.least > -np.inf:
+                yield self._starts(pools, sought, without, k, plausible=False)
+
+    def _at_once(self, pools: Candidates) -> int:
+        """Return how many factuals' draws are held at a time."""
+        n_draws = int((pools.end - pools.begin).max(initial=1))
+        return int(max(1, CROSSED_BYTES // (8 * n_draws * pools.rows.shape[1])))
+
+    def _starts(
+        self,
+        pools: Candidates,
+        sought: Sought,
+        members: Ints,
+        k: int,
+        *,
+        plausible: bool,
+        most: Ints | None = None,
+    ) -> Found:
+        """Return the best valid draws of some factuals: at or above the floor, or else the most plausible ones.
+
+        With `most`, those that have at most so many changes, and a value wherever the factual has one.
+        """
+        sizes = pools.end[members] - pools.begin[members]
+        ends = np.cumsum(sizes)
+        place = np.arange(int(sizes.sum())) - np.repeat(ends - sizes, sizes) + np.repeat(pools.begin[members], sizes)
+        rows = np.asfortranarray(pools.rows[place])
+        owner = np.repeat(members, sizes)
+        ordering = self.ordering if plausible else self._by_plausibility()
+
+        least = self.least if plausible else -np.inf
+
+        def admit(some: Ints) -> Bools:
+            admitted = self.plausibility.score(rows[some], sought.fold[owner[some]]) >= least
+            if most is not None:
+                admitted &= (np.isnan(rows[some]) <= np.isnan(sought.matrix[owner[some]])).all(axis=1)
+            return admitted if sought.admits_all else admitted & sought.admits(rows[some], owner[some])
+
+        chosen = self.selector.select(
+            Candidates(rows, ends - sizes, ends),
+            sought.matrix[members],
+            max(k, STARTS),
+            ordering=ordering,
+            max_changes=most,
+            admit=None if least == -np.inf and most is None and sought.admits_all else admit,
+        )
+        scores = self.plausibility.score(rows[chosen.row], sought.fold[owner[chosen.row]])
+        return Found(owner[chosen.row], rows[chosen.row], chosen.scores, scores, chosen.n_asked)
+
+    def _by_plausibility(self) -> Ordering:
+        most_plausible = Measure("plausibility", self.plausibility.of_candidates, "density", largest_first=True)
+        return Ordering((most_plausible, *self.ordering.measures))
+
+    def _best(self, parts: list[Found], factuals: Floats, k: int) -> Found:
+        """Join the parts, and keep the best distinct ones of each factual, none beyond a bound.
+
+        A row that stayed below the floor is kept only if its factual has no other.
+        """
+        n_asked = sum(part.n_asked for part in parts)
+        found = Found.join(parts)
+        low = found.tree_scores < self.least
+        found = found.take(~low | ~np.isin(found.owner, found.owner[~low]))
+        kept = best_of(
+            self.ordering,
+            self.features,
+            self.mutable,
+            found.owner,
+            found.rows,
+            factuals,
+            k,
+            self.bounds.max_changes,
+            self.bounds.max_gower,
+        )
+        return replace(found.take(kept), n_asked=n_asked)
+
+
+def _counts_changes(measure: Measure) -> bool:
+    return isinstance(measure.function, Distance) and measure.function.counts_changes

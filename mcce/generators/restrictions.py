@@ -1,0 +1,183 @@
+"""What a user restricts draws to, and what becomes of the weights.
+
+1. Bounds or levels in the user's words become a `Within` for every row.
+2. Dead rows are left out, with a warning that says how many and of what they died; it is an error if none is left.
+3. Weights are exp(log weight), divided by their mean over the draws that stand beside each other, dead ones included:
+   those of one row of `given`, or all without `given`.
+4. Resampling is systematic (Kitagawa 1996): with the weights' running sums W_i scaled to n, row i is taken as often as
+   numbers u, u + 1, ..., u + n - 1 lie in (W_(i-1), W_i], for one uniform u. A row is taken n w_i times, rounded up or
+   down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypedDict
+
+import numpy as np
+import pandas as pd
+
+from mcce.base.arrays import Floats, Ints
+from mcce.exceptions import InputError, did_you_mean, spell, warn
+from mcce.generators.base import Drawn, DrawRequest, Generator, RowRule
+from mcce.rng import RowStreams, derive_key
+from mcce.samplers import Within
+from mcce.table import Feature, Schema
+from mcce.table.frames import handed
+
+Allowed = Within | tuple[Any, Any] | Sequence[Any]
+Weighted = tuple[pd.DataFrame, "pd.Series[float]"]
+
+
+class SampleOptions(TypedDict, total=False):
+    """What a call of `ChainModel.sample` may say beside its weights."""
+
+    decision: bool | None
+    random_state: int | None
+    progress: bool | None
+    within: Mapping[Any, Allowed] | None
+    rules: Sequence[RowRule]
+    resample: bool
+
+
+def read_restrictions(
+    within: Mapping[Any, Allowed] | None, schema: Schema, fixed: Sequence[Hashable], n_ids: int, n_draws: int
+) -> dict[Hashable, Within]:
+    """Return what each draw of a feature is restricted to, for `n_draws` draws of each of `n_ids` rows (step 1)."""
+    if within is None:
+        return {}
+    if not isinstance(within, Mapping):
+        raise InputError(f'within is {within!r}; give a dict, for example {{"salary": (0, 500)}}.')
+    mutable = [name for name in schema.names if name not in fixed]
+    found: dict[Hashable, Within] = {}
+    for name, allowed in within.items():
+        if name not in mutable:
+            what = "is fixed: restrict the rows of given instead" if name in fixed else "is not a column of X"
+            raise InputError(f"within names {name!r}, which {what}; {did_you_mean(name, mutable)}")
+        feature = schema.features[schema.position(name)]
+        if isinstance(allowed, Within):
+            found[name] = _repeat(allowed, f"within[{name!r}]", n_ids, n_draws)
+        else:
+            found[name] = _read(allowed, feature, n_ids * n_draws)
+    return found
+
+
+def _repeat(allowed: Within, where: str, n_ids: int, n_draws: int) -> Within:
+    """Return the restriction of all draws, from that of one row for each id or for all."""
+    rows = {1: np.zeros(n_ids * n_draws, dtype=np.int64), n_ids: np.repeat(np.arange(n_ids), n_draws)}
+    parts = (allowed.low, allowed.high, allowed.levels, allowed.missing)
+    wrong = [len(part) for part in parts if part is not None and len(part) not in rows]
+    if wrong:
+        raise InputError(f"{where} has {wrong[0]} rows for {n_ids} to draw for; give one for each, or one for all.")
+    return allowed.each(lambda part: part[rows[len(part)]])
+
+
+def _read(allowed: Any, feature: Feature, n_rows: int) -> Within:
+    where = f"within[{feature.name!r}]"
+    if isinstance(allowed, tuple) and len(allowed) == 2 and feature.kind != "categorical":
+        ends = [None if end is None else _encode(end, feature, where) for end in allowed]
+        low, high = (None if end is None else np.full(n_rows, end) for end in ends)
+        if ends[0] is not None and ends[1] is not None and ends[0] > ends[1]:
+            raise InputError(f"{where} is {allowed!r}, an empty range; the first number is the least.")
+        return Within(low=low, high=high)
+    if isinstance(allowed, (list, set, frozenset)) and not feature.is_numeric and allowed:
+        levels = np.zeros(feature.n_levels, dtype=bool)
+        levels[[int(_encode(level, feature, where)) for level in allowed]] = True
+        return Within(levels=np.tile(levels, (n_rows, 1)))
+    wanted = "a list of levels" if not feature.is_numeric else "a tuple (low, high), None for no bound"
+    raise InputError(f"{where} is {spell(allowed)}; {feature.name!r} is {feature.kind}, so give {wanted}, or a Within.")
+
+
+def _encode(value: Any, feature: Feature, where: str) -> float:
+    """Return a bound or a level as the schema writes it; a number may be no value of the column, or infinite."""
+    if feature.is_numeric and isinstance(value, (int, float, np.number)) and not isinstance(value, bool):
+        if np.isnan(value):
+            raise InputError(f"a bound of {where} is missing; give a number, or None for no bound.")
+        return float(value)
+    return float(feature.encode(pd.Series([value], dtype=None if feature.is_numeric else object), where)[0])
+
+
+def sample_rows(
+    generator: Generator,
+    asked: tuple[DrawRequest, pd.Index[Any], Ints],
+    n: int,
+    *,
+    within: Mapping[Any, Allowed] | None,
+    rules: Sequence[RowRule],
+    weights: bool,
+    resample: bool,
+    progress: bool | None,
+) -> pd.DataFrame | Weighted:
+    """Draw what was asked for (`mcce.generators.givens.request_of`), inside what is allowed, as a frame."""
+    request, index, group = asked
+    schema = generator.schema_
+    request = replace(
+        request,
+        restrictions=read_restrictions(within, schema, generator.fixed_, len(request) // n, n),
+        rules=tuple(rules),
+        weighted=weights or resample,
+    )
+    drawn = generator.draw(request, progress=progress)
+    rows, places, weight = choose_rows(drawn, request, group, resample=resample)
+    frame = handed(schema.decode(drawn.rows[rows], index[places]), schema.frames)
+    weighed = pd.Series(weight, index=index[places], name="weight")
+    return (frame, handed(weighed, schema.frames)) if weights else frame
+
+
+def choose_rows(drawn: Drawn, request: DrawRequest, group: Ints, *, resample: bool) -> tuple[Ints, Ints, Floats]:
+    """Return the rows to give back, the places that each has in the index, and the weights (steps 2 to 4).
+
+    `group` numbers the rows of `given` that the draws belong to, those of each together.
+    """
+    alive = np.flatnonzero(~drawn.dead)
+    if drawn.log_weight is None or not resample:
+        _warn_of_dead(drawn, alive)
+        weights = np.ones(group.size) if drawn.log_weight is None else relative_weights(drawn.log_weight, group)
+        return alive, alive, weights[alive]
+    begins = np.flatnonzero(np.diff(group, prepend=-1))
+    key = derive_key(request.seed, "resample")
+    streams = RowStreams(key, request.stream_keys[begins], request.draw_indices[begins])
+    rows, places = systematic(relative_weights(drawn.log_weight, group), group, streams.uniform())
+    _warn_of_dead(drawn, places)
+    return rows, places, np.ones(rows.size)
+
+
+def _warn_of_dead(drawn: Drawn, kept: Ints) -> None:
+    """Say how many rows are left out, and of what rows died (step 2)."""
+    n_rows = drawn.dead.size
+    if kept.size == n_rows:
+        return
+    acceptance = drawn.acceptance()
+    died = acceptance["tried"] - acceptance["passed"]
+    of_what = ", ".join(f"{count} died of {str(name)!r}" for name, count in died.items() if count)
+    if not kept.size:
+        raise InputError(f"none of {n_rows} rows could be drawn within what is allowed ({of_what}); allow more.")
+    warn(
+        f"{n_rows - kept.size} of {n_rows} rows could not be drawn within what is allowed and are left out ({of_what})."
+    )
+
+
+def relative_weights(log_weight: Floats, group: Ints) -> Floats:
+    """Return the weights divided by the mean of their group; 0 in a group without any (step 3)."""
+    largest = pd.Series(log_weight).groupby(group).transform("max").to_numpy()
+    weights = np.exp(log_weight - np.where(np.isneginf(largest), 0.0, largest))
+    mean = pd.Series(weights).groupby(group).transform("mean").to_numpy()
+    return np.asarray(np.divide(weights, mean, out=np.zeros(weights.size), where=mean > 0.0))
+
+
+def systematic(weights: Floats, group: Ints, uniform: Floats) -> tuple[Ints, Ints]:
+    """Return which rows to take, as many for each group as it has, and their places among all rows (step 4).
+
+    A group without weight gets no rows.
+    """
+    taken, places = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+    begins = np.searchsorted(group, np.arange(uniform.size + 1))
+    for u, begin, end in zip(uniform, begins[:-1], begins[1:]):
+        total = np.cumsum(weights[begin:end])
+        if total[-1] > 0.0:
+            marks = (u + np.arange(end - begin)) * (total[-1] / (end - begin))
+            last = np.flatnonzero(weights[begin:end])[-1]  # rounding may lead beyond it
+            taken.append(begin + np.minimum(np.searchsorted(total, marks, side="right"), last))
+            places.append(np.arange(begin, end))
+    return np.concatenate(taken), np.concatenate(places)

@@ -1,0 +1,257 @@
+"""The criticism of one conditional: its scores on new rows, tests of them, and where it fails.
+
+1. Mean scores; skill is 1 - score / score of the marginal. The marginal's is that of predicting each row by the values
+   of all others: half of the mean distance of two values (CRPS), the share of pairs that differ (Brier score).
+2. Sharpness is the mean distance of two draws, over that of two values: 1 for the marginal, 0 for a point.
+3. Tests: of the PITs' shape (`mcce.judging.calibration`), of levels and point masses (`mcce.judging.calibration`),
+   and whether it fails somewhere in the givens more than elsewhere (`mcce.judging.where`). A feature's p-value is
+   that of the smallest of its k p-values, 1 - (1 - smallest)^k.
+4. Over the features, p-values are adjusted by Holm's method: if all conditionals are right, the probability to accuse
+   any is at most the level.
+
+What was found of a conditional, in one sentence.
+
+1. One that no test accuses at the level, adjusted for the number of features, passes.
+2. Otherwise each test with a p-value of at most the level says its word: the shape by the largest of its parts, levels
+   by the one that is most unlike, the region by what differs there from elsewhere.
+3. One that predicts worse than the marginal is said to do so, accused or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mcce.base.arrays import Floats
+from mcce.judging.calibration import LOCATION, Calibration, calibrate, smooth_test
+from mcce.judging.scores import Scores, mean_distance, missing_distance, score_levels
+from mcce.judging.where import Failure, where_levels_fail, where_pit_fails
+from mcce.rng import derive_key
+from mcce.table import Feature, Table
+from mcce.trees.nodes import text_of
+
+WORSE = -0.01
+UNSEEN, NOTABLE = 2.0, 3.0  # standard errors: nothing wrong inside; something wrong outside, to be told too
+
+
+def sentence(found: FeatureCriticism, level: float) -> str:
+    """Return the sentence."""
+    words = _accusation(found, level) if found.p_adjusted <= level else _acquittal(found)
+    if found.skill < WORSE:
+        words += "; predicts worse than the marginal"
+    return f"{found.name}: {words}"
+
+
+def _acquittal(found: FeatureCriticism) -> str:
+    if np.isnan(found.p):
+        return "nothing to test, it is always the same"
+    return f"passes ({p_text(found.p)})"
+
+
+def _accusation(found: FeatureCriticism, level: float) -> str:
+    """Return what the tests say that found something (step 2)."""
+    said = []
+    shape = _shape(found) if found.p_shape <= level else ""
+    levels = _levels(found) if found.p_levels <= level else ""
+    if levels and (found.p_levels <= found.p_shape or not shape):
+        said.append(levels)
+    elif shape:
+        said.append(shape)
+    if found.p_where <= level and found.failure is not None:
+        where = _where(found)
+        same = said and where.startswith(f"{said[0]} where ")
+        said = [f"{said[0]}, most {where.removeprefix(f'{said[0]} ')}"] if same else [*said, where]
+    return "; ".join(said)
+
+
+def _shape(found: FeatureCriticism) -> str:
+    assert found.shape is not None
+    most = int(np.abs(found.shape).argmax())
+    return _word(most, float(found.shape[most])) if most < 2 else "of the wrong shape"
+
+
+def _word(component: int, value: float) -> str:
+    """Return what the location or the spread of PITs says."""
+    if component == LOCATION:
+        return "too low" if value > 0.0 else "too high"
+    return "too narrow" if value > 0.0 else "too wide"
+
+
+def _levels(found: FeatureCriticism) -> str:
+    assert found.calibration is not None
+    tested = found.calibration
+    is_named = [0 <= column < found.levels.size for column in tested.columns]
+    most = int((np.abs(tested.z) - np.where(is_named, 0.0, 0.5)).argmax())  # of two cells, the one with a name
+    if abs(tested.evenness) > abs(tested.z[most]):
+        what = "point masses" if found.feature.is_numeric else "probabilities"
+        return f"{what} too even" if tested.evenness > 0.0 else f"{what} too extreme"
+    seldom = "seldom" if tested.z[most] > 0.0 else "often"
+    return f"{cell_text(found, most)} too {seldom} ({tested.drawn[most]:.0%} of draws, {tested.seen[most]:.0%} of rows)"
+
+
+def cell_text(found: FeatureCriticism, cell: int) -> str:
+    """Return the name of a level or a number with point mass."""
+    assert found.calibration is not None
+    column = found.calibration.columns[cell]
+    if column < 0:
+        return "rare levels"
+    if column >= found.levels.size:
+        return "other numbers"
+    value = float(found.levels[column])
+    if np.isnan(value):
+        return "missing"
+    text = text_of(found.feature, value)
+    return text if found.feature.is_numeric else f"'{text}'"
+
+
+def _where(found: FeatureCriticism) -> str:
+    """Return what is wrong in the region that explains most, or outside of it if it is wrong there alone."""
+    assert found.failure is not None
+    failure = found.failure
+    if found.pit is None:
+        seldom = "seldom" if failure.inside_z > 0.0 else "often"
+        return f"{cell_text(found, failure.residual)} too {seldom} where {failure}"
+    words, rest = _word(failure.residual, failure.inside_z), _word(failure.residual, failure.outside_z)
+    if abs(failure.inside_z) < min(UNSEEN, abs(failure.outside_z)):
+        return f"{rest} except where {failure}"
+    also = words != rest and abs(failure.outside_z) > NOTABLE
+    return f"{words} where {failure}" + (f", {rest} elsewhere" if also else "")
+
+
+def p_text(p: float) -> str:
+    """Return a p-value with two digits, or that it is very small."""
+    return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
+
+
+NONE = float("nan")
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureCriticism:
+    """What was found of one conditional.
+
+    Attributes
+    ----------
+    feature, sampler : what is drawn, and the sampler as it is written.
+    n_rows : new rows that it was judged by.
+    log_score : mean log score of the rows that the sampler does not call impossible; NaN without a density.
+    impossible : share of the rows that have density 0; NaN without a density.
+    score : mean CRPS, or Brier score of unordered levels.
+    skill : 1 - score / score of the marginal.
+    sharpness : mean distance of two draws, over that of two values.
+    pit, shape : the PITs, and c_1 to c_4 of the smooth test; None for unordered levels.
+    calibration : levels or point masses seen beside those drawn; None for numbers without.
+    failure : the region of the givens that explains most, whether significant or not; None without one.
+    p_shape, p_levels, p_where : p-values of the three tests; NaN where there is nothing to test.
+    p, p_adjusted : of the feature, and adjusted for the number of features.
+    seconds : time that drawing took.
+    levels : the encoded values that `calibration` counts, NaN for missing.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> X = mcce.datasets.load_loans().X[["age", "education", "salary"]]
+    >>> chain = mcce.ChainModel(sampler="norm", fixed=["age", "education"], random_state=1).fit(X[:1500])
+    >>> salary = chain.criticise(X[1500:])["salary"]
+    >>> salary.n_rows, salary.p_adjusted < 0.05
+    (1500, True)
+    """
+
+    feature: Feature
+    sampler: str
+    n_rows: int
+    log_score: float
+    impossible: float
+    score: float
+    skill: float
+    sharpness: float
+    pit: Floats | None
+    shape: Floats | None
+    calibration: Calibration | None
+    failure: Failure | None
+    p_shape: float
+    p_levels: float
+    p_where: float
+    p: float
+    seconds: float
+    levels: Floats
+    p_adjusted: float = NONE
+
+    @property
+    def name(self) -> Any:
+        """The feature's name."""
+        return self.feature.name
+
+
+def criticise_feature(scores: Scores, given: Table, values: Floats, sampler: str, seed: int) -> FeatureCriticism:
+    """Criticise a conditional by its scores on new rows, the givens of these rows and their values (steps 1 to 3)."""
+    rng = np.random.default_rng(derive_key(seed, "where", scores.feature.name))
+    calibration: Calibration | None = calibrate(scores.levels)
+    if calibration is not None and np.isnan(calibration.p):
+        calibration = None
+    shape, p_shape = (None, NONE) if scores.pit is None else smooth_test(scores.pit)
+    if scores.pit is not None:
+        failure = where_pit_fails(given, scores.pit, rng)
+    else:
+        failure = None if calibration is None else where_levels_fail(given, calibration, rng)
+    p_levels = NONE if calibration is None else calibration.p
+    p_where = NONE if failure is None else failure.p
+    marginal_score, marginal_spread = _marginal(scores, values)
+    score = float(scores.from_draws.mean())
+    log_score, impossible = _log_score(scores.log_score)
+    return FeatureCriticism(
+        feature=scores.feature,
+        sampler=sampler,
+        n_rows=values.size,
+        log_score=log_score,
+        impossible=impossible,
+        score=score,
+        skill=1.0 - score / marginal_score if marginal_score > 0.0 else NONE,
+        sharpness=float(scores.spread.mean()) / marginal_spread if marginal_spread > 0.0 else NONE,
+        pit=scores.pit,
+        shape=shape,
+        calibration=calibration,
+        failure=failure,
+        p_shape=p_shape,
+        p_levels=p_levels,
+        p_where=p_where,
+        p=_smallest([p_shape, p_levels, p_where]),
+        seconds=scores.seconds,
+        levels=scores.levels.levels,
+    )
+
+
+def adjust(found: Sequence[FeatureCriticism]) -> list[FeatureCriticism]:
+    """Return the criticisms with p-values adjusted by Holm's method (step 4); what was not tested counts for none."""
+    p = np.array([each.p for each in found])
+    adjusted = np.full(p.size, NONE)
+    tested = np.flatnonzero(~np.isnan(p))
+    order = tested[np.argsort(p[tested], kind="stable")]
+    adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(order.size, 0, -1)), 1.0)
+    return [replace(each, p_adjusted=float(value)) for each, value in zip(found, adjusted)]
+
+
+def _smallest(p_values: Sequence[float]) -> float:
+    """Return the p-value of the smallest of some p-values (step 3)."""
+    tested = [p for p in p_values if not np.isnan(p)]
+    return 1.0 - (1.0 - min(tested)) ** len(tested) if tested else NONE
+
+
+def _marginal(scores: Scores, values: Floats) -> tuple[float, float]:
+    """Return the score of the marginal, and its spread (steps 1 and 2)."""
+    if scores.pit is None:
+        counts = np.bincount(scores.levels.observed, minlength=scores.levels.counts.shape[1])[None, :]
+        differ = float(score_levels(counts, np.zeros(1, dtype=np.int64))[1][0])
+        return differ, differ
+    spread = mean_distance(values, missing_distance(scores.feature))
+    return 0.5 * spread, spread
+
+
+def _log_score(log_scores: Floats | None) -> tuple[float, float]:
+    if log_scores is None:
+        return NONE, NONE
+    possible = np.isfinite(log_scores)
+    return float(log_scores[possible].mean()) if possible.any() else -np.inf, float(1.0 - possible.mean())

@@ -1,0 +1,198 @@
+"""The training rows after `fit`: the table as the user gave it, and what the model said of it.
+
+1. The table is kept by reference, not copied; before it is used again it is compared with the rows of the spot check,
+   and refused if it was changed since.
+2. A saved copy is without the table.
+
+Asking the model about tables and encoded rows, in parts of bounded size, and about some rows twice.
+
+1. `ask_table` asks about the user's own table, `ask_encoded` about drawn rows, decoded to the training dtypes.
+2. `SpotCheck` keeps a few training rows and what the model said of them. They are asked again with the factuals: a
+   model that answers differently is not deterministic, and the user is told.
+3. `RememberingAsker` asks about no row twice, for a search that comes back to the same candidates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mcce.base.arrays import Bools, Floats, UInts
+from mcce.exceptions import InputError, listing, spell_all, warn
+from mcce.model.decisions import Answer, Decision, compare_answers
+from mcce.rng import hash_rows
+from mcce.table import Data, Schema
+from mcce.table.checks import rows_of
+
+ASK_ROWS = 200_000  # rows per question to the model
+SPOT_ROWS = 16  # training rows that are asked about again
+
+
+@dataclass(frozen=True)
+class Asker:
+    """Asks whether encoded rows have the wanted decision."""
+
+    decision: Decision
+    schema: Schema
+
+    def ask_encoded(self, rows: Floats) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+        """Return the scores of encoded candidates, and which have the wanted decision."""
+        parts = [
+            self.decision.ask(self.schema.decode_for_model(rows[i : i + ASK_ROWS]), "candidates")
+            for i in range(0, max(rows.shape[0], 1), ASK_ROWS)
+        ]
+        answer = _join(parts)
+        return answer.scores, answer.wanted
+
+
+class RememberingAsker:
+    """Asks about each row once; `ask` returns (scores, wanted) for encoded rows. Answers are kept, so give it few."""
+
+    def __init__(self, ask: Callable[[Floats], tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]]) -> None:
+        self.ask = ask
+        self._answers: dict[int, tuple[Any, bool]] = {}
+
+    @property
+    def n_asked(self) -> int:
+        """How many rows the model was asked about."""
+        return len(self._answers)
+
+    def ask_encoded(self, rows: Floats) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+        """Return the scores of encoded candidates, and which have the wanted decision."""
+        keys = hash_rows(rows).tolist()
+        new = {key: i for i, key in enumerate(keys) if key not in self._answers}
+        if new:
+            scores, wanted = self.ask(rows[list(new.values())])
+            self._answers.update(zip(new, zip(scores, wanted.tolist())))
+        found = [self._answers[key] for key in keys]
+        scores = np.array([score for score, _ in found], dtype=type(found[0][0]) if found else float)
+        return scores, np.array([wanted for _, wanted in found], dtype=bool)
+
+
+def ask_table(decision: Decision, X: Data) -> Answer:
+    """Ask about the user's own training table."""
+    n = len(X)
+    if isinstance(X, np.ndarray):
+        X = X.copy()  # a model that works in place must not change the user's table
+    if n <= ASK_ROWS:
+        return decision.ask(X, "the training rows")
+    return _join([decision.ask(rows_of(X, slice(i, i + ASK_ROWS)), "the training rows") for i in range(0, n, ASK_ROWS)])
+
+
+def check_wanted(decision: Decision, answer: Answer) -> None:
+    """Refuse training rows of which none has the wanted decision."""
+    if answer.wanted.any():
+        return
+    seen = ""
+    if answer.scores.size and answer.scores.dtype.kind == "f":
+        seen = f" (the scores go from {answer.scores.min():.4g} to {answer.scores.max():.4g})"
+    elif answer.scores.size:
+        seen = f" (the answers are {listing(sorted({str(s) for s in answer.scores}))})"
+    raise InputError(
+        f"no training row has the wanted decision, {decision.describe()}{seen}: there is nothing to learn it "
+        "from. Check the decision, or set condition_on_decision=False."
+    )
+
+
+@dataclass(frozen=True)
+class SpotCheck:
+    """A few training rows spread over the table, by position, encoded, and what the model said of them."""
+
+    positions: npt.NDArray[np.intp]
+    rows: Floats
+    answer: Answer
+
+    def compare(self, again: Answer) -> None:
+        """Warn if the model answers differently than before."""
+        labels = [int(i) for i in self.positions]
+        differing = compare_answers(self.answer, again, labels)
+        if differing:
+            warn(
+                f"the model answered differently when {len(differing)} of {len(labels)} training rows were asked "
+                f"again (those at positions {spell_all(differing, 5)}): it is not deterministic, or it depends on the "
+                "other rows of the table. The method needs a deterministic model; counterfactuals may not hold "
+                "when asked again.",
+            )
+
+    def is_of(self, X: Data, schema: Schema) -> bool:
+        """Say whether a table still holds these rows at their positions."""
+        if len(X) <= self.positions[-1]:
+            return False
+        now = schema.encode(rows_of(X, self.positions), "the training rows").matrix
+        return bool(np.array_equal(now, self.rows, equal_nan=True))
+
+
+def spot_positions(n: int) -> npt.NDArray[np.intp]:
+    """Return the positions of a few rows spread over a table."""
+    return np.unique(np.linspace(0, max(n - 1, 0), SPOT_ROWS).astype(np.intp))
+
+
+def _join(parts: list[Answer]) -> Answer:
+    scores: npt.NDArray[Any] = np.concatenate([part.scores for part in parts])
+    return Answer(scores, np.concatenate([part.wanted for part in parts]))
+
+
+AGAIN = "Fit it again."
+
+
+@dataclass
+class TrainingTable:
+    """What was given to `fit`.
+
+    Attributes
+    ----------
+    table : the user's table, None in a copy that was saved.
+    schema : its columns.
+    decision : the wanted decision, bound to the model.
+    spots : some of its rows, and what the model said of them.
+    answered : which rows have the wanted decision, None if that was not asked yet.
+    hashes : of the encoded rows, None if the generator does not tell; a saved copy is without them.
+    reach : by column the lowest and highest value that is not far outside, None if nobody looked.
+    weights : of the rows, None if they have none; rows of weight 0 are not in the table.
+    """
+
+    table: Data | None
+    schema: Schema
+    decision: Decision
+    spots: SpotCheck
+    answered: Bools | None = None
+    hashes: UInts | None = None
+    reach: Floats | None = None
+    weights: Floats | None = None
+
+    def known_table(self) -> Data | None:
+        """Return the table given to `fit`, unless it is gone; a table that was changed since is an error."""
+        if self.table is not None and not self.spots.is_of(self.table, self.schema):
+            raise InputError(
+                "the table given to fit has been changed since. Fit again, with a copy if the table must change; "
+                "diagnose and trade_off also take the training rows as `training`."
+            )
+        return self.table
+
+    def matrix(self, otherwise: str = AGAIN) -> Floats:
+        """Return the encoded rows; `otherwise` says what to do where they are gone."""
+        return self.schema.encode(self._needed(otherwise), "the training rows").matrix
+
+    def wanted(self) -> Bools:
+        """Return which rows have the wanted decision."""
+        if self.answered is None:
+            self.answered = ask_table(self.decision, self._needed(AGAIN)).wanted
+        return self.answered
+
+    def _needed(self, otherwise: str) -> Data:
+        table = self.known_table()
+        if table is None:
+            raise InputError(f"an explainer that was saved does not have its training rows, needed here. {otherwise}")
+        return table
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the training table as the user gave it.
+
+        What is saved with an explainer still holds training rows: the fixed values and decisions of all of them, the
+        values that donors give, and a few whole rows. Whoever gets the file can read them.
+        """
+        return {**vars(self), "table": None, "hashes": None}

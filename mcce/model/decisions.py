@@ -1,0 +1,754 @@
+"""The desired decision: which answers of a model are wanted (the paper's c, with y' = 1{f(x) in c}).
+
+1. Resolve the decision once: a pair of numbers or an `Interval` (`mcce.model.decisions`); a class label, `OneOf` or
+   `Not` (`mcce.model.decisions`); `Several` models (`mcce.model.decisions`); or a predicate on the rows.
+2. Choose whom to ask. For an interval: `predict_proba`, else `decision_function`, else `predict`, else the
+   model as a function. For class labels: `predict`, else the function. For a predicate: the predicate.
+3. Ask about the rows and read the reply by position. Exceptions, wrong lengths, missing values are errors.
+4. Compare with the interval or the labels.
+
+What a model said of rows, and what every decision can do: ask about rows, and say in words what is wanted.
+
+An interval of scores: the paper's c for regressions, probabilities, margins of a classifier, costs and utilities.
+
+1. Choose whom to ask: `predict_proba`, else `decision_function`, else `predict`, else the model as a function.
+2. Find the score's column by its class label. The class is never guessed: without `of` it is class 1, and classes
+   other than {0, 1}, {False, True} or {-1, 1} need `of`.
+3. Move the ends inwards by the margin: those that are finite, and of a probability those between 0 and 1, since
+   nobody is on the wrong side of probability 1.
+4. Compare the scores with the interval.
+
+Wanted classes: one, one of several, or any but some; where asked for, ahead of the others by a margin.
+
+1. Ask `predict`, else the model as a function; the prediction is the label. Models that only give labels will do.
+2. Wanted are the rows whose label is one of the wanted ones, or none of the unwanted ones.
+3. With a margin, ask `predict_proba` too: the likeliest wanted class has to lead the likeliest other one by it.
+
+Several models at once, each with its own decision: all of them have to say yes, a majority, or a share.
+
+1. Each pair of a model and a decision is resolved like any other; what is wrong with one is told with its name.
+2. All are asked about every row. The score is the share of models that say yes.
+3. Wanted are the rows to which enough of them say yes.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from mcce.base.checks import is_number
+from mcce.exceptions import InputError, MCCEError, ModelError, spell, spell_all
+from mcce.model.source import (
+    BY_CLASS,
+    WAY_OUT,
+    Reply,
+    Rows,
+    Source,
+    check_columns_are_classes,
+    classes_of,
+    equals,
+    find_source,
+    name_of,
+    position_of,
+)
+from mcce.storage.state import stateful
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a model said: for each row its score (number, label or boolean) and whether that is wanted."""
+
+    scores: npt.NDArray[Any]
+    wanted: npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Decision(ABC):
+    """A desired decision tied to whoever decides; made by `resolve_decision`."""
+
+    score_type: ClassVar[type] = float
+
+    def ask(self, frame: Rows, what: str) -> Answer:
+        """Ask about every row of `frame`.
+
+        Parameters
+        ----------
+        frame : DataFrame or array
+            The rows, in the form that the model takes.
+        what : str
+            What the rows are, for messages: "the training rows", "the candidates".
+
+        Raises
+        ------
+        ModelError
+            If the model raises, or its reply has the wrong length, missing values or no usable meaning.
+        """
+        if len(frame) == 0:
+            return Answer(np.empty(0, dtype=self.score_type), np.empty(0, dtype=bool))
+        return self._ask(frame, what)
+
+    def shortfall(self, scores: npt.NDArray[Any]) -> npt.NDArray[np.float64] | None:
+        """Return how far scores are from the wanted decision; None if that has no measure."""
+        return None
+
+    def ends(self) -> tuple[float, ...]:
+        """Return the finite scores at which the decision changes, if it is about scores."""
+        return ()
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Return the decision in words, as in "probability of class 1 at least 0.5"."""
+
+    @abstractmethod
+    def _ask(self, frame: Rows, what: str) -> Answer: ...
+
+
+@dataclass(frozen=True)
+class SourceDecision(Decision):
+    """A decision that is read from the reply of one source."""
+
+    source: Source
+
+    def _ask(self, frame: Rows, what: str) -> Answer:
+        return self._read(self.source.ask(frame, what))
+
+    @abstractmethod
+    def _read(self, reply: Reply) -> Answer: ...
+
+
+def compare_answers(
+    first: Answer | npt.ArrayLike, second: Answer | npt.ArrayLike, labels: Iterable[Hashable]
+) -> list[Hashable]:
+    """Find the rows on which two answers of one model differ; for a deterministic model, none.
+
+    Parameters
+    ----------
+    first, second : Answer or array of scores
+        Two answers about the same rows.
+    labels : iterable
+        What to call each row.
+
+    Returns
+    -------
+    list
+        The labels of the rows that differ. Numbers are allowed their last bits (relative 1e-6, absolute
+        1e-8), since the size of a batch changes the order of sums; labels and booleans must be equal.
+    """
+    one, two = (np.asarray(a.scores if isinstance(a, Answer) else a) for a in (first, second))
+    if one.dtype.kind == "f" and two.dtype.kind == "f":
+        same = np.isclose(one, two, rtol=1e-6, atol=1e-8)
+    else:
+        same = np.asarray(one.astype(object) == two.astype(object), dtype=bool)
+    return [label for label, agrees in zip(labels, same, strict=True) if not agrees]
+
+
+def check_margin(margin: Any) -> float:
+    """Return a margin as a float: a finite number that is not negative."""
+    if not is_number(margin) or not 0 <= margin < float("inf"):
+        raise InputError(f"margin is {margin!r}; it must be a number, 0 or more, as in margin=0.05.")
+    return float(margin)
+
+
+def check_label(label: Any) -> None:
+    """Refuse words for a decision that are no text, or empty."""
+    if label is not None and (not isinstance(label, str) or not label.strip()):
+        raise InputError(f"label is {label!r}; give the decision in a few words, or None for ours.")
+
+
+def with_margin(words: str, margin: float) -> str:
+    """Return the words of a decision with those of its margin, if it has one."""
+    return f"{words}, with a margin of {margin:.12g}" if margin else words
+
+
+_BRACKETS = {"both": ("[", "]"), "left": ("[", ")"), "right": ("(", "]"), "neither": ("(", ")")}
+_NOUNS = {"predict_proba": "probability", "decision_function": "score", "predict": "prediction"}
+
+
+@stateful("Interval")
+@dataclass(frozen=True)
+class Interval:
+    """An interval of scores.
+
+    Parameters
+    ----------
+    low, high : float
+        The ends; may be infinite.
+    closed : {"both", "left", "right", "neither"}
+        Which ends belong to the interval.
+    of : hashable, optional
+        The class that the score is of, as the model's `classes_` spells it; the column, for a `predict` that
+        returns several. Needed unless the classes are {0, 1}, {False, True} or {-1, 1}.
+    margin : float
+        How far inside the interval a score has to be: the finite ends move inwards by it. A probability cannot pass 0
+        or 1, so these two ends stay; of other scores, write inf for an end that nothing can pass.
+    label : str, optional
+        The decision in your own words, for sentences, tables, pages and plots.
+
+    Examples
+    --------
+    >>> print(Interval(0.5, 1))
+    score from 0.5 to 1
+    >>> print(Interval(0, 0.1, closed="left", of="default"))
+    score of class 'default' at least 0 and below 0.1
+    >>> print(Interval(float("-inf"), 100))
+    score at most 100
+    >>> print(Interval(0, 0.1, of="default", label="probability of default at most 10 %"))
+    probability of default at most 10 %
+    """
+
+    low: float
+    high: float
+    closed: str = "both"
+    of: Hashable = None
+    margin: float = 0.0
+    label: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.closed not in list(_BRACKETS):  # a list is compared, not hashed
+            raise InputError(f"closed is {self.closed!r}; it must be one of {spell_all(_BRACKETS)}.")
+        for end, value in (("low", self.low), ("high", self.high)):
+            if not is_number(value) or math.isnan(value):
+                raise InputError(f"{end} of the interval is {value!r}; it must be a number (inf is, NaN is not).")
+            object.__setattr__(self, end, float(value))
+        if self.low > self.high:
+            raise InputError(f"the interval from {self.low:g} to {self.high:g} has low > high; swap the ends.")
+        if self.low == self.high and self.closed != "both":
+            raise InputError(f"the interval {self.bounds()} is empty; a single score needs closed='both'.")
+        object.__setattr__(self, "margin", check_margin(self.margin))
+        check_label(self.label)
+
+    def contains(self, scores: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+        """Return for each score whether it lies in the interval, whatever the margin."""
+        above = scores >= self.low if self.closed in ("both", "left") else scores > self.low
+        below = scores <= self.high if self.closed in ("both", "right") else scores < self.high
+        return np.asarray(above & below, dtype=bool)
+
+    def inside(self, *, probability: bool = False) -> Interval:
+        """Return the interval with its ends moved inwards by the margin; `probability` says that 0 and 1 are no ends.
+
+        The sums are those of the decimals as written, so that 0.1 with a margin of 0.2 is 0.3.
+        """
+        if not self.margin:
+            return self
+        low, high = self.low, self.high
+        if math.isfinite(low) and not (probability and low <= 0):
+            low = float(Decimal(repr(low)) + Decimal(repr(self.margin)))
+        if math.isfinite(high) and not (probability and high >= 1):
+            high = float(Decimal(repr(high)) - Decimal(repr(self.margin)))
+        if low > high or (low == high and self.closed != "both"):
+            raise InputError(
+                f"the interval {self.bounds()} with a margin of {self.margin:.12g} is empty: its ends become "
+                f"{low:.12g} and {high:.12g}. Give a smaller margin, or inf for an end that no score can pass."
+            )
+        return replace(self, low=low, high=high, margin=0.0)
+
+    def bounds(self) -> str:
+        """Return the interval without its class, as in "[0.5, 1)"; an infinite end is open."""
+        left, right = _BRACKETS[self.closed]
+        left, right = "(" if self.low == -math.inf else left, ")" if self.high == math.inf else right
+        return f"{left}{self.low:.12g}, {self.high:.12g}{right}"
+
+    def phrase(self, *, probability: bool = False) -> str:
+        """Return what a score has to be, as in "at least 0.5"; of a probability, 0 and 1 alone are no bounds."""
+        left, right = _BRACKETS[self.closed]
+        is_open_below = self.low == -math.inf or (probability and (self.low < 0 or (self.low == 0 and left == "[")))
+        is_open_above = self.high == math.inf or (probability and (self.high > 1 or (self.high == 1 and right == "]")))
+        if self.low == self.high:
+            return f"equal to {self.low:.12g}"
+        if self.low == -math.inf and self.high == math.inf:
+            return "any number"
+        below = f"{'at most' if right == ']' else 'below'} {self.high:.12g}"
+        above = f"{'at least' if left == '[' else 'above'} {self.low:.12g}"
+        if is_open_below != is_open_above:
+            return below if is_open_below else above
+        return f"from {self.low:.12g} to {self.high:.12g}" if self.closed == "both" else f"{above} and {below}"
+
+    def __str__(self) -> str:
+        if self.label is not None:
+            return self.label
+        whose = "" if self.of is None else f" of class {spell(self.of)}"
+        return with_margin(f"score{whose} {self.phrase()}", self.margin)
+
+
+@dataclass(frozen=True)
+class ScoreDecision(SourceDecision):
+    """A score lies in an interval; it is of the class at `position` of `classes`, if there are any.
+
+    `inside` is what is left of the interval by its margin.
+    """
+
+    interval: Interval
+    inside: Interval
+    classes: list[Any] | None = None
+    position: int = 0
+
+    def describe(self) -> str:
+        if self.interval.label is not None:
+            return self.interval.label
+        by_class, of = self.source.method in BY_CLASS, self.interval.of
+        if self.classes is not None:
+            of = self.classes[self.position]
+        elif of is None and self.source.method == "predict_proba":
+            of = 1
+        whose = "" if of is None else f" of {'class' if by_class else 'column'} {spell(of)}"
+        asked = self.interval.phrase(probability=self.source.method == "predict_proba")
+        return with_margin(f"{_noun(self.source)}{whose} {asked}", self.interval.margin)
+
+    def ends(self) -> tuple[float, ...]:
+        return tuple(end for end in (self.inside.low, self.inside.high) if math.isfinite(end))
+
+    def shortfall(self, scores: npt.NDArray[Any]) -> npt.NDArray[np.float64] | None:
+        return np.maximum(np.maximum(self.inside.low - scores, scores - self.inside.high), 0.0)
+
+    def _read(self, reply: Reply) -> Answer:
+        numbers = reply.numbers()
+        if numbers.shape[1] == 1:
+            scores = self._sign(reply) * numbers[:, 0]
+        else:
+            if self.source.method == "predict_proba":
+                reply.check_sums(numbers)
+            scores = numbers[:, self._column(reply)]
+        reply.check_missing(np.isnan(scores))
+        return Answer(scores, self.inside.contains(scores))
+
+    def _sign(self, reply: Reply) -> int:
+        """Read one number per row: it is of the second class; of class 1, or of none, without classes."""
+        of, probability = self.interval.of, self.source.method == "predict_proba"
+        if self.classes is None:
+            if of is None or (probability and equals(of, 1)) or reply.columns == [of]:
+                return 1
+            reply.refuse(f"returned one score per row, which is not known to be of {spell(of)}. Leave out `of`.")
+        if self.position == len(self.classes) - 1 <= 1:
+            return 1
+        if len(self.classes) == 2 and not probability:
+            return -1
+        reply.refuse(
+            f"returned one score per row for the classes {spell_all(self.classes)}; it can only be that of the "
+            f"last of two, and {spell(self.classes[self.position])} is not. {WAY_OUT}"
+        )
+
+    def _column(self, reply: Reply) -> int:
+        """Find the column of a class: by the reply's own names, else by `classes`, else by position."""
+        n_columns = reply.values.shape[1]
+        names = list(range(n_columns)) if reply.columns is None else reply.columns
+        if self.source.method not in BY_CLASS and self.interval.of is None:
+            example = f"Interval({self.interval.low:g}, {self.interval.high:g}, of={spell(names[-1])})"
+            reply.refuse(f"returned {n_columns} columns ({spell_all(names)}). Say which one, as in {example}.")
+        if self.classes is None:
+            return _wanted_class(self.interval, names)
+        return column_of_class(reply, self.classes, self.position)
+
+
+def resolve_interval(interval: Interval, model: Any) -> ScoreDecision:
+    """Tie an interval to the model whose score it is about."""
+    source = find_source(model, (*BY_CLASS, "predict"))
+    inside = interval.inside(probability=source.method == "predict_proba")
+    classes = classes_of(model) if source.method in BY_CLASS else None
+    if classes is None:
+        return ScoreDecision(source, interval, inside)
+    if source.method == "decision_function":
+        check_columns_are_classes(model, classes)
+    return ScoreDecision(source, interval, inside, classes, _wanted_class(interval, classes))
+
+
+def column_of_class(reply: Reply, classes: list[Any], position: int) -> int:
+    """Return the column of the class at `position`: by the reply's own names, else by position."""
+    n_columns = reply.values.shape[1]
+    if n_columns != len(classes):
+        reply.refuse(
+            f"returned {n_columns} columns for {len(classes)} classes ({spell_all(classes)}); "
+            f"which is whose is unknown. {WAY_OUT}"
+        )
+    names = reply.columns
+    if names is not None and all(any(equals(c, name) for name in names) for c in classes):
+        return position_of(classes[position], names, "of")
+    return position
+
+
+def _noun(source: Source) -> str:
+    """Return what a source's numbers are called: by the method, or by the function's own name."""
+    if source.method is not None:
+        return _NOUNS[source.method]
+    name = getattr(source.model, "__name__", "<lambda>")
+    return "score" if name == "<lambda>" else str(name)
+
+
+def _wanted_class(interval: Interval, classes: list[Any]) -> int:
+    """Return the position of the interval's class: `of`, or class 1 of a pair such as 0 and 1."""
+    if interval.of is not None:
+        return position_of(interval.of, classes, "of")
+    if len(classes) == 2 and set(classes) in ({0, 1}, {-1, 1}):  # equality: True is 1, the text "1" is not
+        return classes.index(1)
+    example = spell(classes[-1])
+    raise InputError(
+        f"the decision, a {interval}, does not say of which class the score is (classes: {spell_all(classes)}). "
+        f"Say it, as in Interval({interval.low:g}, {interval.high:g}, of={example}), or give the wanted "
+        f"class itself, as in decision={example}."
+    )
+
+
+ROUNDING = 1e-9  # a lead that falls short of the margin by no more than this has it: 0.6 - 0.4 < 0.2 in floats
+
+
+@dataclass(frozen=True, repr=False)
+class _Classes:
+    """Some classes of a model, as its `classes_` spells them."""
+
+    classes: Any
+    margin: float = 0.0
+    label: str | None = None
+
+    def __post_init__(self) -> None:
+        given, name = self.classes, type(self).__name__
+        several = isinstance(given, (list, tuple, set, frozenset, np.ndarray, pd.Index, pd.Series))
+        labels = list(given) if several else [given]
+        if isinstance(given, (set, frozenset)):
+            labels.sort(key=spell)  # the order of a set of texts differs from one process to the next
+        if not labels:
+            raise InputError(
+                f"{name} names no class; give one or more, as in {name}('paid') or {name}(['paid', 'due'])."
+            )
+        for i, value in enumerate(labels):
+            if not is_label(value):
+                raise InputError(f"{name} holds {value!r} (a {type(value).__name__}), which no prediction can equal.")
+            if any(equals(value, other) for other in labels[:i]):
+                raise InputError(f"{name} names the class {spell(value)} twice; name it once.")
+        object.__setattr__(self, "classes", tuple(labels))
+        object.__setattr__(self, "margin", check_margin(self.margin))
+        check_label(self.label)
+
+    def __repr__(self) -> str:
+        classes = spell(self.classes[0]) if len(self.classes) == 1 else f"[{spell_all(self.classes)}]"
+        margin = f", margin={self.margin:g}" if self.margin else ""
+        label = "" if self.label is None else f", label={self.label!r}"
+        return f"{type(self).__name__}({classes}{margin}{label})"
+
+
+@stateful("OneOf")
+@dataclass(frozen=True, repr=False)
+class OneOf(_Classes):
+    """The wanted decision is one of these classes.
+
+    Parameters
+    ----------
+    classes : hashable or list of them
+        The wanted classes, as the model's `classes_` spells them.
+    margin : float
+        How much more probable the likeliest of them has to be than the likeliest other class; more than 0 needs a model
+        with `predict_proba`.
+    label : str, optional
+        The decision in your own words, for sentences, tables, pages and plots.
+
+    Examples
+    --------
+    >>> OneOf(["paid", "paid late"])
+    OneOf(['paid', 'paid late'])
+    >>> OneOf("paid", margin=0.1)
+    OneOf('paid', margin=0.1)
+    """
+
+
+@stateful("Not")
+@dataclass(frozen=True, repr=False)
+class Not(_Classes):
+    """The wanted decision is any class but these.
+
+    Parameters
+    ----------
+    classes : hashable or list of them
+        The unwanted classes, as the model's `classes_` spells them.
+    margin : float
+        How much more probable the likeliest other class has to be than the likeliest of these; more than 0 needs a
+        model with `predict_proba`.
+    label : str, optional
+        The decision in your own words, for sentences, tables, pages and plots.
+
+    Examples
+    --------
+    >>> Not("refused")
+    Not('refused')
+    """
+
+
+@dataclass(frozen=True)
+class LabelDecision(SourceDecision):
+    """The model predicts one of some labels, or, for a `Not`, any other; `lead` is asked for probabilities, if any."""
+
+    wanted: OneOf | Not
+    classes: list[Any] | None
+    lead: Source | None = None
+    score_type: ClassVar[type] = object
+
+    def describe(self) -> str:
+        if self.wanted.label is not None:
+            return self.wanted.label
+        listed = " or ".join(spell(label) for label in self.wanted.classes)
+        words = f"any class but {listed}" if isinstance(self.wanted, Not) else f"predicted class {listed}"
+        return with_margin(words, self.wanted.margin)
+
+    def _ask(self, frame: Rows, what: str) -> Answer:
+        answer = self._read(self.source.ask(frame, what))
+        if self.lead is None:
+            return answer
+        ahead = self._leads(self.lead.ask(frame, what)) >= self.wanted.margin - ROUNDING
+        return Answer(answer.scores, answer.wanted & ahead)
+
+    def _read(self, reply: Reply) -> Answer:
+        labels = reply.column("one class label").astype(object)
+        codes, values = pd.factorize(labels)
+        for value in values:
+            if not self._is_possible(value):
+                known = "" if self.classes is None else f" of {spell_all(self.classes)}"
+                reply.refuse(
+                    f"returned {spell(value)}, which is no class label like {spell(self.wanted.classes[0])}{known}. "
+                    "For a model that returns scores give an interval (low, high), else one of its labels."
+                )
+        return Answer(labels, self._are_wanted(values)[codes])
+
+    def _leads(self, reply: Reply) -> npt.NDArray[np.float64]:
+        """Return how much more probable the likeliest wanted class is than the likeliest other one."""
+        assert self.classes is not None
+        probabilities = reply.numbers()
+        columns = [column_of_class(reply, self.classes, k) for k in range(len(self.classes))]
+        reply.check_missing(np.asarray(np.isnan(probabilities).any(axis=1)))
+        reply.check_sums(probabilities)
+        is_wanted = self._are_wanted(self.classes)
+        by_class = probabilities[:, columns]
+        lead: npt.NDArray[np.float64] = by_class[:, is_wanted].max(axis=1)
+        lead -= by_class[:, ~is_wanted].max(axis=1, initial=0.0)
+        return lead
+
+    def _are_wanted(self, values: Iterable[object]) -> npt.NDArray[np.bool_]:
+        named = np.array([any(equals(value, label) for label in self.wanted.classes) for value in values], dtype=bool)
+        return ~named if isinstance(self.wanted, Not) else named
+
+    def _is_possible(self, value: object) -> bool:
+        """Tell labels from scores and text from codes: 0.73 is never class 1, nor is 1 ever class '1'."""
+        if self.classes is not None:
+            return any(equals(value, c) for c in self.classes)
+        return any(_is_alike(value, label) for label in self.wanted.classes)
+
+
+def is_label(value: object) -> bool:
+    """Say whether a value can be a class: hashable and equal to itself, which NaN and NA are not."""
+    return value is not None and isinstance(value, Hashable) and equals(value, value)
+
+
+def resolve_labels(wanted: OneOf | Not, model: Any, parameter: str = "decision") -> LabelDecision:
+    """Tie wanted classes to the model that predicts them; `parameter` is what gave them."""
+    source, classes = find_source(model, ("predict",)), classes_of(model)
+    if classes is not None:
+        named = {position_of(label, classes, parameter) for label in wanted.classes}
+        if isinstance(wanted, Not) and len(named) == len(classes):
+            raise InputError(
+                f"{wanted!r} leaves none of the model's classes ({spell_all(classes)}); name fewer of them."
+            )
+    if not wanted.margin:
+        return LabelDecision(source, wanted, classes)
+    lead = find_source(model, ("predict_proba",)) if hasattr(model, "predict_proba") else None
+    if lead is None or classes is None:
+        raise ModelError(
+            f"{wanted!r} has a margin, but the model (a {type(model).__name__}) has no "
+            f"{'predict_proba' if lead is None else 'classes_'} to compare the classes by. Leave the margin out, or "
+            "give an Interval of its scores with a margin."
+        )
+    return LabelDecision(source, wanted, classes, lead)
+
+
+def _is_alike(value: object, label: object) -> bool:
+    if isinstance(value, float) and not value.is_integer():
+        return isinstance(label, float) and not label.is_integer()
+    return isinstance(value, str) == isinstance(label, str)
+
+
+@dataclass(frozen=True, repr=False)
+class Several:
+    """Several models, each with its own wanted decision. It names the models, so ``MCCE(None, decision=Several(...))``.
+
+    Parameters
+    ----------
+    models : list of pairs, or dict of name to pair
+        Each pair is a model and a decision, as `MCCE` takes them. Names stand in the words; without them the models are
+        called by their classes.
+    agree : "all", "majority" or float
+        Who has to say yes: all of them, more than half of them, or at least this share of them.
+    label : str, optional
+        The decision in your own words, for sentences, tables, pages and plots.
+
+    Examples
+    --------
+    >>> def profit(rows):
+    ...     return rows["income"] - rows["cost"]
+    >>> def rating(rows):
+    ...     return rows["points"].map(lambda points: "A" if points > 9 else "B")
+    >>> Several([(profit, (0, float("inf"))), (rating, "A")])
+    Several(profit, rating, agree='all')
+    """
+
+    models: Any
+    agree: Any = "all"
+    label: str | None = None
+
+    def __post_init__(self) -> None:
+        given = self.models
+        is_named = isinstance(given, Mapping)
+        if not is_named and not isinstance(given, (list, tuple)):
+            raise InputError(
+                f"Several holds a {type(given).__name__}; give a list of pairs (model, decision), or a dict of such "
+                "pairs by name."
+            )
+        pairs = list(given.values()) if is_named else list(given)
+        if not pairs:
+            raise InputError("Several holds no model; give at least one pair (model, decision).")
+        for place, pair in enumerate(pairs):
+            if not isinstance(pair, (list, tuple)) or len(pair) != 2:
+                where = f"under {list(given)[place]!r}" if is_named else f"at place {place}"
+                raise InputError(f"Several holds {pair!r} {where}; give a pair (model, decision).")
+        names = [str(name) for name in given] if is_named else [_name_of_pair(*pair) for pair in pairs]
+        object.__setattr__(self, "models", tuple((name, *pair) for name, pair in zip(names, pairs, strict=True)))
+        share = is_number(self.agree) and 0 < self.agree <= 1
+        if not share and not (isinstance(self.agree, str) and self.agree in ("all", "majority")):
+            raise InputError(
+                f"agree is {self.agree!r}; it must be 'all', 'majority', or a share of the models, above 0 and at most "
+                "1, as in 2/3."
+            )
+        check_label(self.label)
+
+    @property
+    def needed(self) -> int:
+        """How many of the models have to say yes."""
+        n = len(self.models)
+        if self.agree == "all":
+            return n
+        return (
+            n // 2 + 1 if self.agree == "majority" else math.ceil(float(self.agree) * n - ROUNDING)
+        )  # 0.7 of 10 models are 7, though 0.7 * 10 > 7 in some floats
+
+    def __repr__(self) -> str:
+        label = "" if self.label is None else f", label={self.label!r}"
+        return f"Several({', '.join(name for name, _, _ in self.models)}, agree={self.agree!r}{label})"
+
+
+@dataclass(frozen=True)
+class SeveralDecision(Decision):
+    """Enough of some decisions hold."""
+
+    several: Several
+    decisions: tuple[Decision, ...]
+
+    def describe(self) -> str:
+        if self.several.label is not None:
+            return self.several.label
+        n, needed = len(self.decisions), self.several.needed
+        who = f"at least {needed} of {n} models" if needed < n else f"all {n} models" if n > 1 else "one model"
+        names = [name for name, _, _ in self.several.models]
+        each = [f"{name}: {decision.describe()}" for name, decision in zip(names, self.decisions, strict=True)]
+        return f"yes from {who} [{'; '.join(each)}]"
+
+    def shortfall(self, scores: npt.NDArray[Any]) -> npt.NDArray[np.float64] | None:
+        return np.asarray(1.0 - scores, dtype=np.float64)
+
+    def _ask(self, frame: Rows, what: str) -> Answer:
+        yes = sum(decision.ask(frame, what).wanted.astype(np.int64) for decision in self.decisions)
+        count = np.asarray(yes)
+        return Answer(count / len(self.decisions), count >= self.several.needed)
+
+
+def resolve_several(several: Several, model: Any, resolve: Callable[[Any, Any], Decision]) -> SeveralDecision:
+    """Tie each decision to its own model; `resolve` ties a single one."""
+    if model is not None:
+        raise InputError(
+            f"the decision {several!r} names its own models, but the model is a {type(model).__name__}; give "
+            "model=None, and this model as one of the pairs."
+        )
+    decisions = []
+    for name, each, decision in several.models:
+        try:
+            decisions.append(resolve(decision, each))
+        except MCCEError as err:
+            raise type(err)(f"{name}, one of {len(several.models)} models in Several: {err}") from err
+    return SeveralDecision(several, tuple(decisions))
+
+
+def _name_of_pair(model: Any, decision: Any) -> str:
+    """Return what to call a model; a predicate needs none, and is called by its own name."""
+    return name_of(decision if model is None else model)
+
+
+__all__ = ["Answer", "Decision", "Interval", "Not", "OneOf", "Several", "compare_answers", "resolve_decision"]
+
+
+def resolve_decision(decision: Any, model: Any) -> Decision:
+    """Tie a desired decision to the model that decides.
+
+    Parameters
+    ----------
+    decision : pair of numbers, Interval, pandas Interval, class label, OneOf, Not, Several or callable
+        A pair is a closed interval of scores. A callable takes the rows and returns one boolean for each.
+        Anything else is a class label: wanted are the rows for which the model predicts that class.
+    model : object
+        Has `predict_proba`, `decision_function` or `predict`, or is a function of the rows; may be None if
+        the decision is a callable, and is None if it is a `Several`.
+
+    Returns
+    -------
+    Decision
+
+    Raises
+    ------
+    InputError
+        If the decision is none of these, names a class unknown to the model, or leaves the class open.
+    ModelError
+        If the model cannot be asked.
+    """
+    if isinstance(model, Several):
+        raise InputError(f"the model is {model!r}, which is a decision; give model=None and decision=Several(...).")
+    if isinstance(decision, Several):
+        return resolve_several(decision, model, resolve_decision)
+    if isinstance(decision, (OneOf, Not)):
+        return resolve_labels(decision, model)
+    if callable(decision):
+        return PredicateDecision(Source(decision, None, f"the predicate {name_of(decision)}"))
+    if isinstance(decision, (tuple, list)):
+        if len(decision) != 2 or not all(map(is_number, decision)):
+            raise InputError(
+                f"decision {decision!r} is not a pair of numbers. Give (low, high), inf for no bound; one "
+                "class label; for several classes, OneOf([...]) or Not([...]); or a callable that returns one boolean "
+                "per row."
+            )
+        decision = Interval(*decision)
+    if isinstance(decision, pd.Interval):
+        decision = Interval(decision.left, decision.right, closed=decision.closed)
+    if isinstance(decision, Interval):
+        return resolve_interval(decision, model)
+    if not is_label(decision):
+        raise InputError(
+            f"decision is {decision!r} (a {type(decision).__name__}); give (low, high), an Interval, a class "
+            "label, OneOf, Not, Several, or a callable that returns one boolean per row."
+        )
+    return resolve_labels(OneOf([decision]), model)
+
+
+@dataclass(frozen=True)
+class PredicateDecision(SourceDecision):
+    """A function of the rows says yes."""
+
+    score_type: ClassVar[type] = bool
+
+    def describe(self) -> str:
+        return self.source.name.removeprefix("the ")
+
+    def _read(self, reply: Reply) -> Answer:
+        values = reply.column("one boolean")
+        if values.dtype != bool and not all(isinstance(v, (bool, np.bool_)) for v in values):
+            reply.refuse(f"returned {spell(values[0])}, not booleans. Compare within it, as in `scores >= 0.5`.")
+        wanted = values.astype(bool)
+        return Answer(wanted, wanted)

@@ -1,0 +1,212 @@
+"""Recourse that lasts: counterfactuals that a refitted model accepts too, also if their numbers are a bit off.
+
+1. Refits are other models that decide the same: the model fitted again to bootstrap samples (`bootstrap_refits`), next
+   month's version, or a list of the user's own. A row lasts if a large enough share of them gives it the wanted
+   decision.
+2. Noise moves every mutable number of a row by a share of its value, up or down, evenly drawn and put on the column's
+   grid. A row lasts if a large enough share of such neighbours has the wanted decision. The noise is a function of the
+   seed and the row, so that a row has one answer.
+3. `ConfirmingAsker` asks the model first, and refits and noise last, about rows that the model accepts only. Refits are
+   asked one after the other, and only about rows that can still reach the share. The answer is that of asking all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from mcce.base.arrays import Bools, Floats, Ints
+from mcce.base.checks import check_count, is_number
+from mcce.base.threads import one_native_thread
+from mcce.exceptions import InputError, did_you_mean
+from mcce.model.ask import Asker
+from mcce.model.decisions import Decision, resolve_decision
+from mcce.rng import RowStreams, derive_key, hash_rows, resolve_seed
+from mcce.table import Schema
+from mcce.table.checks import rows_of
+from mcce.table.dtypes import is_dated
+from mcce.table.frames import is_other_frame
+
+NEIGHBOURS = 32  # of a row, with noise
+Noise = float | Mapping[Any, float]
+
+
+class AsksEncoded(Protocol):
+    """Whoever can be asked about encoded rows."""
+
+    def ask_encoded(self, rows: Floats) -> tuple[npt.NDArray[Any], Bools]:
+        """Return the scores of encoded candidates, and which have the wanted decision."""
+
+
+@dataclass(frozen=True)
+class Lasting:
+    """What a counterfactual has to stand: refits, and noise by column (a share of the value, 0 for none).
+
+    `robust` is the share of refits, and of noisy neighbours, that must give it the wanted decision; None demands
+    nothing.
+    """
+
+    model: Asker
+    refits: tuple[Asker, ...]
+    noise: Floats
+    seed: int
+    robust: float | None
+
+    @classmethod
+    def resolve(
+        cls,
+        decision: Any,
+        model: Decision,
+        schema: Schema,
+        mutable: Ints,
+        seed: int,
+        *,
+        refits: Sequence[Any] = (),
+        noise: Noise = 0.0,
+        robust: float | None = None,
+    ) -> Lasting | None:
+        """Read what a user asks for; None if that is nothing."""
+        if isinstance(refits, (str, Mapping)) or not isinstance(refits, Sequence):
+            raise InputError(f"refits is a {type(refits).__name__}; give a list of models, as bootstrap_refits makes.")
+        by_column = _read_noise(noise, schema, mutable)
+        if robust is not None:
+            robust = _check_robust(robust)
+        if not len(refits) and not by_column.any():
+            if robust is not None:
+                raise InputError(
+                    f"robust={robust} has nothing to be robust against; give refits=[...], as "
+                    "mcce.bootstrap_refits(model, X, y) makes, or noise=0.02."
+                )
+            return None
+        if len(refits) and callable(decision):
+            raise InputError(
+                "the decision is a function of the rows, which refits do not change; give an interval or a class label."
+            )
+        askers = tuple(Asker(resolve_decision(decision, refit), schema) for refit in refits)
+        return cls(Asker(model, schema), askers, by_column, derive_key(seed, "noise"), robust)
+
+    def shares(self, rows: Floats) -> dict[str, Floats]:
+        """Return the share of refits, and of noisy neighbours, that give each encoded row the wanted decision."""
+        shares = {}
+        if self.refits:
+            shares["refits"] = np.mean([refit.ask_encoded(rows)[1] for refit in self.refits], axis=0)
+        if self.noise.any():
+            shares["noise"] = self._noise_share(rows)
+        return {name: np.asarray(share, dtype=np.float64).reshape(rows.shape[0]) for name, share in shares.items()}
+
+    def hold(self, rows: Floats) -> Bools:
+        """Return which encoded rows reach the share that is demanded (step 3)."""
+        least = 0.0 if self.robust is None else self.robust
+        allowed = int(np.floor((1.0 - least) * len(self.refits) + 1e-9))
+        refused = np.zeros(rows.shape[0], dtype=np.int64)
+        for refit in self.refits:
+            left = np.flatnonzero(refused <= allowed)
+            if not left.size:
+                break
+            refused[left] += ~refit.ask_encoded(rows[left])[1]
+        holds = refused <= allowed
+        if self.noise.any() and holds.any():
+            holds[holds] = self._noise_share(rows[holds]) >= least - 1e-9
+        return holds
+
+    def _noise_share(self, rows: Floats) -> Floats:
+        n = rows.shape[0]
+        keys = np.repeat(hash_rows(rows), NEIGHBOURS)
+        streams = RowStreams(self.seed, keys, np.tile(np.arange(NEIGHBOURS, dtype=np.uint64), n))
+        moved = np.repeat(rows, NEIGHBOURS, axis=0)
+        for j in np.flatnonzero(self.noise):
+            shift = 1.0 + self.noise[j] * (2.0 * streams.uniform() - 1.0)
+            moved[:, j] = self.model.schema.features[j].grid.put(moved[:, j] * shift)
+        return np.asarray(self.model.ask_encoded(moved)[1].reshape(n, NEIGHBOURS).mean(axis=1))
+
+
+@dataclass(frozen=True)
+class ConfirmingAsker:
+    """Asks the model, and about what it accepts also whether that lasts."""
+
+    model: Asker
+    lasting: Lasting
+
+    def ask_encoded(self, rows: Floats) -> tuple[npt.NDArray[Any], Bools]:
+        """Return the model's scores of encoded candidates, and which have the wanted decision and keep it."""
+        scores, wanted = self.model.ask_encoded(rows)
+        lasts = wanted.copy()
+        lasts[wanted] = self.lasting.hold(rows[wanted])
+        return scores, lasts
+
+
+@one_native_thread()
+def bootstrap_refits(model: Any, X: Any, y: Any, n: int = 20, *, random_state: int | None = 0) -> list[Any]:
+    """Fit a model again to bootstrap samples of its training rows, for `MCCE.explain(refits=...)`.
+
+    Parameters
+    ----------
+    model : estimator with scikit-learn's manners
+        It is cloned; parameters named ``random_state`` stay as they are.
+    X, y : the rows that it was fitted to.
+    n : int
+        How many refits.
+    random_state : int or None
+        Seed of the samples.
+
+    Returns
+    -------
+    list of fitted models. Samples that lack a class of `y` are drawn again.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X = mcce.datasets.load_loans(500).X.select_dtypes("number")
+    >>> y = X["savings"] > X["savings"].median()
+    >>> len(mcce.bootstrap_refits(LogisticRegression(max_iter=2000), X, y, n=3))
+    3
+    """
+    from sklearn.base import clone  # scikit-learn takes long to import
+
+    n = check_count(n, "n")
+    n_rows, answers = len(X), np.asarray(y)
+    if n_rows != answers.shape[0]:
+        raise InputError(f"X has {n_rows} rows and y {answers.shape[0]}; give the rows that the model was fitted to.")
+    rng = np.random.default_rng(resolve_seed(random_state))
+    classes = np.unique(answers) if hasattr(model, "classes_") or hasattr(model, "predict_proba") else None
+    refits: list[Any] = []
+    while len(refits) < n:
+        sample = rng.integers(0, n_rows, n_rows)
+        if classes is not None and np.unique(answers[sample]).size < classes.size:
+            continue
+        is_frame = isinstance(X, pd.DataFrame) or is_other_frame(X)
+        refits.append(clone(model).fit(rows_of(X if is_frame else np.asarray(X), sample), answers[sample]))
+    return refits
+
+
+def _read_noise(noise: Noise, schema: Schema, mutable: Ints) -> Floats:
+    """Return the noise by column."""
+    by_column = np.zeros(len(schema.features))
+    numbers = [int(j) for j in mutable if schema.features[j].is_numeric and not is_dated(schema.features[j].dtype)]
+    if not isinstance(noise, Mapping):
+        by_column[numbers] = _check_noise(noise, "noise")
+        return by_column
+    names = [schema.names[j] for j in numbers]
+    for name, share in noise.items():
+        if name not in names:
+            raise InputError(f"noise names {name!r}, which is no number that may change; {did_you_mean(name, names)}")
+        by_column[schema.names.index(name)] = _check_noise(share, f"noise[{name!r}]")
+    return by_column
+
+
+def _check_robust(value: Any) -> float:
+    if not is_number(value) or not 0.0 < value <= 1.0:
+        raise InputError(f"robust is {value!r}; it is a share, above 0 and at most 1, as 0.9 for nine in ten.")
+    return float(value)
+
+
+def _check_noise(value: Any, name: str) -> float:
+    if not is_number(value) or not 0.0 <= value < 1.0:
+        raise InputError(f"{name} is {value!r}; it is a share of the value, as 0.02 for two per cent.")
+    return float(value)

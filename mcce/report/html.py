@@ -1,0 +1,572 @@
+"""The page of a result: what `Counterfactuals.to_html` writes.
+
+Words and pictures are those of the first explained factuals (or of another result, the examples); figures, table and
+settings are those of the result itself.
+
+The result of an explanation as a table for a notebook or a page.
+
+1. A row for each factual, and below it one for each of its counterfactuals; changed cells are bold, on a coloured
+   ground, and say what they were.
+2. Features that change in the rows shown stand first, so that no changed cell has to be searched for.
+3. Where the place is too narrow for all of these side by side, each row is a list of its changes instead.
+4. Above the table the headline, below it how to read it, what is not shown, and why factuals stayed unexplained.
+
+Self-contained: no script, no file, no colour of text. What is shown is the caller's choice.
+
+A page that can be sent to somebody: words, pictures, a table, settings and versions in one file.
+
+1. The title, what it is about, and the most important figures.
+2. Explanations in words, for some of those without one why; the same as pictures; which features change over all.
+3. What was asked of the rows, and what of it was binding.
+4. The table, changed cells marked; why others stayed unexplained.
+5. Diagnostics, if given; settings, seed, seconds and versions.
+
+It follows the reader's choice of light or dark; pictures keep a white ground. On a telephone pictures are narrower ones
+and the table can be pushed sideways. Pictures have words for those who do not see them.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import platform
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from mcce.report.changes import Bound, binding_words, floor_of
+from mcce.report.names import PREDICTION, Names, case_name, fold, kept_together, value_text
+from mcce.report.plots.change import MOST_ROWS
+from mcce.report.plots.many import MOST_BARS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from numpy.typing import NDArray
+
+LETTER, PADDING, WIDEST, WIDEST_HEAD = 8.0, 18.0, 182.0, 117.0  # pixels at most, of bold type of 13 pixels
+STEP = 40  # pixels: tables that need about the same place share a rule
+
+# Colours are the notebook's own: text is inherited, marks are translucent. Only the column that stays put
+# needs a ground: the theme's (Jupyter, VS Code, Sphinx), or else a blur.
+TABLE_STYLE = """<style>
+.mcce-cf{font-size:13px;line-height:1.35;min-width:20em;max-width:100%;container-type:inline-size}
+.mcce-cf .scroll{overflow-x:auto;max-width:100%;scrollbar-color:rgba(128,128,128,.6) transparent}
+.mcce-cf.mcce-cf table{border-collapse:separate;border-spacing:0;width:max-content;margin:.4em 0;border:0}
+.mcce-cf.mcce-cf table tr{background:none}
+.mcce-cf.mcce-cf table :is(th,td){padding:.25em .65em;border:0;text-align:left;vertical-align:top;
+ max-width:14em;overflow-wrap:anywhere;white-space:normal}
+.mcce-cf.mcce-cf table .n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
+.mcce-cf.mcce-cf table thead th{vertical-align:bottom;border-bottom:1px solid;font-weight:600;max-width:9em}
+.mcce-cf.mcce-cf table thead th.n{white-space:normal}
+.mcce-cf.mcce-cf table th:first-child{position:sticky;left:0;z-index:1;white-space:nowrap;
+ backdrop-filter:blur(9px);background:var(--jp-layout-color0,var(--vscode-editor-background,
+ var(--pst-color-background,var(--color-background-primary,transparent))))}
+.mcce-cf.mcce-cf table tr.factual :is(th,td){border-top:1px solid rgba(128,128,128,.5)}
+.mcce-cf.mcce-cf table tr.found th{font-weight:400;padding-left:1.4em}
+.mcce-cf.mcce-cf table td.same{opacity:.7}
+.mcce-cf.mcce-cf table td.changed{background:rgba(255,165,0,.3);font-weight:700}
+.mcce-cf small{display:block;font-weight:400;opacity:.75}
+.mcce-cf p{margin:.2em 0}
+</style>"""
+
+# One rule for each place that a table may need. Figures and changed cells say what they are; the others are left out.
+NARROW = """<style>
+@container (max-width:{width}px){{
+.mcce-cf.{name} table,.mcce-cf.{name} tbody{{display:block;width:auto}}
+.mcce-cf.{name} thead,.mcce-cf.{name} td.same,.mcce-cf.{name} td:empty,
+.mcce-cf.{name} tr.factual td:not(.f){{display:none}}
+.mcce-cf.{name} tr{{display:flex;flex-wrap:wrap;align-items:baseline;padding:.25em 0}}
+.mcce-cf.{name} tr.factual{{border-top:1px solid rgba(128,128,128,.5)}}
+.mcce-cf.{name}.mcce-cf table tr :is(th,td){{max-width:100%;border:0;padding:.1em .5em;text-align:left;
+ white-space:normal}}
+.mcce-cf.{name}.mcce-cf table th:first-child{{position:static}}
+.mcce-cf.{name} td.changed{{flex:1 1 24em;margin:.1em}}
+.mcce-cf.{name} td::before{{content:attr(data-name) " ";font-weight:400;opacity:.8}}
+.mcce-cf.{name} td.changed::after{{content:" (" attr(title) ")";font-weight:400;opacity:.8}}
+}}
+</style>"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """The rows to show, all of these tables in the same order, and what is said around them.
+
+    Parameters
+    ----------
+    before, after : DataFrame
+        The factual of each row, and its counterfactual, indexed by (id, rank).
+    changed : ndarray of bool
+        Which cells differ.
+    measures : DataFrame
+        The measures of each counterfactual, its prediction among them.
+    factual_of_row : ndarray of int
+        Equal for the counterfactuals of one factual.
+    factual_predictions : Series
+        The model's prediction for the factual of each row.
+    kinds : mapping
+        Feature to "numeric", "categorical" or "ordered".
+    fixed : collection of str
+        The features that were not allowed to change.
+    names : Names
+        Labels, units and formats.
+    headline, reasons : list of str
+        The lines above the table, and those below it.
+    n_more_rows, n_more_factuals : int
+        How much is not shown.
+    """
+
+    before: pd.DataFrame
+    after: pd.DataFrame
+    changed: NDArray[np.bool_]
+    measures: pd.DataFrame
+    factual_of_row: NDArray[np.intp]
+    factual_predictions: pd.Series[Any]
+    kinds: Mapping[str, str]
+    fixed: Collection[str]
+    names: Names
+    headline: list[str]
+    reasons: list[str]
+    n_more_rows: int
+    n_more_factuals: int
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A feature: its name, what it is called, its unit, whether it is a number and whether it changes somewhere."""
+
+    name: Hashable
+    label: str
+    unit: str
+    is_number: bool
+    changes: bool
+    is_fixed: bool
+
+    @property
+    def said(self) -> str:
+        return f"{self.label}, {self.unit}" if self.unit else self.label
+
+
+def html_table(shown: Shown) -> str:
+    """Return the table with its style, its headline and its notes."""
+    order = np.argsort(~shown.changed.any(axis=0), kind="stable")
+    columns = [_column(shown, j) for j in order.tolist()]
+    figures = [name for name in ("prediction", "L0", "gower", "plausibility") if name in shown.measures]
+    heads = [f'<th scope="col" class="n">{escape(shown.names.label(name))}</th>' for name in figures]
+    for column in columns:
+        small = [column.unit] * bool(column.unit) + ["fixed"] * column.is_fixed
+        below = "".join(f"<small>{escape(text)}</small>" for text in small)
+        label = escape(column.label).replace("_", "_<wbr>")
+        heads.append(f'<th scope="col"{_class("n" * column.is_number)}>{label}{below}</th>')
+    rows = _rows(shown, order, columns, figures)
+    table = (
+        '<div class="scroll" role="region" tabindex="0" aria-label="Table of factuals and counterfactuals"><table>'
+        f'<thead><tr><th scope="col">id, → rank</th>{"".join(heads)}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
+    )
+    notes = _paragraphs(_notes(shown) + shown.reasons)
+    width = _place(shown, columns, figures)
+    style = TABLE_STYLE + NARROW.format(width=width, name=f"w{width}")
+    return f'{style}<div class="mcce-cf w{width}">{_paragraphs(shown.headline)}{table}{notes}</div>'
+
+
+def _column(shown: Shown, j: int) -> _Column:
+    name = shown.after.columns[j]
+    is_number = shown.kinds.get(name) == "numeric"
+    unit, changes = shown.names.units.get(name, ""), bool(shown.changed[:, j].any())
+    return _Column(name, shown.names.label(name), unit, is_number, changes, name in shown.fixed)
+
+
+def _place(shown: Shown, columns: list[_Column], figures: list[str]) -> int:
+    """Return how many pixels it takes to show the names of rows, the figures and all that changes side by side."""
+    longest = max([len("id, → rank"), *(min(len(str(id)), 30) for id, _ in shown.after.index)])
+    wide = longest * LETTER + 2 * PADDING
+    for name in figures:
+        texts = [_figure_text(shown, name, k) for k in range(len(shown.after))]
+        wide += _width(shown.names.label(name), texts)
+    for column in columns:
+        if column.changes:
+            cells = [shown.names.text(column.name, v, unit=False) for v in shown.after[column.name].astype(object)]
+            wide += _width(column.label, cells)
+    return int(-(-wide // STEP) * STEP)
+
+
+def _width(head: str, cells: list[str]) -> float:
+    widest = max([min(len(text) * LETTER, WIDEST) for text in cells] or [0.0])
+    return max(widest, min(len(head) * LETTER, WIDEST_HEAD)) + PADDING
+
+
+def _rows(shown: Shown, order: NDArray[np.intp], columns: list[_Column], figures: list[str]) -> list[str]:
+    old, new = (table.astype(object).to_numpy()[:, order] for table in (shown.before, shown.after))
+    labels = [shown.names.label(name) for name in figures]
+    rows = []
+    for k, (id, rank) in enumerate(shown.after.index):
+        if k == 0 or shown.factual_of_row[k] != shown.factual_of_row[k - 1]:
+            prediction = shown.names.text(PREDICTION, shown.factual_predictions.iloc[k], 3)
+            cells = _cells(old[k], old[k], np.zeros(len(order), dtype=bool), columns, shown.names, plain="")
+            rows.append(_tr("factual", id, labels, [prediction] + [""] * (len(figures) - 1), cells))
+        cells = _cells(old[k], new[k], shown.changed[k, order], columns, shown.names, plain="same")
+        texts = [_figure_text(shown, name, k) for name in figures]
+        rows.append(_tr("found", f"→ {rank}", labels, texts, cells))
+    return rows
+
+
+def _figure_text(shown: Shown, name: str, row: int) -> str:
+    value = shown.measures[name].iloc[row]
+    return shown.names.text(PREDICTION, value, 3) if name == PREDICTION else value_text(value, 3)
+
+
+def _class(names: str) -> str:
+    return f' class="{names.strip()}"' if names.strip() else ""
+
+
+def _cells(
+    old: NDArray[Any], new: NDArray[Any], changed: NDArray[np.bool_], columns: list[_Column], names: Names, plain: str
+) -> str:
+    """Return the cells of one row; a changed one is bold, has a ground and says what it was."""
+    cells = []
+    for before, after, is_changed, column in zip(old, new, changed, columns):
+        kind = "n " * column.is_number + ("changed" if is_changed else plain)
+        pair = names.pair(column.name, before, after, unit=False)
+        was, text = (escape(fold(t, 120, 1)) for t in pair)
+        content = f">{text}"
+        if is_changed:
+            said = escape(column.said)
+            content = f' data-name="{said}" title="was {was}" aria-label="{text}, was {was}"><b>{text}</b>'
+        cells.append(f"<td{_class(kind)}{content}</td>")
+    return "".join(cells)
+
+
+def _tr(kind: str, label: object, names: list[str], figures: list[str], cells: str) -> str:
+    numbers = "".join(
+        f'<td class="n f" data-name="{escape(name)}">{escape(text)}</td>' for name, text in zip(names, figures)
+    )
+    return f'<tr class="{kind}"><th scope="row">{escape(fold(str(label), 30, 1))}</th>{numbers}{cells}</tr>'
+
+
+def _notes(shown: Shown) -> list[str]:
+    """Say how to read the table, and what is not shown."""
+    lines = []
+    if len(shown.after):
+        lines.append(
+            "Bold on a coloured ground: changed; the row of the factual above has what it was. Features that change in "
+            "these rows stand first."
+        )
+    if shown.n_more_rows:
+        lines.append(f"Not shown: {shown.n_more_rows} more rows, {shown.n_more_factuals} more explained factuals.")
+    return lines
+
+
+def _paragraphs(lines: list[str]) -> str:
+    return "".join(f"<p>{escape(line)}</p>" for line in lines)
+
+
+DOTS = 150  # per inch: sharp on a dense screen
+LEGEND = (
+    "{} is what the model says, L0 counts the changed features, gower is the distance to the factual from 0 (alike) to "
+    "1 (far apart)."
+)
+ASKED = (
+    "No row on this page breaks one of these constraints. The more of the rows drawn without them break one, the more "
+    "it asks. Of the rows drawn inside all of them, those for which nothing allowed is left go no farther."
+)
+
+PAGE_STYLE = """
+:root{color-scheme:light dark;--ground:#fff;--text:#1d2330;--soft:#5a6372;--line:#d5d9e0;--card:#f5f6f8;
+--jp-layout-color0:var(--ground)}
+@media (prefers-color-scheme:dark){:root{--ground:#14171c;--text:#e4e7ec;--soft:#a2abb8;--line:#39404b;--card:#1d2128}}
+*{box-sizing:border-box}
+body{margin:0 auto;padding:1.5rem 1rem 3rem;max-width:80rem;background:var(--ground);color:var(--text);
+font:16px/1.55 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
+h1{font-size:1.7rem;line-height:1.2;margin:.2em 0 .5em}
+h2{font-size:1.2rem;line-height:1.3;margin:2.2em 0 .6em;padding-bottom:.2em;border-bottom:1px solid var(--line)}
+p,li{max-width:46rem;overflow-wrap:anywhere}
+li{margin:.45em 0}
+ol{padding-left:1.5em}
+dl.figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(9.5rem,1fr));gap:.7rem;margin:1.2em 0}
+dl.figures div{background:var(--card);border:1px solid var(--line);border-radius:.5rem;padding:.6rem .8rem}
+dl.figures dt{font-size:.82rem;color:var(--soft)}
+dl.figures dd{margin:0;font-size:1.25rem;font-weight:650;overflow-wrap:anywhere}
+dl.figures dd.long{font-size:1rem;line-height:1.35}
+figure{margin:1.2em 0;max-width:52rem}
+figure img{display:block;width:100%;height:auto;padding:.5rem;background:#fff;border:1px solid var(--line);
+border-radius:.5rem}
+figcaption{font-size:.88rem;color:var(--soft);margin-top:.4em;max-width:46rem}
+table.settings{border-collapse:collapse;font-size:.92rem}
+table.settings :is(th,td){text-align:left;vertical-align:top;padding:.3em .9em .3em 0;overflow-wrap:anywhere;
+border-bottom:1px solid var(--line)}
+table.settings th{font-weight:500;color:var(--soft);white-space:nowrap}
+table.asked{border-collapse:collapse;font-size:.92rem;max-width:60rem}
+table.asked :is(th,td){text-align:left;vertical-align:top;padding:.35em 1.4em .35em 0;overflow-wrap:anywhere;
+border-bottom:1px solid var(--line)}
+table.asked thead th{font-weight:500;color:var(--soft)}
+table.asked tbody th{font-weight:600}
+table.asked td{min-width:8rem}
+.diagnostics{overflow-x:auto}
+.diagnostics :is(th,td){padding:.2em .8em .2em 0;vertical-align:top}
+:focus-visible{outline:2px solid #3b82f6;outline-offset:2px}
+@media (max-width:40rem){body{padding:1rem .8rem 2rem}h1{font-size:1.4rem}
+table.settings,table.settings tbody,table.settings tr,table.settings th,table.settings td{display:block}
+table.settings th{border:0;padding-bottom:0}
+table.asked thead{display:none}
+table.asked :is(tbody,tr,th,td){display:block;border:0;padding:0}
+table.asked tr{padding:.5em 0;border-bottom:1px solid var(--line)}
+table.asked td::before{content:attr(data-name) ": ";color:var(--soft)}
+.mcce-diagnostics :is(tr,th,td){display:block;border:0;padding:0;text-align:left!important}
+.mcce-diagnostics tr{padding:.4em 0;border-bottom:1px solid var(--line)}}
+@media print{:root{--ground:#fff;--text:#000;--soft:#333;--line:#999;--card:#fff}
+body{max-width:none}figure,tr,dl.figures div{break-inside:avoid}h2{break-after:avoid}}
+"""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A PNG, a narrow one for a telephone, what they show for those who do not see it, and a line below it."""
+
+    png: bytes
+    narrow: bytes
+    alt: str
+    caption: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """What stands on a page.
+
+    Parameters
+    ----------
+    title : str
+    intro : sequence of str
+        Paragraphs below the title.
+    figures : sequence of (name, value)
+        The most important figures.
+    sentences : sequence of str
+        Explanations in words.
+    pictures : sequence of Picture
+        The same as pictures.
+    overall : Picture, optional
+        All factuals together.
+    constraints : sequence of Bound
+        What was asked of the rows, and what of it was binding.
+    table : str
+        HTML of the table.
+    predicted : str
+        What the prediction is called in it.
+    diagnostics : str
+        HTML of the diagnostics; empty for none.
+    diagnosed : Picture, optional
+        The diagnostics as a picture.
+    settings : sequence of (name, value)
+        Settings, seed, seconds, versions.
+    """
+
+    title: str
+    intro: Sequence[str]
+    figures: Sequence[tuple[str, str]]
+    sentences: Sequence[str]
+    pictures: Sequence[Picture]
+    overall: Picture | None
+    constraints: Sequence[Bound]
+    table: str
+    predicted: str
+    diagnostics: str
+    diagnosed: Picture | None
+    settings: Sequence[tuple[str, str]]
+
+
+def html_page(page: Page) -> str:
+    """Return the page as one HTML document."""
+    parts = [f"<h1>{escape(page.title)}</h1>", *(f"<p>{escape(text)}</p>" for text in page.intro)]
+    cards = "".join(map(_card, page.figures))
+    parts.append(f'<dl class="figures">{cards}</dl>')
+    if page.sentences:
+        said = "".join(f"<li>{escape(kept_together(sentence))}</li>" for sentence in page.sentences)
+        parts.append(f"<h2>In words</h2><ol>{said}</ol>")
+    if page.pictures:
+        parts.append("<h2>In pictures</h2>" + "".join(map(_figure, page.pictures)))
+    if page.overall is not None:
+        parts.append(f"<h2>All factuals</h2>{_figure(page.overall)}")
+    if page.constraints:
+        parts.append(f"<h2>What may change</h2><p>{ASKED}</p>{_asked(page.constraints)}")
+    parts.append(f"<h2>Table</h2><p>{escape(LEGEND.format(page.predicted))}</p>{page.table}")
+    if page.diagnostics:
+        parts.append(f'<h2>Diagnostics</h2><div class="diagnostics">{page.diagnostics}</div>')
+    if page.diagnosed is not None:
+        parts.append(_figure(page.diagnosed))
+    rows = "".join(f'<tr><th scope="row">{escape(a)}</th><td>{escape(b)}</td></tr>' for a, b in page.settings)
+    parts.append(f'<h2>Settings and versions</h2><table class="settings"><tbody>{rows}</tbody></table>')
+    body = "\n".join(parts)
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(page.title)}</title><style>{PAGE_STYLE}</style></head>\n<body><main>\n{body}\n</main></body></html>\n"
+    )
+
+
+def _asked(constraints: Sequence[Bound]) -> str:
+    """Return the table of constraints; on a telephone each cell says what it is."""
+    heads = ("constraint", "free draws that break it", "rows that could go on")
+    names = "".join(f'<th scope="col">{name}</th>' for name in heads)
+    rows = "".join(
+        f'<tr><th scope="row">{escape(each.asked)}</th>{_named_cell(heads[1], each.breaks)}'
+        f"{_named_cell(heads[2], each.passed)}</tr>"
+        for each in constraints
+    )
+    return f'<table class="asked"><thead><tr>{names}</tr></thead><tbody>{rows}</tbody></table>'
+
+
+def _named_cell(name: str, text: str) -> str:
+    return f'<td data-name="{name}">{escape(text)}</td>'
+
+
+def _card(figure: tuple[str, str]) -> str:
+    name, value = (escape(kept_together(text)) for text in figure)
+    size = "long" if len(value) > 12 else "short"
+    return f'<div><dt>{name}</dt><dd class="{size}">{value}</dd></div>'
+
+
+def _figure(picture: Picture) -> str:
+    wide, narrow = (f"data:image/png;base64,{base64.b64encode(png).decode()}" for png in (picture.png, picture.narrow))
+    return (
+        f'<figure><picture><source media="(max-width:40rem)" srcset="{narrow}">'
+        f'<img alt="{escape(picture.alt)}" src="{wide}"></picture>'
+        f"<figcaption>{escape(picture.caption)}</figcaption></figure>"
+    )
+
+
+def as_png(draw: Callable[[Figure], object], width: float, height: float) -> bytes:
+    """Draw on a new figure of this size in inches, in matplotlib's own style, without the global state of pyplot."""
+    from matplotlib import rc_context, rcParamsDefault
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure as NewFigure
+
+    plain = {name: value for name, value in rcParamsDefault.items() if not name.startswith(("backend", "interactive"))}
+    with rc_context(plain):
+        figure = NewFigure(figsize=(width, height), layout="constrained")
+        FigureCanvasAgg(figure)
+        draw(figure)
+        stream = io.BytesIO()
+        figure.savefig(stream, format="png", dpi=DOTS, metadata={"Software": None})
+    return stream.getvalue()
+
+
+FACTUALS, SENTENCES, UNEXPLAINED, PICTURES = 25, 5, 2, 3
+PACKAGES = ("mcce", "numpy", "pandas", "scikit-learn", "numba", "matplotlib")
+WIDE, NARROW_PICTURE = 8.0, 4.2  # inches of a picture
+
+
+def result_page(found: Any, title: str, intro: Sequence[str], examples: Any, diagnostics: Any) -> str:
+    """Return the page of a `Counterfactuals`, words and pictures taken from `examples`, one as well."""
+    places = list(examples.frame.index)
+    if examples is found:
+        places = [(id, rank) for id, rank in places if rank == 1]
+    return html_page(
+        Page(
+            title=title,
+            intro=intro,
+            figures=_figures(found),
+            sentences=[f"{_begin(id)}: {examples.sentence(id, rank)}" for id, rank in places[:SENTENCES]]
+            + _without(found),
+            pictures=[_picture(examples, id, rank) for id, rank in places[:PICTURES]],
+            overall=_overall(found) if len(found) else None,
+            constraints=binding_words(found.constraints),
+            table=found.html_table(FACTUALS),
+            predicted=found.names.label(PREDICTION),
+            diagnostics="" if diagnostics is None else str(diagnostics._repr_html_()),
+            diagnosed=None if diagnostics is None else _diagnosed(diagnostics),
+            settings=_settings(found) + _versions(),
+        )
+    )
+
+
+def _without(found: Any) -> list[str]:
+    """Return why some have no counterfactual, in words: those that were looked into."""
+    if "would_help" not in found.unexplained:
+        return []
+    told = found.unexplained.index[found.unexplained["would_help"].notna()]
+    return [found.sentence(id) for id in told[:UNEXPLAINED]]
+
+
+def _figures(found: Any) -> list[tuple[str, str]]:
+    ids = found.frame.index.get_level_values("id")
+    best = found.measures[found.frame.index.get_level_values("rank") == 1]
+    figures = [("factuals", f"{len(found.factuals):,}"), ("with a counterfactual", f"{ids.nunique():,}")]
+    if len(best):
+        figures.append(("features changed, mean", value_text(float(best["L0"].mean()), 3)))
+        figures.append(("Gower distance, mean (0 to 1)", value_text(float(best["gower"].mean()), 3)))
+    if floor_of(found.settings) is not None:
+        figures.append(("rows below the floor of plausibility", f"{int(found.below_floor().sum()):,}"))
+    return [*figures, ("wanted", found.decision)]
+
+
+def _picture(found: Any, id: Hashable, rank: int) -> Picture:
+    n_changes = min(max(int(found.measures["L0"].loc[(id, rank)]), 1), MOST_ROWS)
+    names = ", ".join(map(found.names.label, found.frame.columns))
+    wide, narrow = (
+        as_png(
+            lambda figure: found.plot(id, rank, ax=figure.subplots()),
+            width,
+            height + 0.45 * n_changes + 1.3 * len(names) / (width * 70),
+        )
+        for width, height in ((WIDE, 1.6), (NARROW_PICTURE, 2.1))
+    )
+    way = f" {rank}" if rank > 1 else ""
+    caption = f"{_begin(id)}: from the factual (open circle) to counterfactual{way} (filled circle)."
+    return Picture(wide, narrow, found.sentence(id, rank), caption)
+
+
+def _overall(found: Any) -> Picture:
+    table = found.changed_features()
+    changing = table[table["times"] > 0]
+    height = 1.8 + 0.3 * min(max(len(changing), 1), MOST_BARS)
+    wide, narrow = (
+        as_png(lambda figure: found.plot_changes(ax=figure.subplots()), width, height + more)
+        for width, more in ((WIDE, 0), (NARROW_PICTURE, 0.7))
+    )
+    shares = ", ".join(f"{found.names.label(name)} {share:.0%}" for name, share in changing["share"].items())
+    caption = "How often each feature changes, and in which direction."
+    return Picture(wide, narrow, f"Share of the factuals in which a feature changes: {shares}.", caption)
+
+
+def _diagnosed(diagnostics: Any) -> Picture | None:
+    """Return the overview of a `Diagnostics`, if generated and real rows were compared."""
+    if diagnostics.marginals is None:
+        return None
+    wide = as_png(lambda figure: diagnostics.plot_overview(2, figure), 9.2, 7.0)
+    narrow = as_png(lambda figure: diagnostics.plot_overview(1, figure), NARROW_PICTURE, 12.8)
+    return Picture(wide, narrow, "The figures above as a picture.", "Diagnostics: generated rows, counterfactuals.")
+
+
+def _settings(found: Any) -> list[tuple[str, str]]:
+    """Return settings, the seed among them, and seconds as text."""
+    rows = [("wanted decision", found.decision), ("fixed", ", ".join(map(found.names.label, found.fixed)) or "none")]
+    for name, value in found.settings.items():
+        is_list = isinstance(value, (list, tuple))
+        text = ", ".join(map(found.names.label, value)) if is_list else _in_words(value)
+        rows.append((name.replace("_", " "), text))
+    return rows + [(f"seconds, {step}", f"{seconds:.2f}") for step, seconds in found.timings.items()]
+
+
+def _begin(id: Hashable) -> str:
+    """Return what a case is called, at the beginning of a sentence."""
+    return id if isinstance(id, str) else case_name(id).capitalize()
+
+
+def _in_words(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return value_text(value) if isinstance(value, (int, float)) else str(value)
+
+
+def _versions() -> list[tuple[str, str]]:
+    rows = [("Python", platform.python_version())]
+    for package in PACKAGES:
+        try:
+            rows.append((package, version(package)))
+        except PackageNotFoundError:
+            rows.append((package, "not installed as a package"))
+    return rows

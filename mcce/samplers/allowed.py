@@ -1,0 +1,136 @@
+"""What becomes of the values that a sampler has drawn, before anyone sees them: ours or a plug-in's, the same for all.
+
+1. There is one value for each row.
+2. Each is a number or missing; a level is a code that exists. Anything else is the sampler's error, and named.
+3. Numbers are put on the column's grid (`mcce.table.grid`), inside the row's bounds if the draw was restricted. So the
+   values that later conditionals are given, and that measures are computed on, are those that the user sees. Samplers
+   that draw training values only (`draws_observed`) are on it already.
+4. A restricted draw may have to be a multiple of some step: it becomes the nearest one inside the bounds. Where that is
+   a number never to be used, the row is drawn again.
+5. Where nothing that is allowed can be drawn, a row that has a value already and may keep it keeps it. Others are dead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Protocol
+
+import numpy as np
+
+from mcce.base.arrays import Floats
+from mcce.exceptions import SamplerError
+from mcce.rng import RowStreams
+from mcce.samplers.base import REJECTION_ROUNDS, ConditionalSampler, RestrictedDraw, Within
+from mcce.table import Feature, Table
+
+
+class Drawing(Protocol):
+    """Who has drawn: a sampler, or a generator of whole rows."""
+
+    @property
+    def draws_observed(self) -> bool:
+        """Whether what is drawn are training values only."""
+
+
+def settle(drawn: Floats, sampler: Drawing, feature: Feature, n_rows: int, within: Within | None = None) -> Floats:
+    """Return the draws of a feature, checked (steps 1 and 2) and put on its grid (step 3)."""
+    if np.shape(drawn) != (n_rows,):
+        raise SamplerError(
+            f"{sampler!r} drew an array of shape {np.shape(drawn)} for {feature.name!r} and {n_rows} rows; "
+            "sample() returns one value a row."
+        )
+    drawn = np.asarray(drawn, dtype=np.float64)
+    _check(drawn, sampler, feature)
+    if not feature.is_numeric or (sampler.draws_observed and within is None):
+        return drawn
+    if within is None:
+        return feature.grid.put(drawn)
+    return within.put(feature.grid.put_within(drawn, *within.bounds(n_rows)))
+
+
+def draw_allowed(
+    sampler: ConditionalSampler, given: Table, streams: RowStreams, feature: Feature, within: Within
+) -> RestrictedDraw:
+    """Return restricted draws, settled; numbers never to be used are drawn again (step 4), 200 times at most.
+
+    Where a single value is allowed there is nothing to draw: the row has it, as it has its fixed values. Only for a
+    weight it is asked how probable the value is.
+    """
+    single, value = within.single_values(feature, given.n_rows)
+    if single.any() and not within.weighted:
+        drawn = np.flatnonzero(~single)
+        dead = np.zeros(given.n_rows, dtype=bool)
+        if drawn.size:
+            others = draw_allowed(sampler, given.take(drawn), streams.take(drawn), feature, within.take(drawn))
+            value[drawn], dead[drawn] = others.values, others.dead
+        return RestrictedDraw.of(value, dead)
+    found = _draw_once(sampler, given, streams, feature, within)
+    if within.never is None:
+        return _kept_alive(found, within)
+    values, dead = found.values.copy(), found.dead.copy()
+    waiting = np.flatnonzero(~dead & ~within.allows(values))
+    for attempt in range(REJECTION_ROUNDS):
+        if not waiting.size:
+            break
+        part = within.take(waiting)
+        rows = given.take(waiting)
+        again = _draw_once(sampler, rows, streams.child("never", attempt).take(waiting), feature, part)
+        values[waiting], dead[waiting] = again.values, again.dead
+        waiting = waiting[~again.dead & ~part.allows(again.values)]
+    dead[waiting] = True
+    return _kept_alive(RestrictedDraw.of(values, dead), within)
+
+
+def _kept_alive(found: RestrictedDraw, within: Within) -> RestrictedDraw:
+    """Return the draws with the value that a dead row has already, where it is allowed to keep it (step 5)."""
+    if within.kept is None or within.weighted or not found.dead.any():
+        return found
+    stays = found.dead & ~np.isnan(within.kept) & within.allows(within.kept)
+    return RestrictedDraw(np.where(stays, within.kept, found.values), found.dead & ~stays)
+
+
+def _draw_once(
+    sampler: ConditionalSampler, given: Table, streams: RowStreams, feature: Feature, within: Within
+) -> RestrictedDraw:
+    asked = before_settling(sampler, feature, within.known_to_samplers(), given.n_rows)
+    return settle_restricted(sampler.sample_within(given, streams, asked), sampler, feature, within)
+
+
+def before_settling(sampler: Drawing, feature: Feature, within: Within, n_rows: int) -> Within:
+    """Return what may be drawn so that it is allowed on the grid: of whole numbers up to 4, all below 4.5."""
+    if sampler.draws_observed or not feature.is_numeric:
+        return within
+    low, high = feature.grid.basin(*within.bounds(n_rows))
+    return replace(within, low=low, high=high)
+
+
+def settle_restricted(
+    found: RestrictedDraw, sampler: ConditionalSampler, feature: Feature, within: Within
+) -> RestrictedDraw:
+    """Return restricted draws, settled; a row is dead, too, if no point of the grid lies inside its bounds."""
+    n_rows = found.dead.size
+    values = settle(found.values, sampler, feature, n_rows, within)
+    return RestrictedDraw.of(values, found.dead | (np.isnan(values) & ~np.isnan(found.values)), found.log_mass)
+
+
+def _check(drawn: Floats, sampler: Drawing, feature: Feature) -> None:
+    if not drawn.size:
+        return
+    low, high = drawn.min(), drawn.max()  # nearly always these tell that all is well, and nothing missing
+    if feature.is_numeric:
+        if np.isfinite(low) and np.isfinite(high):
+            return
+    elif low >= 0 and high < feature.n_levels and (np.floor(drawn) == drawn).all():
+        return
+    known = drawn[~np.isnan(drawn)]
+    if feature.is_numeric:
+        wrong, remedy = known[np.isinf(known)], "finite, or NaN for a missing one"
+    else:
+        exists = (known >= 0) & (known < feature.n_levels) & (np.floor(known) == known)
+        wrong = known[~exists]
+        remedy = f"the code of a level, a whole number from 0 to {feature.n_levels - 1}, or NaN for a missing one"
+    if wrong.size:
+        raise SamplerError(
+            f"{sampler!r} drew {wrong[0]:g} for {feature.name!r} ({wrong.size} such of {drawn.size} draws); "
+            f"every draw must be {remedy}."
+        )

@@ -1,0 +1,685 @@
+"""Gradient boosting as a conditional: quantiles of numbers, probabilities of levels.
+
+1. Levels: boost trees for the probabilities of all classes; numbers: for the quantiles at the levels 1 / (m + 1), ...,
+   m / (m + 1) (scikit-learn's histogram gradient boosting). There are as many trees as predict held-out rows best
+   (`mcce.samplers.boosting`). Unordered levels of a given enter as 0/1 columns, missing values as they are.
+2. Quantiles blur the step from no savings to some. So numbers that more than 5 % of the rows share are classes of their
+   own, and all others together one more class, whose quantiles are those of its rows alone. Numbers that all have point
+   mass, 20 distinct ones at most, are all classes.
+3. Draw a class by its probability; a number of the last class from its predicted quantiles, put in order: straight
+   between them, beyond the outer ones by as much as training values lie beyond those that trees without their row have
+   predicted (`mcce.samplers.predicted`). It becomes the nearest training value (`mcce.samplers.boosting`).
+4. The density of a number with point mass is its probability; that of others the probability of an interval around it
+   over its length, an eighth of the row's spread to both sides, less what has point mass there: a declared surrogate,
+   with a small even part (`mcce.samplers.density`).
+5. A target with missing values has two parts, as in `mcce.samplers.parametric.regression`: classes say whether it is
+   missing, and trees grown on the complete rows give the value.
+
+What scikit-learn's histogram gradient boosting has learnt, as arrays.
+
+1. `read_trees` takes the nodes out of a fitted estimator. It keeps them in private attributes, so the predictions of
+   the arrays are compared with the estimator's own, and a difference is an error instead of a wrong model.
+2. A prediction is the baseline plus the values of the leaves that a row reaches, added up in the order of the trees. A
+   row goes left if its number is at most the threshold; where missing values go, the node says.
+
+So a fitted sampler is arrays, which can be stored, and needs no scikit-learn to draw.
+
+Numbers from predicted quantiles that become the nearest training value.
+
+A number between two training values becomes the nearer one: each training value has a *cell*, from the middle between
+it and the one before to the middle between it and the next. So prices stay multiples of 500 and counts whole, a value
+that many rows share keeps its weight, and a draw is an observed value as with the paper's trees.
+
+Growing boosted trees, as many as predict rows best that they were not grown on.
+
+1. Rows are dealt to five folds (`mcce.samplers.estimator`). Trees are grown without each fold in turn, and predict it
+   after every iteration.
+2. The number of iterations is the one with the least mean loss of these predictions: the pinball loss of quantiles,
+   summed over the outer two and the median; the log loss of classes.
+3. Trees are grown on all rows, so many times.
+
+Weights of rows weigh their losses, while growing and in step 2.
+
+Trees that hit the rows they were grown on would be too sure of themselves: quantiles too narrow, probabilities too near
+to 0 and 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+
+from mcce.base.arrays import Bools, Floats, Ints
+from mcce.base.checks import check_count, is_number
+from mcce.base.compiling import cached
+from mcce.exceptions import InputError, SamplerError
+from mcce.rng import RowStreams, resolve_seed
+from mcce.samplers.base import IMPOSSIBLE, BaseMeasure, ConditionalSampler, RestrictedDraw, Within, local_spacing
+from mcce.samplers.density import ColumnDensity
+from mcce.samplers.estimator import deal_folds, indicator_design, n_design_columns
+from mcce.samplers.predicted import PredictedQuantiles, Tails, draw_levels, log_probability, supported_levels
+from mcce.samplers.restricted import log_of
+from mcce.storage.fields import (
+    BOOL,
+    FLOAT,
+    INT,
+    check_array,
+    check_between,
+    check_finite,
+    check_flag,
+    check_number,
+    check_rising,
+    check_type,
+    require,
+)
+from mcce.storage.state import stateful
+from mcce.table import Column, Feature, Table
+from mcce.table.weights import equal_chances, mean_of, sorted_with_weights
+
+# mypy: disable-error-code="no-untyped-def"
+
+
+_CHECKED = 50
+
+
+@cached(nogil=True, error_model="numpy")
+def add_leaves(points, root, feature, threshold, missing_left, left, right, value, out):
+    """Write the value of the leaf that each row reaches in each tree: out[row, tree]."""
+    for i in range(points.shape[0]):
+        for t in range(root.size):
+            node = root[t]
+            while feature[node] >= 0:
+                x = points[i, feature[node]]
+                goes_left = missing_left[node] if np.isnan(x) else x <= threshold[node]
+                node = root[t] + (left[node] if goes_left else right[node])
+            out[i, t] = value[node]
+
+
+@stateful("boosting.BoostedTrees")
+@dataclass(frozen=True)
+class BoostedTrees:
+    """Boosted trees of one estimator.
+
+    Attributes
+    ----------
+    baseline : what each output begins with; an output for each class, a single one for two classes or a number.
+    root : first node of each tree, iteration by iteration, in an iteration output by output.
+    feature, threshold, missing_left, left, right, value : by node; children are counted from the root, and `feature`
+        is -1 in a leaf.
+    classes : codes of the classes; none of a regressor.
+    """
+
+    baseline: Floats
+    root: Ints
+    feature: Ints
+    threshold: Floats
+    missing_left: Bools
+    left: Ints
+    right: Ints
+    value: Floats
+    classes: Ints
+
+    @classmethod
+    def of_one_class(cls, code: int) -> BoostedTrees:
+        """Return the trees of a target with a single class: none."""
+        nothing, none = np.empty(0), np.empty(0, dtype=np.int64)
+        return cls(nothing, none, none, nothing, np.empty(0, dtype=bool), none, none, nothing, np.array([code]))
+
+    def check_state(self) -> None:
+        """Refuse arrays that are no trees: children come after their parents, in the same tree."""
+        for name, dtype in (("baseline", FLOAT), ("value", FLOAT), ("root", INT), ("classes", INT)):
+            check_array(getattr(self, name), name, dtype, None)
+        n, n_trees = self.value.size, self.root.size
+        for name in ("feature", "left", "right"):
+            check_array(getattr(self, name), name, INT, n)
+        check_array(self.threshold, "threshold", FLOAT, n)
+        check_array(self.missing_left, "missing_left", BOOL, n)
+        check_finite(self.baseline, "baseline")
+        check_finite(self.value, "value")
+        check_rising(self.classes, "classes")
+        outputs = {0: 1, 1: 0, 2: 1}.get(self.classes.size, self.classes.size)
+        require(self.baseline.size == outputs, f"baseline has {self.baseline.size} outputs, where {outputs} belong")
+        require(n_trees == 0 if outputs == 0 else n_trees % outputs == 0, "root is not of as many trees an iteration")
+        require((n > 0) == (n_trees > 0), "root is of no tree, or of trees without nodes")
+        check_rising(self.root, "root")
+        if n_trees == 0:
+            return
+        check_between(self.root, "root", 0, n - 1)
+        require(self.root[0] == 0, "root does not begin with the first node")
+        sizes = np.diff(np.append(self.root, n))
+        place = np.arange(n) - np.repeat(self.root, sizes)
+        inner = self.feature >= 0
+        check_between(self.feature, "feature", -1, 2**31 - 1)
+        for name in ("left", "right"):
+            child = getattr(self, name)[inner]
+            inside = (child > place[inner]) & (child < np.repeat(sizes, sizes)[inner])
+            require(inside.all(), f"{name} holds a child that does not come after its parent, or in another tree")
+        require(not np.isnan(self.threshold[inner]).any(), "threshold holds nan")
+
+    def check_outputs(self, n_columns: int, n_levels: int) -> None:
+        """Refuse trees of more columns, or classes beyond so many; no levels at all: of a number."""
+        check_between(self.feature, "feature", -1, n_columns - 1)
+        require((self.classes.size == 0) == (n_levels == 0), "classes are of a number, or none of levels")
+        check_between(self.classes, "classes", 0, n_levels - 1)
+
+    def staged(self, points: Floats) -> Floats:
+        """Return the outputs of each row after 0, 1, 2, ... iterations, (rows, iterations + 1, outputs)."""
+        n, k = points.shape[0], self.baseline.size
+        leaves = np.empty((n, self.root.size))
+        nodes = (self.feature, self.threshold, self.missing_left, self.left, self.right, self.value)
+        add_leaves(np.ascontiguousarray(points), self.root, *nodes, leaves)
+        begin = np.broadcast_to(self.baseline, (n, 1, k))
+        return np.cumsum(np.concatenate([begin, leaves.reshape(n, self.root.size // k, k)], axis=1), axis=1)
+
+    def outputs(self, points: Floats) -> Floats:
+        """Return the outputs of each row, (rows, outputs)."""
+        return self.staged(points)[:, -1]
+
+    def probabilities(self, points: Floats, n_levels: int) -> Floats:
+        """Return the probabilities of all levels, those of unknown ones 0."""
+        found = np.zeros((points.shape[0], n_levels))
+        if self.classes.size == 1:
+            found[:, self.classes] = 1.0
+        else:
+            found[:, self.classes] = class_probabilities(self.outputs(points))
+        return found
+
+
+def class_probabilities(outputs: Floats) -> Floats:
+    """Return the probabilities of the classes: logistic of a single output (the last axis), or softmax of several."""
+    if outputs.shape[-1] == 1:
+        outputs = np.concatenate([np.zeros_like(outputs), outputs], axis=-1)
+    weights = np.exp(outputs - outputs.max(axis=-1, keepdims=True))
+    return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
+
+
+def read_trees(estimator: Any, points: Floats) -> BoostedTrees:
+    """Return the trees of a fitted estimator, compared with its predictions of some training rows (step 1)."""
+    grown = [tree.nodes for iteration in estimator._predictors for tree in iteration]
+    nodes = np.concatenate(grown)
+    trees = BoostedTrees(
+        baseline=np.asarray(estimator._baseline_prediction, dtype=np.float64).ravel(),
+        root=np.cumsum([0, *(tree.size for tree in grown[:-1])]).astype(np.int64),
+        feature=np.where(nodes["is_leaf"].astype(bool), -1, nodes["feature_idx"].astype(np.int64)),
+        threshold=nodes["num_threshold"].astype(np.float64),
+        missing_left=nodes["missing_go_to_left"].astype(bool),
+        left=nodes["left"].astype(np.int64),
+        right=nodes["right"].astype(np.int64),
+        value=nodes["value"].astype(np.float64),
+        classes=np.asarray(getattr(estimator, "classes_", np.empty(0)), dtype=np.int64),
+    )
+    some = points[:_CHECKED]
+    ours = trees.outputs(some)
+    if trees.classes.size:
+        same = np.allclose(class_probabilities(ours), estimator.predict_proba(some))
+    else:
+        same = np.allclose(ours[:, 0], estimator.predict(some))
+    if not same:
+        import sklearn
+
+        raise SamplerError(
+            f"the trees of {type(estimator).__name__} could not be read from scikit-learn {sklearn.__version__}: they "
+            "predict otherwise than it does. Install a version between 1.4 and 1.9, or use "
+            "EstimatorSampler(HistGradientBoostingRegressor(loss='quantile'), method='quantiles')."
+        )
+    return trees
+
+
+_ABOVE = 1e-6  # of the gap: an edge lies a hair above the middle, where no prediction stands
+
+
+@stateful("boosting.Cells")
+@dataclass(frozen=True)
+class Cells:
+    """The distinct training values in order, the edges of their cells, and the local spacing of all training values."""
+
+    values: Floats
+    edges: Floats
+    spacing: float
+
+    @classmethod
+    def of(cls, training: Floats, weights: Floats | None = None) -> Cells:
+        """Read the training values; none is missing."""
+        values = np.unique(training)
+        inner = values[:-1] + (0.5 + _ABOVE) * np.diff(values)
+        spacing = local_spacing(*sorted_with_weights(training, weights))
+        return cls(values, np.concatenate([[-np.inf], inner, [np.inf]]), spacing)
+
+    def check_state(self) -> None:
+        """Refuse values in no order, and edges that are not between them."""
+        check_array(self.values, "values", FLOAT, None)
+        check_rising(self.values, "values")
+        require(self.values.size > 0, "values are none")
+        check_array(self.edges, "edges", FLOAT, self.values.size + 1)
+        ends = self.edges[[0, -1]]
+        require(ends[0] == -np.inf and ends[1] == np.inf, "edges does not begin and end at infinity")
+        inner = self.edges[1:-1]
+        require((inner >= self.values[:-1]).all() and (inner <= self.values[1:]).all(), "edges are not between values")
+        check_number(self.spacing, "spacing", 0.0)
+
+    def draw(self, quantiles: PredictedQuantiles, uniform: Floats, low: Floats, high: Floats) -> Floats:
+        """Return a training value in [low, high] for each row; NaN where none can be drawn."""
+        first, last = self._between(low, high)
+        possible = first <= last
+        first, last = np.where(possible, first, 0), np.where(possible, last, self.values.size - 1)
+        drawn = quantiles.draw(uniform, self.edges[first], self.edges[last + 1])
+        place = np.clip(np.searchsorted(self.edges[1:-1], drawn), first, last)
+        return np.where(possible & ~np.isnan(drawn), self.values[place], np.nan)
+
+    def mass(self, quantiles: PredictedQuantiles, low: Floats, high: Floats) -> Floats:
+        """Return the probability of the training values in [low, high], by row."""
+        first, last = self._between(low, high)
+        possible = first <= last
+        first, last = np.where(possible, first, 0), np.where(possible, last, 0)
+        return np.where(possible, quantiles.mass(self.edges[first], self.edges[last + 1]), 0.0)
+
+    def supports(self, quantiles: PredictedQuantiles, values: Floats) -> Bools:
+        """Return whether a training value within the local spacing of each number can be drawn."""
+        inside = (values >= self.values[0]) & (values <= self.values[-1])
+        return np.asarray(inside & (self.mass(quantiles, values - self.spacing, values + self.spacing) > IMPOSSIBLE))
+
+    def _between(self, low: Floats, high: Floats) -> tuple[Ints, Ints]:
+        """Return the places of the first and the last training value in [low, high]."""
+        first = np.searchsorted(self.values, low)
+        return first, np.searchsorted(self.values, high, side="right") - 1
+
+
+_LEAST = 1e-6  # the probability of a class that a fold has not seen
+
+
+@dataclass(frozen=True)
+class Growing:
+    """How trees are grown: `options` of scikit-learn's estimators, `max_trees` iterations at most, seed of the folds.
+
+    `options` have a `max_iter`, which is replaced by the number of iterations.
+    """
+
+    options: dict[str, Any]
+    max_trees: int
+    seed: int
+
+    def quantiles(
+        self, points: Floats, values: Floats, levels: Floats, weights: Floats | None = None
+    ) -> tuple[list[BoostedTrees], Floats]:
+        """Return the trees of each level; for each row, also its outer quantiles by trees that have not seen it."""
+        looked_at = np.unique([0, levels.size // 2, levels.size - 1])
+        growers = [partial(self._quantile, level=float(levels[k]), n_trees=self.max_trees) for k in looked_at]
+        staged = [self._held_out(points, values, weights, grow) for grow in growers]
+        losses = [pinball(values[:, None] - each[:, :, 0], levels[k]) for k, each in zip(looked_at, staged)]
+        mean_loss = np.mean(losses, axis=(0, 1)) if weights is None else mean_of(np.mean(losses, axis=0), weights)
+        n_trees = int(np.argmin(mean_loss))
+        outer = np.column_stack([staged[0][:, n_trees, 0], staged[-1][:, n_trees, 0]])
+        return [self._quantile(points, values, weights, level, n_trees) for level in levels], outer
+
+    def classes(self, points: Floats, codes: Ints, weights: Floats | None = None) -> BoostedTrees:
+        """Return the trees of a target with levels."""
+        found = np.unique(codes)
+        if found.size == 1:
+            return BoostedTrees.of_one_class(int(found[0]))
+
+        def grow(x: Floats, y: Ints, w: Floats | None) -> BoostedTrees:
+            return self._classes(x, y, w, self.max_trees)
+
+        def probability_of_own(trees: BoostedTrees, x: Floats, y: Ints) -> Floats:
+            if trees.classes.size == 1:
+                return np.tile((y == trees.classes[0]).astype(np.float64)[:, None], self.max_trees + 1)
+            each = class_probabilities(trees.staged(x))
+            place = np.minimum(np.searchsorted(trees.classes, y), trees.classes.size - 1)
+            own = each[np.arange(y.size), :, place]
+            return np.where((trees.classes[place] == y)[:, None], own, 0.0)
+
+        own = self._held_out(points, codes, weights, grow, probability_of_own)
+        n_trees = int(np.argmin(mean_of(-np.log(np.maximum(own, _LEAST)), weights)))
+        return self._classes(points, codes, weights, n_trees)
+
+    def _held_out(
+        self,
+        points: Floats,
+        target: Any,
+        weights: Floats | None,
+        grow: Callable[[Floats, Any, Floats | None], BoostedTrees],
+        predict: Callable[[BoostedTrees, Floats, Any], Floats] = lambda trees, x, y: trees.staged(x),
+    ) -> Floats:
+        """Return what trees grown on the other folds predict for each row after 0, 1, ... iterations (step 1)."""
+        n = points.shape[0]
+        fold = deal_folds(n, self.seed)
+        parts: list[tuple[Ints, Floats]] = []
+        for held_out in range(int(fold.max()) + 1):
+            inside = fold == held_out
+            others = ~inside if n > 1 else inside
+            trees = grow(points[others], target[others], None if weights is None else weights[others])
+            parts.append((np.flatnonzero(inside), predict(trees, points[inside], target[inside])))
+        order = np.argsort(np.concatenate([rows for rows, _ in parts]), kind="stable")
+        return np.concatenate([staged for _, staged in parts])[order]
+
+    def _quantile(
+        self, points: Floats, values: Floats, weights: Floats | None, level: float, n_trees: int
+    ) -> BoostedTrees:
+        from sklearn.ensemble import HistGradientBoostingRegressor
+
+        if n_trees == 0:
+            lower = np.quantile(equal_chances(values, weights), level, method="lower")
+            return _constant([float(lower)], np.empty(0, dtype=np.int64))
+        estimator = HistGradientBoostingRegressor(loss="quantile", quantile=float(level), **self._options(n_trees))
+        return read_trees(estimator.fit(points, values, sample_weight=weights), points)
+
+    def _classes(self, points: Floats, codes: Ints, weights: Floats | None, n_trees: int) -> BoostedTrees:
+        from sklearn.ensemble import HistGradientBoostingClassifier
+
+        classes, place = np.unique(codes, return_inverse=True)
+        if classes.size == 1:
+            return BoostedTrees.of_one_class(int(classes[0]))
+        if n_trees == 0:
+            counts = np.bincount(place, weights)
+            share = np.log(counts / counts.sum())
+            return _constant([float(share[1] - share[0])] if classes.size == 2 else share.tolist(), classes)
+        estimator = HistGradientBoostingClassifier(**self._options(n_trees))
+        return read_trees(estimator.fit(points, codes, sample_weight=weights), points)
+
+    def _options(self, n_trees: int) -> dict[str, Any]:
+        return {**self.options, "max_iter": n_trees, "early_stopping": False, "random_state": self.seed >> 33}
+
+
+def _constant(baseline: Sequence[float], classes: Ints) -> BoostedTrees:
+    """Return no trees at all: the same outputs for every row."""
+    nothing = BoostedTrees.of_one_class(0)
+    parts = (nothing.root, nothing.feature, nothing.threshold, nothing.missing_left, nothing.left, nothing.right)
+    return BoostedTrees(np.asarray(baseline, dtype=np.float64), *parts, nothing.value, classes.astype(np.int64))
+
+
+def pinball(above: Floats, level: float) -> Floats:
+    """Return the loss of a predicted quantile that the values lie so much above."""
+    return np.maximum(level * above, (level - 1.0) * above)
+
+
+Self = TypeVar("Self", bound="BoostingSampler")
+
+_HALF_WIDTH = 0.125  # of an interval that a density is read from, in spreads
+
+
+class BoostingSampler(ConditionalSampler):
+    """Draws from quantiles or probabilities that gradient boosting predicts.
+
+    Parameters
+    ----------
+    n_quantiles : int
+        Levels of which a number's quantiles are predicted.
+    max_trees : int
+        Most iterations of boosting; their number is chosen by held-out rows.
+    learning_rate : float
+        What each tree's prediction is multiplied by.
+    max_leaves : int
+        Most leaves of a tree.
+    min_leaf : int
+        Fewest rows of a leaf.
+    random_state : int or None
+        Seed of the folds, beside the chain's own; a sampler that is fitted alone has this one only.
+
+    Attributes
+    ----------
+    classes_ : codes of the levels, or the numbers that are classes.
+    class_trees_, quantile_trees_ : `mcce.samplers.boosting.BoostedTrees` of the classes, and one a quantile.
+
+    Notes
+    -----
+    Trees are grown `n_quantiles` + 15 times for quantiles, six times for classes: seconds where `cart` takes hundredths
+    of them. Ordered levels are classes without order. The numbers drawn are observed values. Weights of training rows
+    weigh their losses; `min_leaf` counts rows, as scikit-learn does.
+
+    References
+    ----------
+    Friedman (2001), "Greedy function approximation: a gradient boosting machine", Annals of Statistics 29.
+    Chernozhukov, Fernández-Val and Galichon (2010), "Quantile and probability curves without crossing", Econometrica
+    78.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> loans = mcce.datasets.load_loans()
+    >>> sampler = {"salary": mcce.BoostingSampler(n_quantiles=5, max_trees=10), "*": "cart"}
+    >>> chain = mcce.ChainModel(sampler=sampler, fixed=["age", "sex"], random_state=1).fit(loans.X)
+    >>> chain.sample(n=3).shape
+    (3, 10)
+    """
+
+    handles_missing = True
+    thread_safe = True
+    draws_observed = True
+    takes_weights = True
+
+    n_levels_: int
+    always_missing_: bool
+    missing_trees_: BoostedTrees | None
+    classes_: Floats
+    class_trees_: BoostedTrees | None
+    quantile_trees_: list[BoostedTrees]
+    tails_: Tails
+    cells_: Cells
+    column_: ColumnDensity
+
+    def __init__(
+        self,
+        *,
+        n_quantiles: int = 9,
+        max_trees: int = 30,
+        learning_rate: float = 0.2,
+        max_leaves: int = 8,
+        min_leaf: int = 20,
+        random_state: int | None = 0,
+    ) -> None:
+        self.n_quantiles = n_quantiles
+        self.max_trees = max_trees
+        self.learning_rate = learning_rate
+        self.max_leaves = max_leaves
+        self.min_leaf = min_leaf
+        self.random_state = random_state
+
+    def fit(self: Self, given: Table, target: Column) -> Self:
+        """Grow the trees (steps 1 and 4)."""
+        self._check_parameters()
+        self.check_target(target.feature)
+        if not target.values.size:
+            raise InputError(f"{self!r} got no rows to learn {target.feature.name!r} from.")
+        options = {
+            "learning_rate": self.learning_rate,
+            "max_leaf_nodes": self.max_leaves,
+            "min_samples_leaf": self.min_leaf,
+        }
+        growing = Growing(options, self.max_trees, self.fit_seed(self.random_state))
+        points, values, weights = indicator_design(given), target.values, target.weights
+        missing = np.isnan(values)
+        self.always_missing_ = bool(missing.all())
+        self.missing_trees_ = None
+        self.n_levels_ = target.feature.n_levels
+        self.quantile_trees_ = []
+        if self.always_missing_:
+            return self
+        if missing.any():
+            self.missing_trees_ = growing.classes(points, missing.astype(np.int64), weights)
+            points, values = points[~missing], values[~missing]
+            weights = None if weights is None else weights[~missing]
+        self.classes_ = np.arange(self.n_levels_, dtype=np.float64)
+        if not self.n_levels_:
+            self.column_ = ColumnDensity.of(values, weights)
+            self.classes_ = self.column_.classes
+        rest = ~np.isin(values, self.classes_)
+        codes = np.where(rest, self.classes_.size, np.searchsorted(self.classes_, values)).astype(np.int64)
+        self.class_trees_ = growing.classes(points, codes, weights) if self.classes_.size else None
+        if rest.any():
+            of_rest = None if weights is None else weights[rest]
+            self.quantile_trees_, outer = growing.quantiles(points[rest], values[rest], self._levels, of_rest)
+            self.tails_ = Tails.read(outer, values[rest], float(self._levels[0]), of_rest)
+            self.cells_ = Cells.of(values[rest], of_rest)
+        return self
+
+    def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
+        """Draw one value for each row (step 2); restricted draws are exact."""
+        if within is not None:
+            return self.sample_within(given, rng, within).values
+        self.check_fitted("quantile_trees_")
+        if self.always_missing_:
+            return np.full(given.n_rows, np.nan)
+        drawn = self._draw(given, rng, Within())[0]
+        if self.missing_trees_ is not None:
+            drawn = np.where(rng.uniform() < self._missing(given), np.nan, drawn)
+        return drawn
+
+    def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
+        """Draw one allowed value for each row, or a missing one by its probability; exact."""
+        self.check_fitted("quantile_trees_")
+        n = given.n_rows
+        may_be_missing = within.allows_missing(n)
+        if self.always_missing_:
+            return RestrictedDraw.of(np.full(n, np.nan), ~may_be_missing, np.zeros(n))
+        drawn, share = self._draw(given, rng, within)
+        missing = self._missing(given)
+        log_share = log_of(share) + log_of(1.0 - missing)
+        found = RestrictedDraw.of(drawn, np.isnan(drawn), log_share)
+        if within.missing is None:
+            return found
+        return found.or_missing(np.exp(log_share), missing * may_be_missing, rng.uniform())
+
+    def supports(self, given: Table, values: Floats) -> Bools:
+        """Return whether each value is a possible level, or lies where numbers are drawn."""
+        self.check_fitted("quantile_trees_")
+        is_missing = np.isnan(values)
+        if self.always_missing_:
+            return is_missing
+        supported = supported_levels(self._probabilities(given), self._codes(values))
+        if self.quantile_trees_:
+            near = self.cells_.supports(self._quantiles(given), np.where(is_missing, self.column_.low, values))
+            supported &= near | np.isin(values, self.classes_)
+        return np.where(is_missing, self.missing_trees_ is not None, supported)
+
+    def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
+        """Return the log probability of each level, the log density or probability of each number (step 3)."""
+        self.check_fitted("quantile_trees_")
+        self.refuse_training_rows(training_rows)
+        is_missing = np.isnan(values)
+        if self.always_missing_:
+            return np.where(is_missing, 0.0, -np.inf)
+        density = log_probability(self._probabilities(given), self._codes(values))
+        if not self.n_levels_:
+            known = np.where(is_missing, self.column_.low, values)
+            density = self.column_.log_with_even_part(np.exp(density) * self._beside(given, known), known)
+        missing = self._missing(given)
+        return np.where(is_missing, log_of(missing), density + log_of(1.0 - missing))
+
+    def base_measure(self) -> BaseMeasure:
+        """Return what the density is with respect to."""
+        self.check_fitted("quantile_trees_")
+        return "counting" if self.n_levels_ or self.always_missing_ else self.column_.base_measure
+
+    def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
+        """Refuse trees that are not of these columns and of this target."""
+        self._check_parameters()
+        columns = n_design_columns(given)
+        check_flag(self.always_missing_, "always_missing_")
+        require(self.n_levels_ == target.n_levels, "n_levels_ is not that of the target")
+        check_type(self.quantile_trees_, "quantile_trees_", list)
+        check_type(self.missing_trees_, "missing_trees_", BoostedTrees, type(None))
+        if self.missing_trees_ is not None:
+            self.missing_trees_.check_outputs(columns, 2)
+        if self.always_missing_:
+            return
+        check_array(self.classes_, "classes_", FLOAT, None)
+        check_rising(self.classes_, "classes_")
+        if self.n_levels_:
+            require(np.array_equal(self.classes_, np.arange(self.n_levels_)), "classes_ are not the target's levels")
+            require(not self.quantile_trees_, "quantile_trees_ are of a target with levels")
+        else:
+            check_type(self.column_, "column_", ColumnDensity)
+        k = self.classes_.size
+        check_type(self.class_trees_, "class_trees_", *([BoostedTrees] if k else [type(None)]))
+        if self.class_trees_ is not None:  # one class more where there are other numbers
+            self.class_trees_.check_outputs(columns, k + bool(self.quantile_trees_))
+        if not self.quantile_trees_:
+            require(k > 0, "classes_ are none, and there are no quantiles either")
+            return
+        require(len(self.quantile_trees_) == self.n_quantiles, "quantile_trees_ are not as many as the quantiles")
+        for trees in self.quantile_trees_:
+            check_type(trees, "quantile_trees_", BoostedTrees)
+            trees.check_outputs(columns, 0)
+        check_type(self.tails_, "tails_", Tails)
+        check_type(self.cells_, "cells_", Cells)
+
+    def disclosed(self) -> str:
+        """Return that the distinct training values stand in the state."""
+        n_values = self.cells_.values.size if hasattr(self, "cells_") else 0
+        return f"{n_values + self.classes_.size:,} distinct values of it, beside trees that say how often each is drawn"
+
+    def _draw(self, given: Table, rng: RowStreams, within: Within) -> tuple[Floats, Floats]:
+        """Draw an allowed value that is not missing, NaN where there is none; return also the probability of these."""
+        n, k = given.n_rows, self.classes_.size
+        low, high = within.bounds(n)
+        weights = self._probabilities(given)
+        if self.n_levels_:
+            weights[:, :k] *= within.level_mask(n, k)
+        else:
+            weights[:, :k] *= (self.classes_ >= low[:, None]) & (self.classes_ <= high[:, None])
+        if not self.quantile_trees_:
+            code = draw_levels(weights, rng, Within())
+            return np.append(self.classes_, np.nan)[np.where(np.isnan(code), k, code).astype(np.intp)], weights.sum(1)
+        quantiles = self._quantiles(given)
+        weights[:, k] *= self.cells_.mass(quantiles, low, high)
+        code = draw_levels(weights, rng, Within())
+        drawn = self.cells_.draw(quantiles, rng.uniform(), low, high)
+        is_class = code < k
+        drawn[is_class] = self.classes_[code[is_class].astype(np.intp)]
+        return np.where(np.isnan(code), np.nan, drawn), weights.sum(axis=1)
+
+    def _beside(self, given: Table, values: Floats) -> Floats:
+        """Return the density or probability of each number among those of its class."""
+        if not self.quantile_trees_:
+            return np.ones(values.size)
+        quantiles, column = self._quantiles(given), self.column_
+        density = self.cells_.mass(quantiles, values, values)
+        if column.base_measure != "counting":
+            reach = _HALF_WIDTH * quantiles.spread
+            inside = self.cells_.mass(quantiles, values - reach, values + reach)
+            for atom in np.setdiff1d(column.atoms, self.classes_):
+                at = np.full(values.size, atom)
+                inside = inside - np.where(np.abs(values - atom) <= reach, self.cells_.mass(quantiles, at, at), 0.0)
+            density = np.where(column.has_mass(values), density, np.maximum(inside, 0.0) / (2.0 * reach))
+        return np.where(np.isin(values, self.classes_), 1.0, density)
+
+    def _quantiles(self, given: Table) -> PredictedQuantiles:
+        points = indicator_design(given)
+        predicted = np.column_stack([trees.outputs(points)[:, 0] for trees in self.quantile_trees_])
+        return PredictedQuantiles.arrange(predicted, self._levels, self.tails_)
+
+    def _probabilities(self, given: Table) -> Floats:
+        """Return the probabilities of the classes and, in the last column, of all other numbers."""
+        if self.class_trees_ is None:
+            return np.ones((given.n_rows, 1))
+        return self.class_trees_.probabilities(indicator_design(given), self.classes_.size + 1)
+
+    def _codes(self, values: Floats) -> Floats:
+        """Return the column of each value's class in `_probabilities`; NaN of a missing one."""
+        codes = np.where(np.isin(values, self.classes_), np.searchsorted(self.classes_, values), self.classes_.size)
+        return np.where(np.isnan(values), np.nan, codes)
+
+    def _missing(self, given: Table) -> Floats:
+        """Return the probability of each row that its draw is missing."""
+        if self.missing_trees_ is None:
+            return np.zeros(given.n_rows)
+        return self.missing_trees_.probabilities(indicator_design(given), 2)[:, 1]
+
+    @property
+    def _levels(self) -> Floats:
+        return (np.arange(self.n_quantiles) + 1.0) / (self.n_quantiles + 1)
+
+    def _check_parameters(self) -> None:
+        check_count(self.n_quantiles, "n_quantiles", self, 2)
+        check_count(self.max_trees, "max_trees", self, 1)
+        check_count(self.max_leaves, "max_leaves", self, 2)
+        check_count(self.min_leaf, "min_leaf", self, 1)
+        if not (is_number(self.learning_rate) and 0 < self.learning_rate <= 1):
+            raise InputError(
+                f"learning_rate of BoostingSampler is {self.learning_rate!r}; it must be a number above 0, at most 1."
+            )
+        resolve_seed(self.random_state)

@@ -1,0 +1,179 @@
+"""What the densities of one column have in common, whichever sampler they are of, so that they can be compared.
+
+1. Which numbers have point mass, by the training values alone (`mcce.samplers.density.find_point_masses`): their
+   probabilities are densities with respect to the counting measure, all other numbers' with respect to the Lebesgue
+   measure, in encoded units.
+2. The margin of the other numbers: a normal kernel estimate with Silverman's bandwidth, read at 256 quantiles, straight
+   in between, and cut three bandwidths outside the data.
+3. A thousandth of the densities of normrank and pmm, and of norm where there are point masses, is spread evenly: over
+   the point masses by their share of the training rows, over the range of the training values otherwise. So a mean of
+   log densities of numbers in this range is finite. Draws do not have this part; donors (pseudo-donors from the margin)
+   and the copula (a kernel estimate of the margin) have their own way not to call a number impossible.
+
+Where all numbers of a column have point mass (counts of rooms), a number that no training row has keeps probability 0.
+
+Which numbers of a column have point mass, and Silverman's bandwidth for those that have none.
+
+A number has point mass if at least one per cent of the training rows hold it: fewer are too few to estimate a
+probability in a leaf. All numbers have it if the column has no more than 100 distinct ones, and nine rows in ten share
+theirs with another. Every sampler's density counts these and no others, and the copula's latent variable has an
+interval for them instead of a point.
+
+Smoothing a draw hides a donor, so there only what very many rows share (`DRAWN_AS_IT_IS`: no gain, a top code) is
+spared.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy
+
+from mcce.base.arrays import Bools, Floats
+from mcce.samplers.base import BaseMeasure
+from mcce.storage.fields import FLOAT, check_array, check_number, check_rising, require
+from mcce.storage.state import stateful
+from mcce.table.weights import count_distinct, deviation_of, quantiles
+
+DRAWN_AS_IT_IS = 0.05
+COUNTED = 0.01
+DISCRETE_SHARE = 0.9
+DISCRETE_VALUES = 100
+
+
+def find_point_masses(known: Floats, weights: Floats | None = None) -> tuple[Floats, npt.NDArray[Any], Bools]:
+    """Return the distinct numbers of a column in order, how often each occurs, and whether it has point mass.
+
+    With weights, a number occurs as often as they sum up to.
+    """
+    distinct, times = count_distinct(known, weights)
+    total = known.size if weights is None else float(weights.sum())
+    repeated = times[times > 1].sum() >= DISCRETE_SHARE * total
+    if repeated and distinct.size <= DISCRETE_VALUES:
+        return distinct, times, np.full(distinct.size, True)
+    return distinct, times, times >= max(2.0, COUNTED * total)
+
+
+def silverman(sd: float, quartile_range: float, n: float) -> float:
+    """Return 0.9 min(sd, IQR / 1.34) n^(-1/5), without the one that is zero; 0 if both are."""
+    spread = quartile_range / 1.34
+    if spread <= 0.0 or 0.0 < sd < spread:
+        spread = sd
+    return float(0.9 * spread * float(n) ** -0.2)
+
+
+EVEN_PART = 1e-3
+MOST_CLASSES = 20  # of numbers that all have point mass: each costs trees, or a probability a component
+_KNOTS, _KERNELS = 256, 2048
+
+
+@stateful("ColumnDensity")
+@dataclass(frozen=True)
+class ColumnDensity:
+    """Point masses and margin of a numeric column.
+
+    Attributes
+    ----------
+    atoms, shares : the numbers with point mass, ascending, and their shares of the training rows.
+    knots, below : where the distribution function of the other numbers is known, and its values; empty without such.
+    low, high : range of the training values.
+    """
+
+    atoms: Floats
+    shares: Floats
+    knots: Floats
+    below: Floats
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Floats, weights: Floats | None = None) -> ColumnDensity:
+        """Read the training values of a column (steps 1 and 2); none is missing, and weights count as copies."""
+        distinct, times, has_mass = find_point_masses(values, weights)
+        if weights is None:
+            knots, below = smooth_distribution(np.repeat(distinct[~has_mass], times[~has_mass]))
+        else:
+            knots, below = smooth_distribution(distinct[~has_mass], times[~has_mass])
+        shares = times[has_mass] / (values.size if weights is None else weights.sum())
+        return cls(distinct[has_mass], shares, knots, below, float(distinct[0]), float(distinct[-1]))
+
+    def check_state(self) -> None:
+        """Refuse parts that are no distribution of a column."""
+        for values, masses in (("atoms", "shares"), ("knots", "below")):
+            check_array(getattr(self, values), values, FLOAT, None)
+            check_array(getattr(self, masses), masses, FLOAT, getattr(self, values).size)
+        check_rising(self.atoms, "atoms")
+        check_rising(self.knots, "knots", strictly=False)
+        check_rising(self.below, "below", strictly=False)
+        inside = (self.shares >= 0.0) & (self.shares <= 1.0)
+        require(inside.all() and self.shares.sum() <= 1.0 + 1e-9, "shares are no shares of the rows")
+        require(self.knots.size != 1 and self.atoms.size + self.knots.size > 0, "knots has a single point, or nothing")
+        check_number(self.low, "low")
+        check_number(self.high, "high", self.low)
+
+    @property
+    def base_measure(self) -> BaseMeasure:
+        """What densities of this column are with respect to."""
+        if not self.knots.size:
+            return "counting"
+        return "mixed" if self.atoms.size else "lebesgue"
+
+    @property
+    def classes(self) -> Floats:
+        """The numbers that a model of levels does better by: those that many rows share; all, if they are few."""
+        if self.base_measure == "counting" and self.atoms.size <= MOST_CLASSES:
+            return self.atoms
+        return np.asarray(self.atoms[self.shares > DRAWN_AS_IT_IS])
+
+    @property
+    def spread_share(self) -> float:
+        """The share of the training rows whose number has no point mass."""
+        return 1.0 - float(self.shares.sum()) if self.knots.size else 0.0
+
+    def has_mass(self, values: Floats) -> Bools:
+        """Return which numbers have point mass."""
+        return np.isin(values, self.atoms)
+
+    def margin(self, values: Floats) -> tuple[Floats, Floats]:
+        """Return the share of the column below each number, and the margin's density of numbers without point mass."""
+        shares = np.concatenate([[0.0], np.cumsum(self.shares)])
+        below = shares[np.searchsorted(self.atoms, values)]
+        if not self.knots.size:
+            return below, np.zeros(values.size)
+        piece = np.clip(np.searchsorted(self.knots, values, side="right") - 1, 0, self.knots.size - 2)
+        slope = (np.diff(self.below) / np.diff(self.knots))[piece]
+        inside = (values >= self.knots[0]) & (values <= self.knots[-1])
+        below = below + self.spread_share * np.interp(values, self.knots, self.below)
+        return below, np.where(inside, self.spread_share * slope, 0.0)
+
+    def log_with_even_part(self, density: Floats, values: Floats) -> Floats:
+        """Return the log of a sampler's probability or density of each number, its even part included (step 3)."""
+        at = np.minimum(np.searchsorted(self.atoms, values), max(self.atoms.size - 1, 0))
+        even = np.zeros(values.size)
+        if self.spread_share > 0.0 and self.high > self.low:
+            inside = (values >= self.low) & (values <= self.high)
+            even = np.where(inside, self.spread_share / (self.high - self.low), 0.0)
+        if self.atoms.size:
+            even = np.where(self.has_mass(values), self.shares[at], even)
+        with np.errstate(divide="ignore"):
+            return np.log((1.0 - EVEN_PART) * density + EVEN_PART * even)
+
+
+def smooth_distribution(values: Floats, weights: Floats | None = None) -> tuple[Floats, Floats]:
+    """Return knots and the distribution function of sorted values at them (step 2); empty without values."""
+    if values.size == 0:
+        return np.empty(0), np.empty(0)
+    n = values.size if weights is None else max(float(weights.sum()), 1.0)
+    low, high = quantiles(values, [0.25, 0.75], weights)
+    width = silverman(float(deviation_of(values, weights)), float(high - low), n)
+    width = width or silverman(max(1.0, abs(float(values[0]))) * 0.01, 0.0, n)
+    knots = np.unique(quantiles(values, np.linspace(0.0, 1.0, min(_KNOTS, int(n))), weights))
+    knots = np.concatenate([[values[0] - 3 * width], knots, [values[-1] + 3 * width]])
+    if n > _KERNELS:
+        values, weights = quantiles(values, (np.arange(_KERNELS) + 0.5) / _KERNELS, weights), None
+    kernels = scipy.special.ndtr((knots[:, None] - values) / width)
+    below = kernels.mean(axis=1) if weights is None else kernels @ weights / weights.sum()
+    return knots, (below - below[0]) / (below[-1] - below[0])

@@ -1,0 +1,132 @@
+"""The parametric sampler by the target's kind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from typing import TypeVar
+
+from mcce.base.arrays import Bools, Floats, Ints
+from mcce.rng import RowStreams
+from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, Within
+from mcce.samplers.parametric.logistic import LogregSampler, PolrSampler, PolyregSampler
+from mcce.samplers.parametric.norm import NormRankSampler
+from mcce.samplers.parametric.regression import RegressionSampler
+from mcce.samplers.smoothing import Smoothing, check_smoothing
+from mcce.storage.fields import check_type
+from mcce.table import Column, Feature, Table
+
+Chooser = TypeVar("Chooser", bound="ParametricSampler")
+
+
+class ParametricSampler(ConditionalSampler):
+    """The parametric sampler that synthpop takes for the target's kind.
+
+    1. Numeric: `NormRankSampler`. Two levels: `LogregSampler`. More: `PolyregSampler`. Ordered: `PolrSampler`.
+    2. All methods are those of the chosen sampler, which is the attribute `sampler_`.
+
+    Parameters
+    ----------
+    smoothing : "density" or None
+        Smoothing of a numeric target.
+    proper : bool
+        Draw the parameters, or bootstrap the rows, once at `fit`.
+    random_state : int or None
+        Seed of that, beside the chain's own; a sampler that is fitted alone has this one only.
+
+    References
+    ----------
+    Nowok, Raab and Dibben (2016), "synthpop: Bespoke Creation of Synthetic Data in R", Journal of Statistical
+    Software 74 (11), section 3.1.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> loans = mcce.datasets.load_loans()
+    >>> chain = mcce.ChainModel(sampler="parametric", fixed=["age", "sex"], random_state=1).fit(loans.X)
+    >>> chain.samplers_["salary"].sampler_
+    NormRankSampler()
+    """
+
+    handles_missing = True
+    thread_safe = True
+    uses_blas = True
+    takes_weights = True
+
+    sampler_: RegressionSampler
+
+    def __init__(self, *, smoothing: Smoothing = None, proper: bool = False, random_state: int | None = 0) -> None:
+        self.smoothing = smoothing
+        self.proper = proper
+        self.random_state = random_state
+
+    def fit(self: Chooser, given: Table, target: Column) -> Chooser:
+        """Choose the sampler (step 1) and fit it."""
+        self.check_target(target.feature)
+        check_smoothing(self.smoothing, self)
+        chosen = self._make(_method(target.feature))
+        if self._fit_key is not None:
+            chosen.seed_fit(self._fit_key)
+        self.sampler_ = chosen.fit(given, target)
+        return self
+
+    def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
+        """Draw one value for each row."""
+        self.check_fitted("sampler_")
+        return self.sampler_.sample(given, rng, within)
+
+    def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
+        """Draw one allowed value for each row."""
+        self.check_fitted("sampler_")
+        return self.sampler_.sample_within(given, rng, within)
+
+    def supports(self, given: Table, values: Floats) -> Bools:
+        """Return whether the conditional could have produced each value."""
+        self.check_fitted("sampler_")
+        return self.sampler_.supports(given, values)
+
+    def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
+        """Return the log density or log probability of each value."""
+        self.check_fitted("sampler_")
+        return self.sampler_.log_density(given, values, training_rows)
+
+    def base_measure(self) -> BaseMeasure:
+        """Return what the density is with respect to."""
+        self.check_fitted("sampler_")
+        return self.sampler_.base_measure()
+
+    def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
+        """Refuse a chosen sampler that is not the one for the target, or not of these columns."""
+        check_type(self.sampler_, "sampler_", _METHODS[_method(target)])
+        self.sampler_.check_state(given, target, n_rows)
+
+    def without_donors(self: Chooser) -> Chooser:
+        """Return a copy whose chosen sampler is without donors."""
+        bare = copy(self)
+        bare.sampler_ = self.sampler_.without_donors()
+        return bare
+
+    def disclosed(self) -> str:
+        """Return what the chosen sampler's state tells."""
+        return self.sampler_.disclosed()
+
+    def _make(self, method: str) -> RegressionSampler:
+        if method == "normrank":
+            return NormRankSampler(smoothing=self.smoothing, proper=self.proper, random_state=self.random_state)
+        return _METHODS[method](proper=self.proper, random_state=self.random_state)
+
+
+_METHODS: dict[str, type[NormRankSampler | LogregSampler | PolyregSampler | PolrSampler]] = {
+    "normrank": NormRankSampler,
+    "logreg": LogregSampler,
+    "polyreg": PolyregSampler,
+    "polr": PolrSampler,
+}
+
+
+def _method(feature: Feature) -> str:
+    if feature.is_numeric:
+        return "normrank"
+    if feature.kind == "ordered":
+        return "polr"
+    return "logreg" if feature.n_levels <= 2 else "polyreg"

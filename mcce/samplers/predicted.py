@@ -1,0 +1,220 @@
+"""A distribution from predicted quantiles: straight between them, observed exceedances beyond them.
+
+1. A row has predictions at the levels q_1 < ... < q_m. The outer two are put in order, the inner ones sorted and kept
+   between them. Its spread is the distance of the outer two.
+2. Between q_1 and q_m the quantile function runs straight from one prediction to the next.
+3. Below q_1 and above q_m a draw is the outer prediction plus an exceedance: by how much a training value lies beyond
+   its own outer prediction, which a fit without its row has made (`mcce.samplers.estimator`). Exceedances are counted in
+   spreads, so that they grow with the row's own. Each is drawn with the same chance.
+4. Training values equal to their outer prediction are exceedances of zero, as many as the tail has room for: a value
+   that many rows share keeps its weight.
+5. What lies beyond the least or the greatest training value becomes that value, predictions and draws alike: a target
+   that is never negative is never drawn so.
+
+A spread counts as at least a tenth of the mean spread, so that none blows up an exceedance. If all spreads are zero,
+exceedances are counted in units of the target.
+
+What a sampler does that has the probabilities of all levels, one row each: draws, restricted or not, and scores.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from mcce.base.arrays import Bools, Floats, Ints
+from mcce.rng import RowStreams
+from mcce.samplers.base import IMPOSSIBLE, distance_to, local_spacing
+from mcce.samplers.restricted import Within, log_of
+from mcce.storage.fields import FLOAT, check_array, check_number, check_rising, require
+from mcce.storage.state import stateful
+from mcce.table.weights import equal_chances, mean_of
+
+
+def draw_levels(probabilities: Floats, rng: RowStreams, within: Within | None) -> Floats:
+    """Draw a level for each row, an allowed one if the draw is restricted; NaN where none can be drawn."""
+    if within is None:
+        return rng.categorical(probabilities).astype(np.float64)
+    n, n_levels = probabilities.shape
+    weights = np.where(within.level_mask(n, n_levels), probabilities, 0.0)
+    possible = weights.sum(axis=1) > 0
+    drawn = rng.categorical(np.where(possible[:, None], weights, 1.0)).astype(np.float64)
+    return np.where(possible, drawn, np.nan)
+
+
+def log_mass_of_levels(probabilities: Floats, within: Within) -> Floats:
+    """Return the log probability of what is allowed in each row."""
+    allowed = np.where(within.level_mask(*probabilities.shape), probabilities, 0.0)
+    return log_of(allowed.sum(axis=1) / probabilities.sum(axis=1))
+
+
+def log_probability(probabilities: Floats, values: Floats) -> Floats:
+    """Return the log probability of each row's level; -inf of a missing one."""
+    is_missing = np.isnan(values)
+    codes = np.where(is_missing, 0.0, values).astype(np.intp)
+    return np.where(is_missing, -np.inf, log_of(probabilities[np.arange(values.size), codes]))
+
+
+def supported_levels(probabilities: Floats, values: Floats) -> Bools:
+    """Return whether each row could draw its level (`mcce.samplers.base`); a missing one it could not."""
+    known = np.where(np.isnan(values), 0, values).astype(np.intp)
+    return np.asarray((probabilities[np.arange(values.size), known] > IMPOSSIBLE) & ~np.isnan(values))
+
+
+ROUNDING = 1e-9  # relative: what predictions and sums may differ by and count as equal
+_LEAST_SPREAD = 0.1  # of the mean spread
+
+
+@stateful("quantiles.Tails")
+@dataclass(frozen=True)
+class Tails:
+    """Exceedances in spreads, in order, negative ones in `below`, positive ones in `above`; the observed range."""
+
+    below: Floats
+    above: Floats
+    least_spread: float
+    lowest: float
+    highest: float
+
+    @classmethod
+    def read(cls, outer: Floats, values: Floats, share: float, weights: Floats | None = None) -> Tails:
+        """Learn the tails from each training row's outer predictions and its value (steps 3 and 4).
+
+        With weights, an exceedance is there as often as its row's weight says (`mcce.table.weights.equal_chances`).
+        """
+        outer = np.sort(outer, axis=1)
+        mean_spread = float(mean_of(outer[:, 1] - outer[:, 0], weights))
+        least = _LEAST_SPREAD * mean_spread or 1.0
+        spread = np.maximum(outer[:, 1] - outer[:, 0], least)
+        tie = ROUNDING * float(np.abs(values).max())
+        room = share * (values.size if weights is None else float(weights.sum()))
+        below = _exceedances(outer[:, 0] - values, spread, tie, room, weights)
+        above = _exceedances(values - outer[:, 1], spread, tie, room, weights)
+        return cls(-below[::-1], above, least, float(values.min()), float(values.max()))
+
+    def check_state(self) -> None:
+        """Refuse tails without exceedances, or in no order."""
+        for name in ("below", "above"):
+            check_array(getattr(self, name), name, FLOAT, None)
+            check_rising(getattr(self, name), name, strictly=False)
+            require(getattr(self, name).size > 0, f"{name} has no exceedance")
+        check_number(self.least_spread, "least_spread", 5e-324)
+        check_number(self.lowest, "lowest")
+        check_number(self.highest, "highest", self.lowest)
+
+
+def _exceedances(beyond: Floats, spread: Floats, tie: float, room: float, weights: Floats | None) -> Floats:
+    """Return the exceedances of one tail in order; a single zero if there are none."""
+    outside, tied = beyond > tie, np.abs(beyond) <= tie
+    found = equal_chances(beyond[outside] / spread[outside], None if weights is None else weights[outside])
+    if weights is None:
+        n_tied = min(int(tied.sum()), max(int(room) - found.size, 0))
+    else:
+        inside = float(weights[outside].sum())
+        shared = min(float(weights[tied].sum()), max(room - inside, 0.0))
+        n_tied = round(shared * (found.size / inside if inside else 1.0))
+    return np.concatenate([np.zeros(max(n_tied, int(found.size == 0))), found])
+
+
+@dataclass(frozen=True)
+class PredictedQuantiles:
+    """The distributions of some rows; `knots` has one row each, one column a level."""
+
+    levels: Floats
+    knots: Floats
+    spread: Floats
+    tails: Tails
+
+    @classmethod
+    def arrange(cls, predicted: Floats, levels: Floats, tails: Tails) -> PredictedQuantiles:
+        """Put the predictions in order (steps 1 and 5)."""
+        predicted = np.clip(predicted, tails.lowest, tails.highest)
+        outer = np.sort(predicted[:, [0, -1]], axis=1)
+        knots = np.clip(np.sort(predicted, axis=1), outer[:, :1], outer[:, 1:])
+        return cls(levels, knots, np.maximum(outer[:, 1] - outer[:, 0], tails.least_spread), tails)
+
+    def draw(self, uniform: Floats, low: Floats, high: Floats) -> Floats:
+        """Invert the distribution functions restricted to [low, high]; NaN where they have no mass there."""
+        lowest, highest = self.tails.lowest, self.tails.highest
+        first, last, possible = self._between(low, high)
+        low, high = np.maximum(low, lowest), np.minimum(high, highest)
+        drawn = self._invert(np.where(possible, first + uniform * (last - first), 0.5))
+        return np.where(possible, np.clip(drawn, low, high), np.nan)  # inverting there and back rounds
+
+    def mass(self, low: Floats, high: Floats) -> Floats:
+        """Return the probability of what lies in [low, high]."""
+        first, last, possible = self._between(low, high)
+        return np.where(possible, last - first, 0.0)
+
+    def _between(self, low: Floats, high: Floats) -> tuple[Floats, Floats, Bools]:
+        """Return the probabilities below [low, high] and up to its end, and whether it has any itself."""
+        lowest, highest = self.tails.lowest, self.tails.highest
+        # what lies beyond the range is drawn as its end
+        first = self._mass_before(np.where(low <= lowest, -np.inf, low))
+        last = self._mass_upto(np.where(high >= highest, np.inf, high))
+        return first, last, (last > first) & (low <= np.minimum(high, highest)) & (high >= lowest)
+
+    def supports(self, values: Floats) -> Bools:
+        """Return whether each row could draw its value, or one as close as exceedances are to each other."""
+        tails, slack = self.tails, self._slack()
+        below, above = values - self.knots[:, 0], values - self.knots[:, -1]
+        found = (below >= -slack) & (above <= slack)
+        for beyond, exceedances in ((below, tails.below), (above, tails.above)):
+            reached = np.sort(np.append(exceedances, 0.0))  # what the tail begins with
+            place, rounding = beyond / self.spread, slack / self.spread
+            inside = (place >= reached[0] - rounding) & (place <= reached[-1] + rounding)
+            found |= inside & (distance_to(reached, place) <= local_spacing(exceedances) + rounding)
+        least = self.knots[:, 0] + self.spread * tails.below[0]
+        greatest = self.knots[:, -1] + self.spread * tails.above[-1]
+        at_end = ((values == tails.lowest) & (least <= values + slack)) | (
+            (values == tails.highest) & (greatest >= values - slack)
+        )
+        return np.asarray((found & (values >= tails.lowest) & (values <= tails.highest)) | at_end)
+
+    def _invert(self, level: Floats) -> Floats:
+        """Return the value at each row's level (steps 2 and 3)."""
+        m, below, above = self.levels.size, self.tails.below, self.tails.above
+        lowest, highest = self.levels[0], self.levels[-1]
+        rows = np.arange(level.size)
+        place = np.clip(np.searchsorted(self.levels, level), 1, max(m - 1, 1))
+        left, right = self.knots[rows, place - 1], self.knots[rows, np.minimum(place, m - 1)]
+        width = self.levels[np.minimum(place, m - 1)] - self.levels[place - 1]
+        part = np.divide(level - self.levels[place - 1], width, out=np.zeros(level.size), where=width > 0)
+        inner = left + np.clip(part, 0.0, 1.0) * (right - left)
+        which = np.clip((level / lowest * below.size).astype(np.intp), 0, below.size - 1)
+        lower = self.knots[:, 0] + self.spread * below[which]
+        which = np.clip(((level - highest) / (1.0 - highest) * above.size).astype(np.intp), 0, above.size - 1)
+        upper = self.knots[:, -1] + self.spread * above[which]
+        return np.where(level < lowest, lower, np.where(level >= highest, upper, inner))
+
+    def _mass_before(self, bound: Floats) -> Floats:
+        """Return the probability strictly below each row's bound."""
+        tails = self._tail_mass(bound - self._slack(), "left")
+        return tails + self._inner_mass(bound, (self.knots < bound[:, None]).sum(axis=1))
+
+    def _mass_upto(self, bound: Floats) -> Floats:
+        """Return the probability up to each row's bound, the bound itself included."""
+        tails = self._tail_mass(bound + self._slack(), "right")
+        return tails + self._inner_mass(bound, (self.knots <= bound[:, None]).sum(axis=1))
+
+    def _tail_mass(self, bound: Floats, side: Literal["left", "right"]) -> Floats:
+        below, above = self.tails.below, self.tails.above
+        n_below = np.searchsorted(below, (bound - self.knots[:, 0]) / self.spread, side=side)
+        n_above = np.searchsorted(above, (bound - self.knots[:, -1]) / self.spread, side=side)
+        return np.asarray(self.levels[0] * n_below / below.size + (1.0 - self.levels[-1]) * n_above / above.size)
+
+    def _inner_mass(self, bound: Floats, n_passed: Ints) -> Floats:
+        """Return the probability between the outer knots that a bound has passed, with the number of knots passed."""
+        rows = np.arange(bound.size)
+        last = self.levels.size - 1
+        before, after = np.clip(n_passed - 1, 0, last), np.clip(n_passed, 0, last)
+        gap = self.knots[rows, after] - self.knots[rows, before]
+        part = np.divide(bound - self.knots[rows, before], gap, out=np.zeros(bound.size), where=gap > 0)
+        step = np.where((n_passed > 0) & (n_passed <= last), self.levels[after] - self.levels[before], 0.0)
+        return np.asarray(self.levels[before] - self.levels[0] + np.clip(part, 0.0, 1.0) * step)
+
+    def _slack(self) -> Floats:
+        # prediction + exceedance may round across a bound that was itself a draw
+        return np.asarray(ROUNDING * (np.abs(self.knots[:, 0]) + np.abs(self.knots[:, -1]) + self.spread))

@@ -1,0 +1,407 @@
+"""What a file holds, read with suspicion: nothing is run, and no more room is made than the file is large.
+
+1. Names and sizes of the entries are compared with the rules (`mcce.storage.archive`) and with the manifest before any
+   other is read; a newer format is refused.
+2. Every entry is read once, no further than its size, and must have its SHA-256.
+3. Objects are made by registered classes only, and each checks its parts (`mcce.storage.state`).
+
+Whatever goes wrong is an `InputError` that names the file. A checksum tells a damaged file from a sound one; it does
+not tell who wrote it, for whoever changes an entry can sign it again. So everything is checked all the same.
+
+What a file may be, so that reading it takes no more than its size: the rules that writer and reader share.
+
+1. A file is a zip of `manifest.json`, `state.json` and `0.npy`, `1.npy`, ...; no other name, no folder, no name twice.
+2. An entry is stored or deflated. Deflating makes a few bytes of a long run, and a crafted file uses that: an array
+   larger than `SMALL` may not be packed more than `MOST_PACKED` times, and JSON, which becomes many objects, not at
+   all; the writer stores such an entry as it is.
+3. All entries together are no larger than `SMALL` and `MOST_PACKED` times the file, however small each of them is; no
+   two of them share bytes of the file, and every array has one place in the state.
+
+One array as an npy entry, and back, without ever trusting what its header says.
+
+1. An array is written as `numpy.save` does, version 1.0, native bytes first made little-endian.
+2. A header is read by numpy's own reader, which evaluates nothing but literals. The dtype must be plain: booleans,
+   integers, floats up to 64 bits, dates, durations, bytes or text. Objects and records are refused.
+3. The shape must give exactly as many bytes as the entry holds after the header; only then room is made for it.
+4. Booleans are 0 or 1, and text holds characters only: other bytes would be read as something else each time.
+
+One object as one file: a zip of JSON and arrays, with a manifest.
+
+1. The object becomes plain state (`mcce.storage.state`). Arrays are taken out of it and become entries of their own.
+2. The manifest says what it is: format and its version, kind of object, versions of mcce, numpy and pandas, what a
+   reader may want to know beforehand, and size and SHA-256 of every entry.
+3. The file is written beside its place and renamed (`mcce.base.files`). The same object gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import math
+import os
+import re
+import struct
+import sys
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from mcce.base.files import written_whole
+from mcce.exceptions import InputError, MCCEError
+from mcce.storage.state import TYPE, Fields, from_state, to_state
+
+FORMAT, VERSION = "mcce", 1
+KINDS = ("ChainModel", "JointGenerator", "MCCE", "Counterfactuals")
+MANIFEST, STATE = "manifest.json", "state.json"
+ARRAY = re.compile(r"(0|[1-9][0-9]{0,8})\.npy")
+SMALL = 1 << 20
+MOST_PACKED = 64
+MOST_DEPTH = 64  # of lists and dicts inside each other
+
+
+class RefusedFileError(InputError):
+    """A file that is sound, but not for this call or this version; the message says what to do."""
+
+
+def is_too_packed(name: str, size: int, packed: int) -> bool:
+    """Return whether an entry is larger than its packed bytes may become."""
+    return size > SMALL and size > packed * (MOST_PACKED if ARRAY.fullmatch(name) else 1)
+
+
+Array = npt.NDArray[Any]
+
+_MAGIC = b"\x93NUMPY\x01\x00"
+_MOST_HEADER = 4096
+_ITEM_SIZES = {"b": (1,), "i": (1, 2, 4, 8), "u": (1, 2, 4, 8), "f": (2, 4, 8), "M": (8,), "m": (8,)}
+
+
+def to_bytes(array: Array) -> bytes:
+    """Return an array as npy (step 1)."""
+    if array.dtype.hasobject or not _is_plain(array.dtype):
+        raise InputError(f"an array of {array.dtype} cannot be stored; only numbers, booleans, dates and text can.")
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, array.astype(array.dtype.newbyteorder("<"), copy=False), version=(1, 0))
+    return buffer.getvalue()
+
+
+def from_stream(stream: IO[bytes], size: int) -> Array:
+    """Return the array of an npy entry of so many bytes (steps 2 to 4)."""
+    magic = stream.read(len(_MAGIC))
+    if magic != _MAGIC:
+        raise InputError("it is no array of numpy's format 1.0")
+    (length,) = struct.unpack("<H", _exactly(stream, 2))
+    if length > _MOST_HEADER:
+        raise InputError(f"the header of an array has {length} bytes, more than any needs")
+    header = io.BytesIO(struct.pack("<H", length) + _exactly(stream, length))
+    try:
+        shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(header, max_header_size=_MOST_HEADER)
+    except Exception as error:  # numpy raises what its parser does
+        raise InputError(f"the header of an array cannot be read: {error}") from None
+    if not _is_plain(dtype):
+        raise InputError(f"an array is of {dtype}, which is never stored")
+    if any(type(n) is not int or n < 0 for n in shape):
+        raise InputError(f"an array has the shape {shape}")
+    n_bytes = size - len(_MAGIC) - 2 - length
+    if len(shape) > 8 or math.prod(shape) * dtype.itemsize != n_bytes:
+        raise InputError(f"an array of {dtype} has the shape {str(shape)[:60]}, and {n_bytes} bytes")
+    flat = np.empty(math.prod(shape), dtype=dtype)
+    _fill(stream, flat)
+    _check_items(flat)
+    native = flat.astype(dtype.newbyteorder("="), copy=False)
+    return native.reshape(shape, order="F" if is_fortran else "C")
+
+
+def _is_plain(dtype: np.dtype[Any]) -> bool:
+    if dtype.kind in "SU":
+        return 0 < dtype.itemsize <= 2**16
+    return dtype.itemsize in _ITEM_SIZES.get(dtype.kind, ()) and dtype.shape == ()
+
+
+def _exactly(stream: IO[bytes], n: int) -> bytes:
+    found = stream.read(n)
+    if len(found) != n:
+        raise InputError("an array ends before its header does")
+    return found
+
+
+def _fill(stream: IO[bytes], flat: Array) -> None:
+    room = memoryview(flat.view(np.uint8).data) if flat.size else memoryview(b"")
+    filled = 0
+    while filled < len(room):
+        found = stream.read(min(len(room) - filled, 1 << 20))
+        if not found:
+            raise InputError("an array ends before its last number")
+        room[filled : filled + len(found)] = found
+        filled += len(found)
+
+
+def _check_items(flat: Array) -> None:
+    """Step 4."""
+    if flat.dtype.kind == "b" and flat.size and flat.view(np.uint8).max() > 1:
+        raise InputError("an array of booleans holds something else")
+    if flat.dtype.kind == "U" and flat.size:
+        points = flat.view(np.dtype(np.uint32).newbyteorder(flat.dtype.byteorder))
+        if ((points > 0x10FFFF) | ((points >= 0xD800) & (points < 0xE000))).any():
+            raise InputError("an array of text holds something that is no character")
+
+
+_SAME_TIME = (1980, 1, 1, 0, 0, 0)
+
+
+def save_fields(path: str | os.PathLike[str], kind: str, fields: Mapping[str, Any], about: Mapping[str, Any]) -> None:
+    """Write what an object is made of as one file, over what is there.
+
+    Parameters
+    ----------
+    path : str or path
+    kind : str
+        What the object is, as `load_fields` is asked for it.
+    fields : dict
+        What the object is made of again.
+    about : dict
+        JSON values for the manifest: what a reader may want to know before the rest is read.
+    """
+    arrays: list[bytes] = []
+    state = _without_arrays(to_state(dict(fields), kind), arrays)
+    if depth_of(state) > MOST_DEPTH:
+        raise InputError(f"{kind} holds lists or dicts more than {MOST_DEPTH} deep inside each other; flatten them.")
+    entries = {STATE: _as_json(state)} | {f"{i}.npy": data for i, data in enumerate(arrays)}
+    manifest = {
+        "format": FORMAT,
+        "version": VERSION,
+        "kind": kind,
+        "versions": {"mcce": _version(), "numpy": np.__version__, "pandas": pd.__version__},
+        "about": dict(about),
+        "entries": {name: [len(data), hashlib.sha256(data).hexdigest()] for name, data in entries.items()},
+    }
+    with written_whole(path) as beside:
+        write_entries(beside, {MANIFEST: _as_json(manifest)} | entries)
+
+
+def write_entries(path: str | os.PathLike[str], entries: Mapping[str, bytes]) -> None:
+    """Write a zip of these entries, each packed as far as a reader allows."""
+    with zipfile.ZipFile(path, "w") as file:
+        for name, data in entries.items():
+            stored = len(data) > SMALL and is_too_packed(name, len(data), len(zlib.compress(data)))
+            method = zipfile.ZIP_STORED if stored else zipfile.ZIP_DEFLATED
+            file.writestr(zipfile.ZipInfo(name, _SAME_TIME), data, method)
+
+
+def _without_arrays(state: Any, arrays: list[bytes]) -> Any:
+    """Return plain values with a number in the place of each array; `arrays` gets their bytes."""
+    if isinstance(state, np.ndarray):
+        arrays.append(to_bytes(state))
+        return {TYPE: "array", "entry": len(arrays) - 1}
+    if isinstance(state, list):
+        return [_without_arrays(item, arrays) for item in state]
+    if isinstance(state, dict):
+        return {key: _without_arrays(value, arrays) for key, value in state.items()}
+    return state
+
+
+def _as_json(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode("ascii")
+
+
+def _version() -> str:
+    return str(sys.modules["mcce"].__version__)  # the package is made of this module, so it cannot be imported here
+
+
+Made = TypeVar("Made")
+
+_ENCRYPTED = 0x1
+
+
+def read_manifest(path: str | os.PathLike[str]) -> Fields:
+    """Return the manifest of a file, after comparing it with the entries, which are not read (step 1)."""
+    with _opened(path) as file:
+        return _check_entries(file)
+
+
+def load_fields(path: str | os.PathLike[str], kind: str, make: Callable[[Fields], Made]) -> Made:
+    """Return what `make` makes of the fields in a file; what it refuses is told with the file's name."""
+    with _opened(path) as file:
+        manifest = _check_entries(file)
+        if manifest["kind"] != kind:
+            raise RefusedFileError(f"it holds a {manifest['kind']}, not a {kind}; use {manifest['kind']}.load.")
+        state = _parse(_read(file, STATE, manifest, lambda stream, size: stream.read(size + 1)), STATE)
+        arrays = {i: _read(file, f"{i}.npy", manifest, from_stream) for i in range(len(manifest["entries"]) - 1)}
+        state = _with_arrays(state, arrays)
+        if arrays:
+            raise InputError(f"{STATE} has no place for {len(arrays)} of the arrays")
+        fields = from_state(state)
+        if not isinstance(fields, dict):
+            raise InputError(f"{STATE} holds a {type(fields).__name__}")
+        return make(fields)
+
+
+@contextmanager
+def _opened(path: str | os.PathLike[str]) -> Iterator[zipfile.ZipFile]:
+    """Open a file, and name it in whatever goes wrong with it."""
+    name = Path(path).name
+    with open(path, "rb") as stream:
+        try:
+            with zipfile.ZipFile(stream) as file:
+                yield file
+        except RefusedFileError as error:
+            raise InputError(f"{name!r} cannot be loaded: {error}") from None
+        except Exception as error:  # a file can be wrong in more ways than can be listed, each of them its own fault
+            raise InputError(
+                f"{name!r} cannot be loaded: {_said_of(error)}. It was damaged or changed since it was saved; save it "
+                "again, or get it again from where it came from."
+            ) from error
+
+
+def _said_of(error: Exception) -> str:
+    if isinstance(error, MCCEError):
+        return str(error).rstrip(".")
+    if isinstance(error, zipfile.BadZipFile):
+        return f"it is no file of mcce, or not whole ({error})"
+    return f"a part of it is not what it has to be ({type(error).__name__}: {str(error)[:200]})"
+
+
+def _check_entries(file: zipfile.ZipFile) -> Fields:
+    """Return the manifest, after comparing names and sizes (step 1)."""
+    infos = file.infolist()
+    names = [info.filename for info in infos]
+    wrong = [name for name in names if name not in (MANIFEST, STATE) and not ARRAY.fullmatch(name)]
+    if wrong:
+        raise InputError(f"it has an entry {wrong[0][:60]!r}, which no file of mcce has")
+    if len(set(names)) < len(names):
+        raise InputError("it has an entry twice")
+    stream = file.fp
+    assert stream is not None
+    whole = stream.seek(0, os.SEEK_END)
+    for info in infos:
+        known = info.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+        if not known or info.flag_bits & _ENCRYPTED:
+            raise InputError(f"the entry {info.filename!r} is encrypted, or packed in a way that is not read")
+        if is_too_packed(info.filename, info.file_size, info.compress_size):
+            raise InputError(
+                f"the entry {info.filename!r} says that its {info.compress_size} bytes become {info.file_size}"
+            )
+    if sum(info.compress_size for info in infos) > whole:
+        raise InputError("its entries share bytes")
+    if sum(info.file_size for info in infos) > SMALL + MOST_PACKED * whole:
+        raise InputError("its entries become far more bytes than it has")
+    if MANIFEST not in names:
+        raise InputError(f"it is no file of mcce: it has no {MANIFEST}")
+    with file.open(MANIFEST) as entry:
+        manifest = _parse(entry.read(file.getinfo(MANIFEST).file_size + 1), MANIFEST)
+    _check_manifest(manifest, {info.filename: info.file_size for info in infos if info.filename != MANIFEST})
+    return manifest  # type: ignore[no-any-return]
+
+
+def _check_manifest(manifest: Any, sizes: dict[str, int]) -> None:
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise InputError(f"it is no file of mcce: its {MANIFEST} does not say so")
+    version = manifest.get("version")
+    if type(version) is not int or version < 1:
+        raise InputError(f"its {MANIFEST} gives no version of the format")
+    if version > VERSION:
+        by = (
+            str(manifest["versions"].get("mcce", "unknown"))[:20] if isinstance(manifest.get("versions"), dict) else "?"
+        )
+        raise RefusedFileError(
+            f"it has version {version} of the format, written by mcce {by}, and this mcce reads up to version "
+            f"{VERSION}. Update mcce."
+        )
+    told = [{"kind": manifest.get("kind")}, manifest.get("versions"), manifest.get("about")]
+    if manifest.get("kind") not in KINDS or not all(map(_is_simple, told)):
+        raise InputError(f"its {MANIFEST} does not say what it holds")
+    entries = manifest.get("entries")
+    if not isinstance(entries, dict) or {*entries} != {*sizes}:
+        raise InputError(f"its {MANIFEST} lists other entries than there are")
+    if {*sizes} != {STATE, *(f"{i}.npy" for i in range(len(sizes) - 1))}:
+        raise InputError("an entry is missing")
+    for name, said in entries.items():
+        is_pair = isinstance(said, list) and len(said) == 2 and type(said[0]) is int and isinstance(said[1], str)
+        if not is_pair or said[0] != sizes[name]:
+            raise InputError(f"the entry {name!r} has {sizes[name]} bytes, and the {MANIFEST} says {said!s:.60}")
+
+
+def _is_simple(told: Any) -> bool:
+    """Return whether this is a dict of texts and numbers."""
+    return isinstance(told, dict) and all(isinstance(value, (str, int, float)) for value in told.values())
+
+
+def _read(file: zipfile.ZipFile, name: str, manifest: Fields, parse: Callable[[IO[bytes], int], Made]) -> Made:
+    """Return what an entry holds, which must have its checksum (step 2)."""
+    size, digest = manifest["entries"][name]
+    with file.open(name) as entry:
+        hashed = _Hashed(entry)
+        try:
+            found = parse(hashed, size)  # type: ignore[arg-type]
+        except InputError as error:
+            raise InputError(f"in {name}, {error}") from None
+        if entry.read(1) or hashed.digest() != digest:
+            raise InputError(f"the entry {name!r} does not have its checksum")
+    return found
+
+
+class _Hashed:
+    """A stream that hashes what is read of it."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream, self._hash = stream, hashlib.sha256()
+
+    def read(self, n: int) -> bytes:
+        found = self._stream.read(n)
+        self._hash.update(found)
+        return found
+
+    def digest(self) -> str:
+        return self._hash.hexdigest()
+
+
+def _parse(data: bytes, name: str) -> Any:
+    """Return JSON values: no key twice, no deeper than any file is."""
+    try:
+        value = json.loads(data.decode("utf-8"), object_pairs_hook=_without_repeats)
+        deep = depth_of(value) > MOST_DEPTH
+    except RecursionError:
+        deep = True
+    except ValueError as error:
+        raise InputError(f"{name} is no JSON: {str(error)[:200]}") from None
+    if deep:
+        raise InputError(f"{name} has lists or dicts more than {MOST_DEPTH} deep inside each other")
+    return value
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> Fields:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        raise InputError("a dict has a key twice")
+    return made
+
+
+def depth_of(value: Any) -> int:
+    """Return how many lists and dicts of JSON values are inside each other."""
+    depth, level = 0, [value]
+    while level:
+        inside = [part for part in level if isinstance(part, (list, dict))]
+        depth += bool(inside)
+        level = [item for part in inside for item in (part.values() if isinstance(part, dict) else part)]
+    return depth
+
+
+def _with_arrays(state: Any, arrays: dict[int, Array]) -> Any:
+    """Return plain values with the arrays in their places; each is taken out of `arrays`, for it has one place."""
+    if isinstance(state, list):
+        return [_with_arrays(item, arrays) for item in state]
+    if not isinstance(state, dict):
+        return state
+    if state.get(TYPE) == "array":
+        number = state.get("entry")
+        if type(number) is not int or number not in arrays:
+            raise InputError(f"{STATE} names an array {number!s:.30}, which there is not, or not twice")
+        return arrays.pop(number)
+    return {key: _with_arrays(value, arrays) for key, value in state.items()}

@@ -1,0 +1,257 @@
+"""Fitted objects as plain values, and back: what a file has to hold, and nothing else.
+
+Plain are dicts with text keys, lists, str, int, float, bool, None, and numpy arrays that hold no Python objects.
+
+1. `to_state` goes down an object. What is plain stays as it is; an array is not copied. Anything else becomes a dict
+   whose entry "type" says what it was: an object of a registered class (`stateful`, `register`) with its fields; a
+   tuple; a scalar, dtype or index of numpy and pandas (`mcce.table.stored` registers those).
+2. `from_state` comes back up by the registered types. No class is looked up by its path, and nothing runs but the
+   constructors of registered classes, and the check of each (`add_check`): a state may come from a file that somebody
+   has changed, and whatever is computed with an object relies on its parts fitting together.
+3. `flatten` takes the arrays out of a plain value, so that one JSON value and some named arrays are left; `unflatten`
+   puts them back.
+
+What would not come back the same is refused, with the place where it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, is_dataclass, replace
+from dataclasses import fields as fields_of
+from typing import Any, TypeVar
+
+import numpy as np
+
+from mcce.exceptions import InputError, did_you_mean
+
+Class = TypeVar("Class", bound=type[Any])
+Fields = dict[str, Any]
+
+TYPE = "type"  # the entry of a plain dict that names what it was
+NOT_STATE = {"state": False}  # metadata of a dataclass field that is left behind
+IF_ANY = {"state": "if any"}  # of one that is left behind where it is None, its default
+_PLAIN = (str, int, float, bool, type(None))
+_RESERVED = ("array", "dict", "objects", "tuple")
+_LONGEST = 60
+
+
+@dataclass(frozen=True)
+class _Registered:
+    """How objects of a class are written as fields, which are then written themselves, and made of them again."""
+
+    name: str
+    cls: type[Any]
+    write: Callable[[Any], Fields]
+    read: Callable[[Fields], Any]
+    is_checked: bool
+    check: Callable[[Any], None] | None = None
+
+
+_by_class: dict[type[Any], _Registered] = {}
+_by_name: dict[str, _Registered] = {}
+_families: list[_Registered] = []
+
+
+def register(
+    name: str,
+    cls: type[Any],
+    write: Callable[[Any], Fields],
+    read: Callable[[Fields], Any],
+    *,
+    family: bool = False,
+    is_checked: bool = False,
+) -> None:
+    """Say how objects of a class become a dict of fields, and come back.
+
+    Parameters
+    ----------
+    name : str
+        What the state calls the class; taken once.
+    cls : type
+    write, read : callable
+        Object to fields, and fields to object. A `write` refuses by an `InputError` that ends a sentence.
+    family : bool
+        Whether subclasses are written the same way.
+    is_checked : bool
+        Whether an object is read back at once and refused unless that gives the same one.
+    """
+    known = _by_name.get(name)
+    if name in _RESERVED or (known is not None and known.cls is not cls):
+        owner = "a plain type" if known is None else f"{known.cls.__module__}.{known.cls.__qualname__}"
+        raise InputError(f"the state name {name!r} is taken by {owner}; choose another name for {cls.__qualname__}.")
+    _by_name[name] = registered = _Registered(name, cls, write, read, is_checked)
+    if family:
+        _families.append(registered)
+    else:
+        _by_class[cls] = registered
+
+
+def add_check(cls: type[Any], check: Callable[[Any], None]) -> None:
+    """Say how an object of a registered class is checked when it is read: by an `InputError` for what does not fit."""
+    registered = next(each for each in _by_name.values() if each.cls is cls)
+    _by_name[registered.name] = replace(registered, check=check)
+
+
+def checks_by_name() -> dict[str, bool]:
+    """Return the registered names, and whether what is read by each is checked."""
+    return {name: registered.check is not None for name, registered in _by_name.items()}
+
+
+def stateful(name: str, fields: Sequence[str] | None = None) -> Callable[[Class], Class]:
+    """Register the decorated class by its fields, which its constructor takes by name.
+
+    Without `fields` it is a dataclass; fields with the metadata `NOT_STATE` are left to their defaults, and so are
+    those with `IF_ANY` that are None. If it has a
+    method `check_state`, an object that is read is checked by it (`add_check`).
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> @stateful("example.Point")
+    ... @dataclass(frozen=True)
+    ... class Point:
+    ...     x: float
+    ...     labels: tuple
+    >>> to_state(Point(1.0, ("a",)))
+    {'type': 'example.Point', 'x': 1.0, 'labels': {'type': 'tuple', 'items': ['a']}}
+    >>> from_state(to_state(Point(1.0, ("a",))))
+    Point(x=1.0, labels=('a',))
+    """
+
+    def decorate(cls: Class) -> Class:
+        if fields is None and not is_dataclass(cls):
+            raise InputError(f"{cls.__qualname__} is no dataclass; name the fields that its constructor takes.")
+        names = fields or [f.name for f in fields_of(cls) if f.init and f.metadata.get("state", True)]
+        optional = [] if fields else [f.name for f in fields_of(cls) if f.metadata.get("state") == IF_ANY["state"]]
+
+        def write(obj: Any) -> Fields:
+            found = {field: getattr(obj, field) for field in names}
+            return {field: value for field, value in found.items() if value is not None or field not in optional}
+
+        register(name, cls, write, lambda read: cls(**read))
+        if hasattr(cls, "check_state"):
+            add_check(cls, lambda made: made.check_state())
+        return cls
+
+    return decorate
+
+
+def to_state(obj: object, where: str = "the object") -> Any:
+    """Return an object as plain values; `where` names it in the message of an `InputError`."""
+    kind = type(obj)
+    if kind in _PLAIN:
+        return obj
+    if kind is list:
+        return [to_state(item, f"{where}[{i}]") for i, item in enumerate(obj)]  # type: ignore[arg-type,var-annotated]
+    if kind is tuple:
+        return {TYPE: "tuple", "items": to_state(list(obj), where)}  # type: ignore[call-overload]
+    if isinstance(obj, dict) and kind is dict:
+        if all(type(key) is str for key in obj) and TYPE not in obj:
+            return {key: to_state(value, f"{where}[{key!r}]") for key, value in obj.items()}
+        return {TYPE: "dict", "items": [to_state([key, obj[key]], f"{where}[{key!r}]") for key in obj]}
+    if isinstance(obj, np.ndarray) and kind in (np.ndarray, np.memmap):
+        if not obj.dtype.hasobject:
+            return obj
+        if obj.dtype == object:
+            return {TYPE: "objects", "shape": list(obj.shape), "items": to_state(obj.ravel().tolist(), where)}
+    registered = _by_class.get(kind) or next((each for each in _families if isinstance(obj, each.cls)), None)
+    if registered is None:
+        raise InputError(f"{_found(where, obj)}, which cannot be written as arrays and JSON values.")
+    try:
+        written = registered.write(obj)
+    except InputError as error:
+        raise InputError(f"{_found(where, obj)}, {error}") from None
+    state = {TYPE: registered.name}
+    state |= {name: to_state(value, f"{where}.{name}") for name, value in written.items()}
+    if registered.is_checked:
+        _check_same(obj, state, where)
+    return state
+
+
+def from_state(state: Any) -> Any:
+    """Return the object that `to_state` wrote."""
+    if isinstance(state, list):
+        return [from_state(item) for item in state]
+    if not isinstance(state, dict):
+        return state
+    if TYPE not in state:
+        return {key: from_state(value) for key, value in state.items()}
+    name = state[TYPE]
+    if name == "tuple":
+        return tuple(from_state(state["items"]))
+    if name == "dict":
+        return dict(from_state(state["items"]))
+    if name == "objects":
+        array = np.empty(len(state["items"]), dtype=object)
+        for i, item in enumerate(state["items"]):
+            array[i] = from_state(item)
+        return array.reshape(state["shape"])
+    if name not in _by_name:
+        raise InputError(
+            f"the state has an object of the type {name!r}, which nothing here has registered; import the package "
+            f"that it comes from, or {did_you_mean(name, _by_name)}"
+        )
+    registered = _by_name[name]
+    made = registered.read({field: from_state(value) for field, value in state.items() if field != TYPE})
+    if registered.check is not None:
+        try:
+            registered.check(made)
+        except InputError as error:
+            raise InputError(f"{name}: {error}") from None
+    return made
+
+
+def flatten(state: Mapping[str, Any]) -> Fields:
+    """Return plain values by name as arrays and JSON values by name: arrays inside a value get names of their own."""
+    flat: Fields = {}
+    for name, value in state.items():
+        flat[name] = value
+        if not isinstance(value, np.ndarray):
+            flat[name] = _without_arrays(value, name, flat)
+    return flat
+
+
+def unflatten(flat: Mapping[str, Any]) -> Fields:
+    """Return the plain values that `flatten` took the arrays out of."""
+    used: set[str] = set()
+    whole = {name: _with_arrays(value, flat, used) for name, value in flat.items()}
+    return {name: value for name, value in whole.items() if name not in used}
+
+
+def _without_arrays(value: Any, name: str, flat: Fields) -> Any:
+    if isinstance(value, np.ndarray):
+        while name in flat:  # keys may have dots
+            name += "'"
+        flat[name] = value
+        return {TYPE: "array", "name": name}
+    if isinstance(value, list):
+        return [_without_arrays(item, f"{name}.{i}", flat) for i, item in enumerate(value)]
+    if isinstance(value, dict):
+        return {key: _without_arrays(item, f"{name}.{key}", flat) for key, item in value.items()}
+    return value
+
+
+def _with_arrays(value: Any, flat: Mapping[str, Any], used: set[str]) -> Any:
+    if isinstance(value, list):
+        return [_with_arrays(item, flat, used) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if value.get(TYPE) == "array":
+        if value["name"] not in flat:
+            raise InputError(f"the state lacks the array {value['name']!r}, which another part of it refers to.")
+        used.add(value["name"])
+        return flat[value["name"]]
+    return {key: _with_arrays(item, flat, used) for key, item in value.items()}
+
+
+def _check_same(obj: object, state: Fields, where: str) -> None:
+    back = from_state(state)
+    if type(back) is not type(obj) or repr(back) != repr(obj):
+        raise InputError(f"{_found(where, obj)}, which would come back from its state as {back!r}.")
+
+
+def _found(where: str, obj: object) -> str:
+    shown = repr(obj)
+    shown = shown if len(shown) <= _LONGEST else shown[:_LONGEST] + "..."
+    return f"{where} is {shown} (a {type(obj).__module__}.{type(obj).__qualname__})"

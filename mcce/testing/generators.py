@@ -1,0 +1,484 @@
+"""Checks of what a generator draws: values, streams, conditioning, weights, restrictions, rules, densities.
+
+Small tables that generators are checked on, and what is drawn from them.
+
+Checks of what a generator is: what fit leaves, parameters, storage, and that an explainer can use it.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import inspect
+import itertools
+import pickle
+import random
+import tempfile
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mcce import exceptions
+from mcce.base.arrays import Bools, Floats
+from mcce.constraints import allow
+from mcce.exceptions import MCCEError, SamplerError
+from mcce.generators.base import Drawn, DrawRequest, Generator
+from mcce.method import MCCE
+from mcce.samplers import Within
+from mcce.testing.requirements import ConformanceError, check_generator_by, require
+
+ROWS = 400
+FIXED = ("group", "age")
+
+
+@dataclass(frozen=True)
+class Training:
+    """A table with a decision, and what is fixed."""
+
+    X: pd.DataFrame
+    decision: Bools
+    fixed: tuple[str, ...]
+
+
+def mixed_table(seed: int) -> Training:
+    """Return columns of every kind; income, rooms and job depend on the decision, job, since and debt on the group."""
+    rng = np.random.default_rng([seed, 1])
+    group = rng.integers(0, 2, ROWS)
+    wanted = rng.random(ROWS) < 0.5
+    job = np.where(rng.random(ROWS) < 0.75, group + wanted, rng.integers(0, 3, ROWS))
+    income = 30.0 + 20.0 * wanted + rng.gamma(2.0, 4.0, ROWS)
+    frame = pd.DataFrame(
+        {
+            "income": np.round(income, 2),
+            "group": np.array(["a", "b"], dtype=object)[group],
+            "job": _levels(job, ["clerk", "cook", "pilot", "never"]),
+            "age": 20 + rng.integers(0, 5, ROWS),
+            "grade": _levels(rng.integers(0, 3, ROWS), ["low", "mid", "high"], ordered=True),
+            "rooms": (1 + rng.poisson(1.0 + 2.0 * wanted)).astype(np.int16),
+            "since": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 300, ROWS) + 250 * group, unit="D"),
+            "debt": np.where(rng.random(ROWS) < 0.2, np.nan, np.round(rng.normal(5.0 + 4.0 * group, 2.0), 3)),
+        }
+    )
+    return Training(frame, wanted, FIXED)
+
+
+def small_table(seed: int) -> Training:
+    """Return three columns of few levels, all combinations of which can be counted, and a decision that tells."""
+    rng = np.random.default_rng([seed, 2])
+    group, wanted = rng.integers(0, 2, ROWS), rng.random(ROWS) < 0.4
+    home = (rng.random(ROWS) < 0.2 + 0.5 * wanted).astype(int)
+    size = np.digitize(rng.logistic(size=ROWS) + 1.5 * home - group, [-0.5, 1.0])
+    frame = pd.DataFrame(
+        {
+            "group": _levels(group, ["a", "b"]),
+            "home": _levels(home, ["rents", "owns"]),
+            "size": _levels(size, ["small", "middle", "large"], ordered=True),
+        }
+    )
+    return Training(frame, wanted, ("group",))
+
+
+def _levels(codes: Any, levels: list[str], *, ordered: bool = False) -> pd.Series[Any]:
+    return pd.Series(pd.Categorical(np.array(levels)[codes], categories=levels, ordered=ordered))
+
+
+def fit(generator: Generator, training: Training, *, with_decision: bool = True, **more: Any) -> Any:
+    """Return a copy of the generator, told what is fixed and fitted."""
+    made: Any = copy.deepcopy(generator)
+    made.fixed = list(training.fixed)
+    made.fit(training.X, training.decision if with_decision else None, progress=False, **more)
+    return made
+
+
+_SHARED: dict[tuple[int, int, str], tuple[Generator, Any]] = {}
+
+
+def fitted_once(generator: Generator, seed: int, table: str = "mixed") -> tuple[Training, Any]:
+    """Return a table and a copy fitted to it, which checks that only draw have in common."""
+    training = {"mixed": mixed_table, "small": small_table}[table](seed)
+    key = (id(generator), seed, table)
+    if key not in _SHARED or _SHARED[key][0] is not generator:
+        if len(_SHARED) > 8:
+            _SHARED.clear()
+        _SHARED[key] = generator, fit(generator, training)
+    return training, _SHARED[key][1]
+
+
+def forget_fits() -> None:
+    """Let the next checks fit anew."""
+    _SHARED.clear()
+
+
+def factuals_for(fitted: Any, training: Training, n: int) -> Floats:
+    """Return encoded training rows, three of each group in turn, `n` times."""
+    matrix: Floats = fitted.schema_.encode(training.X).matrix
+    group = matrix[:, fitted.schema_.names.index("group")]
+    some = np.concatenate([np.flatnonzero(group == code)[:3] for code in (0.0, 1.0)])
+    return np.asarray(matrix[some[np.arange(n) % some.size]])
+
+
+def request_for(fitted: Any, training: Training, n: int, seed: int, decision: bool | Bools = True) -> DrawRequest:
+    """Return a request for `n` rows with the fixed values of a few training rows, each with a stream of its own."""
+    keys, draws = np.arange(n, dtype=np.uint64) % np.uint64(6), np.arange(n, dtype=np.uint64) // np.uint64(6)
+    givens = fitted.givens_of(factuals_for(fitted, training, n), decision)
+    return DrawRequest(givens, keys * np.uint64(7919), draws, seed)
+
+
+@dataclass(frozen=True)
+class MoreRoomsThan:
+    """A rule: `rooms` is at least what the factual's is, or at least 2."""
+
+    place: int
+    by_factual: bool
+    columns: tuple[int, ...] = field(default=())
+
+    def holds(self, rows: Floats, factuals: Floats | None) -> Bools:
+        """Return whether each row has as many rooms."""
+        least: Any = factuals[:, self.place] if self.by_factual and factuals is not None else 2.0
+        return np.asarray(rows[:, self.place] >= least)
+
+    def within_for(self, column: int, rows: Floats, factuals: Floats | None) -> None:
+        """Set no bounds: rows that break the rule are drawn again."""
+
+    def __str__(self) -> str:
+        return "rooms >= factual rooms" if self.by_factual else "rooms >= 2"
+
+
+def rule_of_rooms(fitted: Any, *, by_factual: bool) -> MoreRoomsThan:
+    """Return a rule on the column `rooms`."""
+    place = fitted.schema_.names.index("rooms")
+    return MoreRoomsThan(place, by_factual, (place,))
+
+
+def column(fitted: Any, drawn: Drawn, name: str) -> Floats:
+    """Return one drawn column."""
+    return np.asarray(drawn.rows[:, fitted.schema_.names.index(name)])
+
+
+equal = functools.partial(np.array_equal, equal_nan=True)
+
+
+check = check_generator_by
+
+
+@check
+def check_fit(generator: Generator, seed: int) -> None:
+    """Require that fit() leaves the columns, the seed, what is given, and the givens of the training rows."""
+    training = mixed_table(seed)
+    for with_decision in (True, False):
+        fitted = fit(generator, training, with_decision=with_decision)
+        names = [name for name in training.X.columns if name in training.fixed]
+        require(list(fitted.fixed_) == names, f"fixed_ is {fitted.fixed_!r}; it lists {names!r}, in data order.")
+        require(list(fitted.schema_.names) == [*training.X.columns], "schema_ is not of the training columns.")
+        require(isinstance(fitted.seed_, int), f"seed_ is {fitted.seed_!r}; it is an integer.")
+        said = fitted.conditions_on_decision_
+        require(bool(said) == with_decision, f"conditions_on_decision_ is {said!r} after fit(X, decision).")
+        matrix = fitted.schema_.encode(training.X).matrix
+        wanted = fitted.givens_of(matrix, training.decision)
+        columns = [matrix[:, fitted.schema_.names.index(name)] for name in names]
+        columns += [training.decision.astype(float)] if with_decision else []
+        require(equal(wanted, np.column_stack(columns)), "givens_of() is not the fixed values, then the decision.")
+        require(equal(fitted.training_givens_, wanted), "training_givens_ are not the givens of the training rows.")
+
+
+@check
+def check_not_fitted(generator: Generator, seed: int) -> None:
+    """Require that draw() raises NotFittedError before fit()."""
+    training, fitted = fitted_once(generator, seed)
+    request = request_for(fitted, training, 3, seed)
+    try:
+        copy.deepcopy(generator).draw(request)
+    except exceptions.NotFittedError:
+        return
+    except Exception as error:
+        raise ConformanceError(f"draw() before fit() raises {type(error).__name__}; raise NotFittedError.") from error
+    raise ConformanceError("draw() works before fit(); it must raise NotFittedError.")
+
+
+@check
+def check_settings(generator: Generator, seed: int) -> None:
+    """Require that fit() leaves the parameters as they are, and that a refit leaves nothing of the first one."""
+    training, fitted = fitted_once(generator, seed)
+    made: Any = copy.deepcopy(generator)
+    made.fixed = list(training.fixed)
+    before = made.get_params(deep=False) if hasattr(made, "get_params") else {}
+    made.fit(training.X, training.decision, progress=False)
+    for name, value in before.items():
+        now = getattr(made, name)
+        require(now is value, f"fit() changes the parameter {name!r} from {value!r} to {now!r}.")
+    other = fit(generator, mixed_table(seed + 1))
+    other.fit(training.X, training.decision, progress=False)
+    request = request_for(fitted, training, 40, seed)
+    same = equal(other.draw(request).rows, fitted.draw(request).rows)
+    random_state = getattr(generator, "random_state", 0)
+    require(same or random_state is None, "a generator that was fitted before draws otherwise than a fresh one.")
+
+
+@check
+def check_storage(generator: Generator, seed: int) -> None:
+    """Require that a pickled generator, and a saved one unless saving is refused, draws the same."""
+    training, fitted = fitted_once(generator, seed)
+    request = request_for(fitted, training, 60, seed)
+    rows = fitted.draw(request).rows
+    require(equal(pickle.loads(pickle.dumps(fitted)).draw(request).rows, rows), "a pickled copy draws other rows.")
+    if not hasattr(fitted, "save"):
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "generator.mcce"
+        try:
+            fitted.save(path)
+        except MCCEError:  # a refusal
+            return
+        again = type(fitted).load(path)
+    require(equal(again.draw(request).rows, rows), "what load() returns draws other rows than what was saved.")
+    matrix = fitted.schema_.encode(training.X).matrix[:20]
+    try:
+        before = fitted.feature_log_densities(matrix)
+    except MCCEError:
+        return
+    after = again.feature_log_densities(matrix)
+    same = all(equal(before[name], after[name]) for name in before)
+    require(same, "what load() returns has other densities than what was saved.")
+
+
+@check
+def check_explains(generator: Generator, seed: int) -> None:
+    """Require that an explainer finds counterfactuals: plain, inside constraints, and sparse with a floor."""
+    training = mixed_table(seed)
+    made: Any = copy.deepcopy(generator)
+    made.fixed = list(training.fixed)
+    explainer = MCCE(_income, decision=(50.0, np.inf), fixed=training.fixed, generator=made)
+    explainer.fit(training.X, progress=False)
+    denied = training.X[_income(training.X) < 50.0].head(12)
+    for options in (
+        {},
+        {"constraints": [allow("income", high=60), allow("rooms", direction="increase")]},
+        {"sparse": True, "floor": 0.01},
+    ):
+        asked: dict[str, Any] = {"n_samples": 150, "allow_missing": True, "progress": False, **options}
+        found = explainer.explain(denied, **asked)
+        where = f"explain({', '.join(options)})"
+        require(len(found) > 0, f"{where} finds no counterfactual at all.")
+        ids = found.frame.index.get_level_values("id")
+        require((_income(found.frame) >= 50.0).all(), f"{where} returns rows without the wanted decision.")
+        for name in training.fixed:
+            kept = found.frame[name].to_numpy() == denied.loc[ids, name].to_numpy()
+            require(kept.all(), f"{where} changes {name!r}, which is fixed.")
+        if "constraints" in options:
+            more = found.frame["rooms"].to_numpy() >= denied.loc[ids, "rooms"].to_numpy()
+            inside = (_income(found.frame) <= 60.0).all() and more.all()
+            require(inside, f"{where} returns rows that break the constraints.")
+        alone = explainer.explain(denied.iloc[[3]], **asked).frame
+        together = found.frame[ids == denied.index[3]]
+        require(alone.equals(together), f"{where} gives a factual alone another answer than among others.")
+
+
+def _income(rows: Any) -> Any:
+    return rows["income"].to_numpy(dtype=float)
+
+
+MOST_APART = 0.08  # total variation between draws and densities; 3000 draws of the same are 0.03 apart at most
+
+
+@check
+def check_rows(generator: Generator, seed: int) -> None:
+    """Require that fixed values stay, and that every value is one that its column could hold, and levels observed."""
+    training, fitted = fitted_once(generator, seed)
+    request = request_for(fitted, training, 400, seed, np.arange(400) % 2 == 0)
+    drawn = fitted.draw(request)
+    shape = (400, len(fitted.schema_))
+    require(isinstance(drawn, Drawn), f"draw() returns a {type(drawn).__name__}; return a Drawn.")
+    require(drawn.rows.shape == shape, f"draw() returns rows of shape {drawn.rows.shape}; return {shape}.")
+    require(drawn.dead.shape == (400,) and drawn.dead.dtype == bool, "dead is not one boolean a row.")
+    require(not drawn.dead.all(), "all rows are dead, though nothing restricts them.")
+    alive = drawn.rows[~drawn.dead]
+    n_fixed = len(fitted.fixed_)
+    kept = equal(fitted.givens_of(alive)[:, :n_fixed], request.givens[~drawn.dead, :n_fixed])
+    require(kept, "draw() changes fixed values.")
+    matrix = fitted.schema_.encode(training.X).matrix
+    for j, feature in enumerate(fitted.schema_.features):
+        values, known = alive[:, j], ~np.isnan(alive[:, j])
+        require(known.all() or feature.has_missing, f"{feature.name!r} is drawn missing, and no training value is.")
+        require(np.isfinite(values[known]).all(), f"{feature.name!r} is drawn infinite.")
+        if feature.levels is not None:
+            invented = np.setdiff1d(values[known], matrix[:, j])
+            require(invented.size == 0, f"{feature.name!r} is drawn as levels {invented.tolist()}, never observed.")
+        else:
+            on_grid = equal(feature.grid.put(values), values)
+            require(on_grid, f"{feature.name!r} is drawn off its grid (decimals {feature.decimals}).")
+    again = fitted.schema_.encode(fitted.schema_.decode(alive)).matrix
+    require(equal(again, alive), "rows do not come back from the dtypes of the training table as they were.")
+
+
+@check
+def check_streams(generator: Generator, seed: int) -> None:
+    """Require that a row is a function of seed, stream key and draw index: in any block, order and thread."""
+    training, fitted = fitted_once(generator, seed)
+    request = request_for(fitted, training, 90, seed)
+    rows = fitted.draw(request).rows
+    require(equal(fitted.draw(request).rows, rows), "the same request gives other rows the second time.")
+    for part in (slice(0, 7), slice(7, 90), slice(41, 42), slice(None, None, -1)):
+        require(equal(fitted.draw(request.take(part)).rows, rows[part]), "rows depend on what is drawn beside them.")
+    for n_jobs in (1, 2):
+        require(equal(fitted.draw(request, n_jobs=n_jobs).rows, rows), "rows depend on n_jobs.")
+    other = fitted.draw(replace(request, seed=seed + 1)).rows
+    require(not equal(other, rows), "another seed gives the same rows.")
+    same_givens = replace(request.take(slice(0, 1)).take([0] * 60), draw_indices=np.arange(60, dtype=np.uint64))
+    distinct = np.unique(fitted.draw(same_givens).rows, axis=0).shape[0]
+    require(distinct > 5, f"60 draws with other draw indices are only {distinct} different rows.")
+    keyed = replace(same_givens, stream_keys=same_givens.stream_keys + np.uint64(1))
+    require(not equal(fitted.draw(keyed).rows, fitted.draw(same_givens).rows), "rows do not depend on the stream key.")
+
+
+@check
+def check_global_state(generator: Generator, seed: int) -> None:
+    """Require that fit() and draw() neither read nor leave changes in global random states, nor in their inputs."""
+    training, fitted = fitted_once(generator, seed)
+    request = request_for(fitted, training, 30, seed)
+    inputs = request.givens.copy(), training.X.copy(), training.decision.copy()
+    rows = fitted.draw(request).rows
+    random.seed(1)
+    np.random.seed(1)  # noqa: NPY002
+    before = random.getstate(), np.random.get_state()[1].tolist()  # type: ignore[index]  # noqa: NPY002
+    require(equal(fitted.draw(request).rows, rows), "draw() reads a global random state.")
+    fit(generator, training)
+    after = random.getstate(), np.random.get_state()[1].tolist()  # type: ignore[index]  # noqa: NPY002
+    require(before == after, "fit() or draw() changes a global random state.")
+    same = equal(inputs[0], request.givens) and inputs[1].equals(training.X) and equal(inputs[2], training.decision)
+    require(same, "fit() or draw() changes what it is given.")
+
+
+@check
+def check_conditioning(generator: Generator, seed: int) -> None:
+    """Require that what is drawn depends on the decision and on the fixed values, as in the training rows."""
+    training, fitted = fitted_once(generator, seed)
+    drawn = {wanted: fitted.draw(request_for(fitted, training, 400, seed, wanted)) for wanted in (True, False)}
+    median = {wanted: np.median(column(fitted, rows, "income")) for wanted, rows in drawn.items()}
+    gap = float(median[True] - median[False])
+    require(gap > 10.0, f"the decision moves the median of a number by {gap:.3g}, where it is 20 in the training rows.")
+    effects = []
+    for wanted, rows in drawn.items():
+        in_b, has_job = column(fitted, rows, "group") == 1.0, column(fitted, rows, "job") == 1.0 + wanted
+        effects.append(float(has_job[in_b & ~rows.dead].mean() - has_job[~in_b & ~rows.dead].mean()))
+    told = " and ".join(f"{effect:.3g}" for effect in effects)
+    require(max(effects) > 0.1, f"a fixed level moves the shares of another by {told}; in training rows by 0.75.")
+
+
+@check
+def check_weights(generator: Generator, seed: int) -> None:
+    """Require that a generator which takes weights draws by them, and not from rows of weight 0."""
+    if "sample_weight" not in inspect.signature(generator.fit).parameters:
+        return
+    training = mixed_table(seed)
+    grade = training.X["grade"].to_numpy(dtype=object)
+    weights = np.select([grade == "low", grade == "mid"], [0.0, 1.0], 3.0)
+    try:
+        fitted = fit(generator, training, sample_weight=weights)
+    except SamplerError:  # a refusal
+        return
+    drawn = fitted.draw(request_for(fitted, training, 400, seed))
+    found = fitted.schema_.decode(drawn.rows[~drawn.dead])["grade"].to_numpy(dtype=object)
+    require("low" not in found, "a level is drawn that only rows of weight 0 have.")
+    counts = [float((grade == level).sum()) for level in ("mid", "high")]
+    rows, wanted = counts[1] / sum(counts), 3.0 * counts[1] / (counts[0] + 3.0 * counts[1])
+    share = float((found == "high").mean())
+    require(
+        share > (rows + wanted) / 2.0,
+        f"a level of {wanted:.0%} of the weight is {share:.0%} of the draws, and {rows:.0%} of the rows; heed "
+        "sample_weight in fit(), or refuse it by a SamplerError.",
+    )
+
+
+@check
+def check_restrictions(generator: Generator, seed: int) -> None:
+    """Require that living rows are inside their restrictions, and dead where nothing is; free rows are as without."""
+    training, fitted = fitted_once(generator, seed)
+    n = 90
+    request = request_for(fitted, training, n, seed)
+    free = fitted.draw(request)
+    possible, levels = np.arange(n) % 3 > 0, np.array([True, True, True, False])
+    for name, within, some in (
+        ("income", Within(low=np.full(n, 48.0), high=np.where(possible, 62.0, 47.0)), possible),
+        ("job", Within(levels=np.where(possible[:, None], levels & (np.arange(4) != 0), False)), possible),
+        ("rooms", Within(low=np.full(n, 1.6), high=np.full(n, 4.4)), np.ones(n, dtype=bool)),
+    ):
+        drawn = fitted.draw(replace(request, restrictions={name: within}))
+        inside = within.allows(column(fitted, drawn, name))
+        require(inside[~drawn.dead].all(), f"{name!r}: {(~inside & ~drawn.dead).sum()} living rows lie outside.")
+        require(drawn.dead[~some].all(), f"{name!r}: rows that allow nothing are not dead.")
+        lost = float((drawn.dead & some & ~free.dead).sum() / some.sum())
+        require(lost < 0.8, f"{name!r}: {lost:.0%} of the rows are dead, though likely values are allowed.")
+        _require_account(drawn, name)
+    everything = Within(low=np.full(n, -np.inf), high=np.full(n, np.inf), missing=np.full(n, True))
+    unbound = fitted.draw(replace(request, restrictions={"income": everything, "debt": everything}))
+    require(equal(unbound.rows, free.rows), "a restriction that excludes nothing changes what is drawn.")
+
+
+def _require_account(drawn: Drawn, name: str) -> None:
+    """Require that what rows died of fits to which are dead."""
+    if drawn.died_of is None:
+        return
+    require(equal(drawn.died_of >= 0, drawn.dead), f"{name!r}: died_of and dead do not agree.")
+    table = drawn.acceptance()
+    died = table["tried"] - table["passed"]
+    require(int(died.sum()) == int(drawn.dead.sum()), f"{name!r}: acceptance() does not count the dead rows.")
+    require((table["passed"] >= 0).all(), f"{name!r}: more rows died of a constraint than came to it.")
+
+
+@check
+def check_rules(generator: Generator, seed: int) -> None:
+    """Require that living rows obey rules, also those that compare them with their factuals."""
+    training, fitted = fitted_once(generator, seed)
+    n = 80
+    request = request_for(fitted, training, n, seed)
+    factuals = factuals_for(fitted, training, n)
+    for by_factual in (False, True):
+        rule = rule_of_rooms(fitted, by_factual=by_factual)
+        drawn = fitted.draw(replace(request, rules=(rule,), factuals=factuals))
+        holds = rule.holds(drawn.rows, factuals)
+        require(holds[~drawn.dead].all(), f"{rule}: {(~holds & ~drawn.dead).sum()} living rows break the rule.")
+        require(drawn.dead.mean() < 0.6, f"{rule}: {drawn.dead.mean():.0%} of the rows are dead, though many obey it.")
+        _require_account(drawn, str(rule))
+    weighted = fitted.draw(replace(request, rules=(rule_of_rooms(fitted, by_factual=False),), weighted=True))
+    if weighted.log_weight is not None:
+        alive = weighted.log_weight[~weighted.dead]
+        require(np.isfinite(alive).all() and (alive < 1e-9).all(), "a living row has no weight, or one above 1.")
+        require(np.isneginf(weighted.log_weight[weighted.dead]).all(), "a dead row has weight.")
+
+
+@check
+def check_densities(generator: Generator, seed: int) -> None:
+    """Require that probabilities of all rows of a small table sum to 1, and are about those of the draws.
+
+    A density may be smoother than the draws (that of trees is): shares may differ a little.
+    """
+    _, fitted = fitted_once(generator, seed, "small")
+    rows = np.array(list(itertools.product(range(2), range(2), range(3))), dtype=float)
+    for wanted in (True, False):
+        try:
+            by_feature = fitted.feature_log_densities(rows, wanted)
+        except SamplerError:  # a refusal
+            return
+        require([*by_feature] == ["home", "size"], f"densities are of {[*by_feature]}, not of the mutable features.")
+        shares = np.exp(sum(by_feature.values()))
+        for group in (0.0, 1.0):
+            mine = rows[:, 0] == group
+            total = float(shares[mine].sum())
+            require(abs(total - 1.0) < 1e-6, f"the probabilities of all rows given one group sum to {total:.6g}.")
+            _require_frequencies(fitted, rows[mine], shares[mine], wanted, seed)
+
+
+def _require_frequencies(fitted: Any, rows: Any, shares: Any, wanted: bool, seed: int) -> None:
+    n = 3000
+    givens = fitted.givens_of(np.repeat(rows[:1], n, axis=0), wanted)
+    keys = np.full(n, 17, dtype=np.uint64)
+    drawn = fitted.draw(DrawRequest(givens, keys, np.arange(n, dtype=np.uint64), seed)).rows
+    counts = np.array([(drawn == row).all(axis=1).sum() for row in rows], dtype=float)
+    require(not counts[shares * n < 1e-3].any(), "rows are drawn that have no probability.")
+    distance = float(np.abs(counts / n - shares).sum() / 2.0)
+    found = np.round(counts / n, 3).tolist()
+    told = f"draws have the shares {found}, the densities say {np.round(shares, 3).tolist()}"
+    require(distance < MOST_APART, f"{told}: a total variation distance of {distance:.2g}.")

@@ -1,0 +1,72 @@
+"""Kernels without a disk to keep them on."""
+
+import errno
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+from numba.core.caching import FunctionCache
+
+import mcce
+from mcce.base import compiling
+from mcce.rng import hash_rows
+
+SCRIPT = """
+import numpy as np, mcce
+from mcce.rng import hash_rows
+print(mcce.__file__, hash_rows(np.arange(6.0).reshape(3, 2)).tolist())
+"""
+
+
+@pytest.mark.thorough
+def test_nothing_can_be_written(tmp_path):
+    """Files stand where folders would be made: permissions do not bind everybody."""
+    package = tmp_path / "mcce"
+    shutil.copytree(Path(mcce.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in [package, *(path for path in package.rglob("*") if path.is_dir())]:
+        (folder / "__pycache__").touch()
+    (tmp_path / "home").touch()
+    nowhere = {name: str(tmp_path / "home") for name in ("HOME", "XDG_CACHE_HOME", "NUMBA_CACHE_DIR", "MPLCONFIGDIR")}
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", SCRIPT],
+        capture_output=True,
+        text=True,
+        env=os.environ | nowhere | {"PYTHONPATH": str(tmp_path)},
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    where, hashes = done.stdout.split(" ", 1)
+    assert Path(where).parent == package
+    said = [line for line in done.stderr.splitlines() if line.startswith("mcce: ")]
+    assert len(said) == 1, done.stderr
+    assert "cannot be kept on disk" in said[0]
+    assert "set NUMBA_CACHE_DIR to a folder that can be written" in said[0]
+    assert hashes.strip() == str(hash_rows(np.arange(6.0).reshape(3, 2)).tolist())
+
+
+@pytest.mark.parametrize("what", ["load_overload", "save_overload"])
+def test_a_full_disk_costs_the_cache_and_no_answer(what, monkeypatch, capsys, tmp_path):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(FunctionCache, what, full)
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(compiling, "_told", set())
+    kernels = [compiling.cached(nogil=True)(_twice), compiling.cached(nogil=True)(_thrice)]
+    assert [kernel(21) for kernel in kernels] == [42, 63]
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "cannot be kept on disk ([Errno 28] No space left on device)" in said
+
+
+def _twice(x):
+    return 2 * x
+
+
+def _thrice(x):
+    return 3 * x

@@ -1,0 +1,76 @@
+"""What takes longer than a second is said, also before its first step has ended."""
+
+import io
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from tqdm.std import tqdm
+
+import mcce
+from mcce.base import progress
+from mcce.base.progress import progress_bar, working
+
+
+@pytest.fixture
+def screen(monkeypatch):
+    """Text bars on a screen of our own, after a twentieth of a second."""
+    shown = io.StringIO()
+    monkeypatch.setattr(progress, "tqdm", lambda **options: tqdm(file=shown, mininterval=0, **options))
+    monkeypatch.setattr(progress, "SECONDS", 0.05)
+    return shown
+
+
+def wait_for(screen, words):
+    begun = time.monotonic()
+    while words not in screen.getvalue() and time.monotonic() - begun < 20:
+        time.sleep(0.01)
+    assert words in screen.getvalue()
+
+
+def test_a_bar_appears_while_its_first_step_runs(screen):
+    with progress_bar(3, "thinking", True):
+        wait_for(screen, "thinking:   0%")
+
+
+def test_work_that_nobody_counts_is_named(screen):
+    with working("asking the model", True):
+        wait_for(screen, "asking the model [00:0")
+
+
+@pytest.mark.thorough
+def test_what_is_short_or_unwanted_shows_nothing(screen, monkeypatch):
+    with working("saying nothing", False):
+        time.sleep(0.15)
+    monkeypatch.setattr(progress, "SECONDS", 60.0)
+    with working("being short", True), progress_bar(1, "being short", True) as bar:
+        bar.update()
+    assert "being" not in screen.getvalue()
+    assert "saying" not in screen.getvalue()
+
+
+@pytest.mark.thorough
+def test_the_long_steps_of_a_fit_and_an_explanation_have_names(monkeypatch):
+    begun = []
+
+    def bar(**options):
+        begun.append(options["desc"])
+        return tqdm(file=io.StringIO(), **options)
+
+    monkeypatch.setattr(progress, "tqdm", bar)
+    X = pd.DataFrame(np.random.default_rng(1).normal(size=(400, 4)), columns=list("abcd"))
+    explainer = mcce.MCCE(lambda rows: rows["a"] > 0, decision=True, visit_sequence="correlation", random_state=1)
+    explainer.fit(X, progress=True)
+    assert begun == ["asking the model about 400 training rows", "ordering the features", "fitting"]
+    begun.clear()
+    constraints = [mcce.allow("a", high=-0.1)]  # nobody can be helped, which has reasons
+    explainer.explain(X.head(5), n_samples=20, sparse=True, constraints=constraints, tell_reasons=True, progress=True)
+    assert [what for what in begun if what not in ("searching", "drawing")] == [
+        "plausibility",
+        "explaining",
+        "looking for reasons",
+    ]
+    begun.clear()
+    explainer.generate(X.head(5), n_samples=20, constraints=constraints, progress=True)
+    assert begun[0] == "drawing inside the constraints"

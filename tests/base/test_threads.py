@@ -1,0 +1,150 @@
+"""Work in threads: in order, complete, and with its errors."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier
+from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
+
+from mcce import MCCE, InputError
+from mcce.base.threads import count_jobs, one_native_thread, run_in_threads
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_outcomes_come_in_the_order_of_the_items(threads):
+    def late_first(item):
+        time.sleep(0.01 * (4 - item))
+        return item * item
+
+    assert list(run_in_threads(late_first, range(5), threads, "squaring", False)) == [0, 1, 4, 9, 16]
+    assert list(run_in_threads(late_first, [], threads, "squaring", False)) == []
+
+
+def test_two_threads_work_at_once():
+    both = threading.Barrier(2, timeout=10)
+    list(run_in_threads(lambda _: both.wait(), range(2), 2, "waiting", False))  # a single thread would wait in vain
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_error_in_a_thread_is_raised(threads):
+    def refuse(item):
+        if item == 1:
+            raise InputError("item 1 is wrong")
+        return item
+
+    with pytest.raises(InputError, match="item 1 is wrong"):
+        list(run_in_threads(refuse, range(4), threads, "checking", False))
+
+
+def test_the_number_of_threads():
+    assert count_jobs(3) == 3
+    assert count_jobs(None) == count_jobs(-1) >= 1
+    for wrong in (0, -2, 1.5, True, "2"):
+        with pytest.raises(InputError, match=r"n_jobs is .*; it must be a whole number .*, or None for all cores"):
+            count_jobs(wrong)
+
+
+def native_threads(api):
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == api}
+
+
+def free(pools):
+    for pool in pools.lib_controllers:
+        getattr(pool, "clear_controlling_thread", lambda: None)()
+
+
+@pytest.fixture
+def two_native_threads():
+    """A process in which every native pool has two threads, whatever the machine and its settings."""
+    HistGradientBoostingClassifier(max_iter=1).fit([[0.0], [1.0]] * 20, [0, 1] * 20)  # so that OpenMP is loaded
+    pools = ThreadpoolController()
+    before = pools.limit(limits=2)
+    free(pools)  # or no other thread could limit BLAS
+    yield
+    assert native_threads("openmp") == native_threads("blas") == {2}, "the number that was found is left behind"
+    before.restore_original_limits()
+    free(pools)
+
+
+@pytest.mark.usefixtures("two_native_threads")
+class TestNativeThreads:
+    @pytest.mark.thorough
+    def test_there_is_one_inside_also_in_our_own_threads(self):
+        seen = []
+
+        def look(_):
+            seen.append((native_threads("openmp"), native_threads("blas")))
+
+        with one_native_thread():
+            look(0)
+            list(run_in_threads(look, range(4), 2, "looking", False))
+            with one_native_thread():  # once more changes nothing
+                look(0)
+            look(0)
+        assert seen == [({1}, {1})] * 7
+
+    def test_an_error_restores_them_too(self):
+        with pytest.raises(ValueError, match="inside"), one_native_thread():
+            raise ValueError("inside")
+        assert native_threads("blas") == {2}
+
+    def test_two_threads_at_once_leave_behind_what_they_found(self):
+        def two_of_openmp():
+            return ThreadpoolController().select(user_api="openmp").limit(limits=2)
+
+        inside, first_is_out = threading.Barrier(2, timeout=10), threading.Event()
+        seen = []
+
+        def first():
+            with two_of_openmp(), one_native_thread():
+                inside.wait()
+            first_is_out.set()
+
+        def second():
+            with two_of_openmp():
+                with one_native_thread():
+                    inside.wait()
+                    first_is_out.wait(10)
+                    seen.append((native_threads("openmp"), native_threads("blas")))
+                seen.append(native_threads("openmp"))
+
+        threads = [threading.Thread(target=work) for work in (first, second)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert seen == [({1}, {1}), {2}], "who ends first does not end it for the other"
+
+    @pytest.mark.thorough("True")
+    @pytest.mark.parametrize("sparse", [False, True])
+    def test_a_model_is_asked_with_one(self, sparse):
+        seen = set()
+
+        def model(rows):
+            seen.add((frozenset(native_threads("openmp")), frozenset(native_threads("blas"))))
+            return rows["a"] > 0
+
+        X = pd.DataFrame(np.random.default_rng(1).normal(size=(300, 3)), columns=list("abc"))
+        explainer = MCCE(model, decision=True, random_state=1, n_jobs=2).fit(X)
+        found = explainer.explain(X, n_samples=50, sparse=sparse)
+        found.reasons(next(iter(found)))
+        assert seen == {(frozenset({1}), frozenset({1}))}
+
+    @pytest.mark.thorough
+    def test_answers_are_those_of_several(self):
+        X = pd.DataFrame(np.random.default_rng(1).normal(size=(300, 3)), columns=list("abc"))
+        with threadpool_limits(1):
+            model = HistGradientBoostingClassifier(max_iter=4, random_state=0).fit(X, X["a"] + X["b"] > 0)
+
+        def freely(rows):
+            with threadpool_limits(2):  # a model that wants more says so itself
+                return model.predict_proba(rows)[:, 1]
+
+        found = [MCCE(m, random_state=1).fit(X).explain(X.head(20), n_samples=20) for m in (model, freely)]
+        pd.testing.assert_frame_equal(found[0].frame, found[1].frame)
+        pd.testing.assert_frame_equal(found[0].measures, found[1].measures)

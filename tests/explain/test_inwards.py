@@ -1,0 +1,219 @@
+"""Rows on their way inwards, against the way walked step by step."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+import mcce.explain.refine as inwards
+from mcce.explain.distances import gower
+from mcce.explain.pools import Candidates
+from mcce.explain.refine import Found, Inwards, Sought
+from mcce.table import Schema
+from tests.examples import examples
+
+NAN = math.nan
+TRAINING = pd.DataFrame(
+    {
+        "number": [0.0, 8.0, NAN],
+        "level": ["a", "b", "c"],
+        "other": [0.0, 4.0, 1.0],
+        "still": [1.0, 1.0, 1.0],
+    }
+)
+FEATURES = Schema.from_data(TRAINING).features
+NUMBERS = np.array([0, 2, 3])
+RANGE = [8.0, None, 4.0, None]  # None: any change counts 1; sums of such steps are exact
+VALUES = [[0.0, 1.0, 2.0, 3.0, 5.0, 6.0, 8.0, NAN], [0.0, 1.0, 2.0], [0.0, 0.5, 1.0, 2.0, 3.0, 4.0], [1.0, 2.0]]
+LEAST = 0.4
+
+rows = st.tuples(*(st.sampled_from(values) for values in VALUES))
+
+
+def number_of(name, seed, row) -> float:
+    """A number from 0 to 1 for each row."""
+    return zlib.crc32(f"{name} {seed} {[float(cell) for cell in row]}".encode()) / 2**32
+
+
+@dataclass
+class World:
+    """A model and a score of plausibility, which depends on the fold too."""
+
+    seed: int
+    share: float
+    factuals: tuple[tuple[float, ...], ...]
+    n_asked: int = 0
+
+    def wants(self, row) -> bool:
+        mine = any(all(same(a, b) for a, b in zip(row, factual, strict=True)) for factual in self.factuals)
+        return not mine and number_of("model", self.seed, row) < self.share
+
+    def ask(self, rows):
+        self.n_asked += len(rows)
+        return np.array([number_of("model", self.seed, row) for row in rows]), np.array([self.wants(r) for r in rows])
+
+    def score(self, rows, fold):
+        return np.array([number_of(f"score {k}", self.seed, row) for row, k in zip(rows, fold, strict=True)])
+
+
+def same(a, b) -> bool:
+    return a == b or (math.isnan(a) and math.isnan(b))
+
+
+def step(j, a, b) -> float:
+    if same(a, b):
+        return 0.0
+    return 1.0 if RANGE[j] is None or math.isnan(a) or math.isnan(b) else abs(a - b) / RANGE[j]
+
+
+def distance(row, factual) -> float:
+    return sum(step(j, a, b) for j, (a, b) in enumerate(zip(row, factual, strict=True)))
+
+
+def walk(world, row, factual, fold, pool, *, numbers):
+    """The numbered steps of the module, one row at a time."""
+
+    def good(tried) -> bool:
+        score = world.score([tried], [fold])[0]
+        return world.wants(tried) and (score >= LEAST or score > world.score([row], [fold])[0])
+
+    before = None
+    while before != str(row):  # until nothing can be set back
+        before = str(row)
+        changed = [j for j in range(len(row)) if not same(row[j], factual[j])]
+        for j in sorted(changed, key=lambda j: -step(j, row[j], factual[j])):
+            tried = (*row[:j], factual[j], *row[j + 1 :])
+            row = tried if good(tried) else row
+    changed = [j for j in numbers if not same(row[j], factual[j]) and not math.isnan(row[j] + factual[j])]
+    for j in sorted(changed, key=lambda j: -step(j, row[j], factual[j])):
+        low, high = sorted([row[j], factual[j]])
+        between = {draw[j] for draw in pool if low < draw[j] < high}
+        tries = [(*row[:j], value, *row[j + 1 :]) for value in sorted(between)]
+        tries = [tried for tried in tries if good(tried)]
+        if tries:
+            row = min(tries, key=lambda tried: distance(tried, factual))
+    return row
+
+
+def n_changed(row, factual) -> int:
+    return sum(not same(a, b) for a, b in zip(row, factual, strict=True))
+
+
+def take(world, starts, factuals, fold, pools, numbers, best=None):
+    """Take starts, pairs of (position of the factual, row), inwards."""
+    owner = np.array([f for f, _ in starts], dtype=np.int64)
+    drawn = np.array([row for _, row in starts]).reshape(-1, 4)
+    scores, _ = world.ask(drawn)
+    n_asked, world.n_asked = world.n_asked, 0
+    found = Found(owner, np.asfortranarray(drawn), scores, world.score(drawn, fold[owner]), n_asked)
+    way = Inwards(world.ask, world, LEAST, gower(FEATURES), np.array(numbers, dtype=np.int64))
+    after = way.take(found, Sought(np.array(factuals), fold), pools, best)
+    np.testing.assert_array_equal(after.owner, owner)
+    np.testing.assert_array_equal(found.rows, drawn)  # what came in stays as it was
+    np.testing.assert_array_equal(after.scores, [number_of("model", world.seed, row) for row in after.rows])
+    np.testing.assert_array_equal(after.tree_scores, world.score(after.rows, fold[owner]))
+    assert after.n_asked == n_asked + world.n_asked
+    return [tuple(row) for row in after.rows.tolist()]
+
+
+@examples(150)
+@given(
+    factuals=st.lists(rows, min_size=1, max_size=3),
+    pool=st.lists(rows, min_size=1, max_size=10),
+    fold=st.lists(st.integers(0, 1), min_size=3, max_size=3),
+    numbers=st.sampled_from([(), (0,), (0, 2, 3)]),
+    seed=st.integers(0, 10**6),
+    share=st.sampled_from([0.3, 0.6, 1.0]),
+)
+@example([(5.0, 0.0, 1.0, 1.0)], [(0.0, 1.0, 0.5, 2.0)], [0, 0, 0], (), 0, 0.3)  # tried again in the third round
+def test_every_row_goes_the_way_that_it_goes_alone(factuals, pool, fold, numbers, seed, share):
+    world = World(seed, share, tuple(factuals))
+    fold = np.array(fold[: len(factuals)])
+    starts = [(f, draw) for f in range(len(factuals)) for draw in pool if world.wants(draw)]
+    none = np.zeros(len(factuals), dtype=np.int64)
+    pools = Candidates(np.asfortranarray(pool), none, none + len(pool))
+    found = take(world, starts, factuals, fold, pools, numbers)
+    for (f, start), row in zip(starts, found, strict=True):
+        factual = factuals[f]
+        assert str(row) == str(walk(world, start, factual, fold[f], pool, numbers=numbers))
+        assert world.wants(row)
+        assert distance(row, factual) <= distance(start, factual)
+        assert all(same(b, c) for a, b, c in zip(start, row, factual, strict=True) if same(a, c))
+        before, after = world.score([start, row], [fold[f]] * 2)
+        assert after >= (LEAST if before >= LEAST else before)  # below the floor a row may only rise
+
+
+@examples(60)
+@given(
+    factuals=st.lists(rows, min_size=1, max_size=3),
+    pool=st.lists(rows, min_size=1, max_size=10),
+    seed=st.integers(0, 10**6),
+    best=st.integers(1, 3),
+)
+def test_numbers_move_only_where_few_features_have_changed(factuals, pool, seed, best):
+    world = World(seed, 0.6, tuple(factuals))
+    fold = np.zeros(len(factuals), dtype=np.int64)
+    starts = [(f, draw) for f in range(len(factuals)) for draw in pool if world.wants(draw)]
+    none = np.zeros(len(factuals), dtype=np.int64)
+    pools = Candidates(np.asfortranarray(pool), none, none + len(pool))
+    found = take(world, starts, factuals, fold, pools, (0, 2, 3), best)
+    back = [walk(world, start, factuals[f], 0, pool, numbers=()) for f, start in starts]
+    for (f, start), row, reached in zip(starts, found, back, strict=True):
+        rivals = {str(r): n_changed(r, factuals[f]) for (g, _), r in zip(starts, back, strict=True) if g == f}
+        few = sum(n < n_changed(reached, factuals[f]) for n in rivals.values()) < best
+        moved = walk(world, start, factuals[f], 0, pool, numbers=(0, 2, 3))
+        assert str(row) == str(moved if few else reached)
+
+
+def test_without_rows_nothing_is_asked():
+    world = World(0, 1.0, ())
+    none = np.zeros(1, dtype=np.int64)
+    pools = Candidates(np.ones((1, 4)), none, none + 1)
+    assert take(world, [], [(0.0, 0.0, 0.0, 1.0)], none, pools, NUMBERS) == []
+    assert world.n_asked == 0
+
+
+@pytest.mark.parametrize(("n_values", "reached"), [(5, 1.0), (100, 1.0)])
+def test_of_many_values_on_the_way_some_are_tried_and_the_nearest_is_among_them(n_values, reached):
+    class Always:
+        def ask(self, rows):
+            assert len(rows) <= inwards.VALUES_BETWEEN
+            return np.ones(len(rows)), rows[:, 0] >= reached
+
+        def score(self, rows, fold):
+            return np.ones(len(rows))
+
+    pool = np.zeros((n_values, 4))
+    pool[:, 0] = np.arange(1, n_values + 1)
+    none = np.zeros(1, dtype=np.int64)
+    start = Found(none, np.array([[200.0, 0.0, 0.0, 0.0]]), np.ones(1), np.ones(1))
+    way = Inwards(Always().ask, Always(), LEAST, gower(FEATURES), np.array([0]))
+    found = way.take(start, Sought(np.zeros((1, 4)), none), Candidates(pool, none, none + n_values))
+    assert found.rows.tolist() == [[reached, 0.0, 0.0, 0.0]]
+
+
+def test_a_number_that_became_the_smaller_step_does_not_take_the_turn_of_another():
+    """Both numbers move: first the one with the larger step, which is the smaller one afterwards."""
+    factual, start = np.array([[0.0, 0.0, 0.0, 1.0]]), np.array([[8.0, 0.0, 3.0, 1.0]])
+
+    class Always:
+        def ask(self, rows):
+            return np.ones(len(rows)), (rows[:, [0, 2]] >= 1).all(axis=1)
+
+        def score(self, rows, fold):
+            return np.ones(len(rows))
+
+    pool = np.array([[1.0, 0.0, 1.0, 1.0], [2.0, 0.0, 2.0, 1.0]])
+    none = np.zeros(1, dtype=np.int64)
+    way = Inwards(Always().ask, Always(), LEAST, gower(FEATURES), np.array([0, 2]))
+    found = way.take(
+        Found(none, start, np.ones(1), np.ones(1)), Sought(factual, none), Candidates(pool, none, none + 2)
+    )
+    assert found.rows.tolist() == [[1.0, 0.0, 1.0, 1.0]]

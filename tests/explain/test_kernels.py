@@ -1,0 +1,68 @@
+"""The kernels that rank and search, against sorting and all pairs in plain Python."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcce import Schema
+from mcce.explain import distances
+from mcce.explain.rank_kernels import best_within, find_nearest, sort_within
+from tests.examples import examples
+
+
+@examples(60)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n_keys=st.integers(1, 4),
+    n_factuals=st.integers(1, 4),
+    K=st.integers(1, 40),
+    most=st.integers(1, 12),
+)
+def test_first_rows_and_ranks_are_those_of_a_stable_sort(seed, n_keys, n_factuals, K, most):
+    rng = np.random.default_rng(seed)
+    keys = rng.integers(0, 3, (n_keys, n_factuals * K)).astype(float)
+    keys[0, :K] = np.nan  # all rows of a factual have it: nothing is decided by it
+    kept = rng.random(n_factuals * K) < 0.7
+    order = rng.permutation(n_keys)
+    most = min(most, K)
+    found = np.full((n_factuals, most), -1)
+    n_found = np.zeros(n_factuals, dtype=np.int64)
+    best_within(keys, kept, K, order, np.empty((n_keys, most)), found, n_found)
+    ranked = np.empty(n_factuals * K, dtype=np.int64)
+    sort_within(keys, K, order, np.empty(K, dtype=np.int64), ranked)
+    for f in range(n_factuals):
+        rows = range(f * K, (f + 1) * K)
+        expected = sorted(rows, key=lambda i: [np.nan_to_num(keys[v, i]) for v in order])
+        assert ranked[f * K : (f + 1) * K].tolist() == expected
+        first = [i for i in expected if kept[i]][:most]
+        assert n_found[f] == len(first)
+        assert found[f].tolist() == first + [-1] * (most - len(first))
+
+
+@examples(40)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n=st.integers(1, 30),
+    k=st.integers(1, 6),
+    name=st.sampled_from(["gower_sum", "l2", "hvdm", "ivdm"]),
+)
+def test_the_nearest_rows_by_any_distance(seed, n, k, name):
+    rng = np.random.default_rng(seed)
+    training = rng.integers(0, 4, (n, 3)).astype(float)
+    training[rng.random((n, 3)) < 0.1] = np.nan
+    features = Schema.from_data(training).features
+    decision = rng.random(n) < 0.5
+    make = getattr(distances, name)
+    distance = make(features, training, decision) if name in ("hvdm", "ivdm") else make(features)
+    rows = rng.integers(0, 4, (5, 3)).astype(float)
+    own = rng.integers(-1, n, 5)
+    nearest = np.empty((5, k), dtype=np.int64)
+    find_nearest(rows, 0, 5, training, *distances.stack([distance]), own, np.empty(k), nearest)
+    for i in range(5):
+        sums = distance.sums(training, np.tile(rows[i], (n, 1)))
+        if own[i] >= 0:
+            sums[own[i]] = np.inf
+        expected = [t for t in np.argsort(sums, kind="stable")[:k] if sums[t] < np.inf]
+        assert nearest[i].tolist() == expected + [-1] * (k - len(expected))

@@ -1,0 +1,245 @@
+"""Plausibility: it keeps its level on new rows of known processes, and sees what does not belong together."""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcce.explain.plausibility import Plausibility
+from mcce.table import Schema
+from tests.examples import examples
+
+FLOOR = 0.05
+N_FRESH = 10_000
+
+
+def gaussian(n, rng):
+    """Five numbers with correlation 0.64."""
+    return pd.DataFrame(0.8 * rng.normal(size=(n, 1)) + 0.6 * rng.normal(size=(n, 5)), columns=list("abcde"))
+
+
+def categorical(n, rng):
+    """Two dependent columns of levels, one with rare levels, one ordered."""
+    g = rng.integers(0, 4, n)
+    h = np.where(rng.random(n) < 0.7, g, rng.integers(0, 4, n))
+    return pd.DataFrame(
+        {
+            "g": pd.Categorical.from_codes(g, list("wxyz")),
+            "h": pd.Categorical.from_codes(h, list("wxyz")),
+            "i": pd.Categorical.from_codes(rng.choice(6, n, p=[0.5, 0.2, 0.15, 0.1, 0.04, 0.01]), list("abcdef")),
+            "j": pd.Categorical.from_codes(rng.integers(0, 3, n), list("123"), ordered=True),
+        }
+    )
+
+
+def atoms(n, rng):
+    """A skewed number with 40 per cent at 0, one with missing values, and an integer."""
+    z = rng.normal(size=n)
+    return pd.DataFrame(
+        {
+            "x": np.where(rng.random(n) < 0.4, 0.0, np.exp(z)),
+            "y": np.where(rng.random(n) < 0.15, np.nan, z + rng.normal(size=n)),
+            "k": np.round(2 * z).clip(-3, 3),
+        }
+    )
+
+
+def binary(n, rng):
+    """Four dependent columns of 0 and 1: sixteen different rows in all."""
+    z = 0.8 * rng.normal(size=n)
+    return pd.DataFrame({f"b{j}": (z + rng.normal(size=n) > 0.5 * j - 0.5).astype(float) for j in range(4)})
+
+
+def fit(X, mutable=None, seed=0, n_jobs=1, also=None):
+    schema = Schema.from_data(X if also is None else pd.concat([X, also]))
+    mutable = np.arange(len(schema)) if mutable is None else np.array([schema.names.index(name) for name in mutable])
+    return Plausibility.fit(schema.encode(X).matrix, schema.features, mutable, seed, n_jobs), schema
+
+
+def quantiles(scorer, schema, X):
+    matrix = schema.encode(X).matrix
+    return scorer.quantile(scorer.score(matrix, scorer.fold_of(matrix)))
+
+
+@functools.cache
+def fitted(process, n, seed):
+    """A scorer of a process, the quantiles of new rows, and those rows."""
+    rng = np.random.default_rng([seed, n])
+    X, fresh = process(n, rng), process(N_FRESH, rng)
+    scorer, schema = fit(X, seed=seed, also=fresh)
+    return scorer, schema, quantiles(scorer, schema, fresh), fresh
+
+
+# ---------------------------------------------------------------- level
+
+
+def four_deviations(n, floor):
+    """Of the share of new rows below the floor: from drawing them, and from drawing the rows that calibrate."""
+    return 4 * math.sqrt(floor * (1 - floor) * (1 / n + 1 / N_FRESH))
+
+
+@pytest.mark.thorough(
+    "gaussian-12000", "atoms-12000", "atoms-200", "categorical-12000", "gaussian-200", "gaussian-2000"
+)
+@pytest.mark.parametrize("n", [200, 2_000, 12_000])
+@pytest.mark.parametrize("process", [gaussian, categorical, atoms])
+def test_the_floor_is_the_share_of_new_rows_that_it_rejects(process, n):
+    _, _, found, _ = fitted(process, n, 0)
+    for floor in (FLOOR, 0.2):  # level of each comparison: 6e-5
+        assert abs((found < floor).mean() - floor) < four_deviations(n, floor)
+
+
+@pytest.mark.thorough("12000-0", "12000-2")
+@pytest.mark.parametrize(("n", "seed"), [(200, 1), (2_000, 0), (12_000, 0), (12_000, 2)])
+def test_no_more_are_rejected_where_many_rows_are_equal(n, seed):
+    _, _, found, _ = fitted(binary, n, seed)
+    for floor in (FLOOR, 0.2):
+        assert (found < floor).mean() - floor < four_deviations(n, floor)
+
+
+def test_equal_rows_are_calibrated_as_a_factual_equal_to_them_is_scored():
+    X = binary(500, np.random.default_rng(3))
+    scorer, schema = fit(X)
+    matrix = schema.encode(X).matrix
+    np.testing.assert_array_equal(np.sort(scorer.score(matrix, scorer.fold_of(matrix))), scorer.calibration)
+
+
+# ---------------------------------------------------------------- power
+
+
+def shuffled(X, rng):
+    return pd.DataFrame({name: X[name].to_numpy()[rng.permutation(len(X))] for name in X})
+
+
+def margin_quantiles(X, rows):
+    """Quantiles of a score that looks at each column alone: the sum of the log shares of ten bins or levels."""
+    total, reference = np.zeros(len(rows)), np.zeros(len(X))
+    for name in X:
+        edges = np.unique(X[name].quantile(np.linspace(0, 1, 11)))[1:-1]
+        counts = np.bincount(np.searchsorted(edges, X[name]), minlength=edges.size + 1) + 1.0
+        total += np.log(counts[np.searchsorted(edges, rows[name])] / len(X))
+        reference += np.log(counts[np.searchsorted(edges, X[name])] / len(X))
+    return (np.searchsorted(np.sort(reference), total, side="right") + 1) / (len(X) + 1)
+
+
+def test_rows_that_do_not_belong_together_are_rejected_far_more_often_than_by_the_margins():
+    scorer, schema, _, fresh = fitted(gaussian, 2_000, 0)
+    wrong = shuffled(fresh, np.random.default_rng(1))
+    blind = (margin_quantiles(fresh.iloc[:5000], wrong) < FLOOR).mean()
+    assert blind < 0.08
+    assert (quantiles(scorer, schema, wrong) < FLOOR).mean() > 0.4
+
+
+def xor(n, rng, wrong=0.02):
+    a, b = rng.integers(0, 2, (2, n))
+    c = a ^ b ^ (rng.random(n) < wrong)
+    return pd.DataFrame({"a": a, "b": b, "c": c, "noise": rng.normal(size=n)}).astype(float)
+
+
+def test_a_combination_that_no_margin_and_no_pair_shows():
+    rng = np.random.default_rng(0)
+    scorer, schema = fit(xor(2_000, rng), mutable=["c", "noise"])
+    assert (quantiles(scorer, schema, xor(2_000, rng, wrong=1)) < FLOOR).mean() > 0.95
+    assert (quantiles(scorer, schema, xor(2_000, rng, wrong=0)) < FLOOR).mean() < 0.06
+
+
+def test_rare_values_are_less_plausible_than_common_ones():
+    rng = np.random.default_rng(0)
+
+    def rows(n, levels):
+        return pd.DataFrame({"job": pd.Categorical(levels, categories=["usual", "rare"]), "x": rng.normal(size=n)})
+
+    scorer, schema = fit(rows(2_000, np.where(np.arange(2_000) % 500 == 0, "rare", "usual")))
+    assert (quantiles(scorer, schema, rows(500, ["rare"] * 500)) < FLOOR).mean() > 0.5
+    far = rows(500, ["usual"] * 500).assign(x=rng.choice([-4.0, 4.0], 500))
+    assert (quantiles(scorer, schema, far) < FLOOR).mean() > 0.9
+
+
+# ---------------------------------------------------------------- one seed, one answer; hard tables
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("n_jobs", [2, None])
+def test_threads_do_not_matter_and_seeds_do(n_jobs):
+    X = atoms(300, np.random.default_rng(0))
+    one, _ = fit(X, seed=1, n_jobs=1)
+    two, _ = fit(X, seed=1, n_jobs=n_jobs)
+    np.testing.assert_array_equal(one.calibration, two.calibration)
+    for a, b in zip(one.scorers, two.scorers, strict=True):
+        np.testing.assert_array_equal(a.value, b.value)
+        np.testing.assert_array_equal(a.cut, b.cut)
+    assert not np.array_equal(one.calibration, fit(X, seed=2)[0].calibration)
+
+
+def levels(n):
+    return pd.DataFrame({"l": pd.Categorical([f"l{i % 200}" for i in range(n)]), "x": np.arange(n) % 7.0})
+
+
+HARD = {
+    "one row": pd.DataFrame({"x": [1.0], "y": ["a"]}),
+    "two rows": pd.DataFrame({"x": [1.0, 2.0], "y": ["a", "b"]}),
+    "fifty rows": gaussian(50, np.random.default_rng(0)),
+    "constant": pd.DataFrame({"x": np.arange(60.0), "one": 1.0, "level": ["a"] * 60}),
+    "all missing": pd.DataFrame({"x": np.arange(60.0) % 9, "none": np.full(60, np.nan)}),
+    "nothing but missing": pd.DataFrame({"x": np.full(30, np.nan)}),
+    "200 levels": levels(600),
+    "equal rows": pd.DataFrame({"x": np.ones(40), "y": ["a"] * 40}),
+    "extreme numbers": pd.DataFrame({"x": np.geomspace(1e-300, 1e300, 200), "y": np.linspace(-1e308, 0, 200)}),
+}
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_hard_tables_have_finite_scores_for_any_row(name):
+    X = HARD[name]
+    scorer, schema = fit(X)
+    matrix = schema.encode(X).matrix
+    other = np.full((3, matrix.shape[1]), np.nan)
+    other[1], other[2] = -1e300, 1e300
+    rows = np.vstack([matrix, other])
+    found = scorer.score(rows, scorer.fold_of(rows))
+    assert np.isfinite(found).all()
+    share = scorer.quantile(found)
+    assert ((share > 0) & (share <= 1)).all()
+    assert (share[: len(X)] < 0.2).mean() <= 0.2
+
+
+def test_a_level_that_no_training_row_has_is_scored_all_the_same():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"level": pd.Categorical(rng.choice(list("abd"), 100), categories=list("abcd")), "x": 1.0})
+    scorer, schema = fit(X)
+    unseen = quantiles(scorer, schema, X.assign(level=pd.Categorical(["c"] * 100, categories=list("abcd"))))
+    assert ((unseen > 0) & (unseen <= 1)).all()
+
+
+@pytest.mark.thorough
+def test_one_mutable_feature_is_judged_by_the_fixed_ones():
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=1_000)
+    X = pd.DataFrame({"a": a, "b": a + 0.2 * rng.normal(size=1_000)})
+    scorer, schema = fit(X, mutable=["b"])
+    assert (quantiles(scorer, schema, X.assign(b=-X["b"])) < FLOOR).mean() > 0.7
+
+
+# ---------------------------------------------------------------- floors
+
+
+@examples(300)
+@given(
+    st.lists(st.integers(-5, 5), min_size=1, max_size=60),
+    st.one_of(st.integers(0, 999).map(lambda i: i / 1000), st.floats(0, 1, exclude_max=True)),
+)
+def test_a_score_reaches_the_floor_just_if_its_quantile_does(calibration, floor):
+    scorer = Plausibility((), np.sort(np.array(calibration, dtype=float)))
+    least = scorer.least_score(floor)
+    scores = np.arange(-6, 6.5, 0.5)
+    near = abs(floor * (len(calibration) + 1) - round(floor * (len(calibration) + 1)))
+    if near == 0 or near > 1e-6:  # a floor within rounding of a quantile may go either way
+        np.testing.assert_array_equal(scores >= least, scorer.quantile(scores) >= floor)
+    by_hand = [(1 + sum(c <= s for c in calibration)) / (len(calibration) + 1) for s in scores]
+    np.testing.assert_array_equal(scorer.quantile(scores), by_hand)

@@ -1,0 +1,120 @@
+"""The sparse search against brute force: every crossing of every draw, each asked and scored by itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import mcce.explain.sparse as sparse
+from mcce.explain.pools import Candidates
+from mcce.explain.rank import Selector
+from mcce.explain.sparse import Bounds
+from tests.examples import examples
+from tests.explain.problem import (
+    COUNTS_CHANGES_FIRST,
+    FEATURES,
+    MUTABLE,
+    UNBOUNDED,
+    VALUES,
+    Problem,
+    changes,
+    crossings,
+    order_keys,
+    quantiles,
+    same,
+    search,
+    within,
+)
+
+rows = st.tuples(*(st.sampled_from(values) for values in VALUES))
+problems = st.fixed_dictionaries(
+    {
+        "pools": st.lists(st.lists(rows, min_size=1, max_size=9), min_size=1, max_size=2),
+        "factuals": st.lists(st.tuples(st.integers(0, 1), rows), min_size=1, max_size=4, unique_by=str),
+        "seed": st.integers(0, 10**6),
+        "share": st.sampled_from([0.02, 0.1, 0.5, 1.0]),
+        "k": st.sampled_from([1, 2, 5]),
+        "floor": st.sampled_from([0.0, 0.05, 0.3, 0.7, 0.97]),
+    }
+)
+bounds = st.builds(Bounds, st.sampled_from([None, 1, 2]), st.sampled_from([None, 0.0, 0.1, 0.3]))
+
+
+def check(problem, f, found, k, floor, bound, name):
+    """Compare what was found for one factual with brute force."""
+    factual, pool, model = tuple(problem.factuals[f].tolist()), problem.pool(f), problem.model
+    crossed = [row for row in crossings(pool, factual) if model.wants(row) and within(row, factual, bound)]
+    crossed = [row for row, q in zip(crossed, quantiles(crossed, factual), strict=True) if q >= floor]
+    admitted = sorted(zip(order_keys(name, crossed, factual), map(str, crossed), strict=True), key=lambda pair: pair[0])
+    found_keys = order_keys(name, found, factual)
+    written = [str(row) for row in found]
+    assert len(found) <= k
+    assert found_keys == sorted(found_keys)
+    assert len(set(written)) == len(found)
+    for row in found:
+        assert model.wants(row)
+        assert row[3] == factual[3]
+        assert within(row, factual, bound)
+        for j, cell in enumerate(row):  # nothing is made up
+            assert same(cell, factual[j]) or any(same(cell, draw[j]) for draw in pool)
+    if name in COUNTS_CHANGES_FIRST and len(admitted) >= k:  # sorting is stable: ties by draw, then by columns
+        assert written == [row for _, row in admitted[:k]]
+    for place, row in admitted:  # none is passed over for a worse one
+        assert row in written or (len(found) == k and place >= found_keys[-1])
+    draws = [draw for draw in pool if model.wants(draw)]
+    if any(q < floor for q in quantiles(found, factual)):
+        assert not admitted
+        assert all(q < floor for q in quantiles(draws, factual))
+    if bound == UNBOUNDED and draws:
+        assert found
+
+
+@examples(80)
+@given(problems, bounds)
+def test_the_best_crossings_are_those_of_brute_force(settings, bound):
+    problem = Problem.of(**settings)
+    k, floor = settings["k"], settings["floor"]
+    for f, found in enumerate(search(problem, k, floor, bound)):
+        check(problem, f, found, k, floor, bound, "default")
+
+
+@examples(50)
+@given(problems, bounds, st.sampled_from(["weighted", "gower", "realism", "callable"]))
+def test_the_same_by_other_measures(settings, bound, name):
+    problem = Problem.of(**settings)
+    k, floor = settings["k"], settings["floor"]
+    for f, found in enumerate(search(problem, k, floor, bound, name)):
+        check(problem, f, found, k, floor, bound, name)
+
+
+def plain(problem, f, k, bound):
+    """Changes of the published method's choice from the same draws, of those that withhold nothing known."""
+    factual = problem.factuals[f]
+    draws = np.array(problem.pool(f))
+    draws = np.asfortranarray(draws[(np.isnan(draws) <= np.isnan(factual)).all(axis=1)])
+    chosen = Selector(FEATURES, MUTABLE, problem.model).select(
+        Candidates(draws, np.array([0]), np.array([len(draws)])),
+        factual[None],
+        k,
+        max_changes=bound.max_changes,
+        max_gower=bound.max_gower,
+    )
+    return [changes(draw, factual) for draw in draws[chosen.row]]
+
+
+@examples(60)
+@given(problems, bounds, st.sampled_from([(1024, 3), (8, 3), (3, 1)]))
+def test_never_more_changes_than_the_best_draws_have(settings, bound, tried):
+    """Also where not all crossings are tried."""
+    problem, k = Problem.of(**settings), settings["k"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sparse, "NEAREST", tried[0])
+        patch.setattr(sparse, "LARGEST_SET", tried[1])
+        by_factual = search(problem, k, 0.0, bound)
+    for f, found in enumerate(by_factual):
+        drawn = plain(problem, f, k, bound)
+        assert len(found) >= len(drawn)
+        for row, most in zip(found, drawn, strict=False):
+            assert changes(row, problem.factuals[f]) <= most

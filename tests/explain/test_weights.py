@@ -1,0 +1,86 @@
+"""The floor of plausibility by weight: a share of the population that the weights stand for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import mcce
+from mcce.explain.plausibility import Plausibility
+from mcce.table import Schema
+
+
+def _fitted(weights, n=600):
+    """Rows of two clusters, of which the second one may weigh less."""
+    rng = np.random.default_rng(0)
+    cluster = np.arange(n) % 2
+    matrix = np.column_stack([rng.normal(size=n) + 6 * cluster, rng.normal(size=n) + 6 * cluster])
+    features = Schema.from_data(pd.DataFrame(matrix, columns=["a", "b"])).features
+    w = None if weights is None else np.where(cluster == 1, weights, 1.0)
+    return Plausibility.fit(matrix, features, np.array([0, 1]), 1, n_jobs=1, weights=w), matrix, cluster, w
+
+
+def test_a_share_of_the_weight_lies_below_the_floor():
+    """Calibration against brute force: the weight of the training rows that score no more than each."""
+    fitted, matrix, _, w = _fitted(0.25)
+    scores = fitted.score(matrix, fitted.fold_of(matrix))
+    for floor in (0.01, 0.05, 0.25, 0.6):
+        least = fitted.least_score(floor)
+        assert w[scores < least].sum() <= floor * (w.sum() + 1)
+        at_least = fitted.quantile(scores) >= floor
+        np.testing.assert_array_equal(at_least, scores >= least)
+    brute = [(1 + w[scores <= each].sum()) / (w.sum() + 1) for each in scores[:20]]
+    np.testing.assert_allclose(fitted.quantile(scores[:20]), brute, rtol=1e-12)
+
+
+def test_whole_weights_calibrate_as_repeated_scores():
+    fitted, _, _, _ = _fitted(3.0, n=200)
+    times = np.diff(fitted.upto, prepend=0.0).astype(int)
+    repeated = Plausibility(fitted.scorers, np.repeat(fitted.calibration, times))
+    probes = np.linspace(fitted.calibration[0] - 1, fitted.calibration[-1] + 1, 99)
+    np.testing.assert_allclose(fitted.quantile(probes), repeated.quantile(probes), rtol=1e-12)
+    for floor in (0.0, 0.003, 0.05, 0.5, 1.0):
+        assert fitted.least_score(floor) == repeated.least_score(floor)
+
+
+@pytest.mark.thorough
+def test_what_weighs_little_is_implausible():
+    """Rows along a falling line beside a rising one: real if they weigh as much, spoilt rows if they weigh nothing."""
+    falling, rising = [], []
+    for weights in (1.0, 0.02):
+        fitted, matrix, cluster, _ = _crossed(weights)
+        found = fitted.quantile(fitted.score(matrix, fitted.fold_of(matrix)))
+        falling.append(float(np.median(found[cluster == 1])))
+        rising.append(float(np.median(found[cluster == 0])))
+    assert falling[0] > 0.3
+    assert falling[1] < 0.05
+    assert rising[1] > 0.3
+
+
+def _crossed(weights, n=800):
+    rng = np.random.default_rng(0)
+    cluster = np.arange(n) % 2
+    x = rng.uniform(-3, 3, n)
+    matrix = np.column_stack([x, np.where(cluster == 1, -x, x) + 0.1 * rng.normal(size=n)])
+    matrix = matrix[np.abs(x) > 1]
+    cluster = cluster[np.abs(x) > 1]
+    features = Schema.from_data(pd.DataFrame(matrix, columns=["a", "b"])).features
+    w = np.where(cluster == 1, weights, 1.0)
+    return Plausibility.fit(matrix, features, np.array([0, 1]), 1, n_jobs=1, weights=w), matrix, cluster, w
+
+
+def test_explain_sparse_uses_the_weights_and_survives_storage(tmp_path):
+    X = mcce.datasets.load_loans(300).X.select_dtypes("number")
+    weights = np.random.default_rng(1).uniform(0.2, 3.0, 300)
+
+    def rich(rows):
+        return rows["salary"] > 45_000
+
+    explainer = mcce.MCCE(rich, decision=True, fixed=["age"], random_state=1).fit(X, sample_weight=weights)
+    poor = X[X["salary"] < 40_000].iloc[:4]
+    found = explainer.explain(poor, sparse=True, n_samples=100)
+    assert explainer.plausibility_.upto[-1] == pytest.approx(300, rel=1e-6)
+    explainer.save(tmp_path / "explainer")
+    again = mcce.MCCE.load(tmp_path / "explainer", rich)
+    assert again.explain(poor, sparse=True, n_samples=100).frame.equals(found.frame)

@@ -1,0 +1,152 @@
+"""Counterfactuals that last, against asking every model about every row."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+
+import mcce
+from mcce.exceptions import InputError
+from mcce.model.ask import Asker
+from mcce.model.decisions import resolve_decision
+from mcce.model.robustness import NEIGHBOURS, ConfirmingAsker, Lasting
+from mcce.table import Schema
+
+LOANS = mcce.datasets.load_loans(600).X.select_dtypes("number")
+GOOD = LOANS["savings"] + LOANS["salary"] / 4 + 3_000 * np.random.default_rng(1).normal(size=len(LOANS)) > 20_000
+MODEL = RandomForestClassifier(15, max_depth=5, random_state=1).fit(LOANS, GOOD)
+REFITS = mcce.bootstrap_refits(MODEL, LOANS, GOOD, n=9)
+REFUSED = LOANS[~MODEL.predict(LOANS)].iloc[:25]
+
+
+@pytest.fixture(scope="module")
+def explainer():
+    return mcce.MCCE(MODEL, fixed=["age"], random_state=1).fit(LOANS)
+
+
+def share_of_refits(rows):
+    return np.mean([refit.predict_proba(rows)[:, 1] >= 0.5 for refit in REFITS], axis=0)
+
+
+@pytest.mark.thorough("0.5-True", "0.5-False", "1.0-False")
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("robust", [0.5, 1.0])
+def test_every_counterfactual_reaches_the_share(explainer, sparse, robust):
+    found = explainer.explain(REFUSED, n_samples=300, sparse=sparse, refits=REFITS, robust=robust, n_counterfactuals=2)
+    assert len(found) > 20
+    share = share_of_refits(found.frame)
+    assert (share >= robust - 1e-9).all()
+    assert (MODEL.predict_proba(found.frame)[:, 1] >= 0.5).all()
+    np.testing.assert_allclose(found.measures["refits"], share)
+
+
+@pytest.mark.thorough
+def test_the_answer_is_that_of_asking_every_model_about_every_draw(explainer):
+    found = explainer.explain(REFUSED, n_samples=300, refits=REFITS, robust=0.9)
+    candidates = explainer.generate(REFUSED, n_samples=300)
+    lasting = candidates[(share_of_refits(candidates) >= 0.9 - 1e-9)]
+    by_hand = explainer.select(lasting, REFUSED)
+    pd.testing.assert_frame_equal(found.frame, by_hand.frame)
+    without = explainer.explain(REFUSED, n_samples=300)
+    assert found.measures["L0"].mean() > without.measures["L0"].mean()  # what lasts costs more
+
+
+def test_shares_are_told_without_being_demanded(explainer):
+    plain = explainer.explain(REFUSED, n_samples=300)
+    told = explainer.explain(REFUSED, n_samples=300, refits=REFITS, noise=0.02)
+    pd.testing.assert_frame_equal(plain.frame, told.frame)
+    np.testing.assert_allclose(told.measures["refits"], share_of_refits(told.frame))
+    assert told.measures["noise"].between(0, 1).all()
+    assert told.measures["refits"].min() < 0.9
+
+
+def test_noise_is_the_share_of_neighbours_that_are_accepted():
+    table = pd.DataFrame({"a": np.linspace(0.0, 200.0, 201), "b": np.arange(201)})
+    model = LogisticRegression(max_iter=5000).fit(table, table["a"] > 100)
+    schema = Schema.from_data(table)
+    decision = resolve_decision((0.5, 1), model)
+    edge = -(model.intercept_[0] + 50 * model.coef_[0, 1]) / model.coef_[0, 0]  # where the model says a half, at b = 50
+    lasting = Lasting.resolve((0.5, 1), decision, schema, np.array([0, 1]), 3, noise={"a": 0.1}, robust=0.7)
+    a = edge * np.array([0.85, 1.0, 1.03, 1.2])
+    rows = np.column_stack([a, np.full(4, 50.0)])
+    share = lasting.shares(rows)["noise"]
+    # a uniform factor in 1 +- 0.1 keeps a * factor >= edge
+    expected = np.clip((1.1 - edge / a) / 0.2, 0, 1)
+    assert np.abs(share - expected).max() < 4 * 0.5 / np.sqrt(NEIGHBOURS)
+    assert share[[0, 3]].tolist() == [0.0, 1.0]
+    scores, wanted = ConfirmingAsker(Asker(decision, schema), lasting).ask_encoded(rows)
+    assert wanted.tolist() == [False, False, bool(share[2] >= 0.7), True]
+    np.testing.assert_allclose(scores, model.predict_proba(table.assign(a=0.0).iloc[:4].assign(a=a, b=50))[:, 1])
+    # a row has its neighbours whatever stands beside it
+    assert (lasting.shares(rows[[2]])["noise"] == share[2]).all()
+
+
+@pytest.mark.thorough
+def test_same_for_any_number_of_threads_and_order(explainer):
+    first = explainer.explain(REFUSED, n_samples=200, sparse=True, refits=REFITS[:3], noise=0.05, robust=0.6)
+    other = mcce.MCCE(MODEL, fixed=["age"], random_state=1, n_jobs=1).fit(LOANS)
+    again = other.explain(REFUSED.iloc[::-1], n_samples=200, sparse=True, refits=REFITS[:3], noise=0.05, robust=0.6)
+    pd.testing.assert_frame_equal(first.frame, again.frame.loc[first.frame.index])
+
+
+def test_refits_are_asked_last_and_little():
+    asked = []
+
+    class Counting:
+        classes_ = np.array([False, True])
+
+        def predict_proba(self, rows):
+            asked.append(len(rows))
+            return MODEL.predict_proba(rows)
+
+    explainer = mcce.MCCE(MODEL, fixed=["age"], random_state=1).fit(LOANS)
+    found = explainer.explain(REFUSED, n_samples=1000, refits=[Counting()], robust=1.0)
+    assert sum(asked) < found.settings["rows_asked"]
+    assert sum(asked) < 25 * 100
+
+
+def test_who_has_none_that_lasts_is_told_why(explainer):
+    class Never:
+        classes_ = np.array([False, True])
+
+        def predict_proba(self, rows):
+            return np.tile([1.0, 0.0], (len(rows), 1))
+
+    found = explainer.explain(REFUSED.iloc[:2], n_samples=50, refits=[Never()], robust=0.9)
+    assert len(found) == 0
+    assert found.unexplained["reason"].str.contains("keeps it under refits and noise").all()
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"robust": 0.9}, "nothing to be robust against; give refits"),
+        ({"robust": 1.5, "noise": 0.1}, "robust"),
+        ({"noise": -0.1}, r"noise is -0.1; it is a share of the value"),
+        ({"noise": {"agee": 0.1}}, "noise names 'agee'"),
+        ({"noise": {"age": 0.1}}, "noise names 'age', which is no number that may change"),
+        ({"refits": MODEL}, "give a list of models"),
+    ],
+)
+def test_what_cannot_be_asked_for(explainer, asked, message):
+    with pytest.raises(InputError, match=message):
+        explainer.explain(REFUSED, n_samples=10, **asked)
+
+
+def test_a_predicate_has_no_refits():
+    explainer = mcce.MCCE(None, decision=lambda rows: rows["savings"] > 20_000, random_state=1).fit(LOANS)
+    with pytest.raises(InputError, match="refits do not change"):
+        explainer.explain(LOANS.iloc[:3], refits=[MODEL], robust=0.5)
+
+
+def test_bootstrap_refits_are_fitted_to_samples_with_every_class():
+    X = pd.DataFrame({"x": np.arange(40.0)})
+    y = np.array(["rare"] + ["common"] * 39)
+    refits = mcce.bootstrap_refits(LogisticRegression(), X, y, n=6, random_state=2)
+    again = mcce.bootstrap_refits(LogisticRegression(), X, y, n=6, random_state=2)
+    assert all(list(refit.classes_) == ["common", "rare"] for refit in refits)
+    assert [refit.coef_[0, 0] for refit in refits] == [refit.coef_[0, 0] for refit in again]
+    assert len({refit.coef_[0, 0] for refit in refits}) == 6
+    with pytest.raises(InputError, match="40 rows and y 39"):
+        mcce.bootstrap_refits(LogisticRegression(), X, y[1:])

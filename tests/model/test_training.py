@@ -1,0 +1,85 @@
+"""The training rows after fit: kept by reference, checked before they are used again, and left out when saved."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mcce import InputError
+from mcce.model.ask import SpotCheck, TrainingTable, ask_table, spot_positions
+from mcce.model.decisions import resolve_decision
+from mcce.table import Schema
+
+asked = []
+
+
+def score(rows):
+    asked.append(len(rows))
+    return rows["x"].to_numpy(dtype=float) / 100
+
+
+def training_rows(table, *, answered=True):
+    schema = Schema.from_data(table)
+    decision = resolve_decision((0.5, 1.0), score)
+    spots = spot_positions(len(table))
+    answer = ask_table(decision, table.iloc[spots])
+    checked = SpotCheck(spots, schema.encode(table.iloc[spots]).matrix, answer)
+    return TrainingTable(table, schema, decision, checked, ask_table(decision, table).wanted if answered else None)
+
+
+def table_of(n=100):
+    return pd.DataFrame({"x": np.arange(n) % 100 * 1.0, "job": pd.Categorical(np.array(["a", "b"])[np.arange(n) % 2])})
+
+
+@pytest.mark.parametrize("answered", [True, False])
+def test_rows_and_decisions_are_those_of_the_table(answered):
+    table = table_of(250)
+    kept = training_rows(table, answered=answered)
+    assert kept.known_table() is table
+    np.testing.assert_array_equal(kept.matrix(), np.column_stack([table["x"], np.arange(250) % 2]))
+    np.testing.assert_array_equal(kept.wanted(), table["x"] >= 50)
+
+
+def test_the_model_is_asked_at_most_once():
+    kept = training_rows(table_of(), answered=False)
+    asked.clear()
+    first = kept.wanted()
+    assert kept.wanted() is first
+    assert asked == [100]
+
+
+def test_a_table_that_was_changed_is_refused():
+    table = table_of()
+    kept = training_rows(table, answered=False)
+    table.loc[99, "x"] = -1.0
+    for use in (kept.known_table, kept.matrix, kept.wanted):
+        with pytest.raises(InputError, match=r"the table given to fit has been changed since\. Fit again, with a copy"):
+            use()
+
+
+def test_a_table_that_became_shorter_is_refused():
+    kept = training_rows(table_of())
+    kept.table = kept.table.iloc[:-1]
+    with pytest.raises(InputError, match="has been changed since"):
+        kept.matrix()
+
+
+def test_a_saved_copy_has_no_table_but_what_was_answered():
+    table = table_of(20_000)
+    kept = training_rows(table)
+    saved = pickle.dumps(kept)
+    assert len(saved) < 8 * len(table)  # less than one column of it
+    loaded = pickle.loads(saved)
+    assert loaded.known_table() is None
+    np.testing.assert_array_equal(loaded.wanted(), table["x"] >= 50)
+    with pytest.raises(InputError, match=r"does not have its training rows, needed here\. Fit it again\.$"):
+        loaded.matrix()
+    with pytest.raises(InputError, match=r"needed here\. Do this\.$"):
+        loaded.matrix("Do this.")
+
+
+def test_a_saved_copy_that_was_never_asked_cannot_say_who_has_the_decision():
+    loaded = pickle.loads(pickle.dumps(training_rows(table_of(), answered=False)))
+    with pytest.raises(InputError, match="does not have its training rows"):
+        loaded.wanted()
