@@ -15,7 +15,9 @@ import mcce
 
 PAGE = Path(__file__).resolve().parents[1] / "vignettes" / "api.md"
 
-EXPLAINING = "MCCE Counterfactuals Interval Not OneOf Several allow only per_factual rule bootstrap_refits gower_distance"
+EXPLAINING = (
+    "MCCE Counterfactuals Interval Not OneOf Several allow only per_factual rule bootstrap_refits gower_distance"
+)
 CHAIN = "Auto ChainModel Schema compare_conditionals"
 SAMPLERS = """
     ConditionalSampler RestrictedDraw Within available_samplers register_sampler
@@ -202,4 +204,6 @@ def test_type_checkers_see_what_is_loaded():
     assert {*mcce.__all__, *NOT_BY_STAR.split()} <= seen.keys()
     for name, module in seen.items():
         found = getattr(mcce, name)
-        assert found.__name__ == f"mcce.{name}" if inspect.ismodule(found) else found is getattr(sys.modules[module], name)
+        assert (
+            found.__name__ == f"mcce.{name}" if inspect.ismodule(found) else found is getattr(sys.modules[module], name)
+        )

@@ -8,12 +8,11 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcce.explain.plausibility import Plausibility
 from mcce.table import Schema
-from tests.examples import examples
 
 FLOOR = 0.05
 N_FRESH = 10_000
@@ -229,7 +228,7 @@ def test_one_mutable_feature_is_judged_by_the_fixed_ones():
 # ---------------------------------------------------------------- floors
 
 
-@examples(300)
+@settings(max_examples=75)
 @given(
     st.lists(st.integers(-5, 5), min_size=1, max_size=60),
     st.one_of(st.integers(0, 999).map(lambda i: i / 1000), st.floats(0, 1, exclude_max=True)),

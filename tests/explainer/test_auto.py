@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal, assert_series_equal
 
@@ -17,7 +17,6 @@ from mcce import MCCE
 from mcce.datasets import load_loans
 from mcce.exceptions import InputError
 from mcce.explain.adaptive import pooled_error
-from tests.examples import examples
 from tests.explainer.problem import DENIED, FIXED, MODELS, TABLE, assert_same, fitted
 
 FEW = DENIED.iloc[:12]
@@ -189,7 +188,7 @@ def test_a_redraw_has_other_rows_of_the_same_generator(explainer):
     assert not one.frame.equals(two.frame)
 
 
-@examples(50)
+@settings(max_examples=12)
 @given(st.data())
 def test_pooled_error_by_hand(data):
     n, redraws = data.draw(st.integers(1, 8)), data.draw(st.integers(2, 4))

@@ -8,13 +8,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mcce
 from mcce.exceptions import InputError
 from mcce.rng import RowStreams
-from tests.examples import examples
 
 RNG = np.random.default_rng(7)
 N = 400
@@ -111,7 +110,7 @@ def free(explainer):
     return {sparse: ask(explainer, [], sparse=sparse, tell_reasons=False) for sparse in (False, True)}
 
 
-@examples(25)
+@settings(max_examples=6)
 @given(
     names=st.lists(st.sampled_from(sorted(READINGS)), min_size=1, max_size=4, unique=True),
     sparse=st.booleans(),

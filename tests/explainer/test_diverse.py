@@ -7,14 +7,13 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
 import mcce.explain.pools
 import mcce.explain.search
 from mcce import InputError, gower_distance
-from tests.examples import examples
 from tests.explainer.problem import DENIED, FIXED, TABLE, assert_same, differs, fitted, score
 
 # few values in each column, so that many draws and crossings are copies of training rows
@@ -56,7 +55,7 @@ OPTIONS = {
     "exclude": st.booleans(),
     "floor": st.sampled_from([0.0, 0.05]),
 }
-SLOW = examples(12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SLOW = settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @SLOW

@@ -9,14 +9,13 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
 import mcce.explain.pools
 import mcce.explain.sparse
 from mcce import InputError
-from tests.examples import examples
 from tests.explainer.problem import DENIED, FIXED, MODELS, TABLE, assert_same, differs, fitted, score
 
 FEW = DENIED.iloc[:12]
@@ -83,7 +82,7 @@ def plausibility(explainer, found):
     return np.array(shares)
 
 
-@examples(20)
+@settings(max_examples=5)
 @example("label", 3, 0.95, None, None, 150, False, 1)  # of rows taken inwards from below, one stayed below
 @given(
     name=st.sampled_from(["score", "rare", "label", "predicate"]),

@@ -6,7 +6,6 @@ each kind, with and without missing values, its density, a restricted draw.
 
 import inspect
 import re
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -18,10 +17,11 @@ import mcce
 from mcce import ChainModel, EstimatorSampler, SamplerError, Within
 from mcce.rng import RowStreams
 from mcce.table import KINDS, Schema
+from tests.extras import HAS_VINE
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {"README": ROOT / "README.md", "vignette": ROOT / "vignettes" / "swapping-conditionals.md"}
-ABSENT = () if find_spec("pyvinecopulib") else ("vine",)  # pip install 'mcce[vine]'
+ABSENT = () if HAS_VINE else ("vine",)
 OURS = {
     name: kind
     for name, kind in mcce.available_samplers().items()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from importlib.util import find_spec
 
 import numpy as np
 import pandas as pd
@@ -15,6 +14,7 @@ from mcce import InputError, NotFittedError, SamplerError, Within
 from mcce.rng import RowStreams
 from mcce.storage.state import from_state, to_state
 from mcce.table import Schema
+from tests.extras import HAS_VINE
 
 SAMPLERS = [
     mcce.CartSampler(),
@@ -39,7 +39,7 @@ SAMPLERS = [
     mcce.PolrSampler(),
     mcce.ParametricSampler(),
     mcce.GaussianCopulaSampler(particles=3),
-    *([mcce.VineSampler(families="gaussian", max_givens=2)] if find_spec("pyvinecopulib") else []),
+    *([mcce.VineSampler(families="gaussian", max_givens=2)] if HAS_VINE else []),
 ]
 
 

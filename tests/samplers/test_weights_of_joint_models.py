@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from importlib.util import find_spec
 
 import numpy as np
 import pandas as pd
@@ -14,11 +13,9 @@ from mcce.rng import RowStreams
 from mcce.samplers.empirical.sampler import Scaling
 from mcce.samplers.mixture.model import fit_mixture
 from mcce.table import Column, Schema
+from tests.extras import NO_VINE, needs_vine
 from tests.weighted_loans import FIXED, N, some_counts, some_loans
 
-needs_vine = pytest.mark.skipif(
-    find_spec("pyvinecopulib") is None, reason="needs pyvinecopulib: pip install 'mcce[vine]'"
-)
 VINE = {"savings": mcce.VineSampler(max_givens=2), "*": "cart"}
 SAMPLERS = [
     pytest.param("empirical", id="empirical"),
@@ -95,7 +92,7 @@ def test_mahalanobis_scales_are_those_of_the_weighted_covariance():
 @pytest.mark.parametrize("name", ["empirical", "vine"])
 def test_counts_support_what_the_repeated_rows_support(name, loans, counts):
     if name == "vine":
-        pytest.importorskip("pyvinecopulib")
+        pytest.importorskip("pyvinecopulib", reason=NO_VINE)
     numbers = loans[["age", "savings"]]
     chains = [
         mcce.ChainModel(sampler=name, fixed=["age"]).fit(rows, sample_weight=weights)

@@ -15,6 +15,7 @@ from mcce.generators import (
     SynthesizerGenerator,
     VineGenerator,
 )
+from tests.extras import NO_VINE
 from tests.weighted_loans import FIXED, N, some_counts, some_loans
 
 MAKERS = {
@@ -27,8 +28,10 @@ MAKERS = {
 
 @pytest.fixture(params=MAKERS)
 def make(request):
-    if request.param in ("made", "vine"):
-        pytest.importorskip({"made": "torch", "vine": "pyvinecopulib"}[request.param])
+    if request.param == "made":
+        pytest.importorskip("torch", reason="torch is not installed: pip install 'mcce[deep]'")
+    if request.param == "vine":
+        pytest.importorskip("pyvinecopulib", reason=NO_VINE)
     return MAKERS[request.param]
 
 
