@@ -82,7 +82,7 @@ def test_categories_listed_in_another_order_are_the_same_values():
     assert around(before, after).changes().empty
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_changes_of_many_rows_are_quick():
     rng = np.random.default_rng(1)
     n = 100_000

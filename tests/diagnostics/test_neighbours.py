@@ -99,7 +99,7 @@ def test_does_not_depend_on_the_number_of_threads():
     assert (one.distance == three.distance).all()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_large_table_is_quick():
     rng = np.random.default_rng(1)
     training = pd.DataFrame(rng.normal(size=(50_000, 12)))

@@ -134,7 +134,6 @@ class NumberModel(Model):
         return float(np.random.default_rng([self.seed, *key]).random())
 
 
-@pytest.mark.thorough("*-2-*", "0.0005-1-False")
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("k", [1, 2, 5])
 @pytest.mark.parametrize("share_valid", [0.0, 0.0005, 0.005, 0.05])
@@ -171,7 +170,7 @@ def test_no_place_is_asked_twice(seed, k, share_valid):
     assert len(asked) == len(set(asked)) == chosen.n_asked
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_few_rows_are_asked_when_most_are_valid():
     rng = np.random.default_rng(5)
     n_factuals, n_draws = 20, 500

@@ -15,6 +15,7 @@ import mcce.explain.pools
 import mcce.explain.search
 from mcce import InputError, gower_distance
 from tests.explainer.problem import DENIED, FIXED, TABLE, assert_same, differs, fitted, score
+from tests.marks import slow
 
 # few values in each column, so that many draws and crossings are copies of training rows
 COARSE = pd.DataFrame(
@@ -86,7 +87,7 @@ def test_rows_are_valid_distinct_sorted_and_no_copies(coarse, k, sparse, diverse
     assert pairs["rows"].tolist() == found.frame.groupby(level="id", sort=False).size().tolist()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @SLOW
 @given(seed=st.integers(0, 1000), **OPTIONS)
 def test_the_same_bytes_for_any_threads_batch_and_order(coarse, seed, k, sparse, diverse, exclude, floor):
@@ -130,8 +131,7 @@ def test_excluded_copies_were_there(coarse, sparse):
         assert_frame_equal(coarse.select(candidates, REFUSED, n_counterfactuals=3).frame, without.frame)
 
 
-@pytest.mark.thorough("True")
-@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("sparse", [False, *slow(True)])
 def test_diverse_rows_are_farther_apart_and_begin_with_the_best(explainer, sparse):
     plain = explainer.explain(DENIED, n_samples=200, n_counterfactuals=4, sparse=sparse)
     diverse = explainer.explain(DENIED, n_samples=200, n_counterfactuals=4, sparse=sparse, diverse=True)
@@ -151,7 +151,7 @@ def test_one_diverse_counterfactual_is_the_best_one(explainer):
     assert_same(explainer.explain(DENIED, diverse=True, **options), explainer.explain(DENIED, **options))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_exhaustive_and_lazy_choose_the_same(explainer):
     options = {"n_samples": 80, "n_counterfactuals": 3, "diverse": True}
     assert_same(explainer.explain(DENIED, exhaustive=True, **options), explainer.explain(DENIED, **options))
@@ -164,7 +164,7 @@ def test_bounds_hold_for_diverse_rows(explainer):
     assert found.measures["gower"].max() <= 0.2
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_reported_diversity_by_hand(found, explainer):
     table = found.diversity()
     i = table.index[0]

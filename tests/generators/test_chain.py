@@ -25,7 +25,6 @@ def count_cells(frame):
 # ---- the distribution drawn
 
 
-@pytest.mark.thorough("correlation")
 @pytest.mark.parametrize("order", ["data", "correlation", ["c", "a", "b"]])
 def test_the_joint_distribution_is_recovered(truth, order):
     drawn = ChainModel(visit_sequence=order, random_state=1).fit(truth).sample(N)
@@ -193,7 +192,7 @@ def test_fewer_draws_are_the_first_of_more(people, chain):
     pd.testing.assert_frame_equal(chain.sample(20), chain.sample(50).head(20), check_exact=True)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_seed_decides(people):
     first = ChainModel(random_state=1).fit(people)
     pd.testing.assert_frame_equal(first.sample(50), first.sample(50))

@@ -90,7 +90,7 @@ def many_levels(rng, n, levels=20):
     return np.array([f"level {j}" for j in range(levels)])[rng.integers(levels, size=n)]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_noise_with_many_levels_has_next_to_no_association(rng):
     """Uncorrected, 20 levels score 0.25 to 0.29 here. The square is unbiased but for what lies below 0."""
     n = 300
@@ -102,7 +102,7 @@ def test_noise_with_many_levels_has_next_to_no_association(rng):
         assert 0.3 < np.mean(np.array(found) == 0) < 0.7
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_weak_link_goes_before_noise_with_many_levels(rng):
     n = 300
     age = rng.normal(size=n)

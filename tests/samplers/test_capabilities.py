@@ -96,7 +96,6 @@ def test_the_table_has_every_sampler(page):
     assert set(TABLES[page]) - {'dialect="rpart"'} == {*OURS, *ABSENT, ESTIMATOR}
 
 
-@pytest.mark.thorough("boosting", "mixture", "empirical")
 @of_every_sampler
 def test_targets(name):
     handled = set(kinds_of(name))
@@ -122,7 +121,6 @@ def test_targets(name):
                 chain.fit(frame_with(kind))
 
 
-@pytest.mark.thorough("boosting", "mixture", "empirical")
 @of_every_sampler
 def test_missing_values(name):
     declared = (OURS[name] if name != ESTIMATOR else EstimatorSampler).handles_missing
@@ -139,7 +137,6 @@ def test_missing_values(name):
                 chain.fit(frame)
 
 
-@pytest.mark.thorough("cart", "copula")
 @of_every_sampler
 def test_densities(name, fitted):
     said = {cell(page, name, "density") for page in PAGES}

@@ -132,7 +132,6 @@ FAILS = [
 ]
 
 
-@pytest.mark.thorough("boosting-counted", "empirical-skewed", "mixture-normal")
 @pytest.mark.parametrize(("sampler", "process"), [*PASSES, *PASS_IN_SECONDS], ids=name)
 def test_right_conditionals_pass(sampler, process):
     x, position = positions(sampler, process)

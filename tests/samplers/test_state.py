@@ -83,25 +83,6 @@ CASES = [
 ]
 
 
-@pytest.mark.thorough(
-    "BoostingSampler*-numeric-True",
-    "GaussianCopulaSampler*-categorical-*",
-    "GaussianCopulaSampler*-numeric-*",
-    "CartSampler(smoothing='density')-numeric-False",
-    "NormRankSampler(smoothing='density'*",
-    "PmmSampler(smoothing='density')*",
-    "BoostingSampler(n_quantiles=3, max_trees=5)-categorical-False",
-    "BoostingSampler(n_quantiles=3, max_trees=5)-categorical-True",
-    "BoostingSampler(n_quantiles=3, max_trees=5)-ordered-False",
-    "BoostingSampler(n_quantiles=3, max_trees=5)-ordered-True",
-    "CartSampler()-numeric-True",
-    "CartSampler()-ordered-True",
-    "CartSampler(proper=True, honest=True)-ordered-False",
-    "CartSampler(smoothing='density')-ordered-True",
-    "EmpiricalSampler()-categorical-False",
-    "EmpiricalSampler()-categorical-True",
-    "MixtureSampler(max_components=2)-numeric-True",
-)
 @pytest.mark.parametrize(("sampler", "kind", "missing"), CASES, ids=str)
 def test_a_sampler_made_of_the_state_does_the_same(sampler, kind, missing):
     table = make_table(kind, missing=missing)

@@ -79,7 +79,7 @@ def test_all_samplers_of_training_values_mean_the_same(sampler):
     assert found.tolist() == [True] * 8 + [False] * 4
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_residuals_mean_the_same():
     """Residuals come from fits without their rows: what is drawn are not training values, but as many as there are."""
     rng = np.random.default_rng(1)

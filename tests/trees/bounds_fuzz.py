@@ -1,5 +1,4 @@
-"""Random tables through the kernels of every conditional and joint model, of selecting and crossing, with numba's
-bounds checks on.
+"""Random tables through the kernels of every conditional and joint model, with numba's bounds checks on.
 
 Run by `test_bounds.py` in a process of its own: `NUMBA_BOUNDSCHECK=1 python bounds_fuzz.py N_TABLES NAME ...`.
 Numba's index errors name no place, so the table and the sampler that met one are printed.

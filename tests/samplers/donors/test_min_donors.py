@@ -99,7 +99,7 @@ def test_restricted_draws_count_the_allowed_donors(sampler):
     assert (~bound.sample_within(given, RowStreams.from_seed(0, 200), half).dead).any()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow) if name == "forest" else name for name in BOUND]
 )
