@@ -9,9 +9,9 @@ from mcce.counterfactuals import Counterfactuals
 from mcce.diagnostics.conditionals import compare_conditionals
 from mcce.exceptions import InputError, MCCEError, MCCEWarning, ModelError, SamplerError
 from mcce.explain.distances import gower_distance
+from mcce.explainer import MCCE
 from mcce.generators.auto import Auto
 from mcce.generators.chain import ChainModel
-from mcce.method import MCCE
 from mcce.model.decisions import Interval, Not, OneOf, Several
 from mcce.model.robustness import bootstrap_refits
 from mcce.samplers import (

@@ -38,7 +38,6 @@ NEEDS = {
     "mcce.diagnostics.*",
     "mcce.report.*",
     "mcce.samplers.*",
-    "mcce.saving",
     "mcce.taking",
     "mcce.testing",
     "mcce.written",

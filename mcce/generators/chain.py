@@ -86,6 +86,7 @@ class ChainModel(FittedChain, StoredChain, Learner):
     seed_ : int
     training_givens_ : encoded fixed values (and decision) of the training rows
     training_weights_ : their weights, as they count; None if there are none
+    row_hashes_ : hashes of the encoded training rows, which tell copies of them; None of a chain from a file
 
     Examples
     --------
@@ -165,7 +166,7 @@ class ChainModel(FittedChain, StoredChain, Learner):
         )
         self.schema_, self._layout, self._given_columns = arranged.schema, arranged.layout, arranged.given_columns
         self.visit_sequence_, self.associations_ = arranged.visit_sequence, arranged.associations
-        self._row_hashes = hash_rows(arranged.table.matrix)
+        self.row_hashes_ = hash_rows(arranged.table.matrix)
         warn_of_columns(arranged.table, self.fixed_)
         self.conditions_on_decision_ = decision is not None
         ordered, first = arranged.ordered, self._layout.n_given

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce import exceptions
-from mcce.base.arrays import Floats
+from mcce.base.arrays import Floats, UInts
 from mcce.base.checks import check_share
 from mcce.base.threads import one_native_thread
 from mcce.exceptions import InputError, MCCEWarning, SamplerError
@@ -43,6 +43,7 @@ class FittedChain:
     seed_: int
     samplers_: dict[Any, ConditionalSampler]
     training_givens_: Floats
+    row_hashes_: UInts | None = None  # of the encoded training rows; a chain from a file has none
     conditions_on_decision_: bool
     n_jobs: int | None
     _layout: ChainLayout
@@ -192,8 +193,8 @@ class FittedChain:
         return self.judge(scores, table.matrix, given, level=level, seed=seed, judged_by="new rows", progress=progress)
 
     def _warn_of_training_rows(self, table: Table) -> None:
-        """Say if there is no row that the chain has not seen; one that an explainer has fitted cannot tell."""
-        known = vars(self).get("_row_hashes")
+        """Warn if the chain has seen all rows; one from a file cannot tell."""
+        known = self.row_hashes_
         if known is not None and np.isin(hash_rows(table.matrix), known).all():
             warnings.warn(
                 f"all {table.n_rows:,} rows of X_new are rows that the chain was fitted on, of which every conditional "

@@ -31,7 +31,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce import exceptions
-from mcce.base.arrays import Bools, Floats, Ints
+from mcce.base.arrays import Bools, Floats, Ints, UInts
 from mcce.base.checks import check_count
 from mcce.base.parameters import Learner
 from mcce.base.threads import count_jobs, one_native_thread, run_in_threads
@@ -249,6 +249,7 @@ class JointGenerator(StoredJoint, Learner, ABC):
     seed_: int
     conditions_on_decision_: bool
     training_givens_: Floats
+    row_hashes_: UInts | None = None  # of the encoded training rows; a generator from a file has none
     training_weights_: Floats | None
     _layout: ChainLayout
 
@@ -311,7 +312,7 @@ class JointGenerator(StoredJoint, Learner, ABC):
         self.schema_, self._layout = arranged.schema, arranged.layout
         self.conditions_on_decision_ = decision is not None
         warn_of_columns(arranged.table, self.fixed_)
-        self._row_hashes = hash_rows(arranged.table.matrix)
+        self.row_hashes_ = hash_rows(arranged.table.matrix)
         self._fit(arranged.ordered, self._layout.n_given)
         self.training_givens_ = np.asfortranarray(arranged.ordered.matrix[:, : self._layout.n_given])
         self.training_weights_ = weights
