@@ -39,9 +39,7 @@ NEEDS = {
     "mcce.report.*",
     "mcce.samplers.*",
     "mcce.saving",
-    "mcce.taking",
     "mcce.testing",
-    "mcce.written",
     "mcce.generators.joint.forest.generator",
 )
 @pytest.mark.parametrize("name", WITH_EXAMPLES)
