@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce.base.arrays import Bools, Floats, Ints
-from mcce.counterfactuals import Counterfactuals
+from mcce.counterfactuals import Counterfactuals, Redraw
 from mcce.exceptions import SamplerError
 from mcce.explain.copies import TrainingRows
 from mcce.explain.distances import measure_table
@@ -26,7 +26,6 @@ from mcce.model.ask import Asker
 from mcce.model.decisions import Decision
 from mcce.model.robustness import Lasting
 from mcce.report.names import Names
-from mcce.results import Redraw
 from mcce.table import FrameKind, Schema
 
 

@@ -7,22 +7,35 @@ cell exactly or both are missing, as in the measure L0.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass
+import os
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
+from pandas.api.types import is_numeric_dtype
 
-from mcce.exceptions import InputError
+from mcce.base.files import written_whole
+from mcce.exceptions import InputError, MCCEError, did_you_mean, spell_all
+from mcce.explain.adaptive import Agreement
 from mcce.report.changes import (
+    Ask,
+    care_sentence,
     carrying_table,
+    change_sentence,
     changed_cells,
+    check_indexes,
     count_changes,
     count_figures,
+    differing_cells,
+    find_row,
     floor_of,
     headline,
     in_words,
+    is_below,
     measure_figures,
     printed_rows,
     reasons_in_lines,
@@ -32,19 +45,44 @@ from mcce.report.changes import (
     why_unexplained,
 )
 from mcce.report.groups import Groups, compare_groups
-from mcce.report.html import Shown, html_table
+from mcce.report.html import Shown, html_table, result_page
+from mcce.report.letter import TITLE, Case, Letter, plain_rule, write_letter
+from mcce.report.names import PREDICTION, Names
 from mcce.report.plots import change_plot, changes_plot
-from mcce.taking import Taking
-from mcce.written import Written
+from mcce.samplers import ConditionalSampler
+from mcce.samplers.registry import Recipe
+from mcce.storage import load_fields, save_fields
+from mcce.storage.fields import check_number, check_type, require
+from mcce.storage.state import Fields, to_state
+from mcce.table import FrameKind
+from mcce.table.checks import find_labels
+from mcce.table.frames import handed, index_as_columns, without_formulas
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+Redraw = Callable[[], Agreement]
+
+AUDIENCES = ("analyst", "customer")
+PAGE_TITLE = "Counterfactuals"
 FACTUALS_SHOWN, RANKS_SHOWN, ROWS_PRINTED = 10, 5, 6
+TABLES = ("frame", "measures", "factuals", "unexplained", "factual_predictions", "draws", "nearest", "allowed")
+COMPUTED = ("changes", "changed_features", "summary", "diversity", "sentences", "to_frame")
+
+_FRAMES = ("frame", "measures", "factuals", "unexplained", "pairwise", "constraints", "nearest", "allowed")
+_SERIES = ("factual_predictions", "draws")
+_COLUMNS = {
+    "measures": ("prediction", "L0", "gower"),
+    "unexplained": ("reason", "prediction"),
+    "pairwise": ("rows", "gower", "features"),
+    "constraints": ("breaks", "tried", "passed"),
+}
+_MAPPINGS = ("kinds", "ranges", "standard_errors", "timings", "settings", "rules")
+_LIVE = ("ask", "redraw")  # ways to ask, which no file holds
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Counterfactuals(Written, Taking):
+class Counterfactuals:
     """Counterfactuals for a table of factuals, as `MCCE.explain` returns them.
 
     Parameters
@@ -152,6 +190,66 @@ class Counterfactuals(Written, Taking):
     ['gower', 'L0', 'explained']
     """
 
+    frame: pd.DataFrame
+    measures: pd.DataFrame
+    factuals: pd.DataFrame
+    unexplained: pd.DataFrame
+    factual_predictions: pd.Series[Any]
+    decision: str
+    fixed: tuple[str, ...] = ()
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    ranges: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+    draws: pd.Series[int] | None = None
+    standard_errors: Mapping[str, float] = field(default_factory=dict)
+    timings: Mapping[str, float] = field(default_factory=dict)
+    settings: Mapping[str, object] = field(default_factory=dict)
+    copies: int | None = None
+    pairwise: pd.DataFrame | None = None
+    constraints: pd.DataFrame | None = None
+    nearest: pd.DataFrame | None = None
+    allowed: pd.DataFrame | None = None
+    ask: Ask | None = field(default=None, repr=False)
+    redraw: Redraw | None = field(default=None, repr=False)
+    names: Names = field(default_factory=Names)
+    rules: Mapping[Hashable, tuple[str, ...]] = field(default_factory=dict)
+    frames: FrameKind | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        check_indexes(self.frame, self.measures, self.factuals, self.factual_predictions)
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    def __iter__(self) -> Iterator[Any]:
+        """Go through the labels of the explained factuals."""
+        return iter(self.frame.index.get_level_values("id").unique())
+
+    def __contains__(self, id: object) -> bool:
+        """Say whether a factual is among the explained ones."""
+        return bool(np.any([id == label for label in self]))
+
+    def __getitem__(self, id: Hashable) -> Counterfactuals:
+        """Return the result of one factual alone, by the label of its row."""
+        factual, _ = self._find(id, 1)
+        rows = self._row_of_factual() == factual
+        label = self.factuals.index[[factual]]
+        by_id = {
+            name: table[table.index.isin(label)]
+            for name in ("unexplained", "draws", "pairwise", "nearest", "allowed")
+            if (table := getattr(self, name)) is not None
+        }
+        return replace(
+            self,
+            frame=self.frame[rows],
+            measures=self.measures[rows],
+            factuals=self.factuals.iloc[[factual]],
+            factual_predictions=self.factual_predictions.iloc[[factual]],
+            copies=None,  # known of all rows together, as the standard errors of the means
+            standard_errors={},
+            redraw=None,
+            **by_id,
+        )
+
     def changes(self, *, words: bool = False) -> pd.DataFrame:
         """Return every changed cell: id, rank, feature, from, to, in the order of `frame`.
 
@@ -163,6 +261,17 @@ class Counterfactuals(Written, Taking):
         before, changed = self._compare(np.arange(len(self)))
         table = changed_cells(before, self.frame, changed)
         return self._handed(in_words(table, table["feature"], self.names) if words else table)
+
+    def changed_features(self) -> pd.DataFrame:
+        """Return how often the counterfactuals of rank 1 change each feature, the most changed first.
+
+        `times` and `share` count the changes; `up`, `down` and `other` are the shares of those to a higher number, date
+        or ordered level, to a lower one, and to another level, `missing` of those from or to a missing value; `note` is
+        a typical one: the median step of a number or date, the most frequent new level of the others.
+        """
+        best = np.flatnonzero(self._is_best())
+        before, changed = self._compare(best)
+        return count_changes(before, self.frame.iloc[best], changed, self.fixed, self.names)
 
     def summary(self) -> pd.DataFrame:
         """Return the figures of the whole result in one column; the measures are those of rank 1.
@@ -193,35 +302,22 @@ class Counterfactuals(Written, Taking):
         figures |= {f"seconds {step}": seconds for step, seconds in self.timings.items()}
         return pd.DataFrame({"value": pd.Series(figures, dtype=object)})
 
-    def changed_features(self) -> pd.DataFrame:
-        """Return how often the counterfactuals of rank 1 change each feature, the most changed first.
+    def diversity(self) -> pd.DataFrame:
+        """Return how different the counterfactuals of each explained factual are from each other, two by two.
 
-        `times` and `share` count the changes; `up`, `down` and `other` are the shares of those to a higher number, date
-        or ordered level, to a lower one, and to another level, `missing` of those from or to a missing value; `note` is
-        a typical one: the median step of a number or date, the most frequent new level of the others.
+        `rows` counts them; `gower` is the mean Gower distance of two of them, `features` the mean share of features in
+        which two of them differ. Both are NaN for a single one.
         """
-        best = np.flatnonzero(self._is_best())
-        before, changed = self._compare(best)
-        return count_changes(before, self.frame.iloc[best], changed, self.fixed, self.names)
+        if self.pairwise is None:
+            raise InputError("this result was built without `pairwise`; those of `MCCE.explain` have it.")
+        return self.pairwise.copy()
 
-    def by(
-        self, groups: Hashable | pd.Series[Any], *, bins: int | None = None, level: float = 0.95, random_state: int = 0
-    ) -> Groups:
-        """Compare groups of factuals: is recourse dearer for one than for another? See `mcce.report.groups`.
+    def below_floor(self) -> pd.Series[Any]:
+        """Return which rows are less plausible than was asked for: those of factuals for which nothing else was found.
 
-        Parameters
-        ----------
-        groups : column name or Series
-            A column of `factuals`; or a Series of anything else, with the ids as its index.
-        bins : int, optional
-            Into how many quantiles to cut numbers, dates or ordered levels.
-        level : float
-            How often the intervals should cover.
-        random_state : int
-            Seed of the bootstrap.
+        None is, unless `explain` was called with `sparse=True` and a `floor`.
         """
-        found = (self.factuals, self.measures[self._is_best()], self.unexplained)
-        return compare_groups(*found, groups, bins=bins, level=level, random_state=random_state, names=self.names)
+        return is_below(self.measures, floor_of(self.settings))
 
     def reasons(self, id: Hashable, rank: int = 1, *, words: bool = False) -> pd.DataFrame:
         """Ask the model which changes of one counterfactual carry the decision.
@@ -250,12 +346,246 @@ class Counterfactuals(Written, Taking):
         table = carrying_table(before, self.frame.iloc[[row]].reset_index(drop=True), changed[0], self.ask)
         return reasons_in_words(table, self.names) if words else table
 
+    def by(
+        self, groups: Hashable | pd.Series[Any], *, bins: int | None = None, level: float = 0.95, random_state: int = 0
+    ) -> Groups:
+        """Compare groups of factuals: is recourse dearer for one than for another? See `mcce.report.groups`.
+
+        Parameters
+        ----------
+        groups : column name or Series
+            A column of `factuals`; or a Series of anything else, with the ids as its index.
+        bins : int, optional
+            Into how many quantiles to cut numbers, dates or ordered levels.
+        level : float
+            How often the intervals should cover.
+        random_state : int
+            Seed of the bootstrap.
+        """
+        found = (self.factuals, self.measures[self._is_best()], self.unexplained)
+        return compare_groups(*found, groups, bins=bins, level=level, random_state=random_state, names=self.names)
+
     def to_frame(self) -> pd.DataFrame:
         """Return features and measures side by side, id and rank as columns.
 
         A measure, id or rank whose name is also a feature's gets a trailing underscore.
         """
         return self._handed(side_by_side(self.frame, self.measures))
+
+    def table(self, name: str = "frame") -> Any:
+        """Return a table of the result as the kind of frame that was explained, the names of its rows as columns.
+
+        Parameters
+        ----------
+        name : str
+            "frame", "measures", "factuals", "unexplained", "factual_predictions", "draws", "nearest", "allowed",
+            "changes", "changed_features", "summary", "diversity", "sentences" or "to_frame".
+        """
+        if name not in TABLES + COMPUTED:
+            raise InputError(f"there is no table {name!r}; {did_you_mean(name, TABLES + COMPUTED)}")
+        table = getattr(self, name) if name in TABLES else getattr(self, name)()
+        if table is None:
+            raise InputError(f"this result has no table {name!r}; it was not asked for.")
+        if not isinstance(table, (pd.DataFrame, pd.Series)):
+            return table  # a method that hands over the user's kind itself
+        plain = table.to_frame() if isinstance(table, pd.Series) else table.copy()
+        unnamed = {"summary": "figure", "changed_features": "feature"}.get(name, "id")
+        plain.index.names = [known or unnamed for known in plain.index.names]
+        if plain.columns.nlevels > 1:
+            plain.columns = pd.Index(["_".join(map(str, parts)) for parts in plain.columns])
+        counted = name in ("changes", "to_frame")
+        return self._handed(plain if counted else index_as_columns(plain))
+
+    def sentence(self, id: Hashable, rank: int = 1) -> str:
+        """Return one counterfactual in plain words; for an unexplained factual, why there is none.
+
+        A second sentence warns of a counterfactual below the floor of plausibility that was asked for.
+
+        Parameters
+        ----------
+        id : hashable
+            A label of the index of `factuals`.
+        rank : int
+            Which of its counterfactuals, 1 the best.
+        """
+        factual, row = self._find(id, rank)
+        if row is None:
+            return why_unexplained(self.unexplained, id)
+        now, then = self.factual_predictions.iloc[factual], self.measures["prediction"].iloc[row]
+        old, new = self.names.pair(PREDICTION, now, then, 3)
+        said = change_sentence(self._changes_of(row), self.decision, old, new)
+        floor = floor_of(self.settings)
+        if floor is not None and self.below_floor().iloc[row]:
+            said += " " + care_sentence(float(self.measures["plausibility"].iloc[row]), floor)
+        return said
+
+    def sentences(self, rank: int = 1) -> pd.Series[Any]:
+        """Return `sentence` of every factual, by id; those without a counterfactual say why.
+
+        Examples
+        --------
+        >>> import mcce
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
+        >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
+        >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
+        >>> print(explainer.explain(X.head(2), sparse=True).sentences().iloc[0])
+        With savings 36,500 instead of 12,000, the decision would have been the wanted one (probability of class True at
+        least 0.5: 1 instead of 0).
+        """
+        said = [self.sentence(id, rank) for id in self.factuals.index]
+        return pd.Series(said, index=self.factuals.index, name="sentence", dtype=object)
+
+    def letter(
+        self,
+        id: Hashable,
+        *,
+        title: str = TITLE,
+        intro: str | Sequence[str] = (),
+        closing: str | Sequence[str] = (),
+        html: bool = False,
+    ) -> str:
+        """Return a letter to the person whom a factual is about: only what would have to differ, and what that is not.
+
+        The counterfactuals of the factual stand in it, one or the other, the best of those that change the same
+        features; without any it says so. It is in the words
+        that `MCCE` was given: `labels`, `units`, `formats` and the `label` of the decision. What the model predicts is
+        told only if it has a label: ``labels={"prediction": "probability of default"}``.
+
+        Parameters
+        ----------
+        id : hashable
+            A label of the index of `factuals`.
+        title : str
+        intro, closing : str or sequence of str
+            Your own paragraphs, before and after.
+        html : bool
+            Whether to return a page for a browser, one sheet when printed, instead of plain text.
+
+        Examples
+        --------
+        >>> import mcce
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
+        >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
+        >>> granted, units = mcce.Interval(0.5, 1, label="the loan is granted"), {"salary": "EUR", "savings": "EUR"}
+        >>> explainer = mcce.MCCE(model, decision=granted, fixed=["age"], units=units, random_state=1).fit(X)
+        >>> letter = explainer.explain(X.iloc[[0]], sparse=True).letter(0)
+        >>> for line in letter.splitlines()[5:13]:
+        ...     print(line)
+        The decision
+        ------------
+        The decision was not the wanted one. Wanted is: the loan is granted.
+        <BLANKLINE>
+        An example that would have led to it
+        ------------------------------------
+        With savings 36,500 EUR instead of 12,000 EUR, and everything else as it is,
+        the decision would have been the wanted one.
+        """
+        return (
+            self._letter(id, title, intro, closing).as_html()
+            if html
+            else self._letter(id, title, intro, closing).as_text()
+        )
+
+    def __repr__(self) -> str:
+        shown = self.measures.iloc[:ROWS_PRINTED]
+        lines = [self._headline(), "", *printed_rows(shown, [*map(self._changes_of, range(len(shown)))], self.names)]
+        if len(self) > len(shown):
+            lines.append(f"... and {len(self) - len(shown)} more rows")
+        return "\n".join(lines + self._reasons())
+
+    def _repr_html_(self) -> str:
+        return self.html_table(FACTUALS_SHOWN)
+
+    def html_table(self, n_factuals: int) -> str:
+        """Return the table of the first explained factuals as HTML, changed cells marked."""
+        factual_of_row = self._row_of_factual()
+        explained = list(dict.fromkeys(factual_of_row.tolist()))
+        chosen = [np.flatnonzero(factual_of_row == f)[:RANKS_SHOWN] for f in explained[:n_factuals]]
+        rows = np.concatenate([np.array([], dtype=np.intp), *chosen])
+        before, changed = self._compare(rows)
+        return html_table(
+            Shown(
+                before=before,
+                after=self.frame.iloc[rows],
+                changed=changed,
+                measures=self.measures.iloc[rows],
+                factual_of_row=factual_of_row[rows],
+                factual_predictions=self.factual_predictions.iloc[factual_of_row[rows]],
+                kinds=self.kinds,
+                fixed=self.fixed,
+                names=self.names,
+                headline=self._headline().splitlines(),
+                reasons=self._reasons(),
+                n_more_rows=len(self) - len(rows),
+                n_more_factuals=max(len(explained) - n_factuals, 0),
+            )
+        )
+
+    def to_html(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        title: str = PAGE_TITLE,
+        intro: str | Sequence[str] = (),
+        examples: Any = None,
+        diagnostics: Any = None,
+        audience: str = "analyst",
+        id: Hashable = None,
+    ) -> Path | str:
+        """Write the result as one page for a browser that needs nothing else.
+
+        For the analyst: words, pictures, table, settings. For the customer: the `letter` about one case.
+
+        Parameters
+        ----------
+        path : str or path, optional
+            Where to write it, over what is there. Without it the page is returned.
+        title : str
+        intro : str or sequence of str
+            Paragraphs that say what it is about.
+        examples : Counterfactuals, optional
+            Where the words and pictures come from; by default the first explained factuals of this result.
+        diagnostics : Diagnostics, optional
+            What `MCCE.diagnose` returned.
+        audience : "analyst" or "customer"
+            Whom the page is for.
+        id : hashable, optional
+            For a customer: whose case it is. Not needed if there is one only.
+
+        Returns
+        -------
+        Path or str
+            The file written, or the page.
+
+        Examples
+        --------
+        >>> import mcce
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
+        >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
+        >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
+        >>> found = explainer.explain(X.head(1), sparse=True)
+        >>> found.to_html(audience="customer").lower().startswith("<!doctype html>")
+        True
+        """
+        if audience not in AUDIENCES:
+            raise InputError(f"audience is {audience!r}; it must be one of {spell_all(AUDIENCES)}.")
+        if audience == "customer":
+            if examples is not None or diagnostics is not None:
+                raise InputError("examples and diagnostics are for the analyst's page; leave them out for a customer.")
+            one = self._only_id() if id is None else id
+            page = self._letter(one, TITLE if title == PAGE_TITLE else title, intro, ()).as_html()
+        else:
+            if id is not None:
+                raise InputError('id chooses whose letter it is; it goes with audience="customer".')
+            page = result_page(self, title, _paragraphs(intro), self if examples is None else examples, diagnostics)
+        if path is None:
+            return page
+        with written_whole(Path(path)) as beside:
+            beside.write_text(page, encoding="utf-8")
+        return Path(path)
 
     def plot(self, id: Hashable | None = None, rank: int = 1, ax: Axes | None = None) -> Axes:
         """Draw what one counterfactual changes; by default the best one of the first explained factual.
@@ -301,40 +631,181 @@ class Counterfactuals(Written, Taking):
         n_best = int(self._is_best().sum())
         return changes_plot(self.changed_features(), n_best, fixed=self.fixed, names=self.names, ax=ax)
 
-    def __repr__(self) -> str:
-        shown = self.measures.iloc[:ROWS_PRINTED]
-        lines = [self._headline(), "", *printed_rows(shown, [*map(self._changes_of, range(len(shown)))], self.names)]
-        if len(self) > len(shown):
-            lines.append(f"... and {len(self) - len(shown)} more rows")
-        return "\n".join(lines + self._reasons())
+    def to_csv(
+        self, path: str | os.PathLike[str] | None = None, *, spreadsheet_safe: bool = False, **options: Any
+    ) -> Path | str:
+        """Write `to_frame()` as CSV, over what is there; without a path return it as text.
 
-    def _repr_html_(self) -> str:
-        return self.html_table(FACTUALS_SHOWN)
+        With `spreadsheet_safe`, texts that a spreadsheet would run as a formula have an apostrophe in front.
+        `options` are those of `pandas.DataFrame.to_csv`, for example ``sep=";"`` or ``decimal=","``.
 
-    def html_table(self, n_factuals: int) -> str:
-        """Return the table of the first explained factuals as HTML, changed cells marked."""
-        factual_of_row = self._row_of_factual()
-        explained = list(dict.fromkeys(factual_of_row.tolist()))
-        chosen = [np.flatnonzero(factual_of_row == f)[:RANKS_SHOWN] for f in explained[:n_factuals]]
-        rows = np.concatenate([np.array([], dtype=np.intp), *chosen])
-        before, changed = self._compare(rows)
-        return html_table(
-            Shown(
-                before=before,
-                after=self.frame.iloc[rows],
-                changed=changed,
-                measures=self.measures.iloc[rows],
-                factual_of_row=factual_of_row[rows],
-                factual_predictions=self.factual_predictions.iloc[factual_of_row[rows]],
-                kinds=self.kinds,
-                fixed=self.fixed,
-                names=self.names,
-                headline=self._headline().splitlines(),
-                reasons=self._reasons(),
-                n_more_rows=len(self) - len(rows),
-                n_more_factuals=max(len(explained) - n_factuals, 0),
+        Examples
+        --------
+        >>> import mcce
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
+        >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
+        >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
+        >>> text = explainer.explain(X.head(2), sparse=True).to_csv(sep=";")
+        >>> text.splitlines()[0]
+        'id;rank;age;salary;savings;prediction;L0;gower;gower_sum;log_density;plausibility'
+        """
+        table = side_by_side(self.frame, self.measures)
+        if spreadsheet_safe:
+            table = without_formulas(table)
+        options = {"index": False, **options}
+        if path is None:
+            return str(table.to_csv(**options))
+        with written_whole(Path(path)) as beside:
+            table.to_csv(beside, **options)
+        return Path(path)
+
+    def to_parquet(self, path: str | os.PathLike[str], **options: Any) -> Path:
+        """Write `to_frame()` as Parquet, over what is there; `options` are those of `pandas.DataFrame.to_parquet`.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import mcce
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
+        >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
+        >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = explainer.explain(X.head(2), sparse=True).to_parquet(Path(folder) / "found.parquet")
+        ...     path.name, path.stat().st_size > 0
+        ('found.parquet', True)
+        """
+        table = side_by_side(self.frame, self.measures)
+        with written_whole(Path(path)) as beside:
+            table.to_parquet(beside, **{"index": False, **options})
+        return Path(path)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the result to one file, without pickle; what is there is replaced.
+
+        **The file holds personal data**: every factual, and counterfactuals made of training values. The way to ask the
+        model is not in it, so that a result that is loaded gives no `reasons`.
+
+        Examples
+        --------
+        >>> import mcce, tempfile
+        >>> X = mcce.datasets.load_loans(300).X.select_dtypes("number")
+        >>> explainer = mcce.MCCE(lambda rows: rows["salary"] > 40_000, decision=True, random_state=1).fit(X)
+        >>> found = explainer.explain(X.head(20), n_samples=100)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     found.save(f"{folder}/found.mcce")
+        ...     again = mcce.Counterfactuals.load(f"{folder}/found.mcce")
+        >>> again.frame.equals(found.frame), again.decision == found.decision
+        (True, True)
+        """
+        self._check_tables()
+        kept = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _LIVE}
+        kept |= {name: dict(kept[name]) for name in _MAPPINGS}
+        kept["settings"] = {name: _storable(value) for name, value in kept["settings"].items()}
+        save_fields(path, "Counterfactuals", kept, {"decision": self.decision, "rows": len(self)})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Counterfactuals:
+        """Return the result in a file that `save` wrote; one that is damaged, crafted or newer is an `InputError`.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import mcce
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
+        >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
+        >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
+        >>> found = explainer.explain(X.head(2), sparse=True)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     found.save(Path(folder) / "found.mcce")
+        ...     again = mcce.Counterfactuals.load(Path(folder) / "found.mcce")
+        >>> again.frame.equals(found.frame)
+        True
+        """
+        return load_fields(path, "Counterfactuals", cls._read)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the ways to ask the model: what is saved is the result, not the model."""
+        return {**vars(self), "ask": None, "redraw": None}
+
+    @classmethod
+    def _read(cls, read: Fields) -> Counterfactuals:
+        for names, kind in ((_FRAMES, pd.DataFrame), (_SERIES, pd.Series), (_MAPPINGS, dict)):
+            for name in names:
+                if read.get(name) is not None:
+                    check_type(read[name], name, kind)
+        check_type(read["decision"], "decision", str)
+        check_type(read["fixed"], "fixed", tuple)
+        check_type(read["copies"], "copies", int, type(None))
+        check_type(read.get("names", Names()), "names", Names)
+        check_type(read.get("frames"), "frames", FrameKind, type(None))
+        require(not {*read} & {*_LIVE}, "a file holds no ways to ask")
+        made = cls(**read)
+        made._check_tables()
+        return made
+
+    def _check_tables(self) -> None:
+        """Refuse tables without the columns that every result has."""
+        require({*self.frame.columns} <= {*self.factuals.columns}, "frame has a column that factuals do not have")
+        for name, columns in _COLUMNS.items():
+            table = getattr(self, name)
+            lacking = [] if table is None else [column for column in columns if column not in table.columns]
+            require(not lacking, f"{name} has no column {', '.join(lacking)}")
+        numbers = [*(self.measures[name] for name in ("L0", "gower"))]
+        numbers += [] if self.pairwise is None else [self.pairwise[name] for name in _COLUMNS["pairwise"]]
+        if floor_of(self.settings) is not None:
+            check_number(floor_of(self.settings), "floor", 0.0, 1.0)
+            numbers += [self.measures[name] for name in ("plausibility",) if name in self.measures.columns]
+        require(all(is_numeric_dtype(column.dtype) for column in numbers), "a measure is no number")
+        for name, value in [*self.timings.items(), *self.standard_errors.items()]:
+            check_type(value, str(name), float, int)
+
+    def _find(self, id: Hashable, rank: int) -> tuple[int, int | None]:
+        """Return the places of a factual and of its counterfactual; None if it has none at all."""
+        ranks = self.frame.index.get_level_values("rank")
+        return find_row(self.factuals.index, self._row_of_factual(), ranks, id, rank)
+
+    def _row_of_factual(self) -> NDArray[np.intp]:
+        """For each row of `frame`, the place of its factual in `factuals`."""
+        return find_labels(self.factuals.index, self.frame.index.get_level_values("id"))
+
+    def _is_best(self) -> NDArray[np.bool_]:
+        return np.asarray(self.frame.index.get_level_values("rank") == 1)
+
+    def _compare(self, rows: NDArray[np.intp]) -> tuple[pd.DataFrame, NDArray[np.bool_]]:
+        """Return the factuals of some rows of `frame`, and which of the cells differ from them."""
+        before = self.factuals[self.frame.columns].iloc[self._row_of_factual()[rows]].reset_index(drop=True)
+        after = self.frame.iloc[rows].reset_index(drop=True)
+        return before, differing_cells(before, after)
+
+    def _changes_of(self, row: int, names: Names | None = None) -> list[tuple[str, str, str]]:
+        """Return what a row changes in words: feature, before, after; by other names than the result's, if given."""
+        names = names or self.names
+        before, changed = self._compare(np.array([row]))
+        return [
+            (
+                names.label(self.frame.columns[j]),
+                *names.pair(self.frame.columns[j], before.iloc[0, j], self.frame.iloc[row, j]),
             )
-        )
+            for j in np.flatnonzero(changed[0]).tolist()
+        ]
+
+    def _allowed_of(self, factual: int) -> dict[Any, tuple[Any, Any]]:
+        """Return between what a factual's constrained numbers had to stay."""
+        if self.allowed is None:
+            return {}
+        names = self.allowed.columns.get_level_values(0).unique()
+        ends = [self.allowed.iloc[factual, j] for j in range(self.allowed.shape[1])]
+        pairs = dict(zip(names, zip(ends[::2], ends[1::2])))  # by place: a feature may be named by a tuple
+        return {name: pair for name, pair in pairs.items() if not pd.isna(pair[0])}
+
+    def _handed(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Return a table as the kind of frame that was explained."""
+        return handed(table, self.frames)
 
     def _headline(self) -> str:
         explained = len(np.unique(self._row_of_factual()))
@@ -343,3 +814,62 @@ class Counterfactuals(Written, Taking):
 
     def _reasons(self) -> list[str]:
         return reasons_in_lines(self.unexplained)
+
+    def _why(self, id: Hashable) -> tuple[str, tuple[str, ...]]:
+        """Return why a factual has no counterfactual, and which of its rules stand in the way."""
+        place = find_labels(self.unexplained.index, pd.Index([id], tupleize_cols=False))[0]
+        if place < 0:
+            return "", ()
+        told = str(self.unexplained["would_help"].iloc[place]) if "would_help" in self.unexplained else ""
+        rules = tuple(rule for rule in self.rules.get(id, ()) if f"without the constraint {rule!r}" in told)
+        return str(self.unexplained["reason"].iloc[place]), rules
+
+    def _letter(self, id: Hashable, title: str, intro: str | Sequence[str], closing: str | Sequence[str]) -> Letter:
+        factual = self._find(id, 1)[0]
+        rows = np.flatnonzero(self._row_of_factual() == factual).tolist()
+        names = self.names.for_strangers(self.frame)
+        columns = tuple(self.frame.columns)
+        unusual = self.below_floor()
+        reason, in_the_way = self._why(id) if not rows else ("", ())
+        case = Case(
+            id=id,
+            decision=self.decision,
+            names=names,
+            columns=columns,
+            fixed=self.fixed,
+            prediction=self.factual_predictions.iloc[factual],
+            ways=tuple(
+                (tuple(self._changes_of(row, names)), self.measures["prediction"].iloc[row], bool(unusual.iloc[row]))
+                for row in rows
+            ),
+            reason=reason,
+            n_tried=None if self.draws is None else int(self.draws.iloc[factual]),
+            rules=tuple(plain_rule(rule, names, columns) for rule in self.rules.get(id, ())),
+            in_the_way=tuple(plain_rule(rule, names, columns) for rule in in_the_way),
+        )
+        return write_letter(case, title, _paragraphs(intro), _paragraphs(closing))
+
+    def _only_id(self) -> Hashable:
+        if len(self.factuals) != 1:
+            raise InputError(
+                f"a page for a customer is about one case, and there are {len(self.factuals)}; say which, as in "
+                f"to_html(path, audience='customer', id={spell_all(self.factuals.index[:1])})."
+            )
+        only: Hashable = self.factuals.index[0]
+        return only
+
+
+def _storable(value: object) -> object:
+    """Return a setting as it can be written: a sampler without its fit, anything unknown as its text."""
+    plain = Recipe(value) if isinstance(value, ConditionalSampler) else value
+    if isinstance(value, Mapping):
+        plain = {key: _storable(each) for key, each in value.items()}
+    try:
+        to_state(plain)
+    except MCCEError:
+        return repr(value)
+    return plain
+
+
+def _paragraphs(texts: str | Sequence[str]) -> list[str]:
+    return [texts] if isinstance(texts, str) else list(texts)

@@ -38,9 +38,7 @@ NEEDS = {
     "mcce.diagnostics.*",
     "mcce.report.*",
     "mcce.samplers.*",
-    "mcce.taking",
     "mcce.testing",
-    "mcce.written",
     "mcce.generators.joint.forest.generator",
 )
 @pytest.mark.parametrize("name", WITH_EXAMPLES)
