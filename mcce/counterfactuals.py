@@ -8,19 +8,19 @@ cell exactly or both are missing, as in the measure L0.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from pandas.api.types import is_numeric_dtype
 
+from mcce.base.checks import check_count
 from mcce.base.files import written_whole
 from mcce.exceptions import InputError, MCCEError, did_you_mean, spell_all
-from mcce.explain.adaptive import Agreement
 from mcce.report.changes import (
     Ask,
     care_sentence,
@@ -61,7 +61,35 @@ from mcce.table.frames import handed, index_as_columns, without_formulas
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Redraw = Callable[[], Agreement]
+
+@dataclass(frozen=True)
+class Agreement:
+    """Of how many factuals that were drawn for again, which share has the same set of changed features both times."""
+
+    n_factuals: int
+    share: float
+
+
+class Search(Protocol):
+    """The search behind a result, to draw again or with one demand less; see `mcce.explain.result.Search`."""
+
+    @property
+    def agreement(self) -> Agreement:
+        """How stable the answers are."""
+
+    @property
+    def known_errors(self) -> Mapping[str, float]:
+        """The standard errors, if they were asked for already."""
+
+    def standard_errors(self) -> Mapping[str, float]:
+        """Return the Monte Carlo standard errors of the means."""
+
+    def redrawn(self, redraw: int) -> Counterfactuals:
+        """Return the result of another drawing, by its number."""
+
+    def why(self, places: NDArray[Any]) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Return what became of the candidates of some factuals, and the rows that came nearest to the decision."""
+
 
 AUDIENCES = ("analyst", "customer")
 PAGE_TITLE = "Counterfactuals"
@@ -77,8 +105,8 @@ _COLUMNS = {
     "pairwise": ("rows", "gower", "features"),
     "constraints": ("breaks", "tried", "passed"),
 }
-_MAPPINGS = ("kinds", "ranges", "standard_errors", "timings", "settings", "rules")
-_LIVE = ("ask", "redraw")  # ways to ask, which no file holds
+_MAPPINGS = ("kinds", "ranges", "errors", "timings", "settings", "rules")
+_LIVE = ("ask", "again")  # ways to ask, which no file holds
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -97,8 +125,8 @@ class Counterfactuals:
         Every row that was to be explained; its index is the id.
     unexplained : DataFrame
         Indexed by id: `reason` and `prediction` of the factuals without a counterfactual; if they were looked into,
-        how many rows were `drawn`, how many are `dead` and by what, `plausible` and `asked`, the prediction of the
-        `nearest` one, and what `would_help`.
+        (`with_why`), how many rows were `drawn`, how many were `rejected` and by what, `plausible` and `asked`, the
+        prediction of the `nearest` one, and what `would_help`.
     factual_predictions : Series
         The model's prediction for each factual.
     decision : str
@@ -111,8 +139,8 @@ class Counterfactuals:
         Numeric feature to its lowest and highest training value; dates as `Timestamp`.
     draws : Series or None
         How many rows were drawn for each factual; 0 for those that have the wanted decision already.
-    standard_errors : mapping
-        Measure to the Monte Carlo standard error of its mean, if it was asked for; see `summary`.
+    errors : mapping
+        What `standard_errors` returns, of a result from a file; empty if they were not asked for before it was saved.
     timings : mapping
         Seconds for fit, generate and select.
     settings : mapping
@@ -132,8 +160,8 @@ class Counterfactuals:
         By id, the lowest and highest value that was allowed for each number that a constraint limits, rules left aside.
     ask : function or None
         Asks the model about rows, for `reasons`. A result that was saved is without it.
-    redraw : function or None
-        Draws again for some factuals, for `summary`. A result that was saved is without it.
+    again : Search or None
+        Draws again, for `summary`, `standard_errors`, `why` and `redrawn`. A result that was saved is without it.
     names : Names
         Labels, units and formats that `MCCE` was given; words, pages and pictures use them, tables to compute with do
         not.
@@ -200,7 +228,7 @@ class Counterfactuals:
     kinds: Mapping[str, str] = field(default_factory=dict)
     ranges: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
     draws: pd.Series[int] | None = None
-    standard_errors: Mapping[str, float] = field(default_factory=dict)
+    errors: Mapping[str, float] = field(default_factory=dict)
     timings: Mapping[str, float] = field(default_factory=dict)
     settings: Mapping[str, object] = field(default_factory=dict)
     copies: int | None = None
@@ -209,7 +237,7 @@ class Counterfactuals:
     nearest: pd.DataFrame | None = None
     allowed: pd.DataFrame | None = None
     ask: Ask | None = field(default=None, repr=False)
-    redraw: Redraw | None = field(default=None, repr=False)
+    again: Search | None = field(default=None, repr=False)
     names: Names = field(default_factory=Names)
     rules: Mapping[Hashable, tuple[str, ...]] = field(default_factory=dict)
     frames: FrameKind | None = field(default=None, repr=False)
@@ -245,8 +273,8 @@ class Counterfactuals:
             factuals=self.factuals.iloc[[factual]],
             factual_predictions=self.factual_predictions.iloc[[factual]],
             copies=None,  # known of all rows together, as the standard errors of the means
-            standard_errors={},
-            redraw=None,
+            errors={},
+            again=None,
             **by_id,
         )
 
@@ -273,25 +301,30 @@ class Counterfactuals:
         before, changed = self._compare(best)
         return count_changes(before, self.frame.iloc[best], changed, self.fixed, self.names)
 
-    def summary(self) -> pd.DataFrame:
+    def summary(self, *, standard_errors: bool = False) -> pd.DataFrame:
         """Return the figures of the whole result in one column; the measures are those of rank 1.
 
-        `sd` is the spread over the factuals. `se`, if `explain` was asked for `standard_errors`, is the Monte Carlo
-        standard error of the mean: its spread over redraws for the same factuals, fitted generator and model. It knows
-        that factuals that share a pool share its luck. It says nothing about other factuals or training rows.
+        `sd` is the spread over the factuals, `se` the standard error of the mean (see `standard_errors`, which draws
+        again for all factuals).
 
         `same changed features if drawn again` says how stable the answers are: the share of factuals for which another,
         independent drawing of as many rows changes the same features. It is found when `summary` is first called, by
-        drawing again for at most a hundred factuals, or from all of them with `standard_errors`; a result that was
-        saved has no way to do so, and is without it. More draws (`n_samples`) make answers more stable;
+        drawing again for at most a hundred factuals, or from all of them if standard errors were asked for; a result
+        that was saved has no way to do so, and is without it. More draws (`n_samples`) make answers more stable;
         `mcce.diagnostics.stability` says more.
+
+        Parameters
+        ----------
+        standard_errors : bool
+            Whether to find the standard errors; those of a saved result, if it has them, are always told.
         """
+        errors = self.standard_errors() if standard_errors else self.errors
         n_explained = len(np.unique(self._row_of_factual()))
         figures = count_figures(len(self.factuals), n_explained, self.unexplained)
-        figures |= measure_figures(self.measures[self._is_best()], self.standard_errors)
+        figures |= measure_figures(self.measures[self._is_best()], errors)
         if self.settings.get("n_samples") == "auto" and self.draws is not None:
             figures["mean draws"] = self.draws[self.draws > 0].mean()
-        if self.redraw is not None and (drawn := self.redraw()).n_factuals:
+        if self.again is not None and (drawn := self.again.agreement).n_factuals:
             figures["same changed features if drawn again"] = drawn.share
             figures["factuals drawn again"] = drawn.n_factuals
         figures |= spread_figures(self.pairwise)
@@ -301,6 +334,83 @@ class Counterfactuals:
             figures["rows below the floor of plausibility"] = int(self.below_floor().sum())
         figures |= {f"seconds {step}": seconds for step, seconds in self.timings.items()}
         return pd.DataFrame({"value": pd.Series(figures, dtype=object)})
+
+    def standard_errors(self) -> dict[str, float]:
+        """Return the Monte Carlo standard errors of the mean L0 and Gower distance of rank 1, by measure.
+
+        A mean's spread over redraws for the same factuals, fitted generator and model, found by drawing and choosing a
+        second time, which takes as long again; asked again, they are at hand. Factuals that share a pool share its
+        luck, which is heeded. Nothing is said about other factuals or training rows.
+        """
+        if self.again is None and not self.errors:
+            raise InputError("this result was saved, or is a part of one, and cannot draw again; explain again.")
+        return dict(self.errors if self.again is None else self.again.standard_errors())
+
+    def redrawn(self, redraw: int) -> Counterfactuals:
+        """Return what another, independent drawing of as many candidates gives for the same factuals.
+
+        Parameters
+        ----------
+        redraw : int
+            0 for the drawing that belongs to the seed, each other number for another one from the same generator.
+        """
+        if self.again is None:
+            raise InputError("this result was saved, or is a part of one, and cannot draw again; explain again.")
+        return self.again.redrawn(check_count(redraw, "redraw", least=0))
+
+    def why(self, id: Hashable) -> pd.Series[Any]:
+        """Return what became of the candidates of a factual without a counterfactual, and what would have helped.
+
+        It draws and asks more: four times as many draws, and as many with each demand dropped alone (constraints,
+        bounds, robustness, no copies); see `mcce.explain.unexplained`.
+
+        Parameters
+        ----------
+        id : hashable
+            A label of the index of `unexplained`.
+
+        Returns
+        -------
+        Series
+            `reason`, and for a factual that was searched for: how many rows were `drawn`, how many of them were
+            `rejected` and by what, how many were `plausible`, how many rows the model was `asked` about, the prediction
+            of the `nearest` of them and that row (`nearest_row`, None if a decision has no distance), and what
+            `would_help`.
+        """
+        factual, row = self._find(id, 1)
+        if row is not None:
+            raise InputError(f"{spell_all([id])} has a counterfactual; `why` is for those in `unexplained`.")
+        known = self.unexplained.iloc[self._unexplained_at(id)]
+        searched = self.draws is not None and self.draws.iloc[factual] > 0
+        if searched and self.again is None and "would_help" not in known:
+            raise InputError("this result was saved, or is a part of one, and cannot draw again; explain again.")
+        if not searched or self.again is None:
+            return known
+        table, nearest = self.again.why(np.array([factual]))
+        told = {"reason": known["reason"], **table.iloc[0], "nearest_row": nearest.iloc[0] if len(nearest) else None}
+        return pd.Series(told, name=id, dtype=object)
+
+    def with_why(self, n: int | None = None) -> Counterfactuals:
+        """Return the result with what `why` finds as columns of `unexplained`, and the nearest rows as `nearest`.
+
+        Parameters
+        ----------
+        n : int, optional
+            How many factuals to look into, from the first; by default all that have no counterfactual.
+        """
+        if self.again is None:
+            raise InputError("this result was saved, or is a part of one, and cannot draw again; explain again.")
+        places = find_labels(self.factuals.index, self.unexplained.index)
+        assert self.draws is not None
+        places = places[self.draws.to_numpy()[places] > 0][:n]
+        if not places.size:
+            return self
+        told, nearest = self.again.why(places)
+        table = self.unexplained.join(told)
+        helped = table["would_help"].notna()
+        reasons = table.loc[helped, "reason"].str.removesuffix("; draw more")
+        table.loc[helped, "reason"] = reasons + "; what would help: " + table.loc[helped, "would_help"]
+        return replace(self, unexplained=table, nearest=nearest)
 
     def diversity(self) -> pd.DataFrame:
         """Return how different the counterfactuals of each explained factual are from each other, two by two.
@@ -703,6 +813,7 @@ class Counterfactuals:
         self._check_tables()
         kept = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _LIVE}
         kept |= {name: dict(kept[name]) for name in _MAPPINGS}
+        kept["standard_errors"] = kept.pop("errors") or ({} if self.again is None else dict(self.again.known_errors))
         kept["settings"] = {name: _storable(value) for name, value in kept["settings"].items()}
         save_fields(path, "Counterfactuals", kept, {"decision": self.decision, "rows": len(self)})
 
@@ -730,10 +841,11 @@ class Counterfactuals:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the ways to ask the model: what is saved is the result, not the model."""
-        return {**vars(self), "ask": None, "redraw": None}
+        return {**vars(self), "ask": None, "again": None}
 
     @classmethod
     def _read(cls, read: Fields) -> Counterfactuals:
+        read = {"errors" if name == "standard_errors" else name: value for name, value in read.items()}
         for names, kind in ((_FRAMES, pd.DataFrame), (_SERIES, pd.Series), (_MAPPINGS, dict)):
             for name in names:
                 if read.get(name) is not None:
@@ -761,7 +873,7 @@ class Counterfactuals:
             check_number(floor_of(self.settings), "floor", 0.0, 1.0)
             numbers += [self.measures[name] for name in ("plausibility",) if name in self.measures.columns]
         require(all(is_numeric_dtype(column.dtype) for column in numbers), "a measure is no number")
-        for name, value in [*self.timings.items(), *self.standard_errors.items()]:
+        for name, value in [*self.timings.items(), *self.errors.items()]:
             check_type(value, str(name), float, int)
 
     def _find(self, id: Hashable, rank: int) -> tuple[int, int | None]:
@@ -815,9 +927,13 @@ class Counterfactuals:
     def _reasons(self) -> list[str]:
         return reasons_in_lines(self.unexplained)
 
+    def _unexplained_at(self, id: Hashable) -> int:
+        """Return the place of a factual in `unexplained`; -1 if it is not there."""
+        return int(find_labels(self.unexplained.index, pd.Index([id], tupleize_cols=False))[0])
+
     def _why(self, id: Hashable) -> tuple[str, tuple[str, ...]]:
         """Return why a factual has no counterfactual, and which of its rules stand in the way."""
-        place = find_labels(self.unexplained.index, pd.Index([id], tupleize_cols=False))[0]
+        place = self._unexplained_at(id)
         if place < 0:
             return "", ()
         told = str(self.unexplained["would_help"].iloc[place]) if "would_help" in self.unexplained else ""

@@ -28,12 +28,10 @@ A saved explainer is one file:
 from __future__ import annotations
 
 import dataclasses
-import functools
 import inspect
 import time
 import warnings
 from collections.abc import Hashable, Mapping, Sequence
-from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
@@ -42,7 +40,6 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce import exceptions
-from mcce.assembling import assemble
 from mcce.base.checks import check_count, check_not_negative, check_share
 from mcce.base.parameters import Learner
 from mcce.base.progress import progress_bar, working
@@ -50,15 +47,16 @@ from mcce.base.threads import count_jobs, one_native_thread
 from mcce.constraints import Constraints, read, resolve
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError, MCCEWarning
-from mcce.explain.adaptive import agreement, draw_again, explain_all, redraw_errors, redraw_some
 from mcce.explain.copies import TrainingRows
 from mcce.explain.factuals import REACH_ROWS, encode_factuals, find_reach, read_factuals, warn_of_factuals
 from mcce.explain.order import DEFAULT, LEARNED, MeasureLike, Ordering, resolve_measures
+from mcce.explain.plan import Block, Plan, Settings, mutable_columns
 from mcce.explain.plausibility import Plausibility
 from mcce.explain.pools import ConstrainedPools, draw_pools, fixed_columns, match_candidates, pool_keys
-from mcce.explain.search import Block, Settings, Task, choose, concatenate
+from mcce.explain.result import Wording, searched, write_result
+from mcce.explain.search import choose, join_blocks, search
 from mcce.explain.stored import check_fields, read_decision, write_decision
-from mcce.explain.unexplained import Why, allowed_table, describe_constraints, find_open, tell_why
+from mcce.explain.unexplained import find_contradictions
 from mcce.generators import JointGenerator
 from mcce.generators.base import Generator
 from mcce.generators.chain import ChainModel
@@ -85,7 +83,6 @@ if TYPE_CHECKING:
 
 Self = TypeVar("Self", bound="MCCE")
 
-REPORTED = ("L0", "gower", "gower_sum", "plausibility", "log_density")  # measures of every result
 GIVEN_AGAIN = ("model", "decision", "generator", "constraints", "n_jobs")  # to `load`; they stand in no file's settings
 OURS = (ChainModel, JointGenerator)
 
@@ -248,8 +245,6 @@ class MCCE(Learner):
         self.generator_ = generator
         schema = generator.schema_
         self.names()
-        given = fixed_columns(generator)
-        self._mutable = np.array([j for j in range(len(schema)) if j not in given], dtype=np.int64)
         checked = SpotCheck(spots, schema.encode(rows_of(X, spots)).matrix, first)
         some = np.unique(np.linspace(0, len(frame) - 1, REACH_ROWS).astype(np.intp))
         reach = find_reach(schema.encode(rows_of(X, some)).matrix, schema.features)
@@ -277,7 +272,6 @@ class MCCE(Learner):
         n_samples: int | Literal["auto"] = 1000,
         n_counterfactuals: int = 1,
         independent: bool = False,
-        exhaustive: bool = False,
         constraints: Any = (),
         allow_missing: bool | Sequence[Hashable] = False,
         sparse: bool = False,
@@ -291,9 +285,6 @@ class MCCE(Learner):
         refits: Sequence[Any] = (),
         noise: Noise = 0.0,
         robust: float | None = None,
-        redraw: int = 0,
-        standard_errors: bool = False,
-        tell_reasons: bool | None = None,
         progress: bool | None = None,
     ) -> Counterfactuals:
         """Find counterfactuals for the rows of `X` (steps 2 and 3).
@@ -312,8 +303,6 @@ class MCCE(Learner):
             How many distinct counterfactuals to return for each factual, best first.
         independent : bool
             Whether each factual gets draws of its own, even if it shares its fixed values with others.
-        exhaustive : bool
-            Ask the model about every candidate, as the paper does, instead of best-first. The answer is the same.
         constraints : list, dict or file
             What may change and how, besides what the explainer was made with: `mcce.allow`, `mcce.rule`, `mcce.only`,
             `mcce.per_factual`, texts of rules, or a TOML or JSON file. Rows are drawn inside them, and nothing that is
@@ -353,18 +342,6 @@ class MCCE(Learner):
         robust : float or None
             The least of these shares that a counterfactual must have; 0.9 for nine in ten. Refits and noise are asked
             last, about rows that the model accepts.
-        redraw : int
-            0 for the draws that belong to the seed; each other number for other, independent ones from the same fitted
-            generator, to see what depends on chance (`mcce.diagnostics.stability`).
-        standard_errors : bool
-            Whether to draw and choose a second time, and report in `summary()` the Monte Carlo standard errors of the
-            mean L0 and Gower distance: how much they would vary over redraws for these same factuals; and how stable
-            the answers are, over all of these. It takes as long again.
-        tell_reasons : bool or None
-            Whether to look into every factual without a counterfactual: what became of its candidates, which one came
-            nearest, and what would have helped. It draws and asks more; None looks into the first five, if something
-            was demanded that could be dropped: constraints, bounds, robustness, no copies. See
-            `mcce.explain.unexplained`.
         progress : bool or None
             Whether to show a progress bar; None shows one in a terminal or notebook after a second.
         """
@@ -377,66 +354,35 @@ class MCCE(Learner):
             n_samples="auto" if n_samples == "auto" else check_count(n_samples, "n_samples", or_else=', or "auto"'),
             n_counterfactuals=check_count(n_counterfactuals, "n_counterfactuals"),
             independent=independent,
-            exhaustive=exhaustive,
             sparse=sparse,
             floor=check_share(floor, "floor"),
             max_changes=None if max_changes is None else check_count(max_changes, "max_changes"),
             max_gower=None if max_gower is None else check_not_negative(max_gower, "max_gower"),
             diverse=diverse,
             exclude_training=exclude_training,
-            redraw=check_count(redraw, "redraw", least=0),
         )
         plausibility = self._plausibility(progress) if sparse else None
-        ordering = self._ordering(measures, weights, plausibility)
+        order = self._ordering(measures, weights, plausibility)
         factuals = read_factuals(X, self.generator_.schema_, self.decision_, self._training.spots)
         warn_of_factuals(factuals.matrix, factuals.index, self.generator_, self._training.reach)
-        training = self._training_rows(needed=exclude_training)
-        lasting = Lasting.resolve(
+        robustness = Lasting.resolve(
             self.decision,
             self.decision_,
             self.generator_.schema_,
-            self._mutable,
+            mutable_columns(self.generator_),
             self.generator_.seed_,
             refits=refits,
             noise=noise,
             robust=robust,
         )
-        asked = self._constraints(constraints, allow_missing)
-        said = None if asked is None else asked.said
-        task = self._task(settings, ordering, plausibility, training if exclude_training else None, lasting, asked)
-        open_to, contradictions = find_open(task, factuals)
-        with progress_bar(open_to.size * (1 + standard_errors), "explaining", progress) as bar:
-            explained = explain_all(task, factuals, open_to, bar.update)
-            again = draw_again(task, factuals, open_to, bar.update) if standard_errors else None
-        outcome = explained.outcome
-        with working("looking for reasons", progress):
-            described = describe_constraints(task, factuals, open_to, outcome)
-            why = tell_why(task, self.decision_, factuals, open_to, outcome, contradictions, asked_for=tell_reasons)
-        return assemble(
-            factuals,
-            outcome,
-            self.generator_,
-            self.decision_,
-            constraints=described,
-            allowed=allowed_table(said, factuals.matrix, factuals.index) if said else None,
-            why=why,
-            further=[m for m in ordering.measures if m.name not in REPORTED],
-            training=training,
-            lasting=lasting,
-            n_samples=int(explained.draws.max(initial=0)),
-            draws=explained.draws,
-            standard_errors={} if again is None else redraw_errors(task, factuals, outcome, again),
-            redraw=functools.cache(
-                partial(redraw_some, task, factuals, open_to, outcome, progress)
-                if again is None
-                else partial(agreement, factuals, open_to, outcome, again)
-            ),
-            fit_seconds=self.fit_seconds_,
-            settings={**dataclasses.asdict(settings), "pools": int(outcome.pools.size), **self._described()},
-            names=self.names(),
-            rules={who: said.texts_of(who) for who in factuals.index} if said else None,
-            frames=frame_kind(X),
-        )
+        plan = self._plan(settings, order, self._constraints(constraints, allow_missing), plausibility, robustness)
+        contradictions = find_contradictions(plan, factuals)
+        which = searched(factuals, contradictions)
+        with progress_bar(which.size, "explaining", progress) as bar:
+            winners, drawn = search(plan, factuals, which, bar.update)
+        told = {**dataclasses.asdict(settings), "pools": int(winners.cost.pools.size), **self._described()}
+        wording = Wording(self.names(), frame_kind(X), told, self.fit_seconds_, progress)
+        return write_result(plan, factuals, winners, drawn, contradictions, wording)
 
     @one_native_thread()
     def generate(
@@ -510,7 +456,9 @@ class MCCE(Learner):
         candidates : DataFrame
             Rows with the training columns; the first level of the index is the id of the factual in `X`. Their order
             within an id breaks ties.
-        X, n_counterfactuals, exhaustive, allow_missing : as in `explain`
+        X, n_counterfactuals, allow_missing : as in `explain`
+        exhaustive : bool
+            Ask the model about every candidate, as the paper does, instead of best-first. The answer is the same.
 
         Examples
         --------
@@ -532,32 +480,27 @@ class MCCE(Learner):
         factuals = read_factuals(X, schema, self.decision_, self._training.spots)
         begun = time.perf_counter()
         members = np.flatnonzero(~factuals.wanted)
-        brought = match_candidates(candidates, factuals, members, schema, self._mutable)
-        ordering = resolve_measures(DEFAULT, schema.features)
+        brought = match_candidates(candidates, factuals, members, schema, mutable_columns(self.generator_))
         asked = self._constraints((), allow_missing)
         settings = Settings(0, n_counterfactuals, exhaustive=exhaustive)
-        task = self._task(settings, ordering, constraints=None if asked is None else asked.understood)
-        no_keys = np.empty(0, dtype=np.uint64)
+        order = resolve_measures(DEFAULT, schema.features)
+        plan = self._plan(settings, order, None if asked is None else asked.understood)
+        no_keys = np.empty(members.size, dtype=np.uint64)
         block = Block(members, factuals.matrix[members], no_keys, range(0), factuals.index[members])
-        outcome = concatenate([choose(task, brought, block)], factuals)
-        return assemble(
-            factuals,
-            dataclasses.replace(outcome, seconds_select=time.perf_counter() - begun),
-            self.generator_,
-            self.decision_,
-            training=self._training_rows(),
-            why=Why(without_candidates=members[brought.begin == brought.end]),
-            n_samples=None,
-            frames=frame_kind(X),
-            fit_seconds=self.fit_seconds_,
-            settings={
-                "n_candidates": len(candidates),
-                "n_counterfactuals": n_counterfactuals,
-                "exhaustive": exhaustive,
-                **self._described(),
-            },
-            names=self.names(),
-        )
+        winners = join_blocks([choose(plan, block, brought)], factuals)
+        seconds = time.perf_counter() - begun
+        winners = dataclasses.replace(winners, cost=dataclasses.replace(winners.cost, seconds_select=seconds))
+        told: dict[str, object] = {
+            "n_candidates": len(candidates),
+            "n_counterfactuals": n_counterfactuals,
+            "exhaustive": exhaustive,
+            **self._described(),
+        }
+        wording = Wording(self.names(), frame_kind(X), told, self.fit_seconds_)
+        found = write_result(plan, factuals, winners, None, {}, wording)
+        lacking = found.unexplained.index.isin(factuals.index[members[brought.begin == brought.end]])
+        found.unexplained.loc[lacking, "reason"] = "no candidate was given for it; bring some"
+        return found
 
     @one_native_thread()
     def diagnose(
@@ -890,8 +833,7 @@ class MCCE(Learner):
         made.generator_ = fields["generator"]
         if isinstance(made.generator_, OURS):
             made.generator_.n_jobs = n_jobs
-        schema, given = made.generator_.schema_, fixed_columns(made.generator_)
-        made._mutable = np.array([j for j in range(len(schema)) if j not in given], dtype=np.int64)
+        schema = made.generator_.schema_
         answer = Answer(fields["scores"], fields["wanted"])
         spots = SpotCheck(fields["positions"].astype(np.intp), fields["rows"], answer)
         made._training = TrainingTable(None, schema, made.decision_, spots)
@@ -909,20 +851,27 @@ class MCCE(Learner):
         model = None if self.model is None else type(self.model).__name__
         return f"MCCE({model}, decision={decision!r}, fixed={list(self.fixed)!r}, {drawn})"
 
-    def _task(
+    def _plan(
         self,
         settings: Settings,
-        ordering: Ordering,
+        order: Ordering,
+        constraints: Constraints | None,
         plausibility: Plausibility | None = None,
-        excluded: TrainingRows | None = None,
-        lasting: Lasting | None = None,
-        constraints: Constraints | None = None,
-    ) -> Task:
+        robustness: Lasting | None = None,
+    ) -> Plan:
         model = Asker(self.decision_, self.generator_.schema_)
-        asker = model if lasting is None or lasting.robust is None else ConfirmingAsker(model, lasting)
-        threads = count_jobs(self.n_jobs)
-        return Task(
-            self.generator_, asker, self._mutable, settings, ordering, plausibility, excluded, threads, constraints
+        demanded = robustness is not None and robustness.robust is not None
+        return Plan(
+            generator=self.generator_,
+            decision=self.decision_,
+            question=ConfirmingAsker(model, robustness) if demanded and robustness is not None else model,
+            settings=settings,
+            order=order,
+            constraints=constraints,
+            plausibility=plausibility,
+            training=self._training_rows(needed=settings.exclude_training),
+            robustness=robustness,
+            threads=count_jobs(self.n_jobs),
         )
 
     def _constraints(self, also: Any, allow_missing: bool | Sequence[Hashable]) -> Constraints | None:
@@ -1009,7 +958,7 @@ class MCCE(Learner):
             self.plausibility_ = Plausibility.fit(
                 matrix,
                 self.generator_.schema_.features,
-                self._mutable,
+                mutable_columns(self.generator_),
                 self.generator_.seed_,
                 self.n_jobs,
                 progress,
@@ -1022,6 +971,7 @@ class MCCE(Learner):
         if "training_rows_" not in vars(self):
             if self._training.table is None and not needed:
                 return None
-            hashes = self.generator_.row_hashes_ if isinstance(self.generator_, OURS) else None
+            at_hand = self._training.table is not None and isinstance(self.generator_, OURS)
+            hashes = self.generator_.row_hashes_ if at_hand else None
             self.training_rows_ = TrainingRows.of(self._training.matrix()) if hashes is None else TrainingRows(hashes)
         return self.training_rows_

@@ -27,8 +27,8 @@ from mcce.cli.files import Source
 from mcce.cli.options import complete, job_text
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError, listing
-from mcce.explain.unexplained import ALREADY
 from mcce.report.changes import binding_lines
+from mcce.report.reasons import ALREADY
 from mcce.table.frames import without_formulas
 
 UNWRITTEN = (".xlsx", ".xlsm", ".xls", ".ods", ".json", ".html")

@@ -90,6 +90,10 @@ class Lasting:
         askers = tuple(Asker(resolve_decision(decision, refit), schema) for refit in refits)
         return cls(Asker(model, schema), askers, by_column, derive_key(seed, "noise"), robust)
 
+    def described(self) -> dict[str, object]:
+        """Return what is asked, as settings of a result."""
+        return {"refits": len(self.refits), "noise": float(self.noise.max()), "robust": self.robust}
+
     def shares(self, rows: Floats) -> dict[str, Floats]:
         """Return the share of refits, and of noisy neighbours, that give each encoded row the wanted decision."""
         shares = {}

@@ -9,7 +9,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from mcce import MCCE, Counterfactuals, InputError
-from mcce.explain.unexplained import ALREADY
+from mcce.report.reasons import ALREADY
 from mcce.report import groups as module
 
 
