@@ -153,7 +153,7 @@ class Explainer(Saves, Learner):
         given = fixed_columns(generator)
         self._mutable = np.array([j for j in range(len(schema)) if j not in given], dtype=np.int64)
         checked = SpotCheck(spots, schema.encode(rows_of(X, spots)).matrix, first)
-        hashes = vars(generator).pop("_row_hashes", None)  # a chain has them at hand
+        hashes = getattr(generator, "training_hashes_", None)  # generators of other packages need not have them
         some = np.unique(np.linspace(0, len(frame) - 1, REACH_ROWS).astype(np.intp))
         reach = find_reach(schema.encode(rows_of(X, some)).matrix, schema.features)
         self._training = TrainingTable(X, schema, self.decision_, checked, wanted, hashes, reach, weights)
