@@ -1022,6 +1022,6 @@ class MCCE(Learner):
         if "training_rows_" not in vars(self):
             if self._training.table is None and not needed:
                 return None
-            hashes = self.generator_.row_hashes_ if isinstance(self.generator_, OURS) else None
+            hashes = self.generator_.training_hashes_ if isinstance(self.generator_, OURS) else None
             self.training_rows_ = TrainingRows.of(self._training.matrix()) if hashes is None else TrainingRows(hashes)
         return self.training_rows_
