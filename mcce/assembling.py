@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -12,8 +12,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce.base.arrays import Bools, Floats, Ints
-from mcce.counterfactuals import Counterfactuals, Redraw
+from mcce.counterfactuals import Counterfactuals, Questions, Run
 from mcce.exceptions import SamplerError
+from mcce.explain.adaptive import Agreement
 from mcce.explain.copies import TrainingRows
 from mcce.explain.distances import measure_table
 from mcce.explain.diversity import diversity_table
@@ -44,7 +45,7 @@ def assemble(
     n_samples: int | None,
     draws: Ints | None = None,
     standard_errors: Mapping[str, float] | None = None,
-    redraw: Redraw | None = None,
+    redraw: Callable[[], Agreement] | None = None,
     fit_seconds: float,
     frames: FrameKind | None = None,
     settings: Mapping[str, object],
@@ -92,16 +93,17 @@ def assemble(
         kinds=dict(schema.kinds),
         ranges=_ranges(schema),
         draws=None if draws is None else pd.Series(draws, index=factuals.index, name="draws"),
-        standard_errors=dict(standard_errors or {}),
-        timings={"fit": fit_seconds, "generate": outcome.seconds_generate, "select": outcome.seconds_select},
-        settings={**settings, **lasts, "rows_asked": outcome.n_asked},
+        run=Run(
+            settings={**settings, **lasts, "rows_asked": outcome.n_asked},
+            timings={"fit": fit_seconds, "generate": outcome.seconds_generate, "select": outcome.seconds_select},
+        ),
         copies=None if training is None else training.count_in(rows),
-        ask=partial(_ask_frame, Asker(decision, schema)),
-        redraw=redraw,
         names=replace(names or Names(), ends=decision.ends()),
-        rules=dict(rules or {}),
-        frames=frames,
-        pairwise=pairwise.set_axis(factuals.index[pairwise.index].rename("id"), axis=0),
+        _standard_errors=dict(standard_errors or {}),
+        _questions=Questions(ask=partial(_ask_frame, Asker(decision, schema)), agreement=redraw),
+        _rules=dict(rules or {}),
+        _frame_kind=frames,
+        _pairwise=pairwise.set_axis(factuals.index[pairwise.index].rename("id"), axis=0),
     )
 
 
