@@ -1,17 +1,20 @@
-"""The result of an explanation: what was found, for whom, how far away, and how to read it.
+"""The result of an explanation: the counterfactuals of some factuals, how far away they are, and how to read them.
 
-A `Counterfactuals` holds plain tables. Its index (id, rank) names the explained row and the place of the
-counterfactual among those found for it, 1 the best. A cell counts as changed unless it equals the factual's
-cell exactly or both are missing, as in the measure L0.
+A `Counterfactuals` holds plain tables, and `run`, the settings and timings that they came from. The index (id, rank)
+names the explained row and the place of the counterfactual among those found for it, 1 the best. A cell counts as
+changed unless it equals the factual's cell exactly or both are missing, as in the measure L0.
+
+Words, letters, pages and pictures are functions of `mcce.report`, files those of `mcce.storage`; the class hands them
+its tables.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -20,35 +23,34 @@ from pandas.api.types import is_numeric_dtype
 
 from mcce.base.checks import check_count
 from mcce.base.files import written_whole
-from mcce.exceptions import InputError, MCCEError, did_you_mean, spell_all
+from mcce.exceptions import InputError, MCCEError, did_you_mean, spell, spell_all
 from mcce.report.changes import (
     Ask,
-    care_sentence,
-    carrying_table,
-    change_sentence,
+    ask_about_changes,
     changed_cells,
-    check_indexes,
     count_changes,
-    count_figures,
     differing_cells,
-    find_row,
-    floor_of,
-    headline,
     in_words,
-    is_below,
-    measure_figures,
-    printed_rows,
-    reasons_in_lines,
     reasons_in_words,
     side_by_side,
-    spread_figures,
-    why_unexplained,
 )
 from mcce.report.groups import Groups, compare_groups
 from mcce.report.html import Shown, html_table, result_page
 from mcce.report.letter import TITLE, Case, Letter, plain_rule, write_letter
 from mcce.report.names import PREDICTION, Names
 from mcce.report.plots import change_plot, changes_plot
+from mcce.report.reasons import ALREADY
+from mcce.report.words import (
+    care_sentence,
+    change_sentence,
+    count_figures,
+    headline,
+    measure_figures,
+    printed_rows,
+    reasons_in_lines,
+    spread_figures,
+    why_unexplained,
+)
 from mcce.samplers import ConditionalSampler
 from mcce.samplers.registry import Recipe
 from mcce.storage import load_fields, save_fields
@@ -61,39 +63,10 @@ from mcce.table.frames import handed, index_as_columns, without_formulas
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-
-@dataclass(frozen=True)
-class Agreement:
-    """Of how many factuals that were drawn for again, which share has the same set of changed features both times."""
-
-    n_factuals: int
-    share: float
-
-
-class Search(Protocol):
-    """The search behind a result, to draw again or with one demand less; see `mcce.explain.result.Search`."""
-
-    @property
-    def agreement(self) -> Agreement:
-        """How stable the answers are."""
-
-    @property
-    def known_errors(self) -> Mapping[str, float]:
-        """The standard errors, if they were asked for already."""
-
-    def standard_errors(self) -> Mapping[str, float]:
-        """Return the Monte Carlo standard errors of the means."""
-
-    def redrawn(self, redraw: int) -> Counterfactuals:
-        """Return the result of another drawing, by its number."""
-
-    def why(self, places: NDArray[Any]) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """Return what became of the candidates of some factuals, and the rows that came nearest to the decision."""
-
-
 AUDIENCES = ("analyst", "customer")
 PAGE_TITLE = "Counterfactuals"
-FACTUALS_SHOWN, RANKS_SHOWN, ROWS_PRINTED = 10, 5, 6
+FACTUALS_SHOWN, RANKS_SHOWN, ROWS_PRINTED, FACTUALS_ON_PAGE = 10, 5, 6, 25
+ROUNDING = 1e-9  # a plausibility that is below the floor by no more than this is at it
 TABLES = ("frame", "measures", "factuals", "unexplained", "factual_predictions", "draws", "nearest", "allowed")
 COMPUTED = ("changes", "changed_features", "summary", "diversity", "sentences", "to_frame")
 
@@ -105,30 +78,115 @@ _COLUMNS = {
     "pairwise": ("rows", "gower", "features"),
     "constraints": ("breaks", "tried", "passed"),
 }
-_MAPPINGS = ("kinds", "ranges", "errors", "timings", "settings", "rules")
-_LIVE = ("ask", "again")  # ways to ask, which no file holds
+_MAPPINGS = ("kinds", "ranges", "standard_errors", "timings", "settings", "rules")
+_PRIVATE = {  # what a file calls them
+    "standard_errors": "_standard_errors",
+    "pairwise": "_pairwise",
+    "rules": "_rules",
+    "frames": "_frame_kind",
+}
+_MOVED = {
+    "timings": "run.timings",
+    "settings": "run.settings",
+    "pairwise": "diversity()",
+    "rules": "constraints",
+    "frames": "table(name)",
+    "ask": "reasons(id)",
+    "redraw": "summary()",
+    "html_table": "to_html()",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """How a result came about.
+
+    Attributes
+    ----------
+    settings : mapping
+        What was asked for, `n_samples`, `n_counterfactuals`, `random_state`, ...; and what it took: `pools`, how many
+        were drawn, `rows_asked`, how many rows the model was asked about.
+    timings : mapping
+        Seconds for fit, generate and select.
+    """
+
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    timings: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds for all steps together."""
+        return float(sum(self.timings.values()))
+
+    @property
+    def floor(self) -> float | None:
+        """The floor of plausibility that was asked for; None if there was none to keep."""
+        return float(self.settings["floor"]) if self.settings.get("sparse") and "floor" in self.settings else None
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Of how many factuals that were drawn for again, which share has the same set of changed features both times."""
+
+    n_factuals: int
+    share: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Questions:
+    """Questions to the model and the generator, which a result can ask later; no file holds them.
+
+    Attributes
+    ----------
+    ask : the scores of rows, and which of them have the wanted decision; for `Counterfactuals.reasons`
+    agreement : how many of some factuals change the same features if drawn again; for `Counterfactuals.summary`
+    standard_errors : measure to the Monte Carlo standard error of its mean; for `Counterfactuals.standard_errors`
+    known_errors : the same if they were found already, else nothing; for `Counterfactuals.save`
+    redrawn : the result of another drawing, by its number; for `Counterfactuals.redrawn`
+    why : for factuals at some places, what became of their candidates and what would help, and the drawn rows that came
+        nearest to the decision; for `Counterfactuals.why`
+    """
+
+    ask: Ask | None = None
+    agreement: Callable[[], Agreement] | None = None
+    standard_errors: Callable[[], Mapping[str, float]] | None = None
+    known_errors: Callable[[], Mapping[str, float]] | None = None
+    redrawn: Callable[[int], Counterfactuals] | None = None
+    why: Callable[[NDArray[Any]], tuple[pd.DataFrame, pd.DataFrame]] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Counterfactuals:
     """Counterfactuals for a table of factuals, as `MCCE.explain` returns them.
 
-    Parameters
+    Attributes
     ----------
     frame : DataFrame
         The counterfactual rows, indexed by (id, rank), with the columns and dtypes of the training table.
     measures : DataFrame
         Indexed alike: `prediction`, `L0`, `gower`, `gower_sum`, and those that `explain` was asked to order by. Sparse
         counterfactuals have `log_density` and `plausibility`, the share of real rows that look no more like a real
-        row; `refits` and `noise` are shares of what they were asked to stand.
+        row; `refits` and `noise` are the shares of refitted models and of noisy copies that give the wanted decision.
     factuals : DataFrame
         Every row that was to be explained; its index is the id.
-    unexplained : DataFrame
-        Indexed by id: `reason` and `prediction` of the factuals without a counterfactual; if they were looked into,
-        (`with_why`), how many rows were `drawn`, how many were `rejected` and by what, `plausible` and `asked`, the
-        prediction of the `nearest` one, and what `would_help`.
     factual_predictions : Series
         The model's prediction for each factual.
+    unexplained : DataFrame
+        Indexed by id: `reason` and `prediction` of the factuals without a counterfactual; of those that were looked
+        into also what `why` tells.
+    nearest : DataFrame or None
+        For factuals without a counterfactual that were looked into, the drawn row that came nearest to the decision;
+        `unexplained` has its prediction.
+    constraints : DataFrame or None
+        By constraint: `breaks`, the share of draws without constraints that break it; of the rows drawn inside all of
+        them, how many came to it (`tried`) and how many could go on (`passed`).
+    allowed : DataFrame or None
+        By id, the lowest and highest value that was allowed for each number that a constraint limits, rules left aside.
+    draws : Series or None
+        How many rows were drawn for each factual; 0 for those that have the wanted decision already.
+    copies : int or None
+        How many rows of `frame` equal a training row in every feature. None if the training rows were not at hand:
+        the explainer was saved before it ever explained, or the table given to `fit` was changed since.
     decision : str
         The wanted decision in words.
     fixed : tuple of str
@@ -137,44 +195,26 @@ class Counterfactuals:
         Feature to "numeric", "categorical" or "ordered".
     ranges : mapping
         Numeric feature to its lowest and highest training value; dates as `Timestamp`.
-    draws : Series or None
-        How many rows were drawn for each factual; 0 for those that have the wanted decision already.
-    errors : mapping
-        What `standard_errors` returns, of a result from a file; empty if they were not asked for before it was saved.
-    timings : mapping
-        Seconds for fit, generate and select.
-    settings : mapping
-        What was asked for: n_samples, n_counterfactuals, random_state, ...
-    copies : int or None
-        How many rows of `frame` equal a training row in every feature. None if the training rows were not at hand:
-        the explainer was saved before it ever explained, or the table given to `fit` was changed since.
-    pairwise : DataFrame or None
-        What `diversity` returns.
-    constraints : DataFrame or None
-        What each constraint does: `breaks`, the share of draws without constraints that break it; of the rows drawn
-        inside them, how many came to it (`tried`) and how many could go on (`passed`).
-    nearest : DataFrame or None
-        For factuals without a counterfactual that were looked into, the drawn row that came nearest to the decision;
-        `unexplained` has its prediction.
-    allowed : DataFrame or None
-        By id, the lowest and highest value that was allowed for each number that a constraint limits, rules left aside.
-    ask : function or None
-        Asks the model about rows, for `reasons`. A result that was saved is without it.
-    again : Search or None
-        Draws again, for `summary`, `standard_errors`, `why` and `redrawn`. A result that was saved is without it.
     names : Names
         Labels, units and formats that `MCCE` was given; words, pages and pictures use them, tables to compute with do
         not.
-    rules : mapping
-        By id, the constraints that its counterfactuals keep, in words.
-    frames : FrameKind or None
-        In what kind of frame `to_frame`, `changes` and `table` hand tables back; None for pandas.
+    run : Run
+        The settings and timings, as in ``found.run.settings["n_samples"]`` and ``found.run.seconds``.
 
     Notes
     -----
+    ============================== ============================================================================
+    to compute with                `changes`, `changed_features`, `summary`, `diversity`, `below_floor`, `by`,
+                                   `to_frame`; `table` returns any table as the kind of frame that was explained
+    asking the model again         `reasons`, `why`, `standard_errors`; not for a result that was saved
+    to read                        `sentence`, `sentences`, `letter`, `to_html`; printing the result
+    to look at                     `plot`, `plot_changes`
+    files                          `to_csv`, `to_parquet`, `save` and `load`
+    ============================== ============================================================================
+
     `found[id]` is the result of one factual alone, `for id in found` goes through the explained ones, and ``id in
     found`` says whether a factual is explained; `len(found)` counts counterfactuals. The tables above are pandas
-    frames, whose index names their rows, whatever frame was explained; `table` returns them as that kind.
+    frames, whose index names their rows, whatever frame was explained.
 
     Examples
     --------
@@ -211,8 +251,8 @@ class Counterfactuals:
     >>> found.to_frame().columns.tolist() == found.table("to_frame").columns.tolist()
     True
     >>> axes = found.plot(0), found.plot_changes()
-    >>> found.html_table(n_factuals=3).count("<table")
-    1
+    >>> found.run.settings["n_samples"], list(found.run.timings)
+    (1000, ['fit', 'generate', 'select'])
     >>> many = explainer.explain(X.head(100), n_samples=100)
     >>> list(many.by("age", bins=2).overall.index)
     ['gower', 'L0', 'explained']
@@ -228,22 +268,31 @@ class Counterfactuals:
     kinds: Mapping[str, str] = field(default_factory=dict)
     ranges: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
     draws: pd.Series[int] | None = None
-    errors: Mapping[str, float] = field(default_factory=dict)
-    timings: Mapping[str, float] = field(default_factory=dict)
-    settings: Mapping[str, object] = field(default_factory=dict)
     copies: int | None = None
-    pairwise: pd.DataFrame | None = None
     constraints: pd.DataFrame | None = None
     nearest: pd.DataFrame | None = None
     allowed: pd.DataFrame | None = None
-    ask: Ask | None = field(default=None, repr=False)
-    again: Search | None = field(default=None, repr=False)
     names: Names = field(default_factory=Names)
-    rules: Mapping[Hashable, tuple[str, ...]] = field(default_factory=dict)
-    frames: FrameKind | None = field(default=None, repr=False)
+    run: Run = field(default_factory=Run)
+    _standard_errors: Mapping[str, float] = field(default_factory=dict)
+    _pairwise: pd.DataFrame | None = None  # what `diversity` returns
+    _rules: Mapping[Hashable, tuple[str, ...]] = field(default_factory=dict)  # by id, its constraints in words
+    _frame_kind: FrameKind | None = None  # the kind of frame that was explained; None for pandas
+    _questions: Questions = field(default_factory=Questions)
 
     def __post_init__(self) -> None:
-        check_indexes(self.frame, self.measures, self.factuals, self.factual_predictions)
+        if not self.measures.index.equals(self.frame.index):
+            raise InputError("measures and frame must have the same (id, rank) index; build both in one order.")
+        if not self.factual_predictions.index.equals(self.factuals.index):
+            raise InputError("factual_predictions and factuals must have the same index; build both in one order.")
+        if not self.factuals.index.is_unique or (self._row_of_factual() < 0).any():
+            raise InputError("every id of frame must occur exactly once in the index of factuals.")
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _MOVED:
+            raise AttributeError(f"a Counterfactuals has no {name!r}; what it was for is in `{_MOVED[name]}`.")
+        known = [known for known in (*self.__dataclass_fields__, *vars(type(self))) if not known.startswith("_")]
+        raise AttributeError(f"a Counterfactuals has no {name!r}; {did_you_mean(name, known)}")
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -263,7 +312,7 @@ class Counterfactuals:
         label = self.factuals.index[[factual]]
         by_id = {
             name: table[table.index.isin(label)]
-            for name in ("unexplained", "draws", "pairwise", "nearest", "allowed")
+            for name in ("unexplained", "draws", "_pairwise", "nearest", "allowed")
             if (table := getattr(self, name)) is not None
         }
         return replace(
@@ -273,8 +322,8 @@ class Counterfactuals:
             factuals=self.factuals.iloc[[factual]],
             factual_predictions=self.factual_predictions.iloc[[factual]],
             copies=None,  # known of all rows together, as the standard errors of the means
-            errors={},
-            again=None,
+            _standard_errors={},
+            _questions=Questions(ask=self._questions.ask),
             **by_id,
         )
 
@@ -288,7 +337,7 @@ class Counterfactuals:
         """
         before, changed = self._compare(np.arange(len(self)))
         table = changed_cells(before, self.frame, changed)
-        return self._handed(in_words(table, table["feature"], self.names) if words else table)
+        return self._as_explained(in_words(table, table["feature"], self.names) if words else table)
 
     def changed_features(self) -> pd.DataFrame:
         """Return how often the counterfactuals of rank 1 change each feature, the most changed first.
@@ -304,113 +353,37 @@ class Counterfactuals:
     def summary(self, *, standard_errors: bool = False) -> pd.DataFrame:
         """Return the figures of the whole result in one column; the measures are those of rank 1.
 
-        `sd` is the spread over the factuals, `se` the standard error of the mean (see `standard_errors`, which draws
-        again for all factuals).
+        `sd` is the spread over the factuals.
 
         `same changed features if drawn again` says how stable the answers are: the share of factuals for which another,
         independent drawing of as many rows changes the same features. It is found when `summary` is first called, by
-        drawing again for at most a hundred factuals, or from all of them if standard errors were asked for; a result
-        that was saved has no way to do so, and is without it. More draws (`n_samples`) make answers more stable;
+        drawing again for at most a hundred factuals, or from all if standard errors were found; a result that was saved
+        has no way to do so, and is without it. More draws (`n_samples`) make answers more stable;
         `mcce.diagnostics.stability` says more.
 
         Parameters
         ----------
         standard_errors : bool
-            Whether to find the standard errors; those of a saved result, if it has them, are always told.
+            Whether to add `se`, the Monte Carlo standard error of each mean, which takes as long as explaining again;
+            see the method of this name.
         """
-        errors = self.standard_errors() if standard_errors else self.errors
+        errors: Mapping[str, float] = dict(self.standard_errors()) if standard_errors else self._standard_errors
         n_explained = len(np.unique(self._row_of_factual()))
         figures = count_figures(len(self.factuals), n_explained, self.unexplained)
         figures |= measure_figures(self.measures[self._is_best()], errors)
-        if self.settings.get("n_samples") == "auto" and self.draws is not None:
+        if self.run.settings.get("n_samples") == "auto" and self.draws is not None:
             figures["mean draws"] = self.draws[self.draws > 0].mean()
-        if self.again is not None and (drawn := self.again.agreement).n_factuals:
+        agreement = self._questions.agreement
+        if agreement is not None and (drawn := agreement()).n_factuals:
             figures["same changed features if drawn again"] = drawn.share
             figures["factuals drawn again"] = drawn.n_factuals
-        figures |= spread_figures(self.pairwise)
+        figures |= spread_figures(self._pairwise)
         if self.copies is not None:
             figures["copies of training rows"] = self.copies
-        if floor_of(self.settings) is not None:
+        if self.run.floor is not None:
             figures["rows below the floor of plausibility"] = int(self.below_floor().sum())
-        figures |= {f"seconds {step}": seconds for step, seconds in self.timings.items()}
+        figures |= {f"seconds {step}": seconds for step, seconds in self.run.timings.items()}
         return pd.DataFrame({"value": pd.Series(figures, dtype=object)})
-
-    def standard_errors(self) -> dict[str, float]:
-        """Return the Monte Carlo standard errors of the mean L0 and Gower distance of rank 1, by measure.
-
-        A mean's spread over redraws for the same factuals, fitted generator and model, found by drawing and choosing a
-        second time, which takes as long again; asked again, they are at hand. Factuals that share a pool share its
-        luck, which is heeded. Nothing is said about other factuals or training rows.
-        """
-        if self.again is None and not self.errors:
-            raise InputError("this result was saved, or is a part of one, and cannot draw again; explain again.")
-        return dict(self.errors if self.again is None else self.again.standard_errors())
-
-    def redrawn(self, redraw: int) -> Counterfactuals:
-        """Return what another, independent drawing of as many candidates gives for the same factuals.
-
-        Parameters
-        ----------
-        redraw : int
-            0 for the drawing that belongs to the seed, each other number for another one from the same generator.
-        """
-        if self.again is None:
-            raise InputError("this result was saved, or is a part of one, and cannot draw again; explain again.")
-        return self.again.redrawn(check_count(redraw, "redraw", least=0))
-
-    def why(self, id: Hashable) -> pd.Series[Any]:
-        """Return what became of the candidates of a factual without a counterfactual, and what would have helped.
-
-        It draws and asks more: four times as many draws, and as many with each demand dropped alone (constraints,
-        bounds, robustness, no copies); see `mcce.explain.unexplained`.
-
-        Parameters
-        ----------
-        id : hashable
-            A label of the index of `unexplained`.
-
-        Returns
-        -------
-        Series
-            `reason`, and for a factual that was searched for: how many rows were `drawn`, how many of them were
-            `rejected` and by what, how many were `plausible`, how many rows the model was `asked` about, the prediction
-            of the `nearest` of them and that row (`nearest_row`, None if a decision has no distance), and what
-            `would_help`.
-        """
-        factual, row = self._find(id, 1)
-        if row is not None:
-            raise InputError(f"{spell_all([id])} has a counterfactual; `why` is for those in `unexplained`.")
-        known = self.unexplained.iloc[self._unexplained_at(id)]
-        searched = self.draws is not None and self.draws.iloc[factual] > 0
-        if searched and self.again is None and "would_help" not in known:
-            raise InputError("this result was saved, or is a part of one, and cannot draw again; explain again.")
-        if not searched or self.again is None:
-            return known
-        table, nearest = self.again.why(np.array([factual]))
-        told = {"reason": known["reason"], **table.iloc[0], "nearest_row": nearest.iloc[0] if len(nearest) else None}
-        return pd.Series(told, name=id, dtype=object)
-
-    def with_why(self, n: int | None = None) -> Counterfactuals:
-        """Return the result with what `why` finds as columns of `unexplained`, and the nearest rows as `nearest`.
-
-        Parameters
-        ----------
-        n : int, optional
-            How many factuals to look into, from the first; by default all that have no counterfactual.
-        """
-        if self.again is None:
-            raise InputError("this result was saved, or is a part of one, and cannot draw again; explain again.")
-        places = find_labels(self.factuals.index, self.unexplained.index)
-        assert self.draws is not None
-        places = places[self.draws.to_numpy()[places] > 0][:n]
-        if not places.size:
-            return self
-        told, nearest = self.again.why(places)
-        table = self.unexplained.join(told)
-        helped = table["would_help"].notna()
-        reasons = table.loc[helped, "reason"].str.removesuffix("; draw more")
-        table.loc[helped, "reason"] = reasons + "; what would help: " + table.loc[helped, "would_help"]
-        return replace(self, unexplained=table, nearest=nearest)
 
     def diversity(self) -> pd.DataFrame:
         """Return how different the counterfactuals of each explained factual are from each other, two by two.
@@ -418,16 +391,18 @@ class Counterfactuals:
         `rows` counts them; `gower` is the mean Gower distance of two of them, `features` the mean share of features in
         which two of them differ. Both are NaN for a single one.
         """
-        if self.pairwise is None:
-            raise InputError("this result was built without `pairwise`; those of `MCCE.explain` have it.")
-        return self.pairwise.copy()
+        if self._pairwise is None:
+            raise InputError("this result was built by hand, without the table; those of `MCCE.explain` have it.")
+        return self._pairwise.copy()
 
     def below_floor(self) -> pd.Series[Any]:
         """Return which rows are less plausible than was asked for: those of factuals for which nothing else was found.
 
         None is, unless `explain` was called with `sparse=True` and a `floor`.
         """
-        return is_below(self.measures, floor_of(self.settings))
+        if self.run.floor is None or "plausibility" not in self.measures:
+            return pd.Series(False, index=self.measures.index, name="below_floor")
+        return (self.measures["plausibility"] < self.run.floor - ROUNDING).rename("below_floor")
 
     def reasons(self, id: Hashable, rank: int = 1, *, words: bool = False) -> pd.DataFrame:
         """Ask the model which changes of one counterfactual carry the decision.
@@ -450,11 +425,97 @@ class Counterfactuals:
         _, row = self._find(id, rank)
         if row is None:
             raise InputError(why_unexplained(self.unexplained, id) + " Ask for another id.")
-        if self.ask is None:
+        ask = self._questions.ask
+        if ask is None:
             raise InputError("this result was saved, or built without the model; explain again to ask for reasons.")
         before, changed = self._compare(np.array([row]))
-        table = carrying_table(before, self.frame.iloc[[row]].reset_index(drop=True), changed[0], self.ask)
+        table = ask_about_changes(
+            before, self.frame.iloc[[row]].reset_index(drop=True), changed[0], self._questions.ask
+        )
         return reasons_in_words(table, self.names) if words else table
+
+    def why(self, id: Hashable) -> pd.Series[Any]:
+        """Return why a factual has no counterfactual, and what would have helped.
+
+        `reason` and `prediction` are those of `unexplained`. Unless it has the wanted decision already, its candidates
+        are drawn once more and looked into: how many were `drawn`, how many were `rejected` and by which constraint,
+        how many are `plausible`, about how many the model was `asked`, the prediction of the one `nearest` to the
+        decision and that row (`nearest_row`), and what `would_help`: more draws, or one demand less, found by trying. A
+        result that was saved tells what was looked into before (`with_why`). See `mcce.explain.unexplained`.
+
+        Parameters
+        ----------
+        id : hashable
+            A label of the index of `unexplained`.
+        """
+        factual, row = self._find(id, 1)
+        if row is not None:
+            raise InputError(f"factual {spell(id)} has a counterfactual; see sentence({spell(id)}).")
+        place = find_labels(self.unexplained.index, self.factuals.index[[factual]])[0]
+        if place < 0:
+            raise InputError(f"no reason was recorded for {spell(id)}; explain again to look into it.")
+        known = {str(name): self.unexplained[name].iloc[place] for name in self.unexplained.columns}
+        if known["reason"] == ALREADY:
+            known = {name: known[name] for name in ("reason", "prediction")}
+        elif self._questions.why is not None and pd.isna(known.get("would_help", np.nan)):
+            if self.draws is not None and self.draws.iloc[factual] > 0:  # one whose constraints have room
+                told, nearest = self._questions.why(np.array([factual]))
+                known |= {**told.iloc[0], "nearest_row": nearest.iloc[0] if len(nearest) else None}
+        return pd.Series(known, dtype=object, name=id)
+
+    def with_why(self, n: int | None = None) -> Counterfactuals:
+        """Return the result with what `why` tells as columns of `unexplained`, and the nearest rows in `nearest`.
+
+        Pages and letters tell it then, and a file holds it.
+
+        Parameters
+        ----------
+        n : int, optional
+            How many factuals to look into, the first of `unexplained`; by default all.
+        """
+        if self._questions.why is None or self.draws is None:
+            raise InputError("this result was saved, or built without a generator; explain again to draw again.")
+        places = find_labels(self.factuals.index, self.unexplained.index)
+        places = places[self.draws.to_numpy()[places] > 0][:n]
+        if not places.size:
+            return self
+        told, nearest = self._questions.why(places)
+        table = self.unexplained.copy()
+        at = find_labels(table.index, told.index)
+        for name in told.columns:
+            column = np.full(len(table), None if told[name].dtype == object else np.nan, dtype=object)
+            column[at] = told[name].to_numpy(dtype=object)
+            table[name] = pd.Series(column, index=table.index, dtype=object).infer_objects()
+        reasons = table["reason"].to_numpy(dtype=object, copy=True)
+        for place, helps in zip(at, told["would_help"]):
+            reasons[place] = f"{str(reasons[place]).removesuffix('; draw more')}; what would help: {helps}"
+        return replace(self, unexplained=table.assign(reason=reasons), nearest=nearest)
+
+    def redrawn(self, redraw: int) -> Counterfactuals:
+        """Return what another, independent drawing of as many candidates gives for the same factuals.
+
+        Parameters
+        ----------
+        redraw : int
+            0 for the drawing that belongs to the seed, each other number for another one from the same generator.
+        """
+        if self._questions.redrawn is None:
+            raise InputError("this result was saved, or built without a generator; explain again to draw again.")
+        return self._questions.redrawn(check_count(redraw, "redraw", least=0))
+
+    def standard_errors(self) -> pd.Series[Any]:
+        """Return the Monte Carlo standard error of the mean of each measure, over the best counterfactuals.
+
+        It is the spread of the mean over redraws for the same factuals, fitted generator and model; factuals that share
+        a pool are drawn together, and the error knows it. It says nothing about other factuals or training rows.
+        Everything is drawn and chosen a second time, which takes as long as explaining did.
+        """
+        errors = self._standard_errors
+        if not errors:
+            if self._questions.standard_errors is None:
+                raise InputError("this result was saved, or built without a generator; explain again to draw again.")
+            errors = self._questions.standard_errors()
+        return pd.Series(dict(errors), name="standard_error", dtype=np.float64).rename_axis("measure")
 
     def by(
         self, groups: Hashable | pd.Series[Any], *, bins: int | None = None, level: float = 0.95, random_state: int = 0
@@ -480,7 +541,7 @@ class Counterfactuals:
 
         A measure, id or rank whose name is also a feature's gets a trailing underscore.
         """
-        return self._handed(side_by_side(self.frame, self.measures))
+        return self._as_explained(side_by_side(self.frame, self.measures))
 
     def table(self, name: str = "frame") -> Any:
         """Return a table of the result as the kind of frame that was explained, the names of its rows as columns.
@@ -504,7 +565,7 @@ class Counterfactuals:
         if plain.columns.nlevels > 1:
             plain.columns = pd.Index(["_".join(map(str, parts)) for parts in plain.columns])
         counted = name in ("changes", "to_frame")
-        return self._handed(plain if counted else index_as_columns(plain))
+        return self._as_explained(plain if counted else index_as_columns(plain))
 
     def sentence(self, id: Hashable, rank: int = 1) -> str:
         """Return one counterfactual in plain words; for an unexplained factual, why there is none.
@@ -523,11 +584,10 @@ class Counterfactuals:
             return why_unexplained(self.unexplained, id)
         now, then = self.factual_predictions.iloc[factual], self.measures["prediction"].iloc[row]
         old, new = self.names.pair(PREDICTION, now, then, 3)
-        said = change_sentence(self._changes_of(row), self.decision, old, new)
-        floor = floor_of(self.settings)
-        if floor is not None and self.below_floor().iloc[row]:
-            said += " " + care_sentence(float(self.measures["plausibility"].iloc[row]), floor)
-        return said
+        text = change_sentence(self._changes_of(row), self.decision, old, new)
+        if self.run.floor is not None and self.below_floor().iloc[row]:
+            text += " " + care_sentence(float(self.measures["plausibility"].iloc[row]), self.run.floor)
+        return text
 
     def sentences(self, rank: int = 1) -> pd.Series[Any]:
         """Return `sentence` of every factual, by id; those without a counterfactual say why.
@@ -543,8 +603,8 @@ class Counterfactuals:
         With savings 36,500 instead of 12,000, the decision would have been the wanted one (probability of class True at
         least 0.5: 1 instead of 0).
         """
-        said = [self.sentence(id, rank) for id in self.factuals.index]
-        return pd.Series(said, index=self.factuals.index, name="sentence", dtype=object)
+        texts = [self.sentence(id, rank) for id in self.factuals.index]
+        return pd.Series(texts, index=self.factuals.index, name="sentence", dtype=object)
 
     def letter(
         self,
@@ -558,9 +618,9 @@ class Counterfactuals:
         """Return a letter to the person whom a factual is about: only what would have to differ, and what that is not.
 
         The counterfactuals of the factual stand in it, one or the other, the best of those that change the same
-        features; without any it says so. It is in the words
-        that `MCCE` was given: `labels`, `units`, `formats` and the `label` of the decision. What the model predicts is
-        told only if it has a label: ``labels={"prediction": "probability of default"}``.
+        features; without any it says so. It is in the words that `MCCE` was given: labels, units, formats and the
+        `label` of the decision. What the model predicts is told only if it has a label:
+        ``labels={"prediction": "probability of default"}``.
 
         Parameters
         ----------
@@ -592,23 +652,20 @@ class Counterfactuals:
         With savings 36,500 EUR instead of 12,000 EUR, and everything else as it is,
         the decision would have been the wanted one.
         """
-        return (
-            self._letter(id, title, intro, closing).as_html()
-            if html
-            else self._letter(id, title, intro, closing).as_text()
-        )
+        letter = self._letter(id, title, intro, closing)
+        return letter.as_html() if html else letter.as_text()
 
     def __repr__(self) -> str:
         shown = self.measures.iloc[:ROWS_PRINTED]
-        lines = [self._headline(), "", *printed_rows(shown, [*map(self._changes_of, range(len(shown)))], self.names)]
+        lines = [*self._headline(), "", *printed_rows(shown, [*map(self._changes_of, range(len(shown)))], self.names)]
         if len(self) > len(shown):
             lines.append(f"... and {len(self) - len(shown)} more rows")
-        return "\n".join(lines + self._reasons())
+        return "\n".join(lines + reasons_in_lines(self.unexplained))
 
     def _repr_html_(self) -> str:
-        return self.html_table(FACTUALS_SHOWN)
+        return self._html_table(FACTUALS_SHOWN)
 
-    def html_table(self, n_factuals: int) -> str:
+    def _html_table(self, n_factuals: int) -> str:
         """Return the table of the first explained factuals as HTML, changed cells marked."""
         factual_of_row = self._row_of_factual()
         explained = list(dict.fromkeys(factual_of_row.tolist()))
@@ -626,8 +683,8 @@ class Counterfactuals:
                 kinds=self.kinds,
                 fixed=self.fixed,
                 names=self.names,
-                headline=self._headline().splitlines(),
-                reasons=self._reasons(),
+                headline=self._headline(),
+                reasons=reasons_in_lines(self.unexplained),
                 n_more_rows=len(self) - len(rows),
                 n_more_factuals=max(len(explained) - n_factuals, 0),
             )
@@ -690,7 +747,14 @@ class Counterfactuals:
         else:
             if id is not None:
                 raise InputError('id chooses whose letter it is; it goes with audience="customer".')
-            page = result_page(self, title, _paragraphs(intro), self if examples is None else examples, diagnostics)
+            page = result_page(
+                self,
+                title,
+                _paragraphs(intro),
+                examples=self if examples is None else examples,
+                diagnostics=diagnostics,
+                table=self._html_table(FACTUALS_ON_PAGE),
+            )
         if path is None:
             return page
         with written_whole(Path(path)) as beside:
@@ -795,8 +859,8 @@ class Counterfactuals:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the result to one file, without pickle; what is there is replaced.
 
-        **The file holds personal data**: every factual, and counterfactuals made of training values. The way to ask the
-        model is not in it, so that a result that is loaded gives no `reasons`.
+        **The file holds personal data**: every factual, and counterfactuals made of training values. The model is not
+        in it, so that a result that is loaded gives no `reasons`.
 
         Examples
         --------
@@ -811,11 +875,14 @@ class Counterfactuals:
         (True, True)
         """
         self._check_tables()
-        kept = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _LIVE}
-        kept |= {name: dict(kept[name]) for name in _MAPPINGS}
-        kept["standard_errors"] = kept.pop("errors") or ({} if self.again is None else dict(self.again.known_errors))
-        kept["settings"] = {name: _storable(value) for name, value in kept["settings"].items()}
-        save_fields(path, "Counterfactuals", kept, {"decision": self.decision, "rows": len(self)})
+        parts = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "run" and not f.name.startswith("_")}
+        parts |= {name: getattr(self, private) for name, private in _PRIVATE.items()}
+        parts |= {"timings": self.run.timings, "settings": self.run.settings}
+        parts |= {name: dict(parts[name]) for name in _MAPPINGS}
+        parts["settings"] = {name: _storable(value) for name, value in self.run.settings.items()}
+        if not parts["standard_errors"] and self._questions.known_errors is not None:
+            parts["standard_errors"] = dict(self._questions.known_errors())
+        save_fields(path, "Counterfactuals", parts, {"decision": self.decision, "rows": len(self)})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Counterfactuals:
@@ -840,12 +907,11 @@ class Counterfactuals:
         return load_fields(path, "Counterfactuals", cls._read)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the ways to ask the model: what is saved is the result, not the model."""
-        return {**vars(self), "ask": None, "again": None}
+        """Leave out the questions to the model: what is pickled is the result, not the model."""
+        return {**vars(self), "_questions": Questions()}
 
     @classmethod
     def _read(cls, read: Fields) -> Counterfactuals:
-        read = {"errors" if name == "standard_errors" else name: value for name, value in read.items()}
         for names, kind in ((_FRAMES, pd.DataFrame), (_SERIES, pd.Series), (_MAPPINGS, dict)):
             for name in names:
                 if read.get(name) is not None:
@@ -855,8 +921,11 @@ class Counterfactuals:
         check_type(read["copies"], "copies", int, type(None))
         check_type(read.get("names", Names()), "names", Names)
         check_type(read.get("frames"), "frames", FrameKind, type(None))
-        require(not {*read} & {*_LIVE}, "a file holds no ways to ask")
-        made = cls(**read)
+        known = {f.name for f in fields(cls)} - {"run"} | {*_PRIVATE, "timings", "settings"}
+        unknown = [name for name in read if name not in known or name.startswith("_")]
+        require(not unknown, f"a result has no part {', '.join(unknown)}")
+        run = Run(settings=read.pop("settings", {}), timings=read.pop("timings", {}))
+        made = cls(run=run, **{_PRIVATE.get(name, name): value for name, value in read.items()})
         made._check_tables()
         return made
 
@@ -864,22 +933,37 @@ class Counterfactuals:
         """Refuse tables without the columns that every result has."""
         require({*self.frame.columns} <= {*self.factuals.columns}, "frame has a column that factuals do not have")
         for name, columns in _COLUMNS.items():
-            table = getattr(self, name)
+            table = getattr(self, _PRIVATE.get(name, name))
             lacking = [] if table is None else [column for column in columns if column not in table.columns]
             require(not lacking, f"{name} has no column {', '.join(lacking)}")
         numbers = [*(self.measures[name] for name in ("L0", "gower"))]
-        numbers += [] if self.pairwise is None else [self.pairwise[name] for name in _COLUMNS["pairwise"]]
-        if floor_of(self.settings) is not None:
-            check_number(floor_of(self.settings), "floor", 0.0, 1.0)
+        numbers += [] if self._pairwise is None else [self._pairwise[name] for name in _COLUMNS["pairwise"]]
+        if self.run.floor is not None:
+            check_number(self.run.floor, "floor", 0.0, 1.0)
             numbers += [self.measures[name] for name in ("plausibility",) if name in self.measures.columns]
         require(all(is_numeric_dtype(column.dtype) for column in numbers), "a measure is no number")
-        for name, value in [*self.timings.items(), *self.errors.items()]:
+        for name, value in [*self.run.timings.items(), *self._standard_errors.items()]:
             check_type(value, str(name), float, int)
 
     def _find(self, id: Hashable, rank: int) -> tuple[int, int | None]:
         """Return the places of a factual and of its counterfactual; None if it has none at all."""
-        ranks = self.frame.index.get_level_values("rank")
-        return find_row(self.factuals.index, self._row_of_factual(), ranks, id, rank)
+        ids = self.factuals.index
+        try:
+            factual = int(find_labels(ids, pd.Index([id], tupleize_cols=False))[0])
+        except (TypeError, ValueError):
+            factual = -1
+        if factual < 0:
+            raise InputError(
+                f"no factual has the id {spell(id)}; the ids are the index of the explained table: {spell_all(ids)}."
+            )
+        rows = np.flatnonzero(self._row_of_factual() == factual)
+        ranks = self.frame.index.get_level_values("rank")[rows]
+        if len(rows) and rank not in ranks:
+            raise InputError(
+                f"factual {spell(id)} has no counterfactual of rank {rank!r}, only {spell_all(ranks)}; "
+                "ask for one of these, or explain with a larger n_counterfactuals."
+            )
+        return factual, int(rows[ranks == rank][0]) if len(rows) else None
 
     def _row_of_factual(self) -> NDArray[np.intp]:
         """For each row of `frame`, the place of its factual in `factuals`."""
@@ -895,7 +979,7 @@ class Counterfactuals:
         return before, differing_cells(before, after)
 
     def _changes_of(self, row: int, names: Names | None = None) -> list[tuple[str, str, str]]:
-        """Return what a row changes in words: feature, before, after; by other names than the result's, if given."""
+        """Return the changes of a row in words (feature, before, after), by other names than the result's if given."""
         names = names or self.names
         before, changed = self._compare(np.array([row]))
         return [
@@ -907,7 +991,7 @@ class Counterfactuals:
         ]
 
     def _allowed_of(self, factual: int) -> dict[Any, tuple[Any, Any]]:
-        """Return between what a factual's constrained numbers had to stay."""
+        """Return the lowest and highest allowed value of each number that a constraint limits, for one factual."""
         if self.allowed is None:
             return {}
         names = self.allowed.columns.get_level_values(0).unique()
@@ -915,29 +999,22 @@ class Counterfactuals:
         pairs = dict(zip(names, zip(ends[::2], ends[1::2])))  # by place: a feature may be named by a tuple
         return {name: pair for name, pair in pairs.items() if not pd.isna(pair[0])}
 
-    def _handed(self, table: pd.DataFrame) -> pd.DataFrame:
+    def _as_explained(self, table: pd.DataFrame) -> pd.DataFrame:
         """Return a table as the kind of frame that was explained."""
-        return handed(table, self.frames)
+        return handed(table, self._frame_kind)
 
-    def _headline(self) -> str:
-        explained = len(np.unique(self._row_of_factual()))
-        floor = floor_of(self.settings)
-        return headline(explained, len(self.factuals), self.decision, self.measures, self._is_best(), floor)
+    def _headline(self) -> list[str]:
+        n_explained = len(np.unique(self._row_of_factual()))
+        best, n_below = self.measures[self._is_best()], int(self.below_floor().sum())
+        return headline(n_explained, len(self.factuals), len(self), self.decision, best, self.run.floor, n_below)
 
-    def _reasons(self) -> list[str]:
-        return reasons_in_lines(self.unexplained)
-
-    def _unexplained_at(self, id: Hashable) -> int:
-        """Return the place of a factual in `unexplained`; -1 if it is not there."""
-        return int(find_labels(self.unexplained.index, pd.Index([id], tupleize_cols=False))[0])
-
-    def _why(self, id: Hashable) -> tuple[str, tuple[str, ...]]:
+    def _reason_and_rules(self, id: Hashable) -> tuple[str, tuple[str, ...]]:
         """Return why a factual has no counterfactual, and which of its rules stand in the way."""
-        place = self._unexplained_at(id)
+        place = find_labels(self.unexplained.index, pd.Index([id], tupleize_cols=False))[0]
         if place < 0:
             return "", ()
         told = str(self.unexplained["would_help"].iloc[place]) if "would_help" in self.unexplained else ""
-        rules = tuple(rule for rule in self.rules.get(id, ()) if f"without the constraint {rule!r}" in told)
+        rules = tuple(rule for rule in self._rules.get(id, ()) if f"without the constraint {rule!r}" in told)
         return str(self.unexplained["reason"].iloc[place]), rules
 
     def _letter(self, id: Hashable, title: str, intro: str | Sequence[str], closing: str | Sequence[str]) -> Letter:
@@ -946,7 +1023,7 @@ class Counterfactuals:
         names = self.names.for_strangers(self.frame)
         columns = tuple(self.frame.columns)
         unusual = self.below_floor()
-        reason, in_the_way = self._why(id) if not rows else ("", ())
+        reason, in_the_way = self._reason_and_rules(id) if not rows else ("", ())
         case = Case(
             id=id,
             decision=self.decision,
@@ -960,7 +1037,7 @@ class Counterfactuals:
             ),
             reason=reason,
             n_tried=None if self.draws is None else int(self.draws.iloc[factual]),
-            rules=tuple(plain_rule(rule, names, columns) for rule in self.rules.get(id, ())),
+            rules=tuple(plain_rule(rule, names, columns) for rule in self._rules.get(id, ())),
             in_the_way=tuple(plain_rule(rule, names, columns) for rule in in_the_way),
         )
         return write_letter(case, title, _paragraphs(intro), _paragraphs(closing))

@@ -972,6 +972,6 @@ class MCCE(Learner):
             if self._training.table is None and not needed:
                 return None
             at_hand = self._training.table is not None and isinstance(self.generator_, OURS)
-            hashes = self.generator_.row_hashes_ if at_hand else None
+            hashes = self.generator_.training_hashes_ if at_hand else None
             self.training_rows_ = TrainingRows.of(self._training.matrix()) if hashes is None else TrainingRows(hashes)
         return self.training_rows_

@@ -131,7 +131,7 @@ def _describe_result(found: Counterfactuals) -> dict[str, Any]:
     held = [f"all {len(found.factuals):,} rows that were explained", f"{len(found):,} counterfactual rows"]
     if found.ranges:
         held.append(f"the ranges of {len(found.ranges)} features in the training data")
-    settings = {name: repr(value) for name, value in found.settings.items()}
+    settings = {name: repr(value) for name, value in found.run.settings.items()}
     columns = [
         {"name": str(name), "kind": str(found.kinds.get(name, "")), "dtype": str(found.frame[name].dtype)}
         for name in found.frame.columns

@@ -27,8 +27,8 @@ from mcce.cli.files import Source
 from mcce.cli.options import complete, job_text
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError, listing
-from mcce.report.changes import binding_lines
 from mcce.report.reasons import ALREADY
+from mcce.report.words import constraint_lines
 from mcce.table.frames import without_formulas
 
 UNWRITTEN = (".xlsx", ".xlsm", ".xls", ".ods", ".json", ".html")
@@ -208,7 +208,7 @@ def write(found: Counterfactuals, outputs: Outputs, spellings: Spellings, argume
     if rest is not None and (len(found.unexplained) or rest.exists()):  # an earlier run's rows are not this one's
         _write_table(found.unexplained.reset_index(), rest, outputs, style)
         say(f"wrote {len(found.unexplained)} rows without a counterfactual to {rest}")
-    for line in binding_lines(found.constraints):
+    for line in constraint_lines(found.constraints):
         say(f"constraint {line}")
     reasons = list(found.unexplained.groupby("reason", sort=False).groups.items())
     for reason, ids in reasons[:REASONS_SHOWN]:
@@ -217,7 +217,9 @@ def write(found: Counterfactuals, outputs: Outputs, spellings: Spellings, argume
         say(f"and {len(reasons) - REASONS_SHOWN} more reasons")
     if outputs.page is not None:
         intro = "What would have led to the wanted decision: the first rows in words and pictures, then all of them."
-        page = str(replace(found, timings={}).to_html(intro=intro))  # a job that is repeated writes the same page
+        page = str(
+            replace(found, run=replace(found.run, timings={})).to_html(intro=intro)
+        )  # a job that is repeated writes the same page
         with written_whole(outputs.page, overwrite=outputs.force) as beside:
             beside.write_text(page, encoding="utf-8")
         say(f"wrote the page {outputs.page}")

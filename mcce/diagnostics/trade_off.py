@@ -204,7 +204,7 @@ def _figures(explainer: MCCE, found: Counterfactuals, floor: float, before: Floa
         "plausibility": _mean(plausibility),
         "explained": len(found) / len(before),
         "above_floor": np.nan if np.isnan(floor) else _mean(~found.below_floor()),
-        "rows_asked": float(found.settings["rows_asked"]) / len(before),  # type: ignore[arg-type]
+        "rows_asked": float(found.run.settings["rows_asked"]) / len(before),
     }
 
 

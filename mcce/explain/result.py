@@ -25,7 +25,7 @@ import pandas as pd
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.progress import working
 from mcce.constraints import Constraints
-from mcce.counterfactuals import Agreement, Counterfactuals
+from mcce.counterfactuals import Agreement, Counterfactuals, Questions, Run
 from mcce.exceptions import SamplerError
 from mcce.explain.diversity import diversity_table
 from mcce.explain.factuals import Factuals
@@ -36,6 +36,7 @@ from mcce.explain.unexplained import look_into, unexplained_table, what_helps
 from mcce.explain.winners import Winners
 from mcce.generators.base import Generator
 from mcce.model.ask import Asker
+from mcce.report.changes import Ask
 from mcce.report.names import Names
 from mcce.table import FrameKind, Schema
 
@@ -82,8 +83,19 @@ class Search:
     def _again(self) -> Winners:
         return draw_again(self.plan, self.factuals, self.which, self.wording.progress)[0]
 
+    def questions(self, ask: Ask | None) -> Questions:
+        """Return what a result can ask later."""
+        return Questions(
+            ask=ask,
+            agreement=lambda: self._agreement,
+            standard_errors=self.standard_errors,
+            known_errors=lambda: self.standard_errors() if "_again" in vars(self) else {},
+            redrawn=self.redrawn,
+            why=self.why,
+        )
+
     @cached_property
-    def agreement(self) -> Agreement:
+    def _agreement(self) -> Agreement:
         """How stable the answers are, by drawing again for at most a hundred factuals; by all, if that was done."""
         some = self.which
         again = vars(self).get("_again")
@@ -91,11 +103,6 @@ class Search:
             some = spread_over(some)
             again = draw_again(self.plan, self.factuals, some, self.wording.progress)[0]
         return agreement(self.factuals, some, self.winners, again)
-
-    @property
-    def known_errors(self) -> dict[str, float]:
-        """The standard errors, if they were asked for already."""
-        return self.standard_errors() if "_again" in vars(self) else {}
 
     def standard_errors(self) -> dict[str, float]:
         """Return the Monte Carlo standard errors of the means, by drawing again for all factuals."""
@@ -154,6 +161,9 @@ def write_result(
     robustness = plan.robustness
     stood = {} if robustness is None else robustness.described()
     cost = winners.cost
+    questions = Questions(ask=partial(_ask_frame, Asker(plan.decision, schema)))
+    if drawn is not None:
+        questions = Search(plan, factuals, winners, contradictions, wording).questions(questions.ask)
     return Counterfactuals(
         frame=schema.decode(rows, index),
         measures=_measure_table(plan, factuals, winners).set_axis(index, axis=0),
@@ -167,15 +177,16 @@ def write_result(
         kinds=dict(schema.kinds),
         ranges=_ranges(schema),
         draws=None if drawn is None else pd.Series(drawn, index=factuals.index, name="draws"),
-        timings={"fit": wording.fit_seconds, "generate": cost.seconds_generate, "select": cost.seconds_select},
-        settings={**wording.settings, **stood, "rows_asked": cost.asked},
+        run=Run(
+            settings={**wording.settings, **stood, "rows_asked": cost.asked},
+            timings={"fit": wording.fit_seconds, "generate": cost.seconds_generate, "select": cost.seconds_select},
+        ),
         copies=None if plan.training is None else plan.training.count_in(rows),
-        ask=partial(_ask_frame, Asker(plan.decision, schema)),
-        again=None if drawn is None else Search(plan, factuals, winners, contradictions, wording),
         names=replace(wording.names, ends=plan.decision.ends()),
-        rules={who: said.texts_of(who) for who in factuals.index} if said else {},
-        frames=wording.frames,
-        pairwise=pairwise.set_axis(factuals.index[pairwise.index].rename("id"), axis=0),
+        _questions=questions,
+        _rules={who: said.texts_of(who) for who in factuals.index} if said else {},
+        _frame_kind=wording.frames,
+        _pairwise=pairwise.set_axis(factuals.index[pairwise.index].rename("id"), axis=0),
     )
 
 

@@ -65,8 +65,8 @@ def test_ranks_names_and_dtypes(generator):
     assert result.frame.index.tolist() == [(a, 1), (a, 2), (c, 1)]
     pd.testing.assert_frame_equal(result.frame.reset_index(drop=True), found.reset_index(drop=True))
     pd.testing.assert_frame_equal(result.factuals, rows)
-    assert dict(result.timings) == {"fit": 3.0, "generate": 1.5, "select": 0.5}
-    assert dict(result.settings) == {"n_samples": 50, "rows_asked": 77}
+    assert dict(result.run.timings) == {"fit": 3.0, "generate": 1.5, "select": 0.5}
+    assert dict(result.run.settings) == {"n_samples": 50, "rows_asked": 77}
     assert result.fixed == tuple(FIXED)
 
 
