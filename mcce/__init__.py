@@ -14,6 +14,7 @@ from mcce.generators.chain import ChainModel
 from mcce.method import MCCE
 from mcce.model.decisions import Interval, Not, OneOf, Several
 from mcce.model.robustness import bootstrap_refits
+from mcce.report.names import Names
 from mcce.samplers import (
     BoostingSampler,
     CartSampler,
@@ -42,9 +43,9 @@ from mcce.samplers import (
 from mcce.table import Schema
 
 if TYPE_CHECKING:
-    from mcce import plots as plots
     from mcce import testing as testing
     from mcce.exceptions import NotFittedError
+    from mcce.report import plots as plots
 
 __version__ = "0.1.0"
 
@@ -70,6 +71,7 @@ __all__ = [
     "MarginalSampler",
     "MixtureSampler",
     "ModelError",
+    "Names",
     "NormRankSampler",
     "NormSampler",
     "Not",
@@ -99,12 +101,13 @@ __all__ = [
     "rule",
 ]
 
-_SUBMODULES = ("plots", "testing")  # public too, loaded when first used; `from mcce import *` leaves them out
+# public too, loaded when first used; `from mcce import *` leaves them out
+_SUBMODULES = {"plots": "mcce.report.plots", "testing": "mcce.testing"}
 
 
 def __getattr__(name: str) -> Any:
     if name in _SUBMODULES:
-        return importlib.import_module(f"mcce.{name}")
+        return importlib.import_module(_SUBMODULES[name])
     if name == "NotFittedError":  # a class of scikit-learn's too, which takes long to import
         return exceptions.NotFittedError
     raise AttributeError(f"module 'mcce' has no attribute {name!r}")

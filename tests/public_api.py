@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
+import pydoc
 from typing import Any
 
 MODULES = (
@@ -23,7 +23,7 @@ def public_api() -> dict[str, Any]:
     """Return every public name: for what can be called, its parameters (name, kind, default); else what it is."""
     api: dict[str, Any] = {}
     for module_name in MODULES:
-        module = importlib.import_module(module_name)
+        module = pydoc.locate(module_name)
         for name in getattr(module, "__all__", None) or _own_names(module):
             found = getattr(module, name)
             api[f"{module_name}.{name}"] = _describe(found)

@@ -217,7 +217,9 @@ def write(found: Counterfactuals, outputs: Outputs, spellings: Spellings, argume
         say(f"and {len(reasons) - REASONS_SHOWN} more reasons")
     if outputs.page is not None:
         intro = "What would have led to the wanted decision: the first rows in words and pictures, then all of them."
-        page = str(replace(found, run=replace(found.run, timings={})).to_html(intro=intro))  # a job that is repeated writes the same page
+        page = str(
+            replace(found, run=replace(found.run, timings={})).to_html(intro=intro)
+        )  # a job that is repeated writes the same page
         with written_whole(outputs.page, overwrite=outputs.force) as beside:
             beside.write_text(page, encoding="utf-8")
         say(f"wrote the page {outputs.page}")
