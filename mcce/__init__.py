@@ -1,51 +1,59 @@
-"""Counterfactual explanations for any model on tabular data, by Monte Carlo sampling from a chain of conditionals."""
+"""Counterfactual explanations for any model on tabular data, by Monte Carlo sampling from a chain of conditionals.
+
+A name is loaded when it is first used, so that `import mcce` is quick and nobody waits for what they do not use.
+"""
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from mcce import datasets, diagnostics, exceptions, rcompat
-from mcce.constraints import allow, only, per_factual, rule
-from mcce.counterfactuals import Counterfactuals
-from mcce.diagnostics.conditionals import compare_conditionals
-from mcce.exceptions import InputError, MCCEError, MCCEWarning, ModelError, SamplerError
-from mcce.explain.distances import gower_distance
-from mcce.generators.auto import Auto
-from mcce.generators.chain import ChainModel
-from mcce.method import MCCE
-from mcce.model.decisions import Interval, Not, OneOf, Several
-from mcce.model.robustness import bootstrap_refits
-from mcce.report.names import Names
-from mcce.samplers import (
-    BoostingSampler,
-    CartSampler,
-    ConditionalSampler,
-    CtreeSampler,
-    EmpiricalSampler,
-    EstimatorSampler,
-    ForestSampler,
-    GaussianCopulaSampler,
-    GaussianSampler,
-    LogregSampler,
-    MarginalSampler,
-    MixtureSampler,
-    NormRankSampler,
-    NormSampler,
-    ParametricSampler,
-    PmmSampler,
-    PolrSampler,
-    PolyregSampler,
-    RestrictedDraw,
-    VineSampler,
-    Within,
-    available_samplers,
-    register_sampler,
-)
-from mcce.table import Schema
-
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # what `__getattr__` does, for type checkers and editors
+    from mcce import batches as batches
+    from mcce import constraints as constraints
+    from mcce import datasets, diagnostics, rcompat
+    from mcce import exceptions as exceptions
+    from mcce import generators as generators
+    from mcce import rng as rng
+    from mcce import samplers as samplers
+    from mcce import table as table
     from mcce import testing as testing
-    from mcce.exceptions import NotFittedError
+    from mcce.constraints import allow, only, per_factual, rule
+    from mcce.counterfactuals import Counterfactuals
+    from mcce.diagnostics.conditionals import compare_conditionals
+    from mcce.exceptions import InputError, MCCEError, MCCEWarning, ModelError, NotFittedError, SamplerError
+    from mcce.explain.distances import gower_distance
+    from mcce.explainer import MCCE
+    from mcce.generators.auto import Auto
+    from mcce.generators.chain import ChainModel
+    from mcce.model.decisions import Interval, Not, OneOf, Several
+    from mcce.model.robustness import bootstrap_refits
     from mcce.report import plots as plots
+    from mcce.report.names import Names
+    from mcce.samplers import (
+        BoostingSampler,
+        CartSampler,
+        ConditionalSampler,
+        CtreeSampler,
+        EmpiricalSampler,
+        EstimatorSampler,
+        ForestSampler,
+        GaussianCopulaSampler,
+        GaussianSampler,
+        LogregSampler,
+        MarginalSampler,
+        MixtureSampler,
+        NormRankSampler,
+        NormSampler,
+        ParametricSampler,
+        PmmSampler,
+        PolrSampler,
+        PolyregSampler,
+        RestrictedDraw,
+        VineSampler,
+        Within,
+        available_samplers,
+        register_sampler,
+    )
+    from mcce.table import Schema
 
 __version__ = "0.1.0"
 
@@ -101,17 +109,36 @@ __all__ = [
     "rule",
 ]
 
-# public too, loaded when first used; `from mcce import *` leaves them out
-_SUBMODULES = {"plots": "mcce.report.plots", "testing": "mcce.testing"}
+_HOMES = {  # the modules of the names above; all others are of `mcce.samplers`
+    "mcce.constraints": ("allow", "only", "per_factual", "rule"),
+    "mcce.counterfactuals": ("Counterfactuals",),
+    "mcce.diagnostics.conditionals": ("compare_conditionals",),
+    "mcce.exceptions": ("InputError", "MCCEError", "MCCEWarning", "ModelError", "NotFittedError", "SamplerError"),
+    "mcce.explain.distances": ("gower_distance",),
+    "mcce.generators.auto": ("Auto",),
+    "mcce.generators.chain": ("ChainModel",),
+    "mcce.explainer": ("MCCE",),
+    "mcce.model.decisions": ("Interval", "Not", "OneOf", "Several"),
+    "mcce.model.robustness": ("bootstrap_refits",),
+    "mcce.report.names": ("Names",),
+    "mcce.table": ("Schema",),
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+_MODULES = ("datasets", "diagnostics", "plots", "rcompat", "testing")
+_OTHER_MODULES = ("batches", "constraints", "exceptions", "generators", "rng", "samplers", "table")  # not listed
 
+if not TYPE_CHECKING:  # where it would say that every name exists
 
-def __getattr__(name: str) -> Any:
-    if name in _SUBMODULES:
-        return importlib.import_module(_SUBMODULES[name])
-    if name == "NotFittedError":  # a class of scikit-learn's too, which takes long to import
-        return exceptions.NotFittedError
-    raise AttributeError(f"module 'mcce' has no attribute {name!r}")
+    def __getattr__(name: str) -> Any:
+        if name in _MODULES or name in _OTHER_MODULES:
+            found = importlib.import_module("mcce.report.plots" if name == "plots" else f"mcce.{name}")
+        elif name in __all__:
+            found = getattr(importlib.import_module(_HOME_OF.get(name, "mcce.samplers")), name)
+        else:
+            raise AttributeError(f"module 'mcce' has no attribute {name!r}")
+        globals()[name] = found  # the next use finds it at once
+        return found
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_SUBMODULES, *(name for name in globals() if name.startswith("__"))])
+    return sorted({*__all__, *_MODULES, *(name for name in globals() if name.startswith("__"))})

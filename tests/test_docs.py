@@ -38,7 +38,6 @@ NEEDS = {
     "mcce.diagnostics.*",
     "mcce.report.*",
     "mcce.samplers.*",
-    "mcce.saving",
     "mcce.testing",
     "mcce.generators.joint.forest.generator",
 )

@@ -10,14 +10,25 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from threading import Event, Thread
 from typing import Any
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # in a notebook without ipywidgets tqdm complains, and prints plain bars
-    from tqdm.auto import tqdm
-
 SECONDS = 1.0
+
+
+@cache
+def _kind_of_bar() -> Any:
+    """Return tqdm's bar for a terminal or a notebook; loaded at the first use, since it brings asyncio along."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # in a notebook without ipywidgets tqdm complains, and prints plain bars
+        from tqdm.auto import tqdm
+    return tqdm
+
+
+def tqdm(**options: Any) -> Any:
+    """Return a bar with these options."""
+    return _kind_of_bar()(**options)
 
 
 @contextmanager

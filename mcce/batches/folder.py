@@ -44,7 +44,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from errno import EACCES, EAGAIN
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -55,9 +55,11 @@ from mcce.batches.sources import Part
 from mcce.constraints import read
 from mcce.exceptions import InputError, MCCEWarning, did_you_mean, listing, spell
 from mcce.explain.pools import draw_pools, fixed_columns, pool_keys
-from mcce.explainer import Explainer
 from mcce.model.ask import Asker
 from mcce.model.decisions import resolve_decision
+
+if TYPE_CHECKING:
+    from mcce.explainer import MCCE
 
 try:
     import fcntl
@@ -360,7 +362,7 @@ NOT_HERE = {
 }
 
 
-def check_settings(explainer: Explainer, settings: Mapping[str, Any]) -> dict[str, Any]:
+def check_settings(explainer: MCCE, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of `explain`, all of them; unknown ones are errors."""
     known = inspect.signature(explainer.explain).parameters
     names = [name for name in known if name != "X" and name not in NOT_HERE]
@@ -374,7 +376,7 @@ def check_settings(explainer: Explainer, settings: Mapping[str, Any]) -> dict[st
     return {**whole, "tell_reasons": bool(whole["tell_reasons"])}
 
 
-def describe_settings(explainer: Explainer, settings: Mapping[str, Any], rows: Floats) -> dict[str, Any]:
+def describe_settings(explainer: MCCE, settings: Mapping[str, Any], rows: Floats) -> dict[str, Any]:
     """Return settings of `explain` as JSON values (step 1)."""
     described = {name: _plain(value) for name, value in settings.items()}
     described["constraints"] = [_plain(said) for said in read(settings["constraints"])]
@@ -382,7 +384,7 @@ def describe_settings(explainer: Explainer, settings: Mapping[str, Any], rows: F
     return described
 
 
-def describe_explainer(explainer: Explainer, rows: Floats) -> dict[str, Any]:
+def describe_explainer(explainer: MCCE, rows: Floats) -> dict[str, Any]:
     """Return what tells an explainer from others, given some encoded training rows (step 2)."""
     generator = explainer.generator_
     keys = pool_keys(generator, rows, fixed_columns(generator))
@@ -407,7 +409,7 @@ def describe_versions() -> dict[str, str]:
     return {name: str(sys.modules[name].__version__) for name in PACKAGES}
 
 
-def _answers(explainer: Explainer, model: Any, rows: Floats) -> str:
+def _answers(explainer: MCCE, model: Any, rows: Floats) -> str:
     asker = Asker(resolve_decision(explainer.decision, model), explainer.generator_.schema_)
     scores, wanted = asker.ask_encoded(rows)
     return _checksum(_rounded(scores) + wanted.tobytes())

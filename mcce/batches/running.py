@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcce.base.checks import check_count
 from mcce.base.progress import progress_bar
@@ -23,14 +23,16 @@ from mcce.batches.parts import Personal, Request
 from mcce.batches.sources import Part, Source, open_source, pyarrow
 from mcce.batches.workers import run_parts
 from mcce.exceptions import InputError, MCCEWarning, spell
-from mcce.explainer import Explainer
 from mcce.model.ask import SpotCheck
+
+if TYPE_CHECKING:
+    from mcce.explainer import MCCE
 
 COUNTED = "Such rows of other parts are not told one by one: the manifest counts them as 'unusual'."
 
 
 def explain_batches(
-    explainer: Explainer,
+    explainer: MCCE,
     source: Any,
     out: str | os.PathLike[str],
     *,
@@ -79,7 +81,7 @@ def explain_batches(
 
 
 def _run(
-    explainer: Explainer,
+    explainer: MCCE,
     source: Source,
     folder: Folder,
     head: Mapping[str, Any],

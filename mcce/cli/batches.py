@@ -16,7 +16,7 @@ from zipfile import is_zipfile
 from mcce.cli.console import DONE, SOME_UNEXPLAINED, name_list, positive_integer, say
 from mcce.cli.models import load_joblib, load_model
 from mcce.exceptions import InputError
-from mcce.method import MCCE
+from mcce.explainer import MCCE
 
 
 def add_explain_batches(commands: Any) -> None:

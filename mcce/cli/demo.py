@@ -23,7 +23,7 @@ from mcce.cli.console import DONE, aligned, positive_integer, wrap
 from mcce.cli.outputs import check_outputs
 from mcce.counterfactuals import Counterfactuals
 from mcce.datasets import load_loans
-from mcce.method import MCCE
+from mcce.explainer import MCCE
 from mcce.model.decisions import Interval
 from mcce.report.html import as_png
 

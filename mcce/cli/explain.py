@@ -36,7 +36,7 @@ from mcce.cli.models import OnnxClassifier, OnnxRegressor, load_model, train_mod
 from mcce.cli.options import NEEDED, OPTIONS, add_options, complete
 from mcce.cli.outputs import Outputs, Spellings, write
 from mcce.exceptions import InputError, listing
-from mcce.method import MCCE
+from mcce.explainer import MCCE
 from mcce.model.source import classes_of
 from mcce.table import Schema
 

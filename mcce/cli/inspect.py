@@ -20,11 +20,11 @@ import pandas as pd
 
 from mcce.cli.console import DONE, aligned
 from mcce.counterfactuals import Counterfactuals
+from mcce.explain.stored import check_fields
 from mcce.generators import JointGenerator
 from mcce.generators.chain import ChainModel
 from mcce.generators.storing import SETTINGS
 from mcce.samplers import ConditionalSampler
-from mcce.saving import check_fields
 from mcce.storage import load_fields, read_manifest
 from mcce.table import Feature
 

@@ -24,7 +24,7 @@ One conditional, drawn inside what is allowed for each row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -137,26 +137,18 @@ class DrawPlan:
 
     Attributes
     ----------
-    given_of : the columns that a column of the chain is modelled on.
     samplers : in visiting order.
     stream_keys : of the features, in visiting order.
     due : rules by the column of the chain that is the last they name, in the order of their texts; -1: all are given.
     """
 
     layout: ChainLayout
-    given_of: Callable[[Table, int], Table]
     samplers: Sequence[ConditionalSampler]
     stream_keys: Sequence[int]
     due: Mapping[int, Sequence[int]]
 
     @classmethod
-    def of(
-        cls,
-        request: DrawRequest,
-        layout: ChainLayout,
-        given_of: Callable[[Table, int], Table],
-        samplers: Sequence[ConditionalSampler],
-    ) -> DrawPlan:
+    def of(cls, request: DrawRequest, layout: ChainLayout, samplers: Sequence[ConditionalSampler]) -> DrawPlan:
         """Plan a request: which rule is applied when."""
         names = [feature.name for feature in layout.features]
         for name in request.restrictions:
@@ -167,7 +159,7 @@ class DrawPlan:
             last = max((layout.place_in_chain[j] for j in request.rules[r].columns), default=-1)
             due.setdefault(last if last >= layout.n_given else -1, []).append(r)
         keys = [derive_key(request.seed, "draw", name) for name in names[layout.n_given :]]
-        return cls(layout, given_of, samplers, keys, due)
+        return cls(layout, samplers, keys, due)
 
 
 class Block:
@@ -193,7 +185,7 @@ class Block:
         complete = not np.isnan(request.givens.sum())
         carried: object = None
         for k, (sampler, key) in enumerate(zip(plan.samplers, plan.stream_keys), plan.layout.n_given):
-            given = plan.given_of(Table(features, self.matrix, complete=complete), k)
+            given = plan.layout.given(Table(features, self.matrix, complete=complete), k)
             streams = RowStreams(key, request.stream_keys, request.draw_indices)
             conditional = Conditional(sampler, features[k], given, streams)
             restriction = request.restrictions.get(features[k].name)

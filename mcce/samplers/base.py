@@ -19,7 +19,6 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-import scipy
 
 from mcce import exceptions
 from mcce.base.arrays import Bools, Floats, Ints
@@ -32,7 +31,7 @@ from mcce.table import KINDS, Column, Feature, Table
 from mcce.table.weights import sorted_with_weights
 
 IMPOSSIBLE = 1e-12
-REACH = float(-scipy.special.ndtri(IMPOSSIBLE))  # standard deviations: a normal draw farther out counts as impossible
+REACH = 7.034483825301131  # standard deviations: a normal draw is farther out, on one side, with probability IMPOSSIBLE
 
 
 def local_spacing(drawable: Floats, weights: Floats | None = None) -> float:

@@ -87,6 +87,11 @@ def register(
         _by_class[cls] = registered
 
 
+def is_registered(cls: type[Any]) -> bool:
+    """Return whether objects of this very class can be written."""
+    return cls in _by_class
+
+
 def add_check(cls: type[Any], check: Callable[[Any], None]) -> None:
     """Say how an object of a registered class is checked when it is read: by an `InputError` for what does not fit."""
     registered = next(each for each in _by_name.values() if each.cls is cls)

@@ -25,8 +25,8 @@ from mcce import exceptions
 from mcce.base.arrays import Bools, Floats
 from mcce.constraints import allow
 from mcce.exceptions import MCCEError, SamplerError
+from mcce.explainer import MCCE
 from mcce.generators.base import Drawn, DrawRequest, Generator
-from mcce.method import MCCE
 from mcce.samplers import Within
 from mcce.testing.requirements import ConformanceError, check_generator_by, require
 

@@ -19,11 +19,14 @@ import numpy as np
 import pandas as pd
 
 from mcce.base.arrays import Floats, Ints
+from mcce.base.checks import check_count
 from mcce.exceptions import InputError, did_you_mean, spell, warn
-from mcce.generators.base import Drawn, DrawRequest, Generator, RowRule
-from mcce.rng import RowStreams, derive_key
-from mcce.samplers import Within
-from mcce.table import Feature, Schema
+from mcce.generators.base import Drawn, DrawRequest, RowRule
+from mcce.generators.givens import request_of
+from mcce.generators.layout import ChainLayout
+from mcce.rng import RowStreams, derive_key, resolve_seed
+from mcce.samplers import ConditionalSampler, Within
+from mcce.table import Data, Feature, Schema
 from mcce.table.frames import handed
 
 Allowed = Within | tuple[Any, Any] | Sequence[Any]
@@ -99,19 +102,25 @@ def _encode(value: Any, feature: Feature, where: str) -> float:
 
 
 def sample_rows(
-    generator: Generator,
-    asked: tuple[DrawRequest, pd.Index[Any], Ints],
+    generator: Any,
+    layout: ChainLayout,
+    samplers: Sequence[ConditionalSampler],
     n: int,
+    given: Data | None,
     *,
+    decision: bool | None,
+    random_state: int | None,
     within: Mapping[Any, Allowed] | None,
     rules: Sequence[RowRule],
     weights: bool,
     resample: bool,
     progress: bool | None,
 ) -> pd.DataFrame | Weighted:
-    """Draw what was asked for (`mcce.generators.givens.request_of`), inside what is allowed, as a frame."""
-    request, index, group = asked
-    schema = generator.schema_
+    """Draw rows of a fitted generator, inside what is allowed, as a frame; see `mcce.ChainModel.sample`."""
+    n = check_count(n, "n")
+    seed = generator.seed_ if random_state is None else resolve_seed(random_state)
+    training, schema = (generator.training_givens_, generator.training_weights_), generator.schema_
+    request, index, group = request_of(n, given, decision, seed, training, schema, layout, samplers)
     request = replace(
         request,
         restrictions=read_restrictions(within, schema, generator.fixed_, len(request) // n, n),
