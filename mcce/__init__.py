@@ -12,7 +12,6 @@ if TYPE_CHECKING:  # what `__getattr__` does, for type checkers and editors
     from mcce import datasets, diagnostics, rcompat
     from mcce import exceptions as exceptions
     from mcce import generators as generators
-    from mcce import plots as plots
     from mcce import rng as rng
     from mcce import samplers as samplers
     from mcce import table as table
@@ -27,6 +26,8 @@ if TYPE_CHECKING:  # what `__getattr__` does, for type checkers and editors
     from mcce.generators.chain import ChainModel
     from mcce.model.decisions import Interval, Not, OneOf, Several
     from mcce.model.robustness import bootstrap_refits
+    from mcce.report import plots as plots
+    from mcce.report.names import Names
     from mcce.samplers import (
         BoostingSampler,
         CartSampler,
@@ -78,6 +79,7 @@ __all__ = [
     "MarginalSampler",
     "MixtureSampler",
     "ModelError",
+    "Names",
     "NormRankSampler",
     "NormSampler",
     "Not",
@@ -118,6 +120,7 @@ _HOMES = {  # the modules of the names above; all others are of `mcce.samplers`
     "mcce.explainer": ("MCCE",),
     "mcce.model.decisions": ("Interval", "Not", "OneOf", "Several"),
     "mcce.model.robustness": ("bootstrap_refits",),
+    "mcce.report.names": ("Names",),
     "mcce.table": ("Schema",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
@@ -128,7 +131,7 @@ if not TYPE_CHECKING:  # where it would say that every name exists
 
     def __getattr__(name: str) -> Any:
         if name in _MODULES or name in _OTHER_MODULES:
-            found = importlib.import_module(f"mcce.{name}")
+            found = importlib.import_module("mcce.report.plots" if name == "plots" else f"mcce.{name}")
         elif name in __all__:
             found = getattr(importlib.import_module(_HOME_OF.get(name, "mcce.samplers")), name)
         else:

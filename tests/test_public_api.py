@@ -15,7 +15,9 @@ import mcce
 
 PAGE = Path(__file__).resolve().parents[1] / "vignettes" / "api.md"
 
-EXPLAINING = "MCCE Counterfactuals Interval Not OneOf Several allow only per_factual rule bootstrap_refits gower_distance"
+EXPLAINING = """
+    MCCE Counterfactuals Interval Names Not OneOf Several allow only per_factual rule bootstrap_refits gower_distance
+"""
 CHAIN = "Auto ChainModel Schema compare_conditionals"
 SAMPLERS = """
     ConditionalSampler RestrictedDraw Within available_samplers register_sampler
@@ -34,8 +36,8 @@ KEYWORDS = {
         min_donors constraints labels units formats
     """,
     "Counterfactuals": """
-        frame measures factuals unexplained factual_predictions decision fixed kinds ranges draws standard_errors
-        timings settings copies pairwise constraints nearest allowed ask redraw names rules frames
+        frame measures factuals unexplained factual_predictions decision fixed kinds ranges draws copies constraints
+        nearest allowed names run
     """,
     "ChainModel": "sampler fixed visit_sequence predictors kinds random_state n_jobs min_donors",
     "ConditionalSampler": "",
@@ -63,17 +65,18 @@ METHODS = {
         "changes": "words",
         "changed_features": "",
         "below_floor": "",
-        "summary": "",
+        "summary": "standard_errors",
         "diversity": "",
         "by": "groups bins level random_state",
         "reasons": "id rank words",
+        "why": "id",
+        "standard_errors": "",
         "sentence": "id rank",
         "sentences": "rank",
         "letter": "id title intro closing html",
         "plot": "id rank ax",
         "plot_changes": "ax",
         "table": "name",
-        "html_table": "n_factuals",
         "to_frame": "",
         "to_csv": "path spreadsheet_safe options",
         "to_parquet": "path options",
@@ -134,7 +137,7 @@ def test_the_names_are_those_that_we_mean():
 
 
 def keywords(function):
-    return [name for name in inspect.signature(function).parameters if name != "self"]
+    return [name for name in inspect.signature(function).parameters if name != "self" and not name.startswith("_")]
 
 
 def methods(cls):
@@ -202,4 +205,5 @@ def test_type_checkers_see_what_is_loaded():
     assert {*mcce.__all__, *NOT_BY_STAR.split()} <= seen.keys()
     for name, module in seen.items():
         found = getattr(mcce, name)
-        assert found.__name__ == f"mcce.{name}" if inspect.ismodule(found) else found is getattr(sys.modules[module], name)
+        home = sys.modules[f"{module}.{name}"] if inspect.ismodule(found) else getattr(sys.modules[module], name)
+        assert found is home

@@ -40,7 +40,7 @@ import pandas as pd
 
 from mcce.report.names import PREDICTION, Names, case_name, fold, kept_together, value_text
 from mcce.report.plots.change import MOST_ROWS
-from mcce.report.plots.many import MOST_BARS
+from mcce.report.plots.changes import MOST_BARS
 from mcce.report.words import ConstraintWords, constraint_words
 
 if TYPE_CHECKING:
