@@ -757,7 +757,7 @@ class Counterfactuals:
             )
         if path is None:
             return page
-        with written_whole(Path(path)) as beside:
+        with written_whole(path) as beside:
             beside.write_text(page, encoding="utf-8")
         return Path(path)
 
@@ -830,7 +830,7 @@ class Counterfactuals:
         options = {"index": False, **options}
         if path is None:
             return str(table.to_csv(**options))
-        with written_whole(Path(path)) as beside:
+        with written_whole(path) as beside:
             table.to_csv(beside, **options)
         return Path(path)
 
@@ -852,7 +852,7 @@ class Counterfactuals:
         ('found.parquet', True)
         """
         table = side_by_side(self.frame, self.measures)
-        with written_whole(Path(path)) as beside:
+        with written_whole(path) as beside:
             table.to_parquet(beside, **{"index": False, **options})
         return Path(path)
 

@@ -40,7 +40,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce import exceptions
-from mcce.base.checks import check_count, check_not_negative, check_share
+from mcce.base.checks import MOST_DRAWS, check_count, check_not_negative, check_share
 from mcce.base.parameters import Learner
 from mcce.base.progress import progress_bar, working
 from mcce.base.threads import count_jobs, one_native_thread
@@ -351,7 +351,9 @@ class MCCE(Learner):
                 "diverse=True chooses among all draws at once, and n_samples='auto' draws in rounds; give a number."
             )
         settings = Settings(
-            n_samples="auto" if n_samples == "auto" else check_count(n_samples, "n_samples", or_else=', or "auto"'),
+            n_samples="auto"
+            if n_samples == "auto"
+            else check_count(n_samples, "n_samples", most=MOST_DRAWS, or_else=', or "auto"'),
             n_counterfactuals=check_count(n_counterfactuals, "n_counterfactuals"),
             independent=independent,
             sparse=sparse,
@@ -416,7 +418,7 @@ class MCCE(Learner):
         True
         """
         self._check_fitted()
-        check_count(n_samples, "n_samples")
+        check_count(n_samples, "n_samples", most=MOST_DRAWS)
         schema = self.generator_.schema_
         index, matrix = encode_factuals(X, schema)
         columns: Sequence[int] = range(len(schema)) if independent else fixed_columns(self.generator_)

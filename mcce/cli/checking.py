@@ -27,7 +27,7 @@ from typing import Any
 
 import pandas as pd
 
-from mcce.base.checks import check_not_negative, check_share
+from mcce.base.checks import MOST_DRAWS, check_count, check_not_negative, check_share
 from mcce.cli.cells import Declared, Reading, plain
 from mcce.cli.console import say
 from mcce.cli.files import Source, check_column, check_columns, lacking
@@ -60,7 +60,7 @@ def read_wanted(wanted: str | None, of: str | None, classes: Any, counts: Mappin
             )
         return interval
     if of is not None:
-        raise InputError(f"--of {of} goes with an interval, but --wanted is {wanted!r}; leave --of out.")
+        raise InputError(f"--of {of} goes with an interval, but --wanted is {spell(wanted)}; leave --of out.")
     return read_class("--wanted", wanted, classes, counts)
 
 
@@ -73,7 +73,7 @@ def in_words(decision: Any, label: str | None) -> Any:
 
 def read_interval(text: str, of: Any) -> Interval | None:
     """Read an interval such as 0,1 or [0,1) or (0,inf); None if the text is none."""
-    parts = re.fullmatch(r"\s*([\[(]?)([^,]+),([^,\])]+)([\])]?)\s*", text)
+    parts = re.fullmatch(r"([\[(]?)([^,]+),([^,\])]+)([\])]?)", text.strip())
     if parts is None:
         return None
     try:
@@ -81,7 +81,7 @@ def read_interval(text: str, of: Any) -> Interval | None:
     except ValueError:
         return None
     if bool(parts[1]) != bool(parts[4]):
-        raise InputError(f"--wanted is {text!r}; write an interval as 0,1 or [0,1] or [0,1) or (0,inf).")
+        raise InputError(f"--wanted is {spell(text)}; write an interval as 0,1 or [0,1] or [0,1) or (0,inf).")
     closed = {"[]": "both", "[)": "left", "(]": "right", "()": "neither", "": "both"}[parts[1] + parts[4]]
     return Interval(low, high, closed=closed, of=of)
 
@@ -96,7 +96,7 @@ def read_class(role: str, text: str | None, classes: Any, counts: Mapping[Any, i
         return None
     if classes is None:
         raise InputError(
-            f"{role} is {text!r}, but the model declares no classes; give --wanted an interval, as in 10,20."
+            f"{role} is {spell(text)}, but the model declares no classes; give --wanted an interval, as in 10,20."
         )
     known = plain_values(classes)
     exact = [label for label in known if str(label) == text]
@@ -111,12 +111,12 @@ def read_class(role: str, text: str | None, classes: Any, counts: Mapping[Any, i
         return exact[0]
     if len(alike) > 1:
         raise InputError(
-            f"{role} is {text!r}, which could be {_all_counted(alike, counts)}. Write it exactly as one of them, or "
-            "correct the file if they mean the same."
+            f"{role} is {spell(text)}, which could be {_all_counted(alike, counts)}. Write it exactly as one of them, "
+            "or correct the file if they mean the same."
         )
     if alike:
         return alike[0]
-    raise InputError(f"{role} is {text!r}, which is no class of the model; {did_you_mean(text, known)}")
+    raise InputError(f"{role} is {spell(text)}, which is no class of the model; {did_you_mean(text, known)}")
 
 
 def _loosely(label: Any) -> str:
@@ -213,6 +213,10 @@ def check_options(arguments: argparse.Namespace) -> dict[str, Any]:
     for sampler in samplers:
         if sampler != AUTO:
             make_sampler(sampler)
+    if arguments.n_samples != "auto":
+        check_count(arguments.n_samples, "--n-samples", most=MOST_DRAWS, or_else=", or auto")
+    if arguments.max_changes is not None:
+        check_count(arguments.max_changes, "--max-changes")
     asked = {
         "n_samples": arguments.n_samples,
         "n_counterfactuals": arguments.n_counterfactuals,

@@ -20,7 +20,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pandas as pd
 
-from mcce.base.checks import is_number
+from mcce.base.checks import is_number, is_too_large
 from mcce.exceptions import InputError, did_you_mean, listing, spell
 from mcce.storage.fields import check_type, require
 from mcce.storage.state import register, stateful
@@ -130,6 +130,9 @@ def allow(
     >>> print(mcce.allow("salary", low=0, step=500, direction="increase"))
     salary: at least 0, in steps of 500, may only rise
     """
+    numbers = {"low": low, "high": high, "max_step": max_step, "max_share": max_share, "step": step}
+    for name, value in numbers.items():
+        _check_size(value, feature, name)
     if direction is not None and direction not in DIRECTIONS:
         raise InputError(f"direction of {feature!r} is {spell(direction)}; {did_you_mean(direction, DIRECTIONS)}")
     made = Allow(
@@ -181,7 +184,15 @@ def _one(value: Any, feature: Hashable, name: str) -> Any:
 def _several(values: Any, feature: Hashable, name: str) -> tuple[Any, ...]:
     if isinstance(values, (str, bytes, dict)) or not isinstance(values, Iterable):
         raise InputError(f"{name} of {feature!r} is {spell(values)}; give a list, for example [{spell(values)}].")
-    return tuple(sorted(values, key=repr) if isinstance(values, (set, frozenset)) else values)
+    found = tuple(values)
+    for value in found:
+        _check_size(value, feature, f"a value in {name}")
+    return tuple(sorted(found, key=repr)) if isinstance(values, (set, frozenset)) else found
+
+
+def _check_size(value: Any, feature: Hashable, name: str) -> None:
+    if is_too_large(value):
+        raise InputError(f"{name} of {feature!r} is {spell(value)}; give a smaller one, or leave it out.")
 
 
 register("Allow", Allow, lambda said: {f.name: getattr(said, f.name) for f in fields(said)}, lambda said: allow(**said))

@@ -23,7 +23,7 @@ import pandas as pd
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.checks import check_count, is_number
 from mcce.base.threads import one_native_thread
-from mcce.exceptions import InputError, did_you_mean
+from mcce.exceptions import InputError, did_you_mean, spell
 from mcce.model.ask import Asker
 from mcce.model.decisions import Decision, resolve_decision
 from mcce.rng import RowStreams, derive_key, hash_rows, resolve_seed
@@ -206,11 +206,11 @@ def _read_noise(noise: Noise, schema: Schema, mutable: Ints) -> Floats:
 
 def _check_robust(value: Any) -> float:
     if not is_number(value) or not 0.0 < value <= 1.0:
-        raise InputError(f"robust is {value!r}; it is a share, above 0 and at most 1, as 0.9 for nine in ten.")
+        raise InputError(f"robust is {spell(value)}; it is a share, above 0 and at most 1, as 0.9 for nine in ten.")
     return float(value)
 
 
 def _check_noise(value: Any, name: str) -> float:
     if not is_number(value) or not 0.0 <= value < 1.0:
-        raise InputError(f"{name} is {value!r}; it is a share of the value, as 0.02 for two per cent.")
+        raise InputError(f"{name} is {spell(value)}; it is a share of the value, as 0.02 for two per cent.")
     return float(value)

@@ -49,7 +49,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce.base.arrays import Floats, Int32s, Ints
-from mcce.base.checks import check_count
+from mcce.base.checks import MOST_DRAWS, check_count
 from mcce.exceptions import InputError, did_you_mean, listing, spell
 from mcce.explain.rank_kernels import best_within, sort_within
 from mcce.rcompat import kernels
@@ -377,7 +377,7 @@ def generate(
     -------
     Simulated
     """
-    K = check_count(K, "generate_K")
+    K = check_count(K, "generate_K", most=MOST_DRAWS)
     check_present(x_explain, feature_model.columns, "x_explain")
     rng = rng or RGenerator(None)
     start = time.perf_counter()

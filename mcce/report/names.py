@@ -122,34 +122,42 @@ def read_pattern(said: Any, name: object) -> Pattern:
         return _read_words(said, name)
     if not isinstance(said, str):
         raise InputError(
-            f"formats[{spell(name)}] is {said!r} (a {type(said).__name__}); give a text such as {EXAMPLES} or "
+            f"formats[{spell(name)}] is {spell(said)} (a {type(said).__name__}); give a text such as {EXAMPLES} or "
             "'%d.%m.%Y', or a dict of values to words."
+        )
+    if len(said) > MOST_LETTERS:
+        raise InputError(
+            f"formats[{spell(name)}] is {spell(said)}, of {len(said):,} characters; at most {MOST_LETTERS:,} are read."
         )
     if re.search("%[A-Za-z-]", said):
         return DatePattern(said)
     found = _NUMBER.fullmatch(said)
     if found is None:
         raise InputError(
-            f"formats[{spell(name)}] is {said!r}; write the number zero as it should look, as in {EXAMPLES}, a date "
-            "by its codes, as in '%d.%m.%Y', or give a dict of values to words."
+            f"formats[{spell(name)}] is {spell(said)}; write the number zero as it should look, as in {EXAMPLES}, a "
+            "date by its codes, as in '%d.%m.%Y', or give a dict of values to words."
         )
     mark, point, decimals = found["mark"] or "", found["point"] or ".", found["decimals"] or ""
     if mark == "." and not decimals:  # three decimals, as everywhere else in Python
         mark, point, decimals = "", ".", "000"
+    if len(decimals) > MOST_ZEROS:
+        raise InputError(
+            f"formats[{spell(name)}] is {spell(said)}, with {len(decimals)} decimals; give at most {MOST_ZEROS}."
+        )
     if decimals and mark == point:
-        raise InputError(f"formats[{spell(name)}] is {said!r}, which has one mark for thousands and decimals.")
+        raise InputError(f"formats[{spell(name)}] is {spell(said)}, which has one mark for thousands and decimals.")
     return NumberPattern(len(decimals), mark, point, found["percent"] or "")
 
 
 def _read_words(said: Mapping[Any, Any], name: object) -> WordPattern:
     for value, words in said.items():
         if not isinstance(words, str) or not words.strip():
-            raise InputError(f"formats[{spell(name)}] has {words!r} for {spell(value)}; give a text.")
+            raise InputError(f"formats[{spell(name)}] has {spell(words)} for {spell(value)}; give a text.")
     texts = list(said.values())
     twice = next((text for text in texts if texts.count(text) > 1), None)
     if twice is not None:
         both = ", ".join(spell(value) for value, words in said.items() if words == twice)
-        raise InputError(f"formats[{spell(name)}] calls {both} alike, {twice!r}; a change would not be seen.")
+        raise InputError(f"formats[{spell(name)}] calls {both} alike, {spell(twice)}; a change would not be seen.")
     return WordPattern(tuple(said.items()))
 
 

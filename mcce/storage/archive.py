@@ -47,14 +47,13 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import IO, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce.base.files import written_whole
+from mcce.base.files import checked_path, written_whole
 from mcce.exceptions import InputError, MCCEError
 from mcce.storage.state import TYPE, Fields, from_state, to_state
 
@@ -246,8 +245,9 @@ def load_fields(path: str | os.PathLike[str], kind: str, make: Callable[[Fields]
 @contextmanager
 def _opened(path: str | os.PathLike[str]) -> Iterator[zipfile.ZipFile]:
     """Open a file, and name it in whatever goes wrong with it."""
-    name = Path(path).name
-    with open(path, "rb") as stream:
+    path = checked_path(path)
+    name = path.name
+    with path.open("rb") as stream:
         try:
             with zipfile.ZipFile(stream) as file:
                 yield file

@@ -275,9 +275,9 @@ def _write_named(dtype: Any) -> Fields:
 
 def _read_named(fields: Fields) -> Any:
     check_type(fields["name"], "name", str)
-    zone = re.search(r"(?:datetime64|timestamp)\[\w+,\s*(?:tz=)?([^\]]*)\]", fields["name"])
+    zone = re.search(r"(?:datetime64|timestamp)\[\w+,([^\]]*)", fields["name"])
     if zone is not None:
-        _check_zone(zone[1])
+        _check_zone(zone[1].lstrip().removeprefix("tz="))
     return pd.api.types.pandas_dtype(fields["name"])
 
 
