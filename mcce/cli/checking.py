@@ -31,13 +31,14 @@ from mcce.base.checks import MOST_DRAWS, check_count, check_not_negative, check_
 from mcce.cli.cells import Declared, Reading, plain
 from mcce.cli.console import say
 from mcce.cli.files import Source, check_column, check_columns, lacking
-from mcce.constraints import Constraint, Only, PerFactual, read, resolve
+from mcce.constraints import Constraint, Only, PerFactual, allow, no_copies, read, resolve
 from mcce.exceptions import InputError, did_you_mean, listing, spell
 from mcce.explain.order import KNOWN, OF_DENSITIES, resolve_weights
 from mcce.generators.auto import AUTO
 from mcce.generators.layout import REST
 from mcce.generators.visit import make_visit_sequence
 from mcce.model.decisions import Interval, OneOf
+from mcce.model.robustness import Robust
 from mcce.model.source import plain_values
 from mcce.report.names import Names
 from mcce.samplers import make_sampler
@@ -220,13 +221,10 @@ def check_options(arguments: argparse.Namespace) -> dict[str, Any]:
     asked = {
         "n_samples": arguments.n_samples,
         "n_counterfactuals": arguments.n_counterfactuals,
-        "allow_missing": arguments.allow_missing,
         "sparse": arguments.sparse,
         "diverse": arguments.diverse,
-        "exclude_training": arguments.exclude_training,
         "max_changes": arguments.max_changes,
         "max_gower": None if arguments.max_gower is None else check_not_negative(arguments.max_gower, "--max-gower"),
-        "robust": arguments.robust,
         "weights": arguments.weights or None,
     }
     if arguments.floor is not None:
@@ -236,8 +234,19 @@ def check_options(arguments: argparse.Namespace) -> dict[str, Any]:
     if arguments.noise is not None:
         for share in arguments.noise.values() if isinstance(arguments.noise, dict) else [arguments.noise]:
             check_share(share, "--noise")
-        asked["noise"] = arguments.noise
+        asked["robust"] = Robust(noise=arguments.noise, share=arguments.robust)
     return asked
+
+
+def given_names(arguments: argparse.Namespace) -> Names:
+    """Return what features, values and predictions are called."""
+    return Names(labels=arguments.labels, units=arguments.units, formats=arguments.formats)
+
+
+def demands(arguments: argparse.Namespace) -> list[Constraint]:
+    """Return the options that are constraints: what may become missing, and no copies of training rows."""
+    may_be_missing: list[Constraint] = [allow(name, missing=True) for name in arguments.allow_missing]
+    return [*may_be_missing, no_copies()] if arguments.exclude_training else may_be_missing
 
 
 def check_named_columns(train: pd.DataFrame, arguments: argparse.Namespace) -> None:
@@ -277,7 +286,7 @@ def check_features(names: list[Any], train: Source, rows: Source, arguments: arg
         _check_among(option, chosen, features, arguments)
         if kept := [name for name in chosen if name not in mutable]:
             raise InputError(f"{option} names {listing(kept)}, which --fixed keeps; leave it out.")
-    Names.read(arguments.labels, arguments.units, arguments.formats, names)
+    Names.read(given_names(arguments), names)
     if not names:
         raise InputError(f"{arguments.train} has no features besides --response and --id; give more columns.")
     if not mutable:

@@ -104,6 +104,7 @@ def allow(
     Parameters
     ----------
     feature : column label
+        Or "*", with `missing` alone: for all features of which nothing else is said.
     low, high : number, date or ordered level
         Smallest and largest value.
     levels, never : list
@@ -232,6 +233,39 @@ def plain(value: Any) -> Any:
 
 def _is_date(text: str) -> bool:
     return (text[:4].isdigit() and text[4:5] == "-") or " days" in text
+
+
+@stateful("NoCopies")
+@dataclass(frozen=True)
+class NoCopies:
+    """No counterfactual is a copy of a training row; made by `no_copies`."""
+
+    def check_state(self) -> None:
+        """Nothing is stored."""
+
+    def __str__(self) -> str:
+        return "no copy of a training row"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values, of which `mcce.constraints.read` makes the same again."""
+        return {"no_copies": True}
+
+
+def no_copies() -> NoCopies:
+    """Say that no counterfactual may equal a training row in every column (the paper's safeguard).
+
+    Nothing more is promised: every value is still one that somebody has, unless its sampler smooths. Without it,
+    `Counterfactuals.copies` counts such rows.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> X = mcce.datasets.load_loans(300).X[["age", "salary"]]
+    >>> explainer = mcce.MCCE(lambda rows: rows["salary"] > 40_000, decision=True, random_state=1).fit(X)
+    >>> explainer.explain(X.head(20), n_samples=50, constraints=[mcce.no_copies()]).copies
+    0
+    """
+    return NoCopies()
 
 
 SAID = tuple(field.name for field in fields(Allow) if field.name != "feature")

@@ -31,7 +31,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from mcce.base.files import checked_path
-from mcce.constraints.allow import SAID, Allow, Only, PerFactual, allow, only, per_factual
+from mcce.constraints.allow import SAID, Allow, NoCopies, Only, PerFactual, allow, no_copies, only, per_factual
 from mcce.constraints.rules import Rule, rule
 from mcce.exceptions import InputError, did_you_mean, listing, shorten, spell
 from mcce.storage.archive import depth_of
@@ -41,7 +41,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-Constraint = Allow | Rule | Only | PerFactual
+Constraint = Allow | Rule | Only | PerFactual | NoCopies
 MOST_NESTED = 20  # lists and tables inside each other; what is read needs five
 SECTIONS = ("allow", "rule", "only")
 _KEYS = {"allow": ("feature", *SAID, "id"), "rule": ("says", "name"), "only": ("id", "features")}
@@ -100,7 +100,7 @@ def parse_file(text: str, kind: Literal["TOML", "JSON"], where: str) -> Any:
 def _read(source: Any, where: str) -> Iterator[Constraint]:
     if source is None:
         return
-    if isinstance(source, (Allow, Rule, Only, PerFactual)):
+    if isinstance(source, (Allow, Rule, Only, PerFactual, NoCopies)):
         yield source
     elif isinstance(source, str) or callable(source):
         yield rule(source)
@@ -128,8 +128,14 @@ def _read_dict(said: dict[Any, Any], where: str) -> Iterator[Constraint]:
         yield _one(kind, said, where)
         return
     for section, entries in said.items():
+        if section == "no_copies":
+            if not isinstance(entries, bool):
+                raise InputError(f"{where}: no_copies is {spell(entries)}; say true or false.")
+            if entries:
+                yield no_copies()
+            continue
         if section not in SECTIONS:
-            known = (*SECTIONS, "feature", "says", "features")
+            known = (*SECTIONS, "no_copies", "feature", "says", "features")
             raise InputError(f"{where}: there is no {spell(section)}; {did_you_mean(section, known)}")
         entries = [entries] if isinstance(entries, (Mapping, str)) else entries
         if not isinstance(entries, list):

@@ -2,7 +2,7 @@
 
 1. Names, levels, dates and bounds are looked up in the schema; what does not fit is an error.
 2. Whether a feature may become missing is said by any constraint on it, and not if another one denies it.
-   Where nothing is said of it, it may only if it is among `allow_missing`.
+   Where nothing is said of it, what is said of all features counts (``allow("*", missing=True)``).
 3. `only` becomes, for each factual, one limit for every feature that has to stay.
 4. All is put in data order and by text, equal ones once: the order in which constraints are given changes nothing.
 
@@ -187,6 +187,7 @@ def something_left(within: Within, feature: Feature, own: Floats) -> Bools:
 
 
 Ids = pd.Index
+ALL = "*"  # all features of which nothing else is said
 MOST_SHOWN = 3  # contradictions in a message
 
 
@@ -472,7 +473,7 @@ def resolve(
     constraints: Any,
     schema: Schema,
     fixed: Sequence[Hashable] = (),
-    allow_missing: bool | Sequence[Hashable] = True,
+    allow_missing: bool = True,
 ) -> Constraints:
     """Return constraints for the columns of a table.
 
@@ -481,8 +482,8 @@ def resolve(
     constraints : what `mcce.constraints.read` takes
     schema : Schema of the training data
     fixed : names of the features that may not change
-    allow_missing : whether known values may become missing, for features of which nothing is said, or names of those
-        that may
+    allow_missing : whether known values may become missing, for features of which nothing is said, unless
+        ``allow("*", missing=...)`` says it
 
     Examples
     --------
@@ -494,6 +495,14 @@ def resolve(
     array([500., 700., 300.])
     """
     said = read(constraints)
+    of_all = [each for each in said if isinstance(each, Allow) and each.feature == ALL and ALL not in schema.names]
+    for each in of_all:
+        if each != Allow(ALL, missing=each.missing):
+            raise InputError(
+                f"{each}: of all features it can be said only whether they may become missing; name the feature."
+            )
+        allow_missing = bool(each.missing)
+    said = [each for each in said if each not in of_all]
     at_fixed = {schema.position(name, "fixed feature", "the training data") for name in fixed}
     allows = [each for each in said if isinstance(each, Allow)]
     may_be_missing = {_position(each, schema): each.missing for each in allows if each.missing}
@@ -540,15 +549,10 @@ def _keeping(who: Hashable, features: Sequence[Hashable], schema: Schema, fixed:
     return [keep(j, f, only_words(features)) for j, f in enumerate(schema.features) if j not in changing]
 
 
-def _known(allow_missing: bool | Sequence[Hashable], schema: Schema, others: set[int]) -> tuple[int, ...]:
+def _known(allow_missing: bool, schema: Schema, others: set[int]) -> tuple[int, ...]:
     """Return the columns with missing values, but `others`, that do not become missing."""
-    if isinstance(allow_missing, (bool, np.bool_)):
-        others = others | (set(range(len(schema))) if allow_missing else set())
-    elif isinstance(allow_missing, str) or not isinstance(allow_missing, Iterable):
-        raise InputError(f"allow_missing is {spell(allow_missing)}; give True, False or a list of features.")
-    else:
-        role = "feature of allow_missing"
-        others = others | {schema.position(name, role, "the training data") for name in allow_missing}
+    if allow_missing:
+        return ()
     return tuple(j for j, feature in enumerate(schema.features) if feature.has_missing and j not in others)
 
 

@@ -24,7 +24,7 @@ from mcce.explain.plausibility import Plausibility
 from mcce.explain.pools import fixed_columns, pool_blocks, pool_keys, restrict_keys
 from mcce.generators.base import Generator
 from mcce.model.decisions import Decision
-from mcce.model.robustness import AsksEncoded, Lasting
+from mcce.model.robustness import AsksEncoded, Robustness
 from mcce.table import Feature
 
 
@@ -71,7 +71,7 @@ class Plan:
     constraints: Constraints | None = None
     plausibility: Plausibility | None = None
     training: TrainingRows | None = None
-    robustness: Lasting | None = None
+    robustness: Robustness | None = None
     threads: int = 1
 
     @property

@@ -188,10 +188,13 @@ class SparseSearch:
         for members, candidates, bins, complete in self._cross(pools, sought, which, size):
             owner = np.repeat(np.arange(members.size), candidates.end - candidates.begin)
 
+            def score(which: Ints, bins: Bytes = bins, of: Ints = members[owner]) -> Floats:
+                return self._score(bins, sought.fold[of], which)
+
             def admit(
                 which: Ints, rows: Floats = candidates.rows, bins: Bytes = bins, of: Ints = members[owner]
             ) -> Bools:
-                admitted = self._score(bins, sought.fold[of], which) >= self.least
+                admitted = score(which, bins, of) >= self.least
                 return admitted if sought.admits_all else admitted & sought.admits(rows[which], of[which])
 
             chosen = self.selector.select(
@@ -202,7 +205,7 @@ class SparseSearch:
                 max_changes=self.bounds.max_changes,
                 max_gower=self.bounds.max_gower,
                 admit=None if self.least == -np.inf and sought.admits_all else admit,
-                score=lambda which, bins=bins, of=members[owner]: self._score(bins, sought.fold[of], which),
+                score=score,
             )
             found = chosen.of_factuals(members)
             if size == 1:

@@ -31,7 +31,7 @@ from mcce.report.reasons import ALREADY, NO_ROOM, NOBODY_ALIKE, NONE_ALIKE_WANTE
 from mcce.rng import hash_rows
 from mcce.table.checks import find_labels
 
-MOST_TOLD = 5  # factuals that are looked into unless all are asked for
+MOST_TOLD = 5  # factuals that a command line looks into
 MORE = 4  # times as many draws
 
 

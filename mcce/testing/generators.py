@@ -258,7 +258,8 @@ def check_explains(generator: Generator, seed: int) -> None:
         {"constraints": [allow("income", high=60), allow("rooms", direction="increase")]},
         {"sparse": True, "floor": 0.01},
     ):
-        asked: dict[str, Any] = {"n_samples": 150, "allow_missing": True, "progress": False, **options}
+        constraints = [allow("*", missing=True), *options.get("constraints", [])]
+        asked: dict[str, Any] = {"n_samples": 150, "progress": False, **options, "constraints": constraints}
         found = explainer.explain(denied, **asked)
         where = f"explain({', '.join(options)})"
         require(len(found) > 0, f"{where} finds no counterfactual at all.")

@@ -44,10 +44,10 @@ from mcce.base.canvas import (
     SMALL,
     as_array,
     ink,
+    lay_out,
     letters_that_fit,
     new_axes,
     new_panels,
-    lay_out,
     write_caption,
     write_title,
 )
