@@ -92,18 +92,18 @@ def test_an_upper_bound_that_nobody_granted_obeys_keeps_what_is_below_it(sparse)
         "abs(savings - was(savings)) <= 10 and savings != was(savings)",
     ],
 )
-def test_no_more_rows_die_than_are_drawn_and_what_would_help_helps(bank, more, sparse):
+def test_no_more_rows_are_rejected_than_are_drawn_and_what_would_help_helps(bank, more, sparse):
     asked = ["salary <= was(salary)", "abs(loan_amount - was(loan_amount)) <= 50", more]
     settings = {"sparse": sparse, "n_samples": 100}
-    found = bank.explain(POOR, constraints=asked, **settings)
+    found = bank.explain(POOR, constraints=asked, **settings).with_why()
     told = found.unexplained[found.unexplained["drawn"].notna()]
     assert len(told) > 0
     for id, row in told.iterrows():
-        dead = [int(part.split(" by ")[0]) for part in row["dead"].split(", ") if part != "none"]
-        assert sum(dead) <= row["drawn"]
+        rejected = [int(part.split(" by ")[0]) for part in row["rejected"].split(", ") if part != "none"]
+        assert sum(rejected) <= row["drawn"]
         for text in asked:
             left = [each for each in asked if each != text]
-            alone = bank.explain(POOR.loc[[id]], constraints=left, tell_reasons=False, **settings)
+            alone = bank.explain(POOR.loc[[id]], constraints=left, **settings)
             assert (len(alone) > 0) == (f"without the constraint {text!r}" in row["would_help"])
 
 
@@ -214,7 +214,7 @@ def explained(said, sparse):
     """Return who has a counterfactual; nobody, where that is an error."""
     settings = {"sparse": True, "floor": 0.0} if sparse else {}
     try:
-        found = everybody().explain(SOME, constraints=said, n_samples=DRAWS, tell_reasons=False, **settings)
+        found = everybody().explain(SOME, constraints=said, n_samples=DRAWS, **settings)
     except InputError as error:
         if "leave nothing for any of" in str(error):
             return set()
