@@ -27,6 +27,7 @@ from mcce.base.parameters import Parameters
 from mcce.exceptions import InputError, SamplerError, listing
 from mcce.rng import RowStreams, derive_key, resolve_seed
 from mcce.samplers.restricted import RestrictedDraw, Within, draw_until_allowed
+from mcce.storage.fields import check_fields
 from mcce.storage.state import flatten, from_state, to_state, unflatten
 from mcce.table import KINDS, Column, Feature, Table
 from mcce.table.weights import sorted_with_weights
@@ -203,7 +204,9 @@ class ConditionalSampler(Parameters, ABC):
         underscore: arrays, numbers, text, lists, tuples, dicts, and objects of classes that `mcce.storage.state` knows.
     ``check_state(given, target, n_rows)``
         Refuse, by an `InputError`, a state that does not belong to these features or to so many training rows. A chain
-        that is loaded calls it before anything is drawn, since somebody may have changed the file.
+        that is loaded calls it before anything is drawn, since somebody may have changed the file. The default checks
+        the attributes that are declared (`mcce.storage.fields.learned`); the lengths "rows" and "levels" are those of
+        the training rows and of the target's levels.
     ``without_donors()``
         A fitted copy that draws the same and holds no training values, for ``save(..., donors="none")``; the default
         refuses.
@@ -350,7 +353,8 @@ class ConditionalSampler(Parameters, ABC):
         return self
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
-        """Refuse a state that does not belong to these features; the default takes any, since draws are checked."""
+        """Refuse a state that does not belong to these features: attributes that do not hold what they declare."""
+        check_fields(self, rows=n_rows, levels=target.n_levels)
 
     def without_donors(self: Self) -> Self:
         """Return a fitted copy without training values that draws the same; the default refuses."""

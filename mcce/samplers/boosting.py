@@ -69,12 +69,11 @@ from mcce.storage.fields import (
     INT,
     check_array,
     check_between,
-    check_finite,
-    check_flag,
-    check_number,
     check_rising,
     check_type,
+    learned,
     require,
+    stored,
 )
 from mcce.storage.state import stateful
 from mcce.table import Column, Feature, Table
@@ -113,15 +112,15 @@ class BoostedTrees:
     classes : codes of the classes; none of a regressor.
     """
 
-    baseline: Floats
-    root: Ints
-    feature: Ints
-    threshold: Floats
-    missing_left: Bools
-    left: Ints
-    right: Ints
-    value: Floats
-    classes: Ints
+    baseline: Floats = stored(FLOAT, None, finite=True)
+    root: Ints = stored(INT, "trees", index_of="nodes", rising=True)
+    feature: Ints = stored(INT, "nodes", least=-1, most=2**31 - 1)
+    threshold: Floats = stored(FLOAT, "nodes")
+    missing_left: Bools = stored(BOOL, "nodes")
+    left: Ints = stored(INT, "nodes")
+    right: Ints = stored(INT, "nodes")
+    value: Floats = stored(FLOAT, "nodes", finite=True)
+    classes: Ints = stored(INT, None, rising=True)
 
     @classmethod
     def of_one_class(cls, code: int) -> BoostedTrees:
@@ -131,29 +130,17 @@ class BoostedTrees:
 
     def check_state(self) -> None:
         """Refuse arrays that are no trees: children come after their parents, in the same tree."""
-        for name, dtype in (("baseline", FLOAT), ("value", FLOAT), ("root", INT), ("classes", INT)):
-            check_array(getattr(self, name), name, dtype, None)
         n, n_trees = self.value.size, self.root.size
-        for name in ("feature", "left", "right"):
-            check_array(getattr(self, name), name, INT, n)
-        check_array(self.threshold, "threshold", FLOAT, n)
-        check_array(self.missing_left, "missing_left", BOOL, n)
-        check_finite(self.baseline, "baseline")
-        check_finite(self.value, "value")
-        check_rising(self.classes, "classes")
         outputs = {0: 1, 1: 0, 2: 1}.get(self.classes.size, self.classes.size)
         require(self.baseline.size == outputs, f"baseline has {self.baseline.size} outputs, where {outputs} belong")
         require(n_trees == 0 if outputs == 0 else n_trees % outputs == 0, "root is not of as many trees an iteration")
         require((n > 0) == (n_trees > 0), "root is of no tree, or of trees without nodes")
-        check_rising(self.root, "root")
         if n_trees == 0:
             return
-        check_between(self.root, "root", 0, n - 1)
         require(self.root[0] == 0, "root does not begin with the first node")
         sizes = np.diff(np.append(self.root, n))
         place = np.arange(n) - np.repeat(self.root, sizes)
         inner = self.feature >= 0
-        check_between(self.feature, "feature", -1, 2**31 - 1)
         for name in ("left", "right"):
             child = getattr(self, name)[inner]
             inside = (child > place[inner]) & (child < np.repeat(sizes, sizes)[inner])
@@ -237,9 +224,9 @@ _ABOVE = 1e-6  # of the gap: an edge lies a hair above the middle, where no pred
 class Cells:
     """The distinct training values in order, the edges of their cells, and the local spacing of all training values."""
 
-    values: Floats
-    edges: Floats
-    spacing: float
+    values: Floats = stored(FLOAT, "values", rising=True, filled=True)
+    edges: Floats = stored(FLOAT, "values + 1")
+    spacing: float = stored(float, least=0.0)
 
     @classmethod
     def of(cls, training: Floats, weights: Floats | None = None) -> Cells:
@@ -250,16 +237,11 @@ class Cells:
         return cls(values, np.concatenate([[-np.inf], inner, [np.inf]]), spacing)
 
     def check_state(self) -> None:
-        """Refuse values in no order, and edges that are not between them."""
-        check_array(self.values, "values", FLOAT, None)
-        check_rising(self.values, "values")
-        require(self.values.size > 0, "values are none")
-        check_array(self.edges, "edges", FLOAT, self.values.size + 1)
+        """Refuse edges that are not between the values."""
         ends = self.edges[[0, -1]]
         require(ends[0] == -np.inf and ends[1] == np.inf, "edges does not begin and end at infinity")
         inner = self.edges[1:-1]
         require((inner >= self.values[:-1]).all() and (inner <= self.values[1:]).all(), "edges are not between values")
-        check_number(self.spacing, "spacing", 0.0)
 
     def draw(self, quantiles: PredictedQuantiles, uniform: Floats, low: Floats, high: Floats) -> Floats:
         """Return a training value in [low, high] for each row; NaN where none can be drawn."""
@@ -451,12 +433,12 @@ class BoostingSampler(ConditionalSampler):
     draws_observed = True
     takes_weights = True
 
-    n_levels_: int
-    always_missing_: bool
-    missing_trees_: BoostedTrees | None
+    n_levels_: int = learned(int, least="levels", most="levels")
+    always_missing_: bool = learned(bool)
+    missing_trees_: BoostedTrees | None = learned(BoostedTrees, optional=True)
     classes_: Floats
     class_trees_: BoostedTrees | None
-    quantile_trees_: list[BoostedTrees]
+    quantile_trees_: list[BoostedTrees] = learned(list, of=BoostedTrees)
     tails_: Tails
     cells_: Cells
     column_: ColumnDensity
@@ -577,11 +559,8 @@ class BoostingSampler(ConditionalSampler):
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
         """Refuse trees that are not of these columns and of this target."""
         self._check_parameters()
+        super().check_state(given, target, n_rows)
         columns = n_design_columns(given)
-        check_flag(self.always_missing_, "always_missing_")
-        require(self.n_levels_ == target.n_levels, "n_levels_ is not that of the target")
-        check_type(self.quantile_trees_, "quantile_trees_", list)
-        check_type(self.missing_trees_, "missing_trees_", BoostedTrees, type(None))
         if self.missing_trees_ is not None:
             self.missing_trees_.check_outputs(columns, 2)
         if self.always_missing_:
@@ -602,7 +581,6 @@ class BoostingSampler(ConditionalSampler):
             return
         require(len(self.quantile_trees_) == self.n_quantiles, "quantile_trees_ are not as many as the quantiles")
         for trees in self.quantile_trees_:
-            check_type(trees, "quantile_trees_", BoostedTrees)
             trees.check_outputs(columns, 0)
         check_type(self.tails_, "tails_", Tails)
         check_type(self.cells_, "cells_", Cells)

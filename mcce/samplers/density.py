@@ -34,7 +34,7 @@ import scipy
 
 from mcce.base.arrays import Bools, Floats
 from mcce.samplers.base import BaseMeasure
-from mcce.storage.fields import FLOAT, check_array, check_number, check_rising, require
+from mcce.storage.fields import FLOAT, check_number, require, stored
 from mcce.storage.state import stateful
 from mcce.table.weights import count_distinct, deviation_of, quantiles
 
@@ -82,12 +82,12 @@ class ColumnDensity:
     low, high : range of the training values.
     """
 
-    atoms: Floats
-    shares: Floats
-    knots: Floats
-    below: Floats
-    low: float
-    high: float
+    atoms: Floats = stored(FLOAT, "atoms", rising=True)
+    shares: Floats = stored(FLOAT, "atoms", least=0.0, most=1.0)
+    knots: Floats = stored(FLOAT, "knots", rising="weakly")
+    below: Floats = stored(FLOAT, "knots", rising="weakly")
+    low: float = stored(float)
+    high: float = stored(float)
 
     @classmethod
     def of(cls, values: Floats, weights: Floats | None = None) -> ColumnDensity:
@@ -102,16 +102,8 @@ class ColumnDensity:
 
     def check_state(self) -> None:
         """Refuse parts that are no distribution of a column."""
-        for values, masses in (("atoms", "shares"), ("knots", "below")):
-            check_array(getattr(self, values), values, FLOAT, None)
-            check_array(getattr(self, masses), masses, FLOAT, getattr(self, values).size)
-        check_rising(self.atoms, "atoms")
-        check_rising(self.knots, "knots", strictly=False)
-        check_rising(self.below, "below", strictly=False)
-        inside = (self.shares >= 0.0) & (self.shares <= 1.0)
-        require(inside.all() and self.shares.sum() <= 1.0 + 1e-9, "shares are no shares of the rows")
+        require(self.shares.sum() <= 1.0 + 1e-9, "shares are no shares of the rows")
         require(self.knots.size != 1 and self.atoms.size + self.knots.size > 0, "knots has a single point, or nothing")
-        check_number(self.low, "low")
         check_number(self.high, "high", self.low)
 
     @property

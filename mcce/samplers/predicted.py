@@ -28,7 +28,7 @@ from mcce.base.arrays import Bools, Floats, Ints
 from mcce.rng import RowStreams
 from mcce.samplers.base import IMPOSSIBLE, distance_to, local_spacing
 from mcce.samplers.restricted import Within, log_of
-from mcce.storage.fields import FLOAT, check_array, check_number, check_rising, require
+from mcce.storage.fields import FLOAT, check_number, require, stored
 from mcce.storage.state import stateful
 from mcce.table.weights import equal_chances, mean_of
 
@@ -72,11 +72,11 @@ _LEAST_SPREAD = 0.1  # of the mean spread
 class Tails:
     """Exceedances in spreads, in order, negative ones in `below`, positive ones in `above`; the observed range."""
 
-    below: Floats
-    above: Floats
-    least_spread: float
-    lowest: float
-    highest: float
+    below: Floats = stored(FLOAT, None, rising="weakly")
+    above: Floats = stored(FLOAT, None, rising="weakly")
+    least_spread: float = stored(float, least=5e-324)
+    lowest: float = stored(float)
+    highest: float = stored(float)
 
     @classmethod
     def read(cls, outer: Floats, values: Floats, share: float, weights: Floats | None = None) -> Tails:
@@ -95,13 +95,9 @@ class Tails:
         return cls(-below[::-1], above, least, float(values.min()), float(values.max()))
 
     def check_state(self) -> None:
-        """Refuse tails without exceedances, or in no order."""
+        """Refuse tails without exceedances, and a range without an order."""
         for name in ("below", "above"):
-            check_array(getattr(self, name), name, FLOAT, None)
-            check_rising(getattr(self, name), name, strictly=False)
             require(getattr(self, name).size > 0, f"{name} has no exceedance")
-        check_number(self.least_spread, "least_spread", 5e-324)
-        check_number(self.lowest, "lowest")
         check_number(self.highest, "highest", self.lowest)
 
 

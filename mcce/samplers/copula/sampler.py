@@ -48,7 +48,7 @@ from mcce.samplers.copula.conditional import GIVEN_CALLS, LatentConditional
 from mcce.samplers.copula.latent import check_correlations, fit_latent
 from mcce.samplers.copula.margins import Margin, Utilities, kernel_margin, place_numbers
 from mcce.samplers.restricted import log_of
-from mcce.storage.fields import check_type, require
+from mcce.storage.fields import FLOAT, learned, require
 from mcce.table import Column, Feature, Table
 
 
@@ -124,10 +124,12 @@ class GaussianCopulaSampler(ConditionalSampler):
     hands_on = True
     takes_weights = True
 
-    given_margins_: tuple[Margin | Utilities, ...]
-    target_margin_: Margin | Utilities
-    correlation_: Floats  # latents of the givens column by column, then of the target
-    is_number_: bool
+    given_margins_: tuple[Margin | Utilities, ...] = learned(tuple, of=(Margin, Utilities))
+    target_margin_: Margin | Utilities = learned((Margin, Utilities))
+    correlation_: Floats = learned(
+        FLOAT, "latents", "latents", finite=True
+    )  # latents of the givens column by column, then of the target
+    is_number_: bool = learned(bool)
 
     def __init__(self, *, particles: int = 10, sweeps: int = 6, density_points: int = 256) -> None:
         self.particles = particles
@@ -264,12 +266,11 @@ class GaussianCopulaSampler(ConditionalSampler):
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
         """Refuse margins that are not of these columns, and numbers that are no correlations of their latents."""
         self._check_parameters()
-        require(self.is_number_ is target.is_numeric, "is_number_ is not as in the target")
-        check_type(self.given_margins_, "given_margins_", tuple)
+        super().check_state(given, target, n_rows)
+        require(self.is_number_ == target.is_numeric, "is_number_ is not as in the target")
         require(len(self.given_margins_) == len(given), "given_margins_ are not as many as the columns")
         margins = [*self.given_margins_, self.target_margin_]
         for margin, feature in zip(margins, [*given, target]):
-            check_type(margin, "a margin", Margin, Utilities)
             margin.check_column(feature, n_rows)
         check_correlations(self.correlation_, sum(margin.n_latents for margin in margins))
 

@@ -46,8 +46,9 @@ from mcce.rng import RowStreams
 from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, Within
 from mcce.samplers.donors.density import MarginalDensity
 from mcce.samplers.donors.engine import DonorForest
-from mcce.samplers.donors.model import DonorModel, TreesApart, check_donors, draw_around, n_donors, reaches
+from mcce.samplers.donors.model import DonorModel, TreesApart, draw_around, n_donors, reaches
 from mcce.samplers.smoothing import Smoothing
+from mcce.storage.fields import learned
 from mcce.table import Column, Feature, Table
 from mcce.table.weights import place_of_copy
 from mcce.trees.cart import with_donors
@@ -109,7 +110,7 @@ class DonorSampler(ConditionalSampler):
     thread_safe = True
     leaves_one_out = True
 
-    donors_: DonorModel
+    donors_: DonorModel = learned(DonorModel)
     min_donors: int = 1
     proper: bool = False
     honest: bool = False
@@ -225,7 +226,8 @@ class DonorSampler(ConditionalSampler):
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
         """Refuse donors that are not of these columns and training rows."""
         self._check_parameters()
-        check_donors(self.donors_, given, target, n_rows)
+        super().check_state(given, target, n_rows)
+        self.donors_.check_columns(given, target, n_rows)
 
     def disclosed(self) -> str:
         """Return that the donors' values stand in the state."""

@@ -36,7 +36,7 @@ Donors that come from a file: what they are written as, and whether they fit tog
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -51,17 +51,8 @@ from mcce.samplers.donors.density import PSEUDO_DONORS, MarginalDensity
 from mcce.samplers.donors.engine import DonorForest, Smoothing
 from mcce.samplers.restricted import log_of
 from mcce.samplers.smoothing import truncated_normal
-from mcce.storage.fields import (
-    FLOAT,
-    check_array,
-    check_codes,
-    check_count_of,
-    check_flag,
-    check_type,
-    check_weights,
-    require,
-)
-from mcce.storage.state import IF_ANY, Fields, add_check, register, stateful
+from mcce.storage.fields import FLOAT, check_array, check_codes, check_type, check_weights, require, stored
+from mcce.storage.state import Fields, register, stateful
 from mcce.table import Feature, Table
 from mcce.trees.tree import Tree
 
@@ -124,12 +115,42 @@ class DonorModel:
     row_weights : of the training rows; None if they had none.
     """
 
-    forest: DonorForest
-    decider: DonorForest | None
-    margin: MarginalDensity
-    is_number: bool
-    min_donors: int = 1
-    row_weights: Floats | None = field(default=None, metadata=IF_ANY)
+    forest: DonorForest = stored(DonorForest)
+    decider: DonorForest | None = stored(DonorForest, optional=True)
+    margin: MarginalDensity = stored(MarginalDensity)
+    is_number: bool = stored(bool)
+    min_donors: int = stored(int, least=1, most=2**31, default=1)
+    row_weights: Floats | None = stored(FLOAT, "rows", finite=True, above=0.0, if_any=True)
+
+    def check_state(self) -> None:
+        """Refuse donors that disagree with the margin about missing values."""
+        share, decider = self.margin.missing_share, self.decider
+        missing = np.isnan(self.forest.values).any()
+        if decider is not None:
+            require(share > 0.0, "decider decides on missing values, and there are none")
+            require(np.isin(decider.values, [0.0, 1.0]).all(), "decider holds other values than 0 and 1")
+            require(not missing or share == 1.0, "forest holds missing donors beside a decider")
+        elif share == 0.0:
+            require(not missing, "forest holds missing donors that the margin does not count")
+
+    def check_columns(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
+        """Refuse donors that are not of these columns and of so many training rows: kernels read where they point."""
+        require(self.is_number == target.is_numeric, "is_number is not as in the target")
+        n_levels = np.array([feature.n_levels for feature in given], dtype=np.int64)
+        forests = [self.forest] if self.decider is None else [self.forest, self.decider]
+        for forest in forests:
+            for tree in forest.trees:
+                tree.check_columns(n_levels, n_rows)
+        if not target.is_numeric:
+            check_codes(self.forest.values, "values", target.n_levels)
+            levels = np.arange(target.n_levels, dtype=np.float64)
+            require(np.array_equal(self.margin.atoms, levels), "atoms are not the levels of the target")
+        if self.row_weights is None:
+            require(self.margin.n <= n_rows, f"n is {self.margin.n}, and there are {n_rows} training rows")
+            weighted = any(forest.weights is not None for forest in forests)
+            require(not weighted, "weights of donors are there, and none of training rows")
+        else:
+            require(self.row_weights.size == n_rows, f"row_weights are {self.row_weights.size} for {n_rows} rows")
 
     def draw(self, given: Table, rng: RowStreams) -> Floats:
         """Draw a value for each row, missing as the decider says."""
@@ -238,45 +259,6 @@ register(
     ),
     _read_forest,
 )
-
-
-def _check_model(model: DonorModel) -> None:
-    """Step 2."""
-    check_type(model.forest, "forest", DonorForest)
-    check_type(model.decider, "decider", DonorForest, type(None))
-    check_type(model.margin, "margin", MarginalDensity)
-    check_flag(model.is_number, "is_number")
-    check_count_of(model.min_donors, "min_donors", 1, 2**31)
-    share, decider = model.margin.missing_share, model.decider
-    if decider is not None:
-        require(share > 0.0, "decider decides on missing values, and there are none")
-        require(np.isin(decider.values, [0.0, 1.0]).all(), "decider holds other values than 0 and 1")
-        require(not np.isnan(model.forest.values).any() or share == 1.0, "forest holds missing donors beside a decider")
-    elif share == 0.0:
-        require(not np.isnan(model.forest.values).any(), "forest holds missing donors that the margin does not count")
-
-
-add_check(DonorModel, _check_model)
-
-
-def check_donors(model: DonorModel, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
-    """Refuse donors that are not of these columns and of so many training rows (step 3)."""
-    check_type(model, "donors_", DonorModel)
-    require(model.is_number == target.is_numeric, "is_number is not as in the target")
-    n_levels = np.array([feature.n_levels for feature in given], dtype=np.int64)
-    for forest in (model.forest, model.decider):
-        for tree in () if forest is None else forest.trees:
-            tree.check_columns(n_levels, n_rows)
-    if not target.is_numeric:
-        check_codes(model.forest.values, "values", target.n_levels)
-        levels = np.arange(target.n_levels, dtype=np.float64)
-        require(np.array_equal(model.margin.atoms, levels), "atoms are not the levels of the target")
-    if model.row_weights is None:
-        require(model.margin.n <= n_rows, f"n is {model.margin.n}, and there are {n_rows} training rows")
-        weighted = [forest for forest in (model.forest, model.decider) if forest and forest.weights is not None]
-        require(not weighted, "weights of donors are there, and none of training rows")
-    else:
-        check_weights(model.row_weights, "row_weights", n_rows)
 
 
 def n_donors(model: DonorModel) -> int:

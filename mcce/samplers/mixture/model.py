@@ -66,16 +66,7 @@ from mcce.samplers.mixture import kernels
 from mcce.samplers.predicted import draw_levels
 from mcce.samplers.restricted import RestrictedDraw, Within, log_of
 from mcce.samplers.smoothing import log_normal_mass, truncated_normal
-from mcce.storage.fields import (
-    FLOAT,
-    check_array,
-    check_count_of,
-    check_finite,
-    check_flag,
-    check_rising,
-    check_type,
-    require,
-)
+from mcce.storage.fields import FLOAT, check_array, require, stored
 from mcce.storage.state import stateful
 from mcce.table import Column, Feature, Table
 from mcce.table.weights import as_copies, copies_at, mean_of
@@ -86,13 +77,8 @@ from mcce.table.weights import as_copies, copies_at, mean_of
 class Levels:
     """A column of levels; `missing`: whether a missing value is one more symbol."""
 
-    n_levels: int
-    missing: bool
-
-    def check_state(self) -> None:
-        """Refuse what is no column of levels."""
-        check_count_of(self.n_levels, "n_levels", 0, 2**31)
-        check_flag(self.missing, "missing")
+    n_levels: int = stored(int, least=0, most=2**31)
+    missing: bool = stored(bool)
 
     def check_column(self, feature: Feature) -> None:
         """Refuse another column's levels."""
@@ -133,9 +119,9 @@ class Numbers:
     missing : whether a missing value is one more symbol.
     """
 
-    classes: Floats
-    margin: Margin | None
-    missing: bool
+    classes: Floats = stored(FLOAT, None, rising=True)
+    margin: Margin | None = stored(Margin, optional=True)
+    missing: bool = stored(bool)
 
     @classmethod
     def of(cls, values: Floats, weights: Floats | None = None) -> Numbers:
@@ -158,12 +144,8 @@ class Numbers:
         return cls(classes, Margin(distinct[other], shares, has_mass[other], True, n, by_weight), missing)
 
     def check_state(self) -> None:
-        """Refuse what is no column of numbers."""
-        check_array(self.classes, "classes", FLOAT, None)
-        check_rising(self.classes, "classes")
-        check_type(self.margin, "margin", Margin, type(None))
+        """Refuse a margin without order."""
         require(self.margin is None or self.margin.ordered, "margin is of a column without order")
-        check_flag(self.missing, "missing")
 
     def check_column(self, feature: Feature) -> None:
         """Refuse another column's numbers."""
@@ -413,25 +395,18 @@ class Mixture:
     means, covariances : of the scores, by component; columns of numbers with scores, in order.
     """
 
-    columns: tuple[Levels | Numbers, ...]
-    weights: Floats
-    shares: Floats
-    means: Floats
-    covariances: Floats
+    columns: tuple[Levels | Numbers, ...] = stored(tuple, of=(Levels, Numbers))
+    weights: Floats = stored(FLOAT, "components", finite=True)
+    shares: Floats = stored(FLOAT, "components", None, finite=True)
+    means: Floats = stored(FLOAT, "components", "scores", finite=True)
+    covariances: Floats = stored(FLOAT, "components", "scores", "scores", finite=True)
 
     def check_state(self) -> None:
         """Refuse parts that are no mixture."""
-        check_type(self.columns, "columns", tuple)
-        for column in self.columns:
-            check_type(column, "columns", Levels, Numbers)
-        check_array(self.weights, "weights", FLOAT, None)
         k, d = self.weights.size, sum(column.n_scores for column in self.columns)
         require(k > 0 and bool((self.weights > 0.0).all()), "weights are none, or not above 0")
         check_array(self.shares, "shares", FLOAT, k, sum(column.n_symbols for column in self.columns))
         check_array(self.means, "means", FLOAT, k, d)
-        check_array(self.covariances, "covariances", FLOAT, k, d, d)
-        for name in ("weights", "shares", "means", "covariances"):
-            check_finite(getattr(self, name), name)
         require(bool((self.shares >= 0.0).all() and (self.shares <= 1.0).all()), "shares are no probabilities")
         require(float(np.abs(self.means).max(initial=0.0)) < 1e6, "means are no scores")
         skew = np.abs(self.covariances - self.covariances.transpose(0, 2, 1)).max(initial=0.0)

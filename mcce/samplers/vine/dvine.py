@@ -44,7 +44,7 @@ import numpy as np
 
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.exceptions import SamplerError
-from mcce.storage.fields import BOOL, FLOAT, INT, check_array, check_finite, check_type, require
+from mcce.storage.fields import BOOL, FLOAT, INT, check_array, check_finite, require, stored
 from mcce.storage.state import stateful
 from mcce.table.weights import FINE, whole_counts
 
@@ -202,10 +202,10 @@ class DVine:
     families, rotations, parameters : of the pair copulas, tree by tree, along the path in each.
     """
 
-    discrete: Bools
-    families: tuple[str, ...]
-    rotations: Ints
-    parameters: tuple[Floats, ...]
+    discrete: Bools = stored(BOOL, None, filled=True)
+    families: tuple[str, ...] = stored(tuple, of=str)
+    rotations: Ints = stored(INT, None)
+    parameters: tuple[Floats, ...] = stored(tuple, of=np.ndarray)
 
     @classmethod
     def fit(
@@ -246,16 +246,12 @@ class DVine:
 
     def check_state(self) -> None:
         """Refuse what is no vine; what the library itself would refuse, too."""
-        check_array(self.discrete, "discrete", BOOL, None)
         d = self.discrete.size
-        n_pairs = d * (d - 1) // 2
-        check_type(self.families, "families", tuple)
-        check_type(self.parameters, "parameters", tuple)
-        check_array(self.rotations, "rotations", INT, n_pairs)
-        require(d > 0 and len(self.families) == len(self.parameters) == n_pairs, "families are not one for each pair")
+        sizes = {len(self.families), len(self.parameters), self.rotations.size}
+        require(sizes == {d * (d - 1) // 2}, "families, rotations and parameters are not one for each pair")
         require(bool(np.isin(self.rotations, [0, 90, 180, 270]).all()), "rotations are no right angles")
         for name, parameters in zip(self.families, self.parameters):
-            require(isinstance(name, str) and name in NAMES, "families holds one that is not known")
+            require(name in NAMES, "families holds one that is not known")
             check_array(parameters, "parameters", FLOAT, None, None)
             check_finite(parameters, "parameters")
             if name == "tll":

@@ -39,7 +39,7 @@ from mcce.samplers.base import IMPOSSIBLE, BaseMeasure, ConditionalSampler, Rest
 from mcce.samplers.copula.margins import Margin, by_frequency, kernel_margin, place_numbers
 from mcce.samplers.restricted import log_of
 from mcce.samplers.vine.dvine import SETS, DVine, Families
-from mcce.storage.fields import check_count_of, check_flag, check_type, require
+from mcce.storage.fields import learned, require, stored
 from mcce.storage.state import stateful
 from mcce.table import Column, Feature, Table
 from mcce.table.weights import mean_of
@@ -50,15 +50,12 @@ from mcce.table.weights import mean_of
 class VineColumn:
     """One variable of a vine: column `source` of the givens, or whether that has the level `level` (-1: it itself)."""
 
-    source: int
-    level: int
-    margin: Margin
+    source: int = stored(int, least=0, most=2**31)
+    level: int = stored(int, least=-1, most=2**31)
+    margin: Margin = stored(Margin)
 
     def check_state(self) -> None:
-        """Refuse what is no variable."""
-        check_count_of(self.source, "source", 0, 2**31)
-        check_count_of(self.level, "level", -1, 2**31)
-        check_type(self.margin, "margin", Margin)
+        """Refuse a margin without order."""
         require(self.margin.ordered, "margin is of a column without order")
 
     def check_column(self, given: Sequence[Feature]) -> None:
@@ -246,10 +243,10 @@ class VineSampler(ConditionalSampler):
     draws_observed = True
     takes_weights = True
 
-    variables_: tuple[VineColumn, ...]
-    margin_: Margin
-    vine_: DVine
-    is_number_: bool
+    variables_: tuple[VineColumn, ...] = learned(tuple, of=VineColumn)
+    margin_: Margin = learned(Margin)
+    vine_: DVine = learned(DVine)
+    is_number_: bool = learned(bool)
 
     def __init__(self, *, families: Families = "parametric", max_givens: int = 5) -> None:
         self.families = families
@@ -313,14 +310,10 @@ class VineSampler(ConditionalSampler):
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
         """Refuse variables that are not of these columns, and a vine that is not of so many."""
         self._check_parameters()
-        check_flag(self.is_number_, "is_number_")
+        super().check_state(given, target, n_rows)
         require(self.is_number_ == target.is_numeric, "is_number_ is not as in the target")
-        check_type(self.margin_, "margin_", Margin)
-        check_type(self.variables_, "variables_", tuple)
-        check_type(self.vine_, "vine_", DVine)
         self.margin_.check_column(target, n_rows)
         for variable in self.variables_:
-            check_type(variable, "variables_", VineColumn)
             variable.check_column(given)
         discrete = [bool(self.margin_.atoms.any()), *(variable.is_discrete for variable in self.variables_)]
         require(self.vine_.discrete.tolist() == discrete, "vine_ is not of the variables")

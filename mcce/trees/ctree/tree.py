@@ -42,7 +42,7 @@ import numpy.typing as npt
 
 from mcce.base.arrays import Floats, Int32s, Ints
 from mcce.exceptions import InputError
-from mcce.storage.fields import BOOL, FLOAT, INT32, check_array
+from mcce.storage.fields import BOOL, FLOAT, INT32, stored
 from mcce.storage.state import stateful
 from mcce.table import Column, Feature, Table
 from mcce.table.dtypes import is_logical
@@ -72,24 +72,13 @@ class CtreeTree(Tree):
         admissible cut has criterion minus infinity.
     """
 
-    number: Int32s
-    cut: Floats
-    seen: npt.NDArray[np.bool_]
-    cut_statistic: Floats
-    criterion: Floats
-    statistics: Floats
-    criteria: Floats
-
-    def check_state(self) -> None:
-        """Refuse arrays that are no such tree."""
-        super().check_state()
-        n = self.n_nodes
-        check_array(self.number, "number", INT32, n)
-        for name in ("cut", "cut_statistic", "criterion"):
-            check_array(getattr(self, name), name, FLOAT, n)
-        check_array(self.seen, "seen", BOOL, self.masks.size)
-        check_array(self.statistics, "statistics", FLOAT, n, None)
-        check_array(self.criteria, "criteria", FLOAT, *self.statistics.shape)
+    number: Int32s = stored(INT32, "nodes")
+    cut: Floats = stored(FLOAT, "nodes")
+    seen: npt.NDArray[np.bool_] = stored(BOOL, "masks")
+    cut_statistic: Floats = stored(FLOAT, "nodes")
+    criterion: Floats = stored(FLOAT, "nodes")
+    statistics: Floats = stored(FLOAT, "nodes", "columns")
+    criteria: Floats = stored(FLOAT, "nodes", "columns")
 
 
 _POINTS = 8192

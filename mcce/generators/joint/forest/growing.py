@@ -39,7 +39,7 @@ from mcce.base.arrays import Bools, Floats, Ints
 from mcce.generators.joint.forest.kernels import cut_back
 from mcce.rng import derive_key
 from mcce.samplers.density import find_point_masses, silverman
-from mcce.storage.fields import BOOL, FLOAT, check_array, check_count_of, check_rising, require
+from mcce.storage.fields import BOOL, FLOAT, require, stored
 from mcce.storage.state import stateful
 from mcce.table import Feature
 from mcce.table.weights import place_of_copy
@@ -59,9 +59,9 @@ class Coding:
     n_levels : number of levels; 0 for numbers.
     """
 
-    values: Floats
-    has_mass: Bools
-    n_levels: int
+    values: Floats = stored(FLOAT, "values", rising=True)
+    has_mass: Bools = stored(BOOL, "values")
+    n_levels: int = stored(int, least=0, most=2**31 - 2)
 
     @classmethod
     def of(cls, column: Floats, feature: Feature, weights: Floats | None = None) -> Coding:
@@ -76,11 +76,7 @@ class Coding:
         return cls(distinct, has_mass, 0)
 
     def check_state(self) -> None:
-        """Refuse numbers without an order."""
-        check_array(self.values, "values", FLOAT, None)
-        check_array(self.has_mass, "has_mass", BOOL, self.values.size)
-        check_rising(self.values, "values")
-        check_count_of(self.n_levels, "n_levels", 0, 2**31 - 2)
+        """Refuse a column of levels and of numbers."""
         require(not (self.n_levels and self.values.size), "a column has levels and numbers")
 
     @property

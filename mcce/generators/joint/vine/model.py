@@ -44,16 +44,7 @@ from mcce.samplers.copula.margins import Margin, by_frequency, kernel_margin
 from mcce.samplers.restricted import RestrictedDraw, Within, log_of
 from mcce.samplers.vine.dvine import SETS, Cover, DVine, Known, Pair, joined, library
 from mcce.samplers.vine.sampler import OF_THE_MARGIN, VineConditional, cover
-from mcce.storage.fields import (
-    FLOAT,
-    check_array,
-    check_codes,
-    check_count_of,
-    check_flag,
-    check_number,
-    check_type,
-    require,
-)
+from mcce.storage.fields import FLOAT, check_codes, require, stored
 from mcce.storage.state import stateful
 from mcce.table import Column, Feature, Table
 
@@ -71,11 +62,11 @@ class JointColumn:
     missing : share of the rows in which it is missing.
     """
 
-    is_number: bool
-    margin: Margin | None
-    levels: Floats
-    shares: Floats
-    missing: float
+    is_number: bool = stored(bool)
+    margin: Margin | None = stored(Margin, optional=True)
+    levels: Floats = stored(FLOAT, "levels", distinct=True)
+    shares: Floats = stored(FLOAT, "levels")
+    missing: float = stored(float, least=0.0, most=1.0)
 
     @classmethod
     def of(cls, column: Column) -> JointColumn:
@@ -92,13 +83,7 @@ class JointColumn:
         return cls(False, None, levels, counts / known.total, missing)
 
     def check_state(self) -> None:
-        """Refuse what is no column."""
-        check_flag(self.is_number, "is_number")
-        check_type(self.margin, "margin", Margin, type(None))
-        check_array(self.levels, "levels", FLOAT, None)
-        check_array(self.shares, "shares", FLOAT, self.levels.size)
-        check_number(self.missing, "missing", 0.0, 1.0)
-        require(np.unique(self.levels).size == self.levels.size, "levels holds one of them twice")
+        """Refuse parts that are not of one column."""
         whole = bool((self.shares > 0.0).all()) and abs(float(self.shares.sum()) - 1.0) < 1e-6
         require(whole or not self.shares.size, "shares do not add up to 1")
         require(self.margin is None or self.margin.ordered, "margin is of a column without order")
@@ -237,9 +222,9 @@ class JointVine:
     n_trees : trees of the vine.
     """
 
-    columns: tuple[JointColumn, ...]
-    vine: DVine
-    n_trees: int
+    columns: tuple[JointColumn, ...] = stored(tuple, of=JointColumn)
+    vine: DVine = stored(DVine)
+    n_trees: int = stored(int, least=1, most=2**31)
 
     @classmethod
     def fit(cls, table: Table, families: str, n_trees: int) -> JointVine:
@@ -266,11 +251,6 @@ class JointVine:
 
     def check_state(self) -> None:
         """Refuse parts that do not fit together."""
-        check_type(self.columns, "columns", tuple)
-        for column in self.columns:
-            check_type(column, "columns", JointColumn)
-        check_type(self.vine, "vine", DVine)
-        check_count_of(self.n_trees, "n_trees", 1, 2**31)
         discrete = np.concatenate([column.discrete for column in self.columns])[::-1].tolist()
         require(self.vine.discrete.tolist() == discrete or not discrete, "vine is not of the columns")
 
