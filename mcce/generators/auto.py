@@ -10,7 +10,7 @@
    the cheapest to the dearest. The clock decides nothing, so the same seed chooses the same.
 5. What was chosen is then fitted on all rows, like a sampler that the user had named.
 
-What was chosen for each feature and why, as `ChainModel.choice_` has it: plain numbers and text.
+A `Choice` has, for each feature, what was chosen and why, in plain numbers and text (`ChainModel.choice_`).
 """
 
 from __future__ import annotations

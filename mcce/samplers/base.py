@@ -1,6 +1,6 @@
 """The contract of a conditional: p(target | given), fitted once, drawn from row by row.
 
-What a conditional supports: the one definition that `ConditionalSampler.supports` stands on.
+A conditional *supports* a value (`ConditionalSampler.supports`) by one definition:
 
 1. A value is supported that the conditional could have produced: one whose probability, or that of values at least as
    extreme, is above `IMPOSSIBLE`.
@@ -148,12 +148,8 @@ class ConditionalSampler(Parameters, ABC):
     handles_missing : bool
         Whether missing values may stand in the givens and in the target.
     thread_safe : bool
-        Whether `fit` and `sample` of different objects, and `sample` of one, may run in several threads.
-    uses_blas : bool
-        Whether `fit` spends its time in linear algebra. Each thread of a chain has one BLAS thread, because small
-        problems wait longer for several than they gain (`mcce.base.threads`).
-    storable : bool
-        Whether a chain with it can be saved to a file; what is read has to be checked by `check_state`.
+        Whether `fit` and `sample` of different objects, and `sample` of one, may run in several threads. Each thread of
+        a chain has one BLAS thread, because small problems wait longer for several than they gain.
     leaves_one_out : bool
         Whether `log_density` can leave a training row out; without it, `training_rows` is refused.
     draws_observed : bool
@@ -263,12 +259,10 @@ class ConditionalSampler(Parameters, ABC):
     handles: ClassVar[frozenset[str] | set[str]] = frozenset(KINDS)
     handles_missing: ClassVar[bool] = False
     thread_safe: ClassVar[bool] = False
-    uses_blas: ClassVar[bool] = False
     leaves_one_out: ClassVar[bool] = False
     draws_observed: ClassVar[bool] = False
     hands_on: ClassVar[bool] = False
     ignores_given: ClassVar[bool] = False
-    storable: ClassVar[bool] = True
     takes_weights: ClassVar[bool | Literal["counts"]] = False
 
     _fit_key: int | None = None
@@ -299,10 +293,6 @@ class ConditionalSampler(Parameters, ABC):
             return RestrictedDraw(tried, ~within.take(waiting).allows(tried), mass)
 
         return draw_until_allowed(draw, given.n_rows, REJECTION_ROUNDS, estimate=within.weighted)
-
-    def sample_by_rejection(self, given: Table, rng: RowStreams, within: Within) -> Floats:
-        """Draw until the value is allowed, row by row; NaN where 200 draws were all refused."""
-        return ConditionalSampler.sample_within(self, given, rng, within).values
 
     def sample_on(self, given: Table, rng: RowStreams, carried: object) -> tuple[Floats, object]:
         """Draw one value for each row, going on from what the sampler before it left; return also what is left."""

@@ -2,46 +2,37 @@
 
 1. Levels: boost trees for the probabilities of all classes; numbers: for the quantiles at the levels 1 / (m + 1), ...,
    m / (m + 1) (scikit-learn's histogram gradient boosting). There are as many trees as predict held-out rows best
-   (`mcce.samplers.boosting`). Unordered levels of a given enter as 0/1 columns, missing values as they are.
+   (below). Unordered levels of a given enter as 0/1 columns, missing values as they are.
 2. Quantiles blur the step from no savings to some. So numbers that more than 5 % of the rows share are classes of their
    own, and all others together one more class, whose quantiles are those of its rows alone. Numbers that all have point
    mass, 20 distinct ones at most, are all classes.
 3. Draw a class by its probability; a number of the last class from its predicted quantiles, put in order: straight
    between them, beyond the outer ones by as much as training values lie beyond those that trees without their row have
-   predicted (`mcce.samplers.predicted`). It becomes the nearest training value (`mcce.samplers.boosting`).
+   predicted (`mcce.samplers.predicted`). It becomes the nearest training value: each has a *cell*, from the middle
+   between it and the one before to the middle between it and the next. So prices stay multiples of 500 and counts
+   whole, a value that many rows share keeps its weight, and a draw is an observed value as with the paper's trees.
 4. The density of a number with point mass is its probability; that of others the probability of an interval around it
    over its length, an eighth of the row's spread to both sides, less what has point mass there: a declared surrogate,
    with a small even part (`mcce.samplers.density`).
 5. A target with missing values has two parts, as in `mcce.samplers.parametric.regression`: classes say whether it is
    missing, and trees grown on the complete rows give the value.
 
-What scikit-learn's histogram gradient boosting has learnt, as arrays.
+There are as many trees as predict rows best that they were not grown on: more would be too sure of themselves, with
+quantiles too narrow and probabilities too near to 0 and 1.
 
-1. `read_trees` takes the nodes out of a fitted estimator. It keeps them in private attributes, so the predictions of
-   the arrays are compared with the estimator's own, and a difference is an error instead of a wrong model.
-2. A prediction is the baseline plus the values of the leaves that a row reaches, added up in the order of the trees. A
-   row goes left if its number is at most the threshold; where missing values go, the node says.
-
-So a fitted sampler is arrays, which can be stored, and needs no scikit-learn to draw.
-
-Numbers from predicted quantiles that become the nearest training value.
-
-A number between two training values becomes the nearer one: each training value has a *cell*, from the middle between
-it and the one before to the middle between it and the next. So prices stay multiples of 500 and counts whole, a value
-that many rows share keeps its weight, and a draw is an observed value as with the paper's trees.
-
-Growing boosted trees, as many as predict rows best that they were not grown on.
-
-1. Rows are dealt to five folds (`mcce.samplers.estimator`). Trees are grown without each fold in turn, and predict it
+6. Rows are dealt to five folds (`mcce.samplers.estimator`). Trees are grown without each fold in turn, and predict it
    after every iteration.
-2. The number of iterations is the one with the least mean loss of these predictions: the pinball loss of quantiles,
-   summed over the outer two and the median; the log loss of classes.
-3. Trees are grown on all rows, so many times.
+7. The number of iterations is the one with the least mean loss of these predictions: the pinball loss of quantiles,
+   summed over the outer two and the median; the log loss of classes. Weights of rows weigh their losses, here and while
+   growing.
+8. Trees are grown on all rows, so many times.
 
-Weights of rows weigh their losses, while growing and in step 2.
+What scikit-learn has learnt becomes arrays (`BoostedTrees`), which can be stored and need no scikit-learn to draw:
 
-Trees that hit the rows they were grown on would be too sure of themselves: quantiles too narrow, probabilities too near
-to 0 and 1.
+9. `read_trees` takes the nodes out of a fitted estimator. It keeps them in private attributes, so the predictions of
+   the arrays are compared with the estimator's own, and a difference is an error instead of a wrong model.
+10. A prediction is the baseline plus the values of the leaves that a row reaches, added up in the order of the trees. A
+    row goes left if its number is at most the threshold; where missing values go, the node says.
 """
 
 from __future__ import annotations
@@ -185,7 +176,7 @@ def class_probabilities(outputs: Floats) -> Floats:
 
 
 def read_trees(estimator: Any, points: Floats) -> BoostedTrees:
-    """Return the trees of a fitted estimator, compared with its predictions of some training rows (step 1)."""
+    """Return the trees of a fitted estimator, compared with its predictions of some training rows (step 9)."""
     grown = [tree.nodes for iteration in estimator._predictors for tree in iteration]
     nodes = np.concatenate(grown)
     trees = BoostedTrees(
@@ -326,7 +317,7 @@ class Growing:
         grow: Callable[[Floats, Any, Floats | None], BoostedTrees],
         predict: Callable[[BoostedTrees, Floats, Any], Floats] = lambda trees, x, y: trees.staged(x),
     ) -> Floats:
-        """Return what trees grown on the other folds predict for each row after 0, 1, ... iterations (step 1)."""
+        """Return what trees grown on the other folds predict for each row after 0, 1, ... iterations (step 6)."""
         n = points.shape[0]
         fold = deal_folds(n, self.seed)
         parts: list[tuple[Ints, Floats]] = []
@@ -461,7 +452,7 @@ class BoostingSampler(ConditionalSampler):
         self.random_state = random_state
 
     def fit(self: Self, given: Table, target: Column) -> Self:
-        """Grow the trees (steps 1 and 4)."""
+        """Grow the trees (steps 1, 2 and 5)."""
         self._check_parameters()
         self.check_target(target.feature)
         if not target.values.size:
@@ -499,7 +490,7 @@ class BoostingSampler(ConditionalSampler):
         return self
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
-        """Draw one value for each row (step 2); restricted draws are exact."""
+        """Draw one value for each row (step 3); restricted draws are exact."""
         if within is not None:
             return self.sample_within(given, rng, within).values
         self.check_fitted("quantile_trees_")
@@ -538,7 +529,7 @@ class BoostingSampler(ConditionalSampler):
         return np.where(is_missing, self.missing_trees_ is not None, supported)
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
-        """Return the log probability of each level, the log density or probability of each number (step 3)."""
+        """Return the log probability of each level, the log density or probability of each number (step 4)."""
         self.check_fitted("quantile_trees_")
         self.refuse_training_rows(training_rows)
         is_missing = np.isnan(values)

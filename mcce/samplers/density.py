@@ -1,8 +1,12 @@
-"""What the densities of one column have in common, whichever sampler they are of, so that they can be compared.
+"""The density of one column by its training values: point masses, a kernel estimate of the rest, and a small even part.
 
-1. Which numbers have point mass, by the training values alone (`mcce.samplers.density.find_point_masses`): their
-   probabilities are densities with respect to the counting measure, all other numbers' with respect to the Lebesgue
-   measure, in encoded units.
+All samplers share it, so that their densities can be compared.
+
+1. A number has point mass if at least one per cent of the training rows hold it: fewer are too few to estimate a
+   probability in a leaf. All numbers have it if the column has no more than 100 distinct ones, and nine rows in ten
+   share theirs with another (`find_point_masses`). Their probabilities are densities with respect to the counting
+   measure, all other numbers' with respect to the Lebesgue measure, in encoded units. The copula's latent variable has
+   an interval for them instead of a point.
 2. The margin of the other numbers: a normal kernel estimate with Silverman's bandwidth, read at 256 quantiles, straight
    in between, and cut three bandwidths outside the data.
 3. A thousandth of the densities of normrank and pmm, and of norm where there are point masses, is spread evenly: over
@@ -11,13 +15,6 @@
    and the copula (a kernel estimate of the margin) have their own way not to call a number impossible.
 
 Where all numbers of a column have point mass (counts of rooms), a number that no training row has keeps probability 0.
-
-Which numbers of a column have point mass, and Silverman's bandwidth for those that have none.
-
-A number has point mass if at least one per cent of the training rows hold it: fewer are too few to estimate a
-probability in a leaf. All numbers have it if the column has no more than 100 distinct ones, and nine rows in ten share
-theirs with another. Every sampler's density counts these and no others, and the copula's latent variable has an
-interval for them instead of a point.
 
 Smoothing a draw hides a donor, so there only what very many rows share (`DRAWN_AS_IT_IS`: no gain, a top code) is
 spared.

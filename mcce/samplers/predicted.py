@@ -1,11 +1,13 @@
-"""A distribution from predicted quantiles: straight between them, observed exceedances beyond them.
+"""Draws and scores from predictions: the probabilities of levels, or the quantiles of a number.
+
+A number's distribution is straight between its predicted quantiles, with observed exceedances beyond them:
 
 1. A row has predictions at the levels q_1 < ... < q_m. The outer two are put in order, the inner ones sorted and kept
    between them. Its spread is the distance of the outer two.
 2. Between q_1 and q_m the quantile function runs straight from one prediction to the next.
 3. Below q_1 and above q_m a draw is the outer prediction plus an exceedance: by how much a training value lies beyond
-   its own outer prediction, which a fit without its row has made (`mcce.samplers.estimator`). Exceedances are counted in
-   spreads, so that they grow with the row's own. Each is drawn with the same chance.
+   its own outer prediction, which a fit without its row has made (`mcce.samplers.estimator`). Exceedances are counted
+   in spreads, so that they grow with the row's own. Each is drawn with the same chance.
 4. Training values equal to their outer prediction are exceedances of zero, as many as the tail has room for: a value
    that many rows share keeps its weight.
 5. What lies beyond the least or the greatest training value becomes that value, predictions and draws alike: a target
@@ -13,8 +15,6 @@
 
 A spread counts as at least a tenth of the mean spread, so that none blows up an exceedance. If all spreads are zero,
 exceedances are counted in units of the target.
-
-What a sampler does that has the probabilities of all levels, one row each: draws, restricted or not, and scores.
 """
 
 from __future__ import annotations

@@ -25,7 +25,6 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -265,7 +264,6 @@ class _Learned:
         return self.default
 
 
-@cache
 def declarations(cls: type[Any]) -> dict[str, Holds]:
     """Return what the fields of a class may hold, those of its bases first."""
     if dataclasses.is_dataclass(cls):

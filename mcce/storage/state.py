@@ -8,8 +8,8 @@ Plain are dicts with text keys, lists, str, int, float, bool, None, and numpy ar
 2. `from_state` comes back up by the registered types. No class is looked up by its path, and nothing runs but the
    constructors of registered classes, and the check of each (`add_check`): a state may come from a file that somebody
    has changed, and whatever is computed with an object relies on its parts fitting together.
-3. `take_out_arrays` leaves JSON values, with a reference in the place of each array; `put_back_arrays` finds them again.
-   `flatten` and `unflatten` do so by name, files by number (`mcce.storage.archive`).
+3. `take_out_arrays` leaves JSON values, with a reference in the place of each array; `put_back_arrays` finds them
+   again. `flatten` and `unflatten` do so by name, files by number (`mcce.storage.archive`).
 
 What would not come back the same is refused, with the place where it stands.
 """

@@ -1,11 +1,4 @@
-"""Where numbers lie on the latent scale of their margin, for densities.
-
-1. A number with point mass stands for an interval, as long as its share; the others for a point, by the share of the
-   column below it: of the atoms, and of a kernel estimate of the rest (`mcce.samplers.copula.margins.kernel_margin`).
-2. With q the density of the latent variable given what is known, phi the standard normal one and s the margin's slope
-   at a number without point mass, its density is s q(z) / phi(z). So densities integrate to 1.
-
-Margins of the Gaussian copula: what an observed value says of its latent standard normal variables.
+"""Margins of the Gaussian copula: what an observed value says of its latent standard normal variables.
 
 1. A column that has an order (numbers, ordered levels, two levels) is a cut standard normal Z: the value v is seen
    when Phi(Z) lies between the shares F(v-) and F(v) of training rows below v and up to v. A value that few rows have
@@ -21,6 +14,13 @@ With W(u) = prod_m Phi(u - a_m), G_k = phi(u - a_k) / Phi(u - a_k):
     P_k = integral of G_k W du,     J_kl = dP_k / da_l = -integral of G_k G_l W du  (k != l),  rows of J sum to 0,
 
 and by Stein's lemma E[e_l 1{level k}] = J_kl. The integrals are sums over an even grid (spectrally accurate).
+
+Densities of numbers, by where they lie on the latent scale of their margin:
+
+4. A number with point mass stands for an interval, as long as its share; the others for a point, by the share of the
+   column below it: of the atoms, and of a kernel estimate of the rest (`kernel_margin`).
+5. With q the density of the latent variable given what is known, phi the standard normal one and s the margin's slope
+   at a number without point mass, its density is s q(z) / phi(z). So densities integrate to 1.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@
        z_t | z ~ N(B'z, C),    B = R_gg^-1 R_gt,    C = R_tt - R_tg B,
 
    and the target is the training value at share Phi(z_t) of its margin, or the argmax of its utilities. In a chain
-   (z, z_t) is what the next sampler needs, and is handed on to it (`mcce.samplers.copula.sampler`).
+   (z, z_t) is what the next sampler needs, and is taken over by it (steps 6 to 8).
 4. Restricted numbers put the target's latent among the Gibbs variables, inside what is allowed: then z follows the
    restriction too, as it must. Of restricted levels one is drawn by its probability, as in 5.
 5. The density is the mean of the density given z over weighted points of a lattice: rectangle probabilities.
@@ -17,13 +17,13 @@
 References: Song (2000), "Multivariate dispersion models generated from Gaussian copula"; Hoff (2007), "Extending the
 rank likelihood for semiparametric copula estimation"; in explanations: Aas, Jullum and Loland (2021).
 
-Latents that the copula samplers of a chain hand on to each other while one block of rows is drawn.
+Latents that the samplers of a chain take over from each other while one block of rows is drawn (`DrawnLatents`):
 
-1. A sampler draws its target's latents z_t given the latents z of its givens; the target's value x_t is a function of
+6. A sampler draws its target's latents z_t given the latents z of its givens; the target's value x_t is a function of
    z_t. So if z follows its distribution given the values x of the givens, (z, z_t) follows its own given (x, x_t).
-2. The chain's next sampler conditions on just these values. It takes (z, z_t) over instead of drawing all latents
+7. The chain's next sampler conditions on just these values. It takes (z, z_t) over instead of drawing all latents
    anew: the block is one draw of a multivariate normal distribution, given its fixed values.
-3. Only the very next conditional may do so: its givens are the former ones and the former target, under the same
+8. Only the very next conditional may do so: its givens are the former ones and the former target, under the same
    correlations, and only rows that hold the drawn value. Fewer givens know less than z does.
 
 The chain carries them from one sampler to the next (`ConditionalSampler.sample_on`); a call of `sample` draws for
@@ -120,7 +120,6 @@ class GaussianCopulaSampler(ConditionalSampler):
 
     thread_safe = True
     draws_observed = True
-    uses_blas = True
     hands_on = True
     takes_weights = True
 

@@ -1,36 +1,28 @@
 """Training rows as donors, weighted by their distance from the row (shapr's approach "empirical").
 
-1. The distance d_i of a row from training row i is the scaled Mahalanobis distance of their givens, or Gower's if there
-   are levels or missing values among these (`mcce.samplers.empirical.sampler`).
-2. Training row i has the weight w_i = exp(-d_i^2 / (2 h^2)), with the bandwidth h given or chosen by AICc
-   (`mcce.samplers.empirical.sampler`). Of the donors, ordered by weight, the fewest are kept that have the share
-   `keep` of the total.
+1. The distance d_i of a row from training row i is, for numbers without missing values, the scaled Mahalanobis distance
+   of their givens, d^2 = (x - x')' S^-1 (x - x') / q, q the number of columns and S their covariance in the training
+   rows. Rows are scaled by S^(-1/2), so that d is a Euclidean distance; directions in which the training rows do not
+   vary do not count. With levels or missing values among the givens it is Gower's distance, the mean over the columns
+   of |x - x'| / range (numbers, and ordered levels by their codes), and of 1 for different unordered levels. A missing
+   value is at 1 from any value, at 0 from another missing one; a constant column does not count.
+2. Training row i has the weight w_i = exp(-d_i^2 / (2 h^2)), with the bandwidth h given or chosen by AICc (steps 5 and
+   6). Of the donors, ordered by weight, the fewest are kept that have the share `keep` of the total.
 3. Draw the target of one of them, with a chance proportional to its weight; a training row with a weight of its own
    counts as so many copies.
 4. A density is that of samplers with donors (`mcce.samplers.donors.density`): the donors' weighted share or kernel
    estimate with five pseudo-donors from the margin, beside m = (sum w)^2 / sum w^2 donors.
 
-The bandwidth of the donors' weights by the corrected Akaike criterion (Hurvich, Simonoff and Tsai 1998).
-
-With H the matrix of the weights of n rows for each other, each row summing to 1, and Y the responses:
+The bandwidth by the corrected Akaike criterion (Hurvich, Simonoff and Tsai 1998), with H the matrix of the weights of n
+rows for each other, each row summing to 1, and Y the responses:
 
     AICc(h) = log(|Y - H Y|^2 / n) + 1 + 2 (tr H + 1) / (n - tr H - 2)
 
-1. The responses say how the target is distributed, not only where: an indicator for each level (a missing value is
+5. The responses say how the target is distributed, not only where: an indicator for each level (a missing value is
    one), or for numbers of lying at or below each decile. (In shapr the response is the model's prediction, of which the
    mean is wanted there.)
-2. The criterion is computed on 500 rows at most, drawn at random, for bandwidths from 0.01 in steps of a factor 1.4 up
+6. The criterion is computed on 500 rows at most, drawn at random, for bandwidths from 0.01 in steps of a factor 1.4 up
    to 3, which is as good as none. The best one is taken, the larger one of equals. Of weighted rows, copies are drawn.
-
-How far a row is from a training row, by what is given.
-
-Numbers without missing values: the scaled Mahalanobis distance d^2 = (x - x')' S^-1 (x - x') / q, q the number of
-columns and S their covariance in the training rows. Rows are scaled by S^(-1/2), so that d is a Euclidean distance;
-directions in which the training rows do not vary do not count.
-
-Otherwise, with levels or missing values among the givens: Gower's distance, the mean over the columns of
-|x - x'| / range (numbers, and ordered levels by their codes), and of 1 for different unordered levels. A missing value
-is at 1 from any value, at 0 from another missing one; a constant column does not count.
 """
 
 from __future__ import annotations
@@ -72,7 +64,7 @@ _DECILES = np.arange(1, 10) / 10.0
 def choose_bandwidth(
     points: Floats, scaling: Scaling, values: Floats, n_levels: int, rows: Ints, weights: Floats | None = None
 ) -> float:
-    """Return the best bandwidth by some of the training rows (step 2)."""
+    """Return the best bandwidth by some of the training rows (step 6)."""
     responses = _responses(values, n_levels, weights)[rows]
     distances = np.empty((rows.size, rows.size))
     kernels.squared_distances(np.ascontiguousarray(points[rows]), scaling.whole, scaling.adds, distances)
@@ -93,7 +85,7 @@ def aicc(weights: Floats, responses: Floats) -> float:
 
 
 def _responses(values: Floats, n_levels: int, weights: Floats | None) -> Floats:
-    """Return what says how the target is distributed (step 1)."""
+    """Return what says how the target is distributed (step 5)."""
     missing = np.isnan(values)
     if n_levels:
         columns = [values == level for level in range(n_levels)]

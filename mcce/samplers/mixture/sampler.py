@@ -67,7 +67,6 @@ class MixtureSampler(ConditionalSampler):
 
     handles_missing = True
     thread_safe = True
-    uses_blas = True
     draws_observed = True
     takes_weights = True
 

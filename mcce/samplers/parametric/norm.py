@@ -1,7 +1,8 @@
 """Normal linear regressions for numeric targets: of their values, of the scores of their ranks, of one joint Gaussian.
 
-`norm` and `normrank` are synthpop's: a regression of the values, and of the normal scores of their ranks. Their fit is that of `mcce.samplers.parametric.linear`. `gaussian`
-is shapr's approach of that name, the conditional of one joint Gaussian:
+`norm` and `normrank` are synthpop's: a regression of the values, and of the normal scores of their ranks. Their fit is
+that of `mcce.samplers.parametric.linear`. `gaussian` is shapr's approach of that name, the conditional of one joint
+Gaussian:
 
 1. The design columns of the givens (`mcce.samplers.parametric.design`: numbers as they are, a dummy for every level but
    the first) and the target have the mean m and the covariance S of the training rows, with denominator n - 1 (n is the

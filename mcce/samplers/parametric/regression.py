@@ -1,4 +1,4 @@
-"""What all parametric samplers share: the design, missing targets, and `proper` synthesis.
+"""Regressions as conditionals: the design, missing targets and `proper` synthesis that all parametric samplers share.
 
 A target with missing values is modelled in two parts, as synthpop does for numbers: a logistic regression says
 whether the draw is missing, and the model proper, fitted on the complete rows, gives the value.
@@ -38,7 +38,6 @@ class RegressionSampler(ConditionalSampler):
 
     handles_missing = True
     thread_safe = True
-    uses_blas = True
 
     keeps_constants: ClassVar[bool] = False
 

@@ -1,22 +1,14 @@
 """The conditional of a vine copula with the training data's own margins (pyvinecopulib, extra `vine`).
 
-1. Margins are those of the copula, levels without an order as indicators (`mcce.samplers.vine.sampler`).
-2. The `max_givens` variables whose normal scores are correlated most with the target's follow it, in this order, in a
-   D-vine (`mcce.samplers.vine.dvine`; Kraus and Czado 2017 choose the order by likelihood).
-3. Draws, restricted or not, and densities are those of the margin and of H (`mcce.samplers.vine.sampler`).
-
-Columns of a vine: margins as those of the copula, levels without an order as indicators.
-
 1. A number, or an ordered level, stands for what its share of the training rows covers, from F(v-) to F(v). If no
    value of the column has point mass, it is a point in the middle. A number between two training values covers as much
-   as one training row does.
-2. Unordered levels are an indicator each, but for the most frequent one: 0 or 1, ordered so.
-
-A column with an order, given others, by its margin and the distribution function H of its share.
-
-1. A draw inverts H(u | givens) on the shares of the training values: the value v with H(F(v-)) <= w < H(F(v)), w
-   uniform, found by halving. A restricted draw has w between H at the ends of what is allowed: exact.
-2. The probability of a level, or of a number with point mass, is the difference of H over what it covers; the density
+   as one training row does. Unordered levels are an indicator each, but for the most frequent one: 0 or 1, ordered so.
+2. The `max_givens` variables whose normal scores are correlated most with the target's follow it, in this order, in a
+   D-vine (`mcce.samplers.vine.dvine`; Kraus and Czado 2017 choose the order by likelihood).
+3. A draw inverts H(u | givens), the distribution function of the target's share, on the shares of the training values:
+   the value v with H(F(v-)) <= w < H(F(v)), w uniform, found by halving. A restricted draw has w between H at the ends
+   of what is allowed: exact.
+4. The probability of a level, or of a number with point mass, is the difference of H over what it covers; the density
    of another number that of the margin (`mcce.samplers.copula.margins`) times the slope of H. A thousandth of both is
    the margin's alone, so that a grid of a pair copula that says 0 leaves nothing impossible.
 """
@@ -126,7 +118,7 @@ class VineConditional:
     below: Callable[[Floats], Floats]
 
     def draw_within(self, rng: RowStreams, within: Within, n: int) -> RestrictedDraw:
-        """Draw one allowed value for each of `n` rows (step 1)."""
+        """Draw one allowed value for each of `n` rows (step 3)."""
         margin = self.margin
         if not self.is_number and within.levels is not None:
             return self._draw_levels(rng, within, n)
@@ -165,7 +157,7 @@ class VineConditional:
         return np.asarray(near & ((tails > IMPOSSIBLE) | (margin.n_latents == 0)))
 
     def log_density(self, values: Floats, kernel: tuple[Floats, Floats]) -> Floats:
-        """Return the log probability of levels and numbers with point mass, the log density of others (step 2).
+        """Return the log probability of levels and numbers with point mass, the log density of others (step 4).
 
         `kernel` is the smooth part of the margin (`mcce.samplers.copula.margins.kernel_margin`).
         """
@@ -292,7 +284,7 @@ class VineSampler(ConditionalSampler):
         return self._conditional(given).supports(values)
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
-        """Return the log probability of levels and numbers with point mass, the log density of others (step 3)."""
+        """Return the log probability of levels and numbers with point mass, the log density of others (step 4)."""
         self.refuse_training_rows(training_rows)
         return self._conditional(given).log_density(values, self._kernel)
 

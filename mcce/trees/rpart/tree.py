@@ -26,12 +26,12 @@ as known); they are donors where they are sent as new rows.
 What the report of Therneau and Atkinson does not say was measured: which of two equal cuts wins depends on the last bit
 of a sum, hence on the order of the rows in it (`mcce.trees.rpart.kernels`).
 
-A tree of rpart: nodes and splits as R lists them, and routing by surrogates.
+The fitted tree (`RpartTree`) has nodes and splits as R lists them:
 
-1. `route` sends a row by the node's split; if its value is missing, or a level absent from the node, by the first
+7. `route` sends a row by the node's split; if its value is missing, or a level absent from the node, by the first
    surrogate that knows better; else to the larger child. If the children are equally large the row stays in the node.
-2. `frame` and `splits` are R's own tables of the tree.
-3. `with_donors` puts the training rows of every node side by side, ascending in each leaf.
+8. `frame` and `splits` are R's own tables of the tree.
+9. `with_donors` puts the training rows of every node side by side, ascending in each leaf.
 """
 
 from __future__ import annotations

@@ -13,16 +13,16 @@
 
 Real rows with weights are drawn and counted by these; synthetic rows weigh as much together.
 
+Trees split the columns of a table as whole numbers (`Coding`):
+
+6. Code 0 is missing. A level is its own code plus 1; a number is the rank of its value among the distinct training
+   values, from 1 on. A number between two of them has the code of the nearer one, the lower one from the middle.
+7. Missing, levels and numbers with point mass (`mcce.samplers.density`) have probabilities. The other numbers are
+   spread: they have a density.
+8. Spread numbers have no end, but none on the other side of 0 if the training values are all on one.
+
 Watson, Blesch, Kapar and Wright (2023), "Adversarial random forests for density estimation and generative modeling",
 AISTATS, algorithm 1.
-
-The columns of a table as whole numbers that trees can split: ranks of values, and which of them have point mass.
-
-1. Code 0 is missing. A level is its own code plus 1; a number is the rank of its value among the distinct training
-   values, from 1 on. A number between two of them has the code of the nearer one, the lower one from the middle.
-2. Missing, levels and numbers with point mass (`mcce.samplers.density`) have probabilities. The other numbers are
-   spread: they have a density.
-3. Spread numbers have no end, but none on the other side of 0 if the training values are all on one.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Coding:
 
     @cached_property
     def ends(self) -> tuple[float, float]:
-        """Between what the numbers lie (step 3)."""
+        """Between what the numbers lie (step 8)."""
         if not self.values.size:
             return 0.0, 0.0
         return (0.0 if self.values[0] >= 0.0 else -np.inf), (0.0 if self.values[-1] <= 0.0 else np.inf)

@@ -1,4 +1,4 @@
-"""The leaves of an adversarial forest as a distribution: what is likely in each, given part of a row.
+"""The distribution that the leaves of an adversarial forest make up: draws and densities given part of a row.
 
 1. A leaf has the weight q: the share of training rows that it holds, divided by the number of trees. Inside it the
    columns are independent (`mcce.generators.joint.forest.kernels`):
@@ -15,16 +15,14 @@
    like a fixed one.
 5. A row takes a leaf by these weights, and each column's value from it.
 
-Watson et al. (2023), section 4 (FORDE and FORGE).
+Spread numbers have a normal distribution in each leaf:
 
-The normal distributions of spread numbers in leaves: where they are cut, their means and deviations.
-
-1. A leaf holds the numbers between the middles beyond its outermost codes; beyond the first and the last training value
+6. A leaf holds the numbers between the middles beyond its outermost codes; beyond the first and the last training value
    there is no end, but that of the sign (`mcce.generators.joint.forest.growing`).
-2. Mean and deviation are those of the leaf's spread numbers. One more number, as far from the mean as a standard
+7. Mean and deviation are those of the leaf's spread numbers. One more number, as far from the mean as a standard
    deviation of the normal distribution that fills the box, keeps the deviation from 0.
 
-Rows that are given the same, and leaves at random by their weights.
+Watson et al. (2023), section 4 (FORDE and FORGE).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A fitted masked network: conditionals of each column given those before it, as arrays.
 
-1. Columns are codes (`mcce.generators.joint.made.network`); the network sees one-hot codes.
+1. Columns are codes (steps 4 to 6); the network sees one-hot codes.
 2. Two hidden layers of rectified units. Each unit has a degree d, and sees the columns before column d; in the second
    layer it sees units of the first with a degree up to its own. The output of column j sees units with a degree up to
    j, and the codes of the columns before j directly. So the output of j depends on the columns before j alone:
@@ -9,16 +9,16 @@
 
 3. The given columns come first and have no output: what is modelled is p(mutable | given).
 
-Germain, Gregor, Murray and Larochelle (2015), "MADE: masked autoencoder for distribution estimation", ICML.
+Columns are few codes that a network can predict (`Bins`):
 
-Columns as few codes that a network can predict, and back.
-
-1. A level is its own code. A number with point mass has a code of its own (`mcce.samplers.density`). The other
+4. A level is its own code. A number with point mass has a code of its own (`mcce.samplers.density`). The other
    numbers fall into bins of equal counts: with F their distribution function, a smooth one
    (`mcce.samplers.density`), bin b of B holds those with F(x) from b / B to (b + 1) / B. Missing is the last
    code.
-2. Inside a bin F(x) is uniform: the density of a number is that of its bin, p_b B F'(x).
-3. What is allowed of a bin is the part of its interval of F that lies between the bounds.
+5. Inside a bin F(x) is uniform: the density of a number is that of its bin, p_b B F'(x).
+6. What is allowed of a bin is the part of its interval of F that lies between the bounds.
+
+Germain, Gregor, Murray and Larochelle (2015), "MADE: masked autoencoder for distribution estimation", ICML.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class Bins:
         return values
 
     def log_spread(self, column: Floats, codes: Ints) -> Floats:
-        """Return what a code's log probability lacks to the log density of the value (step 2).
+        """Return what a code's log probability lacks to the log density of the value (step 5).
 
         It is 0 for what has a probability, and -inf for a number of which the column has none.
         """
@@ -149,7 +149,7 @@ class Bins:
         return found
 
     def allowed(self, within: Within, n: int) -> Floats:
-        """Return how much of each code is allowed, row by row: (rows, codes), from 0 to 1 (step 3)."""
+        """Return how much of each code is allowed, row by row: (rows, codes), from 0 to 1 (step 6)."""
         parts = np.zeros((n, self.n_codes))
         parts[:, -1] = within.allows_missing(n)
         if self.n_levels:

@@ -1,9 +1,9 @@
 """A D-vine over the variables of all columns: each column given those before it.
 
 1. The variables stand in a path, those of the last column first and those that are given last, so that each variable
-   given those behind it is the variable given all columns before it. One fit (`fitting`) has all of them.
-2. Going along the path from its end (`mcce.samplers.vine.dvine`), a variable has the distribution function H given those
-   behind it, its part of the Rosenblatt transform. With `n_trees` trees it depends on so many of them.
+   given those behind it is the variable given all columns before it. One fit has all of them.
+2. Going along the path from its end (`mcce.samplers.vine.dvine`), a variable has the distribution function H given
+   those behind it, its part of the Rosenblatt transform. With `n_trees` trees it depends on so many of them.
 3. A number or an ordered level is drawn by inverting H, and scored by its differences
    (`mcce.samplers.vine.sampler`): column after column, this is the inverse Rosenblatt transform, discrete columns
    included.
@@ -13,21 +13,21 @@
 
    the most frequent level if none is. The same for missing values, of which the indicator comes first.
 
-Columns of a joint vine: what each stands for, as variables with an order.
+Columns as variables with an order (`JointColumn`):
 
-1. A number, or an ordered level, is one variable, with the margin of its training values.
-2. Unordered levels are an indicator each, the most frequent one has none. A column with missing values has one more
+5. A number, or an ordered level, is one variable, with the margin of its training values.
+6. Unordered levels are an indicator each, the most frequent one has none. A column with missing values has one more
    indicator before these, or before its number.
-3. A variable is seen only where all indicators before it in its column are 0, and its margin is that of these rows; so
+7. A variable is seen only where all indicators before it in its column are 0, and its margin is that of these rows; so
    they are independent of each other. Elsewhere nothing is known of it: it covers all shares, from 0 to 1, which is no
    condition at all.
 
-Fitting a D-vine tree by tree, pair by pair, so that some pairs can be left out (pyvinecopulib).
+Fitting tree by tree, pair by pair, so that some pairs can be left out (pyvinecopulib):
 
-1. A pair copula is chosen and fitted for each edge of the path, to the rows in which neither variable is missing.
-2. Its two conditional functions (`mcce.samplers.vine.dvine`) give what the next tree is fitted to, and so on (Aas,
+8. A pair copula is chosen and fitted for each edge of the path, to the rows in which neither variable is missing.
+9. Its two conditional functions (`mcce.samplers.vine.dvine`) give what the next tree is fitted to, and so on (Aas,
    Czado, Frigessi and Bakken 2009, section 4.2). In rows in which one is missing the other stays as it is.
-3. Variables that stand `apart`, or of which one does not vary, are independent.
+10. Variables that stand `apart`, or of which one does not vary, are independent.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class JointColumn:
 
     @cached_property
     def chances(self) -> Floats:
-        """Shares of the levels but the first, each among the rows that have none of those before it (step 3)."""
+        """Shares of the levels but the first, each among the rows that have none of those before it (step 7)."""
         shares = self.shares[1:]
         return np.asarray(shares / (1.0 - np.concatenate([[0.0], np.cumsum(shares)[:-1]])[: shares.size]))
 
