@@ -97,7 +97,7 @@ def measure(problem: Problem, n_samples: int, runs: int = 2) -> pd.DataFrame:
                 "seconds": seconds[name],
                 "ratio": seconds[name] / seconds["free"],
                 "reasons": seconds["reasons"] if name == "constrained" else float("nan"),
-                "pools": found[name].settings["pools"],
+                "pools": found[name].run.settings["pools"],
                 "L0": found[name].measures["L0"].mean(),
                 "L1": found[name].measures["gower_sum"].mean(),
                 "explained": len(found[name]) / len(problem.factuals),

@@ -64,7 +64,7 @@ def explain_all_ways(explainer: MCCE, X: pd.DataFrame, title: str, fixed: list[A
             best = found.measures.xs(1, level="rank")
             yield (
                 f"{title:15}{mode:13}{n if isinstance(n, str) else format(n, ','):>7}{found.draws.mean():8,.0f}"
-                f"{int(found.draws.max()):8,}{int(pools.sum()):12,}{found.settings['rows_asked']:10,}{seconds:9.2f}"
+                f"{int(found.draws.max()):8,}{int(pools.sum()):12,}{found.run.settings['rows_asked']:10,}{seconds:9.2f}"
                 f"{best['L0'].mean():8.3f}{best['gower'].mean():9.4f}{len(best):7}"
             )
 
@@ -76,7 +76,7 @@ def compare_errors(explainer: MCCE, X: pd.DataFrame, title: str, n_redraws: int,
         means = [explainer.explain(X, redraw=10 + r, **how).measures[["L0", "gower"]].mean() for r in range(n_redraws)]
         truth = pd.DataFrame(means).std()
         errors = [
-            explainer.explain(X, redraw=r, standard_errors=True, **how).standard_errors
+            explainer.explain(X, redraw=r, standard_errors=True, **how).standard_errors()
             for r in range(min(5, n_redraws))
         ]
         said = np.sqrt((pd.DataFrame(errors) ** 2).mean())

@@ -137,7 +137,7 @@ def explain(problem: Problem, setting: Setting, **drawing: Any) -> Result:
         "gower_sum_sparse": float(sparse["gower_sum"].mean()) if len(sparse) else None,
         "explained_sparse": len(sparse),
         "L0_rise": rise,
-        "seconds": dict(found.timings),
+        "seconds": dict(found.run.timings),
         "L0": float(found.measures["L0"].mean()) if len(found) else None,
         "gower_sum": float(found.measures["gower_sum"].mean()) if len(found) else None,
         "success": float(valid.mean()) if len(found) else None,

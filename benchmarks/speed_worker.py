@@ -59,7 +59,7 @@ def run_mcce(problem: Problem, setting: Setting) -> Run:
     found = explainer.explain(problem.factuals, n_samples=setting.n_samples, independent=setting.independent)
     total = time.perf_counter() - begun
     return Run(
-        {**found.timings, "total": total},
+        {**found.run.timings, "total": total},
         problem.encode(found.frame.droplevel("rank")),
         model.asked - asked_by_fit,
     )

@@ -12,21 +12,22 @@ if TYPE_CHECKING:  # what `__getattr__` does, for type checkers and editors
     from mcce import datasets, diagnostics, rcompat
     from mcce import exceptions as exceptions
     from mcce import generators as generators
-    from mcce import plots as plots
     from mcce import rng as rng
     from mcce import samplers as samplers
     from mcce import table as table
     from mcce import testing as testing
-    from mcce.constraints import allow, only, per_factual, rule
+    from mcce.constraints import allow, no_copies, only, per_factual, rule
     from mcce.counterfactuals import Counterfactuals
     from mcce.diagnostics.conditionals import compare_conditionals
     from mcce.exceptions import InputError, MCCEError, MCCEWarning, ModelError, NotFittedError, SamplerError
     from mcce.explain.distances import gower_distance
+    from mcce.explainer import MCCE
     from mcce.generators.auto import Auto
     from mcce.generators.chain import ChainModel
-    from mcce.method import MCCE
     from mcce.model.decisions import Interval, Not, OneOf, Several
-    from mcce.model.robustness import bootstrap_refits
+    from mcce.model.robustness import Robust, bootstrap_refits
+    from mcce.report import plots as plots
+    from mcce.report.names import Names
     from mcce.samplers import (
         BoostingSampler,
         CartSampler,
@@ -78,6 +79,7 @@ __all__ = [
     "MarginalSampler",
     "MixtureSampler",
     "ModelError",
+    "Names",
     "NormRankSampler",
     "NormSampler",
     "Not",
@@ -88,6 +90,7 @@ __all__ = [
     "PolrSampler",
     "PolyregSampler",
     "RestrictedDraw",
+    "Robust",
     "SamplerError",
     "Schema",
     "Several",
@@ -100,6 +103,7 @@ __all__ = [
     "datasets",
     "diagnostics",
     "gower_distance",
+    "no_copies",
     "only",
     "per_factual",
     "rcompat",
@@ -108,16 +112,17 @@ __all__ = [
 ]
 
 _HOMES = {  # the modules of the names above; all others are of `mcce.samplers`
-    "mcce.constraints": ("allow", "only", "per_factual", "rule"),
+    "mcce.constraints": ("allow", "no_copies", "only", "per_factual", "rule"),
     "mcce.counterfactuals": ("Counterfactuals",),
     "mcce.diagnostics.conditionals": ("compare_conditionals",),
     "mcce.exceptions": ("InputError", "MCCEError", "MCCEWarning", "ModelError", "NotFittedError", "SamplerError"),
     "mcce.explain.distances": ("gower_distance",),
     "mcce.generators.auto": ("Auto",),
     "mcce.generators.chain": ("ChainModel",),
-    "mcce.method": ("MCCE",),
+    "mcce.explainer": ("MCCE",),
     "mcce.model.decisions": ("Interval", "Not", "OneOf", "Several"),
-    "mcce.model.robustness": ("bootstrap_refits",),
+    "mcce.model.robustness": ("Robust", "bootstrap_refits"),
+    "mcce.report.names": ("Names",),
     "mcce.table": ("Schema",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
@@ -128,7 +133,7 @@ if not TYPE_CHECKING:  # where it would say that every name exists
 
     def __getattr__(name: str) -> Any:
         if name in _MODULES or name in _OTHER_MODULES:
-            found = importlib.import_module(f"mcce.{name}")
+            found = importlib.import_module("mcce.report.plots" if name == "plots" else f"mcce.{name}")
         elif name in __all__:
             found = getattr(importlib.import_module(_HOME_OF.get(name, "mcce.samplers")), name)
         else:

@@ -1,68 +1,192 @@
-"""The result of an explanation: what was found, for whom, how far away, and how to read it.
+"""The result of an explanation: the counterfactuals of some factuals, how far away they are, and how to read them.
 
-A `Counterfactuals` holds plain tables. Its index (id, rank) names the explained row and the place of the
-counterfactual among those found for it, 1 the best. A cell counts as changed unless it equals the factual's
-cell exactly or both are missing, as in the measure L0.
+A `Counterfactuals` holds plain tables, and `run`, the settings and timings that they came from. The index (id, rank)
+names the explained row and the place of the counterfactual among those found for it, 1 the best. A cell counts as
+changed unless it equals the factual's cell exactly or both are missing, as in the measure L0.
+
+Words, letters, pages and pictures are functions of `mcce.report`, files those of `mcce.storage`; the class hands them
+its tables.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass
+import os
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
+from pandas.api.types import is_numeric_dtype
 
-from mcce.exceptions import InputError
+from mcce.base.checks import check_count
+from mcce.base.files import written_whole
+from mcce.exceptions import InputError, MCCEError, did_you_mean, spell, spell_all
 from mcce.report.changes import (
-    carrying_table,
+    Ask,
+    ask_about_changes,
     changed_cells,
     count_changes,
-    count_figures,
-    floor_of,
-    headline,
+    differing_cells,
     in_words,
+    reasons_in_words,
+    side_by_side,
+)
+from mcce.report.groups import Groups, compare_groups
+from mcce.report.html import Shown, html_table, result_page
+from mcce.report.letter import TITLE, Case, Letter, plain_rule, write_letter
+from mcce.report.names import PREDICTION, Names
+from mcce.report.plots import change_plot, changes_plot
+from mcce.report.reasons import ALREADY
+from mcce.report.words import (
+    care_sentence,
+    change_sentence,
+    count_figures,
+    headline,
     measure_figures,
     printed_rows,
     reasons_in_lines,
-    reasons_in_words,
-    side_by_side,
     spread_figures,
     why_unexplained,
 )
-from mcce.report.groups import Groups, compare_groups
-from mcce.report.html import Shown, html_table
-from mcce.report.plots import change_plot, changes_plot
-from mcce.taking import Taking
-from mcce.written import Written
+from mcce.samplers import ConditionalSampler
+from mcce.samplers.registry import Recipe
+from mcce.storage import load_fields, save_fields
+from mcce.storage.fields import check_number, check_type, require
+from mcce.storage.state import Fields, to_state
+from mcce.table import FrameKind
+from mcce.table.checks import find_labels
+from mcce.table.frames import handed, index_as_columns, without_formulas
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FACTUALS_SHOWN, RANKS_SHOWN, ROWS_PRINTED = 10, 5, 6
+AUDIENCES = ("analyst", "customer")
+PAGE_TITLE = "Counterfactuals"
+FACTUALS_SHOWN, RANKS_SHOWN, ROWS_PRINTED, FACTUALS_ON_PAGE = 10, 5, 6, 25
+ROUNDING = 1e-9  # a plausibility that is below the floor by no more than this is at it
+TABLES = ("frame", "measures", "factuals", "unexplained", "factual_predictions", "draws", "nearest", "allowed")
+COMPUTED = ("changes", "changed_features", "summary", "diversity", "sentences", "to_frame")
+
+_FRAMES = ("frame", "measures", "factuals", "unexplained", "pairwise", "constraints", "nearest", "allowed")
+_SERIES = ("factual_predictions", "draws")
+_COLUMNS = {
+    "measures": ("prediction", "L0", "gower"),
+    "unexplained": ("reason", "prediction"),
+    "pairwise": ("rows", "gower", "features"),
+    "constraints": ("breaks", "tried", "passed"),
+}
+_MAPPINGS = ("kinds", "ranges", "standard_errors", "timings", "settings", "rules")
+_PRIVATE = {  # what a file calls them
+    "standard_errors": "_standard_errors",
+    "pairwise": "_pairwise",
+    "rules": "_rules",
+    "frames": "_frame_kind",
+}
+_MOVED = {
+    "timings": "run.timings",
+    "settings": "run.settings",
+    "pairwise": "diversity()",
+    "rules": "constraints",
+    "frames": "table(name)",
+    "ask": "reasons(id)",
+    "redraw": "summary()",
+    "html_table": "to_html()",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """How a result came about.
+
+    Attributes
+    ----------
+    settings : mapping
+        What was asked for, `n_samples`, `n_counterfactuals`, `random_state`, ...; and what it took: `pools`, how many
+        were drawn, `rows_asked`, how many rows the model was asked about.
+    timings : mapping
+        Seconds for fit, generate and select.
+    """
+
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    timings: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds for all steps together."""
+        return float(sum(self.timings.values()))
+
+    @property
+    def floor(self) -> float | None:
+        """The floor of plausibility that was asked for; None if there was none to keep."""
+        return float(self.settings["floor"]) if self.settings.get("sparse") and "floor" in self.settings else None
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Of how many factuals that were drawn for again, which share has the same set of changed features both times."""
+
+    n_factuals: int
+    share: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Questions:
+    """Questions to the model and the generator, which a result can ask later; no file holds them.
+
+    Attributes
+    ----------
+    ask : the scores of rows, and which of them have the wanted decision; for `Counterfactuals.reasons`
+    agreement : how many of some factuals change the same features if drawn again; for `Counterfactuals.summary`
+    standard_errors : measure to the Monte Carlo standard error of its mean; for `Counterfactuals.standard_errors`
+    known_errors : the same if they were found already, else nothing; for `Counterfactuals.save`
+    redrawn : the result of another drawing, by its number; for `Counterfactuals.redrawn`
+    why : for factuals at some places, what became of their candidates and what would help, and the drawn rows that came
+        nearest to the decision; for `Counterfactuals.why`
+    """
+
+    ask: Ask | None = None
+    agreement: Callable[[], Agreement] | None = None
+    standard_errors: Callable[[], Mapping[str, float]] | None = None
+    known_errors: Callable[[], Mapping[str, float]] | None = None
+    redrawn: Callable[[int], Counterfactuals] | None = None
+    why: Callable[[NDArray[Any]], tuple[pd.DataFrame, pd.DataFrame]] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Counterfactuals(Written, Taking):
+class Counterfactuals:
     """Counterfactuals for a table of factuals, as `MCCE.explain` returns them.
 
-    Parameters
+    Attributes
     ----------
     frame : DataFrame
         The counterfactual rows, indexed by (id, rank), with the columns and dtypes of the training table.
     measures : DataFrame
         Indexed alike: `prediction`, `L0`, `gower`, `gower_sum`, and those that `explain` was asked to order by. Sparse
         counterfactuals have `log_density` and `plausibility`, the share of real rows that look no more like a real
-        row; `refits` and `noise` are shares of what they were asked to stand.
+        row; `refits` and `noise` are the shares of refitted models and of noisy copies that give the wanted decision.
     factuals : DataFrame
         Every row that was to be explained; its index is the id.
-    unexplained : DataFrame
-        Indexed by id: `reason` and `prediction` of the factuals without a counterfactual; if they were looked into,
-        how many rows were `drawn`, how many are `dead` and by what, `plausible` and `asked`, the prediction of the
-        `nearest` one, and what `would_help`.
     factual_predictions : Series
         The model's prediction for each factual.
+    unexplained : DataFrame
+        Indexed by id: `reason` and `prediction` of the factuals without a counterfactual; of those that were looked
+        into also what `why` tells.
+    nearest : DataFrame or None
+        For factuals without a counterfactual that were looked into, the drawn row that came nearest to the decision;
+        `unexplained` has its prediction.
+    constraints : DataFrame or None
+        By constraint: `breaks`, the share of draws without constraints that break it; of the rows drawn inside all of
+        them, how many came to it (`tried`) and how many could go on (`passed`).
+    allowed : DataFrame or None
+        By id, the lowest and highest value that was allowed for each number that a constraint limits, rules left aside.
+    draws : Series or None
+        How many rows were drawn for each factual; 0 for those that have the wanted decision already.
+    copies : int or None
+        How many rows of `frame` equal a training row in every feature. None if the training rows were not at hand:
+        the explainer was saved before it ever explained, or the table given to `fit` was changed since.
     decision : str
         The wanted decision in words.
     fixed : tuple of str
@@ -71,44 +195,26 @@ class Counterfactuals(Written, Taking):
         Feature to "numeric", "categorical" or "ordered".
     ranges : mapping
         Numeric feature to its lowest and highest training value; dates as `Timestamp`.
-    draws : Series or None
-        How many rows were drawn for each factual; 0 for those that have the wanted decision already.
-    standard_errors : mapping
-        Measure to the Monte Carlo standard error of its mean, if it was asked for; see `summary`.
-    timings : mapping
-        Seconds for fit, generate and select.
-    settings : mapping
-        What was asked for: n_samples, n_counterfactuals, random_state, ...
-    copies : int or None
-        How many rows of `frame` equal a training row in every feature. None if the training rows were not at hand:
-        the explainer was saved before it ever explained, or the table given to `fit` was changed since.
-    pairwise : DataFrame or None
-        What `diversity` returns.
-    constraints : DataFrame or None
-        What each constraint does: `breaks`, the share of draws without constraints that break it; of the rows drawn
-        inside them, how many came to it (`tried`) and how many could go on (`passed`).
-    nearest : DataFrame or None
-        For factuals without a counterfactual that were looked into, the drawn row that came nearest to the decision;
-        `unexplained` has its prediction.
-    allowed : DataFrame or None
-        By id, the lowest and highest value that was allowed for each number that a constraint limits, rules left aside.
-    ask : function or None
-        Asks the model about rows, for `reasons`. A result that was saved is without it.
-    redraw : function or None
-        Draws again for some factuals, for `summary`. A result that was saved is without it.
     names : Names
         Labels, units and formats that `MCCE` was given; words, pages and pictures use them, tables to compute with do
         not.
-    rules : mapping
-        By id, the constraints that its counterfactuals keep, in words.
-    frames : FrameKind or None
-        In what kind of frame `to_frame`, `changes` and `table` hand tables back; None for pandas.
+    run : Run
+        The settings and timings, as in ``found.run.settings["n_samples"]`` and ``found.run.seconds``.
 
     Notes
     -----
+    ============================== ============================================================================
+    to compute with                `changes`, `changed_features`, `summary`, `diversity`, `below_floor`, `by`,
+                                   `to_frame`; `table` returns any table as the kind of frame that was explained
+    asking the model again         `reasons`, `why`, `standard_errors`; not for a result that was saved
+    to read                        `sentence`, `sentences`, `letter`, `to_html`; printing the result
+    to look at                     `plot`, `plot_changes`
+    files                          `to_csv`, `to_parquet`, `save` and `load`
+    ============================== ============================================================================
+
     `found[id]` is the result of one factual alone, `for id in found` goes through the explained ones, and ``id in
     found`` says whether a factual is explained; `len(found)` counts counterfactuals. The tables above are pandas
-    frames, whose index names their rows, whatever frame was explained; `table` returns them as that kind.
+    frames, whose index names their rows, whatever frame was explained.
 
     Examples
     --------
@@ -145,12 +251,81 @@ class Counterfactuals(Written, Taking):
     >>> found.to_frame().columns.tolist() == found.table("to_frame").columns.tolist()
     True
     >>> axes = found.plot(0), found.plot_changes()
-    >>> found.html_table(n_factuals=3).count("<table")
-    1
+    >>> found.run.settings["n_samples"], list(found.run.timings)
+    (1000, ['fit', 'generate', 'select'])
     >>> many = explainer.explain(X.head(100), n_samples=100)
     >>> list(many.by("age", bins=2).overall.index)
     ['gower', 'L0', 'explained']
     """
+
+    frame: pd.DataFrame
+    measures: pd.DataFrame
+    factuals: pd.DataFrame
+    unexplained: pd.DataFrame
+    factual_predictions: pd.Series[Any]
+    decision: str
+    fixed: tuple[str, ...] = ()
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    ranges: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+    draws: pd.Series[int] | None = None
+    copies: int | None = None
+    constraints: pd.DataFrame | None = None
+    nearest: pd.DataFrame | None = None
+    allowed: pd.DataFrame | None = None
+    names: Names = field(default_factory=Names)
+    run: Run = field(default_factory=Run)
+    _standard_errors: Mapping[str, float] = field(default_factory=dict)
+    _pairwise: pd.DataFrame | None = None  # what `diversity` returns
+    _rules: Mapping[Hashable, tuple[str, ...]] = field(default_factory=dict)  # by id, its constraints in words
+    _frame_kind: FrameKind | None = None  # the kind of frame that was explained; None for pandas
+    _questions: Questions = field(default_factory=Questions)
+
+    def __post_init__(self) -> None:
+        if not self.measures.index.equals(self.frame.index):
+            raise InputError("measures and frame must have the same (id, rank) index; build both in one order.")
+        if not self.factual_predictions.index.equals(self.factuals.index):
+            raise InputError("factual_predictions and factuals must have the same index; build both in one order.")
+        if not self.factuals.index.is_unique or (self._row_of_factual() < 0).any():
+            raise InputError("every id of frame must occur exactly once in the index of factuals.")
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _MOVED:
+            raise AttributeError(f"a Counterfactuals has no {name!r}; what it was for is in `{_MOVED[name]}`.")
+        known = [known for known in (*self.__dataclass_fields__, *vars(type(self))) if not known.startswith("_")]
+        raise AttributeError(f"a Counterfactuals has no {name!r}; {did_you_mean(name, known)}")
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    def __iter__(self) -> Iterator[Any]:
+        """Go through the labels of the explained factuals."""
+        return iter(self.frame.index.get_level_values("id").unique())
+
+    def __contains__(self, id: object) -> bool:
+        """Say whether a factual is among the explained ones."""
+        return bool(np.any([id == label for label in self]))
+
+    def __getitem__(self, id: Hashable) -> Counterfactuals:
+        """Return the result of one factual alone, by the label of its row."""
+        factual, _ = self._find(id, 1)
+        rows = self._row_of_factual() == factual
+        label = self.factuals.index[[factual]]
+        by_id = {
+            name: table[table.index.isin(label)]
+            for name in ("unexplained", "draws", "_pairwise", "nearest", "allowed")
+            if (table := getattr(self, name)) is not None
+        }
+        return replace(
+            self,
+            frame=self.frame[rows],
+            measures=self.measures[rows],
+            factuals=self.factuals.iloc[[factual]],
+            factual_predictions=self.factual_predictions.iloc[[factual]],
+            copies=None,  # known of all rows together, as the standard errors of the means
+            _standard_errors={},
+            _questions=Questions(ask=self._questions.ask),
+            **by_id,
+        )
 
     def changes(self, *, words: bool = False) -> pd.DataFrame:
         """Return every changed cell: id, rank, feature, from, to, in the order of `frame`.
@@ -162,36 +337,7 @@ class Counterfactuals(Written, Taking):
         """
         before, changed = self._compare(np.arange(len(self)))
         table = changed_cells(before, self.frame, changed)
-        return self._handed(in_words(table, table["feature"], self.names) if words else table)
-
-    def summary(self) -> pd.DataFrame:
-        """Return the figures of the whole result in one column; the measures are those of rank 1.
-
-        `sd` is the spread over the factuals. `se`, if `explain` was asked for `standard_errors`, is the Monte Carlo
-        standard error of the mean: its spread over redraws for the same factuals, fitted generator and model. It knows
-        that factuals that share a pool share its luck. It says nothing about other factuals or training rows.
-
-        `same changed features if drawn again` says how stable the answers are: the share of factuals for which another,
-        independent drawing of as many rows changes the same features. It is found when `summary` is first called, by
-        drawing again for at most a hundred factuals, or from all of them with `standard_errors`; a result that was
-        saved has no way to do so, and is without it. More draws (`n_samples`) make answers more stable;
-        `mcce.diagnostics.stability` says more.
-        """
-        n_explained = len(np.unique(self._row_of_factual()))
-        figures = count_figures(len(self.factuals), n_explained, self.unexplained)
-        figures |= measure_figures(self.measures[self._is_best()], self.standard_errors)
-        if self.settings.get("n_samples") == "auto" and self.draws is not None:
-            figures["mean draws"] = self.draws[self.draws > 0].mean()
-        if self.redraw is not None and (drawn := self.redraw()).n_factuals:
-            figures["same changed features if drawn again"] = drawn.share
-            figures["factuals drawn again"] = drawn.n_factuals
-        figures |= spread_figures(self.pairwise)
-        if self.copies is not None:
-            figures["copies of training rows"] = self.copies
-        if floor_of(self.settings) is not None:
-            figures["rows below the floor of plausibility"] = int(self.below_floor().sum())
-        figures |= {f"seconds {step}": seconds for step, seconds in self.timings.items()}
-        return pd.DataFrame({"value": pd.Series(figures, dtype=object)})
+        return self._as_explained(in_words(table, table["feature"], self.names) if words else table)
 
     def changed_features(self) -> pd.DataFrame:
         """Return how often the counterfactuals of rank 1 change each feature, the most changed first.
@@ -204,24 +350,59 @@ class Counterfactuals(Written, Taking):
         before, changed = self._compare(best)
         return count_changes(before, self.frame.iloc[best], changed, self.fixed, self.names)
 
-    def by(
-        self, groups: Hashable | pd.Series[Any], *, bins: int | None = None, level: float = 0.95, random_state: int = 0
-    ) -> Groups:
-        """Compare groups of factuals: is recourse dearer for one than for another? See `mcce.report.groups`.
+    def summary(self, *, standard_errors: bool = False) -> pd.DataFrame:
+        """Return the figures of the whole result in one column; the measures are those of rank 1.
+
+        `sd` is the spread over the factuals.
+
+        `same changed features if drawn again` says how stable the answers are: the share of factuals for which another,
+        independent drawing of as many rows changes the same features. It is found when `summary` is first called, by
+        drawing again for at most a hundred factuals, or from all if standard errors were found; a result that was saved
+        has no way to do so, and is without it. More draws (`n_samples`) make answers more stable;
+        `mcce.diagnostics.stability` says more.
 
         Parameters
         ----------
-        groups : column name or Series
-            A column of `factuals`; or a Series of anything else, with the ids as its index.
-        bins : int, optional
-            Into how many quantiles to cut numbers, dates or ordered levels.
-        level : float
-            How often the intervals should cover.
-        random_state : int
-            Seed of the bootstrap.
+        standard_errors : bool
+            Whether to add `se`, the Monte Carlo standard error of each mean, which takes as long as explaining again;
+            see the method of this name.
         """
-        found = (self.factuals, self.measures[self._is_best()], self.unexplained)
-        return compare_groups(*found, groups, bins=bins, level=level, random_state=random_state, names=self.names)
+        errors: Mapping[str, float] = dict(self.standard_errors()) if standard_errors else self._standard_errors
+        n_explained = len(np.unique(self._row_of_factual()))
+        figures = count_figures(len(self.factuals), n_explained, self.unexplained)
+        figures |= measure_figures(self.measures[self._is_best()], errors)
+        if self.run.settings.get("n_samples") == "auto" and self.draws is not None:
+            figures["mean draws"] = self.draws[self.draws > 0].mean()
+        agreement = self._questions.agreement
+        if agreement is not None and (drawn := agreement()).n_factuals:
+            figures["same changed features if drawn again"] = drawn.share
+            figures["factuals drawn again"] = drawn.n_factuals
+        figures |= spread_figures(self._pairwise)
+        if self.copies is not None:
+            figures["copies of training rows"] = self.copies
+        if self.run.floor is not None:
+            figures["rows below the floor of plausibility"] = int(self.below_floor().sum())
+        figures |= {f"seconds {step}": seconds for step, seconds in self.run.timings.items()}
+        return pd.DataFrame({"value": pd.Series(figures, dtype=object)})
+
+    def diversity(self) -> pd.DataFrame:
+        """Return how different the counterfactuals of each explained factual are from each other, two by two.
+
+        `rows` counts them; `gower` is the mean Gower distance of two of them, `features` the mean share of features in
+        which two of them differ. Both are NaN for a single one.
+        """
+        if self._pairwise is None:
+            raise InputError("this result was built by hand, without the table; those of `MCCE.explain` have it.")
+        return self._pairwise.copy()
+
+    def below_floor(self) -> pd.Series[Any]:
+        """Return which rows are less plausible than was asked for: those of factuals for which nothing else was found.
+
+        None is, unless `explain` was called with `sparse=True` and a `floor`.
+        """
+        if self.run.floor is None or "plausibility" not in self.measures:
+            return pd.Series(False, index=self.measures.index, name="below_floor")
+        return (self.measures["plausibility"] < self.run.floor - ROUNDING).rename("below_floor")
 
     def reasons(self, id: Hashable, rank: int = 1, *, words: bool = False) -> pd.DataFrame:
         """Ask the model which changes of one counterfactual carry the decision.
@@ -244,18 +425,341 @@ class Counterfactuals(Written, Taking):
         _, row = self._find(id, rank)
         if row is None:
             raise InputError(why_unexplained(self.unexplained, id) + " Ask for another id.")
-        if self.ask is None:
+        ask = self._questions.ask
+        if ask is None:
             raise InputError("this result was saved, or built without the model; explain again to ask for reasons.")
         before, changed = self._compare(np.array([row]))
-        table = carrying_table(before, self.frame.iloc[[row]].reset_index(drop=True), changed[0], self.ask)
+        table = ask_about_changes(
+            before, self.frame.iloc[[row]].reset_index(drop=True), changed[0], self._questions.ask
+        )
         return reasons_in_words(table, self.names) if words else table
+
+    def why(self, id: Hashable) -> pd.Series[Any]:
+        """Return why a factual has no counterfactual, and what would have helped.
+
+        `reason` and `prediction` are those of `unexplained`. Unless it has the wanted decision already, its candidates
+        are drawn once more and looked into: how many were `drawn`, how many were `rejected` and by which constraint,
+        how many are `plausible`, about how many the model was `asked`, the prediction of the one `nearest` to the
+        decision and that row (`nearest_row`), and what `would_help`: more draws, or one demand less, found by trying. A
+        result that was saved tells what was looked into before (`with_why`). See `mcce.explain.unexplained`.
+
+        Parameters
+        ----------
+        id : hashable
+            A label of the index of `unexplained`.
+        """
+        factual, row = self._find(id, 1)
+        if row is not None:
+            raise InputError(f"factual {spell(id)} has a counterfactual; see sentence({spell(id)}).")
+        place = find_labels(self.unexplained.index, self.factuals.index[[factual]])[0]
+        if place < 0:
+            raise InputError(f"no reason was recorded for {spell(id)}; explain again to look into it.")
+        known = {str(name): self.unexplained[name].iloc[place] for name in self.unexplained.columns}
+        if known["reason"] == ALREADY:
+            known = {name: known[name] for name in ("reason", "prediction")}
+        elif self._questions.why is not None and pd.isna(known.get("would_help", np.nan)):
+            if self.draws is not None and self.draws.iloc[factual] > 0:  # one whose constraints have room
+                told, nearest = self._questions.why(np.array([factual]))
+                known |= {**told.iloc[0], "nearest_row": nearest.iloc[0] if len(nearest) else None}
+        return pd.Series(known, dtype=object, name=id)
+
+    def with_why(self, n: int | None = None) -> Counterfactuals:
+        """Return the result with what `why` tells as columns of `unexplained`, and the nearest rows in `nearest`.
+
+        Pages and letters tell it then, and a file holds it.
+
+        Parameters
+        ----------
+        n : int, optional
+            How many factuals to look into, the first of `unexplained`; by default all.
+        """
+        if self._questions.why is None or self.draws is None:
+            raise InputError("this result was saved, or built without a generator; explain again to draw again.")
+        places = find_labels(self.factuals.index, self.unexplained.index)
+        places = places[self.draws.to_numpy()[places] > 0][:n]
+        if not places.size:
+            return self
+        told, nearest = self._questions.why(places)
+        table = self.unexplained.copy()
+        at = find_labels(table.index, told.index)
+        for name in told.columns:
+            column = np.full(len(table), None if told[name].dtype == object else np.nan, dtype=object)
+            column[at] = told[name].to_numpy(dtype=object)
+            table[name] = pd.Series(column, index=table.index, dtype=object).infer_objects()
+        reasons = table["reason"].to_numpy(dtype=object, copy=True)
+        for place, helps in zip(at, told["would_help"]):
+            reasons[place] = f"{str(reasons[place]).removesuffix('; draw more')}; what would help: {helps}"
+        return replace(self, unexplained=table.assign(reason=reasons), nearest=nearest)
+
+    def redrawn(self, redraw: int) -> Counterfactuals:
+        """Return what another, independent drawing of as many candidates gives for the same factuals.
+
+        Parameters
+        ----------
+        redraw : int
+            0 for the drawing that belongs to the seed, each other number for another one from the same generator.
+        """
+        if self._questions.redrawn is None:
+            raise InputError("this result was saved, or built without a generator; explain again to draw again.")
+        return self._questions.redrawn(check_count(redraw, "redraw", least=0))
+
+    def standard_errors(self) -> pd.Series[Any]:
+        """Return the Monte Carlo standard error of the mean of each measure, over the best counterfactuals.
+
+        It is the spread of the mean over redraws for the same factuals, fitted generator and model; factuals that share
+        a pool are drawn together, and the error knows it. It says nothing about other factuals or training rows.
+        Everything is drawn and chosen a second time, which takes as long as explaining did.
+        """
+        errors = self._standard_errors
+        if not errors:
+            if self._questions.standard_errors is None:
+                raise InputError("this result was saved, or built without a generator; explain again to draw again.")
+            errors = self._questions.standard_errors()
+        return pd.Series(dict(errors), name="standard_error", dtype=np.float64).rename_axis("measure")
+
+    def by(
+        self, groups: Hashable | pd.Series[Any], *, bins: int | None = None, level: float = 0.95, random_state: int = 0
+    ) -> Groups:
+        """Compare groups of factuals: is recourse dearer for one than for another? See `mcce.report.groups`.
+
+        Parameters
+        ----------
+        groups : column name or Series
+            A column of `factuals`; or a Series of anything else, with the ids as its index.
+        bins : int, optional
+            Into how many quantiles to cut numbers, dates or ordered levels.
+        level : float
+            How often the intervals should cover.
+        random_state : int
+            Seed of the bootstrap.
+        """
+        found = (self.factuals, self.measures[self._is_best()], self.unexplained)
+        return compare_groups(*found, groups, bins=bins, level=level, random_state=random_state, names=self.names)
 
     def to_frame(self) -> pd.DataFrame:
         """Return features and measures side by side, id and rank as columns.
 
         A measure, id or rank whose name is also a feature's gets a trailing underscore.
         """
-        return self._handed(side_by_side(self.frame, self.measures))
+        return self._as_explained(side_by_side(self.frame, self.measures))
+
+    def table(self, name: str = "frame") -> Any:
+        """Return a table of the result as the kind of frame that was explained, the names of its rows as columns.
+
+        Parameters
+        ----------
+        name : str
+            "frame", "measures", "factuals", "unexplained", "factual_predictions", "draws", "nearest", "allowed",
+            "changes", "changed_features", "summary", "diversity", "sentences" or "to_frame".
+        """
+        if name not in TABLES + COMPUTED:
+            raise InputError(f"there is no table {name!r}; {did_you_mean(name, TABLES + COMPUTED)}")
+        table = getattr(self, name) if name in TABLES else getattr(self, name)()
+        if table is None:
+            raise InputError(f"this result has no table {name!r}; it was not asked for.")
+        if not isinstance(table, (pd.DataFrame, pd.Series)):
+            return table  # a method that hands over the user's kind itself
+        plain = table.to_frame() if isinstance(table, pd.Series) else table.copy()
+        unnamed = {"summary": "figure", "changed_features": "feature"}.get(name, "id")
+        plain.index.names = [known or unnamed for known in plain.index.names]
+        if plain.columns.nlevels > 1:
+            plain.columns = pd.Index(["_".join(map(str, parts)) for parts in plain.columns])
+        counted = name in ("changes", "to_frame")
+        return self._as_explained(plain if counted else index_as_columns(plain))
+
+    def sentence(self, id: Hashable, rank: int = 1) -> str:
+        """Return one counterfactual in plain words; for an unexplained factual, why there is none.
+
+        A second sentence warns of a counterfactual below the floor of plausibility that was asked for.
+
+        Parameters
+        ----------
+        id : hashable
+            A label of the index of `factuals`.
+        rank : int
+            Which of its counterfactuals, 1 the best.
+        """
+        factual, row = self._find(id, rank)
+        if row is None:
+            return why_unexplained(self.unexplained, id)
+        now, then = self.factual_predictions.iloc[factual], self.measures["prediction"].iloc[row]
+        old, new = self.names.pair(PREDICTION, now, then, 3)
+        text = change_sentence(self._changes_of(row), self.decision, old, new)
+        if self.run.floor is not None and self.below_floor().iloc[row]:
+            text += " " + care_sentence(float(self.measures["plausibility"].iloc[row]), self.run.floor)
+        return text
+
+    def sentences(self, rank: int = 1) -> pd.Series[Any]:
+        """Return `sentence` of every factual, by id; those without a counterfactual say why.
+
+        Examples
+        --------
+        >>> import mcce
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
+        >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
+        >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
+        >>> print(explainer.explain(X.head(2), sparse=True).sentences().iloc[0])
+        With savings 36,500 instead of 12,000, the decision would have been the wanted one (probability of class True at
+        least 0.5: 1 instead of 0).
+        """
+        texts = [self.sentence(id, rank) for id in self.factuals.index]
+        return pd.Series(texts, index=self.factuals.index, name="sentence", dtype=object)
+
+    def letter(
+        self,
+        id: Hashable,
+        *,
+        title: str = TITLE,
+        intro: str | Sequence[str] = (),
+        closing: str | Sequence[str] = (),
+        html: bool = False,
+    ) -> str:
+        """Return a letter to the person whom a factual is about: only what would have to differ, and what that is not.
+
+        The counterfactuals of the factual stand in it, one or the other, the best of those that change the same
+        features; without any it says so. It is in the words that `MCCE` was given: labels, units, formats and the
+        `label` of the decision. What the model predicts is told only if it has a label:
+        ``labels={"prediction": "probability of default"}``.
+
+        Parameters
+        ----------
+        id : hashable
+            A label of the index of `factuals`.
+        title : str
+        intro, closing : str or sequence of str
+            Your own paragraphs, before and after.
+        html : bool
+            Whether to return a page for a browser, one sheet when printed, instead of plain text.
+
+        Examples
+        --------
+        >>> import mcce
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
+        >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
+        >>> granted, units = mcce.Interval(0.5, 1, label="the loan is granted"), {"salary": "EUR", "savings": "EUR"}
+        >>> explainer = mcce.MCCE(model, decision=granted, fixed=["age"], units=units, random_state=1).fit(X)
+        >>> letter = explainer.explain(X.iloc[[0]], sparse=True).letter(0)
+        >>> for line in letter.splitlines()[5:13]:
+        ...     print(line)
+        The decision
+        ------------
+        The decision was not the wanted one. Wanted is: the loan is granted.
+        <BLANKLINE>
+        An example that would have led to it
+        ------------------------------------
+        With savings 36,500 EUR instead of 12,000 EUR, and everything else as it is,
+        the decision would have been the wanted one.
+        """
+        letter = self._letter(id, title, intro, closing)
+        return letter.as_html() if html else letter.as_text()
+
+    def __repr__(self) -> str:
+        shown = self.measures.iloc[:ROWS_PRINTED]
+        lines = [*self._headline(), "", *printed_rows(shown, [*map(self._changes_of, range(len(shown)))], self.names)]
+        if len(self) > len(shown):
+            lines.append(f"... and {len(self) - len(shown)} more rows")
+        return "\n".join(lines + reasons_in_lines(self.unexplained))
+
+    def _repr_html_(self) -> str:
+        return self._html_table(FACTUALS_SHOWN)
+
+    def _html_table(self, n_factuals: int) -> str:
+        """Return the table of the first explained factuals as HTML, changed cells marked."""
+        factual_of_row = self._row_of_factual()
+        explained = list(dict.fromkeys(factual_of_row.tolist()))
+        chosen = [np.flatnonzero(factual_of_row == f)[:RANKS_SHOWN] for f in explained[:n_factuals]]
+        rows = np.concatenate([np.array([], dtype=np.intp), *chosen])
+        before, changed = self._compare(rows)
+        return html_table(
+            Shown(
+                before=before,
+                after=self.frame.iloc[rows],
+                changed=changed,
+                measures=self.measures.iloc[rows],
+                factual_of_row=factual_of_row[rows],
+                factual_predictions=self.factual_predictions.iloc[factual_of_row[rows]],
+                kinds=self.kinds,
+                fixed=self.fixed,
+                names=self.names,
+                headline=self._headline(),
+                reasons=reasons_in_lines(self.unexplained),
+                n_more_rows=len(self) - len(rows),
+                n_more_factuals=max(len(explained) - n_factuals, 0),
+            )
+        )
+
+    def to_html(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        title: str = PAGE_TITLE,
+        intro: str | Sequence[str] = (),
+        examples: Any = None,
+        diagnostics: Any = None,
+        audience: str = "analyst",
+        id: Hashable = None,
+    ) -> Path | str:
+        """Write the result as one page for a browser that needs nothing else.
+
+        For the analyst: words, pictures, table, settings. For the customer: the `letter` about one case.
+
+        Parameters
+        ----------
+        path : str or path, optional
+            Where to write it, over what is there. Without it the page is returned.
+        title : str
+        intro : str or sequence of str
+            Paragraphs that say what it is about.
+        examples : Counterfactuals, optional
+            Where the words and pictures come from; by default the first explained factuals of this result.
+        diagnostics : Diagnostics, optional
+            What `MCCE.diagnose` returned.
+        audience : "analyst" or "customer"
+            Whom the page is for.
+        id : hashable, optional
+            For a customer: whose case it is. Not needed if there is one only.
+
+        Returns
+        -------
+        Path or str
+            The file written, or the page.
+
+        Examples
+        --------
+        >>> import mcce
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
+        >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
+        >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
+        >>> found = explainer.explain(X.head(1), sparse=True)
+        >>> found.to_html(audience="customer").lower().startswith("<!doctype html>")
+        True
+        """
+        if audience not in AUDIENCES:
+            raise InputError(f"audience is {audience!r}; it must be one of {spell_all(AUDIENCES)}.")
+        if audience == "customer":
+            if examples is not None or diagnostics is not None:
+                raise InputError("examples and diagnostics are for the analyst's page; leave them out for a customer.")
+            one = self._only_id() if id is None else id
+            page = self._letter(one, TITLE if title == PAGE_TITLE else title, intro, ()).as_html()
+        else:
+            if id is not None:
+                raise InputError('id chooses whose letter it is; it goes with audience="customer".')
+            page = result_page(
+                self,
+                title,
+                _paragraphs(intro),
+                examples=self if examples is None else examples,
+                diagnostics=diagnostics,
+                table=self._html_table(FACTUALS_ON_PAGE),
+            )
+        if path is None:
+            return page
+        with written_whole(path) as beside:
+            beside.write_text(page, encoding="utf-8")
+        return Path(path)
 
     def plot(self, id: Hashable | None = None, rank: int = 1, ax: Axes | None = None) -> Axes:
         """Draw what one counterfactual changes; by default the best one of the first explained factual.
@@ -301,45 +805,265 @@ class Counterfactuals(Written, Taking):
         n_best = int(self._is_best().sum())
         return changes_plot(self.changed_features(), n_best, fixed=self.fixed, names=self.names, ax=ax)
 
-    def __repr__(self) -> str:
-        shown = self.measures.iloc[:ROWS_PRINTED]
-        lines = [self._headline(), "", *printed_rows(shown, [*map(self._changes_of, range(len(shown)))], self.names)]
-        if len(self) > len(shown):
-            lines.append(f"... and {len(self) - len(shown)} more rows")
-        return "\n".join(lines + self._reasons())
+    def to_csv(
+        self, path: str | os.PathLike[str] | None = None, *, spreadsheet_safe: bool = False, **options: Any
+    ) -> Path | str:
+        """Write `to_frame()` as CSV, over what is there; without a path return it as text.
 
-    def _repr_html_(self) -> str:
-        return self.html_table(FACTUALS_SHOWN)
+        With `spreadsheet_safe`, texts that a spreadsheet would run as a formula have an apostrophe in front.
+        `options` are those of `pandas.DataFrame.to_csv`, for example ``sep=";"`` or ``decimal=","``.
 
-    def html_table(self, n_factuals: int) -> str:
-        """Return the table of the first explained factuals as HTML, changed cells marked."""
-        factual_of_row = self._row_of_factual()
-        explained = list(dict.fromkeys(factual_of_row.tolist()))
-        chosen = [np.flatnonzero(factual_of_row == f)[:RANKS_SHOWN] for f in explained[:n_factuals]]
-        rows = np.concatenate([np.array([], dtype=np.intp), *chosen])
-        before, changed = self._compare(rows)
-        return html_table(
-            Shown(
-                before=before,
-                after=self.frame.iloc[rows],
-                changed=changed,
-                measures=self.measures.iloc[rows],
-                factual_of_row=factual_of_row[rows],
-                factual_predictions=self.factual_predictions.iloc[factual_of_row[rows]],
-                kinds=self.kinds,
-                fixed=self.fixed,
-                names=self.names,
-                headline=self._headline().splitlines(),
-                reasons=self._reasons(),
-                n_more_rows=len(self) - len(rows),
-                n_more_factuals=max(len(explained) - n_factuals, 0),
+        Examples
+        --------
+        >>> import mcce
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
+        >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
+        >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
+        >>> text = explainer.explain(X.head(2), sparse=True).to_csv(sep=";")
+        >>> text.splitlines()[0]
+        'id;rank;age;salary;savings;prediction;L0;gower;gower_sum;log_density;plausibility'
+        """
+        table = side_by_side(self.frame, self.measures)
+        if spreadsheet_safe:
+            table = without_formulas(table)
+        options = {"index": False, **options}
+        if path is None:
+            return str(table.to_csv(**options))
+        with written_whole(path) as beside:
+            table.to_csv(beside, **options)
+        return Path(path)
+
+    def to_parquet(self, path: str | os.PathLike[str], **options: Any) -> Path:
+        """Write `to_frame()` as Parquet, over what is there; `options` are those of `pandas.DataFrame.to_parquet`.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import mcce
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
+        >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
+        >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = explainer.explain(X.head(2), sparse=True).to_parquet(Path(folder) / "found.parquet")
+        ...     path.name, path.stat().st_size > 0
+        ('found.parquet', True)
+        """
+        table = side_by_side(self.frame, self.measures)
+        with written_whole(path) as beside:
+            table.to_parquet(beside, **{"index": False, **options})
+        return Path(path)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the result to one file, without pickle; what is there is replaced.
+
+        **The file holds personal data**: every factual, and counterfactuals made of training values. The model is not
+        in it, so that a result that is loaded gives no `reasons`.
+
+        Examples
+        --------
+        >>> import mcce, tempfile
+        >>> X = mcce.datasets.load_loans(300).X.select_dtypes("number")
+        >>> explainer = mcce.MCCE(lambda rows: rows["salary"] > 40_000, decision=True, random_state=1).fit(X)
+        >>> found = explainer.explain(X.head(20), n_samples=100)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     found.save(f"{folder}/found.mcce")
+        ...     again = mcce.Counterfactuals.load(f"{folder}/found.mcce")
+        >>> again.frame.equals(found.frame), again.decision == found.decision
+        (True, True)
+        """
+        self._check_tables()
+        parts = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "run" and not f.name.startswith("_")}
+        parts |= {name: getattr(self, private) for name, private in _PRIVATE.items()}
+        parts |= {"timings": self.run.timings, "settings": self.run.settings}
+        parts |= {name: dict(parts[name]) for name in _MAPPINGS}
+        parts["settings"] = {name: _storable(value) for name, value in self.run.settings.items()}
+        if not parts["standard_errors"] and self._questions.known_errors is not None:
+            parts["standard_errors"] = dict(self._questions.known_errors())
+        about = {"decision": self.decision, "rows": len(self)}
+        save_fields(path, "Counterfactuals", parts, about, type(self)._read)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Counterfactuals:
+        """Return the result in a file that `save` wrote; one that is damaged, crafted or newer is an `InputError`.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import mcce
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
+        >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
+        >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
+        >>> found = explainer.explain(X.head(2), sparse=True)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     found.save(Path(folder) / "found.mcce")
+        ...     again = mcce.Counterfactuals.load(Path(folder) / "found.mcce")
+        >>> again.frame.equals(found.frame)
+        True
+        """
+        return load_fields(path, "Counterfactuals", cls._read)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the questions to the model: what is pickled is the result, not the model."""
+        return {**vars(self), "_questions": Questions()}
+
+    @classmethod
+    def _read(cls, read: Fields) -> Counterfactuals:
+        for names, kind in ((_FRAMES, pd.DataFrame), (_SERIES, pd.Series), (_MAPPINGS, dict)):
+            for name in names:
+                if read.get(name) is not None:
+                    check_type(read[name], name, kind)
+        check_type(read["decision"], "decision", str)
+        check_type(read["fixed"], "fixed", tuple)
+        check_type(read["copies"], "copies", int, type(None))
+        check_type(read.get("names", Names()), "names", Names)
+        check_type(read.get("frames"), "frames", FrameKind, type(None))
+        known = {f.name for f in fields(cls)} - {"run"} | {*_PRIVATE, "timings", "settings"}
+        unknown = [name for name in read if name not in known or name.startswith("_")]
+        require(not unknown, f"a result has no part {', '.join(unknown)}")
+        run = Run(settings=read.pop("settings", {}), timings=read.pop("timings", {}))
+        made = cls(run=run, **{_PRIVATE.get(name, name): value for name, value in read.items()})
+        made._check_tables()
+        return made
+
+    def _check_tables(self) -> None:
+        """Refuse tables without the columns that every result has."""
+        require({*self.frame.columns} <= {*self.factuals.columns}, "frame has a column that factuals do not have")
+        for name, columns in _COLUMNS.items():
+            table = getattr(self, _PRIVATE.get(name, name))
+            lacking = [] if table is None else [column for column in columns if column not in table.columns]
+            require(not lacking, f"{name} has no column {', '.join(lacking)}")
+        numbers = [*(self.measures[name] for name in ("L0", "gower"))]
+        numbers += [] if self._pairwise is None else [self._pairwise[name] for name in _COLUMNS["pairwise"]]
+        if self.run.floor is not None:
+            check_number(self.run.floor, "floor", 0.0, 1.0)
+            numbers += [self.measures[name] for name in ("plausibility",) if name in self.measures.columns]
+        require(all(is_numeric_dtype(column.dtype) for column in numbers), "a measure is no number")
+        for name, value in [*self.run.timings.items(), *self._standard_errors.items()]:
+            check_type(value, str(name), float, int)
+
+    def _find(self, id: Hashable, rank: int) -> tuple[int, int | None]:
+        """Return the places of a factual and of its counterfactual; None if it has none at all."""
+        ids = self.factuals.index
+        try:
+            factual = int(find_labels(ids, pd.Index([id], tupleize_cols=False))[0])
+        except (TypeError, ValueError):
+            factual = -1
+        if factual < 0:
+            raise InputError(
+                f"no factual has the id {spell(id)}; the ids are the index of the explained table: {spell_all(ids)}."
             )
+        rows = np.flatnonzero(self._row_of_factual() == factual)
+        ranks = self.frame.index.get_level_values("rank")[rows]
+        if len(rows) and rank not in ranks:
+            raise InputError(
+                f"factual {spell(id)} has no counterfactual of rank {rank!r}, only {spell_all(ranks)}; "
+                "ask for one of these, or explain with a larger n_counterfactuals."
+            )
+        return factual, int(rows[ranks == rank][0]) if len(rows) else None
+
+    def _row_of_factual(self) -> NDArray[np.intp]:
+        """For each row of `frame`, the place of its factual in `factuals`."""
+        return find_labels(self.factuals.index, self.frame.index.get_level_values("id"))
+
+    def _is_best(self) -> NDArray[np.bool_]:
+        return np.asarray(self.frame.index.get_level_values("rank") == 1)
+
+    def _compare(self, rows: NDArray[np.intp]) -> tuple[pd.DataFrame, NDArray[np.bool_]]:
+        """Return the factuals of some rows of `frame`, and which of the cells differ from them."""
+        before = self.factuals[self.frame.columns].iloc[self._row_of_factual()[rows]].reset_index(drop=True)
+        after = self.frame.iloc[rows].reset_index(drop=True)
+        return before, differing_cells(before, after)
+
+    def _changes_of(self, row: int, names: Names | None = None) -> list[tuple[str, str, str]]:
+        """Return the changes of a row in words (feature, before, after), by other names than the result's if given."""
+        names = names or self.names
+        before, changed = self._compare(np.array([row]))
+        return [
+            (
+                names.label(self.frame.columns[j]),
+                *names.pair(self.frame.columns[j], before.iloc[0, j], self.frame.iloc[row, j]),
+            )
+            for j in np.flatnonzero(changed[0]).tolist()
+        ]
+
+    def _allowed_of(self, factual: int) -> dict[Any, tuple[Any, Any]]:
+        """Return the lowest and highest allowed value of each number that a constraint limits, for one factual."""
+        if self.allowed is None:
+            return {}
+        names = self.allowed.columns.get_level_values(0).unique()
+        ends = [self.allowed.iloc[factual, j] for j in range(self.allowed.shape[1])]
+        pairs = dict(zip(names, zip(ends[::2], ends[1::2])))  # by place: a feature may be named by a tuple
+        return {name: pair for name, pair in pairs.items() if not pd.isna(pair[0])}
+
+    def _as_explained(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Return a table as the kind of frame that was explained."""
+        return handed(table, self._frame_kind)
+
+    def _headline(self) -> list[str]:
+        n_explained = len(np.unique(self._row_of_factual()))
+        best, n_below = self.measures[self._is_best()], int(self.below_floor().sum())
+        return headline(n_explained, len(self.factuals), len(self), self.decision, best, self.run.floor, n_below)
+
+    def _reason_and_rules(self, id: Hashable) -> tuple[str, tuple[str, ...]]:
+        """Return why a factual has no counterfactual, and which of its rules stand in the way."""
+        place = find_labels(self.unexplained.index, pd.Index([id], tupleize_cols=False))[0]
+        if place < 0:
+            return "", ()
+        told = str(self.unexplained["would_help"].iloc[place]) if "would_help" in self.unexplained else ""
+        rules = tuple(rule for rule in self._rules.get(id, ()) if f"without the constraint {rule!r}" in told)
+        return str(self.unexplained["reason"].iloc[place]), rules
+
+    def _letter(self, id: Hashable, title: str, intro: str | Sequence[str], closing: str | Sequence[str]) -> Letter:
+        factual = self._find(id, 1)[0]
+        rows = np.flatnonzero(self._row_of_factual() == factual).tolist()
+        names = self.names.for_strangers(self.frame)
+        columns = tuple(self.frame.columns)
+        unusual = self.below_floor()
+        reason, in_the_way = self._reason_and_rules(id) if not rows else ("", ())
+        case = Case(
+            id=id,
+            decision=self.decision,
+            names=names,
+            columns=columns,
+            fixed=self.fixed,
+            prediction=self.factual_predictions.iloc[factual],
+            ways=tuple(
+                (tuple(self._changes_of(row, names)), self.measures["prediction"].iloc[row], bool(unusual.iloc[row]))
+                for row in rows
+            ),
+            reason=reason,
+            n_tried=None if self.draws is None else int(self.draws.iloc[factual]),
+            rules=tuple(plain_rule(rule, names, columns) for rule in self._rules.get(id, ())),
+            in_the_way=tuple(plain_rule(rule, names, columns) for rule in in_the_way),
         )
+        return write_letter(case, title, _paragraphs(intro), _paragraphs(closing))
 
-    def _headline(self) -> str:
-        explained = len(np.unique(self._row_of_factual()))
-        floor = floor_of(self.settings)
-        return headline(explained, len(self.factuals), self.decision, self.measures, self._is_best(), floor)
+    def _only_id(self) -> Hashable:
+        if len(self.factuals) != 1:
+            raise InputError(
+                f"a page for a customer is about one case, and there are {len(self.factuals)}; say which, as in "
+                f"to_html(path, audience='customer', id={spell_all(self.factuals.index[:1])})."
+            )
+        only: Hashable = self.factuals.index[0]
+        return only
 
-    def _reasons(self) -> list[str]:
-        return reasons_in_lines(self.unexplained)
+
+def _storable(value: object) -> object:
+    """Return a setting as it can be written: a sampler without its fit, anything unknown as its text."""
+    plain = Recipe(value) if isinstance(value, ConditionalSampler) else value
+    if isinstance(value, Mapping):
+        plain = {key: _storable(each) for key, each in value.items()}
+    try:
+        to_state(plain)
+    except MCCEError:
+        return repr(value)
+    return plain
+
+
+def _paragraphs(texts: str | Sequence[str]) -> list[str]:
+    return [texts] if isinstance(texts, str) else list(texts)

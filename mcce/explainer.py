@@ -7,60 +7,164 @@
 3. Select. Keep the valid rows; take the fewest changes, then the smallest Gower distance, then the earlier draw
    (section 2.3, `mcce.explain`).
 
-Pools stream through steps 2 and 3 in blocks (`mcce.explain.search`) and only the winners are kept, so memory does not grow with
-the number of factuals. `mcce.method.MCCE` is this explainer together with its diagnostics.
+`explain` does 2 and 3 block by block (`mcce.explain.search`) and keeps the winners only, so that memory does not grow
+with the number of factuals; `generate` and `select` are the two steps by themselves.
+
+What the paper's method does not need is learned from the training rows when it is first asked for: distances that these
+scale, the trees of plausibility, and hashes that tell copies of training rows. Scales of distances are those of the
+training rows whatever these weigh; plausibility is by weight.
+
+A saved explainer is one file:
+
+1. It holds the settings, the wanted decision, the constraints, the fitted generator, the scale of plausibility, the
+   hashes of training rows, and the few rows of the spot check with the model's answers. The model is not in it.
+2. The model is given again. It is asked about the rows of the spot check, and a warning tells if it is another one.
+3. A decision that is a function, and the models of `Several`, are given again too: functions are code, and code is
+   never read from a file.
+4. Without donors (`mcce.generators.storing`) plausibility, hashes and spot check are left out: they hold or tell
+   training values.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import functools
+import inspect
 import time
+import warnings
 from collections.abc import Hashable, Mapping, Sequence
-from functools import partial
-from typing import Any, Literal, TypeVar
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 import numpy as np
+import numpy.typing as npt
+import pandas as pd
 
-from mcce.assembling import assemble
-from mcce.base.checks import check_count, check_not_negative, check_share
-from mcce.base.parameters import Learner
+from mcce import exceptions
+from mcce.base.checks import MOST_DRAWS, check_count, check_not_negative, check_share
+from mcce.base.parameters import Learner, refuse_former
 from mcce.base.progress import progress_bar, working
-from mcce.base.threads import one_native_thread
+from mcce.base.threads import count_jobs, one_native_thread
+from mcce.constraints import Constraints, NoCopies, read, resolve
 from mcce.counterfactuals import Counterfactuals
-from mcce.exceptions import InputError
-from mcce.explain.adaptive import agreement, draw_again, explain_all, redraw_errors, redraw_some
-from mcce.explain.factuals import REACH_ROWS, find_reach, read_factuals, warn_of_factuals
-from mcce.explain.order import DEFAULT, MeasureLike
-from mcce.explain.pools import fixed_columns
-from mcce.explain.search import Settings
-from mcce.explain.unexplained import allowed_table, describe_constraints, find_open, tell_why
+from mcce.exceptions import InputError, MCCEWarning
+from mcce.explain.copies import TrainingRows
+from mcce.explain.factuals import REACH_ROWS, encode_factuals, find_reach, read_factuals, warn_of_factuals
+from mcce.explain.order import DEFAULT, LEARNED, MeasureLike, Ordering, resolve_measures
+from mcce.explain.plan import Block, Plan, Settings, mutable_columns
+from mcce.explain.plausibility import Plausibility
+from mcce.explain.pools import ConstrainedPools, draw_pools, fixed_columns, match_candidates, pool_keys
+from mcce.explain.result import Wording, searched, write_result
+from mcce.explain.search import choose, join_blocks, search
+from mcce.explain.stored import check_fields, read_decision, write_decision
+from mcce.explain.unexplained import find_contradictions
+from mcce.generators import JointGenerator
 from mcce.generators.base import Generator
 from mcce.generators.chain import ChainModel
 from mcce.generators.choice import OF_A_CHAIN, check_generator, choose_generator, fit_generator
+from mcce.generators.givens import draw_index
 from mcce.generators.layout import Predictors, Samplers
+from mcce.generators.storing import Donors, unfitted
 from mcce.generators.visit import VisitSequence
-from mcce.model.ask import SpotCheck, TrainingTable, ask_table, check_wanted, spot_positions
-from mcce.model.decisions import Answer, Interval, resolve_decision
-from mcce.model.robustness import Lasting, Noise
+from mcce.model.ask import Asker, SpotCheck, TrainingTable, ask_table, check_wanted, spot_positions
+from mcce.model.decisions import Answer, Interval, Several, compare_answers, resolve_decision
+from mcce.model.robustness import ConfirmingAsker, Robust, Robustness
 from mcce.report.names import Names
-from mcce.saving import Saves
+from mcce.storage import load_fields, save_fields
+from mcce.storage.state import Fields
 from mcce.table import Data, Kind, Schema, as_frame, frame_kind
 from mcce.table.checks import check_fixed, rows_of
-from mcce.table.frames import own_frame
-from mcce.table.weights import rows_with_weight
+from mcce.table.frames import handed, own_frame
+from mcce.table.weights import read_weights, rows_with_weight
 
-Self = TypeVar("Self", bound="Explainer")
+if TYPE_CHECKING:
+    from mcce.batches import BatchResult
+    from mcce.diagnostics.diagnose import Diagnostics
+    from mcce.diagnostics.trade_off import TradeOff
 
-REPORTED = ("L0", "gower", "gower_sum", "plausibility", "log_density")  # measures of every result
+Self = TypeVar("Self", bound="MCCE")
+
+FORMER = {
+    "min_donors": "sampler=mcce.CartSampler(min_donors=...), or generator=mcce.ChainModel(..., min_donors=...)",
+    **{role: f"names=mcce.Names({role}=...)" for role in ("labels", "units", "formats")},
+}
+FORMER_CONSTRAINTS = {
+    "allow_missing": 'constraints=[mcce.allow("*", missing=True)], or mcce.allow(feature, missing=True)',
+    "exclude_training": "constraints=[mcce.no_copies()]",
+}
+FORMER_OF_EXPLAIN = {
+    **FORMER_CONSTRAINTS,
+    "refits": "robust=mcce.Robust(refits=...)",
+    "noise": "robust=mcce.Robust(noise=...)",
+    "exhaustive": "select(generate(X), X, exhaustive=True)",
+    "redraw": "explain(X).redrawn(...), or mcce.diagnostics.stability",
+    "standard_errors": "explain(X).standard_errors()",
+    "tell_reasons": "explain(X).why(id), or explain(X).with_why()",
+}
+GIVEN_AGAIN = ("model", "decision", "generator", "constraints", "n_jobs")  # to `load`; they stand in no file's settings
+OURS = (ChainModel, JointGenerator)
 
 
-class Explainer(Saves, Learner):
-    """Fits a generator, draws candidates and chooses among them; see `MCCE` for the parameters."""
+class MCCE(Learner):
+    """Counterfactual explanations for any model on tabular data.
+
+    Parameters
+    ----------
+    model : object or callable
+        Anything with predict_proba, decision_function or predict, or a function of a table. It is asked with frames (or
+        arrays, if trained so) that have exactly the columns, order and dtypes of the training data.
+    decision : (low, high), Interval, pandas Interval, class label, OneOf, Not, Several or callable
+        The wanted decision: a closed interval for the score, inf for no bound; an `Interval` (open ends, of which class
+        the probability is, a margin); the label that `predict` should return, `OneOf` several or any but some (`Not`);
+        `Several` models, each with its own decision; or a function of a table that returns booleans. For a cost or
+        utility give its function as the model, and an interval. `label=` puts any of these objects in your own words.
+    fixed : list of column names
+        Features that must not change.
+    sampler, visit_sequence, predictors, kinds, n_jobs : see `ChainModel`
+    condition_on_decision : bool
+        Whether the chain conditions on the wanted decision, which makes most draws valid.
+    random_state : int or None
+        One seed, one answer: for any number of threads, order and batching of the factuals. None takes a fresh seed.
+    generator : Generator or None
+        What draws the candidates, instead of a chain: an unfitted model with the methods of
+        `mcce.generators.base.Generator`. It is copied; `fixed` must be the features that it is given. What a chain
+        would be made from (sampler, visit_sequence, predictors, kinds, random_state) is then set on the generator.
+    constraints : list, dict or file
+        What may change and how, for every call of `explain` and `generate`; see there.
+    names : Names, dict or None
+        What features, values and predictions are called in sentences, letters, pages and pictures: `mcce.Names`, or a
+        dict of its `labels`, `units` and `formats`. Tables to compute with keep the names and values of the data.
+
+    Notes
+    -----
+    While it works, models and samplers have one thread of OpenMP and BLAS each (`mcce.base.threads` says why); what a
+    model asks for by its own `n_jobs` is left alone. It is an estimator as scikit-learn knows them:
+    `sklearn.base.clone` makes an unfitted copy that explains the same fitted model.
+
+    Attributes
+    ----------
+    chain_ : fitted ChainModel
+    generator_ : the fitted generator, which is the chain unless another one was given
+    decision_ : the wanted decision, bound to the model
+    names_ : what features, values and predictions are called
+    fit_seconds_ : seconds that `fit` took
+
+    Examples
+    --------
+    >>> import mcce
+    >>> from sklearn.ensemble import HistGradientBoostingClassifier
+    >>> loans = mcce.datasets.load_loans()
+    >>> model = HistGradientBoostingClassifier(random_state=0, categorical_features="from_dtype").fit(loans.X, loans.y)
+    >>> granted = mcce.Interval(0, 0.1, closed="left", of=True)     # probability of default below 10 per cent
+    >>> explainer = mcce.MCCE(model, decision=granted, fixed=["age", "sex"], random_state=1).fit(loans.X)
+    >>> found = explainer.explain(loans.X.iloc[[0]])
+    >>> len(found), list(found.measures.columns)
+    (1, ['prediction', 'L0', 'gower', 'gower_sum'])
+    """
 
     # what is explained is explained as it is: a copy by scikit-learn would be a model without its fit
     whole_parameters = ("model", "decision", "constraints")
 
+    @refuse_former("MCCE", FORMER)
     def __init__(
         self,
         model: Any,
@@ -75,11 +179,8 @@ class Explainer(Saves, Learner):
         random_state: int | None = None,
         n_jobs: int | None = None,
         generator: Generator | None = None,
-        min_donors: int | None = None,
         constraints: Any = (),
-        labels: Mapping[Any, str] | None = None,
-        units: Mapping[Any, str] | None = None,
-        formats: Mapping[Any, Any] | None = None,
+        names: Names | Mapping[str, Any] | None = None,
     ) -> None:
         self.model = model
         self.decision = decision
@@ -92,11 +193,8 @@ class Explainer(Saves, Learner):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.generator = generator
-        self.min_donors = min_donors
         self.constraints = constraints
-        self.labels = labels
-        self.units = units
-        self.formats = formats
+        self.names = names
 
     @one_native_thread()
     def fit(self: Self, X: Data, y: object = None, *, sample_weight: Any = None, progress: bool | None = None) -> Self:
@@ -117,7 +215,7 @@ class Explainer(Saves, Learner):
         """
         begun = time.perf_counter()
         # a fit that fails leaves no half-fitted explainer
-        for name in ("fit_seconds_", "generator_", "plausibility_", "training_rows_"):
+        for name in ("fit_seconds_", "generator_", "names_", "plausibility_", "training_rows_"):
             vars(self).pop(name, None)
         if not isinstance(self.condition_on_decision, (bool, np.bool_)):
             raise InputError(f"condition_on_decision is {self.condition_on_decision!r}; it must be True or False.")
@@ -130,9 +228,7 @@ class Explainer(Saves, Learner):
             )
         X, frame, weights = rows_with_weight(X, frame, sample_weight)
         fixed = check_fixed(self.fixed, list(frame.columns))
-        Names.read(
-            self.labels, self.units, self.formats, frame.columns
-        )  # what is wrong is told before anything is learned
+        names = Names.read(self.names, frame.columns)  # what is wrong is told before anything is learned
         of_a_chain = {name: getattr(self, name) for name in OF_A_CHAIN}
         generator = choose_generator(self.generator, fixed, of_a_chain, self.n_jobs)
         spots = spot_positions(len(frame))
@@ -149,14 +245,12 @@ class Explainer(Saves, Learner):
         check_generator(generator, fixed, self.condition_on_decision)
         self.generator_ = generator
         schema = generator.schema_
-        self.names()
-        given = fixed_columns(generator)
-        self._mutable = np.array([j for j in range(len(schema)) if j not in given], dtype=np.int64)
+        names.check_kinds(schema)
+        self.names_ = names
         checked = SpotCheck(spots, schema.encode(rows_of(X, spots)).matrix, first)
-        hashes = vars(generator).pop("_row_hashes", None)  # a chain has them at hand
         some = np.unique(np.linspace(0, len(frame) - 1, REACH_ROWS).astype(np.intp))
         reach = find_reach(schema.encode(rows_of(X, some)).matrix, schema.features)
-        self._training = TrainingTable(X, schema, self.decision_, checked, wanted, hashes, reach, weights)
+        self._training = TrainingTable(X, schema, self.decision_, checked, wanted, reach, weights)
         self.fit_seconds_ = time.perf_counter() - begun
         return self
 
@@ -172,6 +266,7 @@ class Explainer(Saves, Learner):
             raise AttributeError(f"this explainer draws from a {type(self.generator_).__name__}, see generator_")
         return self.generator_
 
+    @refuse_former("explain", FORMER_OF_EXPLAIN)
     @one_native_thread()
     def explain(
         self,
@@ -180,9 +275,7 @@ class Explainer(Saves, Learner):
         n_samples: int | Literal["auto"] = 1000,
         n_counterfactuals: int = 1,
         independent: bool = False,
-        exhaustive: bool = False,
         constraints: Any = (),
-        allow_missing: bool | Sequence[Hashable] = False,
         sparse: bool = False,
         floor: float = 0.05,
         measures: MeasureLike | Sequence[MeasureLike] = DEFAULT,
@@ -190,13 +283,7 @@ class Explainer(Saves, Learner):
         max_changes: int | None = None,
         max_gower: float | None = None,
         diverse: bool = False,
-        exclude_training: bool = False,
-        refits: Sequence[Any] = (),
-        noise: Noise = 0.0,
-        robust: float | None = None,
-        redraw: int = 0,
-        standard_errors: bool = False,
-        tell_reasons: bool | None = None,
+        robust: float | Robust | None = None,
         progress: bool | None = None,
     ) -> Counterfactuals:
         """Find counterfactuals for the rows of `X` (steps 2 and 3).
@@ -209,20 +296,19 @@ class Explainer(Saves, Learner):
         n_samples : int or "auto"
             K, rows drawn for each factual. "auto" doubles the draws of a factual, from 500 on, until a doubling leaves
             its counterfactuals with as many changes, within 0.02 of their summed Gower distance, and ends at 16,000;
-            `draws` of the result says how many each had. See `mcce.explain.adaptive` for what that means and what it does not.
+            `draws` of the result says how many each had. See `mcce.explain.adaptive` for what that means and what it
+            does not.
         n_counterfactuals : int
             How many distinct counterfactuals to return for each factual, best first.
         independent : bool
             Whether each factual gets draws of its own, even if it shares its fixed values with others.
-        exhaustive : bool
-            Ask the model about every candidate, as the paper does, instead of best-first. The answer is the same.
         constraints : list, dict or file
             What may change and how, besides what the explainer was made with: `mcce.allow`, `mcce.rule`, `mcce.only`,
             `mcce.per_factual`, texts of rules, or a TOML or JSON file. Rows are drawn inside them, and nothing that is
-            returned breaks one. `Counterfactuals.constraints` says what each one does.
-        allow_missing : bool or list of features
-            Whether a known value may become missing: to withhold something is no advice, so it may not unless said
-            here or by ``mcce.allow(feature, missing=True)``. The paper knows no missing values.
+            returned breaks one. `Counterfactuals.constraints` says what each one does. A known value does not become
+            missing, as to withhold something is no advice, unless ``mcce.allow(feature, missing=True)`` says that it
+            may; ``mcce.allow("*", missing=True)`` says it of all. ``mcce.no_copies()`` passes over rows that equal a
+            training row in every column.
         sparse : bool
             Whether to cross the draws with the factual, so that few features change, instead of taking whole drawn
             rows as the paper does; see `mcce.explain.sparse`.
@@ -242,30 +328,10 @@ class Explainer(Saves, Learner):
             Whether several counterfactuals of a factual are chosen so that they differ: the best one, then each for
             what it adds to those before it, at its cost (`mcce.explain.diversity`). `Counterfactuals.diversity` says
             how far apart they are.
-        exclude_training : bool
-            Whether rows that equal a training row in every column are passed over (the paper's safeguard). Nothing more
-            is promised: every value is still one that somebody has, unless its sampler smooths. Without it,
-            `Counterfactuals.copies` counts such rows.
-        refits : list of models
-            Other models that decide the same, as `bootstrap_refits` makes; `measures["refits"]` of the result is the
-            share of them that gives a counterfactual the wanted decision. See `mcce.model.robustness`.
-        noise : float or dict
-            By how much the numbers of a counterfactual may be off, as a share of the value, for all that may change or
-            by feature; `measures["noise"]` is the share of noisy neighbours that have the wanted decision.
-        robust : float or None
-            The least of these shares that a counterfactual must have; 0.9 for nine in ten. Refits and noise are asked
-            last, about rows that the model accepts.
-        redraw : int
-            0 for the draws that belong to the seed; each other number for other, independent ones from the same fitted
-            generator, to see what depends on chance (`mcce.diagnostics.stability`).
-        standard_errors : bool
-            Whether to draw and choose a second time, and report in `summary()` the Monte Carlo standard errors of the
-            mean L0 and Gower distance: how much they would vary over redraws for these same factuals; and how stable
-            the answers are, over all of these. It takes as long again.
-        tell_reasons : bool or None
-            Whether to look into every factual without a counterfactual: what became of its candidates, which one came
-            nearest, and what would have helped. It draws and asks more; None looks into the first five, if something
-            was demanded that could be dropped: constraints, bounds, robustness, no copies. See `mcce.explain.unexplained`.
+        robust : float, Robust or None
+            What counterfactuals have to outlive: `mcce.Robust` says how many of some refitted models, and of rows whose
+            numbers are a little off, have to give the wanted decision as well. A share, 0.9 for nine in ten, is of rows
+            whose numbers are off by up to 2 per cent. See `mcce.model.robustness`.
         progress : bool or None
             Whether to show a progress bar; None shows one in a terminal or notebook after a second.
         """
@@ -275,72 +341,633 @@ class Explainer(Saves, Learner):
                 "diverse=True chooses among all draws at once, and n_samples='auto' draws in rounds; give a number."
             )
         settings = Settings(
-            n_samples="auto" if n_samples == "auto" else check_count(n_samples, "n_samples", or_else=', or "auto"'),
+            n_samples="auto"
+            if n_samples == "auto"
+            else check_count(n_samples, "n_samples", most=MOST_DRAWS, or_else=', or "auto"'),
             n_counterfactuals=check_count(n_counterfactuals, "n_counterfactuals"),
             independent=independent,
-            exhaustive=exhaustive,
             sparse=sparse,
             floor=check_share(floor, "floor"),
             max_changes=None if max_changes is None else check_count(max_changes, "max_changes"),
             max_gower=None if max_gower is None else check_not_negative(max_gower, "max_gower"),
             diverse=diverse,
-            exclude_training=exclude_training,
-            redraw=check_count(redraw, "redraw", least=0),
+            exclude_training=self._excludes_copies(constraints),
         )
         plausibility = self._plausibility(progress) if sparse else None
-        ordering = self._ordering(measures, weights, plausibility)
+        order = self._ordering(measures, weights, plausibility)
         factuals = read_factuals(X, self.generator_.schema_, self.decision_, self._training.spots)
         warn_of_factuals(factuals.matrix, factuals.index, self.generator_, self._training.reach)
-        training = self._training_rows(needed=exclude_training)
-        lasting = Lasting.resolve(
-            self.decision,
-            self.decision_,
-            self.generator_.schema_,
-            self._mutable,
-            self.generator_.seed_,
-            refits=refits,
-            noise=noise,
-            robust=robust,
+        plan = self._plan(settings, order, self._constraints(constraints), plausibility, Robust.read(robust))
+        contradictions = find_contradictions(plan, factuals)
+        which = searched(factuals, contradictions)
+        with progress_bar(which.size, "explaining", progress) as bar:
+            winners, drawn = search(plan, factuals, which, bar.update)
+        told = {**dataclasses.asdict(settings), "pools": int(winners.cost.pools.size), **self._described()}
+        wording = Wording(self.names_, frame_kind(X), told, self.fit_seconds_, progress)
+        return write_result(plan, factuals, winners, drawn, contradictions, wording)
+
+    @refuse_former("generate", FORMER_CONSTRAINTS)
+    @one_native_thread()
+    def generate(
+        self,
+        X: Data,
+        *,
+        n_samples: int = 1000,
+        independent: bool = False,
+        constraints: Any = (),
+        progress: bool | None = None,
+    ) -> pd.DataFrame:
+        """Step 2 alone: the candidates of every row of `X`, indexed by (id, draw).
+
+        They are the rows that `explain` chooses from with the same `n_samples`, `independent` and `constraints`. Inside
+        constraints there are fewer: those that could be drawn, numbered anew; for a factual without a valid one among
+        them `explain` may draw others, for it alone. Of polars or pyarrow it is the same kind of frame, with `id` and
+        `draw` as columns.
+
+        Examples
+        --------
+        >>> import mcce
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
+        >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
+        >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
+        >>> candidates = explainer.generate(X.iloc[[0, 5]], n_samples=100)
+        >>> candidates.shape, list(candidates.index.names)
+        ((200, 3), ['id', 'draw'])
+        >>> bool((candidates["age"].loc[0] == X["age"][0]).all())
+        True
+        """
+        self._check_fitted()
+        check_count(n_samples, "n_samples", most=MOST_DRAWS)
+        schema = self.generator_.schema_
+        index, matrix = encode_factuals(X, schema)
+        columns: Sequence[int] = range(len(schema)) if independent else fixed_columns(self.generator_)
+        keys = pool_keys(self.generator_, matrix, columns)
+        asked = self._constraints(constraints)
+        if asked is None:
+            pools = draw_pools(self.generator_, matrix, keys, n_samples, progress)
+        else:
+            with working("drawing inside the constraints", progress):
+                inside = ConstrainedPools(self.generator_, asked, matrix, keys, index)
+                pools = inside.draw(range(n_samples)).candidates
+        sizes = pools.end - pools.begin
+        draw = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        rows = pools.rows[np.repeat(pools.begin, sizes) + draw]
+        owner = np.repeat(np.arange(len(index)), sizes)
+        if asked is not None:
+            allowed = asked.of_factuals(matrix, index).hold(rows, owner)
+            rows, owner = rows[allowed], owner[allowed]
+            draw = np.arange(owner.size) - np.searchsorted(owner, owner)
+        drawn = schema.decode(rows, draw_index(index, n_samples)[owner * n_samples + draw])
+        return handed(drawn, frame_kind(X))
+
+    @refuse_former("select", FORMER_CONSTRAINTS)
+    @one_native_thread()
+    def select(
+        self,
+        candidates: pd.DataFrame,
+        X: Data,
+        *,
+        n_counterfactuals: int = 1,
+        exhaustive: bool = False,
+        constraints: Any = (),
+    ) -> Counterfactuals:
+        """Step 3 alone: choose among candidates, as `generate` returns them, for the rows of `X`.
+
+        Parameters
+        ----------
+        candidates : DataFrame
+            Rows with the training columns; the first level of the index is the id of the factual in `X`. Their order
+            within an id breaks ties.
+        X, n_counterfactuals : as in `explain`
+        exhaustive : bool
+            Ask the model about every candidate, as the paper does, instead of best-first. The answer is the same.
+        constraints : as in `explain`
+            Candidates that break one are passed over. Of the constraints that the explainer was made with, only those
+            count that say what may become missing.
+
+        Examples
+        --------
+        >>> import mcce
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
+        >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
+        >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
+        >>> candidates = explainer.generate(X.iloc[[0]], n_samples=100)
+        >>> explainer.select(candidates, X.iloc[[0]]).frame.equals(explainer.explain(X.iloc[[0]], n_samples=100).frame)
+        True
+        >>> rich = candidates[candidates["savings"] > 50_000]
+        >>> bool(explainer.select(rich, X.iloc[[0]]).frame["savings"].iloc[0] > 50_000)
+        True
+        """
+        self._check_fitted()
+        check_count(n_counterfactuals, "n_counterfactuals")
+        schema = self.generator_.schema_
+        factuals = read_factuals(X, schema, self.decision_, self._training.spots)
+        begun = time.perf_counter()
+        members = np.flatnonzero(~factuals.wanted)
+        brought = match_candidates(candidates, factuals, members, schema, mutable_columns(self.generator_))
+        asked, given = self._constraints(constraints), resolve(constraints, schema, self.generator_.fixed_)
+        given = dataclasses.replace(given, known=() if asked is None else asked.known)
+        copies = any(isinstance(each, NoCopies) for each in read(constraints))
+        settings = Settings(0, n_counterfactuals, exhaustive=exhaustive, exclude_training=copies)
+        order = resolve_measures(DEFAULT, schema.features)
+        plan = self._plan(settings, order, given or None)
+        no_keys = np.empty(members.size, dtype=np.uint64)
+        block = Block(members, factuals.matrix[members], no_keys, range(0), factuals.index[members])
+        winners = join_blocks([choose(plan, block, brought)], factuals)
+        seconds = time.perf_counter() - begun
+        winners = dataclasses.replace(winners, cost=dataclasses.replace(winners.cost, seconds_select=seconds))
+        told: dict[str, object] = {
+            "n_candidates": len(candidates),
+            "n_counterfactuals": n_counterfactuals,
+            "exhaustive": exhaustive,
+            **self._described(),
+        }
+        wording = Wording(self.names_, frame_kind(X), told, self.fit_seconds_)
+        found = write_result(plan, factuals, winners, None, {}, wording)
+        lacking = found.unexplained.index.isin(factuals.index[members[brought.begin == brought.end]])
+        found.unexplained.loc[lacking, "reason"] = "no candidate was given for it; bring some"
+        return found
+
+    @one_native_thread()
+    def diagnose(
+        self,
+        X: Data,
+        *,
+        training: Data | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+        n_samples: int = 1000,
+        max_factuals: int = 100,
+        max_rows: int = 5000,
+        visit_sequences: Sequence[VisitSequence] = ("data", "correlation", "reversed"),
+        random_state: int = 0,
+    ) -> Diagnostics:
+        """Find out how realistic the candidates are and how good the counterfactuals; see `mcce.diagnostics`.
+
+        Parameters
+        ----------
+        X : DataFrame or array
+            Real rows, at best ones that the explainer was not fitted on. Generated rows are compared with them, one for
+            each, drawn given its fixed values and its own decision. Those without the wanted decision are the factuals.
+        training : DataFrame, array or None
+            The training rows, for distances to them, copies of them, and other visit sequences. None takes the table
+            that was given to `fit`; an explainer that was saved does not have it.
+        sample_weight : array or None
+            Weights of the rows of X: whole numbers repeat a row, of others as many rows are taken, by weight, as these
+            are worth. The rows are then numbered 0, 1, ...
+        n_samples : int
+            K, rows drawn for each factual.
+        max_factuals, max_rows : int
+            Factuals and real rows to use at most, spread over X.
+        visit_sequences : sequence
+            Orders to compare: "data", "correlation", "reversed", or lists of the mutable features. Each is one more
+            fit; () leaves this out.
+        random_state : int
+            Seed of the discriminator. All draws have the seed of the explainer.
+
+        Returns
+        -------
+        Diagnostics
+            Prints as a table; its attributes are the tables themselves, and `plot` draws them.
+
+        Examples
+        --------
+        >>> import mcce
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> X = mcce.datasets.load_loans(1000).X.select_dtypes("number")
+        >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
+        >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X.iloc[:500])
+        >>> d = explainer.diagnose(X.iloc[500:], n_samples=100, visit_sequences=())
+        >>> d.evaluation.summary.loc[["violation", "success"], "mean"].tolist()
+        [0.0, 1.0]
+        >>> d.discriminator.accuracy < 0.7
+        True
+        """
+        self._check_fitted()
+        from mcce.diagnostics.diagnose import diagnose  # what few need is loaded when it is needed
+
+        with working("diagnosing", None):
+            return diagnose(
+                self,
+                X,
+                training=self._training.known_table() if training is None else training,
+                sample_weight=sample_weight,
+                n_samples=n_samples,
+                max_factuals=max_factuals,
+                max_rows=max_rows,
+                visit_sequences=visit_sequences,
+                random_state=random_state,
+                n_jobs=self.n_jobs,
+            )
+
+    @one_native_thread()
+    def trade_off(
+        self,
+        X: Data,
+        floors: float | Sequence[float] = (0, 0.01, 0.05, 0.1, 0.25, 0.5),
+        n_samples: int = 1000,
+        *,
+        measures: MeasureLike | Sequence[MeasureLike] = DEFAULT,
+        weights: Mapping[Any, float] | None = None,
+        max_changes: int | None = None,
+        max_gower: float | None = None,
+        training: Data | None = None,
+        max_factuals: int = 200,
+        max_rows: int = 10_000,
+    ) -> TradeOff:
+        """Measure what a floor of plausibility costs in changes and distance, so that you can choose one.
+
+        Parameters
+        ----------
+        X : DataFrame or array
+            Rows to explain; those that have the wanted decision already are passed over.
+        floors : sequence of float
+            The floors to compare.
+        n_samples, measures, weights, max_changes, max_gower : as in `explain`
+            For the sparse counterfactuals; the plain method is shown as published, with as many draws.
+        training : DataFrame, array or None
+            The training rows, for distances to them. None takes the table that was given to `fit`; an explainer that
+            was saved does not have it.
+        max_factuals, max_rows : int
+            Factuals to explain and training rows to search at most, spread over their tables.
+
+        Returns
+        -------
+        TradeOff
+            Prints as a table; `table` has the figures, `plot()` draws them. See `mcce.diagnostics.trade_off`.
+
+        Examples
+        --------
+        >>> import mcce
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> X = mcce.datasets.load_loans(1000).X.select_dtypes("number")
+        >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
+        >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
+        >>> costs = explainer.trade_off(X, floors=(0, 0.25), n_samples=100, max_factuals=50)
+        >>> costs.table.index.tolist()
+        ['plain', 'floor 0', 'floor 0.25']
+        >>> bool(costs.table["L0"]["floor 0"] <= costs.table["L0"]["plain"])
+        True
+        """
+        self._check_fitted()
+        from mcce.diagnostics.trade_off import trade_off
+
+        rows = self._training.known_table() if training is None else training
+        if rows is None:
+            raise InputError(
+                "an explainer that was saved does not have its training rows, which distances are measured to; give "
+                "them as `training`."
+            )
+        return trade_off(
+            self,
+            X,
+            floors,
+            training=rows,
+            n_samples=n_samples,
+            measures=measures,
+            weights=weights,
+            max_changes=max_changes,
+            max_gower=max_gower,
+            max_factuals=max_factuals,
+            max_rows=max_rows,
         )
-        asked = self._constraints(constraints, allow_missing)
-        said = None if asked is None else asked.said
-        task = self._task(settings, ordering, plausibility, training if exclude_training else None, lasting, asked)
-        open_to, contradictions = find_open(task, factuals)
-        with progress_bar(open_to.size * (1 + standard_errors), "explaining", progress) as bar:
-            explained = explain_all(task, factuals, open_to, bar.update)
-            again = draw_again(task, factuals, open_to, bar.update) if standard_errors else None
-        outcome = explained.outcome
-        with working("looking for reasons", progress):
-            described = describe_constraints(task, factuals, open_to, outcome)
-            why = tell_why(task, self.decision_, factuals, open_to, outcome, contradictions, asked_for=tell_reasons)
-        return assemble(
-            factuals,
-            outcome,
-            self.generator_,
-            self.decision_,
-            constraints=described,
-            allowed=allowed_table(said, factuals.matrix, factuals.index) if said else None,
-            why=why,
-            further=[m for m in ordering.measures if m.name not in REPORTED],
-            training=training,
-            lasting=lasting,
-            n_samples=int(explained.draws.max(initial=0)),
-            draws=explained.draws,
-            standard_errors={} if again is None else redraw_errors(task, factuals, outcome, again),
-            redraw=functools.cache(
-                partial(redraw_some, task, factuals, open_to, outcome, progress)
-                if again is None
-                else partial(agreement, factuals, open_to, outcome, again)
-            ),
-            fit_seconds=self.fit_seconds_,
-            settings={**dataclasses.asdict(settings), "pools": int(outcome.pools.size), **self._described()},
-            names=self.names(),
-            rules={who: said.texts_of(who) for who in factuals.index} if said else None,
-            frames=frame_kind(X),
+
+    @refuse_former("explain_batches", FORMER_OF_EXPLAIN)
+    def explain_batches(
+        self,
+        source: Any,
+        out: str | PathLike[str],
+        *,
+        id: str | None = None,
+        batch_size: int = 10_000,
+        n_jobs: int | None = None,
+        skip_bad: bool = False,
+        missing: Sequence[str] = (),
+        progress: bool | None = None,
+        **settings: Any,
+    ) -> BatchResult:
+        """Explain a table of any size, batch by batch, into a folder of Parquet files.
+
+        Killed at any moment and called again, it keeps the parts that are finished and does the others; the bytes in
+        the end are those of an undisturbed run, for any number and kind of workers. See `mcce.batches`.
+
+        Parameters
+        ----------
+        source : file, folder, DataFrame or iterable of DataFrames
+            Parquet or CSV (.csv, .csv.gz), or a folder of such files; columns that are no features are left aside. To
+            go on with frames after a crash, the same ones have to be given again.
+        out : str or path
+            A new folder, or one that was begun with the same source, settings and explainer: anything else is refused.
+            One run at a time can write to it.
+        id : str, optional
+            Column that names each row of the whole source by a value of its own. Without it rows are named by their
+            number, from 0.
+        batch_size : int
+            Rows that are explained and written together, at most; a part never spans two files.
+        n_jobs : int, optional
+            Workers, as joblib counts them: processes, unless `joblib.parallel_config` says "threading" or "dask". The
+            explainer is sent once to each, so that its model has to be picklable.
+        skip_bad : bool
+            Whether rows that cannot be read or explained are listed in `bad-rows.csv` and left out; else the first is
+            an error that names its file and place.
+        missing : list of str
+            Cells of a CSV that mean a missing value, besides an empty one.
+        progress : bool or None
+            Whether to show a progress bar; None shows one in a terminal or notebook after a second.
+        **settings
+            As in `explain`: `n_samples`, `sparse`, `constraints`, ... To look into somebody without a counterfactual,
+            explain the row alone and ask ``found.why(id)``.
+
+        Returns
+        -------
+        BatchResult
+            The folder, its manifest and how many rows there were; ``pandas.read_parquet(out / "counterfactuals")``
+            reads what was found.
+
+        Examples
+        --------
+        >>> import mcce, tempfile
+        >>> X = mcce.datasets.load_loans(300).X.select_dtypes("number")
+        >>> explainer = mcce.MCCE(lambda rows: rows["salary"] > 40_000, decision=True, random_state=1).fit(X)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     done = explainer.explain_batches(X, f"{folder}/out", batch_size=100, n_samples=50)
+        ...     print(done.totals["rows"], len(done.manifest["parts"]))
+        300 3
+        """
+        self._check_fitted()
+        from mcce.batches import explain_batches
+
+        learned: dict[str, Any] = {}
+        if "measures" in settings:  # workers do not have the training rows
+            learned["measures"] = self._learned_measures(settings["measures"])
+        if settings.get("sparse"):
+            self._plausibility(progress)
+        self._training_rows(needed=self._excludes_copies(settings.get("constraints", ())))
+        return explain_batches(
+            self,
+            source,
+            out,
+            settings=settings,
+            learned=learned,
+            spots=self._training.spots,
+            id=id,
+            batch_size=batch_size,
+            n_jobs=n_jobs,
+            skip_bad=skip_bad,
+            missing=missing,
+            progress=progress,
         )
+
+    def save(self, path: str | PathLike[str], *, donors: Donors = "all") -> None:
+        """Write the fitted explainer to one file, without pickle and without the model; what is there is replaced.
+
+        **The file holds training values**: those that the samplers draw, the fixed values and the decision of every
+        training row, a few whole rows, and hashes of all rows. Whoever gets it can read them. ``mcce inspect FILE``
+        lists what it discloses. The scale of plausibility, for ``sparse=True``, is learned now if it was not before.
+
+        Parameters
+        ----------
+        path : str or path
+        donors : "all" or "none"
+            "none" leaves the training values out; see `ChainModel.save`. Such an explainer is not sparse, and does not
+            count copies of training rows.
+
+        Examples
+        --------
+        >>> import mcce, tempfile
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> loans = mcce.datasets.load_loans(300)
+        >>> X = loans.X.select_dtypes("number")
+        >>> model = DecisionTreeClassifier(max_depth=3).fit(X, ~loans.y)
+        >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     explainer.save(f"{folder}/loans.mcce")
+        ...     again = mcce.MCCE.load(f"{folder}/loans.mcce", model=model)
+        >>> again.explain(X.head(20)).frame.equals(explainer.explain(X.head(20)).frame)
+        True
+        """
+        self._check_fitted()
+        generator = self.generator_
+        generator = generator.stored(donors) if isinstance(generator, OURS) else generator
+        names = _stored_settings(type(self))
+        everything = donors == "all"
+        kept = slice(None if everything else 0)
+        spots = self._training.spots
+        fields = {
+            "settings": {name: unfitted(getattr(self, name)) for name in names},
+            "decision": write_decision(self.decision),
+            "constraints": read(self.constraints),
+            "generator": generator,
+            "chosen": self.generator is not None,
+            "positions": spots.positions[kept].astype(np.int64),
+            "rows": spots.rows[kept],
+            "scores": spots.answer.scores[kept],
+            "wanted": spots.answer.wanted[kept],
+            "plausibility": self._plausibility(None) if everything and self._can_learn() else None,
+            "training_rows": self._training_rows() if everything else None,
+            "fit_seconds": float(self.fit_seconds_),
+        }
+        about = {"donors": donors, "decision": self.decision_.describe(), "model": type(self.model).__name__}
+        save_fields(path, "MCCE", fields, about, lambda written: check_fields(written, names))
+
+    @classmethod
+    def load(
+        cls: type[Self],
+        path: str | PathLike[str],
+        model: Any = None,
+        *,
+        decision: Any = None,
+        n_jobs: int | None = None,
+    ) -> Self:
+        """Return the explainer in a file that `save` wrote, with its model.
+
+        Nothing in a file is run. One that is damaged, crafted or newer is an `InputError`.
+
+        Parameters
+        ----------
+        path : str or path
+        model : object, callable or dict
+            The model that the explainer was fitted with; for `Several` models a dict of them by name. If it answers
+            differently about some training rows, a warning says so.
+        decision : callable or None
+            The wanted decision, if it is a function; else it stands in the file.
+        n_jobs : int or None
+            Threads to use; None for all cores.
+
+        Examples
+        --------
+        >>> import mcce, tempfile
+        >>> X = mcce.datasets.load_loans(300).X[["age", "salary", "savings"]]
+        >>> def score(rows):
+        ...     return (rows["savings"] + rows["salary"]) / 200_000
+        >>> explainer = mcce.MCCE(score, fixed=["age"], random_state=1).fit(X)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     explainer.save(f"{folder}/loans.mcce")
+        ...     again = mcce.MCCE.load(f"{folder}/loans.mcce", model=score)
+        >>> again.fixed
+        ['age']
+        """
+        known = _stored_settings(cls)
+        fields = load_fields(path, "MCCE", lambda written: check_fields(written, known))
+        wanted = read_decision(fields["decision"], model, decision)
+        chosen = fields["generator"] if fields["chosen"] else None
+        parts: Fields = {"generator": chosen, "constraints": fields["constraints"], "n_jobs": n_jobs}
+        several = isinstance(wanted, Several)
+        make: Any = cls  # whose parameters are those of the explainer
+        made: Self = make(None if several else model, decision=wanted, **parts, **fields["settings"])
+        made.names_ = Names.read(made.names, fields["generator"].schema_.names)
+        made.decision_ = resolve_decision(wanted, made.model)
+        made.generator_ = fields["generator"]
+        if isinstance(made.generator_, OURS):
+            made.generator_.n_jobs = n_jobs
+        schema = made.generator_.schema_
+        answer = Answer(fields["scores"], fields["wanted"])
+        spots = SpotCheck(fields["positions"].astype(np.intp), fields["rows"], answer)
+        made._training = TrainingTable(None, schema, made.decision_, spots)
+        if fields["plausibility"] is not None:
+            made.plausibility_ = fields["plausibility"]
+        if fields["training_rows"] is not None:
+            made.training_rows_ = fields["training_rows"]
+        made.fit_seconds_ = fields["fit_seconds"]
+        made._compare_models(spots)
+        return made
 
     def __repr__(self) -> str:
         decision = self.decision if not isinstance(self.decision, Interval) else str(self.decision)
         drawn = f"sampler={self.sampler!r}" if self.generator is None else f"generator={self.generator!r}"
         model = None if self.model is None else type(self.model).__name__
         return f"MCCE({model}, decision={decision!r}, fixed={list(self.fixed)!r}, {drawn})"
+
+    def _plan(
+        self,
+        settings: Settings,
+        order: Ordering,
+        constraints: Constraints | None,
+        plausibility: Plausibility | None = None,
+        robust: Robust | None = None,
+    ) -> Plan:
+        schema = self.generator_.schema_
+        model = Asker(self.decision_, schema)
+        robustness = None
+        if robust is not None:
+            asked = self.decision, self.decision_, schema, mutable_columns(self.generator_), self.generator_.seed_
+            robustness = Robustness.resolve(robust, *asked)
+        demanded = robustness is not None and robustness.share is not None
+        return Plan(
+            generator=self.generator_,
+            decision=self.decision_,
+            question=ConfirmingAsker(model, robustness) if demanded and robustness is not None else model,
+            settings=settings,
+            order=order,
+            constraints=constraints,
+            plausibility=plausibility,
+            training=self._training_rows(needed=settings.exclude_training),
+            robustness=robustness,
+            threads=count_jobs(self.n_jobs),
+        )
+
+    def _constraints(self, also: Any) -> Constraints | None:
+        """Return the constraints of the explainer together with others; None if nothing is restricted."""
+        given = [*read(self.constraints), *read(also)]
+        resolved = resolve(given, self.generator_.schema_, self.generator_.fixed_, allow_missing=False)
+        return resolved if resolved else None
+
+    def _excludes_copies(self, also: Any) -> bool:
+        """Say whether the constraints, together with others, exclude copies of training rows."""
+        return any(isinstance(each, NoCopies) for each in [*read(self.constraints), *read(also)])
+
+    def _described(self) -> dict[str, object]:
+        """Return the settings of the explainer itself, for the result."""
+        generator = self.generator_
+        described: dict[str, object] = {"random_state": generator.seed_}
+        if isinstance(generator, ChainModel):
+            described |= {"sampler": generator.sampler, "visit_sequence": list(generator.visit_sequence_)}
+        else:
+            described["sampler"] = type(generator).__name__
+        if isinstance(generator, ChainModel) and generator.min_donors is not None:
+            described["min_donors"] = generator.min_donors
+        return {**described, "condition_on_decision": self.condition_on_decision}
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "fit_seconds_"):
+            raise exceptions.NotFittedError("this MCCE is not fitted; call fit(X) with the training rows first.")
+
+    def _can_learn(self) -> bool:
+        return "plausibility_" in vars(self) or self._training.table is not None
+
+    def _compare_models(self, spots: SpotCheck) -> None:
+        """Warn if the model is not the one that the explainer was fitted with (step 2)."""
+        if not len(spots.rows):
+            return
+        again = self.decision_.ask(self.generator_.schema_.decode_for_model(spots.rows), "some training rows")
+        differing = compare_answers(spots.answer, again, range(len(spots.rows)))
+        if differing:
+            warnings.warn(
+                f"the model answers {len(differing)} of {len(spots.rows)} training rows differently than the one that "
+                "the explainer was fitted with. What was learned belongs to that model; load it with that one, or fit "
+                "again.",
+                MCCEWarning,
+                stacklevel=3,
+            )
+
+    def _ordering(
+        self,
+        measures: MeasureLike | Sequence[MeasureLike],
+        weights: Mapping[Any, float] | None,
+        plausibility: Plausibility | None,
+    ) -> Ordering:
+        """Return the order that a user asks for, with what its measures learn from the training rows."""
+        features = self.generator_.schema_.features
+        named = [measures] if isinstance(measures, str) or not isinstance(measures, Sequence) else measures
+        learning = any(isinstance(name, str) and name in LEARNED for name in named)
+        scorers = {} if plausibility is None else {"plausibility": plausibility.of_candidates}
+        return resolve_measures(
+            measures,
+            features,
+            weights=weights,
+            training=self._training.matrix() if learning else None,
+            decision=self._training.wanted() if learning else None,
+            scorers=scorers,
+        )
+
+    def _learned_measures(self, measures: MeasureLike | Sequence[MeasureLike]) -> list[MeasureLike]:
+        """Return measures with distances in place of the names of those that are learned from the training rows."""
+        named = [measures] if isinstance(measures, str) or not isinstance(measures, Sequence) else measures
+        found: list[MeasureLike] = []
+        for item in named:
+            learned = isinstance(item, str) and item in LEARNED
+            function = self._ordering(item, None, None).measures[0].function if learned else item
+            found.append(cast(MeasureLike, function))
+        return found
+
+    def _plausibility(self, progress: bool | None) -> Plausibility:
+        """Return the scorer of plausibility, fitted once, when it is first needed."""
+        if "plausibility_" not in vars(self):
+            matrix = self._training.matrix("Fit it again, or call explain(..., sparse=True) once before saving it.")
+            weights = self._training.weights
+            self.plausibility_ = Plausibility.fit(
+                matrix,
+                self.generator_.schema_.features,
+                mutable_columns(self.generator_),
+                self.generator_.seed_,
+                self.n_jobs,
+                progress,
+                None if weights is None else read_weights(weights, matrix.shape[0], tell=False),
+            )
+        return self.plausibility_
+
+    def _training_rows(self, *, needed: bool = False) -> TrainingRows | None:
+        """Return what tells copies of training rows, made once; None if they are gone and not needed."""
+        if "training_rows_" not in vars(self):
+            if self._training.table is None and not needed:
+                return None
+            generator, table = self.generator_, self._training.table
+            hashes = generator.training_hashes_ if table is not None and isinstance(generator, OURS) else None
+            self.training_rows_ = TrainingRows.of(self._training.matrix()) if hashes is None else TrainingRows(hashes)
+        return self.training_rows_
+
+
+def _stored_settings(cls: type[MCCE]) -> list[str]:
+    """Return the parameters of an explainer that its file holds as they are."""
+    return [name for name in inspect.signature(cls.__init__).parameters if name not in ("self", *GIVEN_AGAIN)]

@@ -39,7 +39,7 @@ def _grow(case: Case, options: Options, condition_on_decision: bool) -> list[dic
     runs = []
     for n_samples in QUICK_SIZES if options.quick else SIZES:
         found = explainer.explain(case.problem.factuals, n_samples=n_samples, progress=False)
-        runs.append({"K": n_samples, **judge(case.problem, found, dict(found.timings), manifold=False)})
+        runs.append({"K": n_samples, **judge(case.problem, found, dict(found.run.timings), manifold=False)})
     return runs
 
 

@@ -32,7 +32,7 @@ def explain(
         begun = time.perf_counter()
         explainer = make_explainer(problem, **settings).fit(problem.X, progress=False)
         found = explainer.explain(problem.factuals, n_samples=n_samples, independent=independent, progress=False)
-        runs.append({**found.timings, "total": time.perf_counter() - begun})
+        runs.append({**found.run.timings, "total": time.perf_counter() - begun})
     return found, min(runs, key=lambda run: run["total"])
 
 

@@ -1,4 +1,4 @@
-"""What the pictures share: sizes of type, colours that differ in grey, new figures, captions.
+"""Sizes of type, colours that differ in grey, new figures and captions, which all pictures share.
 
 matplotlib is imported when a plot is asked for; no global setting is changed and nothing is shown.
 """
@@ -74,16 +74,19 @@ def ink() -> str:
 
 def letters_that_fit(ax: Axes, text: str, size: float, share: float = 0.92, least: int = 8) -> int:
     """Return how many letters as wide as those of the text fit into a share of the axes' width, but `least`."""
-    from matplotlib.textpath import TextPath
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.path import Path
+    from matplotlib.textpath import text_to_path
 
-    outline = TextPath((0, 0), text.replace("$", "S"), size=size)
-    x = outline.vertices[outline.codes != outline.CLOSEPOLY, 0]  # the ends of curves: their exact extents take long
-    letter = float(np.ptp(x)) / len(text) if len(x) else 0.0
+    vertices, codes = text_to_path.get_text_path(FontProperties(size=size), text)  # none of letters without ink
+    # the ends of curves: their exact extents take long
+    x = np.reshape(vertices, (-1, 2))[np.asarray(codes) != Path.CLOSEPOLY, 0]
+    letter = float(np.ptp(x)) * size / text_to_path.FONT_SCALE / len(text) if len(x) else 0.0
     points = ax.get_window_extent().width * 72 / ax.figure.dpi
     return max(int(share * points / max(letter, 1.0)), least)
 
 
-def settle(ax: Axes) -> None:
+def lay_out(ax: Axes) -> None:
     """Lay the figure out as it stands, so that widths are those that the picture will have."""
     figure = ax.figure
     while getattr(figure, "figure", figure) is not figure:  # a part of a larger figure
@@ -93,14 +96,14 @@ def settle(ax: Axes) -> None:
 
 def write_title(ax: Axes, title: str) -> None:
     """Write a title at the left, in lines that fit."""
-    settle(ax)
+    lay_out(ax)
     lines = textwrap.wrap(title, letters_that_fit(ax, title, 12.5)) or [""]
     ax.set_title("\n".join(lines), loc="left", fontsize=11, fontweight="bold", pad=8, parse_math=False)
 
 
 def write_caption(ax: Axes, caption: str) -> None:
     """Write a caption below the axes, in lines that fit."""
-    settle(ax)
+    lay_out(ax)
     lines = textwrap.wrap(caption, letters_that_fit(ax, caption, SMALL), break_on_hyphens=False)
     ax.set_xlabel("\n".join(lines), loc="left", fontsize=SMALL, labelpad=8, alpha=0.8, parse_math=False)
     ax.xaxis.label.set_multialignment("left")

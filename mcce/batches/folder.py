@@ -44,7 +44,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from errno import EACCES, EAGAIN
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -55,9 +55,12 @@ from mcce.batches.sources import Part
 from mcce.constraints import read
 from mcce.exceptions import InputError, MCCEWarning, did_you_mean, listing, spell
 from mcce.explain.pools import draw_pools, fixed_columns, pool_keys
-from mcce.explainer import Explainer
 from mcce.model.ask import Asker
 from mcce.model.decisions import resolve_decision
+from mcce.model.robustness import Robust
+
+if TYPE_CHECKING:
+    from mcce.explainer import MCCE
 
 try:
     import fcntl
@@ -339,7 +342,7 @@ def _short(value: Any) -> str:
 def _read_json(path: Path) -> dict[str, Any]:
     try:
         read = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is no JSON ({error}); it was changed since. Give a new folder.") from error
     if not isinstance(read, dict):
         raise InputError(f"{path} holds no manifest; it was changed since. Give a new folder.")
@@ -354,13 +357,10 @@ def _write_json(path: Path, value: Mapping[str, Any]) -> None:
 DRAWS = 32  # for each of the training rows that an explainer is told by
 LONGEST = 500  # characters of a setting that are written out
 PACKAGES = ("mcce", "numpy", "pandas", "pyarrow")
-NOT_HERE = {
-    "progress": "give it to explain_batches",
-    "standard_errors": "it is about the mean over all factuals, and batches are explained one by one",
-}
+NOT_HERE = {"progress": "give it to explain_batches"}
 
 
-def check_settings(explainer: Explainer, settings: Mapping[str, Any]) -> dict[str, Any]:
+def check_settings(explainer: MCCE, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of `explain`, all of them; unknown ones are errors."""
     known = inspect.signature(explainer.explain).parameters
     names = [name for name in known if name != "X" and name not in NOT_HERE]
@@ -369,20 +369,21 @@ def check_settings(explainer: Explainer, settings: Mapping[str, Any]) -> dict[st
             raise InputError(f"explain_batches does not take {name}: {NOT_HERE[name]}.")
         if name not in names:
             raise InputError(f"explain_batches does not take {name!r}; {did_you_mean(name, names)}")
-    whole = {name: settings.get(name, known[name].default) for name in names}
-    # by itself `explain` looks into the first few of a call, which would depend on the batch
-    return {**whole, "tell_reasons": bool(whole["tell_reasons"])}
+    return {name: settings.get(name, known[name].default) for name in names}
 
 
-def describe_settings(explainer: Explainer, settings: Mapping[str, Any], rows: Floats) -> dict[str, Any]:
+def describe_settings(explainer: MCCE, settings: Mapping[str, Any], rows: Floats) -> dict[str, Any]:
     """Return settings of `explain` as JSON values (step 1)."""
     described = {name: _plain(value) for name, value in settings.items()}
     described["constraints"] = [_plain(said) for said in read(settings["constraints"])]
-    described["refits"] = [f"{type(model).__name__} {_answers(explainer, model, rows)}" for model in settings["refits"]]
+    robust = Robust.read(settings["robust"])
+    if robust is not None:
+        refits = [f"{type(model).__name__} {_answers(explainer, model, rows)}" for model in robust.refits]
+        described["robust"] = {"refits": refits, "noise": _plain(robust.noise), "share": _plain(robust.share)}
     return described
 
 
-def describe_explainer(explainer: Explainer, rows: Floats) -> dict[str, Any]:
+def describe_explainer(explainer: MCCE, rows: Floats) -> dict[str, Any]:
     """Return what tells an explainer from others, given some encoded training rows (step 2)."""
     generator = explainer.generator_
     keys = pool_keys(generator, rows, fixed_columns(generator))
@@ -407,7 +408,7 @@ def describe_versions() -> dict[str, str]:
     return {name: str(sys.modules[name].__version__) for name in PACKAGES}
 
 
-def _answers(explainer: Explainer, model: Any, rows: Floats) -> str:
+def _answers(explainer: MCCE, model: Any, rows: Floats) -> str:
     asker = Asker(resolve_decision(explainer.decision, model), explainer.generator_.schema_)
     scores, wanted = asker.ask_encoded(rows)
     return _checksum(_rounded(scores) + wanted.tobytes())

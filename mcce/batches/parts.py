@@ -17,7 +17,7 @@ import os
 import warnings
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -27,9 +27,11 @@ from mcce.constraints import Only, PerFactual, read
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError, MCCEError, MCCEWarning, ModelError
 from mcce.explain.factuals import collected_quietly, encode_factuals
-from mcce.explain.unexplained import ALREADY
-from mcce.explainer import Explainer
+from mcce.report.reasons import ALREADY
 from mcce.table import Feature, Schema
+
+if TYPE_CHECKING:
+    from mcce.explainer import MCCE
 
 
 class Personal:
@@ -72,7 +74,7 @@ class Request:
 
     Attributes
     ----------
-    settings : of `Explainer.explain`.
+    settings : of `MCCE.explain`.
     id : the column that names the rows; None for their number.
     skip_bad : whether bad rows are listed instead of being an error.
     prediction_type : what the model answers, for Arrow.
@@ -102,7 +104,7 @@ class Explained:
     unusual: tuple[str, ...] = ()
 
 
-def explain_part(explainer: Explainer, request: Request, part: Part) -> Explained:
+def explain_part(explainer: MCCE, request: Request, part: Part) -> Explained:
     """Explain the rows of a part; the part comes back without its cells."""
     if os.getpid() == request.process:
         return _explain(explainer, request, part)
@@ -113,7 +115,7 @@ def explain_part(explainer: Explainer, request: Request, part: Part) -> Explaine
     return replace(found, warned=tuple(dict.fromkeys(said)))
 
 
-def _explain(explainer: Explainer, request: Request, part: Part) -> Explained:
+def _explain(explainer: MCCE, request: Request, part: Part) -> Explained:
     done = replace(part, rows=replace(part.rows, frame=part.rows.frame.iloc[:0], lines=None))
     try:
         with collected_quietly() as unusual:
@@ -136,7 +138,7 @@ def _explain(explainer: Explainer, request: Request, part: Part) -> Explained:
     return Explained(done, files, dict(zip(COUNTS, counts)), bad, unusual=tuple(unusual.words))
 
 
-def _explain_good(explainer: Explainer, request: Request, part: Part) -> tuple[Part, Counterfactuals]:
+def _explain_good(explainer: MCCE, request: Request, part: Part) -> tuple[Part, Counterfactuals]:
     """Return the part with all its bad rows known, and what was found for the others (steps 1 and 2)."""
     if part.rows.bad and not request.skip_bad:
         raise _refusal(part)
@@ -155,7 +157,7 @@ def _explain_good(explainer: Explainer, request: Request, part: Part) -> tuple[P
     return without, _explain_rows(explainer, request, without)
 
 
-def _explain_rows(explainer: Explainer, request: Request, part: Part) -> Counterfactuals:
+def _explain_rows(explainer: MCCE, request: Request, part: Part) -> Counterfactuals:
     frame = part.factuals(request.id)
     if not len(frame):  # cells that were not read have no dtypes
         schema = explainer.generator_.schema_
@@ -173,7 +175,7 @@ def _refusal(part: Part) -> InputError:
     )
 
 
-def _find_bad(explainer: Explainer, frame: pd.DataFrame, begin: int = 0) -> list[tuple[int, MCCEError]]:
+def _find_bad(explainer: MCCE, frame: pd.DataFrame, begin: int = 0) -> list[tuple[int, MCCEError]]:
     """Return the places of rows that cannot be encoded or that the model refuses, found by halves."""
     schema = explainer.generator_.schema_
     try:

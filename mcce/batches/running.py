@@ -6,9 +6,10 @@ import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcce.base.checks import check_count
+from mcce.base.files import checked_path
 from mcce.base.progress import progress_bar
 from mcce.batches.folder import (
     BatchResult,
@@ -23,14 +24,16 @@ from mcce.batches.parts import Personal, Request
 from mcce.batches.sources import Part, Source, open_source, pyarrow
 from mcce.batches.workers import run_parts
 from mcce.exceptions import InputError, MCCEWarning, spell
-from mcce.explainer import Explainer
 from mcce.model.ask import SpotCheck
+
+if TYPE_CHECKING:
+    from mcce.explainer import MCCE
 
 COUNTED = "Such rows of other parts are not told one by one: the manifest counts them as 'unusual'."
 
 
 def explain_batches(
-    explainer: Explainer,
+    explainer: MCCE,
     source: Any,
     out: str | os.PathLike[str],
     *,
@@ -54,7 +57,10 @@ def explain_batches(
     if isinstance(missing, str) or not all(isinstance(text, str) for text in missing):
         raise InputError(f"missing is {spell(missing)}; give a list of texts, for example ['NA', '?'].")
     whole = check_settings(explainer, settings)
-    folder = Path(out)
+    folder = checked_path(out)
+    there = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+    if not there.is_dir():
+        raise InputError(f"out is {folder}, but {there} is a file; give a new folder, or one that was begun before.")
     opened = open_source(source, explainer.generator_.schema_, id, missing)
     if isinstance(source, (str, os.PathLike)) and Path(source).resolve() in (
         folder.resolve(),
@@ -79,7 +85,7 @@ def explain_batches(
 
 
 def _run(
-    explainer: Explainer,
+    explainer: MCCE,
     source: Source,
     folder: Folder,
     head: Mapping[str, Any],

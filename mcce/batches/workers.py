@@ -32,7 +32,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from itertools import islice
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -40,11 +40,13 @@ import numpy.typing as npt
 from mcce.batches.parts import Explained, Request, explain_part
 from mcce.batches.sources import Part
 from mcce.exceptions import InputError, MCCEError
-from mcce.explainer import Explainer
+
+if TYPE_CHECKING:
+    from mcce.explainer import MCCE
 
 Pickled = npt.NDArray[np.uint8]
 
-_kept: dict[str, Explainer] = {}  # the explainer that was received last, by the checksum of its pickle
+_kept: dict[str, MCCE] = {}  # the explainer that was received last, by the checksum of its pickle
 _keeping = Lock()
 
 
@@ -54,13 +56,13 @@ class Shipped:
     It is unpickled where it is first used, not where it passes through, as a cluster's scheduler.
     """
 
-    def __init__(self, explainer: Explainer | None, name: str = "", pickled: Pickled | None = None) -> None:
+    def __init__(self, explainer: MCCE | None, name: str = "", pickled: Pickled | None = None) -> None:
         self._explainer = explainer
         self.name = name
         self.pickled = pickled
 
     @property
-    def explainer(self) -> Explainer:
+    def explainer(self) -> MCCE:
         """The explainer, made once in a process."""
         if self._explainer is None:
             self._explainer = receive(self.name, self.pickled)
@@ -70,7 +72,7 @@ class Shipped:
         return Shipped, (None, self.name, self.pickled)
 
 
-def receive(name: str, pickled: Pickled | None = None) -> Explainer:
+def receive(name: str, pickled: Pickled | None = None) -> MCCE:
     """Return an explainer in another process; None for one that it has got already."""
     with _keeping:
         if name not in _kept:
@@ -84,7 +86,7 @@ def receive(name: str, pickled: Pickled | None = None) -> Explainer:
 PARTS_A_ROUND = 4  # for each worker
 
 
-def run_parts(explainer: Explainer, parts: Iterator[tuple[Request, Part]], n_jobs: int | None) -> Iterator[Explained]:
+def run_parts(explainer: MCCE, parts: Iterator[tuple[Request, Part]], n_jobs: int | None) -> Iterator[Explained]:
     """Yield what becomes of the parts, as it comes; at the end raise what stopped it."""
     reading = _Reading(parts)
     first: Explained | None = None
@@ -102,7 +104,7 @@ def run_parts(explainer: Explainer, parts: Iterator[tuple[Request, Part]], n_job
         raise reading.problem
 
 
-def _run(explainer: Explainer, reading: _Reading, n_jobs: int | None) -> Iterator[Explained]:
+def _run(explainer: MCCE, reading: _Reading, n_jobs: int | None) -> Iterator[Explained]:
     """Have the parts explained by whom joblib is set to (steps 1 to 5)."""
     from joblib import Parallel, delayed, effective_n_jobs
     from joblib.parallel import get_active_backend
@@ -162,7 +164,7 @@ def _explain_shipped(shipped: Shipped, request: Request, part: Part) -> Explaine
     return explain_part(shipped.explainer, request, part)
 
 
-def _pickle(explainer: Explainer) -> tuple[str, Pickled]:
+def _pickle(explainer: MCCE) -> tuple[str, Pickled]:
     """Return an explainer as bytes, and their checksum, by which workers know it."""
     from joblib import wrap_non_picklable_objects
 

@@ -1,16 +1,12 @@
-"""Everything that `mcce explain` can know to be wrong, before a model is opened or trained.
+"""Checks of `mcce explain`, before a model is opened or trained: options, columns, rows, decision, constraints.
 
-1. Options by themselves: what goes with what, names of samplers and measures, shares.
+1. Options by themselves: which go together, names of samplers and measures, shares.
 2. Names of columns, in both files, all that are missing at once.
-3. The rows to explain beside the training rows: levels nobody has been seen with, missing values where there were none.
-
-The wanted decision as `mcce explain` is told it: an interval, or a class by its spelling.
-
-What `mcce explain --constraints` reads: what may change and how, from a TOML or JSON file, or that of `--config`.
-
-1. The file is read before anything is trained; its grammar and keys are checked.
-2. Names of rows are text where a column names them (`--id`): a number that names a factual is taken for its digits.
-3. Names and levels are checked against both tables, before a model is trained.
+3. The rows to explain beside the training rows: levels that no training row has, missing values where there were none.
+4. The wanted decision: an interval, or a class by its spelling.
+5. Constraints, from a TOML or JSON file or that of `--config`. The file is read before anything is trained; its grammar
+   and keys are checked. Names of rows are text where a column names them (`--id`): a number that names a factual is
+   taken for its digits. Names and levels are checked against both tables.
 
 Every error begins with the option and the file.
 """
@@ -27,20 +23,21 @@ from typing import Any
 
 import pandas as pd
 
-from mcce.base.checks import check_not_negative, check_share
+from mcce.base.checks import MOST_DRAWS, check_count, check_not_negative, check_share
 from mcce.cli.cells import Declared, Reading, plain
 from mcce.cli.console import say
 from mcce.cli.files import Source, check_column, check_columns, lacking
-from mcce.constraints import Constraint, Only, PerFactual, read, resolve
+from mcce.constraints import Constraint, Only, PerFactual, allow, no_copies, read, resolve
 from mcce.exceptions import InputError, did_you_mean, listing, spell
 from mcce.explain.order import KNOWN, OF_DENSITIES, resolve_weights
 from mcce.generators.auto import AUTO
 from mcce.generators.layout import REST
 from mcce.generators.visit import make_visit_sequence
 from mcce.model.decisions import Interval, OneOf
+from mcce.model.robustness import Robust
 from mcce.model.source import plain_values
 from mcce.report.names import Names
-from mcce.samplers import make_sampler
+from mcce.samplers import available_samplers, make_sampler
 from mcce.table import Feature, Schema
 from mcce.table.checks import check_magnitudes, check_missing
 from mcce.table.dtypes import holds_missing
@@ -60,7 +57,7 @@ def read_wanted(wanted: str | None, of: str | None, classes: Any, counts: Mappin
             )
         return interval
     if of is not None:
-        raise InputError(f"--of {of} goes with an interval, but --wanted is {wanted!r}; leave --of out.")
+        raise InputError(f"--of {of} goes with an interval, but --wanted is {spell(wanted)}; leave --of out.")
     return read_class("--wanted", wanted, classes, counts)
 
 
@@ -73,7 +70,7 @@ def in_words(decision: Any, label: str | None) -> Any:
 
 def read_interval(text: str, of: Any) -> Interval | None:
     """Read an interval such as 0,1 or [0,1) or (0,inf); None if the text is none."""
-    parts = re.fullmatch(r"\s*([\[(]?)([^,]+),([^,\])]+)([\])]?)\s*", text)
+    parts = re.fullmatch(r"([\[(]?)([^,]+),([^,\])]+)([\])]?)", text.strip())
     if parts is None:
         return None
     try:
@@ -81,7 +78,7 @@ def read_interval(text: str, of: Any) -> Interval | None:
     except ValueError:
         return None
     if bool(parts[1]) != bool(parts[4]):
-        raise InputError(f"--wanted is {text!r}; write an interval as 0,1 or [0,1] or [0,1) or (0,inf).")
+        raise InputError(f"--wanted is {spell(text)}; write an interval as 0,1 or [0,1] or [0,1) or (0,inf).")
     closed = {"[]": "both", "[)": "left", "(]": "right", "()": "neither", "": "both"}[parts[1] + parts[4]]
     return Interval(low, high, closed=closed, of=of)
 
@@ -96,7 +93,7 @@ def read_class(role: str, text: str | None, classes: Any, counts: Mapping[Any, i
         return None
     if classes is None:
         raise InputError(
-            f"{role} is {text!r}, but the model declares no classes; give --wanted an interval, as in 10,20."
+            f"{role} is {spell(text)}, but the model declares no classes; give --wanted an interval, as in 10,20."
         )
     known = plain_values(classes)
     exact = [label for label in known if str(label) == text]
@@ -111,12 +108,12 @@ def read_class(role: str, text: str | None, classes: Any, counts: Mapping[Any, i
         return exact[0]
     if len(alike) > 1:
         raise InputError(
-            f"{role} is {text!r}, which could be {_all_counted(alike, counts)}. Write it exactly as one of them, or "
-            "correct the file if they mean the same."
+            f"{role} is {spell(text)}, which could be {_all_counted(alike, counts)}. Write it exactly as one of them, "
+            "or correct the file if they mean the same."
         )
     if alike:
         return alike[0]
-    raise InputError(f"{role} is {text!r}, which is no class of the model; {did_you_mean(text, known)}")
+    raise InputError(f"{role} is {spell(text)}, which is no class of the model; {did_you_mean(text, known)}")
 
 
 def _loosely(label: Any) -> str:
@@ -136,35 +133,36 @@ def _all_counted(labels: Iterable[Any], counts: Mapping[Any, int] | None) -> str
 
 
 def read_constraints(arguments: argparse.Namespace) -> list[Constraint]:
-    """Return the constraints of a file, or those that stand in that of `--config` (step 1)."""
+    """Return the constraints of a file, or those that stand in that of `--config` (step 5)."""
     source = arguments.constraints
     if source is None:
         return []
     if isinstance(source, str) and not Path(source).is_file():
         raise InputError(f"--constraints {source}: there is no such file; check its name and folder.")
-    with _told_where(arguments):
-        said = read(Path(source) if isinstance(source, str) else source)
-    if not said:
+    with _naming_the_file(arguments):
+        constraints = read(Path(source) if isinstance(source, str) else source)
+    if not constraints:
         raise InputError(f"--constraints {source} says nothing; give [[allow]], [[rule]] or [[only]], or leave it out.")
-    return said
+    return constraints
 
 
-def named_by_text(said: Sequence[Constraint]) -> list[Constraint]:
-    """Return constraints for rows whose names are text (step 2)."""
-    return [_by_text(each) for each in said]
+def named_by_text(constraints: Sequence[Constraint]) -> list[Constraint]:
+    """Return constraints for rows whose names are text (step 5)."""
+    return [_by_text(each) for each in constraints]
 
 
 def check_constraints(
-    arguments: argparse.Namespace, said: Sequence[Constraint], schema: Schema, factuals: pd.DataFrame
+    arguments: argparse.Namespace, constraints: Sequence[Constraint], schema: Schema, factuals: pd.DataFrame
 ) -> None:
-    """Refuse constraints that name what the tables do not have, or that leave nothing for any row (step 3)."""
+    """Refuse constraints that name what the tables do not have, or that leave nothing for any row (step 5)."""
     matrix, fixed = schema.encode(factuals).matrix, arguments.fixed
-    with _told_where(arguments):
-        resolve(said, schema, [name for name in fixed if name in schema.names]).check_factuals(matrix, factuals.index)
+    with _naming_the_file(arguments):
+        resolved = resolve(constraints, schema, [name for name in fixed if name in schema.names])
+        resolved.check_factuals(matrix, factuals.index)
 
 
 @contextmanager
-def _told_where(arguments: argparse.Namespace) -> Iterator[None]:
+def _naming_the_file(arguments: argparse.Namespace) -> Iterator[None]:
     """Let an error begin with the file, named once."""
     source = arguments.constraints
     where, own = f"--config {arguments.config}", "constraints"
@@ -176,12 +174,12 @@ def _told_where(arguments: argparse.Namespace) -> Iterator[None]:
         raise InputError(f"{where}: {str(error).removeprefix(own).removeprefix(', ').removeprefix(': ')}") from error
 
 
-def _by_text(said: Constraint) -> Constraint:
-    if isinstance(said, Only):
-        return replace(said, by_id=tuple((_name(who), features) for who, features in said.by_id))
-    if isinstance(said, PerFactual):
-        return replace(said, by_id=tuple((_name(who), each) for who, each in said.by_id))
-    return said
+def _by_text(constraint: Constraint) -> Constraint:
+    if isinstance(constraint, Only):
+        return replace(constraint, by_id=tuple((_name(who), features) for who, features in constraint.by_id))
+    if isinstance(constraint, PerFactual):
+        return replace(constraint, by_id=tuple((_name(who), each) for who, each in constraint.by_id))
+    return constraint
 
 
 def _name(who: Hashable) -> Hashable:
@@ -213,16 +211,17 @@ def check_options(arguments: argparse.Namespace) -> dict[str, Any]:
     for sampler in samplers:
         if sampler != AUTO:
             make_sampler(sampler)
+    if arguments.n_samples != "auto":
+        check_count(arguments.n_samples, "--n-samples", most=MOST_DRAWS, or_else=", or auto")
+    if arguments.max_changes is not None:
+        check_count(arguments.max_changes, "--max-changes")
     asked = {
         "n_samples": arguments.n_samples,
         "n_counterfactuals": arguments.n_counterfactuals,
-        "allow_missing": arguments.allow_missing,
         "sparse": arguments.sparse,
         "diverse": arguments.diverse,
-        "exclude_training": arguments.exclude_training,
         "max_changes": arguments.max_changes,
         "max_gower": None if arguments.max_gower is None else check_not_negative(arguments.max_gower, "--max-gower"),
-        "robust": arguments.robust,
         "weights": arguments.weights or None,
     }
     if arguments.floor is not None:
@@ -232,8 +231,19 @@ def check_options(arguments: argparse.Namespace) -> dict[str, Any]:
     if arguments.noise is not None:
         for share in arguments.noise.values() if isinstance(arguments.noise, dict) else [arguments.noise]:
             check_share(share, "--noise")
-        asked["noise"] = arguments.noise
+        asked["robust"] = Robust(noise=arguments.noise, share=arguments.robust)
     return asked
+
+
+def given_names(arguments: argparse.Namespace) -> Names:
+    """Return what features, values and predictions are called."""
+    return Names(labels=arguments.labels, units=arguments.units, formats=arguments.formats)
+
+
+def demands(arguments: argparse.Namespace) -> list[Constraint]:
+    """Return the options that are constraints: what may become missing, and no copies of training rows."""
+    may_be_missing: list[Constraint] = [allow(name, missing=True) for name in arguments.allow_missing]
+    return [*may_be_missing, no_copies()] if arguments.exclude_training else may_be_missing
 
 
 def check_named_columns(train: pd.DataFrame, arguments: argparse.Namespace) -> None:
@@ -273,7 +283,7 @@ def check_features(names: list[Any], train: Source, rows: Source, arguments: arg
         _check_among(option, chosen, features, arguments)
         if kept := [name for name in chosen if name not in mutable]:
             raise InputError(f"{option} names {listing(kept)}, which --fixed keeps; leave it out.")
-    Names.read(arguments.labels, arguments.units, arguments.formats, names)
+    Names.read(given_names(arguments), names)
     if not names:
         raise InputError(f"{arguments.train} has no features besides --response and --id; give more columns.")
     if not mutable:
@@ -337,8 +347,13 @@ def _check_samplers(schema: Schema, arguments: argparse.Namespace) -> None:
         if arguments.min_donors is not None and "min_donors" not in made.get_params():
             raise InputError(
                 f"--min-donors {arguments.min_donors}: {made!r} for {feature.name!r} does not draw from pools of "
-                "training rows; use cart, ctree, forest or marginal, or leave --min-donors out."
+                f"training rows; use {' or '.join(_with_donors())}, or leave --min-donors out."
             )
+
+
+def _with_donors() -> list[str]:
+    """Return the names of the samplers that draw from pools of training rows."""
+    return [name for name, sampler in available_samplers().items() if "min_donors" in sampler().get_params()]
 
 
 def _check_whole(feature: Feature, values: pd.Series[Any], train: Source, rows: Source) -> None:
@@ -354,11 +369,11 @@ def _check_whole(feature: Feature, values: pd.Series[Any], train: Source, rows: 
 
 
 def order_levels(
-    X: pd.DataFrame, said: Declared, train: Source, readings: Mapping[Any, Reading]
+    X: pd.DataFrame, declared: Declared, train: Source, readings: Mapping[Any, Reading]
 ) -> dict[Any, tuple[Any, ...]]:
     """Return the ordered levels of the columns that `--ordered` is about, as values."""
     found: dict[Any, tuple[Any, ...]] = {}
-    for name, levels in said.ordered.items():
+    for name, levels in declared.ordered.items():
         if name:
             if name in X:
                 found[name] = _levels_as_values(X[name], levels, train, readings[name])

@@ -1,9 +1,9 @@
-"""`mcce inspect FILE`: what a saved file is, and what it discloses.
+"""`mcce inspect FILE`: the kind of a saved file, and the training data that it discloses.
 
 1. The manifest says what the file is: kind, format, versions, settings.
 2. The file is read as `load` reads it, with every check; a model is not needed, and nothing is run.
-3. What it tells of the training data, or of the people explained, is listed: column by column the range or the level
-   names, and what the sampler of each feature holds.
+3. Everything that it discloses of the training data, or of the people explained, is listed: column by column the range
+   or the level names, and the training values that the sampler of each feature holds.
 
 Nothing that stands in the file is printed as it is: characters that a terminal would obey are written as escapes.
 """
@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mcce.cli.console import DONE, aligned
+from mcce.cli.console import DONE, aligned, path_name
 from mcce.counterfactuals import Counterfactuals
+from mcce.explain.stored import check_fields
 from mcce.generators import JointGenerator
 from mcce.generators.chain import ChainModel
 from mcce.generators.storing import SETTINGS
 from mcce.samplers import ConditionalSampler
-from mcce.saving import check_fields
 from mcce.storage import load_fields, read_manifest
 from mcce.table import Feature
 
@@ -40,7 +40,10 @@ def add_inspect(commands: Any) -> None:
         description="Say what a file saved by `save` is, and what it tells of the training data. Nothing in it is run.",
     )
     parser.add_argument(
-        "file", metavar="FILE", help="a file that ChainModel, a joint generator, MCCE or Counterfactuals saved"
+        "file",
+        type=path_name,
+        metavar="FILE",
+        help="a file that ChainModel, a joint generator, MCCE or Counterfactuals saved",
     )
     parser.add_argument("--json", action="store_true", help="everything as JSON, level names in full")
     parser.set_defaults(run=run_inspect)
@@ -131,7 +134,7 @@ def _describe_result(found: Counterfactuals) -> dict[str, Any]:
     held = [f"all {len(found.factuals):,} rows that were explained", f"{len(found):,} counterfactual rows"]
     if found.ranges:
         held.append(f"the ranges of {len(found.ranges)} features in the training data")
-    settings = {name: repr(value) for name, value in found.settings.items()}
+    settings = {name: repr(value) for name, value in found.run.settings.items()}
     columns = [
         {"name": str(name), "kind": str(found.kinds.get(name, "")), "dtype": str(found.frame[name].dtype)}
         for name in found.frame.columns

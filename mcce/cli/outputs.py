@@ -1,6 +1,6 @@
-"""What `mcce explain` writes: tables, a page, the job as run, and which rows have no counterfactual.
+"""Results of `mcce explain` as files: tables, a page, letters, the job as run; and the rows without a counterfactual.
 
-Where `mcce explain` and `mcce demo` write: checked before the work begins, so that nothing is lost after it.
+The files are checked before the work begins, so that nothing is lost after it; those of `mcce demo` too:
 
 1. A file that is read is never written, nor are two results to one file.
 2. A file that exists is overwritten only with `--force`.
@@ -27,8 +27,8 @@ from mcce.cli.files import Source
 from mcce.cli.options import complete, job_text
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError, listing
-from mcce.explain.unexplained import ALREADY
-from mcce.report.changes import binding_lines
+from mcce.report.reasons import ALREADY
+from mcce.report.words import constraint_lines
 from mcce.table.frames import without_formulas
 
 UNWRITTEN = (".xlsx", ".xlsm", ".xls", ".ods", ".json", ".html")
@@ -59,6 +59,8 @@ class Outputs:
     def of(cls, arguments: argparse.Namespace) -> Outputs:
         """Return the files that the arguments name, all of them checked."""
         table = None if arguments.out in (None, "-") else Path(arguments.out)
+        if table is not None and not table.name:  # here or the root: nothing can be called like it
+            raise InputError(f"--out {table} is a folder; give the name of a file.")
         if table is not None and table.suffix.lower() in UNWRITTEN:
             raise InputError(f"--out {table}: results are written as .csv, .csv.gz or .parquet; give such a name.")
         page = None if arguments.html is None else Path(arguments.html)
@@ -135,6 +137,7 @@ def _is_same(path: Path, other: Path) -> bool:
 
 
 REASONS_SHOWN = 10
+LONGEST_NAME = 100  # letters; with its number and ending no longer than any file system takes
 
 
 @dataclass(frozen=True)
@@ -208,7 +211,7 @@ def write(found: Counterfactuals, outputs: Outputs, spellings: Spellings, argume
     if rest is not None and (len(found.unexplained) or rest.exists()):  # an earlier run's rows are not this one's
         _write_table(found.unexplained.reset_index(), rest, outputs, style)
         say(f"wrote {len(found.unexplained)} rows without a counterfactual to {rest}")
-    for line in binding_lines(found.constraints):
+    for line in constraint_lines(found.constraints):
         say(f"constraint {line}")
     reasons = list(found.unexplained.groupby("reason", sort=False).groups.items())
     for reason, ids in reasons[:REASONS_SHOWN]:
@@ -217,7 +220,9 @@ def write(found: Counterfactuals, outputs: Outputs, spellings: Spellings, argume
         say(f"and {len(reasons) - REASONS_SHOWN} more reasons")
     if outputs.page is not None:
         intro = "What would have led to the wanted decision: the first rows in words and pictures, then all of them."
-        page = str(replace(found, timings={}).to_html(intro=intro))  # a job that is repeated writes the same page
+        page = str(
+            replace(found, run=replace(found.run, timings={})).to_html(intro=intro)
+        )  # a job that is repeated writes the same page
         with written_whole(outputs.page, overwrite=outputs.force) as beside:
             beside.write_text(page, encoding="utf-8")
         say(f"wrote the page {outputs.page}")
@@ -235,12 +240,17 @@ def _write_letters(found: Counterfactuals, folder: Path, *, force: bool) -> None
     folder.mkdir(exist_ok=True)
     taken: set[str] = set()
     for place, who in enumerate(found.factuals.index, 1):
-        name = re.sub(r"[^\w-]+", "_", str(who))
+        name = letter_name(who)
         name = name if name not in taken else f"{name}-{place}"
         taken.add(name)
         with written_whole(folder / f"{name}.html", overwrite=force) as beside:
             beside.write_text(found.letter(who, html=True), encoding="utf-8")
     say(f"wrote {len(found.factuals)} letters to {folder}")
+
+
+def letter_name(who: object) -> str:
+    """Return what the file of a letter is called: a row's name as far as a file can be called so."""
+    return re.sub(r"[^\w-]+", "_", str(who))[:LONGEST_NAME]
 
 
 def _write_table(table: pd.DataFrame, path: Path, outputs: Outputs, style: Style) -> None:

@@ -321,14 +321,13 @@ def _run(
     arranged: Arranged, settings: Auto, dealt: Folds, n_jobs: int | None, progress: bool | None
 ) -> list[list[Record]]:
     """Return what each candidate did, for each feature in visiting order (step 2)."""
-    layout, columns = arranged.layout, arranged.given_columns
-    weighted = arranged.ordered.weights is not None
+    layout, weighted = arranged.layout, arranged.ordered.weights is not None
     contests = [
         make_contest(
             settings.candidates,
             k,
-            columns.get(k, range(k)),
-            lambda candidate, k: suited_to(candidate, layout, columns, k, weighted=weighted),
+            layout.columns_given(k),
+            lambda candidate, k: suited_to(candidate, layout, k, weighted=weighted),
         )
         for k in range(layout.n_given, len(layout.features))
     ]

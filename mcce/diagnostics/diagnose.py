@@ -35,7 +35,6 @@ from mcce.diagnostics.propensity import PMSE, count_columns, pmse
 from mcce.diagnostics.tables import utility_tables
 from mcce.diagnostics.visiting import Order, has_visit_sequence, visit_effect
 from mcce.exceptions import InputError
-from mcce.explainer import Explainer
 from mcce.report.names import Names
 from mcce.report.plots import marginal_plot, overview_plot
 from mcce.table import Data, as_frame
@@ -47,6 +46,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from mcce.base.canvas import Panels
+    from mcce.explainer import MCCE
 
 PICTURES = ("overview", "marginals", "correlations", "difference", "changes")
 
@@ -252,7 +252,7 @@ ROWS_FOR_A_COLUMN = 10  # the regression takes products of columns only if there
 
 
 def diagnose(
-    explainer: Explainer,
+    explainer: MCCE,
     X: Data,
     *,
     training: Data | None,
@@ -320,14 +320,14 @@ def diagnose(
         generated=generated,
         notes=tuple(notes),
         settings=settings,
-        names=explainer.names(),
+        names=explainer.names_,
     )
 
 
 def _compare(
     real: pd.DataFrame,
     generated: pd.DataFrame,
-    explainer: Explainer,
+    explainer: MCCE,
     random_state: int,
     n_jobs: int | None,
     notes: list[str],
@@ -355,7 +355,7 @@ def _compare(
 
 
 def _explain(
-    explainer: Explainer,
+    explainer: MCCE,
     factuals: pd.DataFrame,
     training: Data | None,
     n_samples: int,

@@ -327,7 +327,7 @@ def _read_timings(
     found: Counterfactuals | pd.DataFrame, timings: Mapping[str, float] | float | None
 ) -> dict[str, float]:
     if timings is None:
-        timings = found.timings if isinstance(found, Counterfactuals) else {}
+        timings = found.run.timings if isinstance(found, Counterfactuals) else {}
     if not isinstance(timings, Mapping):
         return {"total": float(timings)}
     if not timings or "total" in timings:

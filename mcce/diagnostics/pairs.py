@@ -17,21 +17,24 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from mcce.base.arrays import Floats, Ints
+from mcce.constraints import allow
 from mcce.exceptions import InputError, listing
-from mcce.explainer import Explainer
 from mcce.generators.base import DrawRequest, Generator
 from mcce.generators.givens import occurrences
 from mcce.rng import derive_key, hash_rows
 from mcce.table import Data, Feature, Kind, Schema, as_frame
 from mcce.table.checks import check_fixed
 from mcce.table.dtypes import holds_missing, is_dated
+
+if TYPE_CHECKING:
+    from mcce.explainer import MCCE
 
 
 @dataclass(frozen=True)
@@ -155,7 +158,7 @@ def draw_like(generator: Generator, matrix: Floats, wanted: npt.NDArray[np.bool_
     return generator.draw(request, progress=False).rows
 
 
-def candidate_table(explainer: Explainer, factuals: pd.DataFrame, n_samples: int) -> pd.DataFrame:
+def candidate_table(explainer: MCCE, factuals: pd.DataFrame, n_samples: int) -> pd.DataFrame:
     """Return the candidates of each factual in numbers (step 2).
 
     Parameters
@@ -177,7 +180,7 @@ def candidate_table(explainer: Explainer, factuals: pd.DataFrame, n_samples: int
     counts = []
     for begin in range(0, len(factuals), at_once):
         some = factuals.iloc[begin : begin + at_once]
-        drawn = explainer.generate(some, n_samples=n_samples, allow_missing=True, progress=False)
+        drawn = explainer.generate(some, n_samples=n_samples, constraints=[allow("*", missing=True)], progress=False)
         matrix = schema.encode(drawn, "candidates").matrix
         _, first, place = np.unique(hash_rows(matrix), return_index=True, return_inverse=True)
         wanted = explainer.decision_.ask(schema.decode_for_model(matrix[first]), "the candidates").wanted

@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -24,10 +24,12 @@ from mcce.diagnostics.evaluation import evaluate
 from mcce.diagnostics.pairs import draw_like, read_pair, spread
 from mcce.diagnostics.propensity import logit_scores
 from mcce.exceptions import InputError
-from mcce.explainer import Explainer
 from mcce.generators.chain import ChainModel
 from mcce.table import Data, as_frame
 from mcce.table.weights import rows_by_weight
+
+if TYPE_CHECKING:
+    from mcce.explainer import MCCE
 
 Order = str | Sequence[Hashable]
 
@@ -37,7 +39,7 @@ CHANCE = "another seed"
 @one_native_thread()
 @working("comparing visit sequences", None)
 def visit_effect(
-    explainer: Explainer,
+    explainer: MCCE,
     X: Data,
     *,
     training: Data,
@@ -108,7 +110,7 @@ def visit_effect(
     return table.rename_axis("visit_sequence")
 
 
-def has_visit_sequence(explainer: Explainer) -> bool:
+def has_visit_sequence(explainer: MCCE) -> bool:
     """Say whether an explainer draws from a chain; other generators have no order."""
     return isinstance(explainer.generator_, ChainModel)
 
@@ -117,7 +119,7 @@ def _name(order: Order) -> str:
     return order if isinstance(order, str) else ", ".join(map(str, order))
 
 
-def _refit(explainer: Explainer, training: Data, order: Order, state: int) -> Explainer:
+def _refit(explainer: MCCE, training: Data, order: Order, state: int) -> MCCE:
     """Fit a new explainer that differs in the order and the seed alone."""
     names = [name for name in inspect.signature(type(explainer)).parameters if name != "model"]
     settings = {name: getattr(explainer, name) for name in names}
@@ -136,7 +138,7 @@ def _refit(explainer: Explainer, training: Data, order: Order, state: int) -> Ex
     return type(explainer)(explainer.model, **settings).fit(training, sample_weight=weights, progress=False)
 
 
-def _quality(explainer: Explainer, found: Any, X: Data, training: Data) -> dict[str, float]:
+def _quality(explainer: MCCE, found: Any, X: Data, training: Data) -> dict[str, float]:
     measured = evaluate(
         found,
         X,
@@ -151,7 +153,7 @@ def _quality(explainer: Explainer, found: Any, X: Data, training: Data) -> dict[
     return {"N_CE": measured.n_explained, **{name: float(means[name]) for name in columns}}
 
 
-def _realism(explainer: Explainer, training: Data, max_rows: int) -> dict[str, float]:
+def _realism(explainer: MCCE, training: Data, max_rows: int) -> dict[str, float]:
     frame, _ = as_frame(training)
     weights = explainer.chain_.training_weights_
     rows = np.arange(len(frame)) if weights is None else rows_by_weight(weights)

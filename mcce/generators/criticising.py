@@ -7,18 +7,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from mcce.base.threads import count_jobs, run_in_threads
 from mcce.exceptions import InputError, listing
+from mcce.generators.layout import ChainLayout
 from mcce.judging import FeatureCriticism, Scores, criticise_feature, score_conditional
 from mcce.samplers import ConditionalSampler
 from mcce.table import Table
-
-GivenOf = Callable[[Table, int], Table]
 
 LEAST_ROWS = 20
 
@@ -26,7 +25,7 @@ LEAST_ROWS = 20
 def score_features(
     samplers: Mapping[Any, ConditionalSampler],
     ordered: Table,
-    given_of: GivenOf,
+    layout: ChainLayout,
     *,
     n_draws: int,
     seed: int,
@@ -38,7 +37,7 @@ def score_features(
 
     def score(k: int) -> Scores:
         sampler = samplers[ordered.features[k].name]
-        return score_conditional(sampler, given_of(ordered, k), ordered.column(k), seed=seed, n_draws=n_draws)
+        return score_conditional(sampler, layout.given(ordered, k), ordered.column(k), seed=seed, n_draws=n_draws)
 
     threads = count_jobs(n_jobs) if all(sampler.thread_safe for sampler in samplers.values()) else 1
     places = range(first, len(ordered.features))
@@ -49,7 +48,7 @@ def criticise_features(
     scores: Mapping[Any, Scores],
     samplers: Mapping[Any, str],
     ordered: Table,
-    given_of: GivenOf,
+    layout: ChainLayout,
     *,
     seed: int,
     n_jobs: int | None = None,
@@ -60,13 +59,13 @@ def criticise_features(
 
     def criticise(k: int) -> FeatureCriticism:
         name, values = ordered.features[k].name, ordered.matrix[:, k]
-        return criticise_feature(scores[name], given_of(ordered, k), values, samplers[name], seed)
+        return criticise_feature(scores[name], layout.given(ordered, k), values, samplers[name], seed)
 
     places = range(first, len(ordered.features))
     return list(run_in_threads(criticise, places, count_jobs(n_jobs), "testing", progress))
 
 
-def check_new_rows(samplers: Mapping[Any, ConditionalSampler], ordered: Table, given_of: GivenOf, where: str) -> None:
+def check_new_rows(samplers: Mapping[Any, ConditionalSampler], ordered: Table, layout: ChainLayout, where: str) -> None:
     """Refuse rows that cannot be scored: too few, or with missing values that a sampler does not handle."""
     if ordered.n_rows < LEAST_ROWS:
         raise InputError(
@@ -75,7 +74,7 @@ def check_new_rows(samplers: Mapping[Any, ConditionalSampler], ordered: Table, g
     first = len(ordered.features) - len(samplers)
     for k, (name, sampler) in enumerate(samplers.items(), first):
         missing = [f.name for f, column in zip(ordered.features, ordered.matrix.T) if np.isnan(column).any()]
-        seen = [*given_of(ordered, k).names, name]
+        seen = [*layout.given(ordered, k).names, name]
         concerned = [each for each in missing if each in seen]
         if concerned and not sampler.handles_missing:
             raise InputError(

@@ -1,18 +1,17 @@
-"""A table as a chain sees it: what is fixed, the order of the rest, and what each feature is modelled on.
+"""A table in the order of a chain: what is fixed, the order of the rest, and what each feature is modelled on, by what.
 
-Where each column stands in the chain: fixed features as in the data, the decision, then the visited features.
-
-What each feature is modelled on: `predictors`, mice's predictor matrix in the form of a dict.
-
-A feature that is not named is modelled on all columns before it in the chain; the decision always comes on top.
-
-Which sampler models which feature: one for all, one for each, or one to be chosen (`mcce.generators.auto`).
+1. The columns of a chain are the fixed features as in the data, the decision if there is one, then the mutable features
+   in visiting order (`ChainLayout`).
+2. A feature is modelled on all columns before it, unless `predictors`, mice's predictor matrix in the form of a dict,
+   names some of them; the decision always comes on top (`choose_predictors`).
+3. Each feature has a sampler: one for all, one for each, or one to be chosen by evidence (`samplers_for`,
+   `mcce.generators.auto`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,11 +20,16 @@ import pandas as pd
 from mcce.base.arrays import Bools, Floats
 from mcce.base.checks import check_count
 from mcce.exceptions import InputError, SamplerError, did_you_mean, listing
-from mcce.generators.auto import AUTO, Auto, Choice, choose_samplers, threads_of
+from mcce.generators.auto import AUTO, Auto, Choice, choose_samplers
 from mcce.generators.visit import VisitSequence, make_visit_sequence
 from mcce.samplers import ConditionalSampler, make_sampler
 from mcce.table import Data, Feature, Kind, Schema, Table
 from mcce.table.checks import check_fixed, check_magnitudes, refuse_iterator
+
+Predictors = Mapping[Any, Sequence[Hashable]]
+Samplers = str | ConditionalSampler | Auto | Mapping[Any, str | ConditionalSampler | Auto]
+
+REST = "*"
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,7 @@ class ChainLayout:
     n_given : how many columns are given: the fixed features, and the decision if there is one.
     place_in_chain : for each column of the data, its place in the chain.
     with_decision : whether the decision is a column of the chain.
+    given_columns : the columns that a column of the chain is modelled on, for those with predictors of their own.
     """
 
     features: tuple[Feature, ...]
@@ -46,10 +51,18 @@ class ChainLayout:
     n_given: int
     place_in_chain: tuple[int, ...]
     with_decision: bool
+    given_columns: Mapping[int, Sequence[int]] = field(default_factory=dict)
 
     @classmethod
-    def arrange(cls, schema: Schema, fixed: Sequence[Any], visited: Sequence[Any], with_decision: bool) -> ChainLayout:
-        """Lay out the columns of a table."""
+    def arrange(
+        cls,
+        schema: Schema,
+        fixed: Sequence[Any],
+        visited: Sequence[Any],
+        with_decision: bool,
+        predictors: Predictors | None = None,
+    ) -> ChainLayout:
+        """Lay out the columns of a table (steps 1 and 2)."""
         names = schema.names
         fixed_positions = [names.index(name) for name in fixed]
         in_chain = fixed_positions + [names.index(name) for name in visited]
@@ -58,13 +71,24 @@ class ChainLayout:
         if with_decision:
             features.insert(len(fixed), _decision_feature(names))
             place = {j: k + int(k >= len(fixed)) for j, k in place.items()}
+        n_given = len(fixed) + int(with_decision)
+        in_order = [feature.name for feature in features]
         return cls(
             tuple(features),
             tuple(fixed_positions),
-            len(fixed) + int(with_decision),
+            n_given,
             tuple(place[j] for j in range(len(names))),
             with_decision,
+            choose_predictors(predictors, in_order, n_given, with_decision=with_decision),
         )
+
+    def columns_given(self, k: int) -> Sequence[int]:
+        """Return the columns of the chain that column `k` is modelled on."""
+        return self.given_columns.get(k, range(k))
+
+    def given(self, table: Table, k: int) -> Table:
+        """Return the part of a table in chain order that column `k` is modelled on."""
+        return table.select(self.given_columns[k]) if k in self.given_columns else table.first(k)
 
     def order(self, matrix: Floats, decision: bool | Bools = True) -> Table:
         """Return encoded rows (columns in data order) as a table in chain order."""
@@ -114,9 +138,6 @@ def check_training_decision(decision: Any, n_rows: int) -> None:
         )
 
 
-Predictors = Mapping[Any, Sequence[Hashable]]
-
-
 def choose_predictors(
     predictors: Predictors | None, names: list[Any], n_given: int, *, with_decision: bool
 ) -> dict[int, list[int]]:
@@ -155,18 +176,10 @@ def choose_predictors(
     return chosen
 
 
-__all__ = ["Samplers", "make_samplers", "samplers_for", "suited_to", "threads_of"]
-
-Samplers = str | ConditionalSampler | Auto | Mapping[Any, str | ConditionalSampler | Auto]
-
-REST = "*"
-
-
 def samplers_for(
     sampler: Samplers,
     table: Table,
     layout: ChainLayout,
-    given_columns: Mapping[int, Sequence[int]],
     *,
     min_donors: int | None,
     seed: int,
@@ -181,7 +194,7 @@ def samplers_for(
         check_count(min_donors, "min_donors", or_else=", or None for any number")
     known = [table.features[k].name for k in layout.place_in_chain]  # without the decision
     weighted = table.weights is not None
-    made = make_samplers(sampler, layout, given_columns, known, min_donors, weighted=weighted)
+    made = make_samplers(sampler, layout, known, min_donors, weighted=weighted)
     named = {k: each for k, each in enumerate(made, layout.n_given) if isinstance(each, ConditionalSampler)}
     still_open = {k: each for k, each in enumerate(made, layout.n_given) if isinstance(each, Auto)}
     if not still_open:
@@ -191,8 +204,8 @@ def samplers_for(
     chosen, choice = choose_samplers(
         still_open,
         table,
-        lambda k: given_columns.get(k, range(k)),
-        lambda candidate, k: suited_to(candidate, layout, given_columns, k, min_donors, weighted=weighted),
+        layout.columns_given,
+        lambda candidate, k: suited_to(candidate, layout, k, min_donors, weighted=weighted),
         seed=seed,
         n_jobs=n_jobs,
         progress=progress,
@@ -204,7 +217,6 @@ def samplers_for(
 def make_samplers(
     sampler: Samplers,
     layout: ChainLayout,
-    given_columns: Mapping[int, Sequence[int]],
     known: Sequence[Any],
     min_donors: int | None = None,
     *,
@@ -212,9 +224,8 @@ def make_samplers(
 ) -> list[ConditionalSampler | Auto]:
     """Return an unfitted sampler for each visited feature; one that cannot model its feature is an error.
 
-    `given_columns` are the chain columns of features with predictors of their own; `known` are all columns of X;
-    `min_donors` is handed to every sampler, and one that has no such parameter is refused; so is one that does not take
-    weights, if rows have some. What is to be chosen by evidence stays an `Auto`.
+    `known` are all columns of X; `min_donors` is handed to every sampler, and one that has no such parameter is
+    refused; so is one that does not take weights, if rows have some. What is to be chosen by evidence stays an `Auto`.
     """
     visited = [feature.name for feature in layout.features[layout.n_given :]]
     chosen: dict[Any, str | ConditionalSampler | Auto]
@@ -232,14 +243,13 @@ def make_samplers(
         if isinstance(named, Auto) or (isinstance(named, str) and named == AUTO):
             made.append(named if isinstance(named, Auto) else Auto())
         else:
-            made.append(suited_to(make_sampler(named), layout, given_columns, k, min_donors, weighted=weighted))
+            made.append(suited_to(make_sampler(named), layout, k, min_donors, weighted=weighted))
     return made
 
 
 def suited_to(
     made: ConditionalSampler,
     layout: ChainLayout,
-    given_columns: Mapping[int, Sequence[int]],
     k: int,
     min_donors: int | None = None,
     *,
@@ -252,7 +262,7 @@ def suited_to(
     made.check_target(feature)
     if weighted:
         made.check_weights(feature)
-    involved = [*(layout.features[j] for j in given_columns.get(k, range(k))), feature]
+    involved = [*(layout.features[j] for j in layout.columns_given(k)), feature]
     seen_missing = [f.name for f in involved if f.has_missing]
     if seen_missing and not made.handles_missing:
         raise SamplerError(
@@ -282,7 +292,6 @@ class Arranged:
     table, ordered : the encoded rows, columns in data order, and in chain order with the decision.
     visit_sequence : the mutable features in visiting order.
     associations : behind a correlation order, or None.
-    given_columns : the chain columns of features with predictors of their own.
     """
 
     schema: Schema
@@ -291,7 +300,6 @@ class Arranged:
     layout: ChainLayout
     visit_sequence: list[Any]
     associations: pd.DataFrame | None
-    given_columns: Mapping[int, Sequence[int]]
 
 
 def arrange(
@@ -317,10 +325,8 @@ def arrange(
     if not visited:
         raise InputError(f"all {len(given)} columns of X are fixed; leave at least one mutable.")
     check_training_decision(decision, table.n_rows)
-    layout = ChainLayout.arrange(schema, given, visited, decision is not None)
+    layout = ChainLayout.arrange(schema, given, visited, decision is not None, predictors)
     ordered = layout.order(table.matrix, True if decision is None else np.asarray(decision))
     if weights is not None:
         ordered = replace(ordered, weights=weights)
-    names = [feature.name for feature in layout.features]
-    given_columns = choose_predictors(predictors, names, layout.n_given, with_decision=decision is not None)
-    return Arranged(schema, table, ordered, layout, visited, associations, given_columns)
+    return Arranged(schema, table, ordered, layout, visited, associations)

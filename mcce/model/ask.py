@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mcce.base.arrays import Bools, Floats, UInts
+from mcce.base.arrays import Bools, Floats
 from mcce.exceptions import InputError, listing, spell_all, warn
 from mcce.model.decisions import Answer, Decision, compare_answers
 from mcce.rng import hash_rows
@@ -150,7 +150,6 @@ class TrainingTable:
     decision : the wanted decision, bound to the model.
     spots : some of its rows, and what the model said of them.
     answered : which rows have the wanted decision, None if that was not asked yet.
-    hashes : of the encoded rows, None if the generator does not tell; a saved copy is without them.
     reach : by column the lowest and highest value that is not far outside, None if nobody looked.
     weights : of the rows, None if they have none; rows of weight 0 are not in the table.
     """
@@ -160,7 +159,6 @@ class TrainingTable:
     decision: Decision
     spots: SpotCheck
     answered: Bools | None = None
-    hashes: UInts | None = None
     reach: Floats | None = None
     weights: Floats | None = None
 
@@ -195,4 +193,4 @@ class TrainingTable:
         What is saved with an explainer still holds training rows: the fixed values and decisions of all of them, the
         values that donors give, and a few whole rows. Whoever gets the file can read them.
         """
-        return {**vars(self), "table": None, "hashes": None}
+        return {**vars(self), "table": None}

@@ -1,9 +1,6 @@
-"""The page of a result: what `Counterfactuals.to_html` writes.
+"""A result as HTML: a table for a notebook, and a page that can be sent to somebody.
 
-Words and pictures are those of the first explained factuals (or of another result, the examples); figures, table and
-settings are those of the result itself.
-
-The result of an explanation as a table for a notebook or a page.
+The table (`html_table`), which a notebook shows and the page holds:
 
 1. A row for each factual, and below it one for each of its counterfactuals; changed cells are bold, on a coloured
    ground, and say what they were.
@@ -11,18 +8,20 @@ The result of an explanation as a table for a notebook or a page.
 3. Where the place is too narrow for all of these side by side, each row is a list of its changes instead.
 4. Above the table the headline, below it how to read it, what is not shown, and why factuals stayed unexplained.
 
-Self-contained: no script, no file, no colour of text. What is shown is the caller's choice.
+It has no script, no file and no colour of text of its own.
 
-A page that can be sent to somebody: words, pictures, a table, settings and versions in one file.
+The page (`result_page`), one file with everything in it, as `Counterfactuals.to_html` writes it:
 
 1. The title, what it is about, and the most important figures.
 2. Explanations in words, for some of those without one why; the same as pictures; which features change over all.
-3. What was asked of the rows, and what of it was binding.
+3. The constraints on the rows, and how many draws each of them ruled out.
 4. The table, changed cells marked; why others stayed unexplained.
 5. Diagnostics, if given; settings, seed, seconds and versions.
 
-It follows the reader's choice of light or dark; pictures keep a white ground. On a telephone pictures are narrower ones
-and the table can be pushed sideways. Pictures have words for those who do not see them.
+Words and pictures are those of the first explained factuals (or of another result, the examples); figures, table and
+settings are those of the result itself. The page follows the reader's choice of light or dark; pictures keep a white
+ground. On a telephone pictures are narrower ones and the table can be pushed sideways. Pictures have words for those
+who do not see them.
 """
 
 from __future__ import annotations
@@ -39,10 +38,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from mcce.report.changes import Bound, binding_words, floor_of
 from mcce.report.names import PREDICTION, Names, case_name, fold, kept_together, value_text
 from mcce.report.plots.change import MOST_ROWS
-from mcce.report.plots.many import MOST_BARS
+from mcce.report.plots.changes import MOST_BARS
+from mcce.report.words import ConstraintWords, constraint_words
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -147,7 +146,7 @@ class _Column:
     is_fixed: bool
 
     @property
-    def said(self) -> str:
+    def label_with_unit(self) -> str:
         return f"{self.label}, {self.unit}" if self.unit else self.label
 
 
@@ -235,8 +234,8 @@ def _cells(
         was, text = (escape(fold(t, 120, 1)) for t in pair)
         content = f">{text}"
         if is_changed:
-            said = escape(column.said)
-            content = f' data-name="{said}" title="was {was}" aria-label="{text}, was {was}"><b>{text}</b>'
+            label = escape(column.label_with_unit)
+            content = f' data-name="{label}" title="was {was}" aria-label="{text}, was {was}"><b>{text}</b>'
         cells.append(f"<td{_class(kind)}{content}</td>")
     return "".join(cells)
 
@@ -335,7 +334,7 @@ class Picture:
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """What stands on a page.
+    """The contents of a page.
 
     Parameters
     ----------
@@ -350,8 +349,8 @@ class Page:
         The same as pictures.
     overall : Picture, optional
         All factuals together.
-    constraints : sequence of Bound
-        What was asked of the rows, and what of it was binding.
+    constraints : sequence of ConstraintWords
+        The constraints on the rows, and how many draws each of them ruled out.
     table : str
         HTML of the table.
     predicted : str
@@ -370,7 +369,7 @@ class Page:
     sentences: Sequence[str]
     pictures: Sequence[Picture]
     overall: Picture | None
-    constraints: Sequence[Bound]
+    constraints: Sequence[ConstraintWords]
     table: str
     predicted: str
     diagnostics: str
@@ -384,8 +383,8 @@ def html_page(page: Page) -> str:
     cards = "".join(map(_card, page.figures))
     parts.append(f'<dl class="figures">{cards}</dl>')
     if page.sentences:
-        said = "".join(f"<li>{escape(kept_together(sentence))}</li>" for sentence in page.sentences)
-        parts.append(f"<h2>In words</h2><ol>{said}</ol>")
+        items = "".join(f"<li>{escape(kept_together(sentence))}</li>" for sentence in page.sentences)
+        parts.append(f"<h2>In words</h2><ol>{items}</ol>")
     if page.pictures:
         parts.append("<h2>In pictures</h2>" + "".join(map(_figure, page.pictures)))
     if page.overall is not None:
@@ -407,12 +406,12 @@ def html_page(page: Page) -> str:
     )
 
 
-def _asked(constraints: Sequence[Bound]) -> str:
+def _asked(constraints: Sequence[ConstraintWords]) -> str:
     """Return the table of constraints; on a telephone each cell says what it is."""
     heads = ("constraint", "free draws that break it", "rows that could go on")
     names = "".join(f'<th scope="col">{name}</th>' for name in heads)
     rows = "".join(
-        f'<tr><th scope="row">{escape(each.asked)}</th>{_named_cell(heads[1], each.breaks)}'
+        f'<tr><th scope="row">{escape(each.text)}</th>{_named_cell(heads[1], each.breaks)}'
         f"{_named_cell(heads[2], each.passed)}</tr>"
         for each in constraints
     )
@@ -454,13 +453,13 @@ def as_png(draw: Callable[[Figure], object], width: float, height: float) -> byt
     return stream.getvalue()
 
 
-FACTUALS, SENTENCES, UNEXPLAINED, PICTURES = 25, 5, 2, 3
+SENTENCES, UNEXPLAINED, PICTURES = 5, 2, 3
 PACKAGES = ("mcce", "numpy", "pandas", "scikit-learn", "numba", "matplotlib")
 WIDE, NARROW_PICTURE = 8.0, 4.2  # inches of a picture
 
 
-def result_page(found: Any, title: str, intro: Sequence[str], examples: Any, diagnostics: Any) -> str:
-    """Return the page of a `Counterfactuals`, words and pictures taken from `examples`, one as well."""
+def result_page(found: Any, title: str, intro: Sequence[str], *, examples: Any, diagnostics: Any, table: str) -> str:
+    """Return the page of a `Counterfactuals`: words and pictures of `examples`, which is one too, and its table."""
     places = list(examples.frame.index)
     if examples is found:
         places = [(id, rank) for id, rank in places if rank == 1]
@@ -473,8 +472,8 @@ def result_page(found: Any, title: str, intro: Sequence[str], examples: Any, dia
             + _without(found),
             pictures=[_picture(examples, id, rank) for id, rank in places[:PICTURES]],
             overall=_overall(found) if len(found) else None,
-            constraints=binding_words(found.constraints),
-            table=found.html_table(FACTUALS),
+            constraints=constraint_words(found.constraints),
+            table=table,
             predicted=found.names.label(PREDICTION),
             diagnostics="" if diagnostics is None else str(diagnostics._repr_html_()),
             diagnosed=None if diagnostics is None else _diagnosed(diagnostics),
@@ -498,7 +497,7 @@ def _figures(found: Any) -> list[tuple[str, str]]:
     if len(best):
         figures.append(("features changed, mean", value_text(float(best["L0"].mean()), 3)))
         figures.append(("Gower distance, mean (0 to 1)", value_text(float(best["gower"].mean()), 3)))
-    if floor_of(found.settings) is not None:
+    if found.run.floor is not None:
         figures.append(("rows below the floor of plausibility", f"{int(found.below_floor().sum()):,}"))
     return [*figures, ("wanted", found.decision)]
 
@@ -544,11 +543,11 @@ def _diagnosed(diagnostics: Any) -> Picture | None:
 def _settings(found: Any) -> list[tuple[str, str]]:
     """Return settings, the seed among them, and seconds as text."""
     rows = [("wanted decision", found.decision), ("fixed", ", ".join(map(found.names.label, found.fixed)) or "none")]
-    for name, value in found.settings.items():
+    for name, value in found.run.settings.items():
         is_list = isinstance(value, (list, tuple))
         text = ", ".join(map(found.names.label, value)) if is_list else _in_words(value)
         rows.append((name.replace("_", " "), text))
-    return rows + [(f"seconds, {step}", f"{seconds:.2f}") for step, seconds in found.timings.items()]
+    return rows + [(f"seconds, {step}", f"{seconds:.2f}") for step, seconds in found.run.timings.items()]
 
 
 def _begin(id: Hashable) -> str:

@@ -1,20 +1,18 @@
-"""What features, their values and the prediction are called for people: labels, units and formats.
+"""Features, their values and the prediction as people call them: labels, units and formats.
 
-1. The user gives three plain dicts by feature; "prediction" is what the model says, unless a feature is called so.
-2. Unknown names are refused with the nearest known one; units and patterns of numbers go with numbers, those of dates
-   with dates, words with the levels that there are.
-3. Sentences, pages, pictures and printed tables ask `Names` for a label or a text. Tables that one computes with keep
-   the names and values of the data.
-
-How a value is to be written: a number by an example of itself, a date as R and Python write it, a level by words.
-
-1. A pattern of numbers is the number zero as it should look: "0" (whole), "0.00" (two decimals), "0,000" (thousands
-   marked), "0,000.00", "0 %" or "0.0 %" (a share as percentage). Marks of other countries are understood from where
-   they stand: "0.000,00", "0 000", "0,0". A single "0.000" has three decimals.
-2. A pattern of dates has `strftime`'s codes, which R's `format` has too: "%d.%m.%Y", "%B %Y".
-3. A dict has the words of values: {True: "yes", False: "no"}.
-
-Values in the words of a reader, for pictures, tables and sentences alike.
+1. The user gives three plain dicts by feature (`Names`); "prediction" is what the model says, unless a feature is
+   called so.
+2. A format says how a value is written:
+   a number by the number zero as it should look: "0" (whole), "0.00" (two decimals), "0,000" (thousands marked),
+   "0,000.00", "0 %" or "0.0 %" (a share as percentage). Marks of other countries are understood from where they stand:
+   "0.000,00", "0 000", "0,0". A single "0.000" has three decimals;
+   a date by `strftime`'s codes, which R's `format` has too: "%d.%m.%Y", "%B %Y";
+   a level by a dict of words: {True: "yes", False: "no"}.
+3. Unknown names are refused with the nearest known one (`Names.read`); units and formats of numbers go with numbers,
+   those of dates with dates, words with the levels that there are (`Names.check_kinds`).
+4. Sentences, pages, pictures and printed tables ask `Names` for a label or a text. Without a format a value is written
+   by `value_text`, with as many digits as it takes to tell a change. Tables that one computes with keep the names and
+   values of the data.
 """
 
 from __future__ import annotations
@@ -22,7 +20,8 @@ from __future__ import annotations
 import math
 import numbers
 import re
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+import unicodedata
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -30,9 +29,9 @@ import pandas as pd
 
 from mcce.exceptions import InputError, did_you_mean, spell
 from mcce.storage.fields import check_count_of, check_type, require
-from mcce.storage.state import stateful
+from mcce.storage.state import add_check, register, stateful
 from mcce.table import Schema
-from mcce.table.dtypes import is_dated
+from mcce.table.dtypes import date_text, is_dated
 
 MARKS = ",.' \u00a0\u202f"
 MOST_ZEROS, MOST_LETTERS = 100, 1000
@@ -43,7 +42,7 @@ _NUMBER = re.compile(rf"0(?:(?P<mark>[{MARKS}])000)?(?:(?P<point>[.,])(?P<decima
 @stateful("NumberPattern")
 @dataclass(frozen=True)
 class NumberPattern:
-    """Decimals, the marks of thousands and decimals, and the sign of percent with its space, or nothing."""
+    """How numbers are written: decimals, the marks of thousands and decimals, the sign of percent with its space."""
 
     decimals: int = 0
     mark: str = ""
@@ -51,7 +50,7 @@ class NumberPattern:
     percent: str = ""
 
     def check_state(self) -> None:
-        """Refuse what no reading of a pattern gives."""
+        """Refuse decimals and signs that no format has."""
         check_count_of(self.decimals, "decimals", 0, MOST_ZEROS)
         for name in ("mark", "point", "percent"):
             check_type(getattr(self, name), name, str)
@@ -70,18 +69,21 @@ class NumberPattern:
 @stateful("DatePattern")
 @dataclass(frozen=True)
 class DatePattern:
-    """The codes of `strftime`."""
+    """How dates are written: the codes of `strftime`."""
 
     codes: str
 
     def check_state(self) -> None:
-        """Refuse codes that are no text."""
+        """Refuse codes that are no text, or too long."""
         check_type(self.codes, "codes", str)
         require(len(self.codes) <= MOST_LETTERS, "codes of a date are too long")
 
     def write(self, value: Any) -> str:
-        """Return a date as text."""
-        return str(value.strftime(self.codes))
+        """Return a date as text; one whose year no code can write, before 1 or after 9999, by year, month and day."""
+        try:
+            return str(value.strftime(self.codes))
+        except NotImplementedError:
+            return date_text(value)
 
 
 @stateful("WordPattern")
@@ -92,7 +94,7 @@ class WordPattern:
     words: tuple[tuple[Hashable, str], ...]
 
     def check_state(self) -> None:
-        """Refuse what is no pairs of a value and its words."""
+        """Refuse anything but pairs of a value and its words."""
         check_type(self.words, "words", tuple)
         for pair in self.words:
             require(isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[1], str), "words are no pairs")
@@ -103,10 +105,11 @@ class WordPattern:
 
 
 Pattern: TypeAlias = NumberPattern | DatePattern | WordPattern
+PATTERNS = (NumberPattern, DatePattern, WordPattern)
 
 
-def read_pattern(said: Any, name: object) -> Pattern:
-    """Read what the user says of a feature.
+def read_pattern(given: Any, name: object) -> Pattern:
+    """Return the pattern of a format, as in `Names`; a pattern stays as it is.
 
     Examples
     --------
@@ -117,39 +120,49 @@ def read_pattern(said: Any, name: object) -> Pattern:
     >>> read_pattern("0.000,0", "Gehalt").write(73200.5)
     '73.200,5'
     """
-    if isinstance(said, Mapping):
-        return _read_words(said, name)
-    if not isinstance(said, str):
+    if isinstance(given, PATTERNS):
+        return given
+    if isinstance(given, Mapping):
+        return _read_words(given, name)
+    if not isinstance(given, str):
         raise InputError(
-            f"formats[{spell(name)}] is {said!r} (a {type(said).__name__}); give a text such as {EXAMPLES} or "
+            f"formats[{spell(name)}] is {spell(given)} (a {type(given).__name__}); give a text such as {EXAMPLES} or "
             "'%d.%m.%Y', or a dict of values to words."
         )
-    if re.search("%[A-Za-z-]", said):
-        return DatePattern(said)
-    found = _NUMBER.fullmatch(said)
+    if len(given) > MOST_LETTERS:
+        raise InputError(
+            f"formats[{spell(name)}] is {spell(given)}, of {len(given):,} characters; at most {MOST_LETTERS:,} are read."
+        )
+    if re.search("%[A-Za-z-]", given):
+        return DatePattern(given)
+    found = _NUMBER.fullmatch(given)
     if found is None:
         raise InputError(
-            f"formats[{spell(name)}] is {said!r}; write the number zero as it should look, as in {EXAMPLES}, a date "
-            "by its codes, as in '%d.%m.%Y', or give a dict of values to words."
+            f"formats[{spell(name)}] is {spell(given)}; write the number zero as it should look, as in {EXAMPLES}, a "
+            "date by its codes, as in '%d.%m.%Y', or give a dict of values to words."
         )
     mark, point, decimals = found["mark"] or "", found["point"] or ".", found["decimals"] or ""
     if mark == "." and not decimals:  # three decimals, as everywhere else in Python
         mark, point, decimals = "", ".", "000"
+    if len(decimals) > MOST_ZEROS:
+        raise InputError(
+            f"formats[{spell(name)}] is {spell(given)}, with {len(decimals)} decimals; give at most {MOST_ZEROS}."
+        )
     if decimals and mark == point:
-        raise InputError(f"formats[{spell(name)}] is {said!r}, which has one mark for thousands and decimals.")
+        raise InputError(f"formats[{spell(name)}] is {spell(given)}, which has one mark for thousands and decimals.")
     return NumberPattern(len(decimals), mark, point, found["percent"] or "")
 
 
-def _read_words(said: Mapping[Any, Any], name: object) -> WordPattern:
-    for value, words in said.items():
+def _read_words(given: Mapping[Any, Any], name: object) -> WordPattern:
+    for value, words in given.items():
         if not isinstance(words, str) or not words.strip():
-            raise InputError(f"formats[{spell(name)}] has {words!r} for {spell(value)}; give a text.")
-    texts = list(said.values())
+            raise InputError(f"formats[{spell(name)}] has {spell(words)} for {spell(value)}; give a text.")
+    texts = list(given.values())
     twice = next((text for text in texts if texts.count(text) > 1), None)
     if twice is not None:
-        both = ", ".join(spell(value) for value, words in said.items() if words == twice)
-        raise InputError(f"formats[{spell(name)}] calls {both} alike, {twice!r}; a change would not be seen.")
-    return WordPattern(tuple(said.items()))
+        both = ", ".join(spell(value) for value, words in given.items() if words == twice)
+        raise InputError(f"formats[{spell(name)}] calls {both} alike, {spell(twice)}; a change would not be seen.")
+    return WordPattern(tuple(given.items()))
 
 
 def _equals(known: Any, value: Any) -> bool:
@@ -158,10 +171,13 @@ def _equals(known: Any, value: Any) -> bool:
     return bool(known == value)
 
 
+_WITHOUT_INK = ("Cc", "Cf", "Zl", "Zp", "Zs")  # controls, marks of format such as a zero-width space, spaces
+
+
 def value_text(value: Any, digits: int = 4, *, is_year: bool = True) -> str:
     """Return a value in the words of a reader: `72,000`, `0.0431`, `2024-05-01`, `missing`.
 
-    Four-digit numbers carry no separator, since many of them are years, unless it is said that this one is none.
+    Four-digit numbers carry no separator, since many of them are years, unless it is given that this one is none.
 
     Parameters
     ----------
@@ -179,8 +195,21 @@ def value_text(value: Any, digits: int = 4, *, is_year: bool = True) -> str:
     if isinstance(value, numbers.Real):
         return _number_text(value, digits, 10_000 if is_year else 1000)
     if isinstance(value, pd.Timestamp):
-        return str(value.date() if value == value.normalize() else value.tz_localize(None))
-    return str(value) or '""'
+        return date_text(value)
+    return with_ink(str(value))
+
+
+def with_ink(text: str) -> str:
+    """Return a text that can be seen: one of spaces and invisible letters alone in quotes, these by their codes.
+
+    Examples
+    --------
+    >>> with_ink("clerk"), with_ink(" "), with_ink("\u200b")
+    ('clerk', '" "', '"\\\\u200b"')
+    """
+    if any(unicodedata.category(letter) not in _WITHOUT_INK for letter in text):
+        return text
+    return '"' + "".join(" " if letter == " " else ascii(letter)[1:-1] for letter in text) + '"'
 
 
 def _number_text(value: numbers.Real, digits: int, marked_from: float) -> str:
@@ -206,7 +235,7 @@ def value_pair(before: Any, after: Any, digits: int = 4) -> tuple[str, str]:
 
 def case_name(id: object) -> str:
     """Return what to call a factual: its name, or "case 7" for one that has a number or no text of its own."""
-    return id if isinstance(id, str) else f"case {id}"
+    return with_ink(id) if isinstance(id, str) else f"case {id}"
 
 
 def listed(parts: Sequence[str]) -> str:
@@ -256,62 +285,108 @@ def is_same(before: Any, after: Any) -> bool:
 PREDICTION = "prediction"
 BEFORE = ("$", "£", "¥")  # units that stand before a number
 MOST_DECIMALS = 12
-PATTERNS = (NumberPattern, DatePattern, WordPattern)
+ROLES = ("labels", "units", "formats")
 
 
-@stateful("Names")
 @dataclass(frozen=True)
 class Names:
-    """Labels, units and patterns by feature; made by `Names.read`.
+    """Names of features, of their values and of the prediction, for sentences, letters, pages and pictures.
 
-    `ends` are the bounds of a wanted prediction: what lies below 10 % is not rounded to it.
+    `MCCE` takes it as `names`, or a dict of the same three. Tables to compute with keep the names and values of the
+    data.
+
+    Parameters
+    ----------
+    labels : dict or None
+        Feature to what people call it. "prediction" is what the model says: a letter tells it only if it has a label.
+    units : dict or None
+        Feature of numbers to its unit, as in {"salary": "EUR"}; $, £ and ¥ stand before the number.
+    formats : dict or None
+        Feature to how its values are written: a number by the number zero as it should look ("0,000.00", "0.0 %"), a
+        date by `strftime`'s codes ("%d.%m.%Y"), a level by a dict of words ({True: "yes", False: "no"}). See
+        `mcce.report.names`.
+    missing : str
+        What a missing value is called.
 
     Examples
     --------
-    >>> names = Names.read({"loan_amount": "loan"}, {"loan_amount": "EUR"}, {"rate": "0.0 %"}, ["loan_amount", "rate"])
+    >>> import mcce
+    >>> names = mcce.Names(labels={"loan_amount": "loan"}, units={"loan_amount": "EUR"}, formats={"rate": "0.0 %"})
     >>> names.label("loan_amount"), names.text("loan_amount", 20_000), names.text("rate", 0.0525)
     ('loan', '20,000 EUR', '5.2 %')
     >>> names.pair("rate", 0.0521, 0.0523)
     ('5.21 %', '5.23 %')
     """
 
-    labels: Mapping[Any, str] = field(default_factory=dict)
-    units: Mapping[Any, str] = field(default_factory=dict)
-    patterns: Mapping[Any, Pattern] = field(default_factory=dict)
-    missing: str = "missing"
-    ends: tuple[float, ...] = ()
+    labels: Mapping[Any, str] = None  # type: ignore[assignment]  # a dict from here on
+    units: Mapping[Any, str] = None  # type: ignore[assignment]
+    formats: Mapping[Any, Any] = None  # type: ignore[assignment]
+    missing: str = field(default="missing", kw_only=True)
+    ends: tuple[float, ...] = field(default=(), kw_only=True, repr=False)  # bounds that a prediction is not rounded to
+    patterns: Mapping[Any, Pattern] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        for role in ROLES:
+            given = getattr(self, role)
+            if given is not None and not isinstance(given, Mapping):
+                raise InputError(
+                    f"{role} is a {type(given).__name__}; give a dict by feature, as in {role}={{'salary': ...}}."
+                )
+            object.__setattr__(self, role, dict(given or {}))
+        for role in ("labels", "units"):
+            for name, text in getattr(self, role).items():
+                if not isinstance(text, str) or not text.strip():
+                    raise InputError(f"{role}[{spell(name)}] is {text!r}; give a text.")
+        patterns = {name: read_pattern(form, name) for name, form in self.formats.items()}
+        object.__setattr__(self, "patterns", patterns)
+
+    @classmethod
+    def read(cls, *given: Any) -> Names:
+        """Return names for these columns and the prediction: read(names, columns).
+
+        Parameters
+        ----------
+        names : Names, dict or None
+            A dict has the entries "labels", "units" and "formats", or some of them.
+        columns : iterable
+            The columns that may be named.
+        """
+        *parts, columns = given
+        names = cls._of(parts[0] if len(parts) == 1 else dict(zip(ROLES, parts)))
+        known = [*columns]
+        known += [] if PREDICTION in known else [PREDICTION]
+        for role in ROLES:
+            for name in getattr(names, role):
+                if name not in known:
+                    raise InputError(
+                        f"{role} names {spell(name)}, which is no column of X; {did_you_mean(name, known)}"
+                    )
+        _check_different(names.labels, known)
+        return names
+
+    @classmethod
+    def _of(cls, given: Any) -> Names:
+        if isinstance(given, Names):
+            return given
+        if given is not None and not isinstance(given, Mapping):
+            raise InputError(
+                f"names is a {type(given).__name__}; give mcce.Names(labels=..., units=..., formats=...), or a dict of "
+                "these."
+            )
+        for role in given or {}:
+            if role not in ROLES:
+                raise InputError(
+                    f"names has the entry {spell(role)}; {did_you_mean(role, ROLES)} Features are named inside them, "
+                    "as in {'labels': {'salary': 'pay'}}."
+                )
+        return cls(**(given or {}))
 
     def check_state(self) -> None:
-        """Refuse what `read` would not make."""
-        for name, kinds in (("labels", (str,)), ("units", (str,)), ("patterns", PATTERNS)):
-            check_type(getattr(self, name), name, dict)
-            for value in getattr(self, name).values():
-                check_type(value, name, *kinds)
+        """Refuse parts of a file that no names have."""
         check_type(self.missing, "missing", str)
         check_type(self.ends, "ends", tuple)
         for end in self.ends:
             check_type(end, "ends", float, int)
-
-    @classmethod
-    def read(
-        cls,
-        labels: Mapping[Any, Any] | None,
-        units: Mapping[Any, Any] | None,
-        formats: Mapping[Any, Any] | None,
-        columns: Iterable[Hashable],
-    ) -> Names:
-        """Read what the user says of these columns, and of the prediction."""
-        known = [*columns]
-        known += [] if PREDICTION in known else [PREDICTION]
-        for role, given in (("labels", labels), ("units", units), ("formats", formats)):
-            _check_names(role, given, known)
-        for role, given in (("labels", labels), ("units", units)):
-            for name, text in (given or {}).items():
-                if not isinstance(text, str) or not text.strip():
-                    raise InputError(f"{role}[{spell(name)}] is {text!r}; give a text.")
-        _check_different(dict(labels or {}), known)
-        patterns = {name: read_pattern(said, name) for name, said in (formats or {}).items()}
-        return cls(dict(labels or {}), dict(units or {}), patterns)
 
     def check_kinds(self, schema: Schema) -> None:
         """Refuse units and formats of columns that they do not go with."""
@@ -331,18 +406,17 @@ class Names:
                 _check_words(pattern, list(feature.levels), where)
 
     def for_strangers(self, frame: pd.DataFrame) -> Names:
-        """Return what to say to somebody who does not know the data: no underscores, yes and no, not known."""
-        spaced = {name: self.labels.get(name, str(name).replace("_", " ")) for name in frame.columns}
+        """Return names for somebody who does not know the data: no underscores, yes and no, not known."""
+        spaced = {name: with_ink(self.labels.get(name, str(name).replace("_", " "))) for name in frame.columns}
         if len(set(spaced.values())) < len(spaced):  # two names differ in their underscores alone
             spaced = {}
         yes = WordPattern(((True, "yes"), (False, "no")))
         truths = {name: yes for name in frame.columns if pd.api.types.is_bool_dtype(frame[name].dtype)}
-        labels, patterns = {**spaced, **self.labels}, {**truths, **self.patterns}
-        return replace(self, labels=labels, patterns=patterns, missing="not known")
+        return replace(self, labels={**spaced, **self.labels}, formats={**truths, **self.formats}, missing="not known")
 
     def label(self, name: Hashable) -> str:
         """Return what a feature is called."""
-        return self.labels.get(name, str(name))
+        return self.labels.get(name, with_ink(str(name)))
 
     def heading(self, name: Hashable) -> str:
         """Return what a feature is called above numbers that stand without their unit."""
@@ -417,16 +491,8 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
-def _check_names(role: str, given: Any, known: list[Any]) -> None:
-    if given is not None and not isinstance(given, Mapping):
-        raise InputError(f"{role} is a {type(given).__name__}; give a dict by feature, as in {role}={{'salary': ...}}.")
-    for name in given or {}:
-        if name not in known:
-            raise InputError(f"{role} names {spell(name)}, which is no column of X; {did_you_mean(name, known)}")
-
-
 def _check_words(pattern: WordPattern, levels: list[Any], where: str) -> None:
-    """Refuse words for levels that there are not, or that are another level's."""
+    """Refuse words for levels that the column does not have, and words that are another level."""
     values: list[Any] = [value for value, _ in pattern.words]
     for value in values:
         if not pd.isna(value) and value not in levels:
@@ -439,10 +505,29 @@ def _check_words(pattern: WordPattern, levels: list[Any], where: str) -> None:
             )
 
 
-def _check_different(labels: dict[Any, str], known: list[Any]) -> None:
+def _check_different(labels: Mapping[Any, str], known: list[Any]) -> None:
+    """Refuse a label that is also another feature's."""
     called = [labels.get(name, str(name)) for name in known]
     twice = [name for name, label in zip(known, called) if called.count(label) > 1 and name in labels]
     if twice:
         raise InputError(
             f"labels calls {spell(twice[0])} {labels[twice[0]]!r}, as another feature is called; give each its own."
         )
+
+
+def _write_state(names: Names) -> dict[str, Any]:
+    return {name: getattr(names, name) for name in ("labels", "units", "patterns", "missing", "ends")}
+
+
+def _read_state(read: dict[str, Any]) -> Names:
+    patterns = read.pop("patterns", {})
+    for name in ("labels", "units"):
+        check_type(read.get(name, {}), name, dict)
+    check_type(patterns, "patterns", dict)
+    for pattern in patterns.values():
+        check_type(pattern, "patterns", *PATTERNS)
+    return Names(formats=patterns, **read)
+
+
+register("Names", Names, _write_state, _read_state)
+add_check(Names, Names.check_state)

@@ -25,7 +25,7 @@ from mcce.exceptions import InputError
 from mcce.rng import RowStreams
 from mcce.samplers.base import REACH, distance_to
 from mcce.samplers.density import DRAWN_AS_IT_IS, silverman
-from mcce.storage.fields import FLOAT, check_array, check_count_of, check_number, check_rising
+from mcce.storage.fields import FLOAT, check_number, stored
 from mcce.storage.state import stateful
 from mcce.table.grid import MOST_DECIMALS, decimals_of
 from mcce.table.weights import count_distinct, deviation_of, quantiles
@@ -35,6 +35,7 @@ Smoothing = Literal["density"] | None
 _BINS = 1000
 _WIDENINGS = 10
 _LEAST_UNIFORM = 2.0**-54
+_FAR = 40.0  # bandwidths from a point, where its kernel is 0 in floats
 
 
 @stateful("Smoother")
@@ -42,11 +43,11 @@ _LEAST_UNIFORM = 2.0**-54
 class Smoother:
     """Kernel smoothing of drawn donors; see the module's docstring."""
 
-    bandwidth: float
-    low: float
-    high: float
-    decimals: int
-    atoms: Floats
+    bandwidth: float = stored(float, least=0.0)
+    low: float = stored(float)
+    high: float = stored(float)
+    decimals: int = stored(int, least=0, most=MOST_DECIMALS)
+    atoms: Floats = stored(FLOAT, None, rising=True)
 
     @classmethod
     def read(cls, observed: Floats, weights: Floats | None = None) -> Smoother:
@@ -60,13 +61,8 @@ class Smoother:
         return cls(width, float(values[0]), float(values[-1]), MOST_DECIMALS if places is None else places, atoms)
 
     def check_state(self) -> None:
-        """Refuse parts that cannot smooth anything."""
-        check_number(self.bandwidth, "bandwidth", 0.0)
-        check_number(self.low, "low")
+        """Refuse a range without an order."""
         check_number(self.high, "high", self.low)
-        check_count_of(self.decimals, "decimals", 0, MOST_DECIMALS)
-        check_array(self.atoms, "atoms", FLOAT, None)
-        check_rising(self.atoms, "atoms")
 
     def smooth(self, donors: Floats, rng: RowStreams) -> Floats:
         """Return a draw around each donor (steps 2 and 3); a missing donor stays missing."""
@@ -99,17 +95,23 @@ def bandwidth(values: Floats, weights: Floats | None = None) -> float:
     scale = min(sd, iqr) if iqr > 0.0 else sd
     if scale == 0.0:
         return 0.0
+    unit = 2.0 ** int(np.frexp(scale)[1])  # the seventh power of a bandwidth near 1e45 is beyond all floats
+    return unit * _sheather_jones(values / unit, scale / unit, n, weights)
+
+
+def _sheather_jones(values: Floats, scale: float, n: float, weights: Floats | None) -> float:
+    """Return the bandwidth of values whose spread, `scale`, is about 1."""
     gaps, pairs = _binned_gaps(values, weights)
 
     def s(a: float) -> float:
         """Estimate the integral of the squared second derivative of the density."""
-        t = (gaps / a) ** 2
+        t = np.minimum(gaps / a, _FAR) ** 2
         kernel = np.exp(-t / 2.0) * (t**2 - 6.0 * t + 3.0)
         return float((2.0 * pairs @ kernel + 3.0 * n) / (n * (n - 1) * a**5 * np.sqrt(2.0 * np.pi)))
 
     def t(b: float) -> float:
         """Estimate the integral of the squared third derivative of the density."""
-        u = (gaps / b) ** 2
+        u = np.minimum(gaps / b, _FAR) ** 2
         kernel = np.exp(-u / 2.0) * (u**3 - 15.0 * u**2 + 45.0 * u - 15.0)
         return float((15.0 * n - 2.0 * pairs @ kernel) / (n * (n - 1) * b**7 * np.sqrt(2.0 * np.pi)))
 

@@ -1,4 +1,4 @@
-"""Frames, series and their indexes as state: each column by what its dtype holds.
+"""Tables as state (`mcce.storage.state`): scalars, dates, dtypes, indexes, frames and series, columns and schemas.
 
 1. Numbers and booleans of numpy stand as they are; dates as their ticks; categories as codes; nullable numbers as
    numbers and a mask.
@@ -6,18 +6,14 @@
    different, so 1, 1.0 and True stay what they were, and so do None, NaN, NaT and NA.
 3. What would not come back the same is refused when it is written.
 
-Columns that come from a file: whether they are columns at all.
+A column label or a level may be any scalar here, or a tuple of them. A scalar or a dtype is read back at once when it
+is written, and refused if it is not the same. What is read may come from a file that somebody has changed: it opens no
+other file (time zones are names, never paths), and an index is as long as what the file holds. Columns are checked:
 
-1. The parts of a `Feature` are what `read_feature` could have made.
-2. Every level, the ends of its range and a missing value are decoded and encoded again: what does not come back the
+4. The parts of a `Feature` are what `read_feature` could have made.
+5. Every level, the ends of its range and a missing value are decoded and encoded again: what does not come back the
    same would fail later, in the middle of a draw.
-3. A `Schema` has columns, each under a label of its own.
-
-What tables are made of, as state (`mcce.storage.state`): scalars, dates, dtypes and the indexes that levels stand in.
-
-A column label or a level may be any of these scalars, or a tuple of them. A scalar or a dtype is read back at once when
-it is written, and refused if it is not the same. What is read may come from a file that somebody has changed: it opens
-no other file (time zones are names, never paths), and an index is as long as what the file holds.
+6. A `Schema` has columns, each under a label of its own.
 """
 
 from __future__ import annotations
@@ -27,6 +23,7 @@ import decimal
 import math
 import re
 from collections.abc import Hashable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -45,7 +42,7 @@ from mcce.table.schema import Schema
 
 
 def check_feature(feature: Feature) -> None:
-    """Refuse parts that are no column (steps 1 and 2)."""
+    """Refuse parts that are no column (steps 4 and 5)."""
     require(isinstance(feature.name, Hashable) and feature.name == feature.name, "name cannot be a label")
     require(feature.kind in KINDS, "kind is none of the three")
     check_dtype(feature.dtype)
@@ -103,7 +100,7 @@ def _check_levels(feature: Feature) -> None:
 
 
 def _check_there_and_back(feature: Feature) -> None:
-    """Step 2."""
+    """Refuse values that do not come back from the dtype as they were (step 5)."""
     values = np.arange(feature.n_levels, dtype=np.float64)
     if feature.is_numeric:
         values = np.array([] if math.isnan(feature.low) else [feature.low, feature.high])
@@ -117,7 +114,7 @@ def _check_there_and_back(feature: Feature) -> None:
 
 
 def check_schema(schema: Schema) -> None:
-    """Refuse a table without columns, or with a label twice (step 3)."""
+    """Refuse a table without columns, or with a label twice (step 6)."""
     require(len(schema.features) > 0, "there are no columns")
     for feature in schema.features:
         check_type(feature, "a column", Feature)
@@ -134,6 +131,9 @@ add_check(Schema, check_schema)
 
 
 MOST_COUNTED = 1000  # labels that a range may stand for; a longer one is written label by label
+_ARROW_DECIMAL = re.compile(r"(decimal(?:128|256))\((\d{1,2}), (-?\d{1,2})\)")
+_ARROW_BYTES = re.compile(r"fixed_size_binary\[(\d{1,9})\]")
+_ARROW_LEVELS = re.compile(r"dictionary<values=(\w{1,30}), indices=(\w{1,30}), ordered=([01])>")
 _ZONE = re.compile(r"[A-Za-z0-9_+:-]+(/[A-Za-z0-9_+:-]+)*")
 
 
@@ -264,21 +264,39 @@ def _read_string_dtype(fields: Fields) -> Any:
 
 
 def _write_named(dtype: Any) -> Fields:
-    try:
-        same = _read_named({"name": str(dtype)}) == dtype
-    except (TypeError, ValueError, NotImplementedError):
-        same = False
-    if not same:
-        raise InputError("a dtype that cannot be written as text; convert the column to another one.")
-    return {"name": str(dtype)}
+    """Return the name of a dtype; Arrow's own where pandas reads it as another one, or not at all."""
+    names = [{"name": str(dtype)}]
+    if isinstance(dtype, pd.ArrowDtype):
+        names.append({"arrow": str(dtype.pyarrow_dtype)})
+    for fields in names:
+        with suppress(TypeError, ValueError, NotImplementedError):
+            if _read_named(fields) == dtype:
+                return fields
+    raise InputError("a dtype that cannot be written as text; convert the column to another one.")
 
 
 def _read_named(fields: Fields) -> Any:
+    if "arrow" in fields:
+        check_type(fields["arrow"], "arrow", str)
+        return pd.ArrowDtype(_read_arrow(fields["arrow"]))
     check_type(fields["name"], "name", str)
-    zone = re.search(r"(?:datetime64|timestamp)\[\w+,\s*(?:tz=)?([^\]]*)\]", fields["name"])
+    zone = re.search(r"(?:datetime64|timestamp)\[\w+,([^\]]*)", fields["name"])
     if zone is not None:
-        _check_zone(zone[1])
+        _check_zone(zone[1].lstrip().removeprefix("tz="))
     return pd.api.types.pandas_dtype(fields["name"])
+
+
+def _read_arrow(name: str) -> Any:
+    """Return an Arrow type by its name; pyarrow itself reads those without parameters only."""
+    import pyarrow as pa
+
+    if found := _ARROW_DECIMAL.fullmatch(name):
+        return getattr(pa, found[1])(int(found[2]), int(found[3]))
+    if found := _ARROW_BYTES.fullmatch(name):
+        return pa.binary(int(found[1]))
+    if found := _ARROW_LEVELS.fullmatch(name):
+        return pa.dictionary(pa.type_for_alias(found[2]), pa.type_for_alias(found[1]), found[3] == "1")
+    return pa.type_for_alias(name)
 
 
 def _register_indexes() -> None:

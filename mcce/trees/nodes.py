@@ -1,12 +1,10 @@
-"""What is written of a tree: its rules, the values of its columns, and numbers as R writes them.
-
-The nodes of a fitted tree, with the names and levels of its columns.
+"""The nodes of a fitted tree, with the names and levels of its columns: rules, values and numbers as R writes them.
 
 1. Nodes are numbered as in R: party counts parents first, left before right; for CART the children of k are 2k and
    2k + 1.
 2. A node has a parent, children, training rows, a prediction, and the rule that sends a row to it.
 
-What prints and what draws a tree reads it here.
+Printing and drawing a tree read it here (`mcce.trees.display`).
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ import pandas as pd
 
 from mcce.base.arrays import Floats
 from mcce.table import Feature
-from mcce.table.dtypes import is_dated
+from mcce.table.dtypes import date_text, is_dated
 from mcce.table.weights import mean_of
 from mcce.trees.ctree.tree import CtreeTree
 from mcce.trees.kernels import LEAF
@@ -216,7 +214,7 @@ def text_of(feature: Feature, encoded: float) -> str:
         return str(feature.levels[int(encoded)])
     value = value_of(feature, encoded)
     if isinstance(value, pd.Timestamp):
-        return str(value.date() if value == value.normalize() else value.tz_localize(None))
+        return date_text(value)
     return format_numbers([value])[0] if isinstance(value, float) else str(value)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from mcce.counterfactuals import Counterfactuals
+from mcce.counterfactuals import Counterfactuals, Run
 from tests.counterfactuals.problem import COLUMNS, DECISION
 
 
@@ -46,5 +46,5 @@ def found() -> Counterfactuals:
         fixed=("age",),
         kinds={"age": "numeric", "salary": "numeric", "defaulted": "categorical", "home": "categorical"},
         ranges={"age": (18, 90), "salary": (0, 100_000)},
-        timings={"fit": 1.0, "generate": 2.0, "select": 0.5},
+        run=Run(timings={"fit": 1.0, "generate": 2.0, "select": 0.5}),
     )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pickle
+import re
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from mcce.counterfactuals import Counterfactuals
+from mcce.counterfactuals import Counterfactuals, Questions, Run
 from mcce.exceptions import InputError
 from tests.counterfactuals.problem import COLUMNS, DECISION, Cells, around
 
@@ -98,7 +99,7 @@ def test_ids_of_any_type(index):
 def sparse_of(found: Counterfactuals, floor: float) -> Counterfactuals:
     """As if asked for sparsely, with plausibilities on both sides of a floor of 0.05 and one at it."""
     measures = found.measures.assign(plausibility=[0.021, 0.6, 0.05])
-    return replace(found, measures=measures, settings={"sparse": True, "floor": floor})
+    return replace(found, measures=measures, run=Run(settings={"sparse": True, "floor": floor}))
 
 
 @pytest.mark.slow
@@ -133,7 +134,7 @@ def test_a_row_at_the_floor_is_not_below_it(found):
 
 
 def test_without_a_floor_nothing_is_said_of_it(found):
-    plain = replace(sparse_of(found, 0.05), settings={"sparse": False, "floor": 0.05})
+    plain = replace(sparse_of(found, 0.05), run=Run(settings={"sparse": False, "floor": 0.05}))
     for result in (found, plain):
         assert not result.below_floor().any()
         assert "floor" not in repr(result) + result._repr_html_() + "".join(result.summary().index)
@@ -191,3 +192,57 @@ def test_is_frozen_and_can_be_pickled(found):
     with pytest.raises(AttributeError):
         found.decision = "other"
     pd.testing.assert_frame_equal(pickle.loads(pickle.dumps(found)).changes(), found.changes())
+
+
+def test_the_record_of_the_run(found):
+    assert found.run.seconds == 3.5
+    assert found.run.floor is None
+    assert sparse_of(found, 0.1).run.floor == 0.1
+    with pytest.raises(AttributeError):
+        found.run.timings = {}
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("timings", "has no 'timings'; what it was for is in `run.timings`"),
+        ("settings", "`run.settings`"),
+        ("pairwise", "`diversity()`"),
+        ("redraw", "`summary()`"),
+        ("mesures", "has no 'mesures'; did you mean 'measures'?"),
+        ("_anything", "has no '_anything'"),
+    ],
+)
+def test_a_name_that_is_gone_fails_with_the_new_one(found, name, message):
+    with pytest.raises(AttributeError, match=re.escape(message)):
+        getattr(found, name)
+
+
+def test_why_is_asked_when_wanted(found):
+    asked = []
+
+    def look_into(place):
+        asked.append(place)
+        return {"drawn": 1000, "would_help": "4000 draws"}
+
+    plain = found.why("cis")
+    assert plain.to_dict() == {"reason": "no valid row among 1000 <samples>", "prediction": 0.1}
+    live = replace(found, _questions=Questions(why=look_into))
+    assert live.why("cis").to_dict() == {**plain.to_dict(), "drawn": 1000, "would_help": "4000 draws"}
+    assert asked == [2]
+    known = replace(live, unexplained=live.unexplained.assign(would_help="patience"))
+    assert known.why("cis")["would_help"] == "patience"
+    assert asked == [2]
+    with pytest.raises(InputError, match=r"factual 'ann' has a counterfactual; see sentence\('ann'\)"):
+        live.why("ann")
+    with pytest.raises(InputError, match="no reason was recorded for 'cis'; explain again"):
+        replace(found, unexplained=found.unexplained.iloc[:0]).why("cis")
+
+
+def test_standard_errors_are_asked_when_wanted(found):
+    with pytest.raises(InputError, match="this result was saved, or built without a generator"):
+        found.standard_errors()
+    live = replace(found, _questions=Questions(standard_errors=lambda: {"L0": 0.25}))
+    assert live.standard_errors().to_dict() == {"L0": 0.25}
+    assert "se L0" not in live.summary().index
+    assert live.summary(standard_errors=True)["value"]["se L0"] == 0.25

@@ -138,7 +138,7 @@ def test_counterfactuals_bring_what_the_frame_needs_to_be_told(explained):
     assert e.rows["success"].all()
     assert not e.rows["violation"].any()
     assert e.n_explained == found.frame.index.get_level_values("id").nunique()
-    assert e.timings["total"] == pytest.approx(sum(found.timings.values()))
+    assert e.timings["total"] == pytest.approx(sum(found.run.timings.values()))
     as_frame = evaluate(found.frame, denied, classifier, training=X, fixed=["age"])
     pd.testing.assert_frame_equal(as_frame.rows, e.rows)
     alone = evaluate(found, denied, classifier)

@@ -106,7 +106,7 @@ def test_every_column_is_what_a_loop_finds(explainer, training, seen):
         assert got["gower"] == pytest.approx(np.mean(sums) / 4)
         assert got["distance"] == pytest.approx(np.mean(distances))
         assert got["explained"] == len(found) / len(factuals)
-        assert got["rows_asked"] * len(factuals) == pytest.approx(found.settings["rows_asked"])
+        assert got["rows_asked"] * len(factuals) == pytest.approx(found.run.settings["rows_asked"])
         assert got["rows_asked"] * len(factuals) <= explainer.model.n_asked - before
         if options:
             assert got["floor"] == options["floor"]

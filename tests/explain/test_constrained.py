@@ -84,7 +84,7 @@ def test_a_multiple_is_drawn_for_all_alike(explainer):
     assert (rows["savings"] % 500 == 0).all()
     assert len(rows) == K * len(PEOPLE)
     found = explainer.explain(PEOPLE, n_samples=K, constraints=[mcce.allow("savings", step=500)])
-    assert found.settings["pools"] == len(PEOPLE[["sex", "defaulted_last_year"]].drop_duplicates())
+    assert found.run.settings["pools"] == len(PEOPLE[["sex", "defaulted_last_year"]].drop_duplicates())
 
 
 def test_a_feature_that_has_to_stay_is_kept_and_the_others_follow_it(explainer):
@@ -135,11 +135,11 @@ def test_who_finds_nothing_in_shared_draws_gets_draws_of_his_own():
         if explainer.decision(shared).any():
             in_shared += 1
             pd.testing.assert_frame_equal(found.frame, explainer.select(shared, person).frame)
-            assert found.settings["pools"] == 1
+            assert found.run.settings["pools"] == 1
         else:
             in_own += len(found) > 0
             nowhere += len(found) == 0
-            assert found.settings["pools"] == 2
+            assert found.run.settings["pools"] == 2
             assert (found.frame["loan"] <= person["loan"].iloc[0]).all()
     assert in_shared > 0
     assert in_own > nowhere

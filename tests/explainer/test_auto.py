@@ -156,7 +156,7 @@ def test_the_result_says_how_many_draws(explainer):
     assert (found.draws.drop(wanted) == 30).all()
     assert "mean draws" not in found.summary().index
     auto = explainer.explain(FEW, n_samples="auto")
-    assert auto.settings["n_samples"] == "auto"
+    assert auto.run.settings["n_samples"] == "auto"
     assert set(auto.draws) <= {1000 * 2**i for i in range(5)}
     assert auto.summary()["value"]["mean draws"] == auto.draws.mean()
     assert explainer.select(explainer.generate(FEW, n_samples=5), FEW).draws is None
@@ -254,7 +254,7 @@ def test_standard_errors_know_that_factuals_share_pools(one_large_pool):
     truth = spread_over_redraws(explainer, X, 100, n_samples=100)
     how = {"n_samples": 100, "tell_reasons": False}
     found = [explainer.explain(X, redraw=r, standard_errors=True, **how) for r in range(25)]
-    said = np.sqrt(np.mean([one.standard_errors["gower"] ** 2 for one in found]))
+    said = np.sqrt(np.mean([one.standard_errors()["gower"] ** 2 for one in found]))
     assert said == pytest.approx(truth["gower"], rel=0.35)
     apart = [one.measures["gower"].to_numpy() for one in found]
     naive = pooled_error(np.stack(apart), np.arange(len(X), dtype=np.uint64))
@@ -270,5 +270,5 @@ def test_errors_are_had_on_demand_and_change_nothing_else(explainer):
     names = list(found.summary().index)
     assert names.index("se L0") == names.index("sd L0") + 1
     assert "se gower" in names
-    assert dataclasses.replace(found, standard_errors={}).summary().index.tolist() == plain.summary().index.tolist()
-    assert explainer.explain(FEW, n_samples="auto", sparse=True, standard_errors=True).standard_errors["L0"] >= 0
+    assert dataclasses.replace(found, _standard_errors={}).summary().index.tolist() == plain.summary().index.tolist()
+    assert explainer.explain(FEW, n_samples="auto", sparse=True, standard_errors=True).standard_errors()["L0"] >= 0

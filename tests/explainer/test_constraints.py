@@ -194,10 +194,10 @@ def test_pools_are_shared_by_whom_constraints_allow(explainer):
     free = explainer.explain(REFUSED, n_samples=20)
     for_all = explainer.explain(REFUSED, n_samples=20, constraints=[mcce.allow("salary", low=10_000)])
     relative = explainer.explain(REFUSED, n_samples=20, constraints=[mcce.allow("salary", direction="increase")])
-    assert for_all.settings["pools"] == free.settings["pools"]
+    assert for_all.run.settings["pools"] == free.run.settings["pools"]
     near = explainer.explain(REFUSED, n_samples=20, constraints=[mcce.allow("salary", max_step=500)])
-    assert relative.settings["pools"] == free.settings["pools"]  # most draws are above any of these salaries
-    assert near.settings["pools"] == len(REFUSED[["age", "salary"]].drop_duplicates())
+    assert relative.run.settings["pools"] == free.run.settings["pools"]  # most draws are above any of these salaries
+    assert near.run.settings["pools"] == len(REFUSED[["age", "salary"]].drop_duplicates())
 
 
 @pytest.mark.slow

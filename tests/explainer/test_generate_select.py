@@ -98,11 +98,11 @@ def test_conditioning_on_the_decision_makes_more_draws_valid(explainer):
     assert shares[0] > 1.5 * shares[1] > 0
     found = without.explain(DENIED, n_samples=200)
     assert (score(found.frame) >= 0.5).all()
-    assert found.settings["condition_on_decision"] is False
+    assert found.run.settings["condition_on_decision"] is False
 
 
 def test_fewer_rows_are_asked_than_drawn(explainer):
     lazy = explainer.explain(DENIED, n_samples=1000)
     exhaustive = explainer.explain(DENIED, n_samples=1000, exhaustive=True)
-    assert exhaustive.settings["rows_asked"] == 1000 * exhaustive.settings["pools"]
-    assert lazy.settings["rows_asked"] < 60 * len(DENIED)
+    assert exhaustive.run.settings["rows_asked"] == 1000 * exhaustive.run.settings["pools"]
+    assert lazy.run.settings["rows_asked"] < 60 * len(DENIED)

@@ -43,8 +43,8 @@ def test_explain_finds_the_nearest_wanted_row_by_brute_force(bootstrapped):
         assert found.measures.loc[(id, 1), "L0"] == changes.min()
         best = found.frame.loc[[(id, 1)]]
         assert any(not differs(best, donors.iloc[[i]]).any() for i in np.flatnonzero(changes == changes.min()))
-    assert found.settings["sampler"] == "RowBootstrap"
-    assert found.settings["random_state"] == 1
+    assert found.run.settings["sampler"] == "RowBootstrap"
+    assert found.run.settings["random_state"] == 1
 
 
 def test_the_same_answer_whatever_stands_beside_a_factual(bootstrapped):
@@ -118,7 +118,7 @@ def test_a_given_chain_is_the_chain():
     given = fitted(random_state=None, generator=chain)
     made = fitted(random_state=3, visit_sequence="correlation", sampler="marginal")
     assert_same(given.explain(DENIED, n_samples=50), made.explain(DENIED, n_samples=50))
-    assert given.explain(DENIED.iloc[:1], n_samples=5).settings["sampler"] == "marginal"
+    assert given.explain(DENIED.iloc[:1], n_samples=5).run.settings["sampler"] == "marginal"
 
 
 @pytest.mark.slow

@@ -96,7 +96,7 @@ def test_a_table_without_missing_values_is_drawn_from_as_ever():
     people = X[X["income"] <= 35].iloc[:10]
     one, other = (explainer.explain(people, n_samples=50, allow_missing=allowed) for allowed in (False, True))
     assert_frame_equal(one.frame, other.frame)
-    assert one.settings == other.settings
+    assert one.run.settings == other.run.settings
 
 
 @pytest.mark.parametrize("sparse", [False, True])

@@ -64,10 +64,10 @@ def test_values_are_values_of_the_training_table(found):
 
 
 def test_settings_and_timings_are_told(found):
-    assert set(found.timings) == {"fit", "generate", "select"}
-    assert found.settings["n_samples"] == 200
-    assert found.settings["random_state"] == 1
-    assert found.settings["pools"] == len(DENIED[FIXED].drop_duplicates())
+    assert set(found.run.timings) == {"fit", "generate", "select"}
+    assert found.run.settings["n_samples"] == 200
+    assert found.run.settings["random_state"] == 1
+    assert found.run.settings["pools"] == len(DENIED[FIXED].drop_duplicates())
     assert found.decision == "score from 0.5 to 1"
     assert found.fixed == ("age", "sex")
     assert found.ranges["since"] == (TABLE["since"].min(), TABLE["since"].max())
@@ -115,13 +115,13 @@ def test_independent_factuals_that_look_like_their_own_fixed_values(condition_on
     assert not differs(candidates[["a", "c"]], beside[["a", "c"]]).any()
     found = explainer.explain(factuals, n_samples=20, independent=True)
     assert (found.measures["L0"] == 1).all()
-    assert found.settings["pools"] == 4
+    assert found.run.settings["pools"] == 4
 
 
 def test_without_fixed_features_there_is_one_pool(explainer):
     free = fitted(fixed=[])
     found = free.explain(DENIED, n_samples=100)
-    assert found.settings["pools"] == 1
+    assert found.run.settings["pools"] == 1
     assert len(found) == len(DENIED)
     assert found.fixed == ()
     candidates = free.generate(DENIED.iloc[:2], n_samples=50)

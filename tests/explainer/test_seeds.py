@@ -23,7 +23,7 @@ def test_lazy_and_exhaustive_agree(name):
         exhaustive = explainer.explain(some, n_samples=150, n_counterfactuals=k, exhaustive=True)
         assert len(lazy) > 25
         assert_same(lazy, exhaustive)
-        assert lazy.settings["rows_asked"] <= exhaustive.settings["rows_asked"]
+        assert lazy.run.settings["rows_asked"] <= exhaustive.run.settings["rows_asked"]
 
 
 @pytest.mark.parametrize("n_jobs", [1, *slow(2, None)])
@@ -87,8 +87,8 @@ def test_another_seed_gives_other_rows(found):
 @pytest.mark.slow
 def test_without_a_seed_a_fresh_one_is_told():
     one, two = (fitted(random_state=None).explain(DENIED, n_samples=50) for _ in range(2))
-    assert one.settings["random_state"] != two.settings["random_state"]
-    again = fitted(random_state=one.settings["random_state"]).explain(DENIED, n_samples=50)
+    assert one.run.settings["random_state"] != two.run.settings["random_state"]
+    again = fitted(random_state=one.run.settings["random_state"]).explain(DENIED, n_samples=50)
     assert_same(one, again)
 
 

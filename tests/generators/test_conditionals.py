@@ -13,8 +13,8 @@ SCHEMA = Schema.from_data(TABLE)
 LAYOUT = ChainLayout.arrange(SCHEMA, ["age"], ["x", "job", "y"], False)
 
 
-def made(sampler, given_columns=None):
-    return make_samplers(sampler, LAYOUT, given_columns or {}, SCHEMA.names)
+def made(sampler):
+    return make_samplers(sampler, LAYOUT, SCHEMA.names)
 
 
 def test_one_for_all_is_a_new_object_for_each():
@@ -55,5 +55,6 @@ def test_missing_values_count_if_the_sampler_sees_them():
     layout = ChainLayout.arrange(SCHEMA, ["y"], ["x", "job", "age"], False)
     sampler = {"job": Strict(), "*": "cart"}
     with pytest.raises(SamplerError, match="for 'job' does not handle missing values, and 'y' has some"):
-        make_samplers(sampler, layout, {}, SCHEMA.names)
-    make_samplers(sampler, layout, {2: [1]}, SCHEMA.names)  # predictors leave y out
+        make_samplers(sampler, layout, SCHEMA.names)
+    layout = ChainLayout.arrange(SCHEMA, ["y"], ["x", "job", "age"], False, {"job": ["x"]})
+    make_samplers(sampler, layout, SCHEMA.names)  # predictors leave y out

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from mcce import ChainModel, InputError, MCCEWarning, Within
-from mcce.generators.restrictions import relative_weights, systematic
+from mcce.generators.sampling import relative_weights, systematic
 from tests.generators.rules import AtLeast, Never
 
 

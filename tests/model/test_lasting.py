@@ -102,7 +102,7 @@ def test_refits_are_asked_last_and_little():
 
     explainer = mcce.MCCE(MODEL, fixed=["age"], random_state=1).fit(LOANS)
     found = explainer.explain(REFUSED, n_samples=1000, refits=[Counting()], robust=1.0)
-    assert sum(asked) < found.settings["rows_asked"]
+    assert sum(asked) < found.run.settings["rows_asked"]
     assert sum(asked) < 25 * 100
 
 

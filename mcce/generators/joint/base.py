@@ -1,4 +1,4 @@
-"""What all joint generators have in common: a model of whole rows, drawn given the fixed features and the decision.
+"""Joint generators: models of whole rows, drawn given the fixed features and the decision; their base class.
 
 1. The table is encoded, and its columns ordered: the fixed features, the decision if there is one, then the mutable
    features, each part in data order (`mcce.generators.layout`). A subclass learns from this table (`_fit`).
@@ -8,15 +8,11 @@
    draws inside them itself (`mcce.generators.joint.drawing`).
 4. A subclass that has a density says that of each mutable feature given those before it (`_log_densities`). They sum
    to log p(mutable | fixed, decision).
-
-A joint generator as a file, and back.
-
-1. A class can be stored if `stored_joint` has registered it: then what its `_fit` learns stands in ``model_``, an
-   object whose class says how it is written and checked (`mcce.storage.state.stateful`, with `check_state`), and which has
-   ``check_columns(features, n_given)``, unless the generator has a `check_model` of its own.
-2. What is written: the settings, the columns, the seed, the model, and the fixed values (and decisions) of the training
-   rows, which `sample` bootstraps, with their weights if they have any. The layout follows from these.
-3. What is read is checked as a whole before anything is drawn.
+5. A class can be stored if `stored_joint` has registered it: what its `_fit` learns then stands in ``model_``, an
+   object whose class says how it is written and checked (`mcce.storage.state.stateful`), with a method
+   ``check_columns(features, n_given)``, unless the generator has a `check_model` of its own. Written are the settings,
+   the columns, the seed, the model, and the fixed values (and decisions) of the training rows, which `sample`
+   bootstraps; the layout follows from these. What is read is checked as a whole (`mcce.generators.storing`).
 """
 
 from __future__ import annotations
@@ -24,6 +20,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -32,143 +29,41 @@ import pandas as pd
 
 from mcce import exceptions
 from mcce.base.arrays import Bools, Floats, Ints
-from mcce.base.checks import check_count
 from mcce.base.parameters import Learner
 from mcce.base.threads import count_jobs, one_native_thread, run_in_threads
 from mcce.exceptions import InputError, SamplerError
 from mcce.generators.base import Drawn, DrawRequest, RowRule
-from mcce.generators.givens import request_of, weighted_rows
+from mcce.generators.givens import weighted_rows
 from mcce.generators.joint.drawing import UNREACHED, JointBlock, JointDraw, Withins
 from mcce.generators.layout import ChainLayout, arrange
-from mcce.generators.restrictions import Allowed, Weighted, sample_rows
-from mcce.generators.storing import Donors, check_givens, unfitted
+from mcce.generators.sampling import Allowed, Weighted, sample_rows
+from mcce.generators.storing import Donors, check_donors, check_training_rows, fitted_fields, read_fitted, unfitted
 from mcce.rng import RowStreams, hash_rows, resolve_seed
 from mcce.storage import load_fields, save_fields
-from mcce.storage.fields import check_flag, check_type, check_weights, require
-from mcce.storage.state import Fields, register
+from mcce.storage.fields import require
+from mcce.storage.state import Fields, is_registered, register
 from mcce.table import Data, Feature, Kind, Schema, Table, as_frame
 from mcce.table.checks import check_fixed, warn_of_columns
 
 Class = TypeVar("Class", bound=type[Any])
-Stored = TypeVar("Stored", bound="StoredJoint")
+Self = TypeVar("Self", bound="JointGenerator")
 
+BLOCK_ROWS = 8192
 OURS = "AdversarialForest, MixtureGenerator, VineGenerator, Made"  # which score rows, take weights and can be stored
 FITTED = ("seed_", "schema_", "conditions_on_decision_", "training_givens_", "model_")
-_registered: set[type[Any]] = set()
-
-
-class StoredJoint:
-    """The part of a joint generator that writes it to a file and reads it from one."""
-
-    schema_: Schema
-    training_givens_: Floats
-    model_: Any
-    n_jobs: int | None
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted generator to one file, without pickle; what is there is replaced.
-
-        **The file holds training values**: those that the model is made of, and the fixed values of every training row.
-        Generators that wrap another package's model cannot be saved so; pickle them.
-        """
-        save_fields(path, "JointGenerator", {"generator": self.stored("all")}, {"donors": "all"})
-
-    @classmethod
-    def load(cls: type[Stored], path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Stored:
-        """Return the generator in a file that `save` wrote; nothing in a file is run.
-
-        Parameters
-        ----------
-        path : str or path
-        n_jobs : int or None
-            Threads to use; None for all cores.
-        """
-        generator = load_fields(path, "JointGenerator", lambda fields: fields["generator"])
-        if not isinstance(generator, cls):
-            raise InputError(f"{os.fspath(path)!r} holds a {type(generator).__name__}; use its own load.")
-        generator.n_jobs = n_jobs
-        return generator
-
-    def check_model(self, features: Sequence[Feature], n_given: int) -> None:
-        """Refuse a model that was read and is not of these columns, of which the first are given."""
-        model = self.model_
-        require(hasattr(model, "check_columns"), f"model_ is a {type(model).__name__}, which is no model")
-        model.check_columns(features, n_given)
-
-    def stored(self: Stored, donors: Donors) -> Stored:
-        """Return the generator as it is to be stored; it has none without training values."""
-        if not hasattr(self, "training_givens_"):
-            raise exceptions.NotFittedError(f"this {type(self).__name__} is not fitted; call fit(X) before saving it.")
-        if type(self) not in _registered:
-            raise SamplerError(
-                f"{self!r} cannot be saved: what it has learned could not be checked when it is read. Pickle it, or "
-                f"use a generator made of arrays ({OURS}), or a chain."
-            )
-        if donors not in ("all", "none"):
-            raise InputError(f"donors is {donors!r}; it must be 'all' or 'none'.")
-        if donors == "none":
-            raise SamplerError(
-                f"donors='none' cannot be done for {self!r}: it is made of training values. Save with donors='all', or "
-                "use a chain of coefficients (norm, logreg, polyreg, polr)."
-            )
-        return self
 
 
 def stored_joint(name: str) -> Callable[[Class], Class]:
-    """Register a class of joint generators by what is written of it (step 1)."""
+    """Register a class of joint generators under the name that files have for it (step 5)."""
 
     def decorate(cls: Class) -> Class:
-        register(name, cls, _write, lambda fields: _read(cls, fields))
-        _registered.add(cls)
+        register(name, cls, cls._write, cls._read)
         return cls
 
     return decorate
 
 
-def _write(generator: Any) -> Fields:
-    """Return settings and fitted parts (step 2)."""
-    if not hasattr(generator, "training_givens_"):
-        raise InputError("which is not fitted; call fit(X).")
-    settings = generator.get_params(deep=False)
-    settings.pop("n_jobs")
-    fitted = {name: getattr(generator, name) for name in FITTED}
-    fitted["training_givens_"] = np.asfortranarray(fitted["training_givens_"])
-    if generator.training_weights_ is not None:
-        fitted["training_weights_"] = generator.training_weights_
-    return {"settings": {name: unfitted(value) for name, value in settings.items()}, **fitted}
-
-
-def _read(cls: type[Any], fields: Fields) -> Any:
-    """Return the generator of these fields, checked as a whole (step 3)."""
-    check_type(fields["settings"], "settings", dict)
-    known = {*cls._parameter_names()}
-    require({*fields["settings"]} <= known, f"settings has one that a {cls.__name__} does not have")
-    generator = cls(**fields["settings"])
-    for name in FITTED:
-        setattr(generator, name, fields[name])
-    generator.seed_ = resolve_seed(generator.seed_)
-    check_type(generator.schema_, "schema_", Schema)
-    check_flag(generator.conditions_on_decision_, "conditions_on_decision_")
-    names = generator.schema_.names
-    fixed = check_fixed(generator.fixed, names)
-    mutable = [name for name in names if name not in fixed]
-    require(len(mutable) > 0, "all columns are fixed")
-    layout = ChainLayout.arrange(generator.schema_, fixed, mutable, generator.conditions_on_decision_)
-    generator._layout = layout
-    check_givens(generator.training_givens_, layout)
-    generator.training_weights_ = fields.get("training_weights_")
-    if generator.training_weights_ is not None:
-        check_weights(generator.training_weights_, "training_weights_", generator.training_givens_.shape[0])
-    generator.check_model(layout.features, layout.n_given)
-    return generator
-
-
-Self = TypeVar("Self", bound="JointGenerator")
-
-BLOCK_ROWS = 8192
-
-
-class JointGenerator(StoredJoint, Learner, ABC):
+class JointGenerator(Learner, ABC):
     """A joint model of the mutable features given the fixed ones and the decision, for ``MCCE(model, generator=...)``.
 
     To write one, subclass this and implement two methods:
@@ -201,6 +96,8 @@ class JointGenerator(StoredJoint, Learner, ABC):
     attempts : how often a row is drawn, at most, until it obeys restrictions and rules.
     takes_weights : whether `_fit` heeds the weights of training rows; else `fit` refuses them.
     schema_, seed_, fixed_, conditions_on_decision_, training_givens_ : see `mcce.generators.base.Generator`.
+    training_weights_, training_hashes_ : see `mcce.ChainModel`.
+    model_ : what was learned, of a class that can be stored.
 
     Examples
     --------
@@ -250,6 +147,8 @@ class JointGenerator(StoredJoint, Learner, ABC):
     conditions_on_decision_: bool
     training_givens_: Floats
     training_weights_: Floats | None
+    training_hashes_: npt.NDArray[np.uint64] | None
+    model_: Any
     _layout: ChainLayout
 
     @abstractmethod
@@ -311,7 +210,7 @@ class JointGenerator(StoredJoint, Learner, ABC):
         self.schema_, self._layout = arranged.schema, arranged.layout
         self.conditions_on_decision_ = decision is not None
         warn_of_columns(arranged.table, self.fixed_)
-        self._row_hashes = hash_rows(arranged.table.matrix)
+        self.training_hashes_ = hash_rows(arranged.table.matrix)
         self._fit(arranged.ordered, self._layout.n_given)
         self.training_givens_ = np.asfortranarray(arranged.ordered.matrix[:, : self._layout.n_given])
         self.training_weights_ = weights
@@ -345,12 +244,19 @@ class JointGenerator(StoredJoint, Learner, ABC):
         `AdversarialForest`, which draws inside. The weights of rows are then all of one mean.
         """
         self.check_fitted()
-        n = check_count(n, "n")
-        seed = self.seed_ if random_state is None else resolve_seed(random_state)
-        training = self.training_givens_, self.training_weights_
-        asked = request_of(n, given, decision, seed, training, self.schema_, self._layout, ())
         return sample_rows(
-            self, asked, n, within=within, rules=rules, weights=weights, resample=resample, progress=progress
+            self,
+            self._layout,
+            (),
+            n,
+            given,
+            decision=decision,
+            random_state=random_state,
+            within=within,
+            rules=rules,
+            weights=weights,
+            resample=resample,
+            progress=progress,
         )
 
     def draw(self, request: DrawRequest, *, progress: bool | None = None, n_jobs: int | None = None) -> Drawn:
@@ -421,6 +327,76 @@ class JointGenerator(StoredJoint, Learner, ABC):
         found = self._log_densities(self._layout.order(matrix, decision))
         features = self._layout.features[self._layout.n_given :]
         return {feature.name: np.ascontiguousarray(found[:, k]) for k, feature in enumerate(features)}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted generator to one file, without pickle; what is there is replaced.
+
+        **The file holds training values**: those that the model is made of, and the fixed values of every training row.
+        Generators that wrap another package's model cannot be saved so; pickle them.
+        """
+        fields = {"generator": self.stored("all")}
+        save_fields(path, "JointGenerator", fields, {"donors": "all"}, itemgetter("generator"))
+
+    @classmethod
+    def load(cls: type[Self], path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Self:
+        """Return the generator in a file that `save` wrote; nothing in a file is run.
+
+        Parameters
+        ----------
+        path : str or path
+        n_jobs : int or None
+            Threads to use; None for all cores.
+        """
+        generator = load_fields(path, "JointGenerator", itemgetter("generator"))
+        if not isinstance(generator, cls):
+            raise InputError(f"{os.fspath(path)!r} holds a {type(generator).__name__}; use its own load.")
+        generator.n_jobs = n_jobs
+        return generator
+
+    def check_model(self, features: Sequence[Feature], n_given: int) -> None:
+        """Refuse a model that was read and is not of these columns, of which the first are given."""
+        model = self.model_
+        require(hasattr(model, "check_columns"), f"model_ is a {type(model).__name__}, which is no model")
+        model.check_columns(features, n_given)
+
+    def stored(self: Self, donors: Donors) -> Self:
+        """Return the generator as it is to be stored; it has none without training values."""
+        if not hasattr(self, "training_givens_"):
+            raise exceptions.NotFittedError(f"this {type(self).__name__} is not fitted; call fit(X) before saving it.")
+        if not is_registered(type(self)):
+            raise SamplerError(
+                f"{self!r} cannot be saved: what it has learned could not be checked when it is read. Pickle it, or "
+                f"use a generator made of arrays ({OURS}), or a chain."
+            )
+        check_donors(donors)
+        if donors == "none":
+            raise SamplerError(
+                f"donors='none' cannot be done for {self!r}: it is made of training values. Save with donors='all', or "
+                "use a chain of coefficients (norm, logreg, polyreg, polr)."
+            )
+        return self
+
+    def _write(self) -> Fields:
+        """Return what is stored of the generator (step 5)."""
+        if not hasattr(self, "training_givens_"):
+            raise InputError("which is not fitted; call fit(X).")
+        settings = {name: unfitted(value) for name, value in self.get_params(deep=False).items() if name != "n_jobs"}
+        return {"settings": settings, **fitted_fields(self, FITTED)}
+
+    @classmethod
+    def _read(cls: type[Self], fields: Fields) -> Self:
+        """Return the generator of these fields, checked as a whole."""
+        generator = read_fitted(cls, fields, cls._parameter_names(), FITTED)
+        generator.training_hashes_ = None
+        names = generator.schema_.names
+        fixed = check_fixed(generator.fixed, names)
+        mutable = [name for name in names if name not in fixed]
+        require(len(mutable) > 0, "all columns are fixed")
+        layout = ChainLayout.arrange(generator.schema_, fixed, mutable, generator.conditions_on_decision_)
+        generator._layout = layout
+        check_training_rows(generator.training_givens_, generator.training_weights_, layout)
+        generator.check_model(layout.features, layout.n_given)
+        return generator
 
     @property
     def fixed_(self) -> list[Any]:

@@ -4,28 +4,22 @@ Every function draws with matplotlib and returns its Axes (several: an array of 
 closed. `ax=` draws on given axes. Without it the size of a new figure follows what is drawn.
 """
 
-from mcce.report.names import fold, is_same, value_pair, value_text
-from mcce.report.plots.change import change_plot, position
-from mcce.report.plots.comparing import comparison_plot
+from mcce.report.plots.change import change_plot
+from mcce.report.plots.changes import changes_plot
+from mcce.report.plots.comparison import comparison_plot
 from mcce.report.plots.curves import runtime_plot, samples_plot, trade_off_plot
 from mcce.report.plots.generated import correlation_plot, marginal_plot, overview_plot
 from mcce.report.plots.groups import groups_plot
-from mcce.report.plots.many import changes_plot
 
 __all__ = [
     "change_plot",
     "changes_plot",
     "comparison_plot",
     "correlation_plot",
-    "fold",
     "groups_plot",
-    "is_same",
     "marginal_plot",
     "overview_plot",
-    "position",
     "runtime_plot",
     "samples_plot",
     "trade_off_plot",
-    "value_pair",
-    "value_text",
 ]

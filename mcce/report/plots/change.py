@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from mcce.base.canvas import FONT, SMALL, letters_that_fit, settle
+from mcce.base.canvas import FONT, SMALL, lay_out, letters_that_fit
 from mcce.report.names import PREDICTION, Names, case_name, fold, is_same
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def change_plot(
     if ax is None:
         ax = _new_axes(len(changed), len(", ".join(same + others)))
     in_range = [f for f in changed if _has_position(f, kinds, ranges, factual[f], counterfactual[f])]
-    _dress(ax, [names.label(f) for f in changed], bool(in_range))
+    _style_axes(ax, [names.label(f) for f in changed], bool(in_range))
     barred = False
     for row, feature in enumerate(changed):
         before, after = factual[feature], counterfactual[feature]
@@ -207,8 +207,8 @@ def _arrow(ax: Axes, row: int, start: float, end: float) -> None:
     ax.annotate("", (end, row), xytext=(start, row), arrowprops=line, zorder=2)
 
 
-def _dress(ax: Axes, changed: Sequence[str], has_scale: bool) -> None:
-    """Name the rows, mark the ends of the training range, take away what says nothing; then make room for values."""
+def _style_axes(ax: Axes, changed: Sequence[str], has_scale: bool) -> None:
+    """Name the rows, mark the ends of the training range, leave out idle lines; then make room for values."""
     ax.set_ylim(max(len(changed), 1) - 0.5, -0.5)
     narrow = _inches(ax) < NARROW
     names = [fold(str(f), NAME_WIDTH // 2 if narrow else NAME_WIDTH, 3 if narrow else 2) for f in changed]
@@ -220,7 +220,7 @@ def _dress(ax: Axes, changed: Sequence[str], has_scale: bool) -> None:
     if has_scale:
         ax.grid(axis="x", alpha=0.35, linewidth=0.8, linestyle=":")
     ax.set_axisbelow(True)
-    settle(ax)
+    lay_out(ax)
     margin = min(max(VALUE / max(_inches(ax) - 2 * VALUE, 0.1), MARGIN), MOST_MARGIN)
     ax.set_xlim(-margin, 1 + margin)
 

@@ -99,7 +99,7 @@ def samples_plot(
             _draw_line(ax, line, str(name), k)
         _as_logarithm(ax, results["K"])
         ax.set_ylim(bottom=0)
-        _dress(ax, QUANTITIES["K"], MEASURES.get(measure, measure), bool(group))
+        _style_axes(ax, QUANTITIES["K"], MEASURES.get(measure, measure), bool(group))
         ax.set_title(f"{measure} against K", loc="left", fontsize=FONT, fontweight="bold", parse_math=False)
     return as_array(panels)
 
@@ -168,7 +168,7 @@ def runtime_plot(
         _as_logarithm(ax, rows[quantity])
         ax.set_yscale("log")
         ax.yaxis.set_minor_formatter(NullFormatter())
-        _dress(ax, QUANTITIES.get(quantity, quantity), "seconds", True)
+        _style_axes(ax, QUANTITIES.get(quantity, quantity), "seconds", True)
         held = ", ".join(f"{name} = {value_text(value)}" for name, value in rest.items())
         ax.set_title(
             f"Run time against {quantity}", loc="left", fontsize=FONT, fontweight="bold", pad=18 if held else 6
@@ -248,7 +248,7 @@ def _against_floors(ax: Axes, floors: pd.Index[Any], y: str) -> None:
     ax.set_xlim(-0.002 * highest, 1.1 * highest)
     ax.set_xticks(floors.to_numpy(float), [value_text(float(v)) if v else "0" for v in floors])
     ax.minorticks_off()
-    _dress(ax, "floor of plausibility", y, True)
+    _style_axes(ax, "floor of plausibility", y, True)
 
 
 def _vary_one(times: pd.DataFrame, quantity: str, others: list[str]) -> tuple[pd.DataFrame, dict[str, Any]]:
@@ -289,7 +289,7 @@ def _as_logarithm(ax: Axes, values: pd.Series[Any]) -> None:
         ax.xaxis.set_major_formatter(lambda value, _: value_text(float(value)))
 
 
-def _dress(ax: Axes, x: str, y: str, legend: bool) -> None:
+def _style_axes(ax: Axes, x: str, y: str, legend: bool) -> None:
     ax.set_xlabel(x, fontsize=SMALL)
     ax.set_ylabel(y, fontsize=SMALL)
     ax.tick_params(labelsize=SMALL)

@@ -1,24 +1,27 @@
-"""Diagnostics in four panels.
+"""Generated rows beside real rows: distributions, correlations, and an overview of the diagnostics.
 
-1. How far each feature's distribution is from the real one: the largest distances as bars.
-2. Correlations of the generated rows against those of the real rows, a point for each pair; on the line they agree.
-3. How far counterfactuals are from the nearest training row, and from the nearest one with the wanted decision: the
-   share of the counterfactuals within each distance.
-4. The share of valid candidates, over the factuals.
-
-A correlation matrix as circles (paper, figures of Experiment 3).
-
-1. The area of a circle is the absolute value of the correlation; a circle that fills its cell is 1 (or `scale`).
-2. Filled circles are positive, open ones negative: told apart without colour.
-3. The lower triangle is drawn; with few features the upper one has the numbers.
-
-Histograms of generated rows over those of real rows, a panel for each feature (paper, figures of Experiment 3).
+`marginal_plot`: histograms of generated rows over those of real rows, a panel for each feature (paper, figures of
+Experiment 3).
 
 1. Filled bars are real rows, outlines are generated rows; heights are shares, so the sizes may differ.
 2. Numbers and dates share the bars of both tables together. Few distinct whole numbers have a bar each. Where some
    rows lie far out, the first and last bar collect them, and the panel says so.
 3. Levels are bars that lie; the rarest of many are put together. A missing value is one more level, and for numbers a
    line in words.
+
+`correlation_plot`: a correlation matrix as circles (paper, figures of Experiment 3).
+
+1. The area of a circle is the absolute value of the correlation; a circle that fills its cell is 1 (or `scale`).
+2. Filled circles are positive, open ones negative: told apart without colour.
+3. The lower triangle is drawn; with few features the upper one has the numbers.
+
+`overview_plot`: diagnostics in four panels.
+
+1. How far each feature's distribution is from the real one: the largest distances as bars.
+2. Correlations of the generated rows against those of the real rows, a point for each pair; on the line they agree.
+3. How far counterfactuals are from the nearest training row, and from the nearest one with the wanted decision: the
+   share of the counterfactuals within each distance.
+4. The share of valid candidates, over the factuals.
 """
 
 from __future__ import annotations
@@ -41,10 +44,10 @@ from mcce.base.canvas import (
     SMALL,
     as_array,
     ink,
+    lay_out,
     letters_that_fit,
     new_axes,
     new_panels,
-    settle,
     write_caption,
     write_title,
 )
@@ -114,7 +117,7 @@ def correlation_plot(
         for i, j in itertools.combinations(range(p), 2):
             ax.text(j, i, f"{values[i, j]:.2f}", ha="center", va="center", fontsize=SMALL)
     write_caption(ax, f"Area: absolute value, {scale:g} fills a cell. Filled: positive. Open: negative.")
-    settle(ax)  # once more: a square within the figure moves when the caption takes its place
+    lay_out(ax)  # once more: a square within the figure moves when the caption takes its place
     return ax
 
 
@@ -231,7 +234,7 @@ def _draw_feature(ax: Axes, feature: Feature, real: Any, generated: Any, note: s
 
 
 def _draw_numbers(ax: Axes, real: Any, generated: Any) -> list[str]:
-    """Draw two histograms; return what has to be said."""
+    """Draw two histograms; return the notes for the panel."""
     from matplotlib.ticker import MaxNLocator
 
     is_date = not pd.api.types.is_numeric_dtype(real.dtype)
@@ -263,7 +266,7 @@ def _as_numbers(column: Any, is_date: bool) -> Floats:
     if isinstance(column.dtype, pd.PeriodDtype):
         column = column.dt.to_timestamp()
     if isinstance(column.dtype, pd.ArrowDtype):
-        column = column.astype("datetime64[ns]" if column.dtype.kind == "M" else "timedelta64[ns]")
+        column = column.astype("datetime64[us]" if column.dtype.kind == "M" else "timedelta64[us]")
     if getattr(column.dtype, "tz", None) is not None:
         column = column.dt.tz_convert(None)
     ticks = column.to_numpy()
@@ -273,8 +276,10 @@ def _as_numbers(column: Any, is_date: bool) -> Floats:
 
 def _date_labels(days: Floats) -> list[str]:
     """Return dates, as precise as their distance asks for."""
-    form = "%Y-%m" if np.ptp(days) > 100 else "%Y-%m-%d" if np.ptp(days) > 3 else "%m-%d %H:%M"
-    return [f"{pd.Timestamp(0) + pd.Timedelta(days=float(day)):{form}}" for day in days]
+    stamps = np.floor(days * 86_400).astype("M8[s]")  # of any year: nanoseconds end in 2262
+    if np.ptp(days) <= 3:
+        return [text[-11:].replace("T", " ") for text in np.datetime_as_string(stamps, unit="m")]
+    return list(np.datetime_as_string(stamps, unit="M" if np.ptp(days) > 100 else "D"))
 
 
 def _edges(values: Floats) -> tuple[Floats, bool]:
@@ -395,7 +400,7 @@ def _title(ax: Axes, text: str, x: str, y: str = "") -> None:
     """Write title and labels in lines that fit the panel."""
     ax.set_ylabel(y, fontsize=SMALL)
     ax.tick_params(labelsize=SMALL)
-    settle(ax)
+    lay_out(ax)
     title, label = ("\n".join(textwrap.wrap(t, letters_that_fit(ax, t, s, 1.0))) for t, s in ((text, 10.5), (x, SMALL)))
     ax.set_title(title, loc="left", fontsize=FONT + 0.5, fontweight="bold")
     ax.set_xlabel(label, fontsize=SMALL)

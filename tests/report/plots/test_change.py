@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from matplotlib.axes import Axes
 
-from mcce.report.plots import change_plot, position
+from mcce.report.plots.change import change_plot, position
 from tests.marks import slow, slow_rows
 
 from .texts import assert_texts_fit

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from mcce.exceptions import InputError
-from mcce.plots import groups_plot
+from mcce.report.plots import groups_plot
 
 
 @pytest.fixture(autouse=True)

@@ -125,7 +125,7 @@ def test_whole_weights_draw_what_the_repeated_rows_draw(name, loans):
     sampler, other = weighted.samplers_["salary"], repeated.samplers_["salary"]
     place = weighted._layout.n_given + list(weighted.samplers_).index("salary")
     ordered = weighted._layout.order(table.matrix, True)
-    given, values = weighted._given(ordered, place), ordered.matrix[:, place] + np.tile([0.0, 137.0], 100)
+    given, values = weighted._layout.given(ordered, place), ordered.matrix[:, place] + np.tile([0.0, 137.0], 100)
     np.testing.assert_array_equal(sampler.supports(given, values), other.supports(given, values))
 
 

@@ -1,9 +1,9 @@
-"""What a user restricts draws to, and what becomes of the weights.
+"""Rows as a user asks for them: restrictions in the user's words, draws as a frame, weights and resampling.
 
 1. Bounds or levels in the user's words become a `Within` for every row.
-2. Dead rows are left out, with a warning that says how many and of what they died; it is an error if none is left.
-3. Weights are exp(log weight), divided by their mean over the draws that stand beside each other, dead ones included:
-   those of one row of `given`, or all without `given`.
+2. Rejected rows are left out, with a warning that says how many and by what; it is an error if none is left.
+3. Weights are exp(log weight), divided by their mean over the draws that stand beside each other, rejected ones
+   included: those of one row of `given`, or all without `given`.
 4. Resampling is systematic (Kitagawa 1996): with the weights' running sums W_i scaled to n, row i is taken as often as
    numbers u, u + 1, ..., u + n - 1 lie in (W_(i-1), W_i], for one uniform u. A row is taken n w_i times, rounded up or
    down.
@@ -19,11 +19,14 @@ import numpy as np
 import pandas as pd
 
 from mcce.base.arrays import Floats, Ints
+from mcce.base.checks import check_count
 from mcce.exceptions import InputError, did_you_mean, spell, warn
-from mcce.generators.base import Drawn, DrawRequest, Generator, RowRule
-from mcce.rng import RowStreams, derive_key
-from mcce.samplers import Within
-from mcce.table import Feature, Schema
+from mcce.generators.base import Drawn, DrawRequest, RowRule
+from mcce.generators.givens import request_of
+from mcce.generators.layout import ChainLayout
+from mcce.rng import RowStreams, derive_key, resolve_seed
+from mcce.samplers import ConditionalSampler, Within
+from mcce.table import Data, Feature, Schema
 from mcce.table.frames import handed
 
 Allowed = Within | tuple[Any, Any] | Sequence[Any]
@@ -99,19 +102,25 @@ def _encode(value: Any, feature: Feature, where: str) -> float:
 
 
 def sample_rows(
-    generator: Generator,
-    asked: tuple[DrawRequest, pd.Index[Any], Ints],
+    generator: Any,
+    layout: ChainLayout,
+    samplers: Sequence[ConditionalSampler],
     n: int,
+    given: Data | None,
     *,
+    decision: bool | None,
+    random_state: int | None,
     within: Mapping[Any, Allowed] | None,
     rules: Sequence[RowRule],
     weights: bool,
     resample: bool,
     progress: bool | None,
 ) -> pd.DataFrame | Weighted:
-    """Draw what was asked for (`mcce.generators.givens.request_of`), inside what is allowed, as a frame."""
-    request, index, group = asked
-    schema = generator.schema_
+    """Draw rows of a fitted generator, inside what is allowed, as a frame; see `mcce.ChainModel.sample`."""
+    n = check_count(n, "n")
+    seed = generator.seed_ if random_state is None else resolve_seed(random_state)
+    training, schema = (generator.training_givens_, generator.training_weights_), generator.schema_
+    request, index, group = request_of(n, given, decision, seed, training, schema, layout, samplers)
     request = replace(
         request,
         restrictions=read_restrictions(within, schema, generator.fixed_, len(request) // n, n),

@@ -1,9 +1,9 @@
-"""What the counterfactuals of many factuals change: which features, in which direction, how often.
+"""Changes over many factuals: which features, in which direction, how often.
 
 A bar for each feature, its length the share of the factuals in which it changes, the most changed first. Numbers and
 ordered levels: a dark part for those that go up, a light part for those that go down; other levels, a hatched part;
-what becomes known or missing, a dotted one. Features that never change are named below; of those that do, the 30 most
-changed have a bar.
+changes from or to a missing value, a dotted one. Features that never change are named below; of those that do, the 30
+most changed have a bar.
 """
 
 from __future__ import annotations
@@ -96,19 +96,19 @@ def changes_plot(
         ax.annotate(text, (share, place), xytext=(5, 0), textcoords="offset points", va="center", fontsize=SMALL)
     if not len(drawn):
         ax.text(0.5, 0, "nothing changes", ha="center", va="center", fontsize=FONT)
-    _dress(ax, [names.label(f) for f in drawn.index], narrow, n_below=LEGEND if len(changing) > len(drawn) else 0)
+    _style_axes(ax, [names.label(f) for f in drawn.index], narrow, n_below=LEGEND if len(changing) > len(drawn) else 0)
     fixed = list(fixed)
     never = [names.label(name) for name in changes.index if name not in changing.index and name not in fixed]
-    said = [f"{n_factuals:,} factuals, the best counterfactual of each."]
+    sentences = [f"{n_factuals:,} factuals, the best counterfactual of each."]
     if len(changing) > len(drawn):
-        said.append(f"{len(changing) - len(drawn)} further features change, none more often than these.")
-    said += [f"Never changed: {', '.join(never)}."] if never else []
-    said += [f"Fixed: {', '.join(map(names.label, fixed))}."] if fixed else []
-    write_caption(ax, " ".join(said))
+        sentences.append(f"{len(changing) - len(drawn)} further features change, none more often than these.")
+    sentences += [f"Never changed: {', '.join(never)}."] if never else []
+    sentences += [f"Fixed: {', '.join(map(names.label, fixed))}."] if fixed else []
+    write_caption(ax, " ".join(sentences))
     return ax
 
 
-def _dress(ax: Axes, drawn: Sequence[str], narrow: bool, n_below: int) -> None:
+def _style_axes(ax: Axes, drawn: Sequence[str], narrow: bool, n_below: int) -> None:
     names = [fold(f, 18 if narrow else 30, 1) for f in drawn]
     ax.set_yticks(range(len(drawn)), names, fontsize=FONT, parse_math=False)
     ax.set_ylim(max(len(drawn), 1) + n_below - 0.5, -0.5)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mcce.report.changes import binding_lines, binding_words
+from mcce.report.words import constraint_lines, constraint_words
 
 
 @pytest.mark.parametrize(
@@ -21,13 +21,13 @@ from mcce.report.changes import binding_lines, binding_words
 )
 def test_a_share_is_never_rounded_to_none_or_all(breaks, words):
     table = pd.DataFrame({"breaks": [breaks], "tried": [12_000], "passed": [11_999]}, index=["rent >= 1"])
-    assert binding_words(table) == [("rent >= 1", words, "11,999 of 12,000")]
+    assert constraint_words(table) == [("rent >= 1", words, "11,999 of 12,000")]
 
 
 def test_lines_say_what_passed():
     table = pd.DataFrame({"breaks": [0.5, 0.0], "tried": [20, 0], "passed": [20, 0]}, index=["a >= 1", "b >= 1"])
-    assert binding_lines(table) == [
+    assert constraint_lines(table) == [
         "a >= 1: broken by 50% of the free draws; rows that could go on: all of 20",
         "b >= 1: broken by none of the free draws; rows that could go on: none came to it",
     ]
-    assert binding_lines(None) == []
+    assert constraint_lines(None) == []

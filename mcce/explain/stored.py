@@ -1,0 +1,109 @@
+"""The parts of a saved explainer: its decision without models and functions, and the checks of what a file holds.
+
+A decision that is a function, and the models of `Several`, are not written: functions are code, and code is never read
+from a file. `MCCE.save` and `MCCE.load` use these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from typing import Any
+
+import numpy as np
+
+from mcce.constraints import Allow, NoCopies, Only, PerFactual, Rule
+from mcce.exceptions import InputError, did_you_mean, listing
+from mcce.explain.copies import TrainingRows
+from mcce.explain.plausibility import Plausibility
+from mcce.generators.choice import METHODS, check_generator
+from mcce.model.decisions import Several
+from mcce.storage.fields import BOOL, FLOAT, check_array, check_number, check_rising, check_type, require
+from mcce.storage.state import Fields
+from mcce.table import Schema
+from mcce.table.checks import check_fixed
+
+
+def write_decision(decision: Any) -> Fields:
+    """Return a decision without models and functions."""
+    if isinstance(decision, Several):
+        functions = [name for name, _, each in decision.models if callable(each)]
+        if functions:
+            raise InputError(
+                f"the decision of {listing(functions)} in {decision!r} is a function, which cannot be written down; "
+                "give an interval or labels."
+            )
+        pairs = [[name, each] for name, _, each in decision.models]
+        return {"several": pairs, "agree": decision.agree, "label": decision.label}
+    return {"function": True} if callable(decision) else {"wanted": decision}
+
+
+def read_decision(written: Fields, model: Any, decision: Any) -> Any:
+    """Return the decision of a file, with what has to be given again."""
+    if "function" in written:
+        if not callable(decision):
+            raise InputError(
+                f"decision is {decision!r}, but the wanted decision of this explainer was a function, which no file "
+                "holds; give it again, as in MCCE.load(path, decision=...)."
+            )
+        return decision
+    if decision is not None:
+        raise InputError("decision is given, but it stands in the file; leave it out.")
+    if "several" not in written:
+        return written["wanted"]
+    names = [name for name, _ in written["several"]]
+    if not isinstance(model, Mapping):
+        raise InputError(f"this explainer asks several models; give a dict of them by name: {listing(names)}.")
+    for name in names:
+        if name not in model:
+            raise InputError(f"model has no {name!r}, which this explainer asks; {did_you_mean(name, model)}")
+    pairs = {name: (model[name], each) for name, each in written["several"]}
+    return Several(pairs, agree=written["agree"], label=written["label"])
+
+
+def check_fields(fields: Fields, known: Container[str]) -> Fields:
+    """Refuse fields that do not fit together; `known` are the settings that there are."""
+    generator, settings = fields["generator"], fields["settings"]
+    if isinstance(settings, dict):  # of a file that an earlier version wrote
+        settings.pop("min_donors", None)
+        roles = {role: settings.pop(role, None) for role in ("labels", "units", "formats")}
+        settings.setdefault("names", {role: given for role, given in roles.items() if given is not None} or None)
+    require(all(callable(getattr(generator, name, None)) for name in METHODS), "generator is none")
+    check_type(settings, "settings", dict)
+    require(all(name in known for name in settings), "settings has one that an explainer does not have")
+    check_type(fields["chosen"], "chosen", bool)
+    check_type(generator.schema_, "schema_", Schema)
+    check_type(settings["condition_on_decision"], "condition_on_decision", bool)
+    check_generator(
+        generator, check_fixed(settings["fixed"], generator.schema_.names), settings["condition_on_decision"]
+    )
+    check_type(fields["constraints"], "constraints", list)
+    for each in fields["constraints"]:
+        check_type(each, "constraints", Allow, Rule, Only, PerFactual, NoCopies)
+    _check_decision(fields["decision"])
+    _check_spots(fields, generator.schema_)
+    check_type(fields["plausibility"], "plausibility", Plausibility, type(None))
+    if fields["plausibility"] is not None:
+        fields["plausibility"].check_columns(len(generator.schema_))
+    check_type(fields["training_rows"], "training_rows", TrainingRows, type(None))
+    check_number(fields["fit_seconds"], "fit_seconds", 0.0)
+    return fields
+
+
+def _check_decision(written: Any) -> None:
+    check_type(written, "decision", dict)
+    require({*written} in ({"function"}, {"wanted"}, {"several", "agree", "label"}), "decision is none")
+    for pair in written.get("several", []):
+        check_type(pair, "several", list)
+        require(len(pair) == 2 and isinstance(pair[0], str), "several holds no pairs")
+
+
+def _check_spots(fields: Fields, schema: Schema) -> None:
+    rows, positions = fields["rows"], fields["positions"]
+    check_array(rows, "rows", FLOAT, None, len(schema))
+    check_array(positions, "positions", np.dtype(np.int64), len(rows))
+    check_rising(positions, "positions")
+    check_array(fields["wanted"], "wanted", BOOL, len(rows))
+    check_type(fields["scores"], "scores", np.ndarray)
+    require(fields["scores"].shape == (len(rows),), "scores are not one a row")
+    again = schema.encode(schema.decode(rows), "the file").matrix
+    require(np.array_equal(again, rows, equal_nan=True), "rows are not of the columns")

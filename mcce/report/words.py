@@ -1,0 +1,171 @@
+"""A result in words, for a terminal, a page and a letter alike.
+
+Of one counterfactual, the sentence that says what changes, and the one that warns of an unusual row; of one factual,
+why it has no counterfactual; of all of them, the headline, a line for each counterfactual, the figures of the summary,
+and what each constraint does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from mcce.exceptions import spell, spell_all
+from mcce.report.names import PREDICTION, Names, case_name, fold, listed, value_text
+from mcce.table.checks import find_labels
+
+NEARLY_ALL = 0.995  # more would be rounded to all of the draws
+CHANGES_PRINTED = 3
+
+
+def change_sentence(changes: Sequence[tuple[str, str, str]], decision: str, old: str, new: str) -> str:
+    """Return the changes (feature, before, after) and the old and new prediction as a sentence."""
+    parts = [f"{name} {after} instead of {before}" for name, before, after in changes]
+    if not parts:
+        return f"Nothing has to change: the decision is the wanted one ({decision}: {new})."
+    return f"With {listed(parts)}, the decision would have been the wanted one ({decision}: {new} instead of {old})."
+
+
+def care_sentence(plausibility: float, floor: float) -> str:
+    """Return the warning of a counterfactual below the floor of plausibility."""
+    share = "hardly any" if plausibility < 0.001 else f"{value_text(100 * plausibility, 3)}%"
+    return (
+        f"Take it with care: it is below the floor of plausibility, since {share} of the real rows look as unusual as "
+        f"this one or more so, and {value_text(100 * floor, 3)}% were asked for."
+    )
+
+
+def why_unexplained(unexplained: pd.DataFrame, id: Hashable) -> str:
+    """Return why a factual has no counterfactual, as a sentence."""
+    reason = "no reason was recorded"
+    place = find_labels(unexplained.index, pd.Index([id], tupleize_cols=False))[0]
+    if place >= 0:
+        reason = str(unexplained["reason"].iloc[place]).rstrip(".")
+    who = spell(id) if isinstance(id, str) else case_name(id)
+    return f"No counterfactual was found for {who}: {reason}."
+
+
+def reasons_in_lines(unexplained: pd.DataFrame) -> list[str]:
+    """Return one line for each reason why factuals stayed unexplained."""
+    groups = unexplained.groupby("reason", sort=False).groups.items()
+    return [f"not explained, {reason}: {spell_all(ids)}" for reason, ids in groups]
+
+
+def headline(
+    n_explained: int, n_factuals: int, n_rows: int, decision: str, best: pd.DataFrame, floor: float | None, n_below: int
+) -> list[str]:
+    """Return how many were explained, what was wanted, how far the best ones are, and how many are below the floor.
+
+    `best` are the measures of the best counterfactual of each factual; `floor` is None if none was asked for.
+    """
+    lines = [
+        f"Counterfactuals: {n_explained} of {n_factuals} factuals explained, {n_rows} rows",
+        f"wanted: {decision}",
+    ]
+    if len(best):
+        figures = [f"{m} {value_text(best[m].mean(), 3)}" for m in ("L0", "gower")]
+        lines.append(f"mean over the best of each: {', '.join(figures)}")
+    if floor is not None:
+        lines.append(f"rows below the floor of plausibility ({value_text(floor)}): {n_below}")
+    return lines
+
+
+def printed_rows(measures: pd.DataFrame, changes: Sequence[Sequence[tuple[str, str, str]]], names: Names) -> list[str]:
+    """Return a line for each counterfactual, below a line of names: id, rank, figures and the first changes."""
+    if not len(measures):
+        return []
+    figures = [m for m in ("prediction", "L0", "gower", "plausibility") if m in measures]
+    table = [["id", "rank", *figures, "changes"]]
+    for row, (id, rank) in enumerate(measures.index):
+        texts = [f"{name}: {fold(f'{old} -> {new}', 48, 1)}" for name, old, new in changes[row]]
+        more = [f"and {len(texts) - CHANGES_PRINTED} more"] if len(texts) > CHANGES_PRINTED else []
+        values = [
+            names.text(m, measures[m].iloc[row], 3) if m == PREDICTION else value_text(measures[m].iloc[row], 3)
+            for m in figures
+        ]
+        table.append([str(id), str(rank), *values, "; ".join(texts[:CHANGES_PRINTED] + more) or "nothing"])
+    widths = [max(len(line[k]) for line in table) for k in range(len(table[0]) - 1)]
+    return ["  ".join([*map(str.rjust, line, widths), line[-1]]) for line in table]
+
+
+def count_figures(n_factuals: int, n_explained: int, unexplained: pd.DataFrame) -> dict[str, object]:
+    """Return how many factuals there are, how many are explained, and how many are not for each reason."""
+    figures = {"factuals": n_factuals, "explained": n_explained, "unexplained": len(unexplained)}
+    counts = unexplained["reason"].value_counts().items()
+    return {**figures, **{f"unexplained: {reason}": int(count) for reason, count in counts}}
+
+
+def measure_figures(best: pd.DataFrame, standard_errors: Mapping[str, float]) -> dict[str, object]:
+    """Return mean and spread of the measures of the best rows, and Monte Carlo errors where there are any."""
+    figures: dict[str, object] = {}
+    numbers = best.drop(columns="prediction").select_dtypes("number")
+    for name in numbers.columns:
+        infinite = np.isinf(numbers[name]).any()  # the log density of a row that the chain cannot draw
+        figures[f"mean {name}"] = numbers[name].mean()
+        figures[f"sd {name}"] = np.nan if infinite else numbers[name].std()
+        if name in standard_errors:
+            figures[f"se {name}"] = standard_errors[name]
+    return figures
+
+
+def spread_figures(pairwise: pd.DataFrame | None) -> dict[str, object]:
+    """Return how different the counterfactuals of a factual are, on average over those that have several."""
+    if pairwise is None or not (several := pairwise[pairwise["rows"] > 1]).size:
+        return {}
+    return {
+        "mean pairwise gower": several["gower"].mean(),
+        "mean pairwise share of features": several["features"].mean(),
+    }
+
+
+class ConstraintWords(NamedTuple):
+    """One constraint: its text, the share of unconstrained draws that break it, and how many rows passed it."""
+
+    text: str
+    breaks: str
+    passed: str
+
+
+def constraint_words(constraints: pd.DataFrame | None) -> list[ConstraintWords]:
+    """Return the rows of `Counterfactuals.constraints` in words; none if there are no constraints.
+
+    Parameters
+    ----------
+    constraints : DataFrame or None
+        `breaks`, `tried` and `passed`, by constraint.
+    """
+    if constraints is None:
+        return []
+    rows = zip(constraints.index, constraints["breaks"], constraints["tried"], constraints["passed"])
+    return [
+        ConstraintWords(str(text), _share_text(breaks), _passed_text(tried, passed))
+        for text, breaks, tried, passed in rows
+    ]
+
+
+def constraint_lines(constraints: pd.DataFrame | None) -> list[str]:
+    """Return one line for each constraint."""
+    return [
+        f"{each.text}: broken by {each.breaks} of the free draws; rows that could go on: {each.passed}"
+        for each in constraint_words(constraints)
+    ]
+
+
+def _share_text(share: float) -> str:
+    if pd.isna(share):
+        return "an unknown share"
+    if share in (0.0, 1.0):
+        return "all" if share else "none"
+    return "over 99%" if share >= NEARLY_ALL else "under 1%" if share < 1 - NEARLY_ALL else f"{100 * share:.0f}%"
+
+
+def _passed_text(tried: float, passed: float) -> str:
+    if pd.isna(tried) or not tried:
+        return "none came to it"
+    tried, passed = int(tried), int(passed)
+    if passed == tried:
+        return f"all of {value_text(tried)}"
+    return f"{value_text(passed)} of {value_text(tried)}"
