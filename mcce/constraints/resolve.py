@@ -18,8 +18,9 @@ A factual with a contradiction is named with the constraints and the reason; if 
 Constraints ready to be used: what each draw may be, and whether a row is allowed, on encoded matrices.
 
 1. `Constraints.within` says for each factual what its draws may be, feature by feature: what all limits on the feature
-   allow together.
-2. `Constraints.rules` are asked as soon as the last of their columns is drawn.
+   allow together, and the rules that bound it exactly and name nothing else that changes.
+2. The other rules (`Constraints.open_rules`) are asked as soon as the last of their columns is drawn; of draws that are
+   crossed with the factual afterwards (`before_crossing`) only then, because the factual's own values may mend a row.
 3. `Constraints.hold` and `broken` ask everything of finished rows, whatever made them; `of_factuals` works out first
    what does not depend on the rows, if many are to be asked.
 4. `Constraints.draws_depend_on` says what of a factual its draws depend on, besides its fixed values: factuals that
@@ -287,6 +288,28 @@ class Constraints:
             rules=tuple(rule for rule in self.rules if rule.reads_factual),
         )
 
+    @cached_property
+    def bounding_rules(self) -> tuple[tuple[int, ResolvedRule], ...]:
+        """Rules that bound one mutable column exactly, the others that they name being fixed; with that column."""
+        found = []
+        nobody = np.empty((0, len(self.schema)))
+        for rule in self.rules:
+            mutable = set(rule.columns) - set(self.fixed)
+            if len(mutable) == 1 and rule.within_for(min(mutable), nobody, nobody) is not None:
+                found.append((min(mutable), rule))
+        return tuple(found)
+
+    @cached_property
+    def open_rules(self) -> tuple[ResolvedRule, ...]:
+        """Rules that have to be asked of rows."""
+        bounding = {rule for _, rule in self.bounding_rules}
+        return tuple(rule for rule in self.rules if rule not in bounding)
+
+    @cached_property
+    def before_crossing(self) -> Constraints:
+        """What draws obey that are crossed with the factual afterwards: what is asked of single features."""
+        return replace(self, rules=tuple(rule for _, rule in self.bounding_rules))
+
     def without(self, text: str) -> Constraints:
         """Return the constraints but the one of that text."""
         kept = [(who, tuple(limit for limit in limits if limit.text != text)) for who, limits in self.personal]
@@ -298,9 +321,10 @@ class Constraints:
         )
 
     def counted_as(self, text: str) -> Hashable:
-        """Return under what name draws count a constraint: that of the feature it limits, or the rule's text."""
+        """Return under what name draws count a constraint: that of the feature it bounds, or the rule's text."""
         limits = [*self.limits, *(limit for _, limits in self.personal for limit in limits)]
         columns = [limit.column for limit in limits if limit.text == text]
+        columns += [column for column, rule in self.bounding_rules if rule.text == text]
         return self.schema.names[columns[0]] if columns else text
 
     @property
@@ -328,9 +352,12 @@ class Constraints:
         """
         found = {}
         applied = list(self._applied(factuals.shape[0], index))
-        for column in sorted({limit.column for limit, _ in applied} - set(self.fixed)):
+        bounded = {column for column, _ in self.bounding_rules}
+        for column in sorted(({limit.column for limit, _ in applied} | bounded) - set(self.fixed)):
             feature = self.schema.features[column]
             within = on_grid(within_of(column, feature, factuals, applied), feature)
+            for bounds in (r.within_for(column, factuals, factuals) for c, r in self.bounding_rules if c == column):
+                within = within if bounds is None else within & bounds
             if within.excludes(feature, factuals.shape[0], observed=False).any():
                 found[feature.name] = within
         return found
@@ -369,7 +396,7 @@ class Constraints:
             if within.step is not None:
                 parts.append(within.step)
             columns.extend(np.where(free, np.nan, part) for part in parts)
-        read = {column for rule in self.rules for column in rule.factual_columns} - set(self.fixed)
+        read = {column for rule in self.open_rules for column in rule.factual_columns} - set(self.fixed)
         columns.extend(factuals[:, column] for column in sorted(read))
         return np.column_stack(columns) if columns else np.empty((n, 0))
 

@@ -253,7 +253,7 @@ def allowed_table(constraints: Constraints, matrix: Floats, ids: pd.Index[Any]) 
     allowed.
     """
     columns: dict[tuple[Hashable, str], Any] = {}
-    for name, within in constraints.within(matrix, ids).items():
+    for name, within in replace(constraints, rules=()).within(matrix, ids).items():
         feature = constraints.schema.features[constraints.schema.position(name)]
         if not feature.is_numeric or np.isnan(feature.low):
             continue

@@ -25,7 +25,7 @@ from mcce.explain.copies import TrainingRows
 from mcce.explain.diversity import Spread
 from mcce.explain.factuals import Factuals
 from mcce.explain.plan import Block, Plan
-from mcce.explain.pools import Candidates, ConstrainedPools, Pools, draw_pools
+from mcce.explain.pools import Candidates, ConstrainedPools, Pools, draw_pools, pool_blocks
 from mcce.explain.rank import Admit, Allow, Selector, best_of
 from mcce.explain.sparse import crossed_draws
 from mcce.explain.winners import Cost, Winners
@@ -66,31 +66,44 @@ def join_blocks(found: Sequence[Winners], factuals: Factuals) -> Winners:
 
 
 def explain_block(plan: Plan, block: Block) -> Winners:
-    """Return the winners of a block, with their measures and their cost."""
+    """Return the winners of a block, with their measures and their cost; who has none may get draws of its own."""
     begun = time.perf_counter()
     pools = draw_block(plan, block)
-    found = _choose_timed(plan, block, pools, begun)
-    without = np.flatnonzero(pools.partly & ~np.isin(block.members, found.owner))
-    if not without.size:
-        return found
-    begun = time.perf_counter()
-    left = block.take(without)
-    return Winners.join([found, _choose_timed(plan, left, _constrained(plan, left).draw_own(block.draws), begun)])
+    parts = [_choose_timed(plan, block, pools, begun)]
+    without = np.flatnonzero(pools.may_find_more & ~np.isin(block.members, parts[0].owner))
+    # a pool for each of them, perhaps, and no more of these at a time than fit in memory
+    own = np.arange(block.members.size, dtype=np.uint64)
+    for some in pool_blocks(without, own, 8 * len(block.draws) * block.matrix.shape[1]):
+        begun = time.perf_counter()
+        left = block.take(some)
+        parts.append(_choose_timed(plan, left, draw_own_block(plan, left), begun))
+    return Winners.join(parts)
 
 
 def draw_block(plan: Plan, block: Block) -> Pools:
-    """Draw the pools of a block, inside the constraints if there are any."""
-    if plan.constraints is not None:
-        return _constrained(plan, block).draw(block.draws)
-    n, begin = len(block.draws), block.draws.start
-    candidates = draw_pools(plan.generator, block.matrix, block.keys, n, begin=begin, redraw=plan.settings.redraw)
-    return Pools(candidates, block.keys, np.zeros(block.members.size, dtype=bool))
+    """Draw the pools of a block, inside the constraints if there are any.
+
+    Draws that are crossed with the factuals afterwards need not obey rules over several features before.
+    """
+    if plan.constraints is None:
+        n, begin = len(block.draws), block.draws.start
+        candidates = draw_pools(plan.generator, block.matrix, block.keys, n, begin=begin, redraw=plan.settings.redraw)
+        return Pools(candidates, block.keys, np.zeros(block.members.size, dtype=bool))
+    if not (plan.settings.sparse and plan.constraints.open_rules):
+        return _constrained(plan, block, plan.constraints).draw(block.draws)
+    pools = _constrained(plan, block, plan.constraints.before_crossing).draw(block.draws)
+    return replace(pools, may_find_more=np.ones(block.members.size, dtype=bool))
 
 
-def _constrained(plan: Plan, block: Block) -> ConstrainedPools:
+def draw_own_block(plan: Plan, block: Block) -> Pools:
+    """Draw pools inside all that each factual of a block asks; what rules name may stay as it is."""
     assert plan.constraints is not None
+    return _constrained(plan, block, plan.constraints).draw_own(block.draws)
+
+
+def _constrained(plan: Plan, block: Block, constraints: Constraints) -> ConstrainedPools:
     redraw = plan.settings.redraw
-    return ConstrainedPools(plan.generator, plan.constraints, block.matrix, block.keys, block.ids, redraw)
+    return ConstrainedPools(plan.generator, constraints, block.matrix, block.keys, block.ids, redraw)
 
 
 def _choose_timed(plan: Plan, block: Block, pools: Pools, begun: float) -> Winners:

@@ -3,8 +3,9 @@
 1. A factual whose constraints contradict each other is passed over before anything is drawn (`find_contradictions`).
 2. Of the others, the training rows with the same fixed values tell whether the wanted decision is rare among them
    (`unexplained_table`).
-3. On demand it is told of one how many rows were drawn, how many were rejected and by what, how many were plausible,
-   how many the model was asked about, and the drawn row that came nearest to the decision (`look_into`).
+3. On demand it is told of one how many rows were drawn inside all that is asked of it, how many were rejected and by
+   what, how many were plausible, how many the model was asked about, and the drawn row that came nearest to the
+   decision (`look_into`).
 4. Four times as many draws are tried, and each demand is dropped alone: each constraint, the bounds, the exclusion of
    copies, the share of refits. What leads to a counterfactual is named; if nothing does, all constraints are dropped.
 """
@@ -23,7 +24,7 @@ from mcce.explain.adaptive import MOST_DRAWS
 from mcce.explain.factuals import Factuals
 from mcce.explain.plan import Plan
 from mcce.explain.pools import fixed_columns, pool_keys
-from mcce.explain.search import draw_block, explain_block, search
+from mcce.explain.search import draw_block, draw_own_block, explain_block, search
 from mcce.generators.base import Generator
 from mcce.model.robustness import ConfirmingAsker
 from mcce.report.reasons import ALREADY, NO_ROOM, NOBODY_ALIKE, NONE_ALIKE_WANTED
@@ -119,7 +120,7 @@ def look_into(plan: Plan, factuals: Factuals, i: int) -> tuple[dict[str, object]
     n_samples = MOST_DRAWS if plan.settings.n_samples == "auto" else plan.settings.n_samples
     (block,) = plan.blocks(factuals, np.array([i]), range(n_samples))
     alone = explain_block(plan, block)
-    pools = draw_block(plan, block)
+    pools = draw_block(plan, block) if plan.constraints is None else draw_own_block(plan, block)
     rows = pools.candidates.rows[pools.candidates.begin[0] : pools.candidates.end[0]]
     if plan.constraints is not None:
         rows = rows[plan.constraints.of_factuals(block.matrix, block.ids).hold(rows, np.zeros(len(rows), np.int64))]

@@ -1,8 +1,7 @@
-"""Checks of what a generator draws: values, streams, conditioning, weights, restrictions, rules, densities.
+"""Checks of a generator, and the small tables that it is checked on.
 
-Small tables that generators are checked on, and what is drawn from them.
-
-Checks of what a generator is: what fit leaves, parameters, storage, and that an explainer can use it.
+1. What it is: what fit leaves, parameters, storage, and that an explainer can use it.
+2. What it draws: values, streams, conditioning, weights, restrictions, rules, densities.
 """
 
 from __future__ import annotations
