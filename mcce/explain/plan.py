@@ -30,7 +30,7 @@ from mcce.table import Feature
 
 @dataclass(frozen=True)
 class Settings:
-    """What is asked for, the same for all factuals; `redraw` says which of many independent drawings is taken."""
+    """The demands on counterfactuals, the same for all factuals; `redraw` is the number of the drawing to take."""
 
     n_samples: int | Literal["auto"]
     n_counterfactuals: int = 1
@@ -47,7 +47,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Plan:
-    """What explaining any block needs.
+    """All that explaining any block needs.
 
     Attributes
     ----------

@@ -94,11 +94,11 @@ def why_none(
     words[:] = f"{tried}, though training rows with its fixed values do; {more}"
     for i in np.flatnonzero(n_wanted == 0).tolist():
         values = generator.schema_.decode(matrix[[i]])[generator.fixed_].iloc[0]
-        said = ", ".join(f"{name} = {value}" for name, value in values.items())
+        fixed = ", ".join(f"{name} = {value}" for name, value in values.items())
         words[i] = (
-            f"{tried}, and {NONE_ALIKE_WANTED} ({said}) has it"
+            f"{tried}, and {NONE_ALIKE_WANTED} ({fixed}) has it"
             if n_alike[i]
-            else f"{tried}, and {NOBODY_ALIKE} ({said})"
+            else f"{tried}, and {NOBODY_ALIKE} ({fixed})"
         )
     return words
 
