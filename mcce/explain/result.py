@@ -29,7 +29,7 @@ from mcce.counterfactuals import Agreement, Counterfactuals, Questions, Run
 from mcce.exceptions import SamplerError
 from mcce.explain.diversity import diversity_table
 from mcce.explain.factuals import Factuals
-from mcce.explain.plan import Plan
+from mcce.explain.plan import Plan, searched
 from mcce.explain.pools import draw_pools
 from mcce.explain.redraw import agreement, draw_again, redraw_errors, spread_over
 from mcce.explain.unexplained import look_into, unexplained_table, what_helps
@@ -128,11 +128,6 @@ class Search:
         schema = self.plan.generator.schema_
         rows = np.array([row for _, row in nearest]).reshape(-1, len(schema))
         return table, schema.decode(rows, self.factuals.index[[i for i, _ in nearest]].rename("id"))
-
-
-def searched(factuals: Factuals, contradictions: Mapping[int, str]) -> Ints:
-    """Return the positions of factuals to search for: those without the decision and without a contradiction."""
-    return np.setdiff1d(np.flatnonzero(~factuals.wanted), list(contradictions))
 
 
 def write_result(
