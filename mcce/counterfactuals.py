@@ -429,9 +429,7 @@ class Counterfactuals:
         if ask is None:
             raise InputError("this result was saved, or built without the model; explain again to ask for reasons.")
         before, changed = self._compare(np.array([row]))
-        table = ask_about_changes(
-            before, self.frame.iloc[[row]].reset_index(drop=True), changed[0], self._questions.ask
-        )
+        table = ask_about_changes(before, self.frame.iloc[[row]].reset_index(drop=True), changed[0], ask)
         return reasons_in_words(table, self.names) if words else table
 
     def why(self, id: Hashable) -> pd.Series[Any]:
@@ -457,10 +455,9 @@ class Counterfactuals:
         known = {str(name): self.unexplained[name].iloc[place] for name in self.unexplained.columns}
         if known["reason"] == ALREADY:
             known = {name: known[name] for name in ("reason", "prediction")}
-        elif self._questions.why is not None and pd.isna(known.get("would_help", np.nan)):
-            if self.draws is not None and self.draws.iloc[factual] > 0:  # one whose constraints have room
-                told, nearest = self._questions.why(np.array([factual]))
-                known |= {**told.iloc[0], "nearest_row": nearest.iloc[0] if len(nearest) else None}
+        elif self._questions.why is not None and pd.isna(known.get("would_help", np.nan)) and self._drawn_for(factual):
+            told, nearest = self._questions.why(np.array([factual]))
+            known |= {**told.iloc[0], "nearest_row": nearest.iloc[0] if len(nearest) else None}
         return pd.Series(known, dtype=object, name=id)
 
     def with_why(self, n: int | None = None) -> Counterfactuals:
@@ -639,7 +636,7 @@ class Counterfactuals:
         >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
         >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
         >>> granted, units = mcce.Interval(0.5, 1, label="the loan is granted"), {"salary": "EUR", "savings": "EUR"}
-        >>> explainer = mcce.MCCE(model, decision=granted, fixed=["age"], units=units, random_state=1).fit(X)
+        >>> explainer = mcce.MCCE(model, decision=granted, fixed=["age"], names={"units": units}, random_state=1).fit(X)
         >>> letter = explainer.explain(X.iloc[[0]], sparse=True).letter(0)
         >>> for line in letter.splitlines()[5:13]:
         ...     print(line)
@@ -945,6 +942,10 @@ class Counterfactuals:
         require(all(is_numeric_dtype(column.dtype) for column in numbers), "a measure is no number")
         for name, value in [*self.run.timings.items(), *self._standard_errors.items()]:
             check_type(value, str(name), float, int)
+
+    def _drawn_for(self, factual: int) -> bool:
+        """Say whether rows were drawn for the factual at a place: its constraints leave room, and it needs a row."""
+        return self.draws is not None and bool(self.draws.iloc[factual] > 0)
 
     def _find(self, id: Hashable, rank: int) -> tuple[int, int | None]:
         """Return the places of a factual and of its counterfactual; None if it has none at all."""

@@ -46,18 +46,16 @@ METHODS = {
     "MCCE": {
         "fit": "X y sample_weight progress",
         "explain": """
-            X n_samples n_counterfactuals independent exhaustive constraints allow_missing sparse floor measures weights
-            max_changes max_gower diverse exclude_training refits noise robust redraw standard_errors tell_reasons
-            progress
+            X n_samples n_counterfactuals independent constraints sparse floor measures weights max_changes max_gower
+            diverse robust progress
         """,
         "explain_batches": "source out id batch_size n_jobs skip_bad missing progress settings",
-        "generate": "X n_samples independent constraints allow_missing progress",
-        "select": "candidates X n_counterfactuals exhaustive allow_missing",
+        "generate": "X n_samples independent constraints progress",
+        "select": "candidates X n_counterfactuals exhaustive constraints",
         "diagnose": "X training sample_weight n_samples max_factuals max_rows visit_sequences random_state",
         "trade_off": "X floors n_samples measures weights max_changes max_gower training max_factuals max_rows",
         "save": "path donors",
         "load": "path model decision n_jobs",
-        "names": "",
         "get_params": "deep",
         "set_params": "params",
     },
@@ -70,6 +68,8 @@ METHODS = {
         "by": "groups bins level random_state",
         "reasons": "id rank words",
         "why": "id",
+        "with_why": "n",
+        "redrawn": "redraw",
         "standard_errors": "",
         "sentence": "id rank",
         "sentences": "rank",

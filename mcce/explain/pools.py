@@ -1,18 +1,14 @@
-"""Candidates that a user brings: matched to the factuals they are for, and checked.
-
-What is chosen among: encoded rows, and which of them each factual may have.
-
-Pools of candidates: the rows drawn from the generator for each factual (paper, section 2.2).
+"""Pools of candidates: the rows drawn from the generator for each factual (paper, section 2.2), or brought by the user.
 
 1. A factual's draws are identified by the columns that they depend on: its fixed values. Factuals that agree in them
    share one pool. Drawn independently, they are identified by all its values.
 2. Factuals are taken in blocks whose pools fit in memory; those of one pool stay side by side.
 3. Each pool is drawn from the generator, given its fixed values and the wanted decision. Any part of it can be drawn
    by itself, because a draw is known by its index; a redraw is another, independent pool for the same factuals.
+4. `Candidates` says which encoded rows each factual may choose among; those that a user brings are matched to their
+   factuals and checked (`match_candidates`).
 
-`mcce.explain.pools` draws them inside constraints.
-
-Pools inside constraints, shared by as many factuals as these allow.
+Inside constraints pools are shared by as many factuals as these allow (`ConstrainedPools`):
 
 1. What is asked of all factuals alike (`Constraints.shared`) is obeyed while drawing. Factuals that agree in their
    fixed values share these draws.
@@ -123,8 +119,8 @@ def draw_pools(
     drawn, first = generator.draw(request, progress=progress), pool * n_samples
     if not drawn.dead.any():
         return Candidates(drawn.rows, first, first + n_samples)
-    living = np.concatenate([[0], np.cumsum(~drawn.dead)])
-    return Candidates(np.asfortranarray(drawn.rows[~drawn.dead]), living[first], living[first + n_samples])
+    kept = np.concatenate([[0], np.cumsum(~drawn.dead)])
+    return Candidates(np.asfortranarray(drawn.rows[~drawn.dead]), kept[first], kept[first + n_samples])
 
 
 def request_pools(
@@ -244,11 +240,11 @@ class ConstrainedPools:
         drawn, pool, self.pool_keys[which] = self._draw(which, constraints, draws, named_may_stay=named_may_stay)
         for name, counts in drawn.acceptance().iterrows():
             self.acceptance[name] = self.acceptance.get(name, NOTHING) + counts.to_numpy()
-        living = np.concatenate([[0], np.cumsum(~drawn.dead)])
+        kept = np.concatenate([[0], np.cumsum(~drawn.dead)])
         first = pool * len(draws)
-        self.begin[which], self.end[which] = self.n_rows + living[first], self.n_rows + living[first + len(draws)]
+        self.begin[which], self.end[which] = self.n_rows + kept[first], self.n_rows + kept[first + len(draws)]
         self.rows.append(drawn.rows[~drawn.dead] if drawn.dead.any() else drawn.rows)
-        self.n_rows += int(living[-1])
+        self.n_rows += int(kept[-1])
 
     def _who_allow_few(self, which: Ints) -> Ints:
         """Return the factuals that allow too few of the first draws that they would share."""

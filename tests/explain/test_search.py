@@ -28,7 +28,7 @@ def plan_and_blocks(explainer, monkeypatch, settings, X=DENIED):
     monkeypatch.setattr(pools, "BLOCK_FACTUALS", 3)
     plausibility = explainer._plausibility(False) if settings.sparse else None
     ordering = explainer._ordering(("L0", "gower"), None, plausibility)
-    asked = explainer._constraints((), allow_missing=False)
+    asked = explainer._constraints(())
     plan = explainer._plan(settings, ordering, asked, plausibility)
     factuals = read_factuals(X, explainer.generator_.schema_, explainer.decision_, explainer._training.spots)
     keys, refused = plan.keys(factuals), np.flatnonzero(~factuals.wanted)

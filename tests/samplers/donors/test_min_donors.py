@@ -114,7 +114,8 @@ def test_the_chain_hands_it_to_every_sampler():
     chain = ChainModel(sampler={"job": "marginal", "*": CartSampler(min_donors=40)}, fixed=["x"], min_donors=20)
     chain.fit(frame)
     assert [sampler.min_donors for sampler in chain.samplers_.values()] == [20, 40]
-    explainer = MCCE(lambda f: f["y"].to_numpy() > 1, decision=(0.5, 1.0), fixed=["x"], min_donors=15, random_state=1)
+    chain = ChainModel(fixed=["x"], min_donors=15, random_state=1)
+    explainer = MCCE(lambda f: f["y"].to_numpy() > 1, decision=(0.5, 1.0), fixed=["x"], generator=chain)
     found = explainer.fit(frame).explain(frame.iloc[:20], n_samples=50)
     assert {sampler.min_donors for sampler in explainer.chain_.samplers_.values()} == {15}
     assert found.run.settings["min_donors"] == 15
