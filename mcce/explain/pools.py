@@ -116,10 +116,10 @@ def draw_pools(
     """
     pool, request = request_pools(generator, matrix, keys, keys, range(begin, begin + n_samples), redraw)[:2]
     drawn, first = generator.draw(request, progress=progress), pool * n_samples
-    if not drawn.dead.any():
+    if not drawn.rejected.any():
         return Candidates(drawn.rows, first, first + n_samples)
-    living = np.concatenate([[0], np.cumsum(~drawn.dead)])
-    return Candidates(np.asfortranarray(drawn.rows[~drawn.dead]), living[first], living[first + n_samples])
+    living = np.concatenate([[0], np.cumsum(~drawn.rejected)])
+    return Candidates(np.asfortranarray(drawn.rows[~drawn.rejected]), living[first], living[first + n_samples])
 
 
 def request_pools(
@@ -233,10 +233,10 @@ class ConstrainedPools:
         drawn, pool, self.pool_keys[which] = self._draw(which, constraints, draws)
         for name, counts in drawn.acceptance().iterrows():
             self.acceptance[name] = self.acceptance.get(name, NOTHING) + counts.to_numpy()
-        living = np.concatenate([[0], np.cumsum(~drawn.dead)])
+        living = np.concatenate([[0], np.cumsum(~drawn.rejected)])
         first = pool * len(draws)
         self.begin[which], self.end[which] = self.n_rows + living[first], self.n_rows + living[first + len(draws)]
-        self.rows.append(drawn.rows[~drawn.dead] if drawn.dead.any() else drawn.rows)
+        self.rows.append(drawn.rows[~drawn.rejected] if drawn.rejected.any() else drawn.rows)
         self.n_rows += int(living[-1])
 
     def _who_allow_few(self, which: Ints) -> Ints:
@@ -248,7 +248,7 @@ class ConstrainedPools:
         n_allowed = np.empty(which.size, dtype=np.int64)
         for p, members in enumerate(np.split(by_pool, np.cumsum(np.bincount(pool))[:-1])):
             mine = slice(p * len(FIRST), (p + 1) * len(FIRST))
-            rows = drawn.rows[mine][~drawn.dead[mine]]
+            rows = drawn.rows[mine][~drawn.rejected[mine]]
             for first in range(0, members.size, AT_ONCE):
                 some = members[first : first + AT_ONCE]
                 n_allowed[some] = self._allowed(which[some], rows).sum(axis=1)
@@ -278,7 +278,7 @@ class ConstrainedPools:
         shared_by = _told_apart(shared_by, self._off_steps(constraints, matrix, ids, own))
         by_own = _told_apart(shared_by, own)
         drawn, pool = self._draw_pools(which, constraints, draws, shared_by, own)
-        lost = np.logical_or.reduceat(drawn.dead, np.arange(0, drawn.dead.size, len(draws)))
+        lost = np.logical_or.reduceat(drawn.rejected, np.arange(0, drawn.rejected.size, len(draws)))
         split = lost[pool] & ~_agree(by_own, pool)[pool]
         if split.any():
             shared_by = np.where(split, by_own, shared_by)
