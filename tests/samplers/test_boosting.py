@@ -112,14 +112,14 @@ def test_restricted_draws_are_truncated_ones(n_values):
     free = fitted.sample(row, RowStreams.from_seed(1, n))
     found = fitted.sample_within(row, RowStreams.from_seed(2, n), within)
     inside = free[within.allows(free)]
-    assert not found.dead.any()
+    assert not found.rejected.any()
     assert within.allows(found.values).all()
     assert np.exp(found.log_mass[0]) == pytest.approx(inside.size / n, abs=0.02)
     values = np.unique(np.concatenate([inside, found.values]))
     gap = [np.searchsorted(np.sort(part), values, side="right") / part.size for part in (inside, found.values)]
     assert np.abs(gap[0] - gap[1]).max() < 0.04
     nothing = Within(low=np.full(5, 1e6), high=np.full(5, 1e7))
-    assert fitted.sample_within(row.take(np.arange(5)), RowStreams.from_seed(2, 5), nothing).dead.all()
+    assert fitted.sample_within(row.take(np.arange(5)), RowStreams.from_seed(2, 5), nothing).rejected.all()
 
 
 def test_few_numbers_are_classes_and_their_probabilities_sum_to_one():
