@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -14,7 +14,6 @@ import pandas as pd
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.counterfactuals import Counterfactuals, Questions, Run
 from mcce.exceptions import SamplerError
-from mcce.explain.adaptive import Agreement
 from mcce.explain.copies import TrainingRows
 from mcce.explain.distances import measure_table
 from mcce.explain.diversity import diversity_table
@@ -45,7 +44,7 @@ def assemble(
     n_samples: int | None,
     draws: Ints | None = None,
     standard_errors: Mapping[str, float] | None = None,
-    redraw: Callable[[], Agreement] | None = None,
+    questions: Questions | None = None,
     fit_seconds: float,
     frames: FrameKind | None = None,
     settings: Mapping[str, object],
@@ -59,8 +58,8 @@ def assemble(
     does, `allowed` between what numbers had to stay, `why` what is known of those without a counterfactual;
     `n_samples` (the most that were drawn for one of these) and `draws` are None where the user brought the
     candidates. `names` are labels, units and formats; `rules` what each factual's counterfactuals keep, in words;
-    `redraw` draws again, to see how stable the answers are. `frames` is the kind of frame that the tables are handed
-    back in, None for pandas.
+    `questions` draw again and look into the unexplained later, when they are asked. `frames` is the kind of frame that
+    the tables are handed back in, None for pandas.
     """
     schema, why = generator.schema_, why or Why()
     owner, rows = outcome.owner, outcome.rows
@@ -100,7 +99,7 @@ def assemble(
         copies=None if training is None else training.count_in(rows),
         names=replace(names or Names(), ends=decision.ends()),
         _standard_errors=dict(standard_errors or {}),
-        _questions=Questions(ask=partial(_ask_frame, Asker(decision, schema)), agreement=redraw),
+        _questions=replace(questions or Questions(), ask=partial(_ask_frame, Asker(decision, schema))),
         _rules=dict(rules or {}),
         _frame_kind=frames,
         _pairwise=pairwise.set_axis(factuals.index[pairwise.index].rename("id"), axis=0),

@@ -24,7 +24,7 @@ from pandas.api.types import is_numeric_dtype
 from mcce.base.files import written_whole
 from mcce.exceptions import InputError, MCCEError, did_you_mean, spell, spell_all
 from mcce.explain.adaptive import Agreement
-from mcce.explain.unexplained import ALREADY
+from mcce.explain.unexplained import ALREADY, NO_ROOM
 from mcce.report.changes import (
     Ask,
     ask_about_changes,
@@ -108,6 +108,12 @@ class Run:
         were drawn, `rows_asked`, how many rows the model was asked about.
     timings : mapping
         Seconds for fit, generate and select.
+
+    Examples
+    --------
+    >>> run = Run(settings={"n_samples": 1000, "sparse": True, "floor": 0.05}, timings={"fit": 1.5, "generate": 0.5})
+    >>> run.seconds, run.floor
+    (2.0, 0.05)
     """
 
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -423,16 +429,27 @@ class Counterfactuals:
     def why(self, id: Hashable) -> pd.Series[Any]:
         """Return why a factual has no counterfactual, and what would have helped.
 
-        `reason` and `prediction` are those of `unexplained`. Unless it has the wanted decision already, its candidates
-        are drawn once more and looked into: how many were `drawn`, how many are `dead` and by which constraint, how
-        many are `plausible`, about how many the model was `asked`, the prediction of the one `nearest` to the decision,
-        and what `would_help`: more draws, or one demand less, found by trying. A result that was saved tells what was
-        looked into before. See `mcce.explain.unexplained`.
+        `reason` and `prediction` are those of `unexplained`. Unless it has the wanted decision already, or its
+        constraints leave no room, its candidates are drawn once more and looked into: how many were `drawn`, how many
+        are `dead` and by which constraint, how many are `plausible`, about how many the model was `asked`, the
+        prediction of the one `nearest` to the decision, and what `would_help`: more draws, or one demand less, found by
+        trying. A result that was saved tells what was looked into before. See `mcce.explain.unexplained`.
 
         Parameters
         ----------
         id : hashable
             A label of the index of `unexplained`.
+
+        Examples
+        --------
+        >>> import mcce
+        >>> X = mcce.datasets.load_loans(300).X.select_dtypes("number")
+        >>> explainer = mcce.MCCE(lambda rows: rows["salary"] > 40_000, decision=True, random_state=1).fit(X)
+        >>> poor = X[X["salary"] < 30_000].head(1)
+        >>> found = explainer.explain(poor, n_samples=100, max_gower=0.01, constraints=[mcce.allow("savings", high=0)])
+        >>> why = found.why(poor.index[0])
+        >>> why["would_help"]
+        'without bounds on changes or distance'
         """
         factual, row = self._find(id, 1)
         if row is not None:
@@ -443,7 +460,8 @@ class Counterfactuals:
         known = {str(name): self.unexplained[name].iloc[place] for name in self.unexplained.columns}
         if known["reason"] == ALREADY:
             known = {name: known[name] for name in ("reason", "prediction")}
-        elif self._questions.why is not None and pd.isna(known.get("would_help", np.nan)):
+        is_open = not str(known["reason"]).startswith((ALREADY, NO_ROOM)) and pd.isna(known.get("would_help", np.nan))
+        if is_open and self._questions.why is not None:
             known |= self._questions.why(factual)
         return pd.Series(known, dtype=object, name=id)
 
@@ -453,6 +471,16 @@ class Counterfactuals:
         It is the spread of the mean over redraws for the same factuals, fitted generator and model; factuals that share
         a pool are drawn together, and the error knows it. It says nothing about other factuals or training rows.
         Everything is drawn and chosen a second time, which takes as long as explaining did.
+
+        Examples
+        --------
+        >>> import mcce
+        >>> X = mcce.datasets.load_loans(300).X.select_dtypes("number")
+        >>> explainer = mcce.MCCE(lambda rows: rows["salary"] > 40_000, decision=True, random_state=1).fit(X)
+        >>> found = explainer.explain(X.head(20), n_samples=100)
+        >>> errors = found.standard_errors()
+        >>> list(errors.index), bool((errors > 0).all())
+        (['L0', 'gower'], True)
         """
         errors = self._standard_errors
         if not errors:

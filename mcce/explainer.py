@@ -48,9 +48,16 @@ from mcce.base.parameters import Learner
 from mcce.base.progress import progress_bar, working
 from mcce.base.threads import count_jobs, one_native_thread
 from mcce.constraints import Constraints, read, resolve
-from mcce.counterfactuals import Counterfactuals
+from mcce.counterfactuals import Counterfactuals, Questions
 from mcce.exceptions import InputError, MCCEWarning
-from mcce.explain.adaptive import agreement, draw_again, explain_all, redraw_errors, redraw_some
+from mcce.explain.adaptive import (
+    agreement,
+    draw_again,
+    explain_all,
+    redraw_errors,
+    redraw_some,
+    standard_errors_of,
+)
 from mcce.explain.copies import TrainingRows
 from mcce.explain.factuals import REACH_ROWS, encode_factuals, find_reach, read_factuals, warn_of_factuals
 from mcce.explain.order import DEFAULT, LEARNED, MeasureLike, Ordering, resolve_measures
@@ -58,7 +65,7 @@ from mcce.explain.plausibility import Plausibility
 from mcce.explain.pools import ConstrainedPools, draw_pools, fixed_columns, match_candidates, pool_keys
 from mcce.explain.search import Block, Settings, Task, choose, concatenate
 from mcce.explain.stored import check_fields, read_decision, write_decision
-from mcce.explain.unexplained import Why, allowed_table, describe_constraints, find_open, tell_why
+from mcce.explain.unexplained import Why, allowed_table, describe_constraints, find_open, look_into, tell_why
 from mcce.generators import JointGenerator
 from mcce.generators.base import Generator
 from mcce.generators.chain import ChainModel
@@ -426,10 +433,16 @@ class MCCE(Learner):
             n_samples=int(explained.draws.max(initial=0)),
             draws=explained.draws,
             standard_errors={} if again is None else redraw_errors(task, factuals, outcome, again),
-            redraw=functools.cache(
-                partial(redraw_some, task, factuals, open_to, outcome, progress)
-                if again is None
-                else partial(agreement, factuals, open_to, outcome, again)
+            questions=Questions(
+                agreement=functools.cache(
+                    partial(redraw_some, task, factuals, open_to, outcome, progress)
+                    if again is None
+                    else partial(agreement, factuals, open_to, outcome, again)
+                ),
+                standard_errors=functools.cache(
+                    partial(standard_errors_of, task, factuals, open_to, outcome, progress)
+                ),
+                why=functools.cache(partial(look_into, task, self.decision_, factuals)),
             ),
             fit_seconds=self.fit_seconds_,
             settings={**dataclasses.asdict(settings), "pools": int(outcome.pools.size), **self._described()},

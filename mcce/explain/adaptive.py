@@ -167,6 +167,15 @@ def redraw_errors(task: Task, factuals: Factuals, outcome: Outcome, again: Outco
     return errors
 
 
+def standard_errors_of(
+    task: Task, factuals: Factuals, which: Ints, outcome: Outcome, progress: bool | None = None
+) -> dict[str, float]:
+    """Draw again for all factuals at `which`, and return the Monte Carlo standard errors (`redraw_errors`)."""
+    with progress_bar(which.size, "drawing again", progress) as bar:
+        again = draw_again(task, factuals, which, bar.update)
+    return redraw_errors(task, factuals, outcome, again)
+
+
 @dataclass(frozen=True)
 class Agreement:
     """Of how many factuals that were drawn for again, which share has the same set of changed features both times."""

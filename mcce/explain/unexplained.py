@@ -224,6 +224,12 @@ def tell_why(
     return Why(contradictions, table, np.array(places, dtype=np.int64), found)
 
 
+def look_into(task: Task, decision: Decision, factuals: Factuals, i: int) -> dict[str, object]:
+    """Return the columns of `TOLD` for one factual without a counterfactual (steps 2 and 3)."""
+    told, _ = _look_into(task, decision, factuals, i)
+    return {**told, "would_help": _what_helps(task, factuals, np.array([i]))[0]}
+
+
 def _look_into(task: Task, decision: Decision, factuals: Factuals, i: int) -> tuple[dict[str, object], Floats | None]:
     """Step 2 for one factual, alone; also its drawn row that came nearest to the decision."""
     n_samples = MOST_DRAWS if task.settings.n_samples == "auto" else task.settings.n_samples
