@@ -104,7 +104,7 @@ Pattern: TypeAlias = NumberPattern | DatePattern | WordPattern
 PATTERNS = (NumberPattern, DatePattern, WordPattern)
 
 
-def read_pattern(said: Any, name: object) -> Pattern:
+def read_pattern(given: Any, name: object) -> Pattern:
     """Return the pattern of a format, as in `Names`; a pattern stays as it is.
 
     Examples
@@ -116,41 +116,41 @@ def read_pattern(said: Any, name: object) -> Pattern:
     >>> read_pattern("0.000,0", "Gehalt").write(73200.5)
     '73.200,5'
     """
-    if isinstance(said, PATTERNS):
-        return said
-    if isinstance(said, Mapping):
-        return _read_words(said, name)
-    if not isinstance(said, str):
+    if isinstance(given, PATTERNS):
+        return given
+    if isinstance(given, Mapping):
+        return _read_words(given, name)
+    if not isinstance(given, str):
         raise InputError(
-            f"formats[{spell(name)}] is {said!r} (a {type(said).__name__}); give a text such as {EXAMPLES} or "
+            f"formats[{spell(name)}] is {given!r} (a {type(given).__name__}); give a text such as {EXAMPLES} or "
             "'%d.%m.%Y', or a dict of values to words."
         )
-    if re.search("%[A-Za-z-]", said):
-        return DatePattern(said)
-    found = _NUMBER.fullmatch(said)
+    if re.search("%[A-Za-z-]", given):
+        return DatePattern(given)
+    found = _NUMBER.fullmatch(given)
     if found is None:
         raise InputError(
-            f"formats[{spell(name)}] is {said!r}; write the number zero as it should look, as in {EXAMPLES}, a date "
+            f"formats[{spell(name)}] is {given!r}; write the number zero as it should look, as in {EXAMPLES}, a date "
             "by its codes, as in '%d.%m.%Y', or give a dict of values to words."
         )
     mark, point, decimals = found["mark"] or "", found["point"] or ".", found["decimals"] or ""
     if mark == "." and not decimals:  # three decimals, as everywhere else in Python
         mark, point, decimals = "", ".", "000"
     if decimals and mark == point:
-        raise InputError(f"formats[{spell(name)}] is {said!r}, which has one mark for thousands and decimals.")
+        raise InputError(f"formats[{spell(name)}] is {given!r}, which has one mark for thousands and decimals.")
     return NumberPattern(len(decimals), mark, point, found["percent"] or "")
 
 
-def _read_words(said: Mapping[Any, Any], name: object) -> WordPattern:
-    for value, words in said.items():
+def _read_words(given: Mapping[Any, Any], name: object) -> WordPattern:
+    for value, words in given.items():
         if not isinstance(words, str) or not words.strip():
             raise InputError(f"formats[{spell(name)}] has {words!r} for {spell(value)}; give a text.")
-    texts = list(said.values())
+    texts = list(given.values())
     twice = next((text for text in texts if texts.count(text) > 1), None)
     if twice is not None:
-        both = ", ".join(spell(value) for value, words in said.items() if words == twice)
+        both = ", ".join(spell(value) for value, words in given.items() if words == twice)
         raise InputError(f"formats[{spell(name)}] calls {both} alike, {twice!r}; a change would not be seen.")
-    return WordPattern(tuple(said.items()))
+    return WordPattern(tuple(given.items()))
 
 
 def _equals(known: Any, value: Any) -> bool:
@@ -323,8 +323,8 @@ class Names:
         columns : iterable
             The columns that may be named.
         """
-        *said, columns = given
-        names = cls._of(said[0] if len(said) == 1 else dict(zip(ROLES, said)))
+        *parts, columns = given
+        names = cls._of(parts[0] if len(parts) == 1 else dict(zip(ROLES, parts)))
         known = [*columns]
         known += [] if PREDICTION in known else [PREDICTION]
         for role in ROLES:
@@ -337,21 +337,21 @@ class Names:
         return names
 
     @classmethod
-    def _of(cls, said: Any) -> Names:
-        if isinstance(said, Names):
-            return said
-        if said is not None and not isinstance(said, Mapping):
+    def _of(cls, given: Any) -> Names:
+        if isinstance(given, Names):
+            return given
+        if given is not None and not isinstance(given, Mapping):
             raise InputError(
-                f"names is a {type(said).__name__}; give mcce.Names(labels=..., units=..., formats=...), or a dict of "
+                f"names is a {type(given).__name__}; give mcce.Names(labels=..., units=..., formats=...), or a dict of "
                 "these."
             )
-        for role in said or {}:
+        for role in given or {}:
             if role not in ROLES:
                 raise InputError(
                     f"names has the entry {spell(role)}; {did_you_mean(role, ROLES)} Features are named inside them, "
                     "as in {'labels': {'salary': 'pay'}}."
                 )
-        return cls(**(said or {}))
+        return cls(**(given or {}))
 
     def check_state(self) -> None:
         """Refuse parts of a file that no names have."""

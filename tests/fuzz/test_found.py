@@ -8,9 +8,9 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 import mcce
-from mcce.report.words import measure_figures
 from mcce.report.names import Names
 from mcce.report.plots.change import position
+from mcce.report.words import measure_figures
 
 N = 60
 

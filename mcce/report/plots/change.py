@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from mcce.base.canvas import FONT, SMALL, letters_that_fit, lay_out
+from mcce.base.canvas import FONT, SMALL, lay_out, letters_that_fit
 from mcce.report.names import PREDICTION, Names, case_name, fold, is_same
 
 if TYPE_CHECKING:

@@ -44,10 +44,10 @@ from mcce.base.canvas import (
     SMALL,
     as_array,
     ink,
+    lay_out,
     letters_that_fit,
     new_axes,
     new_panels,
-    lay_out,
     write_caption,
     write_title,
 )
@@ -234,7 +234,7 @@ def _draw_feature(ax: Axes, feature: Feature, real: Any, generated: Any, note: s
 
 
 def _draw_numbers(ax: Axes, real: Any, generated: Any) -> list[str]:
-    """Draw two histograms; return what has to be said."""
+    """Draw two histograms; return the notes for the panel."""
     from matplotlib.ticker import MaxNLocator
 
     is_date = not pd.api.types.is_numeric_dtype(real.dtype)
