@@ -152,7 +152,7 @@ OPTIONS = (
         "sampler",
         read.text_or_pairs,
         "NAME",
-        "how features are drawn, or A=NAME,*=NAME by feature ({}): {samplers}",
+        "how features are drawn, or A=NAME,*=NAME by feature ({}); there are {samplers}",
         "cart",
     ),
     Option("visit_sequence", read.visit_sequence, "ORDER", "data, correlation, or A,B,... ({})", "data"),

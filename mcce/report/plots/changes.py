@@ -2,8 +2,8 @@
 
 A bar for each feature, its length the share of the factuals in which it changes, the most changed first. Numbers and
 ordered levels: a dark part for those that go up, a light part for those that go down; other levels, a hatched part;
-changes from or to a missing value, a dotted one. Features that never change are named below; of those that do, the 30 most
-changed have a bar.
+changes from or to a missing value, a dotted one. Features that never change are named below; of those that do, the 30
+most changed have a bar.
 """
 
 from __future__ import annotations
