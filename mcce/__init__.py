@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # what `__getattr__` does, for type checkers and editors
     from mcce import samplers as samplers
     from mcce import table as table
     from mcce import testing as testing
-    from mcce.constraints import allow, only, per_factual, rule
+    from mcce.constraints import allow, no_copies, only, per_factual, rule
     from mcce.counterfactuals import Counterfactuals
     from mcce.diagnostics.conditionals import compare_conditionals
     from mcce.exceptions import InputError, MCCEError, MCCEWarning, ModelError, NotFittedError, SamplerError
@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # what `__getattr__` does, for type checkers and editors
     from mcce.generators.auto import Auto
     from mcce.generators.chain import ChainModel
     from mcce.model.decisions import Interval, Not, OneOf, Several
-    from mcce.model.robustness import bootstrap_refits
+    from mcce.model.robustness import Robust, bootstrap_refits
     from mcce.report import plots as plots
     from mcce.report.names import Names
     from mcce.samplers import (
@@ -90,6 +90,7 @@ __all__ = [
     "PolrSampler",
     "PolyregSampler",
     "RestrictedDraw",
+    "Robust",
     "SamplerError",
     "Schema",
     "Several",
@@ -102,6 +103,7 @@ __all__ = [
     "datasets",
     "diagnostics",
     "gower_distance",
+    "no_copies",
     "only",
     "per_factual",
     "rcompat",
@@ -110,7 +112,7 @@ __all__ = [
 ]
 
 _HOMES = {  # the modules of the names above; all others are of `mcce.samplers`
-    "mcce.constraints": ("allow", "only", "per_factual", "rule"),
+    "mcce.constraints": ("allow", "no_copies", "only", "per_factual", "rule"),
     "mcce.counterfactuals": ("Counterfactuals",),
     "mcce.diagnostics.conditionals": ("compare_conditionals",),
     "mcce.exceptions": ("InputError", "MCCEError", "MCCEWarning", "ModelError", "NotFittedError", "SamplerError"),
@@ -119,7 +121,7 @@ _HOMES = {  # the modules of the names above; all others are of `mcce.samplers`
     "mcce.generators.chain": ("ChainModel",),
     "mcce.explainer": ("MCCE",),
     "mcce.model.decisions": ("Interval", "Not", "OneOf", "Several"),
-    "mcce.model.robustness": ("bootstrap_refits",),
+    "mcce.model.robustness": ("Robust", "bootstrap_refits"),
     "mcce.report.names": ("Names",),
     "mcce.table": ("Schema",),
 }

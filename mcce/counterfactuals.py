@@ -21,10 +21,9 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.api.types import is_numeric_dtype
 
+from mcce.base.checks import check_count
 from mcce.base.files import written_whole
 from mcce.exceptions import InputError, MCCEError, did_you_mean, spell, spell_all
-from mcce.explain.adaptive import Agreement
-from mcce.explain.unexplained import ALREADY, NO_ROOM
 from mcce.report.changes import (
     Ask,
     ask_about_changes,
@@ -40,6 +39,7 @@ from mcce.report.html import Shown, html_table, result_page
 from mcce.report.letter import TITLE, Case, Letter, plain_rule, write_letter
 from mcce.report.names import PREDICTION, Names
 from mcce.report.plots import change_plot, changes_plot
+from mcce.report.reasons import ALREADY
 from mcce.report.words import (
     care_sentence,
     change_sentence,
@@ -130,6 +130,14 @@ class Run:
         return float(self.settings["floor"]) if self.settings.get("sparse") and "floor" in self.settings else None
 
 
+@dataclass(frozen=True)
+class Agreement:
+    """Of how many factuals that were drawn for again, which share has the same set of changed features both times."""
+
+    n_factuals: int
+    share: float
+
+
 @dataclass(frozen=True, kw_only=True)
 class Questions:
     """Questions to the model and the generator, which a result can ask later; no file holds them.
@@ -139,13 +147,18 @@ class Questions:
     ask : the scores of rows, and which of them have the wanted decision; for `Counterfactuals.reasons`
     agreement : how many of some factuals change the same features if drawn again; for `Counterfactuals.summary`
     standard_errors : measure to the Monte Carlo standard error of its mean; for `Counterfactuals.standard_errors`
-    why : for the factual at a place, what became of its candidates and what would help; for `Counterfactuals.why`
+    known_errors : the same if they were found already, else nothing; for `Counterfactuals.save`
+    redrawn : the result of another drawing, by its number; for `Counterfactuals.redrawn`
+    why : for factuals at some places, what became of their candidates and what would help, and the drawn rows that came
+        nearest to the decision; for `Counterfactuals.why`
     """
 
     ask: Ask | None = None
     agreement: Callable[[], Agreement] | None = None
     standard_errors: Callable[[], Mapping[str, float]] | None = None
-    why: Callable[[int], Mapping[str, object]] | None = None
+    known_errors: Callable[[], Mapping[str, float]] | None = None
+    redrawn: Callable[[int], Counterfactuals] | None = None
+    why: Callable[[NDArray[Any]], tuple[pd.DataFrame, pd.DataFrame]] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -350,8 +363,9 @@ class Counterfactuals:
 
         `same changed features if drawn again` says how stable the answers are: the share of factuals for which another,
         independent drawing of as many rows changes the same features. It is found when `summary` is first called, by
-        drawing again for at most a hundred factuals; a result that was saved has no way to do so, and is without it.
-        More draws (`n_samples`) make answers more stable; `mcce.diagnostics.stability` says more.
+        drawing again for at most a hundred factuals, or from all if standard errors were found; a result that was saved
+        has no way to do so, and is without it. More draws (`n_samples`) make answers more stable;
+        `mcce.diagnostics.stability` says more.
 
         Parameters
         ----------
@@ -429,11 +443,11 @@ class Counterfactuals:
     def why(self, id: Hashable) -> pd.Series[Any]:
         """Return why a factual has no counterfactual, and what would have helped.
 
-        `reason` and `prediction` are those of `unexplained`. Unless it has the wanted decision already, or its
-        constraints leave no room, its candidates are drawn once more and looked into: how many were `drawn`, how many
-        are `dead` and by which constraint, how many are `plausible`, about how many the model was `asked`, the
-        prediction of the one `nearest` to the decision, and what `would_help`: more draws, or one demand less, found by
-        trying. A result that was saved tells what was looked into before. See `mcce.explain.unexplained`.
+        `reason` and `prediction` are those of `unexplained`. Unless it has the wanted decision already, its candidates
+        are drawn once more and looked into: how many were `drawn`, how many were `rejected` and by which constraint,
+        how many are `plausible`, about how many the model was `asked`, the prediction of the one `nearest` to the
+        decision and that row (`nearest_row`), and what `would_help`: more draws, or one demand less, found by trying. A
+        result that was saved tells what was looked into before (`with_why`). See `mcce.explain.unexplained`.
 
         Parameters
         ----------
@@ -460,10 +474,51 @@ class Counterfactuals:
         known = {str(name): self.unexplained[name].iloc[place] for name in self.unexplained.columns}
         if known["reason"] == ALREADY:
             known = {name: known[name] for name in ("reason", "prediction")}
-        is_open = not str(known["reason"]).startswith((ALREADY, NO_ROOM)) and pd.isna(known.get("would_help", np.nan))
-        if is_open and self._questions.why is not None:
-            known |= self._questions.why(factual)
+        was_drawn = self.draws is not None and self.draws.iloc[factual] > 0  # one whose constraints leave room
+        if was_drawn and self._questions.why is not None and pd.isna(known.get("would_help", np.nan)):
+            told, nearest = self._questions.why(np.array([factual]))
+            known |= {**told.iloc[0], "nearest_row": nearest.iloc[0] if len(nearest) else None}
         return pd.Series(known, dtype=object, name=id)
+
+    def with_why(self, n: int | None = None) -> Counterfactuals:
+        """Return the result with what `why` tells as columns of `unexplained`, and the nearest rows in `nearest`.
+
+        Pages and letters tell it then, and a file holds it.
+
+        Parameters
+        ----------
+        n : int, optional
+            How many factuals to look into, the first of `unexplained`; by default all.
+        """
+        if self._questions.why is None or self.draws is None:
+            raise InputError("this result was saved, or built without a generator; explain again to draw again.")
+        places = find_labels(self.factuals.index, self.unexplained.index)
+        places = places[self.draws.to_numpy()[places] > 0][:n]
+        if not places.size:
+            return self
+        told, nearest = self._questions.why(places)
+        table = self.unexplained.copy()
+        at = find_labels(table.index, told.index)
+        for name in told.columns:
+            column = np.full(len(table), None if told[name].dtype == object else np.nan, dtype=object)
+            column[at] = told[name].to_numpy(dtype=object)
+            table[name] = pd.Series(column, index=table.index, dtype=object).infer_objects()
+        reasons = table["reason"].to_numpy(dtype=object, copy=True)
+        for place, helps in zip(at, told["would_help"]):
+            reasons[place] = f"{str(reasons[place]).removesuffix('; draw more')}; what would help: {helps}"
+        return replace(self, unexplained=table.assign(reason=reasons), nearest=nearest)
+
+    def redrawn(self, redraw: int) -> Counterfactuals:
+        """Return what another, independent drawing of as many candidates gives for the same factuals.
+
+        Parameters
+        ----------
+        redraw : int
+            0 for the drawing that belongs to the seed, each other number for another one from the same generator.
+        """
+        if self._questions.redrawn is None:
+            raise InputError("this result was saved, or built without a generator; explain again to draw again.")
+        return self._questions.redrawn(check_count(redraw, "redraw", least=0))
 
     def standard_errors(self) -> pd.Series[Any]:
         """Return the Monte Carlo standard error of the mean of each measure, over the best counterfactuals.
@@ -729,7 +784,7 @@ class Counterfactuals:
             )
         if path is None:
             return page
-        with written_whole(Path(path)) as beside:
+        with written_whole(path) as beside:
             beside.write_text(page, encoding="utf-8")
         return Path(path)
 
@@ -802,7 +857,7 @@ class Counterfactuals:
         options = {"index": False, **options}
         if path is None:
             return str(table.to_csv(**options))
-        with written_whole(Path(path)) as beside:
+        with written_whole(path) as beside:
             table.to_csv(beside, **options)
         return Path(path)
 
@@ -824,7 +879,7 @@ class Counterfactuals:
         ('found.parquet', True)
         """
         table = side_by_side(self.frame, self.measures)
-        with written_whole(Path(path)) as beside:
+        with written_whole(path) as beside:
             table.to_parquet(beside, **{"index": False, **options})
         return Path(path)
 
@@ -852,6 +907,8 @@ class Counterfactuals:
         parts |= {"timings": self.run.timings, "settings": self.run.settings}
         parts |= {name: dict(parts[name]) for name in _MAPPINGS}
         parts["settings"] = {name: _storable(value) for name, value in self.run.settings.items()}
+        if not parts["standard_errors"] and self._questions.known_errors is not None:
+            parts["standard_errors"] = dict(self._questions.known_errors())
         save_fields(path, "Counterfactuals", parts, {"decision": self.decision, "rows": len(self)})
 
     @classmethod

@@ -10,6 +10,7 @@ modules write `exceptions.NotFittedError`.
 from __future__ import annotations
 
 import difflib
+import math
 import sys
 import warnings
 from collections.abc import Iterable
@@ -27,11 +28,13 @@ __all__ = [
     "SamplerError",
     "did_you_mean",
     "listing",
+    "shorten",
     "spell",
     "spell_all",
     "warn",
 ]
 
+MOST_QUOTED = 200  # characters of one value in a message
 _making = Lock()
 _NOT_FITTED = """A method that needs `fit` was called before it.
 
@@ -167,7 +170,8 @@ def did_you_mean(name: object, known: Iterable[object]) -> str:
     "did you mean 'age'?"
     """
     names = [str(k) for k in known]
-    close = difflib.get_close_matches(str(name), names, n=1)
+    near = [each for each in names if len(each) <= MOST_QUOTED]  # the comparison takes the product of the lengths
+    close = difflib.get_close_matches(str(name), near, n=1) if len(str(name)) <= MOST_QUOTED else []
     if close:
         return f"did you mean {close[0]!r}?"
     return f"known: {listing(names)}"
@@ -185,15 +189,38 @@ def listing(names: Iterable[object], most: int = 10) -> str:
 
 
 def spell(value: Any) -> str:
-    """Return a value as Python writes it, a scalar of numpy as the plain one.
+    """Return a value as Python writes it, a scalar of numpy as the plain one; what is long is shortened.
 
     Examples
     --------
     >>> import numpy as np
     >>> spell(np.float64(0.5))
     '0.5'
+    >>> spell(10**400)
+    'a whole number of about 401 digits, more than a float holds'
     """
-    return repr(value.item() if isinstance(value, np.generic) else value)
+    plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, int) and plain.bit_length() > sys.float_info.max_exp:
+        digits = int(plain.bit_length() * math.log10(2)) + 1  # Python refuses to write the longest ones
+        return f"a whole number of about {digits} digits, more than a float holds"
+    try:
+        return shorten(repr(plain))
+    except (RecursionError, ValueError):  # nested too deep, or with a number of too many digits inside
+        return f"a {type(plain).__name__} too deep or too long to be written"
+
+
+def shorten(text: str, most: int = MOST_QUOTED) -> str:
+    """Return a text of at most `most` characters: of a longer one the middle is left out.
+
+    Examples
+    --------
+    >>> shorten("a very long name", 12)
+    'a very...ame'
+    """
+    if len(text) <= most:
+        return text
+    end = (most - 3) // 3
+    return f"{text[: most - 3 - end]}...{text[len(text) - end :]}"
 
 
 def spell_all(values: Iterable[Any], most: int = 10) -> str:

@@ -28,12 +28,10 @@ A saved explainer is one file:
 from __future__ import annotations
 
 import dataclasses
-import functools
 import inspect
 import time
 import warnings
 from collections.abc import Hashable, Mapping, Sequence
-from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
@@ -42,30 +40,23 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce import exceptions
-from mcce.assembling import assemble
-from mcce.base.checks import check_count, check_not_negative, check_share
-from mcce.base.parameters import Learner
+from mcce.base.checks import MOST_DRAWS, check_count, check_not_negative, check_share
+from mcce.base.parameters import Learner, refuse_former
 from mcce.base.progress import progress_bar, working
 from mcce.base.threads import count_jobs, one_native_thread
-from mcce.constraints import Constraints, read, resolve
-from mcce.counterfactuals import Counterfactuals, Questions
+from mcce.constraints import Constraints, NoCopies, read, resolve
+from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError, MCCEWarning
-from mcce.explain.adaptive import (
-    agreement,
-    draw_again,
-    explain_all,
-    redraw_errors,
-    redraw_some,
-    standard_errors_of,
-)
 from mcce.explain.copies import TrainingRows
 from mcce.explain.factuals import REACH_ROWS, encode_factuals, find_reach, read_factuals, warn_of_factuals
 from mcce.explain.order import DEFAULT, LEARNED, MeasureLike, Ordering, resolve_measures
+from mcce.explain.plan import Block, Plan, Settings, mutable_columns
 from mcce.explain.plausibility import Plausibility
 from mcce.explain.pools import ConstrainedPools, draw_pools, fixed_columns, match_candidates, pool_keys
-from mcce.explain.search import Block, Settings, Task, choose, concatenate
+from mcce.explain.result import Wording, searched, write_result
+from mcce.explain.search import choose, join_blocks, search
 from mcce.explain.stored import check_fields, read_decision, write_decision
-from mcce.explain.unexplained import Why, allowed_table, describe_constraints, find_open, look_into, tell_why
+from mcce.explain.unexplained import find_contradictions
 from mcce.generators import JointGenerator
 from mcce.generators.base import Generator
 from mcce.generators.chain import ChainModel
@@ -76,7 +67,7 @@ from mcce.generators.storing import Donors, unfitted
 from mcce.generators.visit import VisitSequence
 from mcce.model.ask import Asker, SpotCheck, TrainingTable, ask_table, check_wanted, spot_positions
 from mcce.model.decisions import Answer, Interval, Several, compare_answers, resolve_decision
-from mcce.model.robustness import ConfirmingAsker, Lasting, Noise
+from mcce.model.robustness import ConfirmingAsker, Robust, Robustness
 from mcce.report.names import Names
 from mcce.storage import load_fields, save_fields
 from mcce.storage.state import Fields
@@ -92,7 +83,23 @@ if TYPE_CHECKING:
 
 Self = TypeVar("Self", bound="MCCE")
 
-REPORTED = ("L0", "gower", "gower_sum", "plausibility", "log_density")  # measures of every result
+FORMER = {
+    "min_donors": "sampler=mcce.CartSampler(min_donors=...), or generator=mcce.ChainModel(..., min_donors=...)",
+    **{role: f"names=mcce.Names({role}=...)" for role in ("labels", "units", "formats")},
+}
+FORMER_CONSTRAINTS = {
+    "allow_missing": 'constraints=[mcce.allow("*", missing=True)], or mcce.allow(feature, missing=True)',
+    "exclude_training": "constraints=[mcce.no_copies()]",
+}
+FORMER_OF_EXPLAIN = {
+    **FORMER_CONSTRAINTS,
+    "refits": "robust=mcce.Robust(refits=...)",
+    "noise": "robust=mcce.Robust(noise=...)",
+    "exhaustive": "select(generate(X), X, exhaustive=True)",
+    "redraw": "explain(X).redrawn(...), or mcce.diagnostics.stability",
+    "standard_errors": "explain(X).standard_errors()",
+    "tell_reasons": "explain(X).why(id), or explain(X).with_why()",
+}
 GIVEN_AGAIN = ("model", "decision", "generator", "constraints", "n_jobs")  # to `load`; they stand in no file's settings
 OURS = (ChainModel, JointGenerator)
 
@@ -121,21 +128,11 @@ class MCCE(Learner):
         What draws the candidates, instead of a chain: an unfitted model with the methods of
         `mcce.generators.base.Generator`. It is copied; `fixed` must be the features that it is given. What a chain
         would be made from (sampler, visit_sequence, predictors, kinds, random_state) is then set on the generator.
-    min_donors : int or None
-        The fewest distinct training rows that a value is drawn from, see `ChainModel`. Together with
-        ``explain(..., exclude_training=True)`` this keeps single people out of what is returned as whole rows and as
-        pools of one; it is no differential privacy.
     constraints : list, dict or file
         What may change and how, for every call of `explain` and `generate`; see there.
-    labels : dict or None
-        What features are called in sentences, letters, pages and pictures: ``{"loan_amount": "loan"}``. "prediction" is
-        what the model says. Tables to compute with keep the names and values of the data.
-    units : dict or None
-        Units of numbers: ``{"salary": "EUR"}``. `$`, `£` and `¥` stand before the number.
-    formats : dict or None
-        How values are written: a number by the zero that it would be, ``{"rate": "0.0 %", "salary": "0,000"}``; a date
-        by its codes, ``{"since": "%d.%m.%Y"}``; levels by their words, ``{"defaulted": {True: "yes", False: "no"}}``.
-        See `mcce.report.names`.
+    names : Names, dict or None
+        What features, values and predictions are called in sentences, letters, pages and pictures: `mcce.Names`, or a
+        dict of its `labels`, `units` and `formats`. Tables to compute with keep the names and values of the data.
 
     Notes
     -----
@@ -148,6 +145,7 @@ class MCCE(Learner):
     chain_ : fitted ChainModel
     generator_ : the fitted generator, which is the chain unless another one was given
     decision_ : the wanted decision, bound to the model
+    names_ : what features, values and predictions are called
     fit_seconds_ : seconds that `fit` took
 
     Examples
@@ -166,6 +164,7 @@ class MCCE(Learner):
     # what is explained is explained as it is: a copy by scikit-learn would be a model without its fit
     whole_parameters = ("model", "decision", "constraints")
 
+    @refuse_former("MCCE", FORMER)
     def __init__(
         self,
         model: Any,
@@ -180,11 +179,8 @@ class MCCE(Learner):
         random_state: int | None = None,
         n_jobs: int | None = None,
         generator: Generator | None = None,
-        min_donors: int | None = None,
         constraints: Any = (),
-        labels: Mapping[Any, str] | None = None,
-        units: Mapping[Any, str] | None = None,
-        formats: Mapping[Any, Any] | None = None,
+        names: Names | Mapping[str, Any] | None = None,
     ) -> None:
         self.model = model
         self.decision = decision
@@ -197,11 +193,8 @@ class MCCE(Learner):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.generator = generator
-        self.min_donors = min_donors
         self.constraints = constraints
-        self.labels = labels
-        self.units = units
-        self.formats = formats
+        self.names = names
 
     @one_native_thread()
     def fit(self: Self, X: Data, y: object = None, *, sample_weight: Any = None, progress: bool | None = None) -> Self:
@@ -222,7 +215,7 @@ class MCCE(Learner):
         """
         begun = time.perf_counter()
         # a fit that fails leaves no half-fitted explainer
-        for name in ("fit_seconds_", "generator_", "plausibility_", "training_rows_"):
+        for name in ("fit_seconds_", "generator_", "names_", "plausibility_", "training_rows_"):
             vars(self).pop(name, None)
         if not isinstance(self.condition_on_decision, (bool, np.bool_)):
             raise InputError(f"condition_on_decision is {self.condition_on_decision!r}; it must be True or False.")
@@ -235,9 +228,7 @@ class MCCE(Learner):
             )
         X, frame, weights = rows_with_weight(X, frame, sample_weight)
         fixed = check_fixed(self.fixed, list(frame.columns))
-        Names.read(
-            self.labels, self.units, self.formats, frame.columns
-        )  # what is wrong is told before anything is learned
+        names = Names.read(self.names, frame.columns)  # what is wrong is told before anything is learned
         of_a_chain = {name: getattr(self, name) for name in OF_A_CHAIN}
         generator = choose_generator(self.generator, fixed, of_a_chain, self.n_jobs)
         spots = spot_positions(len(frame))
@@ -254,9 +245,8 @@ class MCCE(Learner):
         check_generator(generator, fixed, self.condition_on_decision)
         self.generator_ = generator
         schema = generator.schema_
-        self.names()
-        given = fixed_columns(generator)
-        self._mutable = np.array([j for j in range(len(schema)) if j not in given], dtype=np.int64)
+        names.check_kinds(schema)
+        self.names_ = names
         checked = SpotCheck(spots, schema.encode(rows_of(X, spots)).matrix, first)
         some = np.unique(np.linspace(0, len(frame) - 1, REACH_ROWS).astype(np.intp))
         reach = find_reach(schema.encode(rows_of(X, some)).matrix, schema.features)
@@ -276,6 +266,7 @@ class MCCE(Learner):
             raise AttributeError(f"this explainer draws from a {type(self.generator_).__name__}, see generator_")
         return self.generator_
 
+    @refuse_former("explain", FORMER_OF_EXPLAIN)
     @one_native_thread()
     def explain(
         self,
@@ -284,9 +275,7 @@ class MCCE(Learner):
         n_samples: int | Literal["auto"] = 1000,
         n_counterfactuals: int = 1,
         independent: bool = False,
-        exhaustive: bool = False,
         constraints: Any = (),
-        allow_missing: bool | Sequence[Hashable] = False,
         sparse: bool = False,
         floor: float = 0.05,
         measures: MeasureLike | Sequence[MeasureLike] = DEFAULT,
@@ -294,13 +283,7 @@ class MCCE(Learner):
         max_changes: int | None = None,
         max_gower: float | None = None,
         diverse: bool = False,
-        exclude_training: bool = False,
-        refits: Sequence[Any] = (),
-        noise: Noise = 0.0,
-        robust: float | None = None,
-        redraw: int = 0,
-        standard_errors: bool = False,
-        tell_reasons: bool | None = None,
+        robust: float | Robust | None = None,
         progress: bool | None = None,
     ) -> Counterfactuals:
         """Find counterfactuals for the rows of `X` (steps 2 and 3).
@@ -319,15 +302,13 @@ class MCCE(Learner):
             How many distinct counterfactuals to return for each factual, best first.
         independent : bool
             Whether each factual gets draws of its own, even if it shares its fixed values with others.
-        exhaustive : bool
-            Ask the model about every candidate, as the paper does, instead of best-first. The answer is the same.
         constraints : list, dict or file
             What may change and how, besides what the explainer was made with: `mcce.allow`, `mcce.rule`, `mcce.only`,
             `mcce.per_factual`, texts of rules, or a TOML or JSON file. Rows are drawn inside them, and nothing that is
-            returned breaks one. `Counterfactuals.constraints` says what each one does.
-        allow_missing : bool or list of features
-            Whether a known value may become missing: to withhold something is no advice, so it may not unless said
-            here or by ``mcce.allow(feature, missing=True)``. The paper knows no missing values.
+            returned breaks one. `Counterfactuals.constraints` says what each one does. A known value does not become
+            missing, as to withhold something is no advice, unless ``mcce.allow(feature, missing=True)`` says that it
+            may; ``mcce.allow("*", missing=True)`` says it of all. ``mcce.no_copies()`` passes over rows that equal a
+            training row in every column.
         sparse : bool
             Whether to cross the draws with the factual, so that few features change, instead of taking whole drawn
             rows as the paper does; see `mcce.explain.sparse`.
@@ -347,31 +328,10 @@ class MCCE(Learner):
             Whether several counterfactuals of a factual are chosen so that they differ: the best one, then each for
             what it adds to those before it, at its cost (`mcce.explain.diversity`). `Counterfactuals.diversity` says
             how far apart they are.
-        exclude_training : bool
-            Whether rows that equal a training row in every column are passed over (the paper's safeguard). Nothing more
-            is promised: every value is still one that somebody has, unless its sampler smooths. Without it,
-            `Counterfactuals.copies` counts such rows.
-        refits : list of models
-            Other models that decide the same, as `bootstrap_refits` makes; `measures["refits"]` of the result is the
-            share of them that gives a counterfactual the wanted decision. See `mcce.model.robustness`.
-        noise : float or dict
-            By how much the numbers of a counterfactual may be off, as a share of the value, for all that may change or
-            by feature; `measures["noise"]` is the share of noisy neighbours that have the wanted decision.
-        robust : float or None
-            The least of these shares that a counterfactual must have; 0.9 for nine in ten. Refits and noise are asked
-            last, about rows that the model accepts.
-        redraw : int
-            0 for the draws that belong to the seed; each other number for other, independent ones from the same fitted
-            generator, to see what depends on chance (`mcce.diagnostics.stability`).
-        standard_errors : bool
-            Whether to draw and choose a second time, and report in `summary()` the Monte Carlo standard errors of the
-            mean L0 and Gower distance: how much they would vary over redraws for these same factuals; and how stable
-            the answers are, over all of these. It takes as long again.
-        tell_reasons : bool or None
-            Whether to look into every factual without a counterfactual: what became of its candidates, which one came
-            nearest, and what would have helped. It draws and asks more; None looks into the first five, if something
-            was demanded that could be dropped: constraints, bounds, robustness, no copies. See
-            `mcce.explain.unexplained`.
+        robust : float, Robust or None
+            What counterfactuals have to outlive: `mcce.Robust` says how many of some refitted models, and of rows whose
+            numbers are a little off, have to give the wanted decision as well. A share, 0.9 for nine in ten, is of rows
+            whose numbers are off by up to 2 per cent. See `mcce.model.robustness`.
         progress : bool or None
             Whether to show a progress bar; None shows one in a terminal or notebook after a second.
         """
@@ -381,76 +341,32 @@ class MCCE(Learner):
                 "diverse=True chooses among all draws at once, and n_samples='auto' draws in rounds; give a number."
             )
         settings = Settings(
-            n_samples="auto" if n_samples == "auto" else check_count(n_samples, "n_samples", or_else=', or "auto"'),
+            n_samples="auto"
+            if n_samples == "auto"
+            else check_count(n_samples, "n_samples", most=MOST_DRAWS, or_else=', or "auto"'),
             n_counterfactuals=check_count(n_counterfactuals, "n_counterfactuals"),
             independent=independent,
-            exhaustive=exhaustive,
             sparse=sparse,
             floor=check_share(floor, "floor"),
             max_changes=None if max_changes is None else check_count(max_changes, "max_changes"),
             max_gower=None if max_gower is None else check_not_negative(max_gower, "max_gower"),
             diverse=diverse,
-            exclude_training=exclude_training,
-            redraw=check_count(redraw, "redraw", least=0),
+            exclude_training=self._excludes_copies(constraints),
         )
         plausibility = self._plausibility(progress) if sparse else None
-        ordering = self._ordering(measures, weights, plausibility)
+        order = self._ordering(measures, weights, plausibility)
         factuals = read_factuals(X, self.generator_.schema_, self.decision_, self._training.spots)
         warn_of_factuals(factuals.matrix, factuals.index, self.generator_, self._training.reach)
-        training = self._training_rows(needed=exclude_training)
-        lasting = Lasting.resolve(
-            self.decision,
-            self.decision_,
-            self.generator_.schema_,
-            self._mutable,
-            self.generator_.seed_,
-            refits=refits,
-            noise=noise,
-            robust=robust,
-        )
-        asked = self._constraints(constraints, allow_missing)
-        said = None if asked is None else asked.said
-        task = self._task(settings, ordering, plausibility, training if exclude_training else None, lasting, asked)
-        open_to, contradictions = find_open(task, factuals)
-        with progress_bar(open_to.size * (1 + standard_errors), "explaining", progress) as bar:
-            explained = explain_all(task, factuals, open_to, bar.update)
-            again = draw_again(task, factuals, open_to, bar.update) if standard_errors else None
-        outcome = explained.outcome
-        with working("looking for reasons", progress):
-            described = describe_constraints(task, factuals, open_to, outcome)
-            why = tell_why(task, self.decision_, factuals, open_to, outcome, contradictions, asked_for=tell_reasons)
-        return assemble(
-            factuals,
-            outcome,
-            self.generator_,
-            self.decision_,
-            constraints=described,
-            allowed=allowed_table(said, factuals.matrix, factuals.index) if said else None,
-            why=why,
-            further=[m for m in ordering.measures if m.name not in REPORTED],
-            training=training,
-            lasting=lasting,
-            n_samples=int(explained.draws.max(initial=0)),
-            draws=explained.draws,
-            standard_errors={} if again is None else redraw_errors(task, factuals, outcome, again),
-            questions=Questions(
-                agreement=functools.cache(
-                    partial(redraw_some, task, factuals, open_to, outcome, progress)
-                    if again is None
-                    else partial(agreement, factuals, open_to, outcome, again)
-                ),
-                standard_errors=functools.cache(
-                    partial(standard_errors_of, task, factuals, open_to, outcome, progress)
-                ),
-                why=functools.cache(partial(look_into, task, self.decision_, factuals)),
-            ),
-            fit_seconds=self.fit_seconds_,
-            settings={**dataclasses.asdict(settings), "pools": int(outcome.pools.size), **self._described()},
-            names=self.names(),
-            rules={who: said.texts_of(who) for who in factuals.index} if said else None,
-            frames=frame_kind(X),
-        )
+        plan = self._plan(settings, order, self._constraints(constraints), plausibility, Robust.read(robust))
+        contradictions = find_contradictions(plan, factuals)
+        which = searched(factuals, contradictions)
+        with progress_bar(which.size, "explaining", progress) as bar:
+            winners, drawn = search(plan, factuals, which, bar.update)
+        told = {**dataclasses.asdict(settings), "pools": int(winners.cost.pools.size), **self._described()}
+        wording = Wording(self.names_, frame_kind(X), told, self.fit_seconds_, progress)
+        return write_result(plan, factuals, winners, drawn, contradictions, wording)
 
+    @refuse_former("generate", FORMER_CONSTRAINTS)
     @one_native_thread()
     def generate(
         self,
@@ -459,15 +375,14 @@ class MCCE(Learner):
         n_samples: int = 1000,
         independent: bool = False,
         constraints: Any = (),
-        allow_missing: bool | Sequence[Hashable] = False,
         progress: bool | None = None,
     ) -> pd.DataFrame:
         """Step 2 alone: the candidates of every row of `X`, indexed by (id, draw).
 
-        They are the rows that `explain` chooses from with the same `n_samples`, `independent`, `constraints` and
-        `allow_missing`. Inside constraints there are fewer: those that could be drawn, numbered anew; for a factual
-        without a valid one among them `explain` may draw others, for it alone. Of polars or pyarrow it is the same kind
-        of frame, with `id` and `draw` as columns.
+        They are the rows that `explain` chooses from with the same `n_samples`, `independent` and `constraints`. Inside
+        constraints there are fewer: those that could be drawn, numbered anew; for a factual without a valid one among
+        them `explain` may draw others, for it alone. Of polars or pyarrow it is the same kind of frame, with `id` and
+        `draw` as columns.
 
         Examples
         --------
@@ -483,12 +398,12 @@ class MCCE(Learner):
         True
         """
         self._check_fitted()
-        check_count(n_samples, "n_samples")
+        check_count(n_samples, "n_samples", most=MOST_DRAWS)
         schema = self.generator_.schema_
         index, matrix = encode_factuals(X, schema)
         columns: Sequence[int] = range(len(schema)) if independent else fixed_columns(self.generator_)
         keys = pool_keys(self.generator_, matrix, columns)
-        asked = self._constraints(constraints, allow_missing)
+        asked = self._constraints(constraints)
         if asked is None:
             pools = draw_pools(self.generator_, matrix, keys, n_samples, progress)
         else:
@@ -506,6 +421,7 @@ class MCCE(Learner):
         drawn = schema.decode(rows, draw_index(index, n_samples)[owner * n_samples + draw])
         return handed(drawn, frame_kind(X))
 
+    @refuse_former("select", FORMER_CONSTRAINTS)
     @one_native_thread()
     def select(
         self,
@@ -514,7 +430,7 @@ class MCCE(Learner):
         *,
         n_counterfactuals: int = 1,
         exhaustive: bool = False,
-        allow_missing: bool | Sequence[Hashable] = False,
+        constraints: Any = (),
     ) -> Counterfactuals:
         """Step 3 alone: choose among candidates, as `generate` returns them, for the rows of `X`.
 
@@ -523,7 +439,12 @@ class MCCE(Learner):
         candidates : DataFrame
             Rows with the training columns; the first level of the index is the id of the factual in `X`. Their order
             within an id breaks ties.
-        X, n_counterfactuals, exhaustive, allow_missing : as in `explain`
+        X, n_counterfactuals : as in `explain`
+        exhaustive : bool
+            Ask the model about every candidate, as the paper does, instead of best-first. The answer is the same.
+        constraints : as in `explain`
+            Candidates that break one are passed over. Of the constraints that the explainer was made with, only those
+            count that say what may become missing.
 
         Examples
         --------
@@ -545,32 +466,29 @@ class MCCE(Learner):
         factuals = read_factuals(X, schema, self.decision_, self._training.spots)
         begun = time.perf_counter()
         members = np.flatnonzero(~factuals.wanted)
-        brought = match_candidates(candidates, factuals, members, schema, self._mutable)
-        ordering = resolve_measures(DEFAULT, schema.features)
-        asked = self._constraints((), allow_missing)
-        settings = Settings(0, n_counterfactuals, exhaustive=exhaustive)
-        task = self._task(settings, ordering, constraints=None if asked is None else asked.understood)
-        no_keys = np.empty(0, dtype=np.uint64)
+        brought = match_candidates(candidates, factuals, members, schema, mutable_columns(self.generator_))
+        asked, given = self._constraints(constraints), resolve(constraints, schema, self.generator_.fixed_)
+        given = dataclasses.replace(given, known=() if asked is None else asked.known)
+        copies = any(isinstance(each, NoCopies) for each in read(constraints))
+        settings = Settings(0, n_counterfactuals, exhaustive=exhaustive, exclude_training=copies)
+        order = resolve_measures(DEFAULT, schema.features)
+        plan = self._plan(settings, order, given or None)
+        no_keys = np.empty(members.size, dtype=np.uint64)
         block = Block(members, factuals.matrix[members], no_keys, range(0), factuals.index[members])
-        outcome = concatenate([choose(task, brought, block)], factuals)
-        return assemble(
-            factuals,
-            dataclasses.replace(outcome, seconds_select=time.perf_counter() - begun),
-            self.generator_,
-            self.decision_,
-            training=self._training_rows(),
-            why=Why(without_candidates=members[brought.begin == brought.end]),
-            n_samples=None,
-            frames=frame_kind(X),
-            fit_seconds=self.fit_seconds_,
-            settings={
-                "n_candidates": len(candidates),
-                "n_counterfactuals": n_counterfactuals,
-                "exhaustive": exhaustive,
-                **self._described(),
-            },
-            names=self.names(),
-        )
+        winners = join_blocks([choose(plan, block, brought)], factuals)
+        seconds = time.perf_counter() - begun
+        winners = dataclasses.replace(winners, cost=dataclasses.replace(winners.cost, seconds_select=seconds))
+        told: dict[str, object] = {
+            "n_candidates": len(candidates),
+            "n_counterfactuals": n_counterfactuals,
+            "exhaustive": exhaustive,
+            **self._described(),
+        }
+        wording = Wording(self.names_, frame_kind(X), told, self.fit_seconds_)
+        found = write_result(plan, factuals, winners, None, {}, wording)
+        lacking = found.unexplained.index.isin(factuals.index[members[brought.begin == brought.end]])
+        found.unexplained.loc[lacking, "reason"] = "no candidate was given for it; bring some"
+        return found
 
     @one_native_thread()
     def diagnose(
@@ -715,6 +633,7 @@ class MCCE(Learner):
             max_rows=max_rows,
         )
 
+    @refuse_former("explain_batches", FORMER_OF_EXPLAIN)
     def explain_batches(
         self,
         source: Any,
@@ -757,8 +676,8 @@ class MCCE(Learner):
         progress : bool or None
             Whether to show a progress bar; None shows one in a terminal or notebook after a second.
         **settings
-            As in `explain`: `n_samples`, `sparse`, `constraints`, ...; without `standard_errors`, which are about all
-            factuals together. Who has no counterfactual is looked into only with ``tell_reasons=True``.
+            As in `explain`: `n_samples`, `sparse`, `constraints`, ... To look into somebody without a counterfactual,
+            explain the row alone and ask ``found.why(id)``.
 
         Returns
         -------
@@ -784,7 +703,7 @@ class MCCE(Learner):
             learned["measures"] = self._learned_measures(settings["measures"])
         if settings.get("sparse"):
             self._plausibility(progress)
-        self._training_rows(needed=bool(settings.get("exclude_training")))
+        self._training_rows(needed=self._excludes_copies(settings.get("constraints", ())))
         return explain_batches(
             self,
             source,
@@ -899,12 +818,12 @@ class MCCE(Learner):
         several = isinstance(wanted, Several)
         make: Any = cls  # whose parameters are those of the explainer
         made: Self = make(None if several else model, decision=wanted, **parts, **fields["settings"])
+        made.names_ = Names.read(made.names, fields["generator"].schema_.names)
         made.decision_ = resolve_decision(wanted, made.model)
         made.generator_ = fields["generator"]
         if isinstance(made.generator_, OURS):
             made.generator_.n_jobs = n_jobs
-        schema, given = made.generator_.schema_, fixed_columns(made.generator_)
-        made._mutable = np.array([j for j in range(len(schema)) if j not in given], dtype=np.int64)
+        schema = made.generator_.schema_
         answer = Answer(fields["scores"], fields["wanted"])
         spots = SpotCheck(fields["positions"].astype(np.intp), fields["rows"], answer)
         made._training = TrainingTable(None, schema, made.decision_, spots)
@@ -922,33 +841,43 @@ class MCCE(Learner):
         model = None if self.model is None else type(self.model).__name__
         return f"MCCE({model}, decision={decision!r}, fixed={list(self.fixed)!r}, {drawn})"
 
-    def _task(
+    def _plan(
         self,
         settings: Settings,
-        ordering: Ordering,
+        order: Ordering,
+        constraints: Constraints | None,
         plausibility: Plausibility | None = None,
-        excluded: TrainingRows | None = None,
-        lasting: Lasting | None = None,
-        constraints: Constraints | None = None,
-    ) -> Task:
-        model = Asker(self.decision_, self.generator_.schema_)
-        asker = model if lasting is None or lasting.robust is None else ConfirmingAsker(model, lasting)
-        threads = count_jobs(self.n_jobs)
-        return Task(
-            self.generator_, asker, self._mutable, settings, ordering, plausibility, excluded, threads, constraints
+        robust: Robust | None = None,
+    ) -> Plan:
+        schema = self.generator_.schema_
+        model = Asker(self.decision_, schema)
+        robustness = None
+        if robust is not None:
+            asked = self.decision, self.decision_, schema, mutable_columns(self.generator_), self.generator_.seed_
+            robustness = Robustness.resolve(robust, *asked)
+        demanded = robustness is not None and robustness.share is not None
+        return Plan(
+            generator=self.generator_,
+            decision=self.decision_,
+            question=ConfirmingAsker(model, robustness) if demanded and robustness is not None else model,
+            settings=settings,
+            order=order,
+            constraints=constraints,
+            plausibility=plausibility,
+            training=self._training_rows(needed=settings.exclude_training),
+            robustness=robustness,
+            threads=count_jobs(self.n_jobs),
         )
 
-    def _constraints(self, also: Any, allow_missing: bool | Sequence[Hashable]) -> Constraints | None:
+    def _constraints(self, also: Any) -> Constraints | None:
         """Return the constraints of the explainer together with others; None if nothing is restricted."""
-        said = [*read(self.constraints), *read(also)]
-        resolved = resolve(said, self.generator_.schema_, self.generator_.fixed_, allow_missing)
+        given = [*read(self.constraints), *read(also)]
+        resolved = resolve(given, self.generator_.schema_, self.generator_.fixed_, allow_missing=False)
         return resolved if resolved else None
 
-    def names(self) -> Names:
-        """Return what people call features, values and predictions."""
-        names = Names.read(self.labels, self.units, self.formats, self.generator_.schema_.names)
-        names.check_kinds(self.generator_.schema_)
-        return names
+    def _excludes_copies(self, also: Any) -> bool:
+        """Say whether the constraints, together with others, exclude copies of training rows."""
+        return any(isinstance(each, NoCopies) for each in [*read(self.constraints), *read(also)])
 
     def _described(self) -> dict[str, object]:
         """Return the settings of the explainer itself, for the result."""
@@ -958,8 +887,8 @@ class MCCE(Learner):
             described |= {"sampler": generator.sampler, "visit_sequence": list(generator.visit_sequence_)}
         else:
             described["sampler"] = type(generator).__name__
-        if self.min_donors is not None:
-            described["min_donors"] = self.min_donors
+        if isinstance(generator, ChainModel) and generator.min_donors is not None:
+            described["min_donors"] = generator.min_donors
         return {**described, "condition_on_decision": self.condition_on_decision}
 
     def _check_fitted(self) -> None:
@@ -1022,7 +951,7 @@ class MCCE(Learner):
             self.plausibility_ = Plausibility.fit(
                 matrix,
                 self.generator_.schema_.features,
-                self._mutable,
+                mutable_columns(self.generator_),
                 self.generator_.seed_,
                 self.n_jobs,
                 progress,
@@ -1035,6 +964,7 @@ class MCCE(Learner):
         if "training_rows_" not in vars(self):
             if self._training.table is None and not needed:
                 return None
-            hashes = self.generator_.training_hashes_ if isinstance(self.generator_, OURS) else None
+            generator, table = self.generator_, self._training.table
+            hashes = generator.training_hashes_ if table is not None and isinstance(generator, OURS) else None
             self.training_rows_ = TrainingRows.of(self._training.matrix()) if hashes is None else TrainingRows(hashes)
         return self.training_rows_

@@ -21,9 +21,7 @@ import pandas as pd
 
 from mcce.base.checks import check_count
 from mcce.model.decisions import Interval
-from mcce.rcompat import FeatureModel, Processed, Simulated, fit_autoregressive
-from mcce.rcompat import stages as generate
-from mcce.rcompat import stages as process
+from mcce.rcompat import FeatureModel, Processed, Simulated, fit_autoregressive, generate, process
 from mcce.rcompat.stages import check_fixed, check_measures
 from mcce.rng import RGenerator
 from mcce.table import Data, as_frame

@@ -19,8 +19,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce.base.arrays import Floats, Int32s, Ints
-from mcce.storage.fields import BOOL, FLOAT, INT32, check_array, check_between, require
-from mcce.storage.state import NOT_STATE, stateful
+from mcce.storage.fields import BOOL, FLOAT, INT8, INT32, NOT_STATE, check_between, require, stored
+from mcce.storage.state import stateful
 from mcce.table import Column, Feature, Table
 from mcce.trees.tree import Tree
 from r_bridge.frames import to_r
@@ -64,31 +64,21 @@ class RTree(Tree):
     grown : the R object; None for a tree restored from its state.
     """
 
-    leaf_number: Int32s
-    split_start: Int32s
-    split_feature: Int32s
-    split_threshold: Floats
-    split_reversed: npt.NDArray[np.bool_]
-    split_is_levels: npt.NDArray[np.bool_]
-    split_sides: npt.NDArray[np.int8]
-    stays: npt.NDArray[np.bool_]
+    leaf_number: Int32s = stored(INT32, "nodes")
+    split_start: Int32s = stored(INT32, "nodes + 1", rising="weakly")
+    split_feature: Int32s = stored(INT32, "splits")
+    split_threshold: Floats = stored(FLOAT, "splits")
+    split_reversed: npt.NDArray[np.bool_] = stored(BOOL, "splits")
+    split_is_levels: npt.NDArray[np.bool_] = stored(BOOL, "splits")
+    split_sides: npt.NDArray[np.int8] = stored(INT8, "splits", None, least=LEFT, most=RIGHT)
+    stays: npt.NDArray[np.bool_] = stored(BOOL, "nodes")
     grown: GrownByR | None = field(default=None, compare=False, repr=False, metadata=NOT_STATE)
 
     def check_state(self) -> None:
         """Refuse arrays that are no such tree: every node's splits are inside the table of splits."""
         super().check_state()
-        n, n_splits = self.n_nodes, self.split_feature.size
-        check_array(self.leaf_number, "leaf_number", INT32, n)
-        check_array(self.stays, "stays", BOOL, n)
-        check_array(self.split_start, "split_start", INT32, n + 1)
-        check_array(self.split_feature, "split_feature", INT32, n_splits)
-        check_array(self.split_threshold, "split_threshold", FLOAT, n_splits)
-        check_array(self.split_reversed, "split_reversed", BOOL, n_splits)
-        check_array(self.split_is_levels, "split_is_levels", BOOL, n_splits)
-        check_array(self.split_sides, "split_sides", np.dtype(np.int8), n_splits, None)
-        ends = self.split_start[0] == 0 and self.split_start[-1] == n_splits
-        require(ends and (np.diff(self.split_start) >= 0).all(), "split_start does not rise from 0 to the last split")
-        check_between(self.split_sides, "split_sides", LEFT, RIGHT)
+        ends = self.split_start[0] == 0 and self.split_start[-1] == self.split_feature.size
+        require(ends, "split_start does not rise from 0 to the last split")
 
     def check_columns(self, n_levels: Ints, n_rows: int) -> None:
         """Refuse a tree that is not of columns with so many levels (0 for numbers) and not of so many training rows."""

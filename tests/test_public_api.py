@@ -70,6 +70,8 @@ METHODS = {
         "by": "groups bins level random_state",
         "reasons": "id rank words",
         "why": "id",
+        "with_why": "n",
+        "redrawn": "redraw",
         "standard_errors": "",
         "sentence": "id rank",
         "sentences": "rank",

@@ -1,4 +1,4 @@
-"""Checks of a single parameter: whether it is a number, a whole number, a share, and large enough."""
+"""Checks of a single parameter: whether it is a number, a whole number, a share, and neither too small nor large."""
 
 from __future__ import annotations
 
@@ -9,10 +9,23 @@ import numpy as np
 
 from mcce.exceptions import InputError, spell
 
+MOST_DRAWS = 10_000_000  # rows drawn for one factual, which stand in memory together
+MOST = 2**63 - 1  # what an array counts to
+
 
 def is_number(value: object) -> bool:
-    """Say whether a value is a number; booleans are none."""
-    return isinstance(value, Real) and not isinstance(value, bool)
+    """Say whether a value is a number that a float can hold; booleans are none."""
+    return isinstance(value, Real) and not isinstance(value, bool) and not is_too_large(value)
+
+
+def is_too_large(value: object) -> bool:
+    """Say whether a value is a number beyond the largest float, as 10**400 is; nothing can be computed with it."""
+    if isinstance(value, Real):
+        try:
+            float(value)
+        except OverflowError:
+            return True
+    return False
 
 
 def is_whole(value: object) -> TypeGuard[int | np.integer[Any]]:
@@ -32,7 +45,7 @@ def check_count(
     owner : object
         Whose parameter it is, to be named in the message; None for that of a function.
     least, most : int
-        Smallest and largest value.
+        Smallest and largest value; without a largest one it is what an array counts to.
     or_else : str
         What else the caller takes, to end the message with.
 
@@ -43,9 +56,10 @@ def check_count(
     Traceback (most recent call last):
     mcce.exceptions.InputError: n_jobs is 0; it must be a whole number of at least 1, or None for all cores.
     """
-    if is_whole(value) and value >= least and (most is None or value <= most):
+    if is_whole(value) and least <= value <= (MOST if most is None else most):
         return int(value)
     whose = "" if owner is None else f" of {type(owner).__name__}"
+    most = MOST if most is None and is_whole(value) and value > MOST else most
     upper = "" if most is None else f" and at most {most}"
     raise InputError(f"{name}{whose} is {spell(value)}; it must be a whole number of at least {least}{upper}{or_else}.")
 

@@ -17,6 +17,24 @@ from contextlib import contextmanager
 from errno import EEXIST
 from pathlib import Path
 
+from mcce.exceptions import InputError, spell
+
+
+def checked_path(path: str | os.PathLike[str]) -> Path:
+    """Return a path that may name a file; an empty one and one with a NUL are refused.
+
+    Examples
+    --------
+    >>> checked_path("")
+    Traceback (most recent call last):
+    mcce.exceptions.InputError: '' is no name of a file or folder: it is empty; give another name.
+    """
+    name = os.fspath(path)
+    if not name or "\0" in name:
+        why = "it holds a NUL character" if name else "it is empty"
+        raise InputError(f"{spell(name)} is no name of a file or folder: {why}; give another name.")
+    return Path(name)
+
 
 @contextmanager
 def written_whole(path: str | os.PathLike[str], *, overwrite: bool = True) -> Iterator[Path]:
@@ -29,7 +47,7 @@ def written_whole(path: str | os.PathLike[str], *, overwrite: bool = True) -> It
     overwrite : bool
         Whether a file that stands there by then is replaced; else it is an error, and that file is left alone.
     """
-    target = Path(os.path.realpath(path))
+    target = Path(os.path.realpath(checked_path(path)))
     if target.exists() and not target.is_file():
         yield target  # a folder refuses by itself
         return

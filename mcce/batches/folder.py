@@ -57,6 +57,7 @@ from mcce.exceptions import InputError, MCCEWarning, did_you_mean, listing, spel
 from mcce.explain.pools import draw_pools, fixed_columns, pool_keys
 from mcce.model.ask import Asker
 from mcce.model.decisions import resolve_decision
+from mcce.model.robustness import Robust
 
 if TYPE_CHECKING:
     from mcce.explainer import MCCE
@@ -341,7 +342,7 @@ def _short(value: Any) -> str:
 def _read_json(path: Path) -> dict[str, Any]:
     try:
         read = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is no JSON ({error}); it was changed since. Give a new folder.") from error
     if not isinstance(read, dict):
         raise InputError(f"{path} holds no manifest; it was changed since. Give a new folder.")
@@ -356,10 +357,7 @@ def _write_json(path: Path, value: Mapping[str, Any]) -> None:
 DRAWS = 32  # for each of the training rows that an explainer is told by
 LONGEST = 500  # characters of a setting that are written out
 PACKAGES = ("mcce", "numpy", "pandas", "pyarrow")
-NOT_HERE = {
-    "progress": "give it to explain_batches",
-    "standard_errors": "it is about the mean over all factuals, and batches are explained one by one",
-}
+NOT_HERE = {"progress": "give it to explain_batches"}
 
 
 def check_settings(explainer: MCCE, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -371,16 +369,17 @@ def check_settings(explainer: MCCE, settings: Mapping[str, Any]) -> dict[str, An
             raise InputError(f"explain_batches does not take {name}: {NOT_HERE[name]}.")
         if name not in names:
             raise InputError(f"explain_batches does not take {name!r}; {did_you_mean(name, names)}")
-    whole = {name: settings.get(name, known[name].default) for name in names}
-    # by itself `explain` looks into the first few of a call, which would depend on the batch
-    return {**whole, "tell_reasons": bool(whole["tell_reasons"])}
+    return {name: settings.get(name, known[name].default) for name in names}
 
 
 def describe_settings(explainer: MCCE, settings: Mapping[str, Any], rows: Floats) -> dict[str, Any]:
     """Return settings of `explain` as JSON values (step 1)."""
     described = {name: _plain(value) for name, value in settings.items()}
     described["constraints"] = [_plain(said) for said in read(settings["constraints"])]
-    described["refits"] = [f"{type(model).__name__} {_answers(explainer, model, rows)}" for model in settings["refits"]]
+    robust = Robust.read(settings["robust"])
+    if robust is not None:
+        refits = [f"{type(model).__name__} {_answers(explainer, model, rows)}" for model in robust.refits]
+        described["robust"] = {"refits": refits, "noise": _plain(robust.noise), "share": _plain(robust.share)}
     return described
 
 

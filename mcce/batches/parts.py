@@ -27,7 +27,7 @@ from mcce.constraints import Only, PerFactual, read
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError, MCCEError, MCCEWarning, ModelError
 from mcce.explain.factuals import collected_quietly, encode_factuals
-from mcce.explain.unexplained import ALREADY
+from mcce.report.reasons import ALREADY
 from mcce.table import Feature, Schema
 
 if TYPE_CHECKING:

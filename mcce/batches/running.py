@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mcce.base.checks import check_count
+from mcce.base.files import checked_path
 from mcce.base.progress import progress_bar
 from mcce.batches.folder import (
     BatchResult,
@@ -56,7 +57,10 @@ def explain_batches(
     if isinstance(missing, str) or not all(isinstance(text, str) for text in missing):
         raise InputError(f"missing is {spell(missing)}; give a list of texts, for example ['NA', '?'].")
     whole = check_settings(explainer, settings)
-    folder = Path(out)
+    folder = checked_path(out)
+    there = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+    if not there.is_dir():
+        raise InputError(f"out is {folder}, but {there} is a file; give a new folder, or one that was begun before.")
     opened = open_source(source, explainer.generator_.schema_, id, missing)
     if isinstance(source, (str, os.PathLike)) and Path(source).resolve() in (
         folder.resolve(),

@@ -48,6 +48,7 @@ import numpy as np
 import pandas as pd
 
 from mcce.base.arrays import Ints, UInts
+from mcce.base.files import checked_path
 from mcce.exceptions import InputError, did_you_mean, listing, spell
 from mcce.table import Feature, Schema
 from mcce.table.dtypes import date_family, is_dated
@@ -410,7 +411,7 @@ class Source(Protocol):
 def open_source(source: Any, schema: Schema, id: str | None, missing: Sequence[str]) -> Source:
     """Return the source that a user names."""
     if isinstance(source, (str, PathLike)):
-        return Files.find(Path(source), schema, id, missing)
+        return Files.find(checked_path(source), schema, id, missing)
     if isinstance(source, pd.DataFrame):
         source = [source]
     if not isinstance(source, Iterable):

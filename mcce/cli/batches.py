@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from zipfile import is_zipfile
 
-from mcce.cli.console import DONE, SOME_UNEXPLAINED, name_list, positive_integer, say
+from mcce.cli.console import DONE, SOME_UNEXPLAINED, name_list, path_name, positive_integer, say
 from mcce.cli.models import load_joblib, load_model
 from mcce.exceptions import InputError
 from mcce.explainer import MCCE
@@ -33,13 +33,31 @@ def add_explain_batches(commands: Any) -> None:
     add(
         "--explainer",
         required=True,
+        type=path_name,
         metavar="FILE",
         help="a fitted mcce.MCCE: written by its save, with --model; or by joblib, which runs code when it is opened",
     )
-    add("--model", metavar="FILE", help="the model of an explainer written by save: .onnx, .skops, or joblib's")
+    add(
+        "--model",
+        type=path_name,
+        metavar="FILE",
+        help="the model of an explainer written by save: .onnx, .skops, or joblib's",
+    )
     add("--trusted", type=name_list, default=[], metavar="A,B", help="types of a .skops model that you trust")
-    add("--explain", required=True, metavar="PATH", help=".parquet, .csv or .csv.gz, or a folder of such files")
-    add("--out", required=True, metavar="FOLDER", help="a new folder, or one that this command has begun")
+    add(
+        "--explain",
+        required=True,
+        type=path_name,
+        metavar="PATH",
+        help=".parquet, .csv or .csv.gz, or a folder of such files",
+    )
+    add(
+        "--out",
+        required=True,
+        type=path_name,
+        metavar="FOLDER",
+        help="a new folder, or one that this command has begun",
+    )
     add("--id", metavar="COLUMN", help="column that names the rows (row number, from 0)")
     add("--batch-size", type=positive_integer, default=10_000, metavar="N", help="rows of a part (%(default)s)")
     add("--jobs", type=int, metavar="N", help="processes; the result does not depend on it")
@@ -49,7 +67,7 @@ def add_explain_batches(commands: Any) -> None:
     add("--n-counterfactuals", type=positive_integer, default=1, metavar="N", help="for each row (%(default)s)")
     add("--sparse", action="store_true", help="change as few features as it takes")
     add("--floor", type=float, metavar="SHARE", help="with --sparse: the least plausibility (0.05)")
-    add("--constraints", type=Path, metavar="FILE", help="what may change and how: .toml or .json")
+    add("--constraints", type=path_name, metavar="FILE", help="what may change and how: .toml or .json")
     batches.set_defaults(run=run_explain_batches)
 
 
@@ -61,7 +79,7 @@ def run_explain_batches(arguments: argparse.Namespace) -> int:
             raise InputError(f"--floor {arguments.floor:g} goes with --sparse; add it, or leave --floor out.")
         settings["floor"] = arguments.floor
     if arguments.constraints is not None:
-        settings["constraints"] = arguments.constraints
+        settings["constraints"] = Path(arguments.constraints)
     explainer = load_explainer(arguments.explainer, arguments.model, arguments.trusted)
     result = explainer.explain_batches(
         arguments.explain,

@@ -44,7 +44,7 @@ import numpy as np
 import pandas as pd
 
 from mcce.cli.console import say
-from mcce.exceptions import InputError, did_you_mean, listing
+from mcce.exceptions import InputError, did_you_mean, listing, shorten, spell
 
 
 @dataclass(frozen=True)
@@ -100,14 +100,18 @@ TIMES = (
     "T%H:%M:%S.%f%z",
 )
 ORDERS = tuple(DAYS)
-LIKELY = re.compile(r"\d.*\D.*\d")  # a date has two numbers and something between them
+LIKELY = re.compile(r"\d[^\d\n]+\d")  # a date has two numbers and something between them
+MOST_LETTERS = 100
 
 
 def date_of(text: str, form: str) -> datetime | None:
     """Return the date that a text is in this format, None if it is none."""
+    bare = text.strip()
+    if len(bare) > MOST_LETTERS:
+        return None
     try:
-        date = datetime.strptime(text.strip(), form)
-    except ValueError:
+        date = datetime.strptime(bare, form)
+    except (ValueError, re.error):  # one that names a part twice, as %d%d does, is no format
         return None
     return date if date.tzinfo is None else date.astimezone(timezone.utc).replace(tzinfo=None)
 
@@ -152,7 +156,9 @@ _PATTERNS: dict[Mark, re.Pattern[str]] = {".": _pattern(".", ","), ",": _pattern
 _USUAL = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")  # found sooner than by the full pattern
 _PLAIN = re.compile(r"[0-9.eE+-]*")
 _WITH_SIGN = re.compile(
-    rf"([€$£¥]\s*)?[+{MINUS}-]?[0-9][0-9.,{APART}]*(\s*(?:[%‰€$£¥]|eur|usd|gbp|chf|kr))?", re.IGNORECASE
+    # a blank before the sign at the end is found in one way only, so that time is linear in the blanks
+    rf"([€$£¥]\s*)?[+{MINUS}-]?[0-9](?:[0-9.,{APART}]*[0-9.,'’])?(\s*(?:[%‰€$£¥]|eur|usd|gbp|chf|kr))?",
+    re.IGNORECASE,
 )
 _IN_BRACKETS = re.compile(rf"\([0-9][0-9.,{APART}]*\)")
 _TIME_OF_DAY = re.compile(r"[0-9]{1,2}:[0-5][0-9](?::[0-5][0-9](?:\.[0-9]+)?)?(?:\s*[ap]\.?m\.?)?", re.IGNORECASE)
@@ -260,9 +266,9 @@ def _two_readings(column: Column, marks: Sequence[Mark]) -> InputError:
     text = next(text for text in column.texts if plain(text, ".") != plain(text, ","))
     point, comma = (float(str(plain(text, mark))) for mark in marks)
     return InputError(
-        f"column {column.name!r} of {column.where} can be read in two ways: {column.place_of(text)} holds {text!r}, "
-        f"which is {point:.10g} with a decimal point and {comma:.10g} with a decimal comma. Add --decimal point or "
-        f"--decimal comma, or --decimal {column.name}=comma for this column alone; --kinds "
+        f"column {column.name!r} of {column.where} can be read in two ways: {column.place_of(text)} holds "
+        f"{spell(text)}, which is {point:.10g} with a decimal point and {comma:.10g} with a decimal comma. Add "
+        f"--decimal point or --decimal comma, or --decimal {column.name}=comma for this column alone; --kinds "
         f"{column.name}=level if these are codes."
     )
 
@@ -274,7 +280,7 @@ def _tell(columns: Sequence[Column], mark: Mark) -> None:
     text = next(text for text in first.texts if not is_plain(text))
     say(
         f"column(s) {listing(column.name for column in columns)} of {first.where} are read with a decimal "
-        f"{WORD_OF[mark]}: {first.place_of(text)} holds {text!r}, read as {plain(text, mark)}. "
+        f"{WORD_OF[mark]}: {first.place_of(text)} holds {spell(text)}, read as {shorten(str(plain(text, mark)))}. "
         "If that is wrong, add --decimal"
     )
 
@@ -407,7 +413,7 @@ def _check_cells(column: Column, reading: Reading, numbers: Collection[str]) -> 
         if kind == "number" and LEADING_ZERO.match(number) and name not in numbers:
             raise InputError(
                 f"column {name!r} of {column.where} is numeric in the training data, but {column.place_of(text)} "
-                f"holds {text!r}, which looks like a code. Add --categorical {name} if these are codes, --numeric "
+                f"holds {spell(text)}, which looks like a code. Add --categorical {name} if these are codes, --numeric "
                 f"{name} if they are numbers."
             )
 
@@ -427,16 +433,16 @@ def _lost_as_numbers(texts: list[str], mark: Mark) -> str:
     for text in texts:
         number = str(plain(text, mark)).removeprefix("+")
         if LEADING_ZERO.match(number):
-            return f"{text!r} with a leading zero"
+            return f"{spell(text)} with a leading zero"
         if WHOLE.fullmatch(number) and not -MOST <= float(number) < MOST:
-            return f"{text!r}, which has too many digits for a number"
+            return f"{spell(text)}, which has too many digits for a number"
         if not is_plain(text):  # no version is written with a comma
             continue
         if not float(number):
             number = number.removeprefix("-")
         other = first.setdefault(float(number), number)
         if other != number:
-            return f"{other!r} and {text!r}, which are one number in two spellings"
+            return f"{spell(other)} and {spell(text)}, which are one number in two spellings"
     return ""
 
 
@@ -446,8 +452,8 @@ def _numbers_or_codes(column: Column, mark: Mark, filled: list[str], others: lis
     zero = next((text for text in filled if LEADING_ZERO.match(text.strip())), None)
     if zero is not None:
         say(
-            f"column {name!r} of {column.where} is taken for codes: {column.place_of(zero)} holds {zero!r}. If these "
-            f"are numbers, add --numeric {name}"
+            f"column {name!r} of {column.where} is taken for codes: {column.place_of(zero)} holds {spell(zero)}. If "
+            f"these are numbers, add --numeric {name}"
         )
         return TEXT
     if others:
@@ -467,7 +473,7 @@ def _dates_or_text(column: Column, filled: list[str]) -> Reading:
     if (found := unread(filled)) is not None:
         what, remedy = found
         raise InputError(
-            f"column {name!r} of {column.where} holds {what}: {column.place_of(filled[0])} holds {filled[0]!r}. "
+            f"column {name!r} of {column.where} holds {what}: {column.place_of(filled[0])} holds {spell(filled[0])}. "
             f"{remedy}, or add --kinds {name}=level if these are levels."
         )
     forms, common = find_format(filled)
@@ -475,8 +481,9 @@ def _dates_or_text(column: Column, filled: list[str]) -> Reading:
         raise _two_dates(column, filled, forms)
     if forms:
         say(
-            f"column {name!r} of {column.where} is taken for dates: {column.place_of(filled[0])} holds {filled[0]!r}, "
-            f"read as {_iso(date_of(filled[0], forms[0]))}. If they are levels, add --kinds {name}=level"
+            f"column {name!r} of {column.where} is taken for dates: {column.place_of(filled[0])} holds "
+            f"{spell(filled[0])}, read as {_iso(date_of(filled[0], forms[0]))}. If they are levels, add --kinds "
+            f"{name}=level"
         )
         return Reading("date", form=forms[0])
     others = [] if common is None else [text for text in filled if date_of(text, common) is None]
@@ -484,9 +491,9 @@ def _dates_or_text(column: Column, filled: list[str]) -> Reading:
     if common is not None and 2 * n_others <= len(column.cells.dropna()):
         raise InputError(
             f"column {name!r} of {column.where} holds dates like {_now(common)}, but {column.place_of(others[0])} "
-            f"holds {others[0]!r} ({n_others} of {len(column.cells.dropna())} cells are no such dates: "
-            f"{listing(others, 5)}). Correct it, or add --missing {others[0]} if that means missing, or --kinds "
-            f"{name}=level if these are levels."
+            f"holds {spell(others[0])} ({n_others} of {len(column.cells.dropna())} cells are no such dates: "
+            f"{listing(others, 5)}). Correct it, or add --missing {shorten(others[0])} if that means missing, or "
+            f"--kinds {name}=level if these are levels."
         )
     return TEXT
 
@@ -516,7 +523,7 @@ def _two_dates(column: Column, filled: list[str], forms: list[str]) -> InputErro
     orders = [order for order in ORDERS if any(form.lower().startswith(f"%{order[0]}") for form in forms)]
     return InputError(
         f"column {column.name!r} of {column.where} holds dates that can be read in two ways: {column.place_of(text)} "
-        f"holds {text!r}, which is {read}. Add --dates {column.name}={f' or --dates {column.name}='.join(orders)}."
+        f"holds {spell(text)}, which is {read}. Add --dates {column.name}={f' or --dates {column.name}='.join(orders)}."
     )
 
 
@@ -527,12 +534,12 @@ def _mixed(column: Column, others: list[str]) -> Reading:
     count = f"{n_others} of {len(filled)} cells are no numbers"
     if 2 * n_others <= len(filled):
         raise InputError(
-            f"column {name!r} of {column.where} holds numbers, but {column.place_of(others[0])} holds {others[0]!r} "
-            f"({count}: {listing(others, 5)}). Correct it, or add --missing {others[0]} if that means missing, or "
-            f"--categorical {name} if these are codes."
+            f"column {name!r} of {column.where} holds numbers, but {column.place_of(others[0])} holds "
+            f"{spell(others[0])} ({count}: {listing(others, 5)}). Correct it, or add --missing {shorten(others[0])} if "
+            f"that means missing, or --categorical {name} if these are codes."
         )
     say(
-        f"column {name!r} of {column.where} is taken for text: {count}, the first is {others[0]!r} on "
+        f"column {name!r} of {column.where} is taken for text: {count}, the first is {spell(others[0])} on "
         f"{column.place_of(others[0])}. If they are missing values, name them by --missing"
     )
     return TEXT
@@ -540,7 +547,7 @@ def _mixed(column: Column, others: list[str]) -> Reading:
 
 def _wrong_cell(column: Column, text: str, why: str, what: str) -> InputError:
     return InputError(
-        f"column {column.name!r} of {column.where} {why}, but {column.place_of(text)} holds {text!r}, which is "
+        f"column {column.name!r} of {column.where} {why}, but {column.place_of(text)} holds {spell(text)}, which is "
         f"{what}. Correct it, or name it by --missing if it means missing."
     )
 

@@ -23,17 +23,18 @@ from typing import Any
 
 import pandas as pd
 
-from mcce.base.checks import check_not_negative, check_share
+from mcce.base.checks import MOST_DRAWS, check_count, check_not_negative, check_share
 from mcce.cli.cells import Declared, Reading, plain
 from mcce.cli.console import say
 from mcce.cli.files import Source, check_column, check_columns, lacking
-from mcce.constraints import Constraint, Only, PerFactual, read, resolve
+from mcce.constraints import Constraint, Only, PerFactual, allow, no_copies, read, resolve
 from mcce.exceptions import InputError, did_you_mean, listing, spell
 from mcce.explain.order import KNOWN, OF_DENSITIES, resolve_weights
 from mcce.generators.auto import AUTO
 from mcce.generators.layout import REST
 from mcce.generators.visit import make_visit_sequence
 from mcce.model.decisions import Interval, OneOf
+from mcce.model.robustness import Robust
 from mcce.model.source import plain_values
 from mcce.report.names import Names
 from mcce.samplers import available_samplers, make_sampler
@@ -56,7 +57,7 @@ def read_wanted(wanted: str | None, of: str | None, classes: Any, counts: Mappin
             )
         return interval
     if of is not None:
-        raise InputError(f"--of {of} goes with an interval, but --wanted is {wanted!r}; leave --of out.")
+        raise InputError(f"--of {of} goes with an interval, but --wanted is {spell(wanted)}; leave --of out.")
     return read_class("--wanted", wanted, classes, counts)
 
 
@@ -69,7 +70,7 @@ def in_words(decision: Any, label: str | None) -> Any:
 
 def read_interval(text: str, of: Any) -> Interval | None:
     """Read an interval such as 0,1 or [0,1) or (0,inf); None if the text is none."""
-    parts = re.fullmatch(r"\s*([\[(]?)([^,]+),([^,\])]+)([\])]?)\s*", text)
+    parts = re.fullmatch(r"([\[(]?)([^,]+),([^,\])]+)([\])]?)", text.strip())
     if parts is None:
         return None
     try:
@@ -77,7 +78,7 @@ def read_interval(text: str, of: Any) -> Interval | None:
     except ValueError:
         return None
     if bool(parts[1]) != bool(parts[4]):
-        raise InputError(f"--wanted is {text!r}; write an interval as 0,1 or [0,1] or [0,1) or (0,inf).")
+        raise InputError(f"--wanted is {spell(text)}; write an interval as 0,1 or [0,1] or [0,1) or (0,inf).")
     closed = {"[]": "both", "[)": "left", "(]": "right", "()": "neither", "": "both"}[parts[1] + parts[4]]
     return Interval(low, high, closed=closed, of=of)
 
@@ -92,7 +93,7 @@ def read_class(role: str, text: str | None, classes: Any, counts: Mapping[Any, i
         return None
     if classes is None:
         raise InputError(
-            f"{role} is {text!r}, but the model declares no classes; give --wanted an interval, as in 10,20."
+            f"{role} is {spell(text)}, but the model declares no classes; give --wanted an interval, as in 10,20."
         )
     known = plain_values(classes)
     exact = [label for label in known if str(label) == text]
@@ -107,12 +108,12 @@ def read_class(role: str, text: str | None, classes: Any, counts: Mapping[Any, i
         return exact[0]
     if len(alike) > 1:
         raise InputError(
-            f"{role} is {text!r}, which could be {_all_counted(alike, counts)}. Write it exactly as one of them, or "
-            "correct the file if they mean the same."
+            f"{role} is {spell(text)}, which could be {_all_counted(alike, counts)}. Write it exactly as one of them, "
+            "or correct the file if they mean the same."
         )
     if alike:
         return alike[0]
-    raise InputError(f"{role} is {text!r}, which is no class of the model; {did_you_mean(text, known)}")
+    raise InputError(f"{role} is {spell(text)}, which is no class of the model; {did_you_mean(text, known)}")
 
 
 def _loosely(label: Any) -> str:
@@ -210,16 +211,17 @@ def check_options(arguments: argparse.Namespace) -> dict[str, Any]:
     for sampler in samplers:
         if sampler != AUTO:
             make_sampler(sampler)
+    if arguments.n_samples != "auto":
+        check_count(arguments.n_samples, "--n-samples", most=MOST_DRAWS, or_else=", or auto")
+    if arguments.max_changes is not None:
+        check_count(arguments.max_changes, "--max-changes")
     asked = {
         "n_samples": arguments.n_samples,
         "n_counterfactuals": arguments.n_counterfactuals,
-        "allow_missing": arguments.allow_missing,
         "sparse": arguments.sparse,
         "diverse": arguments.diverse,
-        "exclude_training": arguments.exclude_training,
         "max_changes": arguments.max_changes,
         "max_gower": None if arguments.max_gower is None else check_not_negative(arguments.max_gower, "--max-gower"),
-        "robust": arguments.robust,
         "weights": arguments.weights or None,
     }
     if arguments.floor is not None:
@@ -229,8 +231,19 @@ def check_options(arguments: argparse.Namespace) -> dict[str, Any]:
     if arguments.noise is not None:
         for share in arguments.noise.values() if isinstance(arguments.noise, dict) else [arguments.noise]:
             check_share(share, "--noise")
-        asked["noise"] = arguments.noise
+        asked["robust"] = Robust(noise=arguments.noise, share=arguments.robust)
     return asked
+
+
+def given_names(arguments: argparse.Namespace) -> Names:
+    """Return what features, values and predictions are called."""
+    return Names(labels=arguments.labels, units=arguments.units, formats=arguments.formats)
+
+
+def demands(arguments: argparse.Namespace) -> list[Constraint]:
+    """Return the options that are constraints: what may become missing, and no copies of training rows."""
+    may_be_missing: list[Constraint] = [allow(name, missing=True) for name in arguments.allow_missing]
+    return [*may_be_missing, no_copies()] if arguments.exclude_training else may_be_missing
 
 
 def check_named_columns(train: pd.DataFrame, arguments: argparse.Namespace) -> None:
@@ -270,7 +283,7 @@ def check_features(names: list[Any], train: Source, rows: Source, arguments: arg
         _check_among(option, chosen, features, arguments)
         if kept := [name for name in chosen if name not in mutable]:
             raise InputError(f"{option} names {listing(kept)}, which --fixed keeps; leave it out.")
-    Names.read(arguments.labels, arguments.units, arguments.formats, names)
+    Names.read(given_names(arguments), names)
     if not names:
         raise InputError(f"{arguments.train} has no features besides --response and --id; give more columns.")
     if not mutable:

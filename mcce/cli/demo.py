@@ -19,7 +19,7 @@ from typing import Any
 import pandas as pd
 
 from mcce.base.files import written_whole
-from mcce.cli.console import DONE, aligned, positive_integer, wrap
+from mcce.cli.console import DONE, aligned, path_name, positive_integer, wrap
 from mcce.cli.outputs import check_outputs
 from mcce.counterfactuals import Counterfactuals
 from mcce.datasets import load_loans
@@ -44,7 +44,9 @@ def add_demo(commands: Any) -> None:
     """Add the command to argparse's subparsers."""
     about = "Explain refused loans: the example of the paper's introduction."
     demo = commands.add_parser("demo", help="explain refused loans, an example in a few seconds", description=about)
-    demo.add_argument("--out", type=Path, default=Path(), metavar="DIR", help="where to write picture and page (here)")
+    demo.add_argument(
+        "--out", type=path_name, default=".", metavar="DIR", help="where to write picture and page (here)"
+    )
     demo.add_argument("--seed", type=int, default=1, help="seed of the random draws (%(default)s)")
     demo.add_argument(
         "--factuals", type=positive_integer, default=500, metavar="N", help="how many refusals to explain (%(default)s)"
@@ -56,7 +58,7 @@ def add_demo(commands: Any) -> None:
 def run_demo(arguments: argparse.Namespace) -> int:
     """Explain one refused loan in words, then many in figures; write a picture and a page."""
     clock = _Clock()
-    picture, page = _fresh_names(arguments.out, arguments.force)
+    picture, page = _fresh_names(Path(arguments.out), arguments.force)
     loans = load_loans()
     names = [f"customer {i + 1}" for i in range(len(loans.X))]
     customers = loans.X.set_axis(names)

@@ -24,6 +24,8 @@ from mcce.cli.checking import (
     check_named_columns,
     check_options,
     check_rows,
+    demands,
+    given_names,
     in_words,
     named_by_text,
     order_levels,
@@ -36,7 +38,9 @@ from mcce.cli.models import OnnxClassifier, OnnxRegressor, load_model, train_mod
 from mcce.cli.options import NEEDED, OPTIONS, add_options, complete
 from mcce.cli.outputs import Outputs, Spellings, write
 from mcce.exceptions import InputError, listing
+from mcce.explain.unexplained import MOST_TOLD
 from mcce.explainer import MCCE
+from mcce.generators.chain import ChainModel
 from mcce.model.source import classes_of
 from mcce.table import Schema
 
@@ -105,21 +109,27 @@ def run_explain(given: argparse.Namespace) -> int:
         model.check(X)
     if isinstance(model, OnnxClassifier):
         model.learn_classes(X)
+    how: dict[str, Any] = {
+        "sampler": arguments.sampler,
+        "visit_sequence": arguments.visit_sequence,
+        "kinds": kinds,
+        "random_state": arguments.seed,
+    }
+    if arguments.min_donors is not None:
+        chain = ChainModel(fixed=arguments.fixed, min_donors=arguments.min_donors, n_jobs=arguments.jobs, **how)
+        how = {"generator": chain}
     explainer = MCCE(
         model,
         decision=in_words(read_wanted(arguments.wanted, arguments.of, classes_of(model), counts), arguments.in_words),
         fixed=arguments.fixed,
-        sampler=arguments.sampler,
-        visit_sequence=arguments.visit_sequence,
-        kinds=kinds,
-        random_state=arguments.seed,
         n_jobs=arguments.jobs,
-        min_donors=arguments.min_donors,
-        labels=arguments.labels or None,
-        units=arguments.units or None,
-        formats=arguments.formats or None,
+        names=given_names(arguments),
+        **how,
     ).fit(X)
-    found = explainer.explain(factuals, constraints=constraints, **options)
+    demanded = [*constraints, *demands(arguments)]
+    found = explainer.explain(factuals, constraints=demanded, **options)
+    if demanded or any(options.get(name) is not None for name in ("max_changes", "max_gower", "robust")):
+        found = found.with_why(MOST_TOLD)
     both = {name: (reading, of_rows[name]) for name, reading in readings.items()}
     return write(found, outputs, Spellings.of(train, rows, factuals, both), as_asked)
 

@@ -168,8 +168,9 @@ def _decode_western(where: str, raw: bytes, error: UnicodeDecodeError) -> str:
     if strange is not None:
         begin = strange.start()
         raise _undecodable(where, raw, UnicodeDecodeError("utf-8", raw, begin, begin + 1, ""), "UTF-8, nor western")
-    line, word = text[: error.start].count("\n") + 1, re.findall(r"\S*$", text[: error.start])[0][-20:]
-    word += re.findall(r"^[\w'-]*", text[error.start :])[0][:20] or text[error.start]
+    at = error.start
+    line, before, after = text[:at].count("\n") + 1, text[max(at - 20, 0) : at], text[at : at + 20]
+    word = re.findall(r"\S*$", before)[0] + (re.findall(r"^[\w'-]*", after)[0] or after[0])
     say(
         f"{where} is not UTF-8; it is read as western text ({WESTERN}), which has {word.split(';')[-1]!r} on line "
         f"{line}. If that is wrong, add --encoding"

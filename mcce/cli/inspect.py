@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mcce.cli.console import DONE, aligned
+from mcce.cli.console import DONE, aligned, path_name
 from mcce.counterfactuals import Counterfactuals
 from mcce.explain.stored import check_fields
 from mcce.generators import JointGenerator
@@ -40,7 +40,10 @@ def add_inspect(commands: Any) -> None:
         description="Say what a file saved by `save` is, and what it tells of the training data. Nothing in it is run.",
     )
     parser.add_argument(
-        "file", metavar="FILE", help="a file that ChainModel, a joint generator, MCCE or Counterfactuals saved"
+        "file",
+        type=path_name,
+        metavar="FILE",
+        help="a file that ChainModel, a joint generator, MCCE or Counterfactuals saved",
     )
     parser.add_argument("--json", action="store_true", help="everything as JSON, level names in full")
     parser.set_defaults(run=run_inspect)

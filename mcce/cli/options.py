@@ -14,7 +14,6 @@ import argparse
 import json
 import os
 import re
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, time
@@ -24,15 +23,10 @@ from typing import Any
 from mcce import __version__
 from mcce.cli import readers as read
 from mcce.cli.cells import WORD_OF, Decimals
-from mcce.constraints.reading import SECTIONS
+from mcce.constraints.reading import SECTIONS, parse_file
 from mcce.exceptions import InputError, did_you_mean
 from mcce.generators.auto import AUTO
 from mcce.samplers import available_samplers
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 BARE = re.compile(r"[A-Za-z0-9_-]+")  # a key of TOML that needs no quotes
 
@@ -64,11 +58,11 @@ class Option:
 
 
 OPTIONS = (
-    Option("train", read.text, "FILE", "training rows: .csv, .csv.gz, .tsv, .xlsx or .parquet", is_path=True),
-    Option("explain", read.text, "FILE", "rows to explain, with the same features", is_path=True),
+    Option("train", read.path, "FILE", "training rows: .csv, .csv.gz, .tsv, .xlsx or .parquet", is_path=True),
+    Option("explain", read.path, "FILE", "rows to explain, with the same features", is_path=True),
     Option(
         "model",
-        read.text,
+        read.path,
         "FILE",
         "a fitted model, saved by joblib; opening it runs code: only open your own. A .skops or .onnx file runs none",
         is_path=True,
@@ -160,7 +154,7 @@ OPTIONS = (
     Option("jobs", read.whole, "N", "threads; the result does not depend on it"),
     Option(
         "out",
-        read.text,
+        read.path,
         "FILE",
         "write all rows as .csv, .csv.gz or .parquet, those without a counterfactual beside it as .unexplained.csv, "
         "and the job as run as .job.toml; - is CSV on standard output",
@@ -173,8 +167,8 @@ OPTIONS = (
         "put an apostrophe before texts of a CSV that a spreadsheet would run as a formula",
         False,
     ),
-    Option("html", read.text, "FILE", "write a page for a browser", is_path=True),
-    Option("letters", read.text, "FOLDER", "write a letter for each row: a page to print and forward", is_path=True),
+    Option("html", read.path, "FILE", "write a page for a browser", is_path=True),
+    Option("letters", read.path, "FOLDER", "write a letter for each row: a page to print and forward", is_path=True),
     Option("in_words", read.text, "TEXT", 'the wanted decision in words, as in "the loan is granted"'),
     Option("labels", read.pairs, "A=TEXT,..", "what features are called; prediction is what the model says", {}),
     Option("units", read.pairs, "A=EUR,..", "units of features", {}),
@@ -226,9 +220,10 @@ def read_config(path: str) -> dict[str, Any]:
     if not Path(path).is_file():
         raise InputError(f"{where}: there is no such file; check its name and folder.")
     try:
-        content = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
-    except (ValueError, UnicodeDecodeError) as error:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
         raise InputError(f"{where} is no TOML file: {error}; correct it there.") from None
+    content = parse_file(text, "TOML", where)
     known = {option.name: option for option in OPTIONS}
     inline = {section: content.pop(section) for section in SECTIONS if section in content}
     found: dict[str, Any] = {}

@@ -27,7 +27,7 @@ from mcce.cli.files import Source
 from mcce.cli.options import complete, job_text
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError, listing
-from mcce.explain.unexplained import ALREADY
+from mcce.report.reasons import ALREADY
 from mcce.report.words import constraint_lines
 from mcce.table.frames import without_formulas
 
@@ -59,6 +59,8 @@ class Outputs:
     def of(cls, arguments: argparse.Namespace) -> Outputs:
         """Return the files that the arguments name, all of them checked."""
         table = None if arguments.out in (None, "-") else Path(arguments.out)
+        if table is not None and not table.name:  # here or the root: nothing can be called like it
+            raise InputError(f"--out {table} is a folder; give the name of a file.")
         if table is not None and table.suffix.lower() in UNWRITTEN:
             raise InputError(f"--out {table}: results are written as .csv, .csv.gz or .parquet; give such a name.")
         page = None if arguments.html is None else Path(arguments.html)
@@ -135,6 +137,7 @@ def _is_same(path: Path, other: Path) -> bool:
 
 
 REASONS_SHOWN = 10
+LONGEST_NAME = 100  # letters; with its number and ending no longer than any file system takes
 
 
 @dataclass(frozen=True)
@@ -237,12 +240,17 @@ def _write_letters(found: Counterfactuals, folder: Path, *, force: bool) -> None
     folder.mkdir(exist_ok=True)
     taken: set[str] = set()
     for place, who in enumerate(found.factuals.index, 1):
-        name = re.sub(r"[^\w-]+", "_", str(who))
+        name = letter_name(who)
         name = name if name not in taken else f"{name}-{place}"
         taken.add(name)
         with written_whole(folder / f"{name}.html", overwrite=force) as beside:
             beside.write_text(found.letter(who, html=True), encoding="utf-8")
     say(f"wrote {len(found.factuals)} letters to {folder}")
+
+
+def letter_name(who: object) -> str:
+    """Return what the file of a letter is called: a row's name as far as a file can be called so."""
+    return re.sub(r"[^\w-]+", "_", str(who))[:LONGEST_NAME]
 
 
 def _write_table(table: pd.DataFrame, path: Path, outputs: Outputs, style: Style) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from mcce.base.checks import is_number, is_whole
 from mcce.cli.cells import WORDS, Decimals
-from mcce.cli.console import name_list, positive_integer, separator
+from mcce.cli.console import name_list, path_name, positive_integer, separator
 from mcce.exceptions import spell
 
 ORDERS = ("data", "correlation", "reversed")
@@ -21,6 +21,11 @@ ORDERS = ("data", "correlation", "reversed")
 def text(value: Any) -> str:
     """Read a text."""
     return str(_checked(isinstance(value, str), value, "text"))
+
+
+def path(value: Any) -> str:
+    """Read the name of a file or folder."""
+    return path_name(text(value))
 
 
 def wanted(value: Any) -> str:
@@ -58,7 +63,11 @@ def whole(value: Any) -> int:
 def number(value: Any) -> float:
     """Read a number."""
     try:
-        return float(value) if isinstance(value, str) else float(_checked(is_number(value), value, "a number"))
+        return (
+            float(value)
+            if isinstance(value, str)
+            else float(_checked(is_number(value), value, "a number that a float can hold"))
+        )
     except ValueError:
         raise _wrong(value, "a number") from None
 
@@ -156,7 +165,7 @@ def visit_sequence(value: Any) -> str | list[str]:
 
 def constraints(value: Any) -> str | dict[str, Any]:
     """Read the name of a file; in a file, the constraints themselves may stand instead."""
-    return dict(value) if isinstance(value, Mapping) else text(value)
+    return dict(value) if isinstance(value, Mapping) else path(value)
 
 
 def _levels(value: Any) -> list[str]:

@@ -1,6 +1,6 @@
 """What may change, and how: said by the user, checked against a table, and resolved to restrictions by feature."""
 
-from mcce.constraints.allow import Allow, Only, PerFactual, allow, only, per_factual
+from mcce.constraints.allow import Allow, NoCopies, Only, PerFactual, allow, no_copies, only, per_factual
 from mcce.constraints.reading import Constraint, read
 from mcce.constraints.resolve import Constraints, FactualConstraints, resolve
 from mcce.constraints.rules import ResolvedRule, Rule, rule
@@ -10,11 +10,13 @@ __all__ = [
     "Constraint",
     "Constraints",
     "FactualConstraints",
+    "NoCopies",
     "Only",
     "PerFactual",
     "ResolvedRule",
     "Rule",
     "allow",
+    "no_copies",
     "only",
     "per_factual",
     "read",

@@ -20,7 +20,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pandas as pd
 
-from mcce.base.checks import is_number
+from mcce.base.checks import is_number, is_too_large
 from mcce.exceptions import InputError, did_you_mean, listing, spell
 from mcce.storage.fields import check_type, require
 from mcce.storage.state import register, stateful
@@ -104,6 +104,7 @@ def allow(
     Parameters
     ----------
     feature : column label
+        Or "*", with `missing` alone: for all features of which nothing else is said.
     low, high : number, date or ordered level
         Smallest and largest value.
     levels, never : list
@@ -130,6 +131,9 @@ def allow(
     >>> print(mcce.allow("salary", low=0, step=500, direction="increase"))
     salary: at least 0, in steps of 500, may only rise
     """
+    numbers = {"low": low, "high": high, "max_step": max_step, "max_share": max_share, "step": step}
+    for name, value in numbers.items():
+        _check_size(value, feature, name)
     if direction is not None and direction not in DIRECTIONS:
         raise InputError(f"direction of {feature!r} is {spell(direction)}; {did_you_mean(direction, DIRECTIONS)}")
     made = Allow(
@@ -181,7 +185,15 @@ def _one(value: Any, feature: Hashable, name: str) -> Any:
 def _several(values: Any, feature: Hashable, name: str) -> tuple[Any, ...]:
     if isinstance(values, (str, bytes, dict)) or not isinstance(values, Iterable):
         raise InputError(f"{name} of {feature!r} is {spell(values)}; give a list, for example [{spell(values)}].")
-    return tuple(sorted(values, key=repr) if isinstance(values, (set, frozenset)) else values)
+    found = tuple(values)
+    for value in found:
+        _check_size(value, feature, f"a value in {name}")
+    return tuple(sorted(found, key=repr)) if isinstance(values, (set, frozenset)) else found
+
+
+def _check_size(value: Any, feature: Hashable, name: str) -> None:
+    if is_too_large(value):
+        raise InputError(f"{name} of {feature!r} is {spell(value)}; give a smaller one, or leave it out.")
 
 
 register("Allow", Allow, lambda said: {f.name: getattr(said, f.name) for f in fields(said)}, lambda said: allow(**said))
@@ -221,6 +233,39 @@ def plain(value: Any) -> Any:
 
 def _is_date(text: str) -> bool:
     return (text[:4].isdigit() and text[4:5] == "-") or " days" in text
+
+
+@stateful("NoCopies")
+@dataclass(frozen=True)
+class NoCopies:
+    """No counterfactual is a copy of a training row; made by `no_copies`."""
+
+    def check_state(self) -> None:
+        """Nothing is stored."""
+
+    def __str__(self) -> str:
+        return "no copy of a training row"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values, of which `mcce.constraints.read` makes the same again."""
+        return {"no_copies": True}
+
+
+def no_copies() -> NoCopies:
+    """Say that no counterfactual may equal a training row in every column (the paper's safeguard).
+
+    Nothing more is promised: every value is still one that somebody has, unless its sampler smooths. Without it,
+    `Counterfactuals.copies` counts such rows.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> X = mcce.datasets.load_loans(300).X[["age", "salary"]]
+    >>> explainer = mcce.MCCE(lambda rows: rows["salary"] > 40_000, decision=True, random_state=1).fit(X)
+    >>> explainer.explain(X.head(20), n_samples=50, constraints=[mcce.no_copies()]).copies
+    0
+    """
+    return NoCopies()
 
 
 SAID = tuple(field.name for field in fields(Allow) if field.name != "feature")

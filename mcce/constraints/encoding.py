@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from dataclasses import dataclass
 from math import gcd, inf
 from typing import Any
@@ -10,13 +11,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mcce.base.checks import is_number, is_whole
-from mcce.exceptions import InputError, did_you_mean, spell
+from mcce.base.checks import is_number, is_too_large, is_whole
+from mcce.exceptions import InputError, did_you_mean, shorten, spell
 from mcce.table import Feature, Schema
 from mcce.table.dtypes import date_family, is_dated
 
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1, "D": 86400 * 10**9}
 _DAY = _NANOSECONDS["D"]
+_MOST_LETTERS = 100  # of a date or a duration
+_BY_THE_CLOCK = re.compile(r"(?:now|today)$|\d\d?:", re.IGNORECASE)  # what pandas completes with the day of reading
 
 
 def encode_value(feature: Feature, value: Any) -> float:
@@ -46,15 +49,17 @@ def level_code(feature: Feature, value: Any) -> int:
 def _equal(level: Any, value: Any) -> bool:
     try:
         return bool(level == value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
 
 
 def _encode_date(feature: Feature, value: Any) -> float:
     dtype: Any = feature.dtype
     try:
-        if isinstance(value, bool) or is_number(value):
+        if isinstance(value, bool) or is_number(value) or is_too_large(value):
             raise TypeError("it is a number")
+        if isinstance(value, str):
+            _check_text(value, duration=dtype.kind == "m")
         if isinstance(dtype, pd.PeriodDtype):
             frequency: Any = dtype.freq
             read: Any = value if isinstance(value, pd.Period) else pd.Period(value, freq=frequency)
@@ -72,8 +77,17 @@ def _encode_date(feature: Feature, value: Any) -> float:
     except (TypeError, ValueError, OverflowError) as error:
         what, example = ("duration", "'30 days'") if dtype.kind == "m" else ("date", "'2024-05-31'")
         raise InputError(
-            f"{spell(value)} cannot be read as a {what} of {feature.name!r} ({error}); write it as in {example}"
+            f"{spell(value)} cannot be read as a {what} of {feature.name!r} ({shorten(str(error))}); write it as in "
+            f"{example}"
         ) from error
+
+
+def _check_text(text: str, *, duration: bool) -> None:
+    """Refuse a text that is too long, or that is another date on another day."""
+    if len(text) > _MOST_LETTERS:
+        raise ValueError(f"it has more than {_MOST_LETTERS} characters")
+    if not duration and _BY_THE_CLOCK.match(text.strip()):
+        raise ValueError("it depends on the day on which it is read: what is resumed tomorrow would mix two days")
 
 
 def encode_step(feature: Feature, value: Any) -> float:
@@ -82,9 +96,12 @@ def encode_step(feature: Feature, value: Any) -> float:
         if not isinstance(value, (str, datetime.timedelta, np.timedelta64)):
             raise InputError(f"{spell(value)} is no duration; give a pandas.Timedelta, or text as in '30 days'")
         try:
+            if isinstance(value, str):
+                _check_text(value, duration=True)
             length: Any = pd.Timedelta(value)
         except ValueError as error:
-            raise InputError(f"{spell(value)} is no duration ({error}); write it as in '30 days'") from error
+            why = shorten(str(error))
+            raise InputError(f"{spell(value)} is no duration ({why}); write it as in '30 days'") from error
         if not length >= pd.Timedelta(0):
             raise InputError(f"{length} is not a duration of at least 0")
         return float(length.as_unit("ns").value) / (tick_nanoseconds(feature.dtype) * feature.unit)

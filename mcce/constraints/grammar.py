@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import NoReturn
 
-from mcce.exceptions import InputError, did_you_mean
+from mcce.exceptions import MOST_QUOTED, InputError, did_you_mean, spell
 
 
 @dataclass(frozen=True)
@@ -144,14 +144,16 @@ class If(Node):
     otherwise: Node | None
 
 
+MOST_LETTERS = 100_000
 MOST_TOKENS = 400
 MOST_NESTED = 30
 COMPARISONS = ("==", "!=", "<=", ">=", "<", ">")
 FUNCTIONS = {"abs": 1, "min": None, "max": None, "was": 1, "missing": 1}  # how many arguments; None: two or more
 WORDS = ("if", "then", "else", "and", "or", "not", "in")
 _TRUTH = {"true": True, "True": True, "false": False, "False": False}
+# A lookahead is not entered twice: a number is found once, whatever follows it, so that time is linear in its digits.
 _TOKEN = re.compile(
-    r"""\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?!\w)
+    r"""\s*(?:(?=(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?))(?P=number)(?!\w)
         |(?P<text>'[^']*'|"[^"]*")
         |(?P<quoted>`[^`]+`)
         |(?P<name>[^\W\d][\w.]*)
@@ -184,11 +186,23 @@ def parse(text: str) -> Node:
 def refuse(text: str, at: int, wrong: str) -> NoReturn:
     """Raise the error of a place in a rule."""
     where = f"at character {at + 1}" if at < len(text) else "at its end"
-    raise InputError(f"rule {text!r}, {where}: {wrong}")
+    raise InputError(f"rule {_around(text, at)}, {where}: {wrong}")
+
+
+def _around(text: str, at: int) -> str:
+    """Return a rule in quotes; of a long one, what stands around a place."""
+    width = MOST_QUOTED - 10
+    if len(text) <= width:
+        return spell(text)
+    begin = max(0, min(at - width // 2, len(text) - width))
+    end = begin + width
+    return spell(f"{'...' if begin else ''}{text[begin:end]}{'...' if end < len(text) else ''}")
 
 
 def tokens_of(text: str) -> list[Token]:
     """Step 1: return the tokens, and one for the end."""
+    if len(text) > MOST_LETTERS:
+        refuse(text, MOST_LETTERS, f"it has more than {MOST_LETTERS:,} characters; split it into several rules.")
     found = []
     place, end = 0, len(text.rstrip())
     while place < end:
@@ -234,7 +248,7 @@ class _Parser:
         return found
 
     def refuse_now(self, expected: str) -> NoReturn:
-        got = "nothing more" if self.now.kind == "end" else repr(self.now.text)
+        got = "nothing more" if self.now.kind == "end" else spell(self.now.text)
         refuse(self.text, self.now.at, f"{expected}, got {got}.")
 
     def takes(self, *texts: str) -> str | None:
@@ -357,7 +371,7 @@ class _Parser:
     def call(self, token: Token) -> Node:
         function, at = token.text, token.at
         if function not in FUNCTIONS:
-            refuse(self.text, at, f"there is no function {function!r}; {did_you_mean(function, FUNCTIONS)}")
+            refuse(self.text, at, f"there is no function {spell(function)}; {did_you_mean(function, FUNCTIONS)}")
         arguments = self.listed(self.rule, ")")
         wanted = FUNCTIONS[function]
         if wanted is None and len(arguments) < 2:

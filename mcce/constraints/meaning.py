@@ -33,7 +33,7 @@ from mcce.constraints.conditions import (
 )
 from mcce.constraints.encoding import clock_of, days_of, encode_value, level_code
 from mcce.constraints.grammar import refuse
-from mcce.exceptions import InputError, did_you_mean
+from mcce.exceptions import InputError, did_you_mean, shorten, spell
 from mcce.table import Feature, Schema
 from mcce.table.dtypes import date_family, is_dated
 
@@ -249,21 +249,23 @@ class _Reader:
             if at.size == 1:
                 return int(at[0])
             if at.size > 1:
-                self.refuse(node, f"{node.name!r} names {at.size} columns; rename all but one of them.")
+                self.refuse(node, f"{spell(node.name)} names {at.size} columns; rename all but one of them.")
         owners = [f.name for f in self.schema.features if f.levels is not None and node.name in map(str, f.levels)]
         if owners:
             self.refuse(
-                node, f"{node.name!r} is no column but a level of {owners[0]!r}; put levels in quotes: '{node.name}'."
+                node,
+                f"{spell(node.name)} is no column but a level of {owners[0]!r}; put levels in quotes: "
+                f"'{shorten(node.name)}'.",
             )
-        self.refuse(node, f"{node.name!r} is not a column; {did_you_mean(node.name, names)}")
+        self.refuse(node, f"{spell(node.name)} is not a column; {did_you_mean(node.name, names)}")
 
     def called(self, node: nodes.Node, sort: _Sort) -> str:
         """Return what a part is, in words."""
         if isinstance(node, nodes.Name):
             kind = {_Level: "levels", _Date: "dates"}.get(type(sort), "numbers")
-            return f"{node.name!r} (a column of {kind})"
+            return f"{spell(node.name)} (a column of {kind})"
         if isinstance(sort, _Quoted):
-            return f"{sort.text!r} (text)"
+            return f"{spell(sort.text)} (text)"
         if isinstance(sort, _Number):
             return f"{node.value:g}" if isinstance(node, nodes.Number) else "a number"
         return "a condition" if isinstance(sort, _Condition) else "a date"

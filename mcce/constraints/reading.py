@@ -26,20 +26,23 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
-from mcce.constraints.allow import SAID, Allow, Only, PerFactual, allow, only, per_factual
+from mcce.base.files import checked_path
+from mcce.constraints.allow import SAID, Allow, NoCopies, Only, PerFactual, allow, no_copies, only, per_factual
 from mcce.constraints.rules import Rule, rule
-from mcce.exceptions import InputError, did_you_mean, spell
+from mcce.exceptions import InputError, did_you_mean, listing, shorten, spell
+from mcce.storage.archive import depth_of
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
-Constraint = Allow | Rule | Only | PerFactual
+Constraint = Allow | Rule | Only | PerFactual | NoCopies
+MOST_NESTED = 20  # lists and tables inside each other; what is read needs five
 SECTIONS = ("allow", "rule", "only")
 _KEYS = {"allow": ("feature", *SAID, "id"), "rule": ("says", "name"), "only": ("id", "features")}
 _FILES = (".toml", ".json")
@@ -57,7 +60,7 @@ def read(source: Any) -> list[Constraint]:
     savings >= 3 * rent
     """
     if isinstance(source, PathLike) or (isinstance(source, str) and source.strip().lower().endswith(_FILES)):
-        path = Path(source)
+        path = checked_path(source)
         try:
             return list(_read(_load(path), f"constraints of {path.name}"))
         except InputError as error:
@@ -75,17 +78,29 @@ def _load(path: Path) -> Any:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"the constraints in {path.name!r} cannot be read: {error}") from error
+    return parse_file(text, "TOML" if path.suffix.lower() == ".toml" else "JSON", repr(path.name))
+
+
+def parse_file(text: str, kind: Literal["TOML", "JSON"], where: str) -> Any:
+    """Return what the text of a file holds; what is no TOML or JSON, or nested beyond all use, is refused."""
     try:
-        return tomllib.loads(text) if path.suffix.lower() == ".toml" else json.loads(text)
+        found = tomllib.loads(text) if kind == "TOML" else json.loads(text)
+        deep = depth_of(found) > MOST_NESTED
+    except RecursionError:
+        deep = True
     except ValueError as error:
-        kind = path.suffix[1:].upper()
-        raise InputError(f"{path.name!r} is no {kind} file: {error}; correct it there.") from error
+        raise InputError(f"{where} is no {kind} file: {shorten(str(error))}; correct it there.") from error
+    if deep:
+        raise InputError(
+            f"{where} has lists or tables more than {MOST_NESTED} deep inside each other; correct it there."
+        )
+    return found
 
 
 def _read(source: Any, where: str) -> Iterator[Constraint]:
     if source is None:
         return
-    if isinstance(source, (Allow, Rule, Only, PerFactual)):
+    if isinstance(source, (Allow, Rule, Only, PerFactual, NoCopies)):
         yield source
     elif isinstance(source, str) or callable(source):
         yield rule(source)
@@ -113,8 +128,14 @@ def _read_dict(said: dict[Any, Any], where: str) -> Iterator[Constraint]:
         yield _one(kind, said, where)
         return
     for section, entries in said.items():
+        if section == "no_copies":
+            if not isinstance(entries, bool):
+                raise InputError(f"{where}: no_copies is {spell(entries)}; say true or false.")
+            if entries:
+                yield no_copies()
+            continue
         if section not in SECTIONS:
-            known = (*SECTIONS, "feature", "says", "features")
+            known = (*SECTIONS, "no_copies", "feature", "says", "features")
             raise InputError(f"{where}: there is no {spell(section)}; {did_you_mean(section, known)}")
         entries = [entries] if isinstance(entries, (Mapping, str)) else entries
         if not isinstance(entries, list):
@@ -137,7 +158,7 @@ def _one(kind: str, said: dict[Any, Any], where: str) -> Constraint:
     needed = {"allow": ("feature",), "rule": ("says",), "only": ("id", "features")}[kind]
     for key in needed:
         if key not in said:
-            raise InputError(f"{where}: {kind} lacks {key!r}; it has {', '.join(map(repr, said)) or 'nothing'}.")
+            raise InputError(f"{where}: {kind} lacks {key!r}; it has {listing(said) if said else 'nothing'}.")
     try:
         if kind == "rule":
             return rule(said["says"], name=said.get("name"))

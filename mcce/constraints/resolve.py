@@ -2,7 +2,7 @@
 
 1. Names, levels, dates and bounds are looked up in the schema; what does not fit is an error.
 2. Whether a feature may become missing is said by any constraint on it, and not if another one denies it.
-   Where nothing is said of it, it may only if it is among `allow_missing`.
+   Where nothing is said of it, what is said of all features counts (``allow("*", missing=True)``).
 3. `only` becomes, for each factual, one limit for every feature that has to stay.
 4. All is put in data order and by text, equal ones once: the order in which constraints are given changes nothing.
 
@@ -18,8 +18,9 @@ A factual with a contradiction is named with the constraints and the reason; if 
 Constraints ready to be used: what each draw may be, and whether a row is allowed, on encoded matrices.
 
 1. `Constraints.within` says for each factual what its draws may be, feature by feature: what all limits on the feature
-   allow together.
-2. `Constraints.rules` are asked as soon as the last of their columns is drawn.
+   allow together, and the rules that bound it exactly and name nothing else that changes.
+2. The other rules (`Constraints.open_rules`) are asked as soon as the last of their columns is drawn; of draws that are
+   crossed with the factual afterwards (`before_crossing`) only then, because the factual's own values may mend a row.
 3. `Constraints.hold` and `broken` ask everything of finished rows, whatever made them; `of_factuals` works out first
    what does not depend on the rows, if many are to be asked.
 4. `Constraints.draws_depend_on` says what of a factual its draws depend on, besides its fixed values: factuals that
@@ -186,6 +187,7 @@ def something_left(within: Within, feature: Feature, own: Floats) -> Bools:
 
 
 Ids = pd.Index
+ALL = "*"  # all features of which nothing else is said
 MOST_SHOWN = 3  # contradictions in a message
 
 
@@ -286,6 +288,28 @@ class Constraints:
             rules=tuple(rule for rule in self.rules if rule.reads_factual),
         )
 
+    @cached_property
+    def bounding_rules(self) -> tuple[tuple[int, ResolvedRule], ...]:
+        """Rules that bound one mutable column exactly, the others that they name being fixed; with that column."""
+        found = []
+        nobody = np.empty((0, len(self.schema)))
+        for rule in self.rules:
+            mutable = set(rule.columns) - set(self.fixed)
+            if len(mutable) == 1 and rule.within_for(min(mutable), nobody, nobody) is not None:
+                found.append((min(mutable), rule))
+        return tuple(found)
+
+    @cached_property
+    def open_rules(self) -> tuple[ResolvedRule, ...]:
+        """Rules that have to be asked of rows."""
+        bounding = {rule for _, rule in self.bounding_rules}
+        return tuple(rule for rule in self.rules if rule not in bounding)
+
+    @cached_property
+    def before_crossing(self) -> Constraints:
+        """What draws obey that are crossed with the factual afterwards: what is asked of single features."""
+        return replace(self, rules=tuple(rule for _, rule in self.bounding_rules))
+
     def without(self, text: str) -> Constraints:
         """Return the constraints but the one of that text."""
         kept = [(who, tuple(limit for limit in limits if limit.text != text)) for who, limits in self.personal]
@@ -297,9 +321,10 @@ class Constraints:
         )
 
     def counted_as(self, text: str) -> Hashable:
-        """Return under what name draws count a constraint: that of the feature it limits, or the rule's text."""
+        """Return under what name draws count a constraint: that of the feature it bounds, or the rule's text."""
         limits = [*self.limits, *(limit for _, limits in self.personal for limit in limits)]
         columns = [limit.column for limit in limits if limit.text == text]
+        columns += [column for column, rule in self.bounding_rules if rule.text == text]
         return self.schema.names[columns[0]] if columns else text
 
     @property
@@ -327,9 +352,12 @@ class Constraints:
         """
         found = {}
         applied = list(self._applied(factuals.shape[0], index))
-        for column in sorted({limit.column for limit, _ in applied} - set(self.fixed)):
+        bounded = {column for column, _ in self.bounding_rules}
+        for column in sorted(({limit.column for limit, _ in applied} | bounded) - set(self.fixed)):
             feature = self.schema.features[column]
             within = on_grid(within_of(column, feature, factuals, applied), feature)
+            for bounds in (r.within_for(column, factuals, factuals) for c, r in self.bounding_rules if c == column):
+                within = within if bounds is None else within & bounds
             if within.excludes(feature, factuals.shape[0], observed=False).any():
                 found[feature.name] = within
         return found
@@ -368,7 +396,7 @@ class Constraints:
             if within.step is not None:
                 parts.append(within.step)
             columns.extend(np.where(free, np.nan, part) for part in parts)
-        read = {column for rule in self.rules for column in rule.factual_columns} - set(self.fixed)
+        read = {column for rule in self.open_rules for column in rule.factual_columns} - set(self.fixed)
         columns.extend(factuals[:, column] for column in sorted(read))
         return np.column_stack(columns) if columns else np.empty((n, 0))
 
@@ -445,7 +473,7 @@ def resolve(
     constraints: Any,
     schema: Schema,
     fixed: Sequence[Hashable] = (),
-    allow_missing: bool | Sequence[Hashable] = True,
+    allow_missing: bool = True,
 ) -> Constraints:
     """Return constraints for the columns of a table.
 
@@ -454,8 +482,8 @@ def resolve(
     constraints : what `mcce.constraints.read` takes
     schema : Schema of the training data
     fixed : names of the features that may not change
-    allow_missing : whether known values may become missing, for features of which nothing is said, or names of those
-        that may
+    allow_missing : whether known values may become missing, for features of which nothing is said, unless
+        ``allow("*", missing=...)`` says it
 
     Examples
     --------
@@ -467,6 +495,14 @@ def resolve(
     array([500., 700., 300.])
     """
     said = read(constraints)
+    of_all = [each for each in said if isinstance(each, Allow) and each.feature == ALL and ALL not in schema.names]
+    for each in of_all:
+        if each != Allow(ALL, missing=each.missing):
+            raise InputError(
+                f"{each}: of all features it can be said only whether they may become missing; name the feature."
+            )
+        allow_missing = bool(each.missing)
+    said = [each for each in said if each not in of_all]
     at_fixed = {schema.position(name, "fixed feature", "the training data") for name in fixed}
     allows = [each for each in said if isinstance(each, Allow)]
     may_be_missing = {_position(each, schema): each.missing for each in allows if each.missing}
@@ -513,15 +549,10 @@ def _keeping(who: Hashable, features: Sequence[Hashable], schema: Schema, fixed:
     return [keep(j, f, only_words(features)) for j, f in enumerate(schema.features) if j not in changing]
 
 
-def _known(allow_missing: bool | Sequence[Hashable], schema: Schema, others: set[int]) -> tuple[int, ...]:
+def _known(allow_missing: bool, schema: Schema, others: set[int]) -> tuple[int, ...]:
     """Return the columns with missing values, but `others`, that do not become missing."""
-    if isinstance(allow_missing, (bool, np.bool_)):
-        others = others | (set(range(len(schema))) if allow_missing else set())
-    elif isinstance(allow_missing, str) or not isinstance(allow_missing, Iterable):
-        raise InputError(f"allow_missing is {spell(allow_missing)}; give True, False or a list of features.")
-    else:
-        role = "feature of allow_missing"
-        others = others | {schema.position(name, role, "the training data") for name in allow_missing}
+    if allow_missing:
+        return ()
     return tuple(j for j, feature in enumerate(schema.features) if feature.has_missing and j not in others)
 
 

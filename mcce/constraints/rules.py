@@ -252,7 +252,7 @@ def rule(expression: str | RowRule, *, features: Iterable[Hashable] | None = Non
         raise InputError(f"name of a rule is {spell(name)}; give a text, or leave it out.")
     if isinstance(expression, str):
         if features is not None:
-            raise InputError(f"rule {expression!r} names its columns itself; leave features out.")
+            raise InputError(f"rule {spell(expression)} names its columns itself; leave features out.")
         return Rule(expression.strip(), None, None, name, parse(expression.strip()))
     if not callable(expression):
         raise InputError(

@@ -1,4 +1,4 @@
-"""What the loaders share: the data set that they return, and the files that the package carries."""
+"""The data set that all loaders return, and the files that the package carries."""
 
 from __future__ import annotations
 

@@ -1,11 +1,10 @@
 """The four data sets of the paper's Experiment 1.
 
 1. Read what is known of the data set, its columns, levels, response and origin, from ``papersets.json``.
-2. Find its rows: in the folder, else where ``MCCE_DATA`` points, else on OpenML.
+2. Find its rows: in the folder, else where ``MCCE_DATA`` points, else on OpenML, whose layout is
+   brought into that of our files.
 3. Refuse rows whose columns, levels or types are others.
 4. Leave out the rows that the caller does not want, and code the levels.
-
-The paper's data sets as OpenML has them, brought into the layout of our files.
 """
 
 from __future__ import annotations

@@ -320,7 +320,7 @@ def diagnose(
         generated=generated,
         notes=tuple(notes),
         settings=settings,
-        names=explainer.names(),
+        names=explainer.names_,
     )
 
 

@@ -24,6 +24,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce.base.arrays import Floats, Ints
+from mcce.constraints import allow
 from mcce.exceptions import InputError, listing
 from mcce.generators.base import DrawRequest, Generator
 from mcce.generators.givens import occurrences
@@ -179,7 +180,7 @@ def candidate_table(explainer: MCCE, factuals: pd.DataFrame, n_samples: int) -> 
     counts = []
     for begin in range(0, len(factuals), at_once):
         some = factuals.iloc[begin : begin + at_once]
-        drawn = explainer.generate(some, n_samples=n_samples, allow_missing=True, progress=False)
+        drawn = explainer.generate(some, n_samples=n_samples, constraints=[allow("*", missing=True)], progress=False)
         matrix = schema.encode(drawn, "candidates").matrix
         _, first, place = np.unique(hash_rows(matrix), return_index=True, return_inverse=True)
         wanted = explainer.decision_.ask(schema.decode_for_model(matrix[first]), "the candidates").wanted

@@ -4,7 +4,7 @@
 2. For each factual: how often it is explained, how many different best rows and different sets of changed features
    there are, and how much L0 and the Gower distance vary.
 3. Over all: the share of factuals that keep their row, their set of changed features and their number of changes, and
-   how far the means are from what any other drawing would give (`mcce.explain.adaptive.pooled_error`: factuals that
+   how far the means are from what any other drawing would give (`mcce.explain.redraw.pooled_error`: factuals that
    share a pool are drawn together).
 
 What varies is the Monte Carlo error alone; the training rows, the generator and the model stay as they are.
@@ -24,16 +24,14 @@ from mcce.base.checks import check_count
 from mcce.base.progress import progress_bar
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError
-from mcce.explain.adaptive import pooled_error
 from mcce.explain.pools import fixed_columns, pool_keys
+from mcce.explain.redraw import pooled_error
 from mcce.rng import hash_rows
 from mcce.table import Data
 from mcce.table.frames import is_other_frame, read_frame
 
 if TYPE_CHECKING:
     from mcce.explainer import MCCE
-
-TAKEN = ("redraw", "standard_errors", "n_counterfactuals")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -117,15 +115,15 @@ def stability(explainer: MCCE, X: Data, *, n_seeds: int = 5, **settings: Any) ->
     True
     """
     n_seeds = check_count(n_seeds, "n_seeds", least=2)
-    for name in TAKEN:
-        if name in settings:
-            raise InputError(f"stability sets {name} itself; leave it out, and say with n_seeds how often to draw.")
+    if "n_counterfactuals" in settings:
+        raise InputError("stability compares the best counterfactual of each factual; leave n_counterfactuals out.")
     settings = {"progress": False, **settings}
     X = read_frame(X) if is_other_frame(X) else X
     with progress_bar(n_seeds, "drawing again", None) as bar:
-        found = []
-        for r in range(n_seeds):
-            found.append(explainer.explain(X, redraw=r, **settings))
+        found = [explainer.explain(X, **settings)]
+        bar.update()
+        for r in range(1, n_seeds):
+            found.append(found[0].redrawn(r))
             bar.update()
     return compare_redraws(found, _pools(explainer, found[0], bool(settings.get("independent"))), settings)
 

@@ -20,10 +20,13 @@ Pools inside constraints, shared by as many factuals as these allow.
    missing, rules that read it) passes over some of the draws: whoever chooses among them leaves out those that the
    factual does not allow. What is left are draws from what the chain says of rows that obey it: rejecting whole rows
    is conditioning, as truncating conditionals is not.
-3. A factual that allows less than a quarter of the first 100 of them, or finds no counterfactual among them, or has to
-   keep a feature, gets draws of its own, inside all it asks. Where nothing that is allowed can be drawn for a feature,
-   its own value stays if that is allowed: a pool in which this happens is shared by nobody who has another value.
-4. The random numbers stay those of the fixed values, whoever shares a pool: a constraint that excludes nothing changes
+3. A factual that allows less than a quarter of the first 100 of them, or has to keep a feature, gets draws of its own,
+   inside all it asks. Where nothing that is allowed can be drawn for a feature, its own value stays if that is allowed:
+   a pool in which this happens is shared by nobody who has another value.
+4. A factual that finds no counterfactual, though it shared its draws or a rule lost some of them, gets others, inside
+   all it asks (`ConstrainedPools.draw_own`). A row that no draw makes obey the rules is drawn once more, with the
+   factual's own values in all that they name: what obeys a rule as it is may stay, whatever the form of the rule.
+5. The random numbers stay those of the fixed values, whoever shares a pool: a constraint that excludes nothing changes
    nothing, nor do the factuals that are explained together. Rows that could not be drawn inside are left out.
 """
 
@@ -31,6 +34,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -38,7 +42,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce.base.arrays import Bools, Floats, Ints, UInts
-from mcce.constraints import Constraints
+from mcce.constraints import Constraints, ResolvedRule
+from mcce.constraints.limits import keep
 from mcce.exceptions import InputError, spell
 from mcce.explain.factuals import Factuals
 from mcce.generators.base import Drawn, DrawRequest, Generator
@@ -151,13 +156,13 @@ NOTHING: Ints = np.zeros(2, dtype=np.int64)
 class Pools:
     """Candidates, what identifies the pool of each factual, and what became of the draws.
 
-    `partly` tells whose candidates may break what depends on its own values (step 2). `acceptance` has, for each thing
-    that restricts draws, how many came to it and how many it let pass.
+    `may_find_more` tells who may find more in draws of its own (step 4). `acceptance` has, for each thing that
+    restricts draws, how many came to it and how many it let pass.
     """
 
     candidates: Candidates
     keys: UInts
-    partly: Bools
+    may_find_more: Bools
     acceptance: Mapping[Hashable, Ints] = field(default_factory=dict)
 
 
@@ -178,6 +183,11 @@ def _agree(keys: UInts, pool: Ints) -> Bools:
     np.minimum.at(least, pool, keys)
     np.maximum.at(most, pool, keys)
     return np.asarray(least == most)
+
+
+def _mutable_columns(constraints: Constraints, rules: Sequence[ResolvedRule]) -> list[int]:
+    """Return the columns that some rules name and that are not fixed."""
+    return sorted({column for rule in rules for column in rule.columns} - set(constraints.fixed))
 
 
 class ConstrainedPools:
@@ -216,21 +226,22 @@ class ConstrainedPools:
         own[self._who_allow_few(everybody[is_relative & ~own])] = True
         self._draw_for(everybody[~own], self.constraints.shared, draws)
         self._draw_for(everybody[own], self.constraints, draws)
-        return self._pools(is_relative & ~own)
+        lost = (self.end - self.begin < len(draws)) & bool(self.constraints.rules)
+        return self._pools(lost | (is_relative & ~own))
 
     def draw_own(self, draws: range) -> Pools:
-        """Draw as many rows as there are `draws` inside all that each factual asks."""
-        self._draw_for(np.arange(self.keys.size), self.constraints, draws)
+        """Draw as many rows as there are `draws` inside all that each factual asks; what rules name may stay."""
+        self._draw_for(np.arange(self.keys.size), self.constraints, draws, named_may_stay=True)
         return self._pools(np.zeros(self.keys.size, dtype=bool))
 
-    def _pools(self, partly: Bools) -> Pools:
-        return Pools(Candidates(self._joined(), self.begin, self.end), self.pool_keys, partly, self.acceptance)
+    def _pools(self, may_find_more: Bools) -> Pools:
+        return Pools(Candidates(self._joined(), self.begin, self.end), self.pool_keys, may_find_more, self.acceptance)
 
-    def _draw_for(self, which: Ints, constraints: Constraints, draws: range) -> None:
+    def _draw_for(self, which: Ints, constraints: Constraints, draws: range, *, named_may_stay: bool = False) -> None:
         """Draw inside `constraints`, for factuals that share pools as far as these mean the same for them."""
         if not which.size:
             return
-        drawn, pool, self.pool_keys[which] = self._draw(which, constraints, draws)
+        drawn, pool, self.pool_keys[which] = self._draw(which, constraints, draws, named_may_stay=named_may_stay)
         for name, counts in drawn.acceptance().iterrows():
             self.acceptance[name] = self.acceptance.get(name, NOTHING) + counts.to_numpy()
         living = np.concatenate([[0], np.cumsum(~drawn.dead)])
@@ -266,32 +277,46 @@ class ConstrainedPools:
             allowed &= passed
         for rule in relative.rules:
             passed = rule.holds(np.tile(rows, (which.size, 1)), relative.factuals[owner]).reshape(shape)
-            self._add_counts(rule.text, allowed, passed)
+            self._add_counts(self.constraints.counted_as(rule.text), allowed, passed)
             allowed &= passed
         return allowed
 
-    def _draw(self, which: Ints, constraints: Constraints, draws: range) -> tuple[Drawn, Ints, UInts]:
-        """Draw inside constraints; return also which pool each factual has, and what identifies it."""
+    def _draw(
+        self, which: Ints, constraints: Constraints, draws: range, *, named_may_stay: bool = False
+    ) -> tuple[Drawn, Ints, UInts]:
+        """Draw inside constraints; return also which pool each factual has, and what identifies it.
+
+        With `named_may_stay`, what any rule names may stay as it is, else what the factual itself bounds.
+        """
         matrix, ids = self.matrix[which], self.ids[which]
+        named = _mutable_columns(constraints, constraints.rules) if named_may_stay else []
         own = self._own(constraints, matrix, ids)
+        own[:, named] = matrix[:, named]
         shared_by = restrict_keys(self.keys[which], constraints, matrix, ids)
         shared_by = _told_apart(shared_by, self._off_steps(constraints, matrix, ids, own))
         by_own = _told_apart(shared_by, own)
-        drawn, pool = self._draw_pools(which, constraints, draws, shared_by, own)
+        drawn, pool = self._draw_pools(which, constraints, draws, shared_by, own, named_may_stay)
         lost = np.logical_or.reduceat(drawn.dead, np.arange(0, drawn.dead.size, len(draws)))
         split = lost[pool] & ~_agree(by_own, pool)[pool]
         if split.any():
             shared_by = np.where(split, by_own, shared_by)
-            drawn, pool = self._draw_pools(which, constraints, draws, shared_by, own)
+            drawn, pool = self._draw_pools(which, constraints, draws, shared_by, own, named_may_stay)
         return drawn, pool, shared_by
 
     def _draw_pools(
-        self, which: Ints, constraints: Constraints, draws: range, shared_by: UInts, own: Floats
+        self,
+        which: Ints,
+        constraints: Constraints,
+        draws: range,
+        shared_by: UInts,
+        own: Floats,
+        named_may_stay: bool,
     ) -> tuple[Drawn, Ints]:
         """Draw a pool for all who agree in `shared_by`; own values stay in those whose factuals agree in them."""
         matrix, ids, keys = self.matrix[which], self.ids[which], self.keys[which]
         pool, request, first = request_pools(self.generator, matrix, keys, shared_by, draws, self.redraw)
-        own = np.where(_agree(hash_rows(own), pool)[:, None], own[first], np.nan)
+        agree = _agree(hash_rows(own), pool)
+        own = np.where(agree[:, None], own[first], np.nan)
 
         def for_draws(part: Any) -> Any:
             return np.repeat(part, len(draws), axis=0)
@@ -304,16 +329,45 @@ class ConstrainedPools:
         request = replace(
             request,
             restrictions={name: each.each(for_draws) for name, each in within.items()},
-            rules=constraints.rules,
-            factuals=for_draws(matrix[first]) if any(rule.reads_factual for rule in constraints.rules) else None,
+            rules=constraints.open_rules,
+            factuals=for_draws(matrix[first]) if any(rule.reads_factual for rule in constraints.open_rules) else None,
         )
-        return self.generator.draw(request), pool
+        drawn = self.generator.draw(request)
+        if named_may_stay and constraints.open_rules and drawn.dead.any():
+            drawn = self._draw_kept(drawn, request, constraints, for_draws(matrix[first]), for_draws(agree))
+        return drawn, pool
+
+    def _draw_kept(
+        self, drawn: Drawn, request: DrawRequest, constraints: Constraints, factuals: Floats, agree: Bools
+    ) -> Drawn:
+        """Draw dead rows once more, with their factual's own values in all that open rules name which these obey.
+
+        `agree` tells the rows of pools whose factuals agree in these values.
+        """
+        rows, dead = drawn.rows.copy(order="F"), drawn.dead.copy()
+        lost = np.flatnonzero(dead & agree)
+        obeyed = np.column_stack([rule.holds(factuals[lost], factuals[lost]) for rule in constraints.open_rules])
+        for by_own in np.unique(obeyed[obeyed.any(axis=1)], axis=0):  # factuals that obey the same rules
+            some = lost[(obeyed == by_own).all(axis=1)]
+            part = request.take(some)
+            restrictions = dict(part.restrictions)
+            for column in _mutable_columns(constraints, list(compress(constraints.open_rules, by_own))):
+                feature = constraints.schema.features[column]
+                stays = keep(column, feature, "").within(factuals[some, column])
+                others = restrictions.get(feature.name)
+                restrictions[feature.name] = stays if others is None else stays & others
+            again = self.generator.draw(replace(part, restrictions=restrictions))
+            rows[some[~again.dead]], dead[some] = again.rows[~again.dead], again.dead
+        died_of = None if drawn.died_of is None else np.where(dead, drawn.died_of, -1)
+        return replace(drawn, rows=rows, dead=dead, died_of=died_of)
 
     def _own(self, constraints: Constraints, matrix: Floats, ids: pd.Index[Any]) -> Floats:
         """Return the values that may stay, of features whose draws depend on them; NaN elsewhere."""
         own = np.full(matrix.shape, np.nan)
-        for column, _ in constraints.relative.of_factuals(matrix, ids).within:
-            own[:, column] = matrix[:, column]
+        relative = constraints.relative
+        columns = {column for column, _ in relative.of_factuals(matrix, ids).within}
+        columns |= {column for column, _ in relative.bounding_rules}
+        own[:, list(columns)] = matrix[:, list(columns)]
         return own
 
     def _off_steps(self, constraints: Constraints, matrix: Floats, ids: pd.Index[Any], own: Floats) -> Floats:

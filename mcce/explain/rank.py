@@ -1,7 +1,9 @@
-"""Choosing among candidates: by default fewest changes, then the smallest Gower distance, then the earlier draw.
+"""Candidates in order, and the best valid ones among them.
+
+By default those with the fewest changes come first, then those with the smallest Gower distance, then earlier draws.
 
 The paper (section 2.3) removes the invalid rows first and ranks the rest. Validity is a filter and the order is total,
-so the same rows win if the candidates are ranked first (`mcce.explain.rank`) and the model is asked best-first:
+so the same rows win if the candidates are ranked first (`Ranking`) and the model is asked best-first (`Selector`):
 
 1. Find the few best distinct candidates of every factual that still lacks counterfactuals.
 2. Ask the model about those not asked before, for all factuals at once. Factuals that share a pool share its answers.
@@ -11,7 +13,7 @@ so the same rows win if the candidates are ranked first (`mcce.explain.rank`) an
 `exhaustive` is the paper's plain way, kept to check the other: all candidates are asked, then ranked. It is also the
 only way where the order itself depends on the model.
 
-The candidates of factuals in order.
+How candidates are ranked:
 
 1. The distances of an ordering are put together for the kernel, which finds them as it goes through the candidates.
    Gower's comes first where there are bounds: L0 and Gower's sum are the measures that can be bounded.
@@ -27,7 +29,6 @@ made by rounding.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +39,7 @@ from mcce.explain.distances import CHUNK, Distance, columnwise, gower, rowwise, 
 from mcce.explain.order import DEFAULT, Measure, Ordering, resolve_measures
 from mcce.explain.pools import Candidates
 from mcce.explain.rank_kernels import SCALED, rank_candidates
+from mcce.explain.winners import Winners
 from mcce.rng import hash_rows
 from mcce.table import Feature
 
@@ -207,16 +209,6 @@ Allow = Callable[[Ints, Ints], Bools]
 ROUNDS = (8, 32, 256)  # candidates known of a factual after each round
 
 
-@dataclass(frozen=True)
-class Chosen:
-    """Winners: for factual i in order of rank, its rows `row` of the pools, and the model's score of each."""
-
-    factual: Ints
-    row: Ints
-    scores: npt.NDArray[np.generic]
-    n_asked: int
-
-
 class Selector:
     """Chooses the best `k` valid candidates of each factual.
 
@@ -245,7 +237,8 @@ class Selector:
         max_gower: npt.ArrayLike | None = None,
         admit: Admit | None = None,
         allow: Allow | None = None,
-    ) -> Chosen:
+        score: Callable[[Ints], Floats] | None = None,
+    ) -> Winners:
         """Return the best `k` valid distinct candidates of each factual (fewer where there are fewer).
 
         Parameters
@@ -258,6 +251,7 @@ class Selector:
             beyond is not asked about.
         admit : function that says which of some rows of the candidates may be chosen, before the model is asked.
         allow : the same, of rows each for a factual, whose position is its second argument.
+        score : function that returns the scores of plausibility of some rows of the candidates; None for none.
         """
         ordering = ordering or self.ordering
         k = min(k, int((pools.end - pools.begin).max(initial=1)))  # memory is laid out for k rows
@@ -268,9 +262,10 @@ class Selector:
             taken = [_walk(ranking.full(f), f, answers, k) for f in range(factuals.shape[0])]
         else:
             taken = _best_first(ranking, factuals.shape[0], k, answers)
-        factual = np.repeat(np.arange(len(taken)), [len(rows) for rows in taken])
+        owner = np.repeat(np.arange(len(taken)), [len(rows) for rows in taken])
         row = np.concatenate([*taken, np.empty(0, dtype=np.int64)]).astype(np.int64)
-        return Chosen(factual, row, answers.scores_of(row), answers.n_asked)
+        plausibility = None if score is None else score(row)
+        return Winners.chosen(owner, pools.rows[row], answers.scores_of(row), plausibility, answers.n_asked)
 
 
 def _best_first(ranking: Ranking, n_factuals: int, k: int, answers: _Answers) -> list[Ints]:

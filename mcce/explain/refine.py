@@ -7,15 +7,13 @@
 
 A row that starts below the floor may only become more plausible on the way; none breaks a constraint, or becomes a copy
 of a training row that is excluded. The rows of all factuals are tried together, so that the model is asked a few large
-questions.
-
-Counterfactuals on the way: for whom they are sought, and what the model and the trees say of them.
+questions. `Sought` says for whom counterfactuals are sought, and what they may be.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +26,7 @@ from mcce.explain.distances import Distance
 from mcce.explain.plausibility import Plausibility
 from mcce.explain.pools import Candidates
 from mcce.explain.rank import Ask
+from mcce.explain.winners import Cost, Winners
 from mcce.rng import hash_rows
 
 
@@ -56,37 +55,6 @@ class Sought:
         return admitted
 
 
-@dataclass(frozen=True)
-class Found:
-    """Valid rows of some factuals, and how many rows the model was asked for them."""
-
-    owner: npt.NDArray[np.int64]
-    rows: Floats
-    scores: npt.NDArray[np.generic]
-    tree_scores: Floats
-    n_asked: int = 0
-
-    def take(self, which: Ints | Bools) -> Found:
-        """Return some of the rows, without what was asked for them."""
-        return Found(self.owner[which], self.rows[which], self.scores[which], self.tree_scores[which])
-
-    def counted_from(self, first: int) -> Found:
-        """Return the rows of factuals that are counted from another number than 0."""
-        return replace(self, owner=self.owner + first)
-
-    @classmethod
-    def join(cls, parts: Sequence[Found]) -> Found:
-        """Put rows of several searches together, one search after the other."""
-        some = [part for part in parts if part.owner.size] or parts[:1]  # scores of no rows have no type
-        return cls(
-            np.concatenate([part.owner for part in some]),
-            np.concatenate([part.rows for part in some]),
-            np.concatenate([part.scores for part in some]),
-            np.concatenate([part.tree_scores for part in some]),
-            sum(part.n_asked for part in parts),
-        )
-
-
 DONE = np.iinfo(np.int64).max  # of a cell that was set back
 VALUES_BETWEEN = 8  # that a number is tried at, on its way to the factual
 
@@ -97,7 +65,7 @@ class Inwards:
     Parameters
     ----------
     ask : function that returns (scores, wanted) for encoded rows.
-    plausibility, least : a fitted scorer, and the score of the floor.
+    scale, least : the scale of plausibility, and the score at the floor.
     distance : how long a step is.
     numbers : positions of the mutable columns that hold numbers.
     """
@@ -105,18 +73,18 @@ class Inwards:
     def __init__(
         self,
         ask: Ask,
-        plausibility: Plausibility,
+        scale: Plausibility,
         least: float,
         distance: Distance,
         numbers: Ints,
     ) -> None:
         self.ask = ask
-        self.plausibility = plausibility
+        self.scale = scale
         self.least = least
         self.distance = distance
         self.numbers = numbers
 
-    def take(self, starts: Found, sought: Sought, pools: Candidates, best: int | None = None) -> Found:
+    def take(self, starts: Winners, sought: Sought, pools: Candidates, best: int | None = None) -> Winners:
         """Return what becomes of some valid rows.
 
         With `best`, numbers move only in the rows of a factual that are among so many with the fewest changes, or tie.
@@ -127,19 +95,19 @@ class Inwards:
         numbers = [walk.changed_numbers(i) if moving[i] else np.empty(0, np.int64) for i in range(starts.owner.size)]
         for place in range(self.numbers.size):
             walk.move_number(place, numbers, pools)
-        return Found(starts.owner, walk.rows, walk.scores, walk.tree_scores, starts.n_asked + walk.n_asked)
+        return walk.winners(starts.cost)
 
-    def look_between(self, found: Found, sought: Sought, pools: Candidates) -> Found:
+    def look_between(self, found: Winners, sought: Sought, pools: Candidates) -> Winners:
         """Return rows with a single change at the nearest value among those passed over beside the chosen one."""
         walk = _Walk(self, found, sought)
         walk.look_beside(pools)
-        return Found(found.owner, walk.rows, walk.scores, walk.tree_scores, found.n_asked + walk.n_asked)
+        return walk.winners(found.cost)
 
 
 class _Walk:
     """The rows on their way."""
 
-    def __init__(self, way: Inwards, starts: Found, sought: Sought) -> None:
+    def __init__(self, way: Inwards, starts: Winners, sought: Sought) -> None:
         self.way = way
         self.owner = starts.owner
         self.sought = sought
@@ -147,9 +115,14 @@ class _Walk:
         self.fold = sought.fold[starts.owner]
         self.rows = np.ascontiguousarray(starts.rows)
         self.scores = starts.scores.copy()
-        self.tree_scores = starts.tree_scores.copy()
+        self.plausibility = starts.plausibility.copy()
         self.n_asked = 0
         self._known: dict[tuple[int, int], Floats] = {}  # values by pool and column
+
+    def winners(self, before: Cost) -> Winners:
+        """Return the rows where they are now; `before` was spent on finding them."""
+        asked = before.asked + self.n_asked
+        return Winners.chosen(self.owner, self.rows, self.scores, self.plausibility, asked)
 
     def set_back(self) -> None:
         """Step 1: in rounds, try the cells that have not been tried since their row last moved."""
@@ -241,21 +214,21 @@ class _Walk:
 
     def _advance(self, tries: Floats, at: Ints) -> Ints:
         """Replace each row by the nearest of its tries that is valid and plausible enough; return those replaced."""
-        tree_scores = self.way.plausibility.score(tries, self.fold[at])
-        enough = (tree_scores >= self.way.least) | (tree_scores > self.tree_scores[at])
+        plausibility = self.way.scale.score(tries, self.fold[at])
+        enough = (plausibility >= self.way.least) | (plausibility > self.plausibility[at])
         enough &= (tries != self.factuals[at]).any(axis=1)
         if not self.sought.admits_all:
             enough[enough] = self.sought.admits(tries[enough], self.owner[at[enough]])
-        tries, at, tree_scores = tries[enough], at[enough], tree_scores[enough]
+        tries, at, plausibility = tries[enough], at[enough], plausibility[enough]
         scores, wanted = self._ask_distinct(tries)
         if not wanted.any():
             return np.empty(0, dtype=np.int64)
-        tries, at, tree_scores, scores = tries[wanted], at[wanted], tree_scores[wanted], scores[wanted]
+        tries, at, plausibility, scores = tries[wanted], at[wanted], plausibility[wanted], scores[wanted]
         left = self.way.distance.sums(tries, self.factuals[at])
         order = np.lexsort((left, at))
         best = order[np.concatenate([[True], at[order][1:] != at[order][:-1]])]
         self.rows[at[best]], self.scores[at[best]] = tries[best], scores[best]
-        self.tree_scores[at[best]] = tree_scores[best]
+        self.plausibility[at[best]] = plausibility[best]
         return np.asarray(at[best])
 
     def _ask_distinct(self, tries: Floats) -> tuple[npt.NDArray[np.generic], Bools]:

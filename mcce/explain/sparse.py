@@ -13,23 +13,28 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from mcce.base.arrays import Bools, Floats, Ints
+from mcce.base.threads import run_in_threads
 from mcce.constraints import Constraints
 from mcce.explain.copies import TrainingRows
 from mcce.explain.crossing import Crossings, NearestCrossings, PoolCodes, Thinning
 from mcce.explain.distances import Distance, columnwise, gower
 from mcce.explain.order import Measure, Ordering
+from mcce.explain.plan import Block, Plan
 from mcce.explain.plausibility import Bytes, Plausibility
 from mcce.explain.pools import Candidates
 from mcce.explain.rank import Ask, Selector, best_of
-from mcce.explain.refine import Found, Inwards, Sought
+from mcce.explain.refine import Inwards, Sought
+from mcce.explain.winners import Winners
 from mcce.table import Feature
 
 NEAREST = 512  # crossings of several features that are looked at, for each number of features
@@ -37,6 +42,8 @@ LARGEST_SET = 3  # features crossed at once where not all sets can be tried
 ALL_CROSSINGS = 8192  # crossings of a pool, of every size, up to which all are tried
 STARTS = 4  # draws taken inwards, at least
 CROSSED_BYTES = 48 * 2**20  # crossed rows held at a time
+SEARCHED_TOGETHER = 64, 512  # factuals of one thread, at least and at most: of few the model is asked about few rows
+REFINED_TOGETHER = 4  # such searches, whose rows are then taken inwards together
 
 
 @dataclass(frozen=True)
@@ -59,6 +66,8 @@ class SparseSearch:
     bounds : on changes and distance.
     excluded : training rows that no counterfactual may be a copy of.
     constraints : what may change, and how.
+
+    Searching may go on in several threads; `ask` is called by one at a time, as a model need not be safe for threads.
     """
 
     def __init__(
@@ -75,7 +84,13 @@ class SparseSearch:
     ) -> None:
         self.features = features
         self.mutable = mutable
-        self.selector = Selector(features, mutable, ask)
+        asking = threading.Lock()
+
+        def ask_alone(rows: Floats) -> tuple[npt.NDArray[np.generic], Bools]:
+            with asking:
+                return ask(rows)
+
+        self.selector = Selector(features, mutable, ask_alone)
         self.ordering = ordering
         self.plausibility = plausibility
         self.least = plausibility.least_score(floor)
@@ -87,24 +102,47 @@ class SparseSearch:
         self.distance = steps[0] if steps else gower(features)
         self.changes_first = _counts_changes(ordering.measures[0])
         numbers = np.array([j for j in mutable if features[j].is_numeric], dtype=np.int64)
-        self.inwards = Inwards(ask, plausibility, self.least, self.distance, numbers)
+        self.inwards = Inwards(ask_alone, plausibility, self.least, self.distance, numbers)
 
-    def search(self, pools: Candidates, factuals: Floats, k: int, ids: pd.Index[Any] | None = None) -> Found:
+    def search(
+        self, pools: Candidates, factuals: Floats, k: int, ids: pd.Index[Any] | None = None, threads: int = 1
+    ) -> Winners:
         """Return the best `k` counterfactuals of each factual, fewer where there are fewer.
 
-        `ids` name the factuals, for constraints that do.
+        `ids` name the factuals, for constraints that do. What is found does not depend on the number of `threads`.
         """
-        return self.take_inwards(*self.look(pools, factuals, k, ids), pools, factuals, k, ids)
+        n = factuals.shape[0]
+        least, most = SEARCHED_TOGETHER
+        size = max(least, min(most, -(-n // 2)))
+        threads = threads if self.ordering.is_thread_safe else 1
 
-    def look(
+        def some(begin: int, end: int) -> tuple[Candidates, Floats, int, pd.Index[Any] | None]:
+            mine = Candidates(pools.rows, pools.begin[begin:end], pools.end[begin:end])
+            return mine, factuals[begin:end], k, None if ids is None else ids[begin:end]
+
+        def cross(begin: int) -> tuple[Winners, Winners]:
+            found = self.cross(*some(begin, begin + size))
+            return found[0].counted_from(begin), found[1].counted_from(begin)
+
+        def refine(first: int) -> Winners:
+            begin, end = first * size, (first + REFINED_TOGETHER) * size
+            parts = zip(*crossed[first : first + REFINED_TOGETHER])
+            found, starts = (Winners.join(each).counted_from(-begin) for each in parts)
+            return self.refine(found, starts, *some(begin, end)).counted_from(begin)
+
+        crossed = list(run_in_threads(cross, range(0, max(n, 1), size), threads, "searching", False))
+        begins = range(0, len(crossed), REFINED_TOGETHER)
+        return Winners.join(list(run_in_threads(refine, begins, threads, "searching", False)))
+
+    def cross(
         self, pools: Candidates, factuals: Floats, k: int, ids: pd.Index[Any] | None = None
-    ) -> tuple[Found, Found]:
+    ) -> tuple[Winners, Winners]:
         """Return valid rows of each factual (steps 1 and 2), and those to be taken inwards (of steps 3 and 4)."""
         sought = self._sought(factuals, ids)
         n_found = np.zeros(factuals.shape[0], dtype=np.int64)
         done_at = np.zeros(factuals.shape[0], dtype=np.int64)  # the size of the crossings that were enough
-        parts: list[Found] = []
-        starts: list[Found] = []  # taken inwards all at once
+        parts: list[Winners] = []
+        starts: list[Winners] = []  # taken inwards all at once
 
         def waiting() -> Ints:
             return np.flatnonzero(n_found < k) if self.changes_first else np.arange(factuals.shape[0])
@@ -120,12 +158,18 @@ class SparseSearch:
             parts.extend(self._choose_fewer(pools, sought, done_at, k))
         for part in self._choose_drawn(pools, sought, waiting(), n_found, k):
             parts.append(part)
-            starts.append(replace(part, n_asked=0))
-        return Found.join(parts), Found.join(starts)
+            starts.append(part.take(slice(None)))
+        return Winners.join(parts), Winners.join(starts)
 
-    def take_inwards(
-        self, found: Found, starts: Found, pools: Candidates, factuals: Floats, k: int, ids: pd.Index[Any] | None = None
-    ) -> Found:
+    def refine(
+        self,
+        found: Winners,
+        starts: Winners,
+        pools: Candidates,
+        factuals: Floats,
+        k: int,
+        ids: pd.Index[Any] | None = None,
+    ) -> Winners:
         """Return the best of what was found, and of what becomes of some of it on the way to the factuals.
 
         Some may meet on the way: where they started counts as well.
@@ -139,15 +183,18 @@ class SparseSearch:
 
     def _choose_crossed(
         self, pools: Candidates, sought: Sought, which: Ints, size: int, k: int
-    ) -> Iterator[tuple[Found, Bools]]:
+    ) -> Iterator[tuple[Winners, Bools]]:
         """Yield the best crossings of one size (steps 1 and 2), and for which all crossings were looked at."""
         for members, candidates, bins, complete in self._cross(pools, sought, which, size):
             owner = np.repeat(np.arange(members.size), candidates.end - candidates.begin)
 
+            def score(which: Ints, bins: Bytes = bins, of: Ints = members[owner]) -> Floats:
+                return self._score(bins, sought.fold[of], which)
+
             def admit(
                 which: Ints, rows: Floats = candidates.rows, bins: Bytes = bins, of: Ints = members[owner]
             ) -> Bools:
-                admitted = self._score(bins, sought.fold[of], which) >= self.least
+                admitted = score(which, bins, of) >= self.least
                 return admitted if sought.admits_all else admitted & sought.admits(rows[which], of[which])
 
             chosen = self.selector.select(
@@ -158,12 +205,12 @@ class SparseSearch:
                 max_changes=self.bounds.max_changes,
                 max_gower=self.bounds.max_gower,
                 admit=None if self.least == -np.inf and sought.admits_all else admit,
+                score=score,
             )
-            scores = self._score(bins, sought.fold[members][owner], chosen.row)
-            found = Found(members[chosen.factual], candidates.rows[chosen.row], chosen.scores, scores, chosen.n_asked)
+            found = chosen.of_factuals(members)
             if size == 1:
                 found = self.inwards.look_between(found, sought, pools)
-            yield found, complete[chosen.factual] | (size == 1)
+            yield found, complete[chosen.owner] | (size == 1)
 
     def _cross(
         self, pools: Candidates, sought: Sought, which: Ints, size: int
@@ -229,7 +276,7 @@ class SparseSearch:
                 scores[mine] = scorer.score(np.ascontiguousarray(bins[:, rows[mine]]))
         return scores
 
-    def _choose_fewer(self, pools: Candidates, sought: Sought, done_at: Ints, k: int) -> Iterator[Found]:
+    def _choose_fewer(self, pools: Candidates, sought: Sought, done_at: Ints, k: int) -> Iterator[Winners]:
         """Yield draws with fewer changes than the crossings chosen: where there are many, some were passed over."""
         which = np.flatnonzero(done_at > 1)
         at_once = self._at_once(pools)
@@ -237,7 +284,7 @@ class SparseSearch:
             members = which[first : first + at_once]
             yield self._starts(pools, sought, members, k, plausible=True, most=done_at[members] - 1)
 
-    def _choose_drawn(self, pools: Candidates, sought: Sought, which: Ints, n_found: Ints, k: int) -> Iterator[Found]:
+    def _choose_drawn(self, pools: Candidates, sought: Sought, which: Ints, n_found: Ints, k: int) -> Iterator[Winners]:
         """Yield the best valid draws, to be taken inwards (steps 3 and 4)."""
         at_once = self._at_once(pools)
         for first in range(0, which.size, at_once):
@@ -262,7 +309,7 @@ class SparseSearch:
         *,
         plausible: bool,
         most: Ints | None = None,
-    ) -> Found:
+    ) -> Winners:
         """Return the best valid draws of some factuals: at or above the floor, or else the most plausible ones.
 
         With `most`, those that have at most so many changes, and a value wherever the factual has one.
@@ -289,23 +336,22 @@ class SparseSearch:
             ordering=ordering,
             max_changes=most,
             admit=None if least == -np.inf and most is None and sought.admits_all else admit,
+            score=lambda some: self.plausibility.score(rows[some], sought.fold[owner[some]]),
         )
-        scores = self.plausibility.score(rows[chosen.row], sought.fold[owner[chosen.row]])
-        return Found(owner[chosen.row], rows[chosen.row], chosen.scores, scores, chosen.n_asked)
+        return chosen.of_factuals(members)
 
     def _by_plausibility(self) -> Ordering:
         most_plausible = Measure("plausibility", self.plausibility.of_candidates, "density", largest_first=True)
         return Ordering((most_plausible, *self.ordering.measures))
 
-    def _best(self, parts: list[Found], factuals: Floats, k: int) -> Found:
+    def _best(self, parts: list[Winners], factuals: Floats, k: int) -> Winners:
         """Join the parts, and keep the best distinct ones of each factual, none beyond a bound.
 
         A row that stayed below the floor is kept only if its factual has no other.
         """
-        n_asked = sum(part.n_asked for part in parts)
-        found = Found.join(parts)
-        low = found.tree_scores < self.least
-        found = found.take(~low | ~np.isin(found.owner, found.owner[~low]))
+        joined = Winners.join(parts)
+        low = joined.plausibility < self.least
+        found = joined.take(~low | ~np.isin(joined.owner, joined.owner[~low]))
         kept = best_of(
             self.ordering,
             self.features,
@@ -317,8 +363,26 @@ class SparseSearch:
             self.bounds.max_changes,
             self.bounds.max_gower,
         )
-        return replace(found.take(kept), n_asked=n_asked)
+        return replace(found.take(kept), cost=joined.cost)
 
 
 def _counts_changes(measure: Measure) -> bool:
     return isinstance(measure.function, Distance) and measure.function.counts_changes
+
+
+def crossed_draws(plan: Plan, block: Block, pools: Candidates) -> Winners:
+    """Choose the best valid crossings of the draws with the factuals of a block."""
+    assert plan.plausibility is not None
+    settings = plan.settings
+    search = SparseSearch(
+        plan.features,
+        plan.mutable,
+        plan.question.ask_encoded,
+        plan.order,
+        plan.plausibility,
+        settings.floor,
+        Bounds(settings.max_changes, settings.max_gower),
+        plan.excluded,
+        plan.constraints,
+    )
+    return search.search(pools, block.matrix, settings.n_counterfactuals, block.ids, plan.threads)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mcce.constraints import Allow, Only, PerFactual, Rule
+from mcce.constraints import Allow, NoCopies, Only, PerFactual, Rule
 from mcce.exceptions import InputError, did_you_mean, listing
 from mcce.explain.copies import TrainingRows
 from mcce.explain.plausibility import Plausibility
@@ -63,6 +63,10 @@ def read_decision(written: Fields, model: Any, decision: Any) -> Any:
 def check_fields(fields: Fields, known: Container[str]) -> Fields:
     """Refuse fields that do not fit together; `known` are the settings that there are."""
     generator, settings = fields["generator"], fields["settings"]
+    if isinstance(settings, dict):  # of a file that an earlier version wrote
+        settings.pop("min_donors", None)
+        roles = {role: settings.pop(role, None) for role in ("labels", "units", "formats")}
+        settings.setdefault("names", {role: given for role, given in roles.items() if given is not None} or None)
     require(all(callable(getattr(generator, name, None)) for name in METHODS), "generator is none")
     check_type(settings, "settings", dict)
     require(all(name in known for name in settings), "settings has one that an explainer does not have")
@@ -74,7 +78,7 @@ def check_fields(fields: Fields, known: Container[str]) -> Fields:
     )
     check_type(fields["constraints"], "constraints", list)
     for each in fields["constraints"]:
-        check_type(each, "constraints", Allow, Rule, Only, PerFactual)
+        check_type(each, "constraints", Allow, Rule, Only, PerFactual, NoCopies)
     _check_decision(fields["decision"])
     _check_spots(fields, generator.schema_)
     check_type(fields["plausibility"], "plausibility", Plausibility, type(None))

@@ -10,7 +10,7 @@
    the cheapest to the dearest. The clock decides nothing, so the same seed chooses the same.
 5. What was chosen is then fitted on all rows, like a sampler that the user had named.
 
-What was chosen for each feature and why, as `ChainModel.choice_` has it: plain numbers and text.
+A `Choice` has, for each feature, what was chosen and why, in plain numbers and text (`ChainModel.choice_`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from mcce.exceptions import InputError, MCCEError, SamplerError, spell
 from mcce.judging.crossvalidation import Candidate, Contest, Folds, Record, Wanted, mean_and_error, standing
 from mcce.rng import derive_key
 from mcce.samplers import ConditionalSampler, make_sampler
-from mcce.storage.fields import check_type, require
+from mcce.storage.fields import require, stored
 from mcce.storage.state import stateful
 from mcce.table import Feature, Table
 
@@ -49,19 +49,12 @@ class Verdict:
         Why it was left out, or that it stopped after the first fold; else "".
     """
 
-    sampler: str
-    score: float | None = None
-    error: float | None = None
-    behind: float | None = None
-    behind_error: float | None = None
-    note: str = ""
-
-    def check_state(self) -> None:
-        """Refuse what is no verdict."""
-        check_type(self.sampler, "sampler", str)
-        check_type(self.note, "note", str)
-        for name in ("score", "error", "behind", "behind_error"):
-            check_type(getattr(self, name), name, float, type(None))
+    sampler: str = stored(str)
+    score: float | None = stored((float,), optional=True, default=None)
+    error: float | None = stored((float,), optional=True, default=None)
+    behind: float | None = stored((float,), optional=True, default=None)
+    behind_error: float | None = stored((float,), optional=True, default=None)
+    note: str = stored(str, default="")
 
     @property
     def is_good(self) -> bool:
@@ -92,19 +85,13 @@ class FeatureChoice:
 
     feature: Any
     sampler: str
-    judged_by: str
-    n_rows: int
-    n_folds: int
-    verdicts: tuple[Verdict, ...]
+    judged_by: str = stored(str)
+    n_rows: int = stored(int, least=0)
+    n_folds: int = stored(int, least=0)
+    verdicts: tuple[Verdict, ...] = stored(tuple, of=Verdict)
 
     def check_state(self) -> None:
         """Refuse what names no candidate that was scored."""
-        check_type(self.judged_by, "judged_by", str)
-        check_type(self.n_rows, "n_rows", int)
-        check_type(self.n_folds, "n_folds", int)
-        check_type(self.verdicts, "verdicts", tuple)
-        for verdict in self.verdicts:
-            check_type(verdict, "verdicts", Verdict)
         scored = [verdict.sampler for verdict in self.verdicts if verdict.behind is not None and not verdict.note]
         require(self.sampler in scored, "sampler is none of the candidates that were scored")
 
@@ -156,13 +143,7 @@ class Choice:
     (6, [('housing', 'norm')])
     """
 
-    features: tuple[FeatureChoice, ...]
-
-    def check_state(self) -> None:
-        """Refuse what is no choices."""
-        check_type(self.features, "features", tuple)
-        for each in self.features:
-            check_type(each, "features", FeatureChoice)
+    features: tuple[FeatureChoice, ...] = stored(tuple, of=FeatureChoice)
 
     @property
     def table(self) -> pd.DataFrame:

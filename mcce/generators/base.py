@@ -1,4 +1,4 @@
-"""What the explainer asks of a model of the data: to draw rows, and to say how dense they are.
+"""The protocol of a generator, a model of the data that draws rows and says their density; requests and draws.
 
 A `Generator` models p(mutable | fixed, decision) as a whole. `ChainModel` is the one that the paper proposes; a joint
 model is another. All it knows of a draw travels in one frozen object, `DrawRequest`, so that the same request gives the

@@ -53,7 +53,6 @@ from mcce.generators.storing import (
     Donors,
     check_donors,
     check_samplers,
-    check_storable,
     check_training_rows,
     fitted_fields,
     read_fitted,
@@ -571,8 +570,6 @@ class ChainModel(Learner):
         """Return the chain as it is to be stored: itself, or a copy without training values."""
         if not hasattr(self, "samplers_"):
             raise exceptions.NotFittedError(f"this {type(self).__name__} is not fitted; call fit(X) before saving it.")
-        for name, sampler in self.samplers_.items():
-            check_storable(name, sampler)
         check_donors(donors)
         if donors == "all":
             return self

@@ -27,7 +27,6 @@ OF_A_CHAIN = {
     "predictors": None,
     "kinds": None,
     "random_state": None,
-    "min_donors": None,
 }
 
 

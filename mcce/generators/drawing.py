@@ -2,23 +2,24 @@
 
 1. Rules that name fixed features only, and restrictions of these, are checked before anything is drawn.
 2. A feature is drawn inside its restriction and inside the bounds that rules set whose last feature it is, exactly
-   (`mcce.generators.drawing`).
+   (steps 6 to 9).
 3. These rules are then checked. A row that breaks one, because it sets no bounds, is drawn again with streams of its
    own, 50 times in all.
-4. A row that cannot go on is dead. What it died of first is kept, and how many rows came to each constraint alive.
+4. A row that cannot go on is rejected. The first constraint that rejects it is kept, and how many rows came to each
+   constraint.
 5. With weights, the log of what each step left of its conditional is summed up: the mass of the bounds (exact where the
    sampler's is), and an unbiased estimate of that of the rules without any (`mcce.samplers.restricted`).
 
 Rules are taken in the order of their texts, so that their order in the request changes nothing.
 
-One conditional, drawn inside what is allowed for each row.
+One conditional, drawn inside what is allowed for each row (`Conditional`):
 
-1. A row that its restriction leaves free is drawn as without any: the same bytes (`Within.excludes`).
-2. Others are drawn by `sample_within`, and put on the feature's grid inside their bounds. Numbers that are put on an
+6. A row that its restriction leaves free is drawn as without any: the same bytes (`Within.excludes`).
+7. Others are drawn by `sample_within`, and put on the feature's grid inside their bounds. Numbers that are put on an
    allowed point of the grid are allowed: of whole numbers up to 4, all below 4.5.
-3. A row of which nothing allowed can be drawn is dead. It goes on with a value that is not allowed, because later
+8. A row of which nothing allowed can be drawn is rejected. It goes on with a value that is not allowed, because later
    conditionals need not take missing values.
-4. With weights, each row has the log probability of what is allowed; a sampler that does not say has it estimated by
+9. With weights, each row has the log probability of what is allowed; a sampler that does not say has it estimated by
    unrestricted draws (`mcce.samplers.restricted`). To be put on a grid of multiples is no restriction in this sense.
 """
 
@@ -60,7 +61,7 @@ class Conditional:
         return Conditional(self.sampler, self.feature, self.given.take(rows), streams.take(rows))
 
     def restricted_by(self, within: Within) -> Bools:
-        """Return the rows that are not free (step 1)."""
+        """Return the rows that are not free (step 6)."""
         return within.excludes(self.feature, len(self), observed=self.sampler.draws_observed)
 
     def draw(self) -> Floats:
@@ -75,7 +76,7 @@ class Conditional:
         return self._settled(drawn), carried
 
     def draw_within(self, within: Within, *, weighted: bool = False) -> RestrictedDraw:
-        """Draw inside what is allowed, and say which rows are dead (steps 1 to 4)."""
+        """Draw inside what is allowed, and say which rows are rejected (steps 6 to 9)."""
         return self.draw_on_within(within, None, weighted=weighted)[0]
 
     def draw_on_within(

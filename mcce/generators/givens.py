@@ -1,4 +1,4 @@
-"""What rows are drawn given: fixed features from the user, or from a bootstrap of the training rows; their request."""
+"""Fixed values that rows are drawn given: those of the user, or of a bootstrap of the training rows; their request."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""What a user restricts draws to, and what becomes of the weights.
+"""Rows as a user asks for them: restrictions in the user's words, draws as a frame, weights and resampling.
 
 1. Bounds or levels in the user's words become a `Within` for every row.
-2. Dead rows are left out, with a warning that says how many and of what they died; it is an error if none is left.
-3. Weights are exp(log weight), divided by their mean over the draws that stand beside each other, dead ones included:
-   those of one row of `given`, or all without `given`.
+2. Rejected rows are left out, with a warning that says how many and by what; it is an error if none is left.
+3. Weights are exp(log weight), divided by their mean over the draws that stand beside each other, rejected ones
+   included: those of one row of `given`, or all without `given`.
 4. Resampling is systematic (Kitagawa 1996): with the weights' running sums W_i scaled to n, row i is taken as often as
    numbers u, u + 1, ..., u + n - 1 lie in (W_(i-1), W_i], for one uniform u. A row is taken n w_i times, rounded up or
    down.

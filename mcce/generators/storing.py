@@ -100,7 +100,6 @@ def check_samplers(samplers: object, layout: ChainLayout, n_rows: int) -> dict[A
     every = Table(layout.features, np.empty((0, len(layout.features)), order="F"))
     for k, (target, sampler) in enumerate(zip(targets, samplers), layout.n_given):
         check_type(sampler, "samplers_", ConditionalSampler)
-        check_storable(target.name, sampler)
         given = layout.given(every, k).features
         try:
             sampler.check_target(target)
@@ -116,15 +115,6 @@ def check_donors(donors: str) -> None:
     """Refuse a value of `donors` that is neither of the two."""
     if donors not in ("all", "none"):
         raise InputError(f"donors is {donors!r}; it must be 'all' or 'none'.")
-
-
-def check_storable(name: object, sampler: ConditionalSampler) -> None:
-    """Refuse the sampler of a feature whose state could not be checked when it is read."""
-    if not sampler.storable:
-        raise SamplerError(
-            f"{sampler!r} for {name!r} cannot be saved: what it has learned could not be checked when it is read. "
-            "Choose another sampler for it (cart, ctree, forest, parametric, copula), or pickle the chain."
-        )
 
 
 def without_training_values(name: object, sampler: ConditionalSampler) -> ConditionalSampler:

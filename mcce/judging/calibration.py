@@ -1,4 +1,6 @@
-"""Whether levels are drawn as often as they are seen.
+"""Tests of calibration: whether levels are drawn as often as they are seen, and whether PITs are uniform.
+
+Levels:
 
 1. If the conditional is right, the value of a row and its M draws are exchangeable. Given how often each level is among
    the M + 1 of them, the row's own is any of them with the same probability: q_k = (drawn k times + seen) / (M + 1) is
@@ -9,13 +11,13 @@
 3. Their quadratic form in the inverse covariance is chi-squared as n grows. Levels with an expected count below 5 are
    taken together, unless they are seen 15 times all the same.
 
-Whether PITs are uniform: a smooth test whose parts have a meaning, and a histogram with bands.
+PITs, by a smooth test whose parts have a meaning, and a histogram with bands:
 
-1. phi_1, ..., phi_4 are the Legendre polynomials, orthonormal on (0, 1); c_k = n^(-1/2) sum_i phi_k(u_i).
-2. If the PITs are independent and uniform, c_1^2 + ... + c_4^2 is chi-squared with 4 degrees of freedom as n grows
+4. phi_1, ..., phi_4 are the Legendre polynomials, orthonormal on (0, 1); c_k = n^(-1/2) sum_i phi_k(u_i).
+5. If the PITs are independent and uniform, c_1^2 + ... + c_4^2 is chi-squared with 4 degrees of freedom as n grows
    (Neyman 1937). c_1 > 0 says that values lie above the draws, c_2 > 0 that they lie outside of them more often than
    they should, c_3 and c_4 that the shape is another.
-3. The counts of the bins of a histogram are binomial; each bin has an interval of level 1 - 0.05 / bins, so all of them
+6. The counts of the bins of a histogram are binomial; each bin has an interval of level 1 - 0.05 / bins, so all of them
    hold together with a probability of at least 95 per cent (Bonferroni).
 """
 

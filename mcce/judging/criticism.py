@@ -1,6 +1,6 @@
 """The criticism of all conditionals of a chain: one table, one sentence and one picture for each.
 
-Pictures of a criticism: what was seen, over the band in which it would lie if the conditional were right.
+Pictures show what was seen, over the band in which it would lie if the conditional were right:
 
 1. Numbers and ordered levels: the histogram of the PITs. Bars above the band at both ends: too narrow; at one end: too
    low or too high.

@@ -3,18 +3,18 @@
 1. Mean scores; skill is 1 - score / score of the marginal. The marginal's is that of predicting each row by the values
    of all others: half of the mean distance of two values (CRPS), the share of pairs that differ (Brier score).
 2. Sharpness is the mean distance of two draws, over that of two values: 1 for the marginal, 0 for a point.
-3. Tests: of the PITs' shape (`mcce.judging.calibration`), of levels and point masses (`mcce.judging.calibration`),
+3. Tests: of the PITs' shape and of levels and point masses (`mcce.judging.calibration`),
    and whether it fails somewhere in the givens more than elsewhere (`mcce.judging.where`). A feature's p-value is
    that of the smallest of its k p-values, 1 - (1 - smallest)^k.
 4. Over the features, p-values are adjusted by Holm's method: if all conditionals are right, the probability to accuse
    any is at most the level.
 
-What was found of a conditional, in one sentence.
+The finding in one sentence:
 
-1. One that no test accuses at the level, adjusted for the number of features, passes.
-2. Otherwise each test with a p-value of at most the level says its word: the shape by the largest of its parts, levels
+5. A conditional that no test accuses at the level, adjusted for the number of features, passes.
+6. Otherwise each test with a p-value of at most the level says its word: the shape by the largest of its parts, levels
    by the one that is most unlike, the region by what differs there from elsewhere.
-3. One that predicts worse than the marginal is said to do so, accused or not.
+7. One that predicts worse than the marginal is said to do so, accused or not.
 """
 
 from __future__ import annotations

@@ -3,35 +3,33 @@
 1. Every row has streams of random numbers of its own, by the seed, the row's givens and its value; rows that are equal
    in all are numbered. So the scores do not depend on the order of the rows (equal rows may exchange theirs), and two
    samplers are compared on the same random numbers.
-2. Values are drawn for blocks of rows and put on the column's grid, as the chain does it (`mcce.samplers.allowed`): what
-   is scored are the values that a user sees.
-3. The draws are scored against the row's own value (`mcce.judging.scores`) and counted by level
-   (`mcce.judging.scores`); they are not kept. Memory is bounded by the size of a block.
+2. Values are drawn for blocks of rows and put on the column's grid, as the chain does it: what is scored are the values
+   that a user sees.
+3. The draws are scored against the row's own value (steps 5 to 8) and counted by level (steps 9 and 10); they are not
+   kept. Memory is bounded by the size of a block.
 4. The log score is the sampler's log density of the value. A sampler that does not say what its density is with respect
    to has no log score; the others are drawn from, and take part.
 
 Lower is better for CRPS and Brier score, higher for the log score.
 
-What draws from a conditional say of the value that was seen, row by row.
+Scores of a row with the value y and M draws x_1, ..., x_M:
 
-For a row with the value y and M draws x_1, ..., x_M:
-
-1. CRPS, for numbers and codes of ordered levels, in the fair form that is unbiased for any M (Ferro 2014):
+5. CRPS, for numbers and codes of ordered levels, in the fair form that is unbiased for any M (Ferro 2014):
    mean_i d(x_i, y) - 1/2 mean_(i < j) d(x_i, x_j), with d(a, b) = |a - b|. A missing value is as far from every number
    as the ends of the column are from each other; the score is proper, because a quarter of it would do.
-2. Spread: mean_(i < j) d(x_i, x_j), how far two draws are apart; of levels, the share of pairs of draws that differ.
-3. Randomised PIT: (number below y + U (1 + number equal to y)) / (M + 1), U uniform; missing is below every number. If
+6. Spread: mean_(i < j) d(x_i, x_j), how far two draws are apart; of levels, the share of pairs of draws that differ.
+7. Randomised PIT: (number below y + U (1 + number equal to y)) / (M + 1), U uniform; missing is below every number. If
    the conditional is right then y and the draws are exchangeable, and the PIT is uniform exactly, for any M, with point
    masses, and independent of the givens.
-4. Brier score, of levels, missing one of them, again in the fair form:
+8. Brier score, of levels, missing one of them, again in the fair form:
    sum_k (p_k - 1{y = k})^2 - sum_k p_k (1 - p_k) / (M - 1), with p_k the share of the draws that are k.
 
-How often each level of a column was drawn, and which was seen; of a column of numbers, those with point mass.
+Counts of how often each level of a column was drawn, and which was seen; of a column of numbers, those with point mass:
 
-1. Levels are those of the feature, and missing, the last.
-2. Of numbers, what has point mass is a level: missing, and each number that a twentieth of the draws have, or a tenth
-   of the values seen; all other numbers are one more level together. The draws that this is read from are not counted
-   afterwards, so that to be chosen does not make a number more frequent than it is.
+9. Levels are those of the feature, and missing, the last.
+10. Of numbers, what has point mass is a level: missing, and each number that a twentieth of the draws have, or a tenth
+    of the values seen; all other numbers are one more level together. The draws that this is read from are not counted
+    afterwards, so that to be chosen does not make a number more frequent than it is.
 """
 
 from __future__ import annotations
@@ -142,12 +140,12 @@ class LevelCounts:
 
 
 def levels_of(feature: Feature) -> Floats:
-    """Return the codes of the levels, then missing (step 1)."""
+    """Return the codes of the levels, then missing (step 9)."""
     return np.append(np.arange(feature.n_levels, dtype=np.float64), np.nan)
 
 
 def point_masses(drawn: Floats, values: Floats) -> Floats:
-    """Return the numbers with point mass in order, then missing (step 2); `drawn` has one draw for each value."""
+    """Return the numbers with point mass in order, then missing (step 10); `drawn` has one draw for each value."""
     chosen = [_frequent(drawn, DRAWN_AS_IT_IS), _frequent(values, SEEN)]
     return np.append(np.unique(np.concatenate(chosen)), np.nan)
 

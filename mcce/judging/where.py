@@ -1,11 +1,10 @@
 """Where in the givens a conditional fails: the region whose residuals differ most from those of the others.
 
 1. Of numbers and ordered levels the residuals are phi_1 and phi_2 of the PITs (`mcce.judging.calibration`), location
-   and spread; of unordered levels, seen or not minus probability for each of up to 5 cells
-   (`mcce.judging.calibration`), with its variance.
+   and spread; of unordered levels, seen or not minus probability for each of up to 5 cells, with its variance.
 2. For a region R and residuals r_i with variances v_i, z = (sum_R r_i - s sum r_i) / sqrt(s (1 - s) sum v_i), where s
    is the share of R in the sum of all variances. The region with the largest |z| over all regions
-   (`mcce.judging.where`) and residuals is the one that explains most.
+   (steps 6 to 8) and residuals is the one that explains most.
 3. It is the largest of very many, so its p-value is that of the largest. If the conditional is right, PITs are
    independent of the givens: the same search is done with the PITs permuted. Levels are drawn anew from their exact
    probabilities. Both are exact for any number of rows. A right conditional is accused as often as the level says.
@@ -19,14 +18,14 @@
 A p-value from permutations is independent of what the PITs are on the whole, so that of the smooth test and this one
 are independent.
 
-The parts of the givens in which a conditional is looked at: one condition, or two.
+Regions are parts of the givens, by one condition or two:
 
-1. Conditions on a number or an ordered level: at most one of up to 15 quantiles. On a level: to be it, for up to 10
+6. Conditions on a number or an ordered level: at most one of up to 15 quantiles. On a level: to be it, for up to 10
    frequent ones. On missing values: to be missing.
-2. Regions with two conditions are the four quarters of each pair of conditions on different columns, so that an
+7. Regions with two conditions are the four quarters of each pair of conditions on different columns, so that an
    interaction without main effects is found; the pairs are of 24 conditions at most, those that halve the rows best,
    column by column in turn.
-3. A region has at least a fortieth of the rows, and 15, and leaves as many outside.
+8. A region has at least a fortieth of the rows, and 15, and leaves as many outside.
 """
 
 from __future__ import annotations
@@ -98,7 +97,7 @@ class Regions:
 
 
 def find_regions(given: Table) -> Regions:
-    """Return the regions that the rows are looked at in (steps 1 to 3)."""
+    """Return the regions that the rows are looked at in (steps 6 to 8)."""
     n = given.n_rows
     least = max(LEAST_ROWS, n * LEAST_SHARE)
     kept: list[tuple[Condition, ...]] = []
@@ -123,7 +122,7 @@ def find_regions(given: Table) -> Regions:
 
 
 def _conditions(given: Table, j: int) -> list[Condition]:
-    """Return the conditions on one column (step 1)."""
+    """Return the conditions on one column (step 6)."""
     feature, column = given.features[j], given.matrix[:, j]
     known = column[~np.isnan(column)]
     found: list[Condition] = []
@@ -143,7 +142,7 @@ def _conditions(given: Table, j: int) -> list[Condition]:
 
 
 def _paired(by_column: list[list[Condition]], given: Table) -> list[Condition]:
-    """Return the conditions that are paired, the best halves of all columns first, then the second best (step 2)."""
+    """Return the conditions that are paired, the best halves of all columns first, then the second best (step 7)."""
 
     def imbalance(condition: Condition) -> float:
         return abs(float(condition.holds(given).mean()) - 0.5)

@@ -153,14 +153,14 @@ def compare_answers(
 def check_margin(margin: Any) -> float:
     """Return a margin as a float: a finite number that is not negative."""
     if not is_number(margin) or not 0 <= margin < float("inf"):
-        raise InputError(f"margin is {margin!r}; it must be a number, 0 or more, as in margin=0.05.")
+        raise InputError(f"margin is {spell(margin)}; it must be a number, 0 or more, as in margin=0.05.")
     return float(margin)
 
 
 def check_label(label: Any) -> None:
     """Refuse words for a decision that are no text, or empty."""
     if label is not None and (not isinstance(label, str) or not label.strip()):
-        raise InputError(f"label is {label!r}; give the decision in a few words, or None for ours.")
+        raise InputError(f"label is {spell(label)}; give the decision in a few words, or None for ours.")
 
 
 def with_margin(words: str, margin: float) -> str:
@@ -213,10 +213,10 @@ class Interval:
 
     def __post_init__(self) -> None:
         if self.closed not in list(_BRACKETS):  # a list is compared, not hashed
-            raise InputError(f"closed is {self.closed!r}; it must be one of {spell_all(_BRACKETS)}.")
+            raise InputError(f"closed is {spell(self.closed)}; it must be one of {spell_all(_BRACKETS)}.")
         for end, value in (("low", self.low), ("high", self.high)):
             if not is_number(value) or math.isnan(value):
-                raise InputError(f"{end} of the interval is {value!r}; it must be a number (inf is, NaN is not).")
+                raise InputError(f"{end} of the interval is {spell(value)}; it must be a number (inf is, NaN is not).")
             object.__setattr__(self, end, float(value))
         if self.low > self.high:
             raise InputError(f"the interval from {self.low:g} to {self.high:g} has low > high; swap the ends.")
@@ -720,7 +720,7 @@ def resolve_decision(decision: Any, model: Any) -> Decision:
     if isinstance(decision, (tuple, list)):
         if len(decision) != 2 or not all(map(is_number, decision)):
             raise InputError(
-                f"decision {decision!r} is not a pair of numbers. Give (low, high), inf for no bound; one "
+                f"decision {spell(decision)} is not a pair of numbers. Give (low, high), inf for no bound; one "
                 "class label; for several classes, OneOf([...]) or Not([...]); or a callable that returns one boolean "
                 "per row."
             )
@@ -731,7 +731,7 @@ def resolve_decision(decision: Any, model: Any) -> Decision:
         return resolve_interval(decision, model)
     if not is_label(decision):
         raise InputError(
-            f"decision is {decision!r} (a {type(decision).__name__}); give (low, high), an Interval, a class "
+            f"decision is {spell(decision)} (a {type(decision).__name__}); give (low, high), an Interval, a class "
             "label, OneOf, Not, Several, or a callable that returns one boolean per row."
         )
     return resolve_labels(OneOf([decision]), model)

@@ -1,11 +1,11 @@
-"""Recourse that lasts: counterfactuals that a refitted model accepts too, also if their numbers are a bit off.
+"""Robust recourse: counterfactuals that a refitted model accepts too, also if their numbers are a bit off.
 
 1. Refits are other models that decide the same: the model fitted again to bootstrap samples (`bootstrap_refits`), next
-   month's version, or a list of the user's own. A row lasts if a large enough share of them gives it the wanted
+   month's version, or a list of the user's own. A row is robust if a large enough share of them gives it the wanted
    decision.
 2. Noise moves every mutable number of a row by a share of its value, up or down, evenly drawn and put on the column's
-   grid. A row lasts if a large enough share of such neighbours has the wanted decision. The noise is a function of the
-   seed and the row, so that a row has one answer.
+   grid. A row is robust if a large enough share of such neighbours has the wanted decision. The noise is a function of
+   the seed and the row, so that a row has one answer.
 3. `ConfirmingAsker` asks the model first, and refits and noise last, about rows that the model accepts only. Refits are
    asked one after the other, and only about rows that can still reach the share. The answer is that of asking all.
 """
@@ -23,7 +23,7 @@ import pandas as pd
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.checks import check_count, is_number
 from mcce.base.threads import one_native_thread
-from mcce.exceptions import InputError, did_you_mean
+from mcce.exceptions import InputError, did_you_mean, spell
 from mcce.model.ask import Asker
 from mcce.model.decisions import Decision, resolve_decision
 from mcce.rng import RowStreams, derive_key, hash_rows, resolve_seed
@@ -33,6 +33,7 @@ from mcce.table.dtypes import is_dated
 from mcce.table.frames import is_other_frame
 
 NEIGHBOURS = 32  # of a row, with noise
+USUAL_NOISE = 0.02  # where a share alone is asked for
 Noise = float | Mapping[Any, float]
 
 
@@ -43,52 +44,88 @@ class AsksEncoded(Protocol):
         """Return the scores of encoded candidates, and which have the wanted decision."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Robust:
+    """Demands on counterfactuals that outlive refits and small errors, for `MCCE.explain(robust=...)`.
+
+    Parameters
+    ----------
+    refits : list of models
+        Other models that decide the same, as `bootstrap_refits` makes; `measures["refits"]` of the result is the share
+        of them that gives a counterfactual the wanted decision.
+    noise : float or dict
+        By how much the numbers of a counterfactual may be off, as a share of the value, for all that may change or by
+        feature; `measures["noise"]` is the share of noisy neighbours that have the wanted decision.
+    share : float or None
+        The least of these shares that a counterfactual must have, 0.9 for nine in ten; None measures them and demands
+        nothing. Refits and noise are asked last, about rows that the model accepts.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> X = mcce.datasets.load_loans(300).X[["age", "salary", "savings"]]
+    >>> explainer = mcce.MCCE(lambda rows: rows["salary"] > 40_000, decision=True, random_state=1).fit(X)
+    >>> found = explainer.explain(X.head(30), robust=mcce.Robust(noise=0.05, share=1.0))
+    >>> float(found.measures["noise"].min())
+    1.0
+    """
+
+    refits: Sequence[Any] = ()
+    noise: Noise = 0.0
+    share: float | None = None
+
+    @classmethod
+    def read(cls, given: Any) -> Robust | None:
+        """Return what a user asks for: a share alone is against noise of 2 per cent; None for nothing."""
+        if given is None or isinstance(given, Robust):
+            return given
+        return cls(noise=USUAL_NOISE, share=_check_share(given))
+
+
 @dataclass(frozen=True)
-class Lasting:
+class Robustness:
     """What a counterfactual has to stand: refits, and noise by column (a share of the value, 0 for none).
 
-    `robust` is the share of refits, and of noisy neighbours, that must give it the wanted decision; None demands
-    nothing.
+    `share` is that of refits, and of noisy neighbours, that must give it the wanted decision; None demands nothing.
     """
 
     model: Asker
     refits: tuple[Asker, ...]
     noise: Floats
     seed: int
-    robust: float | None
+    share: float | None
 
     @classmethod
     def resolve(
         cls,
+        robust: Robust,
         decision: Any,
         model: Decision,
         schema: Schema,
         mutable: Ints,
         seed: int,
-        *,
-        refits: Sequence[Any] = (),
-        noise: Noise = 0.0,
-        robust: float | None = None,
-    ) -> Lasting | None:
-        """Read what a user asks for; None if that is nothing."""
+    ) -> Robustness:
+        """Return what a user asks for, of a table; `model` is the wanted decision bound to the model."""
+        refits, noise = robust.refits, robust.noise
         if isinstance(refits, (str, Mapping)) or not isinstance(refits, Sequence):
             raise InputError(f"refits is a {type(refits).__name__}; give a list of models, as bootstrap_refits makes.")
         by_column = _read_noise(noise, schema, mutable)
-        if robust is not None:
-            robust = _check_robust(robust)
+        share = None if robust.share is None else _check_share(robust.share)
         if not len(refits) and not by_column.any():
-            if robust is not None:
-                raise InputError(
-                    f"robust={robust} has nothing to be robust against; give refits=[...], as "
-                    "mcce.bootstrap_refits(model, X, y) makes, or noise=0.02."
-                )
-            return None
+            raise InputError(
+                f"{robust!r} has nothing to be robust against; give refits=[...], as mcce.bootstrap_refits(model, X, "
+                "y) makes, or noise=0.02."
+            )
         if len(refits) and callable(decision):
             raise InputError(
                 "the decision is a function of the rows, which refits do not change; give an interval or a class label."
             )
         askers = tuple(Asker(resolve_decision(decision, refit), schema) for refit in refits)
-        return cls(Asker(model, schema), askers, by_column, derive_key(seed, "noise"), robust)
+        return cls(Asker(model, schema), askers, by_column, derive_key(seed, "noise"), share)
+
+    def described(self) -> dict[str, object]:
+        """Return what is asked, as settings of a result."""
+        return {"refits": len(self.refits), "noise": float(self.noise.max()), "robust": self.share}
 
     def shares(self, rows: Floats) -> dict[str, Floats]:
         """Return the share of refits, and of noisy neighbours, that give each encoded row the wanted decision."""
@@ -101,7 +138,7 @@ class Lasting:
 
     def hold(self, rows: Floats) -> Bools:
         """Return which encoded rows reach the share that is demanded (step 3)."""
-        least = 0.0 if self.robust is None else self.robust
+        least = 0.0 if self.share is None else self.share
         allowed = int(np.floor((1.0 - least) * len(self.refits) + 1e-9))
         refused = np.zeros(rows.shape[0], dtype=np.int64)
         for refit in self.refits:
@@ -127,22 +164,22 @@ class Lasting:
 
 @dataclass(frozen=True)
 class ConfirmingAsker:
-    """Asks the model, and about what it accepts also whether that lasts."""
+    """Asks the model, and about what it accepts also refits and noise."""
 
     model: Asker
-    lasting: Lasting
+    robustness: Robustness
 
     def ask_encoded(self, rows: Floats) -> tuple[npt.NDArray[Any], Bools]:
         """Return the model's scores of encoded candidates, and which have the wanted decision and keep it."""
         scores, wanted = self.model.ask_encoded(rows)
-        lasts = wanted.copy()
-        lasts[wanted] = self.lasting.hold(rows[wanted])
-        return scores, lasts
+        robust = wanted.copy()
+        robust[wanted] = self.robustness.hold(rows[wanted])
+        return scores, robust
 
 
 @one_native_thread()
 def bootstrap_refits(model: Any, X: Any, y: Any, n: int = 20, *, random_state: int | None = 0) -> list[Any]:
-    """Fit a model again to bootstrap samples of its training rows, for `MCCE.explain(refits=...)`.
+    """Fit a model again to bootstrap samples of its training rows, for `Robust(refits=...)`.
 
     Parameters
     ----------
@@ -200,13 +237,15 @@ def _read_noise(noise: Noise, schema: Schema, mutable: Ints) -> Floats:
     return by_column
 
 
-def _check_robust(value: Any) -> float:
+def _check_share(value: Any) -> float:
     if not is_number(value) or not 0.0 < value <= 1.0:
-        raise InputError(f"robust is {value!r}; it is a share, above 0 and at most 1, as 0.9 for nine in ten.")
+        raise InputError(
+            f"robust is {spell(value)}; it is a share, above 0 and at most 1, as 0.9 for nine in ten, or a mcce.Robust."
+        )
     return float(value)
 
 
 def _check_noise(value: Any, name: str) -> float:
     if not is_number(value) or not 0.0 <= value < 1.0:
-        raise InputError(f"{name} is {value!r}; it is a share of the value, as 0.02 for two per cent.")
+        raise InputError(f"{name} is {spell(value)}; it is a share of the value, as 0.02 for two per cent.")
     return float(value)

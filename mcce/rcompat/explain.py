@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mcce.base.checks import check_count, is_number
+from mcce.base.checks import MOST_DRAWS, check_count, is_number
 from mcce.exceptions import InputError, spell
 from mcce.model.decisions import Decision, Interval, resolve_decision
 from mcce.model.source import name_of
@@ -144,7 +144,7 @@ def explain_mcce(
               3                    1       36  11.5    69      9   30
     """
     measures = check_measures(process_measures)
-    check_count(generate_K, "generate_K")
+    check_count(generate_K, "generate_K", most=MOST_DRAWS)
     check_count(process_return_best_k, "process_return_best_k")
     decision = _decision(model, predict_model, c_int)
     reseeded = None if generate_seed is None else _stream(generate_seed)

@@ -1,4 +1,4 @@
-"""What runs over every generated row: leaves counted and dealt out, and measures."""
+"""Kernels that run over every generated row: leaves counted and dealt out, and measures."""
 
 import math
 

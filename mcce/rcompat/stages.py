@@ -1,13 +1,6 @@
-"""Stage 3, mcceR's `process`: measures, ranks, and the best rows of each factual.
+"""The three stages of mcceR, as R runs them: `fit`, `generate`, `process`.
 
-1. Measure every row against its factual, over the mutable columns: `validation` (1 if the prediction lies in c_int),
-   `L0` (columns changed), `L1` and `L2` (on the columns' own scales), `gower` (mcceR's, see the table in
-   `mcce.rcompat`).
-2. Sort the rows of a factual by the measures in the order asked for, validation descending, the others ascending; ties
-   stay in the order of generation. The place is the rank.
-3. Drop the invalid rows, if so wanted, and keep the first ones of each factual. A factual without any vanishes.
-
-Columns as R sees them: what a tree splits on, what a generated column holds, what a measure counts.
+Columns as R sees them:
 
 1. Integers, doubles and logicals (pandas: bool) are numbers to rpart and party, but party tests a logical as a factor,
    and takes it as one if it is the response; factors (category) and text are levels, ordered factors (ordered
@@ -15,25 +8,34 @@ Columns as R sees them: what a tree splits on, what a generated column holds, wh
 2. A column is encoded once, by the training data's levels; factuals are matched by label, whatever their own order.
 3. A generated column of a mutable feature has the training data's dtype, one of a fixed feature the factuals'.
 
-What mcceR cannot work with is refused here: missing values, dates, names that it uses itself.
+Refused is what mcceR cannot work with: missing values, dates, names that it uses itself.
 
-Stage 1, mcceR's `fit`: one tree for each mutable feature, on the whole training table.
+Stage 1, `fit`: one tree for each mutable feature, on the whole training table.
 
-1. `decision` is 1 where the prediction lies in c_int, both ends included; it is the last of the fixed features.
-2. The i-th mutable feature, in column order, is explained by the fixed features as given, then by the mutable ones
+4. `decision` is 1 where the prediction lies in c_int, both ends included; it is the last of the fixed features.
+5. The i-th mutable feature, in column order, is explained by the fixed features as given, then by the mutable ones
    before it. Without fixed features and decision the first tree has one constant column.
-3. Each fit of rpart with xval > 0 takes a permutation of the training rows from the stream, for its cross-validation.
+6. Each fit of rpart with xval > 0 takes a permutation of the training rows from the stream, for its cross-validation.
 
-Stage 2, mcceR's `generate`: K rows for each factual, feature by feature, from R's one stream.
+Stage 2, `generate`: K rows for each factual, feature by feature, from R's one stream.
 
-1. Repeat the fixed values of each factual K times; `decision` is 1.
-2. For each mutable feature route all rows down its tree.
-3. Visit the leaves in the order in which they first appear down the rows. For each draw, with replacement, as many of
+7. Repeat the fixed values of each factual K times; `decision` is 1.
+8. For each mutable feature route all rows down its tree.
+9. Visit the leaves in the order in which they first appear down the rows. For each draw, with replacement, as many of
    its training rows as it has rows, and hand their values out from top to bottom.
 
 A leaf with a single training row r is the trap of R's `sample()`: the draw is from the rows 1, ..., r. A row that rpart
 leaves in an inner node, since its level is unknown there, nothing stands in for it and both children are of one size,
 draws from all rows of that node.
+
+Stage 3, `process`: measures, ranks, and the best rows of each factual.
+
+10. Measure every row against its factual, over the mutable columns: `validation` (1 if the prediction lies in c_int),
+    `L0` (columns changed), `L1` and `L2` (on the columns' own scales), `gower` (mcceR's, see the table in
+    `mcce.rcompat`).
+11. Sort the rows of a factual by the measures in the order asked for, validation descending, the others ascending; ties
+    stay in the order of generation. The place is the rank.
+12. Drop the invalid rows, if so wanted, and keep the first ones of each factual. A factual without any vanishes.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce.base.arrays import Floats, Int32s, Ints
-from mcce.base.checks import check_count
+from mcce.base.checks import MOST_DRAWS, check_count
 from mcce.exceptions import InputError, did_you_mean, listing, spell
 from mcce.explain.rank_kernels import best_within, sort_within
 from mcce.rcompat import kernels
@@ -264,7 +266,7 @@ def fit_autoregressive(
 
 
 def _decisions(pred_train: npt.ArrayLike, n: int, c_int: tuple[float, float]) -> Floats:
-    """Return 1 where a prediction is wanted, else 0 (step 1)."""
+    """Return 1 where a prediction is wanted, else 0 (step 4)."""
     predictions = np.asarray(pred_train, dtype=np.float64)
     if predictions.shape != (n,):
         raise InputError(
@@ -276,7 +278,7 @@ def _decisions(pred_train: npt.ArrayLike, n: int, c_int: tuple[float, float]) ->
 def _training_table(
     x_train: pd.DataFrame, fixed: list[Hashable], mutable: list[Hashable], decisions: Floats | None
 ) -> Table:
-    """Return the encoded training rows, their columns in the order in which the trees use them (step 2)."""
+    """Return the encoded training rows, their columns in the order in which the trees use them (step 5)."""
     by_name = {feature.name: feature for feature in read_columns(x_train, "x_train")}
     before, after = [by_name[name] for name in fixed], [by_name[name] for name in mutable]
     between: list[Feature] = []
@@ -377,7 +379,7 @@ def generate(
     -------
     Simulated
     """
-    K = check_count(K, "generate_K")
+    K = check_count(K, "generate_K", most=MOST_DRAWS)
     check_present(x_explain, feature_model.columns, "x_explain")
     rng = rng or RGenerator(None)
     start = time.perf_counter()
@@ -403,7 +405,7 @@ def _draw(
     rng: RGenerator,
     out: Floats,
 ) -> None:
-    """Draw a training value for each row from its leaf (step 3)."""
+    """Draw a training value for each row from its leaf (step 9)."""
     count = np.zeros(tree.n_nodes, dtype=np.int64)
     order = np.empty(tree.n_nodes, dtype=np.int64)
     visited = order[: kernels.count_leaves(leaf, count, order)]
@@ -520,7 +522,7 @@ def check_measures(measures: Sequence[str]) -> list[str]:
 
 
 def _measure(name: str, simulated: Simulated, predictions: Floats) -> Floats:
-    """Return one measure of every row (step 1)."""
+    """Return one measure of every row (step 10)."""
     model, K = simulated.feature_model, simulated.K
     rows, factuals = simulated.mutable, simulated.factuals
     out = np.zeros(rows.shape[0])
@@ -538,7 +540,7 @@ def _measure(name: str, simulated: Simulated, predictions: Floats) -> Floats:
 
 
 def _keys(measured: pd.DataFrame) -> Floats:
-    """Return what the rows are sorted by, ascending, a row a measure (step 2)."""
+    """Return what the rows are sorted by, ascending, a row a measure (step 11)."""
     columns = [name for name in measured.columns if name != "pred"]
     return np.stack([-measured[c] if c == "measure_validation" else measured[c] for c in columns])
 

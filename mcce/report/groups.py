@@ -32,9 +32,9 @@ import pandas as pd
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.checks import check_count, is_number
 from mcce.exceptions import InputError, did_you_mean, spell, spell_all
-from mcce.explain.unexplained import ALREADY
 from mcce.report.names import Names, value_text
 from mcce.report.plots import groups_plot
+from mcce.report.reasons import ALREADY
 from mcce.table.checks import find_labels
 from mcce.table.dtypes import is_dated
 

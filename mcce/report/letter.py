@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any, TypeAlias
 
-from mcce.explain.unexplained import ALREADY, NO_ROOM, NOBODY_ALIKE, NONE_ALIKE_WANTED
 from mcce.report.names import PREDICTION, Names, kept_together, listed, value_text
+from mcce.report.reasons import ALREADY, NO_ROOM, NOBODY_ALIKE, NONE_ALIKE_WANTED
 
 TITLE = "What would have led to another decision"
 WIDTH = 76

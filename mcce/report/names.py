@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 import numbers
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -122,34 +122,43 @@ def read_pattern(given: Any, name: object) -> Pattern:
         return _read_words(given, name)
     if not isinstance(given, str):
         raise InputError(
-            f"formats[{spell(name)}] is {given!r} (a {type(given).__name__}); give a text such as {EXAMPLES} or "
+            f"formats[{spell(name)}] is {spell(given)} (a {type(given).__name__}); give a text such as {EXAMPLES} or "
             "'%d.%m.%Y', or a dict of values to words."
+        )
+    if len(given) > MOST_LETTERS:
+        raise InputError(
+            f"formats[{spell(name)}] is {spell(given)}, of {len(given):,} characters; "
+            f"at most {MOST_LETTERS:,} are read."
         )
     if re.search("%[A-Za-z-]", given):
         return DatePattern(given)
     found = _NUMBER.fullmatch(given)
     if found is None:
         raise InputError(
-            f"formats[{spell(name)}] is {given!r}; write the number zero as it should look, as in {EXAMPLES}, a date "
-            "by its codes, as in '%d.%m.%Y', or give a dict of values to words."
+            f"formats[{spell(name)}] is {spell(given)}; write the number zero as it should look, as in {EXAMPLES}, a "
+            "date by its codes, as in '%d.%m.%Y', or give a dict of values to words."
         )
     mark, point, decimals = found["mark"] or "", found["point"] or ".", found["decimals"] or ""
     if mark == "." and not decimals:  # three decimals, as everywhere else in Python
         mark, point, decimals = "", ".", "000"
+    if len(decimals) > MOST_ZEROS:
+        raise InputError(
+            f"formats[{spell(name)}] is {spell(given)}, with {len(decimals)} decimals; give at most {MOST_ZEROS}."
+        )
     if decimals and mark == point:
-        raise InputError(f"formats[{spell(name)}] is {given!r}, which has one mark for thousands and decimals.")
+        raise InputError(f"formats[{spell(name)}] is {spell(given)}, which has one mark for thousands and decimals.")
     return NumberPattern(len(decimals), mark, point, found["percent"] or "")
 
 
 def _read_words(given: Mapping[Any, Any], name: object) -> WordPattern:
     for value, words in given.items():
         if not isinstance(words, str) or not words.strip():
-            raise InputError(f"formats[{spell(name)}] has {words!r} for {spell(value)}; give a text.")
+            raise InputError(f"formats[{spell(name)}] has {spell(words)} for {spell(value)}; give a text.")
     texts = list(given.values())
     twice = next((text for text in texts if texts.count(text) > 1), None)
     if twice is not None:
         both = ", ".join(spell(value) for value, words in given.items() if words == twice)
-        raise InputError(f"formats[{spell(name)}] calls {both} alike, {twice!r}; a change would not be seen.")
+        raise InputError(f"formats[{spell(name)}] calls {both} alike, {spell(twice)}; a change would not be seen.")
     return WordPattern(tuple(given.items()))
 
 
@@ -313,8 +322,8 @@ class Names:
         object.__setattr__(self, "patterns", patterns)
 
     @classmethod
-    def read(cls, *given: Any) -> Names:
-        """Return names for these columns and the prediction: read(names, columns).
+    def read(cls, names: Names | Mapping[str, Any] | None, columns: Iterable[Hashable]) -> Names:
+        """Return names for these columns and the prediction.
 
         Parameters
         ----------
@@ -323,8 +332,7 @@ class Names:
         columns : iterable
             The columns that may be named.
         """
-        *parts, columns = given
-        names = cls._of(parts[0] if len(parts) == 1 else dict(zip(ROLES, parts)))
+        names = cls._of(names)
         known = [*columns]
         known += [] if PREDICTION in known else [PREDICTION]
         for role in ROLES:

@@ -23,7 +23,7 @@ from numba.extending import intrinsic
 from mcce.base.arrays import Floats, UInts
 from mcce.base.checks import is_whole
 from mcce.base.compiling import cached
-from mcce.exceptions import InputError
+from mcce.exceptions import InputError, spell
 
 _MULTIPLIER = np.uint64(0xD2B74407B1CE6E93)
 _WEYL = np.uint64(0x9E3779B97F4A7C15)
@@ -81,14 +81,18 @@ def derive_key(*labels: object) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
+MOST_SEED = 10**1000  # keys are made of its digits, and Python writes a few thousand
+
+
 def resolve_seed(random_state: int | np.integer[Any] | None) -> int:
     """Return the seed to use: the given integer, or fresh entropy for None."""
     if random_state is None:
         return secrets.randbits(63)
-    if is_whole(random_state):
+    if is_whole(random_state) and abs(int(random_state)) < MOST_SEED:
         return int(random_state)
     raise InputError(
-        f"random_state is {random_state!r}, but a seed is an integer (one seed, one answer) or None for a fresh one."
+        f"random_state is {spell(random_state)}, but a seed is an integer (one seed, one answer) of at most a thousand "
+        "digits, or None for a fresh one."
     )
 
 

@@ -1,6 +1,6 @@
 """The contract of a conditional: p(target | given), fitted once, drawn from row by row.
 
-What a conditional supports: the one definition that `ConditionalSampler.supports` stands on.
+A conditional *supports* a value (`ConditionalSampler.supports`) by one definition:
 
 1. A value is supported that the conditional could have produced: one whose probability, or that of values at least as
    extreme, is above `IMPOSSIBLE`.
@@ -26,6 +26,7 @@ from mcce.base.parameters import Parameters
 from mcce.exceptions import InputError, SamplerError, listing
 from mcce.rng import RowStreams, derive_key, resolve_seed
 from mcce.samplers.restricted import RestrictedDraw, Within, draw_until_allowed
+from mcce.storage.fields import check_fields
 from mcce.storage.state import flatten, from_state, to_state, unflatten
 from mcce.table import KINDS, Column, Feature, Table
 from mcce.table.weights import sorted_with_weights
@@ -146,12 +147,8 @@ class ConditionalSampler(Parameters, ABC):
     handles_missing : bool
         Whether missing values may stand in the givens and in the target.
     thread_safe : bool
-        Whether `fit` and `sample` of different objects, and `sample` of one, may run in several threads.
-    uses_blas : bool
-        Whether `fit` spends its time in linear algebra. Each thread of a chain has one BLAS thread, because small
-        problems wait longer for several than they gain (`mcce.base.threads`).
-    storable : bool
-        Whether a chain with it can be saved to a file; what is read has to be checked by `check_state`.
+        Whether `fit` and `sample` of different objects, and `sample` of one, may run in several threads. Each thread of
+        a chain has one BLAS thread, because small problems wait longer for several than they gain.
     leaves_one_out : bool
         Whether `log_density` can leave a training row out; without it, `training_rows` is refused.
     draws_observed : bool
@@ -202,7 +199,9 @@ class ConditionalSampler(Parameters, ABC):
         underscore: arrays, numbers, text, lists, tuples, dicts, and objects of classes that `mcce.storage.state` knows.
     ``check_state(given, target, n_rows)``
         Refuse, by an `InputError`, a state that does not belong to these features or to so many training rows. A chain
-        that is loaded calls it before anything is drawn, since somebody may have changed the file.
+        that is loaded calls it before anything is drawn, since somebody may have changed the file. The default checks
+        the attributes that are declared (`mcce.storage.fields.learned`); the lengths "rows" and "levels" are those of
+        the training rows and of the target's levels.
     ``without_donors()``
         A fitted copy that draws the same and holds no training values, for ``save(..., donors="none")``; the default
         refuses.
@@ -259,12 +258,10 @@ class ConditionalSampler(Parameters, ABC):
     handles: ClassVar[frozenset[str] | set[str]] = frozenset(KINDS)
     handles_missing: ClassVar[bool] = False
     thread_safe: ClassVar[bool] = False
-    uses_blas: ClassVar[bool] = False
     leaves_one_out: ClassVar[bool] = False
     draws_observed: ClassVar[bool] = False
     hands_on: ClassVar[bool] = False
     ignores_given: ClassVar[bool] = False
-    storable: ClassVar[bool] = True
     takes_weights: ClassVar[bool | Literal["counts"]] = False
 
     _fit_key: int | None = None
@@ -295,10 +292,6 @@ class ConditionalSampler(Parameters, ABC):
             return RestrictedDraw(tried, ~within.take(waiting).allows(tried), mass)
 
         return draw_until_allowed(draw, given.n_rows, REJECTION_ROUNDS, estimate=within.weighted)
-
-    def sample_by_rejection(self, given: Table, rng: RowStreams, within: Within) -> Floats:
-        """Draw until the value is allowed, row by row; NaN where 200 draws were all refused."""
-        return ConditionalSampler.sample_within(self, given, rng, within).values
 
     def sample_on(self, given: Table, rng: RowStreams, carried: object) -> tuple[Floats, object]:
         """Draw one value for each row, going on from what the sampler before it left; return also what is left."""
@@ -349,7 +342,8 @@ class ConditionalSampler(Parameters, ABC):
         return self
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
-        """Refuse a state that does not belong to these features; the default takes any, since draws are checked."""
+        """Refuse a state that does not belong to these features: attributes that do not hold what they declare."""
+        check_fields(self, rows=n_rows, levels=target.n_levels)
 
     def without_donors(self: Self) -> Self:
         """Return a fitted copy without training values that draws the same; the default refuses."""

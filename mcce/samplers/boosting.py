@@ -2,46 +2,37 @@
 
 1. Levels: boost trees for the probabilities of all classes; numbers: for the quantiles at the levels 1 / (m + 1), ...,
    m / (m + 1) (scikit-learn's histogram gradient boosting). There are as many trees as predict held-out rows best
-   (`mcce.samplers.boosting`). Unordered levels of a given enter as 0/1 columns, missing values as they are.
+   (below). Unordered levels of a given enter as 0/1 columns, missing values as they are.
 2. Quantiles blur the step from no savings to some. So numbers that more than 5 % of the rows share are classes of their
    own, and all others together one more class, whose quantiles are those of its rows alone. Numbers that all have point
    mass, 20 distinct ones at most, are all classes.
 3. Draw a class by its probability; a number of the last class from its predicted quantiles, put in order: straight
    between them, beyond the outer ones by as much as training values lie beyond those that trees without their row have
-   predicted (`mcce.samplers.predicted`). It becomes the nearest training value (`mcce.samplers.boosting`).
+   predicted (`mcce.samplers.predicted`). It becomes the nearest training value: each has a *cell*, from the middle
+   between it and the one before to the middle between it and the next. So prices stay multiples of 500 and counts
+   whole, a value that many rows share keeps its weight, and a draw is an observed value as with the paper's trees.
 4. The density of a number with point mass is its probability; that of others the probability of an interval around it
    over its length, an eighth of the row's spread to both sides, less what has point mass there: a declared surrogate,
    with a small even part (`mcce.samplers.density`).
 5. A target with missing values has two parts, as in `mcce.samplers.parametric.regression`: classes say whether it is
    missing, and trees grown on the complete rows give the value.
 
-What scikit-learn's histogram gradient boosting has learnt, as arrays.
+There are as many trees as predict rows best that they were not grown on: more would be too sure of themselves, with
+quantiles too narrow and probabilities too near to 0 and 1.
 
-1. `read_trees` takes the nodes out of a fitted estimator. It keeps them in private attributes, so the predictions of
-   the arrays are compared with the estimator's own, and a difference is an error instead of a wrong model.
-2. A prediction is the baseline plus the values of the leaves that a row reaches, added up in the order of the trees. A
-   row goes left if its number is at most the threshold; where missing values go, the node says.
-
-So a fitted sampler is arrays, which can be stored, and needs no scikit-learn to draw.
-
-Numbers from predicted quantiles that become the nearest training value.
-
-A number between two training values becomes the nearer one: each training value has a *cell*, from the middle between
-it and the one before to the middle between it and the next. So prices stay multiples of 500 and counts whole, a value
-that many rows share keeps its weight, and a draw is an observed value as with the paper's trees.
-
-Growing boosted trees, as many as predict rows best that they were not grown on.
-
-1. Rows are dealt to five folds (`mcce.samplers.estimator`). Trees are grown without each fold in turn, and predict it
+6. Rows are dealt to five folds (`mcce.samplers.estimator`). Trees are grown without each fold in turn, and predict it
    after every iteration.
-2. The number of iterations is the one with the least mean loss of these predictions: the pinball loss of quantiles,
-   summed over the outer two and the median; the log loss of classes.
-3. Trees are grown on all rows, so many times.
+7. The number of iterations is the one with the least mean loss of these predictions: the pinball loss of quantiles,
+   summed over the outer two and the median; the log loss of classes. Weights of rows weigh their losses, here and while
+   growing.
+8. Trees are grown on all rows, so many times.
 
-Weights of rows weigh their losses, while growing and in step 2.
+What scikit-learn has learnt becomes arrays (`BoostedTrees`), which can be stored and need no scikit-learn to draw:
 
-Trees that hit the rows they were grown on would be too sure of themselves: quantiles too narrow, probabilities too near
-to 0 and 1.
+9. `read_trees` takes the nodes out of a fitted estimator. It keeps them in private attributes, so the predictions of
+   the arrays are compared with the estimator's own, and a difference is an error instead of a wrong model.
+10. A prediction is the baseline plus the values of the leaves that a row reaches, added up in the order of the trees. A
+    row goes left if its number is at most the threshold; where missing values go, the node says.
 """
 
 from __future__ import annotations
@@ -69,12 +60,11 @@ from mcce.storage.fields import (
     INT,
     check_array,
     check_between,
-    check_finite,
-    check_flag,
-    check_number,
     check_rising,
     check_type,
+    learned,
     require,
+    stored,
 )
 from mcce.storage.state import stateful
 from mcce.table import Column, Feature, Table
@@ -113,15 +103,15 @@ class BoostedTrees:
     classes : codes of the classes; none of a regressor.
     """
 
-    baseline: Floats
-    root: Ints
-    feature: Ints
-    threshold: Floats
-    missing_left: Bools
-    left: Ints
-    right: Ints
-    value: Floats
-    classes: Ints
+    baseline: Floats = stored(FLOAT, None, finite=True)
+    root: Ints = stored(INT, "trees", index_of="nodes", rising=True)
+    feature: Ints = stored(INT, "nodes", least=-1, most=2**31 - 1)
+    threshold: Floats = stored(FLOAT, "nodes")
+    missing_left: Bools = stored(BOOL, "nodes")
+    left: Ints = stored(INT, "nodes")
+    right: Ints = stored(INT, "nodes")
+    value: Floats = stored(FLOAT, "nodes", finite=True)
+    classes: Ints = stored(INT, None, rising=True)
 
     @classmethod
     def of_one_class(cls, code: int) -> BoostedTrees:
@@ -131,29 +121,17 @@ class BoostedTrees:
 
     def check_state(self) -> None:
         """Refuse arrays that are no trees: children come after their parents, in the same tree."""
-        for name, dtype in (("baseline", FLOAT), ("value", FLOAT), ("root", INT), ("classes", INT)):
-            check_array(getattr(self, name), name, dtype, None)
         n, n_trees = self.value.size, self.root.size
-        for name in ("feature", "left", "right"):
-            check_array(getattr(self, name), name, INT, n)
-        check_array(self.threshold, "threshold", FLOAT, n)
-        check_array(self.missing_left, "missing_left", BOOL, n)
-        check_finite(self.baseline, "baseline")
-        check_finite(self.value, "value")
-        check_rising(self.classes, "classes")
         outputs = {0: 1, 1: 0, 2: 1}.get(self.classes.size, self.classes.size)
         require(self.baseline.size == outputs, f"baseline has {self.baseline.size} outputs, where {outputs} belong")
         require(n_trees == 0 if outputs == 0 else n_trees % outputs == 0, "root is not of as many trees an iteration")
         require((n > 0) == (n_trees > 0), "root is of no tree, or of trees without nodes")
-        check_rising(self.root, "root")
         if n_trees == 0:
             return
-        check_between(self.root, "root", 0, n - 1)
         require(self.root[0] == 0, "root does not begin with the first node")
         sizes = np.diff(np.append(self.root, n))
         place = np.arange(n) - np.repeat(self.root, sizes)
         inner = self.feature >= 0
-        check_between(self.feature, "feature", -1, 2**31 - 1)
         for name in ("left", "right"):
             child = getattr(self, name)[inner]
             inside = (child > place[inner]) & (child < np.repeat(sizes, sizes)[inner])
@@ -198,7 +176,7 @@ def class_probabilities(outputs: Floats) -> Floats:
 
 
 def read_trees(estimator: Any, points: Floats) -> BoostedTrees:
-    """Return the trees of a fitted estimator, compared with its predictions of some training rows (step 1)."""
+    """Return the trees of a fitted estimator, compared with its predictions of some training rows (step 9)."""
     grown = [tree.nodes for iteration in estimator._predictors for tree in iteration]
     nodes = np.concatenate(grown)
     trees = BoostedTrees(
@@ -237,9 +215,9 @@ _ABOVE = 1e-6  # of the gap: an edge lies a hair above the middle, where no pred
 class Cells:
     """The distinct training values in order, the edges of their cells, and the local spacing of all training values."""
 
-    values: Floats
-    edges: Floats
-    spacing: float
+    values: Floats = stored(FLOAT, "values", rising=True, filled=True)
+    edges: Floats = stored(FLOAT, "values + 1")
+    spacing: float = stored(float, least=0.0)
 
     @classmethod
     def of(cls, training: Floats, weights: Floats | None = None) -> Cells:
@@ -250,16 +228,11 @@ class Cells:
         return cls(values, np.concatenate([[-np.inf], inner, [np.inf]]), spacing)
 
     def check_state(self) -> None:
-        """Refuse values in no order, and edges that are not between them."""
-        check_array(self.values, "values", FLOAT, None)
-        check_rising(self.values, "values")
-        require(self.values.size > 0, "values are none")
-        check_array(self.edges, "edges", FLOAT, self.values.size + 1)
+        """Refuse edges that are not between the values."""
         ends = self.edges[[0, -1]]
         require(ends[0] == -np.inf and ends[1] == np.inf, "edges does not begin and end at infinity")
         inner = self.edges[1:-1]
         require((inner >= self.values[:-1]).all() and (inner <= self.values[1:]).all(), "edges are not between values")
-        check_number(self.spacing, "spacing", 0.0)
 
     def draw(self, quantiles: PredictedQuantiles, uniform: Floats, low: Floats, high: Floats) -> Floats:
         """Return a training value in [low, high] for each row; NaN where none can be drawn."""
@@ -344,7 +317,7 @@ class Growing:
         grow: Callable[[Floats, Any, Floats | None], BoostedTrees],
         predict: Callable[[BoostedTrees, Floats, Any], Floats] = lambda trees, x, y: trees.staged(x),
     ) -> Floats:
-        """Return what trees grown on the other folds predict for each row after 0, 1, ... iterations (step 1)."""
+        """Return what trees grown on the other folds predict for each row after 0, 1, ... iterations (step 6)."""
         n = points.shape[0]
         fold = deal_folds(n, self.seed)
         parts: list[tuple[Ints, Floats]] = []
@@ -451,12 +424,12 @@ class BoostingSampler(ConditionalSampler):
     draws_observed = True
     takes_weights = True
 
-    n_levels_: int
-    always_missing_: bool
-    missing_trees_: BoostedTrees | None
+    n_levels_: int = learned(int, least="levels", most="levels")
+    always_missing_: bool = learned(bool)
+    missing_trees_: BoostedTrees | None = learned(BoostedTrees, optional=True)
     classes_: Floats
     class_trees_: BoostedTrees | None
-    quantile_trees_: list[BoostedTrees]
+    quantile_trees_: list[BoostedTrees] = learned(list, of=BoostedTrees)
     tails_: Tails
     cells_: Cells
     column_: ColumnDensity
@@ -479,7 +452,7 @@ class BoostingSampler(ConditionalSampler):
         self.random_state = random_state
 
     def fit(self: Self, given: Table, target: Column) -> Self:
-        """Grow the trees (steps 1 and 4)."""
+        """Grow the trees (steps 1, 2 and 5)."""
         self._check_parameters()
         self.check_target(target.feature)
         if not target.values.size:
@@ -517,7 +490,7 @@ class BoostingSampler(ConditionalSampler):
         return self
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
-        """Draw one value for each row (step 2); restricted draws are exact."""
+        """Draw one value for each row (step 3); restricted draws are exact."""
         if within is not None:
             return self.sample_within(given, rng, within).values
         self.check_fitted("quantile_trees_")
@@ -556,7 +529,7 @@ class BoostingSampler(ConditionalSampler):
         return np.where(is_missing, self.missing_trees_ is not None, supported)
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
-        """Return the log probability of each level, the log density or probability of each number (step 3)."""
+        """Return the log probability of each level, the log density or probability of each number (step 4)."""
         self.check_fitted("quantile_trees_")
         self.refuse_training_rows(training_rows)
         is_missing = np.isnan(values)
@@ -577,11 +550,8 @@ class BoostingSampler(ConditionalSampler):
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
         """Refuse trees that are not of these columns and of this target."""
         self._check_parameters()
+        super().check_state(given, target, n_rows)
         columns = n_design_columns(given)
-        check_flag(self.always_missing_, "always_missing_")
-        require(self.n_levels_ == target.n_levels, "n_levels_ is not that of the target")
-        check_type(self.quantile_trees_, "quantile_trees_", list)
-        check_type(self.missing_trees_, "missing_trees_", BoostedTrees, type(None))
         if self.missing_trees_ is not None:
             self.missing_trees_.check_outputs(columns, 2)
         if self.always_missing_:
@@ -602,7 +572,6 @@ class BoostingSampler(ConditionalSampler):
             return
         require(len(self.quantile_trees_) == self.n_quantiles, "quantile_trees_ are not as many as the quantiles")
         for trees in self.quantile_trees_:
-            check_type(trees, "quantile_trees_", BoostedTrees)
             trees.check_outputs(columns, 0)
         check_type(self.tails_, "tails_", Tails)
         check_type(self.cells_, "cells_", Cells)

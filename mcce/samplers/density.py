@@ -1,8 +1,12 @@
-"""What the densities of one column have in common, whichever sampler they are of, so that they can be compared.
+"""The density of one column by its training values: point masses, a kernel estimate of the rest, and a small even part.
 
-1. Which numbers have point mass, by the training values alone (`mcce.samplers.density.find_point_masses`): their
-   probabilities are densities with respect to the counting measure, all other numbers' with respect to the Lebesgue
-   measure, in encoded units.
+All samplers share it, so that their densities can be compared.
+
+1. A number has point mass if at least one per cent of the training rows hold it: fewer are too few to estimate a
+   probability in a leaf. All numbers have it if the column has no more than 100 distinct ones, and nine rows in ten
+   share theirs with another (`find_point_masses`). Their probabilities are densities with respect to the counting
+   measure, all other numbers' with respect to the Lebesgue measure, in encoded units. The copula's latent variable has
+   an interval for them instead of a point.
 2. The margin of the other numbers: a normal kernel estimate with Silverman's bandwidth, read at 256 quantiles, straight
    in between, and cut three bandwidths outside the data.
 3. A thousandth of the densities of normrank and pmm, and of norm where there are point masses, is spread evenly: over
@@ -11,13 +15,6 @@
    and the copula (a kernel estimate of the margin) have their own way not to call a number impossible.
 
 Where all numbers of a column have point mass (counts of rooms), a number that no training row has keeps probability 0.
-
-Which numbers of a column have point mass, and Silverman's bandwidth for those that have none.
-
-A number has point mass if at least one per cent of the training rows hold it: fewer are too few to estimate a
-probability in a leaf. All numbers have it if the column has no more than 100 distinct ones, and nine rows in ten share
-theirs with another. Every sampler's density counts these and no others, and the copula's latent variable has an
-interval for them instead of a point.
 
 Smoothing a draw hides a donor, so there only what very many rows share (`DRAWN_AS_IT_IS`: no gain, a top code) is
 spared.
@@ -34,7 +31,7 @@ import scipy
 
 from mcce.base.arrays import Bools, Floats
 from mcce.samplers.base import BaseMeasure
-from mcce.storage.fields import FLOAT, check_array, check_number, check_rising, require
+from mcce.storage.fields import FLOAT, check_number, require, stored
 from mcce.storage.state import stateful
 from mcce.table.weights import count_distinct, deviation_of, quantiles
 
@@ -82,12 +79,12 @@ class ColumnDensity:
     low, high : range of the training values.
     """
 
-    atoms: Floats
-    shares: Floats
-    knots: Floats
-    below: Floats
-    low: float
-    high: float
+    atoms: Floats = stored(FLOAT, "atoms", rising=True)
+    shares: Floats = stored(FLOAT, "atoms", least=0.0, most=1.0)
+    knots: Floats = stored(FLOAT, "knots", rising="weakly")
+    below: Floats = stored(FLOAT, "knots", rising="weakly")
+    low: float = stored(float)
+    high: float = stored(float)
 
     @classmethod
     def of(cls, values: Floats, weights: Floats | None = None) -> ColumnDensity:
@@ -102,16 +99,8 @@ class ColumnDensity:
 
     def check_state(self) -> None:
         """Refuse parts that are no distribution of a column."""
-        for values, masses in (("atoms", "shares"), ("knots", "below")):
-            check_array(getattr(self, values), values, FLOAT, None)
-            check_array(getattr(self, masses), masses, FLOAT, getattr(self, values).size)
-        check_rising(self.atoms, "atoms")
-        check_rising(self.knots, "knots", strictly=False)
-        check_rising(self.below, "below", strictly=False)
-        inside = (self.shares >= 0.0) & (self.shares <= 1.0)
-        require(inside.all() and self.shares.sum() <= 1.0 + 1e-9, "shares are no shares of the rows")
+        require(self.shares.sum() <= 1.0 + 1e-9, "shares are no shares of the rows")
         require(self.knots.size != 1 and self.atoms.size + self.knots.size > 0, "knots has a single point, or nothing")
-        check_number(self.low, "low")
         check_number(self.high, "high", self.low)
 
     @property

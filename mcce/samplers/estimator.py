@@ -1,12 +1,12 @@
-"""Any scikit-learn estimator as a conditional.
+"""Any scikit-learn estimator as a conditional, fitted by seed and judged by rows that it has not seen.
 
 A classifier (categorical and ordered targets):
 1. Fit it on the given columns; unordered categories enter as 0/1 columns, one a level, ordered ones by their codes.
 2. Draw a level with its predicted probabilities.
 
 A regressor (numeric targets):
-1. Predict every training row by a fit that has not seen it: cross-fitting in five folds (`mcce.samplers.estimator`). How
-   far an estimator's predictions are from the rows it was fitted on says little of how far they are from others: a
+1. Predict every training row by a fit that has not seen it: cross-fitting in five folds (below). How far
+   an estimator's predictions are from the rows it was fitted on says little of how far they are from others: a
    tree that has grown to the end hits them all. The given columns are written as for a classifier.
 2. Draw, by `method`:
    "residuals"  prediction + residual: the prediction of a fit on all rows, and a training value minus its
@@ -19,15 +19,14 @@ A regressor (numeric targets):
                 between the predictions; beyond the outer ones by as much as training values lie beyond theirs
                 of step 1 (`mcce.samplers.predicted`).
 
-Fitting scikit-learn estimators so that the same seed gives the same fit, and predicting rows they have not seen.
-
+The same seed gives the same fit, and rows are predicted by fits that have not seen them:
 1. An estimator is cloned; every `random_state` that is None, its own or that of a part (a step of a pipeline),
    becomes a seed derived from the sampler's. What the user has set stays.
 2. Rows are dealt to five folds at random, by the same seed; up to five rows have a fold each.
 3. Each fold is predicted by a clone that was fitted on all other rows. A single row has no others, and is predicted
    by a clone fitted on itself.
 
-What estimators are fitted on is `indicator_design`: numbers, with 0/1 columns for unordered levels.
+Estimators are fitted on `indicator_design`: numbers, with 0/1 columns for unordered levels.
 """
 
 from __future__ import annotations

@@ -1,11 +1,13 @@
-"""A distribution from predicted quantiles: straight between them, observed exceedances beyond them.
+"""Draws and scores from predictions: the probabilities of levels, or the quantiles of a number.
+
+A number's distribution is straight between its predicted quantiles, with observed exceedances beyond them:
 
 1. A row has predictions at the levels q_1 < ... < q_m. The outer two are put in order, the inner ones sorted and kept
    between them. Its spread is the distance of the outer two.
 2. Between q_1 and q_m the quantile function runs straight from one prediction to the next.
 3. Below q_1 and above q_m a draw is the outer prediction plus an exceedance: by how much a training value lies beyond
-   its own outer prediction, which a fit without its row has made (`mcce.samplers.estimator`). Exceedances are counted in
-   spreads, so that they grow with the row's own. Each is drawn with the same chance.
+   its own outer prediction, which a fit without its row has made (`mcce.samplers.estimator`). Exceedances are counted
+   in spreads, so that they grow with the row's own. Each is drawn with the same chance.
 4. Training values equal to their outer prediction are exceedances of zero, as many as the tail has room for: a value
    that many rows share keeps its weight.
 5. What lies beyond the least or the greatest training value becomes that value, predictions and draws alike: a target
@@ -13,8 +15,6 @@
 
 A spread counts as at least a tenth of the mean spread, so that none blows up an exceedance. If all spreads are zero,
 exceedances are counted in units of the target.
-
-What a sampler does that has the probabilities of all levels, one row each: draws, restricted or not, and scores.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from mcce.base.arrays import Bools, Floats, Ints
 from mcce.rng import RowStreams
 from mcce.samplers.base import IMPOSSIBLE, distance_to, local_spacing
 from mcce.samplers.restricted import Within, log_of
-from mcce.storage.fields import FLOAT, check_array, check_number, check_rising, require
+from mcce.storage.fields import FLOAT, check_number, require, stored
 from mcce.storage.state import stateful
 from mcce.table.weights import equal_chances, mean_of
 
@@ -72,11 +72,11 @@ _LEAST_SPREAD = 0.1  # of the mean spread
 class Tails:
     """Exceedances in spreads, in order, negative ones in `below`, positive ones in `above`; the observed range."""
 
-    below: Floats
-    above: Floats
-    least_spread: float
-    lowest: float
-    highest: float
+    below: Floats = stored(FLOAT, None, rising="weakly")
+    above: Floats = stored(FLOAT, None, rising="weakly")
+    least_spread: float = stored(float, least=5e-324)
+    lowest: float = stored(float)
+    highest: float = stored(float)
 
     @classmethod
     def read(cls, outer: Floats, values: Floats, share: float, weights: Floats | None = None) -> Tails:
@@ -95,13 +95,9 @@ class Tails:
         return cls(-below[::-1], above, least, float(values.min()), float(values.max()))
 
     def check_state(self) -> None:
-        """Refuse tails without exceedances, or in no order."""
+        """Refuse tails without exceedances, and a range without an order."""
         for name in ("below", "above"):
-            check_array(getattr(self, name), name, FLOAT, None)
-            check_rising(getattr(self, name), name, strictly=False)
             require(getattr(self, name).size > 0, f"{name} has no exceedance")
-        check_number(self.least_spread, "least_spread", 5e-324)
-        check_number(self.lowest, "lowest")
         check_number(self.highest, "highest", self.lowest)
 
 

@@ -1,4 +1,6 @@
-"""Drawing again until a draw is allowed, and what the number of draws says of the probability of being allowed.
+"""Restricted draws: what each row is allowed, drawing again until it is, and the probability that it is.
+
+`Within` says what a draw is restricted to, `RestrictedDraw` what comes of it. `draw_until_allowed`:
 
 1. A row is drawn again and again, by streams of its own for each attempt, until one draw is allowed: the row's value.
 2. To estimate the probability p of what is allowed, go on to the second allowed draw. If that is number n,
@@ -8,11 +10,9 @@
    has the mean p (Girshick, Mosteller and Savage 1946, "Unbiased estimates for certain binomial sampling problems": of
    the n - 1 ways to get there, one begins with an allowed draw). 1 / n at the first one would be too large on average.
 3. After `most` draws a row ends: with one allowed draw its estimate is 1 / most (by the same count of ways), with none
-   the row is dead and its estimate 0. So the mean stays p, whatever the cap.
+   the row is rejected and its estimate 0. So the mean stays p, whatever the cap.
 
 When the allowed draws come says nothing of what they are: the estimate and the value are independent of each other.
-
-What a draw is restricted to, and what a restricted draw gives back.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from mcce.exceptions import InputError
 from mcce.rng import RowStreams
 from mcce.samplers.base import REACH, distance_to
 from mcce.samplers.density import DRAWN_AS_IT_IS, silverman
-from mcce.storage.fields import FLOAT, check_array, check_count_of, check_number, check_rising
+from mcce.storage.fields import FLOAT, check_number, stored
 from mcce.storage.state import stateful
 from mcce.table.grid import MOST_DECIMALS, decimals_of
 from mcce.table.weights import count_distinct, deviation_of, quantiles
@@ -42,11 +42,11 @@ _LEAST_UNIFORM = 2.0**-54
 class Smoother:
     """Kernel smoothing of drawn donors; see the module's docstring."""
 
-    bandwidth: float
-    low: float
-    high: float
-    decimals: int
-    atoms: Floats
+    bandwidth: float = stored(float, least=0.0)
+    low: float = stored(float)
+    high: float = stored(float)
+    decimals: int = stored(int, least=0, most=MOST_DECIMALS)
+    atoms: Floats = stored(FLOAT, None, rising=True)
 
     @classmethod
     def read(cls, observed: Floats, weights: Floats | None = None) -> Smoother:
@@ -60,13 +60,8 @@ class Smoother:
         return cls(width, float(values[0]), float(values[-1]), MOST_DECIMALS if places is None else places, atoms)
 
     def check_state(self) -> None:
-        """Refuse parts that cannot smooth anything."""
-        check_number(self.bandwidth, "bandwidth", 0.0)
-        check_number(self.low, "low")
+        """Refuse a range without an order."""
         check_number(self.high, "high", self.low)
-        check_count_of(self.decimals, "decimals", 0, MOST_DECIMALS)
-        check_array(self.atoms, "atoms", FLOAT, None)
-        check_rising(self.atoms, "atoms")
 
     def smooth(self, donors: Floats, rng: RowStreams) -> Floats:
         """Return a draw around each donor (steps 2 and 3); a missing donor stays missing."""

@@ -1,36 +1,28 @@
-"""What a file holds, read with suspicion: nothing is run, and no more room is made than the file is large.
+"""One object as one file, and back: a zip of JSON and arrays with a manifest, read with suspicion.
 
-1. Names and sizes of the entries are compared with the rules (`mcce.storage.archive`) and with the manifest before any
-   other is read; a newer format is refused.
-2. Every entry is read once, no further than its size, and must have its SHA-256.
-3. Objects are made by registered classes only, and each checks its parts (`mcce.storage.state`).
-
-Whatever goes wrong is an `InputError` that names the file. A checksum tells a damaged file from a sound one; it does
-not tell who wrote it, for whoever changes an entry can sign it again. So everything is checked all the same.
-
-What a file may be, so that reading it takes no more than its size: the rules that writer and reader share.
-
-1. A file is a zip of `manifest.json`, `state.json` and `0.npy`, `1.npy`, ...; no other name, no folder, no name twice.
-2. An entry is stored or deflated. Deflating makes a few bytes of a long run, and a crafted file uses that: an array
-   larger than `SMALL` may not be packed more than `MOST_PACKED` times, and JSON, which becomes many objects, not at
-   all; the writer stores such an entry as it is.
-3. All entries together are no larger than `SMALL` and `MOST_PACKED` times the file, however small each of them is; no
-   two of them share bytes of the file, and every array has one place in the state.
-
-One array as an npy entry, and back, without ever trusting what its header says.
-
-1. An array is written as `numpy.save` does, version 1.0, native bytes first made little-endian.
-2. A header is read by numpy's own reader, which evaluates nothing but literals. The dtype must be plain: booleans,
-   integers, floats up to 64 bits, dates, durations, bytes or text. Objects and records are refused.
-3. The shape must give exactly as many bytes as the entry holds after the header; only then room is made for it.
-4. Booleans are 0 or 1, and text holds characters only: other bytes would be read as something else each time.
-
-One object as one file: a zip of JSON and arrays, with a manifest.
-
-1. The object becomes plain state (`mcce.storage.state`). Arrays are taken out of it and become entries of their own.
+1. The object becomes plain state (`mcce.storage.state`). Arrays are taken out of it and become entries of their own: a
+   file is a zip of `manifest.json`, `state.json` and `0.npy`, `1.npy`, ...; no other name, no folder, no name twice.
 2. The manifest says what it is: format and its version, kind of object, versions of mcce, numpy and pandas, what a
    reader may want to know beforehand, and size and SHA-256 of every entry.
 3. The file is written beside its place and renamed (`mcce.base.files`). The same object gives the same bytes.
+
+Reading takes no more room than the file is large, and runs nothing:
+
+4. Names and sizes of the entries are compared with these rules and with the manifest before any other is read; a newer
+   format is refused. An entry is stored or deflated. Deflating makes a few bytes of a long run, and a crafted file uses
+   that: an array larger than `SMALL` may not be packed more than `MOST_PACKED` times, and JSON, which becomes many
+   objects, not at all; the writer stores such an entry as it is. All entries together are no larger than `SMALL` and
+   `MOST_PACKED` times the file, however small each of them is; no two of them share bytes of the file, and every array
+   has one place in the state.
+5. Every entry is read once, no further than its size, and must have its SHA-256.
+6. An array is what `numpy.save` writes, version 1.0, little-endian. Its header is read by numpy's own reader, which
+   evaluates nothing but literals. The dtype must be plain: booleans, integers, floats up to 64 bits, dates, durations,
+   bytes or text. The shape must give exactly as many bytes as the entry holds after the header; only then room is made
+   for it. Booleans are 0 or 1, and text holds characters only: other bytes would be read as something else each time.
+7. Objects are made by registered classes only, and each checks its parts (`mcce.storage.state`).
+
+Whatever goes wrong is an `InputError` that names the file. A checksum tells a damaged file from a sound one; it does
+not tell who wrote it, for whoever changes an entry can sign it again. So everything is checked all the same.
 """
 
 from __future__ import annotations
@@ -47,16 +39,15 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import IO, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce.base.files import written_whole
+from mcce.base.files import checked_path, written_whole
 from mcce.exceptions import InputError, MCCEError
-from mcce.storage.state import TYPE, Fields, from_state, to_state
+from mcce.storage.state import Fields, from_state, put_back_arrays, take_out_arrays, to_state
 
 FORMAT, VERSION = "mcce", 1
 KINDS = ("ChainModel", "JointGenerator", "MCCE", "Counterfactuals")
@@ -84,7 +75,7 @@ _ITEM_SIZES = {"b": (1,), "i": (1, 2, 4, 8), "u": (1, 2, 4, 8), "f": (2, 4, 8), 
 
 
 def to_bytes(array: Array) -> bytes:
-    """Return an array as npy (step 1)."""
+    """Return an array as npy (step 6)."""
     if array.dtype.hasobject or not _is_plain(array.dtype):
         raise InputError(f"an array of {array.dtype} cannot be stored; only numbers, booleans, dates and text can.")
     buffer = io.BytesIO()
@@ -93,7 +84,7 @@ def to_bytes(array: Array) -> bytes:
 
 
 def from_stream(stream: IO[bytes], size: int) -> Array:
-    """Return the array of an npy entry of so many bytes (steps 2 to 4)."""
+    """Return the array of an npy entry of so many bytes (step 6)."""
     magic = stream.read(len(_MAGIC))
     if magic != _MAGIC:
         raise InputError("it is no array of numpy's format 1.0")
@@ -144,7 +135,7 @@ def _fill(stream: IO[bytes], flat: Array) -> None:
 
 
 def _check_items(flat: Array) -> None:
-    """Step 4."""
+    """Refuse bytes that are no boolean and no character (step 6)."""
     if flat.dtype.kind == "b" and flat.size and flat.view(np.uint8).max() > 1:
         raise InputError("an array of booleans holds something else")
     if flat.dtype.kind == "U" and flat.size:
@@ -170,7 +161,12 @@ def save_fields(path: str | os.PathLike[str], kind: str, fields: Mapping[str, An
         JSON values for the manifest: what a reader may want to know before the rest is read.
     """
     arrays: list[bytes] = []
-    state = _without_arrays(to_state(dict(fields), kind), arrays)
+
+    def refer(array: Array, where: str) -> Fields:
+        arrays.append(to_bytes(array))
+        return {"entry": len(arrays) - 1}
+
+    state = take_out_arrays(to_state(dict(fields), kind), refer)
     if depth_of(state) > MOST_DEPTH:
         raise InputError(f"{kind} holds lists or dicts more than {MOST_DEPTH} deep inside each other; flatten them.")
     entries = {STATE: _as_json(state)} | {f"{i}.npy": data for i, data in enumerate(arrays)}
@@ -195,18 +191,6 @@ def write_entries(path: str | os.PathLike[str], entries: Mapping[str, bytes]) ->
             file.writestr(zipfile.ZipInfo(name, _SAME_TIME), data, method)
 
 
-def _without_arrays(state: Any, arrays: list[bytes]) -> Any:
-    """Return plain values with a number in the place of each array; `arrays` gets their bytes."""
-    if isinstance(state, np.ndarray):
-        arrays.append(to_bytes(state))
-        return {TYPE: "array", "entry": len(arrays) - 1}
-    if isinstance(state, list):
-        return [_without_arrays(item, arrays) for item in state]
-    if isinstance(state, dict):
-        return {key: _without_arrays(value, arrays) for key, value in state.items()}
-    return state
-
-
 def _as_json(value: Any) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode("ascii")
 
@@ -221,7 +205,7 @@ _ENCRYPTED = 0x1
 
 
 def read_manifest(path: str | os.PathLike[str]) -> Fields:
-    """Return the manifest of a file, after comparing it with the entries, which are not read (step 1)."""
+    """Return the manifest of a file, after comparing it with the entries, which are not read (step 4)."""
     with _opened(path) as file:
         return _check_entries(file)
 
@@ -234,7 +218,14 @@ def load_fields(path: str | os.PathLike[str], kind: str, make: Callable[[Fields]
             raise RefusedFileError(f"it holds a {manifest['kind']}, not a {kind}; use {manifest['kind']}.load.")
         state = _parse(_read(file, STATE, manifest, lambda stream, size: stream.read(size + 1)), STATE)
         arrays = {i: _read(file, f"{i}.npy", manifest, from_stream) for i in range(len(manifest["entries"]) - 1)}
-        state = _with_arrays(state, arrays)
+
+        def find(reference: Fields) -> Array:
+            number = reference.get("entry")
+            if type(number) is not int or number not in arrays:
+                raise InputError(f"{STATE} names an array {number!s:.30}, which there is not, or not twice")
+            return arrays.pop(number)  # every array has one place
+
+        state = put_back_arrays(state, find)
         if arrays:
             raise InputError(f"{STATE} has no place for {len(arrays)} of the arrays")
         fields = from_state(state)
@@ -246,8 +237,9 @@ def load_fields(path: str | os.PathLike[str], kind: str, make: Callable[[Fields]
 @contextmanager
 def _opened(path: str | os.PathLike[str]) -> Iterator[zipfile.ZipFile]:
     """Open a file, and name it in whatever goes wrong with it."""
-    name = Path(path).name
-    with open(path, "rb") as stream:
+    path = checked_path(path)
+    name = path.name
+    with path.open("rb") as stream:
         try:
             with zipfile.ZipFile(stream) as file:
                 yield file
@@ -269,7 +261,7 @@ def _said_of(error: Exception) -> str:
 
 
 def _check_entries(file: zipfile.ZipFile) -> Fields:
-    """Return the manifest, after comparing names and sizes (step 1)."""
+    """Return the manifest, after comparing names and sizes (step 4)."""
     infos = file.infolist()
     names = [info.filename for info in infos]
     wrong = [name for name in names if name not in (MANIFEST, STATE) and not ARRAY.fullmatch(name)]
@@ -334,7 +326,7 @@ def _is_simple(told: Any) -> bool:
 
 
 def _read(file: zipfile.ZipFile, name: str, manifest: Fields, parse: Callable[[IO[bytes], int], Made]) -> Made:
-    """Return what an entry holds, which must have its checksum (step 2)."""
+    """Return what an entry holds, which must have its checksum (step 5)."""
     size, digest = manifest["entries"][name]
     with file.open(name) as entry:
         hashed = _Hashed(entry)
@@ -391,17 +383,3 @@ def depth_of(value: Any) -> int:
         depth += bool(inside)
         level = [item for part in inside for item in (part.values() if isinstance(part, dict) else part)]
     return depth
-
-
-def _with_arrays(state: Any, arrays: dict[int, Array]) -> Any:
-    """Return plain values with the arrays in their places; each is taken out of `arrays`, for it has one place."""
-    if isinstance(state, list):
-        return [_with_arrays(item, arrays) for item in state]
-    if not isinstance(state, dict):
-        return state
-    if state.get(TYPE) == "array":
-        number = state.get("entry")
-        if type(number) is not int or number not in arrays:
-            raise InputError(f"{STATE} names an array {number!s:.30}, which there is not, or not twice")
-        return arrays.pop(number)
-    return {key: _with_arrays(value, arrays) for key, value in state.items()}

@@ -1,13 +1,31 @@
-"""What fitted numbers have to be before anything is computed with them, when they come from a file.
+"""The fields of stored objects: a declaration of what each may hold, and the checks that read it when a file is loaded.
 
-A kernel reads where an index points, without looking. So every class whose state holds indices, offsets or codes has a
-check of it (`mcce.storage.state.add_check`), made of these: each raises an `InputError` that names the part and what was found.
+A kernel reads where an index points, without looking. So everything that comes from a file is checked before anything
+is computed with it:
+
+1. A field of a stored dataclass says what it may hold (`stored`), and so does what a sampler has learned (`learned`)::
+
+       feature: Int32s = stored(INT32, "nodes", least=-1, filled=True)
+       left: Int32s = stored(INT32, "nodes", least=-1, index_of="nodes")
+       starts: Ints = stored(INT, "nodes + 1", rising="weakly")
+
+   A length with a name ("nodes") is that of the first array that has it, or one that the caller knows (the rows and
+   levels of a sampler's target); all others have to agree. Bounds may be lengths too, and `index_of` is from 0 to the
+   length, excluded.
+2. `check_fields` compares the types and shapes of all fields with their declarations, then what they hold. It is called
+   for every object that is read (`mcce.storage.state`), before the object's own `check_state`, which is left with what
+   relates several fields.
+
+Each check raises an `InputError` that names the field and what was found.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +35,13 @@ from mcce.exceptions import InputError, spell
 
 FLOAT, BOOL = np.dtype(np.float64), np.dtype(np.bool_)
 INT, INT32 = np.dtype(np.int64), np.dtype(np.int32)
+INT8, UINT8 = np.dtype(np.int8), np.dtype(np.uint8)
 Array = npt.NDArray[Any]
+Bound = float | str | None
+
+NOT_STATE = {"state": False}  # metadata of a dataclass field that is left behind
+IF_ANY = {"state": "if any"}  # of one that is left behind where it is None, its default
+_HOLDS = "holds"
 
 
 def require(holds: bool | np.bool_, what: str) -> None:
@@ -44,8 +68,8 @@ def check_array(value: object, name: str, dtype: np.dtype[Any], *shape: int | No
         raise InputError(f"{name} has the shape {value.shape}, where ({wanted}) belongs")
 
 
-def check_between(values: Array, name: str, low: int, high: int) -> None:
-    """Require whole numbers from `low` to `high`, both included; NaN is outside."""
+def check_between(values: Array, name: str, low: float, high: float) -> None:
+    """Require numbers from `low` to `high`, both included; NaN is outside."""
     if values.size and not (values.min() >= low and values.max() <= high):
         wrong = values[~((values >= low) & (values <= high))].flat[0]
         raise InputError(f"{name} holds {spell(wrong)}, which is not from {low} to {high}")
@@ -81,7 +105,7 @@ def check_number(value: object, name: str, low: float = -math.inf, high: float =
         raise InputError(f"{name} is {_short(value)}, where a number from {low:g} to {high:g} belongs")
 
 
-def check_count_of(value: object, name: str, low: int, high: int) -> None:
+def check_count_of(value: object, name: str, low: float, high: float) -> None:
     """Require a whole number from `low` to `high`."""
     if not (is_whole(value) and low <= value <= high):
         raise InputError(f"{name} is {_short(value)}, where a whole number from {low} to {high} belongs")
@@ -106,3 +130,175 @@ def check_weights(weights: object, name: str, n: int | None) -> None:
     assert isinstance(weights, np.ndarray)
     check_finite(weights, name)
     require(bool((weights > 0.0).all()), f"{name} holds a weight that is not positive")
+
+
+@dataclass(frozen=True)
+class Holds:
+    """What a field may hold; see `stored`."""
+
+    what: Any
+    shape: tuple[int | str | None, ...] = ()
+    least: Bound = None
+    most: Bound = None
+    above: float | None = None
+    index_of: str | None = None
+    finite: bool | Literal["or missing"] = False
+    rising: bool | Literal["weakly"] = False
+    distinct: bool = False
+    filled: bool = False
+    of: tuple[type[Any], ...] = ()
+    optional: bool = False
+
+    def check_kind(self, value: Any, name: str, lengths: dict[str, int]) -> None:
+        """Refuse another type, or another shape; lengths that are met for the first time are added to `lengths`."""
+        if value is None and self.optional:
+            return
+        if isinstance(self.what, np.dtype):
+            parts = [_parts(n) for n in self.shape]
+            known = [more if not of else lengths[of] + (more or 0) if of in lengths else None for of, more in parts]
+            check_array(value, name, self.what, *known)
+            lengths.update({of: size - (more or 0) for (of, more), size in zip(parts, value.shape) if of})
+            require(value.size > 0 or not self.filled, f"{name} is empty")
+        elif self.what is bool:
+            check_flag(value, name)
+        elif self.what is not int and not (self.what is float and self.finite):
+            check_type(value, name, *_types(self.what), *([type(None)] if self.optional else []))
+            for item in value if self.of else ():
+                check_type(item, name, *self.of)
+
+    def check_contents(self, value: Any, name: str, lengths: Mapping[str, int]) -> None:
+        """Refuse numbers out of their bounds, without their order, or that are none."""
+        if value is None and self.optional:
+            return
+        least, most = _bound(self.least, lengths), _bound(self.most, lengths)
+        if self.index_of is not None:
+            least, most = 0 if least is None else least, _bound(self.index_of, lengths) - 1
+        low, high = -math.inf if least is None else least, math.inf if most is None else most
+        if self.what is int:
+            check_count_of(value, name, low, high)
+        elif self.what is float and self.finite:
+            check_number(value, name, low, high)
+        elif isinstance(self.what, np.dtype):
+            self._check_array(value, name, low, high)
+
+    def _check_array(self, value: Array, name: str, low: float, high: float) -> None:
+        if self.finite == "or missing":
+            require(not np.isinf(value).any(), f"{name} holds an infinite number")
+        elif self.finite:
+            check_finite(value, name)
+        if (low, high) != (-math.inf, math.inf):
+            check_between(value, name, low, high)
+        if self.above is not None and not (value > self.above).all():
+            raise InputError(
+                f"{name} holds {spell(value[~(value > self.above)].flat[0])}, which is not above {self.above:g}"
+            )
+        if self.rising:
+            check_rising(value, name, strictly=self.rising is True)
+        if self.distinct:
+            require(np.unique(value).size == value.size, f"{name} holds one of them twice")
+
+
+def stored(
+    what: Any,
+    *shape: int | str | None,
+    least: Bound = None,
+    most: Bound = None,
+    above: float | None = None,
+    index_of: str | None = None,
+    finite: bool | Literal["or missing"] | None = None,
+    rising: bool | Literal["weakly"] = False,
+    distinct: bool = False,
+    filled: bool = False,
+    of: type[Any] | tuple[type[Any], ...] = (),
+    optional: bool = False,
+    default: Any = dataclasses.MISSING,
+    if_any: bool = False,
+) -> Any:
+    """Return a dataclass field that is stored, with what it may hold.
+
+    Parameters
+    ----------
+    what : dtype of an array; or float, int, bool, a class, a tuple of classes.
+    shape : of an array: lengths, None for any, or their names ("nodes", "nodes + 1").
+    least, most : bounds of numbers, included; names of lengths too.
+    above : a bound that is not included.
+    index_of : the length that whole numbers are places in, counted from 0, or from `least`.
+    finite : whether numbers are neither infinite nor missing (arrays: False, single numbers: True); "or missing".
+    rising : whether they go up; "weakly" if neighbours may be equal.
+    distinct : whether none is there twice.
+    filled : whether there is at least one.
+    of : classes of the items of a tuple or list.
+    optional : whether it may be None.
+    default : as of a dataclass field.
+    if_any : whether it is left out of the state where it is None, its default.
+    """
+    finite = what is float if finite is None else finite
+    limits = (least, most, above, index_of, finite, rising, distinct, filled)
+    holds = Holds(what, shape, *limits, _types(of), optional or if_any)
+    metadata = {_HOLDS: holds} | (IF_ANY if if_any else {})
+    return dataclasses.field(default=None if if_any else default, metadata=metadata)
+
+
+def learned(what: Any, *shape: int | str | None, default: Any = dataclasses.MISSING, **more: Any) -> Any:
+    """Return an attribute of a class that `fit` sets, with what it may hold; the parameters are those of `stored`.
+
+    Before `fit` the attribute is its default, or not there.
+    """
+    return _Learned(stored(what, *shape, **more).metadata[_HOLDS], default)
+
+
+class _Learned:
+    """An attribute with a declaration: of an object, it is what the object has under this name."""
+
+    def __init__(self, holds: Holds, default: Any) -> None:
+        self.holds, self.default = holds, default
+
+    def __set_name__(self, owner: type[Any], name: str) -> None:
+        self.name = name
+
+    def __get__(self, obj: object, owner: type[Any]) -> Any:
+        if obj is None:
+            return self
+        if self.default is dataclasses.MISSING:
+            raise AttributeError(f"{type(obj).__name__!r} object has no attribute {self.name!r}")
+        return self.default
+
+
+def declarations(cls: type[Any]) -> dict[str, Holds]:
+    """Return what the fields of a class may hold, those of its bases first."""
+    if dataclasses.is_dataclass(cls):
+        return {f.name: f.metadata[_HOLDS] for f in dataclasses.fields(cls) if _HOLDS in f.metadata}
+    found: dict[str, Holds] = {}
+    for base in reversed(cls.__mro__):
+        found |= {name: each.holds for name, each in vars(base).items() if isinstance(each, _Learned)}
+    return found
+
+
+def check_fields(obj: object, of: type[Any] | None = None, **lengths: int) -> None:
+    """Refuse fields that do not hold what they declare (step 2).
+
+    `of` is the class whose declarations count, if not all that the object has; `lengths` are those known beforehand.
+    """
+    declared = declarations(of or type(obj))
+    values = {name: getattr(obj, name, dataclasses.MISSING) for name in declared}
+    for name, holds in declared.items():
+        require(values[name] is not dataclasses.MISSING, f"{name} is not there")
+        holds.check_kind(values[name], name, lengths)
+    for name, holds in declared.items():
+        holds.check_contents(values[name], name, lengths)
+
+
+def _types(of: Any) -> tuple[type[Any], ...]:
+    return of if isinstance(of, tuple) else (of,)
+
+
+def _parts(length: int | str | None) -> tuple[str, int | None]:
+    """Return the name in a length, and what is added to it; a length without a name has the name ""."""
+    if not isinstance(length, str):
+        return "", length
+    name, _, more = length.partition("+")
+    return name.strip(), int(more or 0)
+
+
+def _bound(bound: Bound, lengths: Mapping[str, int]) -> Any:
+    return lengths[bound] if isinstance(bound, str) else bound

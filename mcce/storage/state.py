@@ -8,8 +8,8 @@ Plain are dicts with text keys, lists, str, int, float, bool, None, and numpy ar
 2. `from_state` comes back up by the registered types. No class is looked up by its path, and nothing runs but the
    constructors of registered classes, and the check of each (`add_check`): a state may come from a file that somebody
    has changed, and whatever is computed with an object relies on its parts fitting together.
-3. `flatten` takes the arrays out of a plain value, so that one JSON value and some named arrays are left; `unflatten`
-   puts them back.
+3. `take_out_arrays` leaves JSON values, with a reference in the place of each array; `put_back_arrays` finds them
+   again. `flatten` and `unflatten` do so by name, files by number (`mcce.storage.archive`).
 
 What would not come back the same is refused, with the place where it stands.
 """
@@ -22,15 +22,18 @@ from dataclasses import fields as fields_of
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from mcce.exceptions import InputError, did_you_mean
+from mcce.storage.fields import IF_ANY as IF_ANY
+from mcce.storage.fields import NOT_STATE as NOT_STATE
+from mcce.storage.fields import check_fields, declarations
 
 Class = TypeVar("Class", bound=type[Any])
 Fields = dict[str, Any]
+Array = npt.NDArray[Any]
 
 TYPE = "type"  # the entry of a plain dict that names what it was
-NOT_STATE = {"state": False}  # metadata of a dataclass field that is left behind
-IF_ANY = {"state": "if any"}  # of one that is left behind where it is None, its default
 _PLAIN = (str, int, float, bool, type(None))
 _RESERVED = ("array", "dict", "objects", "tuple")
 _LONGEST = 60
@@ -93,7 +96,10 @@ def is_registered(cls: type[Any]) -> bool:
 
 
 def add_check(cls: type[Any], check: Callable[[Any], None]) -> None:
-    """Say how an object of a registered class is checked when it is read: by an `InputError` for what does not fit."""
+    """Say how an object of a registered class is checked when it is read, after the declarations of its fields.
+
+    A check raises an `InputError` for parts that do not fit together.
+    """
     registered = next(each for each in _by_name.values() if each.cls is cls)
     _by_name[registered.name] = replace(registered, check=check)
 
@@ -107,8 +113,8 @@ def stateful(name: str, fields: Sequence[str] | None = None) -> Callable[[Class]
     """Register the decorated class by its fields, which its constructor takes by name.
 
     Without `fields` it is a dataclass; fields with the metadata `NOT_STATE` are left to their defaults, and so are
-    those with `IF_ANY` that are None. If it has a
-    method `check_state`, an object that is read is checked by it (`add_check`).
+    those with `IF_ANY` that are None. An object that is read is checked by the declarations of its fields
+    (`mcce.storage.fields.stored`), then by its method `check_state`, if it has one.
 
     Examples
     --------
@@ -135,8 +141,8 @@ def stateful(name: str, fields: Sequence[str] | None = None) -> Callable[[Class]
             return {field: value for field, value in found.items() if value is not None or field not in optional}
 
         register(name, cls, write, lambda read: cls(**read))
-        if hasattr(cls, "check_state"):
-            add_check(cls, lambda made: made.check_state())
+        if declarations(cls) or hasattr(cls, "check_state"):
+            add_check(cls, getattr(cls, "check_state", _nothing_more))
         return cls
 
     return decorate
@@ -201,53 +207,73 @@ def from_state(state: Any) -> Any:
     made = registered.read({field: from_state(value) for field, value in state.items() if field != TYPE})
     if registered.check is not None:
         try:
+            check_fields(made)
             registered.check(made)
         except InputError as error:
             raise InputError(f"{name}: {error}") from None
     return made
 
 
+def take_out_arrays(value: Any, refer: Callable[[Array, str], Fields], where: str = "") -> Any:
+    """Return a plain value with a reference in the place of each array: the fields that `refer` returns for it.
+
+    `refer` is called with the array and the place where it stands, the names on the way with dots between them.
+    """
+    if isinstance(value, np.ndarray):
+        return {TYPE: "array", **refer(value, where)}
+    if isinstance(value, list):
+        return [take_out_arrays(item, refer, f"{where}.{i}") for i, item in enumerate(value)]
+    if isinstance(value, dict):
+        return {key: take_out_arrays(item, refer, f"{where}.{key}") for key, item in value.items()}
+    return value
+
+
+def put_back_arrays(value: Any, find: Callable[[Fields], Array]) -> Any:
+    """Return a plain value with the array that `find` returns for each reference."""
+    if isinstance(value, list):
+        return [put_back_arrays(item, find) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if value.get(TYPE) == "array":
+        return find(value)
+    return {key: put_back_arrays(item, find) for key, item in value.items()}
+
+
 def flatten(state: Mapping[str, Any]) -> Fields:
     """Return plain values by name as arrays and JSON values by name: arrays inside a value get names of their own."""
     flat: Fields = {}
+
+    def refer(array: Array, name: str) -> Fields:
+        while name in flat:  # keys may have dots
+            name += "'"
+        flat[name] = array
+        return {"name": name}
+
     for name, value in state.items():
         flat[name] = value
         if not isinstance(value, np.ndarray):
-            flat[name] = _without_arrays(value, name, flat)
+            flat[name] = take_out_arrays(value, refer, name)
     return flat
 
 
 def unflatten(flat: Mapping[str, Any]) -> Fields:
     """Return the plain values that `flatten` took the arrays out of."""
     used: set[str] = set()
-    whole = {name: _with_arrays(value, flat, used) for name, value in flat.items()}
+
+    def find(reference: Fields) -> Array:
+        name = reference["name"]
+        if name not in flat:
+            raise InputError(f"the state lacks the array {name!r}, which another part of it refers to.")
+        used.add(name)
+        found: Array = flat[name]
+        return found
+
+    whole = {name: put_back_arrays(value, find) for name, value in flat.items()}
     return {name: value for name, value in whole.items() if name not in used}
 
 
-def _without_arrays(value: Any, name: str, flat: Fields) -> Any:
-    if isinstance(value, np.ndarray):
-        while name in flat:  # keys may have dots
-            name += "'"
-        flat[name] = value
-        return {TYPE: "array", "name": name}
-    if isinstance(value, list):
-        return [_without_arrays(item, f"{name}.{i}", flat) for i, item in enumerate(value)]
-    if isinstance(value, dict):
-        return {key: _without_arrays(item, f"{name}.{key}", flat) for key, item in value.items()}
-    return value
-
-
-def _with_arrays(value: Any, flat: Mapping[str, Any], used: set[str]) -> Any:
-    if isinstance(value, list):
-        return [_with_arrays(item, flat, used) for item in value]
-    if not isinstance(value, dict):
-        return value
-    if value.get(TYPE) == "array":
-        if value["name"] not in flat:
-            raise InputError(f"the state lacks the array {value['name']!r}, which another part of it refers to.")
-        used.add(value["name"])
-        return flat[value["name"]]
-    return {key: _with_arrays(item, flat, used) for key, item in value.items()}
+def _nothing_more(made: object) -> None:
+    """Take an object whose declarations say all there is to check."""
 
 
 def _check_same(obj: object, state: Fields, where: str) -> None:

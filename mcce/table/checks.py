@@ -1,12 +1,10 @@
-"""What a table must be before anything is learned from it or drawn for it.
+"""Checks of a table before anything is learned from it or drawn for it, and warnings of columns that teach nothing.
 
-Where labels stand in an index, whatever they are.
+A user is warned of
 
-What a user should know about a training table before it is learned from.
-
-1. A column that looks like an identifier: nearly every row has a value of its own, of text, or of whole numbers that
+1. a column that looks like an identifier: nearly every row has a value of its own, of text, or of whole numbers that
    run on (one after the other, or rising from row to row). Advice to change it is none, and it teaches nothing.
-2. A level of a feature that may change, seen in one training row only: nothing is learned of it, and a counterfactual
+2. a level of a feature that may change, seen in one training row only: nothing is learned of it, and a counterfactual
    that takes it points at one person.
 
 Each is said once for all columns. Tables of fewer than 200 rows are left alone: there such things are nothing unusual.

@@ -1,4 +1,4 @@
-"""What pandas dtypes hold: numbers, dates, missing values; and dates as integers."""
+"""The contents of pandas dtypes: numbers, dates, missing values; and dates as integers."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Tables that a spreadsheet opens without running anything in them.
-
-A text that begins with ``=``, ``+``, ``-``, ``@``, a tab or a line break is a formula to a spreadsheet. An apostrophe
-in front makes it text again; a program that reads the file finds the apostrophe, so it is put there only if asked.
-
-Frames of other libraries: polars, pyarrow and whatever else narwhals speaks for come in, and go out, as they are.
+"""Frames of other libraries: polars, pyarrow and whatever else narwhals speaks for come in, and go out, as they are.
 
 1. `frame_kind` reads what a frame is: its library and, as Arrow types, its columns. pandas and arrays are no kind.
 2. `read_frame` writes it as a pandas frame, without loss: whole numbers and booleans with nulls get nullable dtypes,
@@ -14,6 +9,10 @@ Frames of other libraries: polars, pyarrow and whatever else narwhals speaks for
 A missing number is null or NaN, as the column writes it; a column that holds both is refused, since one of them would
 come back as the other. Frames that narwhals cannot make (they only speak the dataframe interchange protocol, or
 Arrow's) are read as pandas frames, and stay that.
+
+For spreadsheets: a text that begins with ``=``, ``+``, ``-``, ``@``, a tab or a line break is a formula to them. An
+apostrophe in front makes it text again; a program that reads the file finds the apostrophe, so it is put there only if
+asked.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the columns of a table are, and the table as one float matrix.
+"""The columns of a table, and the table as one float matrix.
 
 1. `Schema.from_data` reads the kind of every column once, from the training data: numeric (numbers, dates,
    durations), categorical (unordered: strings, booleans, categories) or ordered (ordered categories).

@@ -1,4 +1,4 @@
-"""Frames, series and their indexes as state: each column by what its dtype holds.
+"""Tables as state (`mcce.storage.state`): scalars, dates, dtypes, indexes, frames and series, columns and schemas.
 
 1. Numbers and booleans of numpy stand as they are; dates as their ticks; categories as codes; nullable numbers as
    numbers and a mask.
@@ -6,18 +6,14 @@
    different, so 1, 1.0 and True stay what they were, and so do None, NaN, NaT and NA.
 3. What would not come back the same is refused when it is written.
 
-Columns that come from a file: whether they are columns at all.
+A column label or a level may be any scalar here, or a tuple of them. A scalar or a dtype is read back at once when it
+is written, and refused if it is not the same. What is read may come from a file that somebody has changed: it opens no
+other file (time zones are names, never paths), and an index is as long as what the file holds. Columns are checked:
 
-1. The parts of a `Feature` are what `read_feature` could have made.
-2. Every level, the ends of its range and a missing value are decoded and encoded again: what does not come back the
+4. The parts of a `Feature` are what `read_feature` could have made.
+5. Every level, the ends of its range and a missing value are decoded and encoded again: what does not come back the
    same would fail later, in the middle of a draw.
-3. A `Schema` has columns, each under a label of its own.
-
-What tables are made of, as state (`mcce.storage.state`): scalars, dates, dtypes and the indexes that levels stand in.
-
-A column label or a level may be any of these scalars, or a tuple of them. A scalar or a dtype is read back at once when
-it is written, and refused if it is not the same. What is read may come from a file that somebody has changed: it opens
-no other file (time zones are names, never paths), and an index is as long as what the file holds.
+6. A `Schema` has columns, each under a label of its own.
 """
 
 from __future__ import annotations
@@ -45,7 +41,7 @@ from mcce.table.schema import Schema
 
 
 def check_feature(feature: Feature) -> None:
-    """Refuse parts that are no column (steps 1 and 2)."""
+    """Refuse parts that are no column (steps 4 and 5)."""
     require(isinstance(feature.name, Hashable) and feature.name == feature.name, "name cannot be a label")
     require(feature.kind in KINDS, "kind is none of the three")
     check_dtype(feature.dtype)
@@ -103,7 +99,7 @@ def _check_levels(feature: Feature) -> None:
 
 
 def _check_there_and_back(feature: Feature) -> None:
-    """Step 2."""
+    """Refuse values that do not come back from the dtype as they were (step 5)."""
     values = np.arange(feature.n_levels, dtype=np.float64)
     if feature.is_numeric:
         values = np.array([] if math.isnan(feature.low) else [feature.low, feature.high])
@@ -117,7 +113,7 @@ def _check_there_and_back(feature: Feature) -> None:
 
 
 def check_schema(schema: Schema) -> None:
-    """Refuse a table without columns, or with a label twice (step 3)."""
+    """Refuse a table without columns, or with a label twice (step 6)."""
     require(len(schema.features) > 0, "there are no columns")
     for feature in schema.features:
         check_type(feature, "a column", Feature)
@@ -275,9 +271,9 @@ def _write_named(dtype: Any) -> Fields:
 
 def _read_named(fields: Fields) -> Any:
     check_type(fields["name"], "name", str)
-    zone = re.search(r"(?:datetime64|timestamp)\[\w+,\s*(?:tz=)?([^\]]*)\]", fields["name"])
+    zone = re.search(r"(?:datetime64|timestamp)\[\w+,([^\]]*)", fields["name"])
     if zone is not None:
-        _check_zone(zone[1])
+        _check_zone(zone[1].lstrip().removeprefix("tz="))
     return pd.api.types.pandas_dtype(fields["name"])
 
 

@@ -1,8 +1,7 @@
-"""Checks of what a generator draws: values, streams, conditioning, weights, restrictions, rules, densities.
+"""Checks of a generator, and the small tables that it is checked on.
 
-Small tables that generators are checked on, and what is drawn from them.
-
-Checks of what a generator is: what fit leaves, parameters, storage, and that an explainer can use it.
+1. What it is: what fit leaves, parameters, storage, and that an explainer can use it.
+2. What it draws: values, streams, conditioning, weights, restrictions, rules, densities.
 """
 
 from __future__ import annotations
@@ -258,7 +257,8 @@ def check_explains(generator: Generator, seed: int) -> None:
         {"constraints": [allow("income", high=60), allow("rooms", direction="increase")]},
         {"sparse": True, "floor": 0.01},
     ):
-        asked: dict[str, Any] = {"n_samples": 150, "allow_missing": True, "progress": False, **options}
+        constraints = [allow("*", missing=True), *options.get("constraints", [])]
+        asked: dict[str, Any] = {"n_samples": 150, "progress": False, **options, "constraints": constraints}
         found = explainer.explain(denied, **asked)
         where = f"explain({', '.join(options)})"
         require(len(found) > 0, f"{where} finds no counterfactual at all.")

@@ -1,4 +1,4 @@
-"""What the checks require, and the error that says which requirement a sampler breaks."""
+"""Requirements of the checks, and the error that says which one a sampler breaks."""
 
 from __future__ import annotations
 

@@ -1,14 +1,11 @@
-"""Checks of what a sampler may do but need not: support, densities, state, threads; `restricted` has restricted draws.
+"""Checks of a sampler: each requires one part of the contract of `mcce.ConditionalSampler`.
 
-A sampler refuses what it cannot do by a `SamplerError`, which passes.
+1. What it is: what it declares, its parameters, fit() and clone().
+2. What it draws: valid values, from its own streams alone, with the right distribution.
+3. Restricted draws: inside, distributed as the conditional is there, rejected rows, and the mass that is left.
+4. What it may do but need not: support, densities, state, threads.
 
-Checks of what a sampler is: what it declares, its parameters, fit() and clone().
-
-Checks of what a sampler draws: valid values, from its own streams alone, with the right distribution.
-
-Checks of restricted draws: inside, distributed as the conditional is there, dead rows, and the mass that is left.
-
-A sampler refuses `within` by a `SamplerError`, which passes.
+A sampler refuses what it cannot do, `within` among it, by a `SamplerError`, which passes.
 """
 
 from __future__ import annotations

@@ -1,11 +1,4 @@
-"""Honest trees: other rows in the leaves than those that the tree was grown on (Wager and Athey 2018).
-
-1. Route the other rows to their leaves.
-2. Take away every split that leaves fewer than `least` of them on a side, with all splits below it.
-3. The training rows of a node become those of the other rows that reach it. What a node splits on, where missing values
-   and unknown levels go, and its impurity are still those of the rows that it was grown on.
-
-Classification and regression trees on ranks (Breiman, Friedman, Olshen and Stone 1984).
+"""Classification and regression trees on ranks (Breiman, Friedman, Olshen and Stone 1984).
 
 1. Start with all rows in one node.
 2. A node with fewer than `min_split` rows, at `max_depth`, or with one single response is a leaf.
@@ -21,6 +14,13 @@ Rows may have weights (`mcce.table.weights`): wherever rows are counted, in impu
 and in which child is the larger one, their weights are. So the tree is that of the repeated rows. Which of two splits
 that are equally good comes first is a matter of rounding: if whole weights do not make too many rows, these are
 repeated, so that the answer is the same there too.
+
+Honest trees have other rows in the leaves than those that the tree was grown on (Wager and Athey 2018):
+
+6. Route the other rows to their leaves.
+7. Take away every split that leaves fewer than `least` of them on a side, with all splits below it.
+8. The training rows of a node become those of the other rows that reach it. What a node splits on, where missing values
+   and unknown levels go, and its impurity are still those of the rows that it was grown on.
 """
 
 from __future__ import annotations

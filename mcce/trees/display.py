@@ -1,17 +1,13 @@
 """A fitted tree to look at: with the names and levels of its columns, printed as R prints it, as a table, as a picture.
 
-1. `print(tree)` writes a conditional inference tree as party does, and any other as rpart does (`mcce.trees.display`).
+1. `print(tree)` writes a conditional inference tree as party does, and any other as rpart does.
 2. `tree.to_frame()` has one row a node, numbered as in R (`mcce.trees.nodes`).
-3. `tree.plot()` draws it (`mcce.trees.display`).
+3. `tree.plot()` draws it:
 
-A tree in the words of R: conditional inference trees as party prints them, all others as rpart does.
-
-The picture of a tree.
-
-1. Each leaf has a slot of equal width; a node stands in the middle of the slots of its leaves. What belongs to a node
+4. Each leaf has a slot of equal width; a node stands in the middle of the slots of its leaves. What belongs to a node
    (its name, the rule that leads to it) keeps within its own slots, folded to their width: so nothing overlaps.
-2. The leaves stand in one row at the bottom, each with a small plot of its responses, all on the same scale.
-3. A tree with too many leaves is cut at a depth; what is left out below a node is marked by dots.
+5. The leaves stand in one row at the bottom, each with a small plot of its responses, all on the same scale.
+6. A tree with too many leaves is cut at a depth; what is left out below a node is marked by dots.
 
 Lengths are in inches, on a figure made here; on axes that are handed in everything shrinks or grows with them.
 matplotlib is imported when a picture is asked for; no global setting is changed and nothing is shown.

@@ -1,12 +1,10 @@
-"""What is written of a tree: its rules, the values of its columns, and numbers as R writes them.
-
-The nodes of a fitted tree, with the names and levels of its columns.
+"""The nodes of a fitted tree, with the names and levels of its columns: rules, values and numbers as R writes them.
 
 1. Nodes are numbered as in R: party counts parents first, left before right; for CART the children of k are 2k and
    2k + 1.
 2. A node has a parent, children, training rows, a prediction, and the rule that sends a row to it.
 
-What prints and what draws a tree reads it here.
+Printing and drawing a tree read it here (`mcce.trees.display`).
 """
 
 from __future__ import annotations

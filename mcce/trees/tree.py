@@ -17,7 +17,7 @@ from numba import uint64
 
 from mcce.base.arrays import Floats, Int32s, Ints
 from mcce.base.compiling import cached
-from mcce.storage.fields import BOOL, FLOAT, INT32, check_array, check_between, require
+from mcce.storage.fields import BOOL, FLOAT, INT32, check_between, require, stored
 from mcce.storage.state import from_state, stateful, to_state
 from mcce.trees.kernels import LEAF
 
@@ -95,16 +95,16 @@ class Tree:
     donors : training rows, those of a leaf side by side.
     """
 
-    feature: Int32s
-    threshold: Floats
-    left: Int32s
-    missing_left: npt.NDArray[np.bool_]
-    mask_at: Int32s
-    masks: npt.NDArray[np.bool_]
-    start: Int32s
-    size: Int32s
-    impurity: Floats
-    donors: Int32s
+    feature: Int32s = stored(INT32, "nodes", least=LEAF, filled=True)
+    threshold: Floats = stored(FLOAT, "nodes")
+    left: Int32s = stored(INT32, "nodes", least=-1, index_of="nodes")
+    missing_left: npt.NDArray[np.bool_] = stored(BOOL, "nodes")
+    mask_at: Int32s = stored(INT32, "nodes", least=-1, most="masks")
+    masks: npt.NDArray[np.bool_] = stored(BOOL, "masks")
+    start: Int32s = stored(INT32, "nodes", least=0, most="donors")
+    size: Int32s = stored(INT32, "nodes", least=0, most="donors")
+    impurity: Floats = stored(FLOAT, "nodes")
+    donors: Int32s = stored(INT32, "donors")
 
     @property
     def n_nodes(self) -> int:
@@ -158,28 +158,15 @@ class Tree:
         return leaf
 
     def check_state(self) -> None:
-        """Refuse arrays that are no tree: children come after their parents, and all places are inside."""
-        n = self.feature.size if isinstance(self.feature, np.ndarray) else 0
-        require(0 < n < 2**31, f"feature has {n} nodes, where there is at least one")
-        for name in ("feature", "left", "mask_at", "start", "size"):
-            check_array(getattr(self, name), name, INT32, n)
-        for name in ("threshold", "impurity"):
-            check_array(getattr(self, name), name, FLOAT, n)
-        check_array(self.missing_left, "missing_left", BOOL, n)
-        check_array(self.masks, "masks", BOOL, None)
-        check_array(self.donors, "donors", INT32, None)
+        """Refuse arrays that are no tree: children come after their parents, and the rows of a node are donors."""
         inner = np.flatnonzero(self.feature != LEAF)
         left = self.left[inner].astype(np.int64)
-        check_between(self.feature, "feature", LEAF, 2**31 - 1)
-        check_between(self.left, "left", -1, n - 1)
-        require((left > inner).all() and (left < n - 1).all(), "left holds a child that does not come after its parent")
+        after = (left > inner).all() and (left < self.n_nodes - 1).all()
+        require(after, "left holds a child that does not come after its parent")
         require(np.unique(left).size == left.size, "left holds a child of two parents")
         require(not np.isnan(self.threshold[inner]).any(), "threshold holds nan")
-        check_between(self.mask_at, "mask_at", -1, self.masks.size)
-        start, size = self.start.astype(np.int64), self.size.astype(np.int64)
-        check_between(start, "start", 0, self.donors.size)
-        check_between(size, "size", 0, self.donors.size)
-        require((start + size <= self.donors.size).all(), "start and size lead beyond the donors")
+        ends = self.start.astype(np.int64) + self.size
+        require((ends <= self.donors.size).all(), "start and size lead beyond the donors")
 
     def check_columns(self, n_levels: Ints, n_rows: int) -> None:
         """Refuse a tree that is not of columns with so many levels (0 for numbers) and not of so many training rows."""

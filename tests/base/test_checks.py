@@ -27,7 +27,9 @@ def test_numbers(value):
     assert is_number(value)
 
 
-@pytest.mark.parametrize("value", [False, np.False_, 1j, Decimal(1), "1", None, np.array(1.0)])
+@pytest.mark.parametrize(
+    "value", [False, np.False_, 1j, Decimal(1), "1", None, np.array(1.0), 10**400, -(10**400), Fraction(10**400)]
+)
 def test_what_is_no_number(value):
     assert not is_number(value)
 
@@ -44,6 +46,8 @@ def test_a_count_comes_back_as_a_plain_integer():
         (True, {}, r"^n is True; it must be a whole number of at least 1\.$"),
         (np.int64(-1), {"least": 0}, r"^n is -1; it must be a whole number of at least 0\.$"),
         (np.float64(2), {}, r"^n is 2.0; it must be a whole number of at least 1\.$"),
+        (2**63, {}, r"^n is 9223372036854775808; .* of at least 1 and at most 9223372036854775807\.$"),
+        (10**400, {"most": 30}, r"^n is a whole number of about 401 digits, more than a float holds; .* at most 30\.$"),
         (31, {"most": 30}, r"^n is 31; it must be a whole number of at least 1 and at most 30\.$"),
         (
             "3",

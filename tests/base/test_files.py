@@ -6,7 +6,7 @@ import stat
 
 import pytest
 
-from mcce import MCCE
+from mcce import MCCE, ChainModel, Counterfactuals, InputError
 from mcce.base.files import written_whole
 from mcce.datasets import load_loans
 
@@ -118,3 +118,15 @@ def test_a_page_that_cannot_be_finished_leaves_the_old_one(tmp_path, monkeypatch
     assert os.listdir(tmp_path) == ["page.html"]
     found.to_html(path)
     assert path.read_text(encoding="utf-8").endswith("</html>\n")
+
+
+@pytest.mark.parametrize(("name", "why"), [("", "it is empty"), ("a\0b", "it holds a NUL character")])
+def test_what_is_no_name_of_a_file(name, why):
+    X = load_loans(50).X[["age", "salary"]]
+    explainer = MCCE(lambda rows: rows["salary"] > 40_000, decision=True, random_state=1).fit(X)
+    found = explainer.explain(X.head(2), n_samples=20)
+    writers = (explainer.save, explainer.generator_.save, found.save, found.to_csv, found.to_parquet, found.to_html)
+    readers = (lambda path: MCCE.load(path, None), ChainModel.load, Counterfactuals.load)
+    for call in (*writers, *readers):
+        with pytest.raises(InputError, match=f"is no name of a file or folder: {why}; give another name"):
+            call(name)

@@ -308,3 +308,32 @@ def test_without_pyarrow_the_way_to_get_it_is_told(source, tmp_path, monkeypatch
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     with pytest.raises(InputError, match=r"pip install 'mcce\[batches\]'"):
         explainer().explain_batches(source, tmp_path / "out", **SETTINGS)
+
+
+@pytest.mark.parametrize("name", ["taken.txt", "taken.txt/inside/it"])
+def test_a_file_is_no_folder_to_write_to(source, tmp_path, name):
+    (tmp_path / "taken.txt").write_text("mine")
+    with pytest.raises(InputError, match=r"^out is .*taken.txt.*, but .*taken.txt is a file; give a new folder"):
+        explainer().explain_batches(source, tmp_path / name, **SETTINGS)
+    assert (tmp_path / "taken.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize(("name", "why"), [("", "it is empty"), ("a\0b.csv", "it holds a NUL character")])
+def test_what_is_no_name_of_a_file(source, tmp_path, name, why):
+    for at, out in ((name, tmp_path / "out"), (source, name)):
+        with pytest.raises(InputError, match=f"is no name of a file or folder: {why}; give another name"):
+            explainer().explain_batches(at, out, **SETTINGS)
+
+
+def test_a_manifest_that_is_nested_beyond_all_use(source, tmp_path):
+    (tmp_path / "manifest.json").write_text("[" * 5000 + "]" * 5000)
+    with pytest.raises(InputError, match=r"manifest.json is no JSON .*; it was changed since. Give a new folder"):
+        explainer().explain_batches(source, tmp_path, **SETTINGS)
+
+
+@pytest.mark.parametrize("n_samples", [10**12, 10**400])
+def test_no_more_draws_than_memory_holds(source, tmp_path, n_samples):
+    with pytest.raises(
+        InputError, match=r"n_samples is .*; it must be a whole number of at least 1 and at most 10000000"
+    ):
+        explainer().explain_batches(source, tmp_path / "out", **SETTINGS | {"n_samples": n_samples})

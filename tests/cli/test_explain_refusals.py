@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import mcce
+from mcce.cli import main
 from mcce.cli.checking import read_interval, read_wanted
 from tests.cli.problem import explain, trained
 
@@ -52,6 +53,17 @@ MODEL = "model.joblib"
             "visit_sequence must name each",
         ),
         (["--model", MODEL, "--wanted", "False", "--out", "/nowhere/cf.csv"], "/nowhere"),
+        (["--model", MODEL, "--wanted", "False", "--out", "."], "--out . is a folder; give the name of a file"),
+        (["--model", MODEL, "--wanted", "False", "--out", "/"], "--out / is a folder; give the name of a file"),
+        (["--model", MODEL, "--wanted", "False", "--html", "."], "--html . is a folder; give the name of a file"),
+        (
+            ["--model", MODEL, "--wanted", "False", "--n-samples", "1000000000000"],
+            "--n-samples is 1000000000000; it must be a whole number of at least 1 and at most 10000000, or auto",
+        ),
+        (
+            ["--response", "default", "--wanted", "False", "--dates", "age=%d%d"],
+            "column 'age' of .* is named by --dates with %d%d, but line 2 holds '[0-9]+', which is no date like",
+        ),
         (["--model", "/nowhere/m.joblib"], "--model /nowhere/m.joblib: there is no such file"),
         (["--model", __file__], "cannot be loaded .* written by joblib.dump"),
     ],
@@ -166,3 +178,33 @@ def test_too_many_levels_for_our_own_model(tmp_path, capsys):
     assert explain(tmp_path, "--response", "y", "--wanted", "a", train="t.csv", new="t.csv") == 2
     assert "column 'name' of" in (said := capsys.readouterr().err)
     assert "has 300 different values, more than the 255" in said
+
+
+@pytest.mark.parametrize("option", ["train", "explain", "model", "constraints", "out", "html", "letters"])
+@pytest.mark.parametrize(("name", "why"), [("", "it is empty"), ("a\0b", "it holds a NUL character")])
+def test_what_is_no_name_of_a_file(option, name, why, folder, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        explain(folder, f"--{option}", name)
+    said = (
+        f"mcce explain: error: argument --{option}: {name!r} is no name of a file or folder: {why}; give another name"
+    )
+    assert capsys.readouterr().err.splitlines()[-1] == said
+
+
+@pytest.mark.parametrize(
+    "command", [["inspect"], ["explain-batches", "--explain", "x.csv", "--out"], ["demo", "--out"]]
+)
+@pytest.mark.parametrize(("name", "why"), [("", "it is empty"), ("a\0b", "it holds a NUL character")])
+def test_what_is_no_name_for_the_other_commands(command, name, why, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main([*command, name])
+    assert f"{name!r} is no name of a file or folder: {why}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["n-samples", "n-counterfactuals", "max-changes", "min-donors", "seed"])
+def test_numbers_of_thousands_of_digits(option, folder, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        explain(folder, f"--{option}", "1" * 5000)
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert re.search(rf"argument --{option}: '1+\.\.\.1+' is not a whole number", last)
+    assert len(last) < 350

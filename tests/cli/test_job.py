@@ -259,3 +259,35 @@ def test_what_is_written_is_read_back_alike(tmp_path):
             assert found[name].endswith(value)
         else:
             assert found[name] == value, name
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (f"fixed = {'[' * 5000}{']' * 5000}", "my.toml has lists or tables more than 20 deep inside each other"),
+        (f"fixed.{'.'.join('a' * 5000)} = 1", "my.toml has lists or tables more than 20 deep inside each other"),
+        (
+            f"n_samples = 1{'0' * 400}",
+            r"n_samples: '10+\.\.\.0+' is not a whole number of at least 1 and at most 18 digits",
+        ),
+        (
+            f"floor = 1{'0' * 400}",
+            "floor: a whole number of about 401 digits, .* is not a number that a float can hold",
+        ),
+        (
+            f"weights = {{income = 1{'0' * 400}}}",
+            "weights: a whole number of about 401 digits, more than a float holds",
+        ),
+        ('out = ""', "out: '' is no name of a file or folder: it is empty"),
+        (r'out = "a\u0000b"', "out: 'a.x00b' is no name of a file or folder: it holds a NUL character"),
+        (r'train = "a\u0000b"', "train: 'a.x00b' is no name of a file or folder: it holds a NUL character"),
+    ],
+    ids=lambda text: text[:12],
+)
+@pytest.mark.usefixtures("no_training")
+def test_a_job_beyond_all_use_is_refused_in_one_line(folder, capsys, text, message):
+    (folder / "my.toml").write_text(text)
+    assert main(["explain", "--config", "my.toml"]) == 2
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 1
+    assert re.search(rf"^mcce: error: --config my.toml.*{message}|^mcce: error: --config {message}", said[0])

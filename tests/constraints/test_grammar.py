@@ -139,3 +139,17 @@ def test_the_tree_of_a_text(text, tree):
 def test_what_is_no_rule_says_where(text, said):
     with pytest.raises(InputError, match=said):
         mcce.rule(text)
+
+
+def test_a_rule_has_a_longest_length():
+    assert parse("a > " + "1" * 300 + " " * 99_000)
+    with pytest.raises(InputError, match=r"at character 100001: it has more than 100,000 characters; split it"):
+        parse("a > 1" + " " * 100_000)
+
+
+def test_numbers_end_where_a_word_begins():
+    for text in ("1x", "1.5x", "1e5x", "1e", "1_000", ".5x", "1.e5_"):
+        with pytest.raises(InputError, match=r"at character 1: '[1.]' means nothing here"):
+            parse(text)
+    for text, value in (("1", 1.0), ("1.", 1.0), (".5", 0.5), ("1.5e-3", 1.5e-3), ("1E+2", 100.0)):
+        assert parse(text) == Number(value, at=0)

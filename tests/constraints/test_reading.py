@@ -235,3 +235,50 @@ def test_only_takes_a_list_for_each_factual():
         mcce.only(pd.Series([["a"], ["b"]], index=[3, 3]))
     with pytest.raises(InputError, match=r"per_factual\(\) takes a DataFrame; got a dict"):
         mcce.per_factual({})
+
+
+@pytest.mark.parametrize("digits", [401, 5001])
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("name", ["low", "high", "max_step", "max_share", "step", "levels", "never"])
+def test_numbers_that_no_float_holds(name, sign, digits):
+    size = sign * 10 ** (digits - 1)
+    said = [size] if name in ("levels", "never") else size
+    message = f"{name} of 'salary' is a whole number of about {digits} digits, more than a float holds; give a smaller"
+    with pytest.raises(InputError, match=message):
+        mcce.allow("salary", **{name: said})
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("deep.json", "[" * 5000 + "]" * 5000),
+        ("deep.json", '{"a":' * 5000 + "1" + "}" * 5000),
+        ("deep.json", '{"allow": ' + "[" * 500 + "]" * 500 + "}"),
+        ("deep.toml", "a = " + "[" * 5000 + "]" * 5000),
+        ("deep.toml", "a = " + "{a = " * 5000 + "1" + "}" * 5000),
+        ("deep.toml", f"[[allow]]\nfeature.{'.'.join('a' * 5000)} = 1"),
+        ("deep.toml", f"[[allow]]\nfeature = 'salary'\nlow.{'.'.join('a' * 5000)} = 1"),
+    ],
+    ids=lambda text: text[:12],
+)
+def test_files_that_are_nested_beyond_all_use(tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    message = rf"^'{name}' has lists or tables more than 20 deep inside each other; correct it there\.$"
+    with pytest.raises(InputError, match=message):
+        read(tmp_path / name)
+
+
+def test_a_number_of_a_file_that_no_float_holds(tmp_path):
+    (tmp_path / "big.json").write_text(json.dumps({"allow": [{"feature": "salary", "low": 10**400}]}))
+    with pytest.raises(
+        InputError, match=r"^constraints of big.json, allow 1: low of 'salary' is a whole number of about"
+    ):
+        read(tmp_path / "big.json")
+
+
+@pytest.mark.parametrize("name", ["a\0.toml", "a\0b.json"])
+def test_a_name_with_a_nul_is_no_file(name):
+    with pytest.raises(
+        InputError, match=r"is no name of a file or folder: it holds a NUL character; give another name"
+    ):
+        read(name)

@@ -307,3 +307,21 @@ def test_decimal_steps_reach_decimal_values():
         [0, 0, 0, 1, 1],
         [0, 0, 0, 1, 1],
     ]
+
+
+@pytest.mark.parametrize("text", ["now", "today", "Now", " TODAY ", "10:00", "9:30 pm", "10:00:00.123456"])
+def test_a_date_does_not_depend_on_the_day_of_reading(text):
+    message = (
+        "cannot be read as a date of 'hired' .it depends on the day on which it is read.*; write it as in '2024-05-31'"
+    )
+    for said in (f"hired >= '{text}'", mcce.allow("hired", low=text), mcce.allow("hired", never=[text])):
+        with pytest.raises(InputError, match=message):
+            resolve([said], SCHEMA)
+    period = Schema.from_data(pd.DataFrame({"hired": pd.period_range("2020-01", periods=5, freq="M")}))
+    with pytest.raises(InputError, match=message):
+        resolve([f"hired >= '{text}'"], period)
+
+
+def test_a_duration_may_look_like_a_time():
+    waited = Schema.from_data(pd.DataFrame({"waited": pd.to_timedelta([1, 20, 30], unit="h")}))
+    assert resolve([mcce.allow("waited", low="10:00:00")], waited) is not None

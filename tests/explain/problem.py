@@ -182,7 +182,7 @@ def search(problem, k, floor, bound=UNBOUNDED, name="default"):
     found = searching.search(problem.pools, problem.factuals, k)
     assert (np.diff(found.owner) >= 0).all()
     np.testing.assert_array_equal(found.scores, [problem.model.score(row) for row in found.rows])
-    for f, row, score in zip(found.owner, found.rows, found.tree_scores, strict=True):
+    for f, row, score in zip(found.owner, found.rows, found.plausibility, strict=True):
         assert score == tree_scores([row], problem.factuals[f])[0]
     return [[tuple(row) for row in found.rows[found.owner == f].tolist()] for f in range(len(problem.factuals))]
 

@@ -10,7 +10,7 @@ from mcce.explain.copies import TrainingRows
 from mcce.explain.pools import Candidates
 from mcce.explain.rank import Selector
 from tests.examples import examples
-from tests.explain.test_selector import FEATURES, MUTABLE, Model, plain_way
+from tests.explain.test_selector import FEATURES, MUTABLE, Model, places, plain_way
 
 NAN = np.nan
 CELLS = st.sampled_from([0.0, -0.0, 1.0, 2.5, NAN])
@@ -47,4 +47,4 @@ def test_copies_are_passed_over_before_the_model_is_asked():
     assert not any(same(asked, other) for asked in model.asked for other in rows[::3])
     left = np.flatnonzero(~np.array(copies))
     pool = Candidates(rows[left], np.array([0]), np.array([left.size]))
-    assert left[plain_way(pool, factuals, 4, Model(3, 0.7))[0]].tolist() == chosen.row.tolist()
+    assert left[plain_way(pool, factuals, 4, Model(3, 0.7))[0]].tolist() == places(chosen, pools).tolist()

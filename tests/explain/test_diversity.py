@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 
 from mcce.explain.diversity import diversity_table
 from mcce.explain.order import resolve_measures
+from mcce.explain.plan import Block, Plan, Settings
 from mcce.explain.pools import Candidates
-from mcce.explain.search import Block, Settings, Task, choose_diverse
+from mcce.explain.search import diverse_set
+from mcce.table import Schema
 from tests.examples import examples
 from tests.explain.test_selector import FEATURES, MUTABLE, RANGE, VALUES, Model, same
 
@@ -61,17 +63,18 @@ def brute_force(rows, factual, k: int, model: Model, measures: tuple[str, ...]) 
 
 def choose(rows, begin, end, factuals, k: int, model, measures: tuple[str, ...]):
     """Return the rows that are chosen for each factual."""
-    task = Task(
-        generator=SimpleNamespace(schema_=SimpleNamespace(features=FEATURES)),
-        asker=SimpleNamespace(ask_encoded=model),
-        mutable=MUTABLE,
+    fixed = [f.name for j, f in enumerate(FEATURES) if j not in MUTABLE]
+    plan = Plan(
+        generator=SimpleNamespace(schema_=Schema(FEATURES), fixed_=fixed),
+        decision=None,
+        question=SimpleNamespace(ask_encoded=model),
         settings=Settings(n_samples=0, n_counterfactuals=k, diverse=True),
-        ordering=resolve_measures(measures, FEATURES),
+        order=resolve_measures(measures, FEATURES),
     )
     n = factuals.shape[0]
     block = Block(np.arange(n), factuals, np.zeros(n, dtype=np.uint64), range(0), pd.RangeIndex(n))
-    outcome = choose_diverse(task, Candidates(np.asfortranarray(rows), np.array(begin), np.array(end)), block)
-    return [[tuple(row) for row in outcome.rows[outcome.owner == f]] for f in range(n)]
+    found = diverse_set(plan, block, Candidates(np.asfortranarray(rows), np.array(begin), np.array(end)))
+    return [[tuple(row) for row in found.rows[found.owner == f]] for f in range(n)]
 
 
 def random_rows(rng: np.random.Generator, n: int):

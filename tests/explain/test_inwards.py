@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 import mcce.explain.refine as inwards
 from mcce.explain.distances import gower
 from mcce.explain.pools import Candidates
-from mcce.explain.refine import Found, Inwards, Sought
+from mcce.explain.refine import Inwards, Sought
+from mcce.explain.winners import Winners
 from mcce.table import Schema
 from tests.examples import examples
 
@@ -112,14 +113,14 @@ def take(world, starts, factuals, fold, pools, numbers, best=None):
     drawn = np.array([row for _, row in starts]).reshape(-1, 4)
     scores, _ = world.ask(drawn)
     n_asked, world.n_asked = world.n_asked, 0
-    found = Found(owner, np.asfortranarray(drawn), scores, world.score(drawn, fold[owner]), n_asked)
+    found = Winners.chosen(owner, np.asfortranarray(drawn), scores, world.score(drawn, fold[owner]), n_asked)
     way = Inwards(world.ask, world, LEAST, gower(FEATURES), np.array(numbers, dtype=np.int64))
     after = way.take(found, Sought(np.array(factuals), fold), pools, best)
     np.testing.assert_array_equal(after.owner, owner)
     np.testing.assert_array_equal(found.rows, drawn)  # what came in stays as it was
     np.testing.assert_array_equal(after.scores, [number_of("model", world.seed, row) for row in after.rows])
-    np.testing.assert_array_equal(after.tree_scores, world.score(after.rows, fold[owner]))
-    assert after.n_asked == n_asked + world.n_asked
+    np.testing.assert_array_equal(after.plausibility, world.score(after.rows, fold[owner]))
+    assert after.cost.asked == n_asked + world.n_asked
     return [tuple(row) for row in after.rows.tolist()]
 
 
@@ -193,7 +194,7 @@ def test_of_many_values_on_the_way_some_are_tried_and_the_nearest_is_among_them(
     pool = np.zeros((n_values, 4))
     pool[:, 0] = np.arange(1, n_values + 1)
     none = np.zeros(1, dtype=np.int64)
-    start = Found(none, np.array([[200.0, 0.0, 0.0, 0.0]]), np.ones(1), np.ones(1))
+    start = Winners.chosen(none, np.array([[200.0, 0.0, 0.0, 0.0]]), np.ones(1), np.ones(1))
     way = Inwards(Always().ask, Always(), LEAST, gower(FEATURES), np.array([0]))
     found = way.take(start, Sought(np.zeros((1, 4)), none), Candidates(pool, none, none + n_values))
     assert found.rows.tolist() == [[reached, 0.0, 0.0, 0.0]]
@@ -214,6 +215,6 @@ def test_a_number_that_became_the_smaller_step_does_not_take_the_turn_of_another
     none = np.zeros(1, dtype=np.int64)
     way = Inwards(Always().ask, Always(), LEAST, gower(FEATURES), np.array([0, 2]))
     found = way.take(
-        Found(none, start, np.ones(1), np.ones(1)), Sought(factual, none), Candidates(pool, none, none + 2)
+        Winners.chosen(none, start, np.ones(1), np.ones(1)), Sought(factual, none), Candidates(pool, none, none + 2)
     )
     assert found.rows.tolist() == [[1.0, 0.0, 1.0, 1.0]]

@@ -16,6 +16,7 @@ from mcce.explain.order import KNOWN, Measure, Ordering, resolve_measures, resol
 from mcce.explain.pools import Candidates
 from mcce.explain.rank import Selector
 from tests.examples import examples
+from tests.explain.test_selector import chosen_by_factual, places
 
 NAN = math.nan
 TRAINING = pd.DataFrame(
@@ -121,7 +122,7 @@ def test_best_first_and_exhaustive_choose_what_sorting_gives(measures, seed, n_d
             pools, factuals, k, exhaustive=exhaustive, ordering=resolve(measures), max_changes=bounds[0],
             max_gower=bounds[1],
         )  # fmt: skip
-        assert [chosen.row[chosen.factual == f].tolist() for f in range(n_factuals)] == expected
+        assert chosen_by_factual(chosen, pools, n_factuals) == expected
 
 
 def always(rows):
@@ -138,11 +139,12 @@ def test_bounds_may_differ_by_factual_and_what_is_beyond_is_not_asked():
         asked.append(len(some))
         return always(some)
 
+    pools = Candidates(rows, begin, end)
     chosen = Selector(FEATURES, np.arange(4), ask).select(
-        Candidates(rows, begin, end), factuals, 3, max_changes=[0, 1, 2, 3], max_gower=[1, 1, 0.5, 0.5]
+        pools, factuals, 3, max_changes=[0, 1, 2, 3], max_gower=[1, 1, 0.5, 0.5]
     )
-    assert chosen.factual.tolist() == [1, 2, 2, 3, 3]
-    assert chosen.row.tolist() == [0, 0, 1, 0, 1]
+    assert chosen.owner.tolist() == [1, 2, 2, 3, 3]
+    assert places(chosen, pools).tolist() == [0, 0, 1, 0, 1]
     assert sum(asked) == 2
 
 
@@ -157,16 +159,15 @@ def test_a_distance_equal_to_the_bound_is_within(p):
     pools = Candidates(rows, np.array([0]), np.array([200]))
     for bound in np.sort(reported)[[0, 50, 120]]:
         chosen = Selector(features, np.arange(p), always).select(pools, factual, 200, max_gower=bound)
-        assert sorted(chosen.row.tolist()) == np.flatnonzero(reported <= bound).tolist()
+        assert sorted(places(chosen, pools).tolist()) == np.flatnonzero(reported <= bound).tolist()
 
 
 def test_equal_rows_are_one_even_if_a_function_answers_differently_by_place():
     rows = np.asfortranarray([[1.0, 0, 0, 1]] * 5 + [[2.0, 0, 0, 1]])
     ordering = resolve_measures(lambda candidates, factual: -np.arange(len(candidates)), FEATURES)
-    chosen = Selector(FEATURES, np.arange(4), always).select(
-        Candidates(rows, np.array([0]), np.array([6])), np.zeros((1, 4)), 6, ordering=ordering
-    )
-    assert chosen.row.tolist() == [5, 0]
+    pools = Candidates(rows, np.array([0]), np.array([6]))
+    chosen = Selector(FEATURES, np.arange(4), always).select(pools, np.zeros((1, 4)), 6, ordering=ordering)
+    assert places(chosen, pools).tolist() == [5, 0]
 
 
 def test_a_measure_of_the_model_has_every_candidate_asked():
@@ -175,7 +176,7 @@ def test_a_measure_of_the_model_has_every_candidate_asked():
     by_model = Ordering((Measure("score", lambda some, _: -some[:, 0], "model"),))
     assert by_model.cost == "model"
     chosen = Selector(FEATURES, np.arange(4), always).select(pools, np.zeros((1, 4)), 1, ordering=by_model)
-    assert (chosen.row.tolist(), chosen.n_asked) == ([4], 400)
+    assert (places(chosen, pools).tolist(), chosen.cost.asked) == ([4], 400)
 
 
 def test_equal_rows_are_scored_once_for_each_factual():
@@ -190,7 +191,7 @@ def test_equal_rows_are_scored_once_for_each_factual():
     rows = np.asfortranarray([[0.0, 0, 0, 1], [4.0, 0, 0, 1], [4.0, 0, 0, 1]])
     pools = Candidates(rows, np.zeros(3, dtype=np.int64), np.full(3, 3))
     chosen = Selector(FEATURES, np.arange(4), always).select(pools, np.zeros((3, 4)), 1, ordering=ordering)
-    assert chosen.row.tolist() == [1, 1, 1]
+    assert places(chosen, pools).tolist() == [1, 1, 1]
     assert calls == [2, 2, 2]
 
 

@@ -10,7 +10,8 @@ import pytest
 
 from mcce.explain import pools
 from mcce.explain.factuals import read_factuals
-from mcce.explain.search import Settings, concatenate, explain_block, keys_of, make_blocks
+from mcce.explain.plan import Settings
+from mcce.explain.search import explain_block, join_blocks
 from tests.explainer.problem import DENIED, FIXED, TABLE, fitted, score
 from tests.generators.row_bootstrap import RowBootstrap
 
@@ -22,17 +23,17 @@ def explainer(request):
     return fitted(random_state=None, generator=RowBootstrap(FIXED))
 
 
-def task_and_blocks(explainer, monkeypatch, settings, X=DENIED):
+def plan_and_blocks(explainer, monkeypatch, settings, X=DENIED):
     """The blocks of `explain`, made small."""
     monkeypatch.setattr(pools, "BLOCK_FACTUALS", 3)
     plausibility = explainer._plausibility(False) if settings.sparse else None
     ordering = explainer._ordering(("L0", "gower"), None, plausibility)
     asked = explainer._constraints((), allow_missing=False)
-    task = explainer._task(settings, ordering, plausibility, constraints=asked)
+    plan = explainer._plan(settings, ordering, asked, plausibility)
     factuals = read_factuals(X, explainer.generator_.schema_, explainer.decision_, explainer._training.spots)
-    keys, refused = keys_of(task, factuals), np.flatnonzero(~factuals.wanted)
-    blocks = list(make_blocks(task, factuals, refused, range(settings.n_samples)))
-    return task, blocks, np.unique(keys[refused]).size, factuals
+    keys, refused = plan.keys(factuals), np.flatnonzero(~factuals.wanted)
+    blocks = list(plan.blocks(factuals, refused, range(settings.n_samples)))
+    return plan, blocks, np.unique(keys[refused]).size, factuals
 
 
 def same(one, two):
@@ -40,7 +41,7 @@ def same(one, two):
     np.testing.assert_array_equal(one.rows, two.rows)
     np.testing.assert_array_equal(one.scores, two.scores)
     np.testing.assert_array_equal(one.plausibility, two.plausibility)
-    assert one.n_asked == two.n_asked
+    assert one.cost.asked == two.cost.asked
 
 
 @pytest.mark.thorough("bootstrap-*-True", "bootstrap-True-False", "chain-False-*", "chain-True-False")
@@ -48,23 +49,23 @@ def same(one, two):
 @pytest.mark.parametrize("independent", [False, True])
 def test_blocks_can_be_sent_away_and_joined_in_any_order(explainer, monkeypatch, sparse, independent):
     settings = Settings(40, n_counterfactuals=2, sparse=sparse, independent=independent)
-    task, blocks, _, factuals = task_and_blocks(explainer, monkeypatch, settings)
+    plan, blocks, _, factuals = plan_and_blocks(explainer, monkeypatch, settings)
     assert len(blocks) > 5
-    here = [explain_block(task, block) for block in blocks]
-    sent = pickle.dumps(task)
+    here = [explain_block(plan, block) for block in blocks]
+    sent = pickle.dumps(plan)
     away = []
-    for i in np.random.default_rng(0).permutation(len(blocks)):  # each in a process that knows the task alone
+    for i in np.random.default_rng(0).permutation(len(blocks)):  # each in a process that knows the plan alone
         block = pickle.loads(pickle.dumps(blocks[i]))
         away.append(pickle.loads(pickle.dumps(explain_block(pickle.loads(sent), block))))
-    same(concatenate(away, factuals), concatenate(here, factuals))
+    same(join_blocks(away, factuals), join_blocks(here, factuals))
 
 
 @pytest.mark.thorough("bootstrap-True", "bootstrap-False", "chain-False")
 @pytest.mark.parametrize("sparse", [False, True])
 def test_the_size_of_a_block_changes_nothing(explainer, monkeypatch, sparse):
     settings = Settings(40, n_counterfactuals=2, sparse=sparse)
-    task, blocks, _, factuals = task_and_blocks(explainer, monkeypatch, settings)
-    joined = concatenate([explain_block(task, block) for block in blocks], factuals)
+    plan, blocks, _, factuals = plan_and_blocks(explainer, monkeypatch, settings)
+    joined = join_blocks([explain_block(plan, block) for block in blocks], factuals)
     monkeypatch.undo()
     found = explainer.explain(DENIED, n_samples=40, n_counterfactuals=2, sparse=sparse)
     decoded = explainer.generator_.schema_.encode(found.frame).matrix
@@ -74,7 +75,7 @@ def test_the_size_of_a_block_changes_nothing(explainer, monkeypatch, sparse):
 
 def test_blocks_hold_who_lacks_the_decision_once_and_keep_pools_together(explainer, monkeypatch):
     X = TABLE.iloc[:80]
-    _, blocks, n_pools, factuals = task_and_blocks(explainer, monkeypatch, Settings(10), X)
+    _, blocks, n_pools, factuals = plan_and_blocks(explainer, monkeypatch, Settings(10), X)
     members = np.concatenate([block.members for block in blocks])
     assert sorted(members) == np.flatnonzero(score(X) < 0.5).tolist()
     for block in blocks:
@@ -86,8 +87,8 @@ def test_blocks_hold_who_lacks_the_decision_once_and_keep_pools_together(explain
 
 def test_nothing_to_explain(explainer, monkeypatch):
     X = TABLE[score(TABLE) >= 0.5].iloc[:5]
-    _, blocks, n_pools, factuals = task_and_blocks(explainer, monkeypatch, Settings(10), X)
+    _, blocks, n_pools, factuals = plan_and_blocks(explainer, monkeypatch, Settings(10), X)
     assert (blocks, n_pools) == ([], 0)
-    nothing = concatenate([], factuals)
+    nothing = join_blocks([], factuals)
     assert nothing.rows.shape == (0, TABLE.shape[1])
-    assert nothing.owner.size == nothing.scores.size == nothing.plausibility.size == nothing.n_asked == 0
+    assert nothing.owner.size == nothing.scores.size == nothing.plausibility.size == nothing.cost.asked == 0

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcce.explain.pools import Candidates
-from mcce.explain.rank import ROUNDS, Chosen, Selector
+from mcce.explain.rank import ROUNDS, Selector
+from mcce.explain.winners import Winners
 from mcce.table import Schema
 from tests.examples import examples
 
@@ -88,20 +89,29 @@ def random_pools(rng, n_factuals: int, n_draws: int, shared: bool, spread: int) 
     return Candidates(np.asfortranarray(np.column_stack(columns)), begin, begin + n_draws), factuals
 
 
-def chosen_by_factual(chosen: Chosen, n_factuals: int) -> list[list[int]]:
-    return [chosen.row[chosen.factual == f].tolist() for f in range(n_factuals)]
+def places(chosen: Winners, pools: Candidates) -> np.ndarray:
+    """Where the winners stand among the candidates; of equal rows the earlier one is chosen."""
+    found = []
+    for f, row in zip(chosen.owner, chosen.rows, strict=True):
+        own = range(pools.begin[f], pools.end[f])
+        found.append(next(i for i in own if all(map(same, pools.rows[i], row))))
+    return np.array(found, dtype=np.int64)
 
 
-def check_against_plain_way(pools, factuals, k, seed, share_valid) -> tuple[Model, Chosen]:
+def chosen_by_factual(chosen: Winners, pools: Candidates, n_factuals: int) -> list[list[int]]:
+    return [places(chosen, pools)[chosen.owner == f].tolist() for f in range(n_factuals)]
+
+
+def check_against_plain_way(pools, factuals, k, seed, share_valid) -> tuple[Model, Winners]:
     expected = plain_way(pools, factuals, k, Model(seed, share_valid))
     outcomes = {}
     for exhaustive in (True, False):
         model = Model(seed, share_valid)
         chosen = Selector(FEATURES, MUTABLE, model).select(pools, factuals, k, exhaustive=exhaustive)
-        assert chosen_by_factual(chosen, len(factuals)) == expected
-        assert (np.diff(chosen.factual) >= 0).all()
-        assert chosen.n_asked == len(model.asked) <= len(pools.rows)
-        assert chosen.scores.tolist() == [model.score(pools.rows[r]) for r in chosen.row]
+        assert chosen_by_factual(chosen, pools, len(factuals)) == expected
+        assert (np.diff(chosen.owner) >= 0).all()
+        assert chosen.cost.asked == len(model.asked) <= len(pools.rows)
+        assert chosen.scores.tolist() == [model.score(pools.rows[r]) for r in places(chosen, pools)]
         outcomes[exhaustive] = model, chosen
     assert len(outcomes[True][0].asked) == len(pools.rows)
     return outcomes[False]
@@ -148,7 +158,7 @@ def test_rare_validity_is_searched_to_the_end(share_valid, k, shared, monkeypatc
     distinct = len({tuple(np.nan_to_num(row, nan=-1)) for row in pools.rows})
     assert distinct > 2 * ROUNDS[-1]
     if share_valid == 0:
-        assert chosen.row.size == 0
+        assert chosen.owner.size == 0
         assert chosen.scores.size == 0
         # answers are kept by place in the pool, so equal rows may be asked at several places
         assert distinct <= len(model.asked) <= len(pools.rows)
@@ -169,7 +179,7 @@ def test_no_place_is_asked_twice(seed, k, share_valid):
         return scores, scores < share_valid
 
     chosen = Selector(FEATURES, MUTABLE, model).select(pools, factuals, k)
-    assert len(asked) == len(set(asked)) == chosen.n_asked
+    assert len(asked) == len(set(asked)) == chosen.cost.asked
 
 
 @pytest.mark.thorough
@@ -179,12 +189,12 @@ def test_few_rows_are_asked_when_most_are_valid():
     pools, factuals = numbered_pools(rng, n_factuals, n_draws, False)
     model = NumberModel(1, 0.9)
     chosen = Selector(FEATURES, MUTABLE, model).select(pools, factuals, 1)
-    assert (np.bincount(chosen.factual) == 1).all()
+    assert (np.bincount(chosen.owner) == 1).all()
     assert len(model.asked) <= n_factuals * ROUNDS[0]
     everything = NumberModel(1, 0.9)
     exhaustive = Selector(FEATURES, MUTABLE, everything).select(pools, factuals, 1, exhaustive=True)
     assert len(everything.asked) == n_factuals * n_draws
-    assert chosen.row.tolist() == exhaustive.row.tolist()
+    np.testing.assert_array_equal(chosen.rows, exhaustive.rows)
 
 
 def always(rows):
@@ -200,9 +210,9 @@ class TestOrder:
     FACTUAL = np.array([[0.0, 0.0, 0.0, 1.0, 0.0]])
 
     def rows(self, pool, k, exhaustive, factual=FACTUAL) -> list[int]:
-        return (
-            Selector(FEATURES, MUTABLE, always).select(one_pool(pool), factual, k, exhaustive=exhaustive).row.tolist()
-        )
+        pools = one_pool(pool)
+        chosen = Selector(FEATURES, MUTABLE, always).select(pools, factual, k, exhaustive=exhaustive)
+        return places(chosen, pools).tolist()
 
     def test_fewer_changes_win_over_a_smaller_distance(self, exhaustive):
         # one large change (distance 1) against two small ones (distance 0.25 + 0.5)
@@ -244,12 +254,12 @@ def test_no_factuals_and_empty_pools(exhaustive):
     none = np.empty(0, dtype=np.int64)
     selector = Selector(FEATURES, MUTABLE, always)
     chosen = selector.select(Candidates(np.empty((0, 5), order="F"), none, none), nobody, 1, exhaustive=exhaustive)
-    assert chosen.row.size == chosen.factual.size == chosen.n_asked == 0
+    assert chosen.rows.size == chosen.owner.size == chosen.cost.asked == 0
     rows = np.asfortranarray([[1.0, 0, 0, 1, 0]])
     pools = Candidates(rows, np.array([0, 1]), np.array([1, 1]))  # the second factual has no candidate
     chosen = selector.select(pools, np.zeros((2, 5)), 2, exhaustive=exhaustive)
-    assert chosen.factual.tolist() == [0]
-    assert chosen.row.tolist() == [0]
+    assert chosen.owner.tolist() == [0]
+    assert places(chosen, pools).tolist() == [0]
 
 
 @pytest.mark.parametrize("labels", [["good", "bad"], [True, False]])
@@ -274,7 +284,7 @@ def test_where_all_columns_are_levels_two_measures_are_one():
         table.features, np.arange(4), lambda asked: (asked[:, 0], np.ones(len(asked), dtype=bool))
     ).select(pools, rows[:4], 40)
     for f in range(4):
-        mine = rows[chosen.row[chosen.factual == f]]
+        mine = chosen.rows[chosen.owner == f]
         changes = (mine != rows[f]).sum(axis=1)
         assert len(np.unique(mine, axis=0)) == len(mine) == 40
         assert (np.diff(changes) >= 0).all()

@@ -101,7 +101,7 @@ def plain(problem, f, k, bound):
         max_changes=bound.max_changes,
         max_gower=bound.max_gower,
     )
-    return [changes(draw, factual) for draw in draws[chosen.row]]
+    return [changes(draw, factual) for draw in chosen.rows]
 
 
 @examples(60)

@@ -275,10 +275,3 @@ def test_errors_are_had_on_demand_and_change_nothing_else(explainer):
     assert "se gower" in names
     assert dataclasses.replace(found, _standard_errors={}).summary().index.tolist() == plain.summary().index.tolist()
     assert explainer.explain(FEW, n_samples="auto", sparse=True, standard_errors=True).standard_errors()["L0"] >= 0
-
-
-def test_errors_asked_of_the_result_are_those_asked_of_explain(explainer):
-    asked = explainer.explain(FEW, n_samples=50, standard_errors=True).standard_errors()
-    later = explainer.explain(FEW, n_samples=50)
-    assert later.standard_errors().to_dict() == asked.to_dict()
-    assert "se L0" in later.summary(standard_errors=True).index

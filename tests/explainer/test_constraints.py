@@ -300,17 +300,6 @@ def test_what_would_help_is_found_by_trying(explainer, sparse):
         assert row["would_help"] in row["reason"]
 
 
-def test_why_is_told_later_as_at_once(explainer):
-    names = ["salary share", "savings step", "job stays", "grade step"]
-    at_once, later = (ask(explainer, names, sparse=True, tell_reasons=tell) for tell in (True, False))
-    told = at_once.unexplained[at_once.unexplained["drawn"].notna()]
-    assert len(told) > 0
-    assert "drawn" not in later.unexplained
-    for id, row in told.iterrows():
-        found = later.why(id).drop("reason")
-        assert found.to_dict() == pytest.approx(row[found.index].to_dict(), nan_ok=True)
-
-
 @pytest.mark.thorough
 def test_the_nearest_row_is_told_with_its_score():
     def score(rows):

@@ -20,6 +20,35 @@ def test_counts_must_be_whole_and_positive(explainer, parameter, value):
         explainer.explain(DENIED, **{parameter: value})
 
 
+@pytest.mark.parametrize(("value", "got"), [(10**12, "1000000000000"), (10**400, "a whole number of about 401 digits")])
+@pytest.mark.parametrize("call", ["explain", "generate"])
+def test_no_more_draws_than_memory_holds(explainer, call, value, got):
+    message = rf"^n_samples is {got}.*; it must be a whole number of at least 1 and at most 10000000"
+    with pytest.raises(InputError, match=message):
+        getattr(explainer, call)(DENIED, n_samples=value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"weights": {"income": 10**400}},
+            r"weights\['income'\] is a whole number of about 401 digits, .*; give a number",
+        ),
+        ({"max_changes": 10**400}, "max_changes is a whole number of about 401 digits, .* at most 9223372036854775807"),
+        (
+            {"max_gower": 10**400},
+            "max_gower is a whole number of about 401 digits, .*; it must be a number of at least",
+        ),
+        ({"redraw": 10**5000}, "redraw is a whole number of about 5001 digits, .* at most 9223372036854775807"),
+        ({"noise": 10**5000, "robust": 0.9}, "noise is a whole number of about 5001 digits, .*; it is a share"),
+    ],
+)
+def test_numbers_that_no_float_holds(explainer, settings, message):
+    with pytest.raises(InputError, match=message):
+        explainer.explain(DENIED, **settings)
+
+
 @pytest.mark.parametrize("call", ["explain", "generate"])
 def test_not_fitted(call):
     with pytest.raises(NotFittedError, match=r"this MCCE is not fitted; call fit\(X\)"):
@@ -38,6 +67,8 @@ def test_not_fitted(call):
         ({"fixed": ["age", "age"]}, "fixed names 'age' more than once"),
         ({"fixed": list(TABLE)}, "all 10 columns of X are fixed"),
         ({"random_state": 1.5}, "random_state is 1.5"),
+        ({"random_state": 10**5000}, "random_state is a whole number of about 5001 digits"),
+        ({"decision": (0, 10**5000)}, "decision a tuple too deep or too long to be written is not a pair of numbers"),
         ({"n_jobs": 0}, "n_jobs is 0"),
         ({"condition_on_decision": "no"}, "condition_on_decision is 'no'; it must be True or False"),
         ({"kinds": ["age"]}, r"kinds is \['age'\]; give a dict"),

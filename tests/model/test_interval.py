@@ -160,13 +160,16 @@ def test_text_with_margin():
         ({"margin": math.inf}, r"margin is inf; it must be"),
         ({"margin": "0.1"}, r"margin is '0.1'; it must be"),
         ({"margin": None}, r"margin is None; it must be"),
+        ({"margin": 10**400}, r"margin is a whole number of about 401 digits, more than a float holds; it must be"),
+        ({"low": -(10**400)}, r"low of the interval is a whole number of about 401 digits, .*; it must be a number"),
+        ({"high": 10**400}, r"high of the interval is a whole number of about 401 digits, .*; it must be a number"),
         ({"label": " "}, r"label is ' '; give the decision in a few words, or None"),
         ({"label": 3}, r"label is 3; give"),
     ],
 )
 def test_bad_arguments(arguments, message):
     with pytest.raises(InputError, match=message):
-        Interval(0, 1, **arguments)
+        Interval(**({"low": 0, "high": 1} | arguments))
 
 
 @pytest.mark.parametrize("interval", [Interval(0, 1, margin=0.6), Interval(0, 1, "left", margin=0.5)])

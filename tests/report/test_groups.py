@@ -9,8 +9,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from mcce import MCCE, Counterfactuals, InputError
-from mcce.explain.unexplained import ALREADY
 from mcce.report import groups as module
+from mcce.report.reasons import ALREADY
 
 
 def result(columns, gower, L0=None, plausibility=None, already=(), index=None):

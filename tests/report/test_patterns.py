@@ -53,6 +53,8 @@ def test_words_of_values():
         ("1,000", "write the number zero"),
         ("0,000,0", "one mark for thousands and decimals"),
         ("", "write the number zero"),
+        ("0." + "0" * 101, r"is '0\.0+', with 101 decimals; give at most 100"),
+        ("%d" + "." * 999, r"is '%d.*', of 1,001 characters; at most 1,000 are read"),
         (2, "a text such as '0'"),
         ({"a": 1}, r"has 1 for 'a'; give a text"),
         ({"a": "same", "b": "same"}, "calls 'a', 'b' alike, 'same'"),

@@ -28,7 +28,7 @@ class Uniform(ConditionalSampler):
     def sample(self, given, rng, within=None):
         self.check_fitted("scale_")
         if within is not None:
-            return self.sample_by_rejection(given, rng, within)
+            return self.sample_within(given, rng, within).values
         return self.scale_ * rng.uniform()
 
 

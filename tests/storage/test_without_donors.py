@@ -71,20 +71,3 @@ def test_trees_of_r_are_arrays(tmp_path):
         again = mcce.ChainModel.load(tmp_path / "chain.mcce")
         pd.testing.assert_frame_equal(again.sample(80), chain.sample(80))
         assert again.samplers_["n"].tree_.grown is None
-
-
-class Unchecked(mcce.MarginalSampler):
-    """A plug-in whose state nobody can check."""
-
-    storable = False
-
-
-mcce.register_sampler("tests.unchecked", Unchecked)
-
-
-def test_what_could_not_be_checked_is_not_written(tmp_path):
-    X = good.table(missing=False)[["sex", "paid"]]
-    chain = mcce.ChainModel(sampler=Unchecked(), fixed=["sex"], random_state=1).fit(X)
-    with pytest.raises(SamplerError, match=r"for 'paid' cannot be saved: .* Choose another sampler"):
-        chain.save(tmp_path / "chain.mcce")
-    assert not list(tmp_path.iterdir())

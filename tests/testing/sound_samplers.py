@@ -20,7 +20,7 @@ class Normal(ConditionalSampler):
     def sample(self, given, rng, within=None):
         self.check_fitted("mean_")
         if within is not None:
-            return self.sample_by_rejection(given, rng, within)
+            return self.sample_within(given, rng, within).values
         return self.mean_ + self.sd_ * rng.normal()
 
     def log_density(self, given, values):

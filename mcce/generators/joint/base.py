@@ -1,4 +1,4 @@
-"""What all joint generators have in common: a model of whole rows, drawn given the fixed features and the decision.
+"""Joint generators: models of whole rows, drawn given the fixed features and the decision; their base class.
 
 1. The table is encoded, and its columns ordered: the fixed features, the decision if there is one, then the mutable
    features, each part in data order (`mcce.generators.layout`). A subclass learns from this table (`_fit`).
@@ -8,7 +8,6 @@
    draws inside them itself (`mcce.generators.joint.drawing`).
 4. A subclass that has a density says that of each mutable feature given those before it (`_log_densities`). They sum
    to log p(mutable | fixed, decision).
-
 5. A class can be stored if `stored_joint` has registered it: what its `_fit` learns then stands in ``model_``, an
    object whose class says how it is written and checked (`mcce.storage.state.stateful`), with a method
    ``check_columns(features, n_given)``, unless the generator has a `check_model` of its own. Written are the settings,

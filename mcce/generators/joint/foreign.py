@@ -1,41 +1,25 @@
-"""Synthesizers with SDV's interface as generators.
+"""Models of other packages as generators, drawn in blocks, so that a row is a function of seed, key and draw index.
 
-1. ``fit(frame)`` learns; ``sample(num_rows)`` draws rows.
-2. Rows with given values come from ``sample_remaining_columns(known_columns)`` if there is such a method, else from
-   ``sample_from_conditions([condition])``; a condition has ``num_rows`` and ``column_values``, also as the methods
-   ``get_num_rows()`` and ``get_column_values()``.
-3. A synthesizer that has neither is drawn from again and again, `TRIED` rows at a time, `TRIES` times at most, and
-   rows with the given values are kept: levels and missing values must be equal, numbers lie within a share of their
-   range (`tolerance`), and are then set.
-4. Rows of a block that could not be had are dead, of "the fixed values".
-
-How draws become reproducible, and what is refused: `mcce.generators.joint.foreign`.
-
-Models of other packages as generators: drawn in blocks, so that a row is a function of seed, key and draw index.
+`SampleGenerator` takes anything with ``fit(X)`` and ``sample(n, given)``, `SynthesizerGenerator` synthesizers that have
+SDV's interface. A foreign model draws many rows from one random state. So:
 
 A foreign model draws many rows from one random state. So:
 
-1. It is fitted to the training rows as a frame with the user's columns and dtypes, and, if the generator conditions on
-   the decision, a column of booleans for it. The user's model is copied first. Weights of the rows are handed to a
-   `fit` that takes `sample_weight`; another is refused.
-2. Rows are drawn in blocks of `BLOCK` rows with the same givens. The seed of a block is a hash of the request's seed,
-   the row's stream key and the number of the block; a row is the one at its draw index. So nothing depends on what else
-   is drawn, nor in which order.
-3. Before a block is drawn the model is seeded: by the function `seed` if the user gives one, else by its method
-   `set_random_state` (SDV's `_set_random_state`), if it has one; and the global random states of Python, numpy and, if
-   it is loaded, torch are set and, after the block, put back as they were. One block is drawn at a time.
-4. What cannot be reproduced is refused at `fit`: a model that draws different rows with the same seed, or the same
-   rows with different seeds.
-5. What comes back is checked: all columns, known levels, no missing values where the dtype has none.
+Of a `SampleGenerator`, ``fit(frame)`` learns from the training rows: the user's columns, and one of booleans for the
+decision. ``sample(n, given)`` returns a frame of `n` rows with the mutable columns; `given` is a dict of the fixed
+values and the decision by column, empty if nothing is given. Fewer rows are taken as those that could be had; the
+others are rejected, by "the fixed values".
 
-Anything with ``fit(X)`` and ``sample(n, given)`` as a generator.
+Of a `SynthesizerGenerator`:
 
-1. ``fit(frame)`` learns from the training rows: the user's columns, and one of booleans for the decision.
-2. ``sample(n, given)`` returns a frame of `n` rows with the mutable columns; `given` is a dict of the fixed values and
-   the decision by column, empty if nothing is given. Fewer rows are taken as those that could be had; the others are
-   dead, of "the fixed values".
-
-How draws become reproducible, and what is refused: `mcce.generators.joint.foreign`.
+6. ``fit(frame)`` learns; ``sample(num_rows)`` draws rows.
+7. Rows with given values come from ``sample_remaining_columns(known_columns)`` if there is such a method, else from
+   ``sample_from_conditions([condition])``; a condition has ``num_rows`` and ``column_values``, also as the methods
+   ``get_num_rows()`` and ``get_column_values()``.
+8. A synthesizer that has neither is drawn from again and again, `TRIED` rows at a time, `TRIES` times at most, and
+   rows with the given values are kept: levels and missing values must be equal, numbers lie within a share of their
+   range (`tolerance`), and are then set.
+9. Rows of a block that could not be had are rejected, by "the fixed values".
 """
 
 from __future__ import annotations
@@ -404,7 +388,7 @@ class SynthesizerGenerator(ForeignGenerator):
         return pd.concat([drawn, others], ignore_index=True), len(drawn)
 
     def _draw_until_given(self, n: int, given: pd.DataFrame, seed: int) -> tuple[pd.DataFrame, int]:
-        """Draw until enough rows have the given values (step 3)."""
+        """Draw until enough rows have the given values (step 8)."""
         met: list[pd.DataFrame] = []
         others = None
         for number in range(TRIES):

@@ -11,8 +11,6 @@
    count for less than a tenth of their number takes the mean over states of Gibbs sweeps instead (`_average_swept`).
    With utilities, C = delta I + E, delta its smallest eigenvalue: a draw of N(0, E) leaves independent utilities of
    equal variance, whose argmax has its probabilities by an integral over one variable.
-
-Points and products that the conditionals of latent variables are computed from.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Draws of latent normal variables inside what was observed, row by row, as numba kernels.
+"""Draws of latent normal variables inside what was observed, and integrals over normal utilities: numba kernels.
 
 1. `start_rows` draws a first state, one of a number of particles. A particle's variables come one after the other, each
    from its conditional given the ones before, inside its bounds, and its weight is the product of the masses inside the
@@ -12,7 +12,7 @@ What is allowed: `low <= z <= high` (a point where they are equal), and for the 
 one is among the `allowed`. `weigh_rows` makes the particles of step 1 from given points, for integrals. A row's random
 numbers are Philox words keyed by the stream and the row; so a draw does not depend on the rows beside it.
 
-Integrals over normal utilities, as numba kernels.
+Integrals over normal utilities:
 
 `choose_rows`: the probability that each of several independent utilities is the largest. For means m_k and one standard
 deviation, with s_k = (m_k - max m) / sd:

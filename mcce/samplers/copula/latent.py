@@ -35,7 +35,7 @@ import scipy
 from mcce.base.arrays import Floats, Ints
 from mcce.samplers.copula.kernels import CDF, PDF, mean_below
 from mcce.samplers.copula.margins import Margin, Utilities, choice_probabilities, read_margin, winning_noise
-from mcce.storage.fields import FLOAT, check_array, check_finite, require
+from mcce.storage.fields import FLOAT, check_array, require
 from mcce.table import Table
 from mcce.table.weights import deviation_of, mean_of
 
@@ -163,11 +163,9 @@ def nearest_correlation(matrix: Floats, groups: Ints, least: float = SMALLEST_EI
     return np.asarray((1.0 - weight) * projected + weight * np.eye(len(matrix)))
 
 
-def check_correlations(matrix: object, size: int) -> None:
+def check_correlations(matrix: Floats, size: int) -> None:
     """Refuse numbers that are no correlation matrix of so many latents, with eigenvalues as large as they are made."""
     check_array(matrix, "correlation_", FLOAT, size, size)
-    assert isinstance(matrix, np.ndarray)
-    check_finite(matrix, "correlation_")
     if size:
         require(np.abs(np.diag(matrix) - 1.0).max() < 1e-6, "correlation_ has no unit diagonal")
         require(np.abs(matrix - matrix.T).max() < 1e-6, "correlation_ is not symmetric")

@@ -1,11 +1,4 @@
-"""Where numbers lie on the latent scale of their margin, for densities.
-
-1. A number with point mass stands for an interval, as long as its share; the others for a point, by the share of the
-   column below it: of the atoms, and of a kernel estimate of the rest (`mcce.samplers.copula.margins.kernel_margin`).
-2. With q the density of the latent variable given what is known, phi the standard normal one and s the margin's slope
-   at a number without point mass, its density is s q(z) / phi(z). So densities integrate to 1.
-
-Margins of the Gaussian copula: what an observed value says of its latent standard normal variables.
+"""Margins of the Gaussian copula: what an observed value says of its latent standard normal variables.
 
 1. A column that has an order (numbers, ordered levels, two levels) is a cut standard normal Z: the value v is seen
    when Phi(Z) lies between the shares F(v-) and F(v) of training rows below v and up to v. A value that few rows have
@@ -21,11 +14,18 @@ With W(u) = prod_m Phi(u - a_m), G_k = phi(u - a_k) / Phi(u - a_k):
     P_k = integral of G_k W du,     J_kl = dP_k / da_l = -integral of G_k G_l W du  (k != l),  rows of J sum to 0,
 
 and by Stein's lemma E[e_l 1{level k}] = J_kl. The integrals are sums over an even grid (spectrally accurate).
+
+Densities of numbers, by where they lie on the latent scale of their margin:
+
+4. A number with point mass stands for an interval, as long as its share; the others for a point, by the share of the
+   column below it: of the atoms, and of a kernel estimate of the rest (`kernel_margin`).
+5. With q the density of the latent variable given what is known, phi the standard normal one and s the margin's slope
+   at a number without point mass, its density is s q(z) / phi(z). So densities integrate to 1.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -35,20 +35,8 @@ import scipy
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.samplers.copula.kernels import CDF, choose_rows
 from mcce.samplers.density import EVEN_PART, find_point_masses, smooth_distribution
-from mcce.storage.fields import (
-    BOOL,
-    FLOAT,
-    check_array,
-    check_between,
-    check_codes,
-    check_count_of,
-    check_finite,
-    check_flag,
-    check_number,
-    check_rising,
-    require,
-)
-from mcce.storage.state import IF_ANY, stateful
+from mcce.storage.fields import BOOL, FLOAT, check_codes, check_rising, require, stored
+from mcce.storage.state import stateful
 from mcce.table import Column, Feature
 from mcce.table.weights import count_distinct
 
@@ -70,12 +58,12 @@ class Margin:
     weight : sum of their weights; None if they have none
     """
 
-    values: Floats
-    shares: Floats
-    atoms: npt.NDArray[np.bool_]
-    ordered: bool
-    n_rows: int
-    weight: float | None = field(default=None, metadata=IF_ANY)
+    values: Floats = stored(FLOAT, "values", finite=True, distinct=True, filled=True)
+    shares: Floats = stored(FLOAT, "values + 1", rising=True)
+    atoms: npt.NDArray[np.bool_] = stored(BOOL, "values")
+    ordered: bool = stored(bool)
+    n_rows: int = stored(int, least=1, most=2**31)
+    weight: float | None = stored(float, least=0.0, most=2.0**31, if_any=True)
 
     @classmethod
     def from_column(cls, column: Column) -> Margin:
@@ -95,20 +83,10 @@ class Margin:
 
     def check_state(self) -> None:
         """Refuse parts that are no margin: shares go up from 0 to 1, by the count of each value."""
-        check_array(self.values, "values", FLOAT, None)
-        check_flag(self.ordered, "ordered")
-        check_count_of(self.n_rows, "n_rows", 1, 2**31)
-        require(0 < self.values.size <= (self.n_rows if self.ordered else 2), "values are none, or too many")
-        check_array(self.shares, "shares", FLOAT, self.values.size + 1)
-        check_array(self.atoms, "atoms", BOOL, self.values.size)
-        check_finite(self.values, "values")
-        require(np.unique(self.values).size == self.values.size, "values holds one of them twice")
+        require(self.values.size <= (self.n_rows if self.ordered else 2), "values are too many")
         if self.ordered:
             check_rising(self.values, "values")
-        check_rising(self.shares, "shares")
         require(self.shares[0] == 0.0 and abs(self.shares[-1] - 1.0) < 1e-9, "shares do not go from 0 to 1")
-        if self.weight is not None:
-            check_number(self.weight, "weight", 0.0, 2.0**31)
 
     def check_column(self, feature: Feature, n_rows: int) -> None:
         """Refuse a margin that is not of this column and so many training rows."""
@@ -194,10 +172,10 @@ class Utilities:
     jacobian : J, derivatives of these probabilities
     """
 
-    values: Floats
-    shares: Floats
-    offsets: Floats
-    jacobian: Floats
+    values: Floats = stored(FLOAT, "levels", finite=True, distinct=True)
+    shares: Floats = stored(FLOAT, "levels", above=0.0)
+    offsets: Floats = stored(FLOAT, "levels", least=-100.0, most=100.0)
+    jacobian: Floats = stored(FLOAT, "levels", "levels", finite=True)
 
     @classmethod
     def from_column(cls, column: Column) -> Utilities:
@@ -216,16 +194,8 @@ class Utilities:
 
     def check_state(self) -> None:
         """Refuse parts that are no utilities."""
-        k = self.values.size if isinstance(self.values, np.ndarray) else 0
-        require(k > 2, f"values holds {k} levels, where there are more than two")
-        for name in ("values", "shares", "offsets"):
-            check_array(getattr(self, name), name, FLOAT, k)
-            check_finite(getattr(self, name), name)
-        check_array(self.jacobian, "jacobian", FLOAT, k, k)
-        check_finite(self.jacobian, "jacobian")
-        check_between(self.offsets, "offsets", -100, 100)
-        require(np.unique(self.values).size == k, "values holds a level twice")
-        require((self.shares > 0.0).all() and abs(self.shares.sum() - 1.0) < 1e-6, "shares do not add up to 1")
+        require(self.values.size > 2, f"values holds {self.values.size} levels, where there are more than two")
+        require(abs(self.shares.sum() - 1.0) < 1e-6, "shares do not add up to 1")
 
     def check_column(self, feature: Feature, n_rows: int) -> None:
         """Refuse utilities that are not of this column."""

@@ -9,7 +9,7 @@
        z_t | z ~ N(B'z, C),    B = R_gg^-1 R_gt,    C = R_tt - R_tg B,
 
    and the target is the training value at share Phi(z_t) of its margin, or the argmax of its utilities. In a chain
-   (z, z_t) is what the next sampler needs, and is handed on to it (`mcce.samplers.copula.sampler`).
+   (z, z_t) is what the next sampler needs, and is taken over by it (steps 6 to 8).
 4. Restricted numbers put the target's latent among the Gibbs variables, inside what is allowed: then z follows the
    restriction too, as it must. Of restricted levels one is drawn by its probability, as in 5.
 5. The density is the mean of the density given z over weighted points of a lattice: rectangle probabilities.
@@ -17,13 +17,13 @@
 References: Song (2000), "Multivariate dispersion models generated from Gaussian copula"; Hoff (2007), "Extending the
 rank likelihood for semiparametric copula estimation"; in explanations: Aas, Jullum and Loland (2021).
 
-Latents that the copula samplers of a chain hand on to each other while one block of rows is drawn.
+Latents that the samplers of a chain take over from each other while one block of rows is drawn (`DrawnLatents`):
 
-1. A sampler draws its target's latents z_t given the latents z of its givens; the target's value x_t is a function of
+6. A sampler draws its target's latents z_t given the latents z of its givens; the target's value x_t is a function of
    z_t. So if z follows its distribution given the values x of the givens, (z, z_t) follows its own given (x, x_t).
-2. The chain's next sampler conditions on just these values. It takes (z, z_t) over instead of drawing all latents
+7. The chain's next sampler conditions on just these values. It takes (z, z_t) over instead of drawing all latents
    anew: the block is one draw of a multivariate normal distribution, given its fixed values.
-3. Only the very next conditional may do so: its givens are the former ones and the former target, under the same
+8. Only the very next conditional may do so: its givens are the former ones and the former target, under the same
    correlations, and only rows that hold the drawn value. Fewer givens know less than z does.
 
 The chain carries them from one sampler to the next (`ConditionalSampler.sample_on`); a call of `sample` draws for
@@ -48,7 +48,7 @@ from mcce.samplers.copula.conditional import GIVEN_CALLS, LatentConditional
 from mcce.samplers.copula.latent import check_correlations, fit_latent
 from mcce.samplers.copula.margins import Margin, Utilities, kernel_margin, place_numbers
 from mcce.samplers.restricted import log_of
-from mcce.storage.fields import check_type, require
+from mcce.storage.fields import FLOAT, learned, require
 from mcce.table import Column, Feature, Table
 
 
@@ -120,14 +120,15 @@ class GaussianCopulaSampler(ConditionalSampler):
 
     thread_safe = True
     draws_observed = True
-    uses_blas = True
     hands_on = True
     takes_weights = True
 
-    given_margins_: tuple[Margin | Utilities, ...]
-    target_margin_: Margin | Utilities
-    correlation_: Floats  # latents of the givens column by column, then of the target
-    is_number_: bool
+    given_margins_: tuple[Margin | Utilities, ...] = learned(tuple, of=(Margin, Utilities))
+    target_margin_: Margin | Utilities = learned((Margin, Utilities))
+    correlation_: Floats = learned(
+        FLOAT, "latents", "latents", finite=True
+    )  # latents of the givens column by column, then of the target
+    is_number_: bool = learned(bool)
 
     def __init__(self, *, particles: int = 10, sweeps: int = 6, density_points: int = 256) -> None:
         self.particles = particles
@@ -264,12 +265,11 @@ class GaussianCopulaSampler(ConditionalSampler):
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
         """Refuse margins that are not of these columns, and numbers that are no correlations of their latents."""
         self._check_parameters()
-        require(self.is_number_ is target.is_numeric, "is_number_ is not as in the target")
-        check_type(self.given_margins_, "given_margins_", tuple)
+        super().check_state(given, target, n_rows)
+        require(self.is_number_ == target.is_numeric, "is_number_ is not as in the target")
         require(len(self.given_margins_) == len(given), "given_margins_ are not as many as the columns")
         margins = [*self.given_margins_, self.target_margin_]
         for margin, feature in zip(margins, [*given, target]):
-            check_type(margin, "a margin", Margin, Utilities)
             margin.check_column(feature, n_rows)
         check_correlations(self.correlation_, sum(margin.n_latents for margin in margins))
 

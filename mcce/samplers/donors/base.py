@@ -1,33 +1,26 @@
-"""Samplers with one tree for a feature: how it is grown, and how it is looked at.
+"""Drawing donors from the leaves of trees: what all samplers that grow trees share, one tree or many.
 
-1. Grow the tree on all rows, which are its donors too; or on a bootstrap sample of them (`proper`), or on half of them,
-   the others being the donors (`honest`): `mcce.samplers.donors.base`.
-2. With `min_donors`, and copies of rows among the donors or weights that count as such, grow it again with larger
-   leaves until each has enough.
+1. Grow trees for the target on the given columns: each subclass its own kind. All rows grow a tree and are its donors,
+   unless
 
-What is drawn from its leaves, and what missing values of the target do, is that of `mcce.samplers.donors.base`.
+   proper   a bootstrap sample of the rows takes the place of the rows, as in synthpop: what is fitted varies from fit
+            to fit as it would with other training data, and so the uncertainty of the trees reaches what is drawn.
+   honest   half of the rows, drawn at random, grow the tree; the others are its donors (`mcce.trees.cart`). Donors that
+            a tree was grown on have been sorted by their values, and are less spread out than new rows are. The trees
+            of a forest have bootstrap samples of their own: the rows outside are the donors.
 
-Which rows a tree is grown on, and which are its donors, if not all rows are both.
-
-proper   A bootstrap sample of the rows takes the place of the rows, as in synthpop: what is fitted varies from fit to
-         fit as it would with other training data, and so the uncertainty of the trees reaches what is drawn.
-honest   Half of the rows, drawn at random, grow the tree; the others are its donors (`mcce.trees.cart`). Donors that
-         a tree was grown on have been sorted by their values, and are less spread out than new rows are. The trees of
-         a forest have bootstrap samples of their own: the rows outside are the donors.
-
-Rows with weights are drawn by these, as many as the weights sum up to: a sample of the repeated rows. The rows that an
-honest forest's tree is grown on are chosen whatever their weight first, so that those outside are like all others.
-
-Drawing donors from the leaves of trees: what all samplers that grow trees share, one tree or many.
-
-1. Grow trees for the target on the given columns: each subclass its own kind.
-2. Route every row of `given` to its leaves.
-3. Draw one training value of the target among the donors of these leaves (`mcce.samplers.donors.engine`): uniformly,
+2. With `min_donors`, and copies of rows among the donors or weights that count as such, a single tree is grown again
+   with larger leaves until each has enough.
+3. Route every row of `given` to its leaves.
+4. Draw one training value of the target among the donors of these leaves (`mcce.samplers.donors.engine`): uniformly,
    or by the weights of the training rows.
 
 The values drawn are observed values; their combinations are new (paper, section 2.2). Missing values of a categorical
 target are one more level. For a numeric or ordered target with missing values first trees decide whether the draw is
 missing, and others, grown on the complete rows, give the value.
+
+Rows with weights are drawn by these, as many as the weights sum up to: a sample of the repeated rows. The rows that an
+honest forest's tree is grown on are chosen whatever their weight first, so that those outside are like all others.
 """
 
 from __future__ import annotations
@@ -46,8 +39,9 @@ from mcce.rng import RowStreams
 from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, Within
 from mcce.samplers.donors.density import MarginalDensity
 from mcce.samplers.donors.engine import DonorForest
-from mcce.samplers.donors.model import DonorModel, TreesApart, check_donors, draw_around, n_donors, reaches
+from mcce.samplers.donors.model import DonorModel, TreesApart, draw_around, n_donors, reaches
 from mcce.samplers.smoothing import Smoothing
+from mcce.storage.fields import learned
 from mcce.table import Column, Feature, Table
 from mcce.table.weights import place_of_copy
 from mcce.trees.cart import with_donors
@@ -109,7 +103,7 @@ class DonorSampler(ConditionalSampler):
     thread_safe = True
     leaves_one_out = True
 
-    donors_: DonorModel
+    donors_: DonorModel = learned(DonorModel)
     min_donors: int = 1
     proper: bool = False
     honest: bool = False
@@ -176,7 +170,7 @@ class DonorSampler(ConditionalSampler):
             )
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
-        """Draw a donor of each row's leaves (steps 2 and 3); restricted draws choose among the allowed donors."""
+        """Draw a donor of each row's leaves (steps 3 and 4); restricted draws choose among the allowed donors."""
         if within is not None:
             return self.sample_within(given, rng, within).values
         self.check_fitted("donors_")
@@ -225,7 +219,8 @@ class DonorSampler(ConditionalSampler):
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
         """Refuse donors that are not of these columns and training rows."""
         self._check_parameters()
-        check_donors(self.donors_, given, target, n_rows)
+        super().check_state(given, target, n_rows)
+        self.donors_.check_columns(given, target, n_rows)
 
     def disclosed(self) -> str:
         """Return that the donors' values stand in the state."""

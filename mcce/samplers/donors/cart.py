@@ -14,8 +14,8 @@ from typing import Literal
 
 import numpy as np
 
-from mcce.base.checks import check_count
-from mcce.exceptions import InputError, did_you_mean
+from mcce.base.checks import check_count, is_number
+from mcce.exceptions import InputError, did_you_mean, spell
 from mcce.rng import resolve_seed
 from mcce.samplers.donors.base import LeafDonorSampler, check_resampling
 from mcce.samplers.smoothing import Smoothing, check_smoothing
@@ -158,7 +158,7 @@ class CartSampler(LeafDonorSampler):
                 raise InputError(
                     f"max_depth of CartSampler is {self.max_depth}; a tree of rpart is at most {rpart.MAX_DEPTH} deep."
                 )
-        if self.cp is not None and not (isinstance(self.cp, (int, float)) and np.isfinite(self.cp)):
-            raise InputError(f"cp of CartSampler is {self.cp!r}; it must be None or a number.")
+        if self.cp is not None and not (is_number(self.cp) and np.isfinite(float(self.cp))):
+            raise InputError(f"cp of CartSampler is {spell(self.cp)}; it must be None or a number.")
         if self.cp is not None and self.cp < 0 and not like_r:
             raise InputError(f"cp of CartSampler is {self.cp!r}; it must be None or a number of at least 0.")

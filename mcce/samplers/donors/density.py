@@ -25,7 +25,7 @@ from mcce.base.arrays import Floats
 from mcce.samplers.base import BaseMeasure
 from mcce.samplers.density import find_point_masses, silverman
 from mcce.samplers.donors import kernels
-from mcce.storage.fields import FLOAT, check_array, check_count_of, check_finite, check_number, check_rising, require
+from mcce.storage.fields import FLOAT, check_number, stored
 from mcce.storage.state import stateful
 from mcce.table.weights import deviation_of, quantiles
 
@@ -47,13 +47,13 @@ class MarginalDensity:
     missing_share : share of missing values in the training data.
     """
 
-    n: float
-    atoms: Floats
-    counts: Floats
-    grid: Floats
-    density: Floats
-    bandwidth: float
-    missing_share: float = 0.0
+    n: float = stored(float, least=0.0, most=2.0**31)
+    atoms: Floats = stored(FLOAT, "atoms", rising=True)
+    counts: Floats = stored(FLOAT, "atoms", finite=True, least=0.0)
+    grid: Floats = stored(FLOAT, "grid", rising="weakly")
+    density: Floats = stored(FLOAT, "grid", finite=True, least=0.0)
+    bandwidth: float = stored(float, least=0.0)
+    missing_share: float = stored(float, least=0.0, most=1.0, default=0.0)
 
     @classmethod
     def of(cls, values: Floats, n_levels: int, weights: Floats | None = None) -> MarginalDensity:
@@ -80,21 +80,9 @@ class MarginalDensity:
         return cls(n, distinct[is_atom], masses, grid, density, bandwidth, missing_share)
 
     def check_state(self) -> None:
-        """Refuse parts that are no margin: atoms and grid ascend, and nothing is negative."""
-        if isinstance(self.n, float):
-            check_number(self.n, "n", 0.0, 2.0**31)
-        else:
-            check_count_of(self.n, "n", 0, 2**31)
-        for values, masses in (("atoms", "counts"), ("grid", "density")):
-            check_array(getattr(self, values), values, FLOAT, None)
-            check_array(getattr(self, masses), masses, FLOAT, getattr(self, values).size)
-            check_rising(getattr(self, values), values, strictly=values == "atoms")
-            check_finite(getattr(self, masses), masses)
-            require((getattr(self, masses) >= 0.0).all(), f"{masses} holds a negative number")
-        if self.grid.size:  # kernels divide by its length to look a number's place up
+        """Refuse a grid without length: kernels divide by it to look a number's place up."""
+        if self.grid.size:
             check_number(float(self.grid[-1]) - float(self.grid[0]), "the length of grid", 5e-324)
-        check_number(self.bandwidth, "bandwidth", 0.0)
-        check_number(self.missing_share, "missing_share", 0.0, 1.0)
 
     @property
     def base_measure(self) -> BaseMeasure:

@@ -19,7 +19,7 @@ from mcce.rng import RowStreams
 from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, Within, supported_by
 from mcce.samplers.donors.density import MarginalDensity
 from mcce.samplers.restricted import log_of
-from mcce.storage.fields import FLOAT, check_array, check_codes, check_weights, require
+from mcce.storage.fields import FLOAT, check_codes, learned, require
 from mcce.table import Column, Feature, Table
 from mcce.table.weights import place_of_copy, sorted_with_weights
 
@@ -51,10 +51,10 @@ class MarginalSampler(ConditionalSampler):
     leaves_one_out = True
     takes_weights = True
 
-    donors_: Floats
-    weights_: Floats
-    row_weights_: Floats
-    n_levels_: int
+    donors_: Floats = learned(FLOAT, "rows", finite="or missing")
+    weights_: Floats | None = learned(FLOAT, "rows", finite=True, above=0.0, optional=True, default=None)
+    row_weights_: Floats | None = learned(FLOAT, "rows", finite=True, above=0.0, optional=True, default=None)
+    n_levels_: int = learned(int, least="levels", most="levels")
     min_donors: int = 1
 
     def __init__(self, *, min_donors: int = 1) -> None:
@@ -82,7 +82,7 @@ class MarginalSampler(ConditionalSampler):
         if within is not None:
             return self.sample_within(given, rng, within).values
         self.check_fitted("donors_")
-        if self._weights is not None:
+        if self.weights_ is not None:
             return self.donors_[place_of_copy(self._upto, rng.uniform() * self._upto[-1])]
         return self.donors_[rng.integer(self.donors_.size)]
 
@@ -90,7 +90,7 @@ class MarginalSampler(ConditionalSampler):
         """Draw one of the allowed observed values, or a missing one by its share."""
         self.check_fitted("donors_")
         known, n = self._known, given.n_rows
-        upto = np.arange(self.donors_.size + 1) if self._weights is None else np.append(0.0, self._upto)
+        upto = np.arange(self.donors_.size + 1) if self.weights_ is None else np.append(0.0, self._upto)
         if within.levels is not None:
             n_levels = within.levels.shape[1]
             counts = within.level_mask(n, n_levels) * np.bincount(known.astype(np.intp), minlength=n_levels)
@@ -103,7 +103,7 @@ class MarginalSampler(ConditionalSampler):
             first, after = np.searchsorted(known, low), np.searchsorted(known, high, side="right")
             n_allowed = self._enough(np.maximum(after - first, 0))
             allowed = np.where(n_allowed > 0, upto[after] - upto[first], 0)
-            if self._weights is None:
+            if self.weights_ is None:
                 place = first + rng.integer(np.maximum(n_allowed, 1))
             else:
                 place = place_of_copy(self._upto, upto[first] + rng.uniform() * allowed)
@@ -119,7 +119,7 @@ class MarginalSampler(ConditionalSampler):
     def supports(self, given: Table, values: Floats) -> Bools:
         """Return whether the value was observed or, for a number, lies as close to observed ones as they do."""
         self.check_fitted("donors_")
-        supported = supported_by(self.donors_, values, is_number=self.n_levels_ == 0, weights=self._weights)
+        supported = supported_by(self.donors_, values, is_number=self.n_levels_ == 0, weights=self.weights_)
         return supported | (np.isnan(values) & bool(np.isnan(self.donors_).any()))
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
@@ -127,7 +127,7 @@ class MarginalSampler(ConditionalSampler):
         self.check_fitted("donors_")
         margin = self._margin
         own = np.full(values.size, float(training_rows is not None))
-        if training_rows is not None and self._weights is not None:
+        if training_rows is not None and self.weights_ is not None:
             own = self.row_weights_[training_rows]
         is_missing = np.isnan(values)
         with np.errstate(divide="ignore"):
@@ -142,14 +142,11 @@ class MarginalSampler(ConditionalSampler):
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
         """Refuse donors that are not those of this target."""
         check_count(self.min_donors, "min_donors", self)
-        check_array(self.donors_, "donors_", FLOAT, n_rows)
-        require(not np.isinf(self.donors_).any(), "donors_ holds an infinite number")
-        require((np.diff(self._known) >= 0).all(), "donors_ is not in ascending order")
-        require(not np.isnan(self.donors_[: self._known.size]).any(), "donors_ holds missing values before others")
-        if self._weights is not None:
-            check_weights(self.weights_, "weights_", n_rows)
-            check_weights(self.row_weights_, "row_weights_", n_rows)
-        require(self.n_levels_ == target.n_levels, "n_levels_ is not that of the target")
+        super().check_state(given, target, n_rows)
+        known = self._known
+        require((np.diff(known) >= 0).all(), "donors_ is not in ascending order")
+        require(not np.isnan(self.donors_[: known.size]).any(), "donors_ holds missing values before others")
+        require((self.weights_ is None) == (self.row_weights_ is None), "weights_ and row_weights_ are not both there")
         if not target.is_numeric:
             check_codes(self.donors_, "donors_", target.n_levels)
 
@@ -167,16 +164,11 @@ class MarginalSampler(ConditionalSampler):
 
     @property
     def _margin(self) -> MarginalDensity:
-        return MarginalDensity.of(self.donors_, self.n_levels_, self._weights)
-
-    @property
-    def _weights(self) -> Floats | None:
-        """The weights of the donors; a fit without weights leaves none."""
-        return vars(self).get("weights_")
+        return MarginalDensity.of(self.donors_, self.n_levels_, self.weights_)
 
     @property
     def _weights_of_known(self) -> Floats | None:
-        return None if self._weights is None else self._weights[~np.isnan(self.donors_)]
+        return None if self.weights_ is None else self.weights_[~np.isnan(self.donors_)]
 
     @property
     def _upto(self) -> Floats:

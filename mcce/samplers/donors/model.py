@@ -1,42 +1,38 @@
-"""A forest in which every tree counts the same: the weights of a quantile regression forest (Meinshausen 2006).
-
-1. Training row i has the weight w_i(x) = mean over the trees of 1{i in the leaf of x} / (rows of that leaf): a draw is
-   a donor of one tree, chosen uniformly. (A pool of all leaves would weigh a tree by the size of its leaf, and large
-   leaves, in which a tree has not found much, would drown the small ones.)
-2. So the conditional is the mean of the trees' own conditionals: of their densities, of the probabilities of what is
-   allowed, of a missing value. A restricted draw chooses a tree in proportion to the probability of what is allowed.
-
-The rows of a leaf are those of the tree's bootstrap sample, with copies; Meinshausen counts all training rows.
-
-Draws that are no copies of donors: each moved a little, by the kernel of its leaf (`smoothing="density"`).
-
-1. Draw a donor y of the row's leaf; of a forest, a tree in proportion to the size of its leaf first.
-2. Draw a number of the normal distribution with mean y and standard deviation h, restricted to the range of the
-   training values. h is the bandwidth of the leaf, by which the density of these draws is computed
-   (`mcce.samplers.donors.density`: Silverman's rule over its donors).
-3. A number with point mass, a level and a missing value stay as they are. The chain puts the others on the column's
-   grid.
-
-(synthpop, whose option this is, has one bandwidth for the whole column, as `pmm` and `normrank` have here: that widens
-a narrow leaf as much as a wide one.)
-
-The donors of a target, together with what decides on missing values and with the target's margin.
+"""The donors of a target, with the trees that decide on missing values and the target's margin: draws and densities.
 
 1. A value is drawn from the target's own trees (`mcce.samplers.donors.engine`); where the target had missing values,
    other trees, or the missing donors among the same ones, say with which probability a draw is missing.
 2. Supports and densities read the same, and the margin (`mcce.samplers.donors.density`).
 
-Donors that come from a file: what they are written as, and whether they fit together and to their columns.
+Donors may be spread (`draw_around`, for `smoothing="density"`), each moved a little by the kernel of its leaf:
 
-1. A `DonorForest` is its trees and the values of their donors; all else follows.
-2. A `DonorModel` holds forests, a margin, and flags that agree with each other.
-3. `check_donors` compares them with the columns of the chain: the kernels read levels and donors where these say.
+3. Draw a donor y of the row's leaf; of a forest, a tree in proportion to the size of its leaf first.
+4. Draw a number of the normal distribution with mean y and standard deviation h, restricted to the range of the
+   training values. h is the bandwidth of the leaf, by which the density of these draws is computed
+   (`mcce.samplers.donors.density`: Silverman's rule over its donors).
+5. A number with point mass, a level and a missing value stay as they are. The chain puts the others on the column's
+   grid.
+
+(synthpop, whose option this is, has one bandwidth for the whole column, as `pmm` and `normrank` have here: that widens
+a narrow leaf as much as a wide one.)
+
+Trees may count the same (`TreesApart`), which gives the weights of a quantile regression forest (Meinshausen 2006):
+
+6. Training row i has the weight w_i(x) = mean over the trees of 1{i in the leaf of x} / (rows of that leaf): a draw is
+   a donor of one tree, chosen uniformly. (A pool of all leaves would weigh a tree by the size of its leaf, and large
+   leaves, in which a tree has not found much, would drown the small ones.)
+7. So the conditional is the mean of the trees' own conditionals: of their densities, of the probabilities of what is
+   allowed, of a missing value. A restricted draw chooses a tree in proportion to the probability of what is allowed.
+
+The rows of a leaf are those of the tree's bootstrap sample, with copies; Meinshausen counts all training rows.
+
+A file holds the trees of a `DonorForest` and the values of their donors; all else follows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -51,23 +47,14 @@ from mcce.samplers.donors.density import PSEUDO_DONORS, MarginalDensity
 from mcce.samplers.donors.engine import DonorForest, Smoothing
 from mcce.samplers.restricted import log_of
 from mcce.samplers.smoothing import truncated_normal
-from mcce.storage.fields import (
-    FLOAT,
-    check_array,
-    check_codes,
-    check_count_of,
-    check_flag,
-    check_type,
-    check_weights,
-    require,
-)
-from mcce.storage.state import IF_ANY, Fields, add_check, register, stateful
+from mcce.storage.fields import FLOAT, check_array, check_codes, check_type, check_weights, require, stored
+from mcce.storage.state import Fields, register, stateful
 from mcce.table import Feature, Table
 from mcce.trees.tree import Tree
 
 
 def draw_around(model: DonorModel, given: Table, rng: RowStreams) -> Floats:
-    """Draw a number around a donor for each row, missing as the model says (steps 1 to 3)."""
+    """Draw a number around a donor for each row, missing as the model says (steps 3 to 5)."""
     forest = model.forest
     leaves = forest.route(given)
     if len(leaves) > 1:
@@ -124,12 +111,42 @@ class DonorModel:
     row_weights : of the training rows; None if they had none.
     """
 
-    forest: DonorForest
-    decider: DonorForest | None
-    margin: MarginalDensity
-    is_number: bool
-    min_donors: int = 1
-    row_weights: Floats | None = field(default=None, metadata=IF_ANY)
+    forest: DonorForest = stored(DonorForest)
+    decider: DonorForest | None = stored(DonorForest, optional=True)
+    margin: MarginalDensity = stored(MarginalDensity)
+    is_number: bool = stored(bool)
+    min_donors: int = stored(int, least=1, most=2**31, default=1)
+    row_weights: Floats | None = stored(FLOAT, "rows", finite=True, above=0.0, if_any=True)
+
+    def check_state(self) -> None:
+        """Refuse donors that disagree with the margin about missing values."""
+        share, decider = self.margin.missing_share, self.decider
+        missing = np.isnan(self.forest.values).any()
+        if decider is not None:
+            require(share > 0.0, "decider decides on missing values, and there are none")
+            require(np.isin(decider.values, [0.0, 1.0]).all(), "decider holds other values than 0 and 1")
+            require(not missing or share == 1.0, "forest holds missing donors beside a decider")
+        elif share == 0.0:
+            require(not missing, "forest holds missing donors that the margin does not count")
+
+    def check_columns(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
+        """Refuse donors that are not of these columns and of so many training rows: kernels read where they point."""
+        require(self.is_number == target.is_numeric, "is_number is not as in the target")
+        n_levels = np.array([feature.n_levels for feature in given], dtype=np.int64)
+        forests = [self.forest] if self.decider is None else [self.forest, self.decider]
+        for forest in forests:
+            for tree in forest.trees:
+                tree.check_columns(n_levels, n_rows)
+        if not target.is_numeric:
+            check_codes(self.forest.values, "values", target.n_levels)
+            levels = np.arange(target.n_levels, dtype=np.float64)
+            require(np.array_equal(self.margin.atoms, levels), "atoms are not the levels of the target")
+        if self.row_weights is None:
+            require(self.margin.n <= n_rows, f"n is {self.margin.n}, and there are {n_rows} training rows")
+            weighted = any(forest.weights is not None for forest in forests)
+            require(not weighted, "weights of donors are there, and none of training rows")
+        else:
+            require(self.row_weights.size == n_rows, f"row_weights are {self.row_weights.size} for {n_rows} rows")
 
     def draw(self, given: Table, rng: RowStreams) -> Floats:
         """Draw a value for each row, missing as the decider says."""
@@ -209,7 +226,7 @@ class DonorModel:
 
 
 def _read_forest(fields: Fields) -> DonorForest:
-    """Join trees and donors (step 1)."""
+    """Join trees and donors."""
     trees, values = fields["trees"], fields["values"]
     check_type(trees, "trees", list)
     check_type(values, "values", list)
@@ -240,45 +257,6 @@ register(
 )
 
 
-def _check_model(model: DonorModel) -> None:
-    """Step 2."""
-    check_type(model.forest, "forest", DonorForest)
-    check_type(model.decider, "decider", DonorForest, type(None))
-    check_type(model.margin, "margin", MarginalDensity)
-    check_flag(model.is_number, "is_number")
-    check_count_of(model.min_donors, "min_donors", 1, 2**31)
-    share, decider = model.margin.missing_share, model.decider
-    if decider is not None:
-        require(share > 0.0, "decider decides on missing values, and there are none")
-        require(np.isin(decider.values, [0.0, 1.0]).all(), "decider holds other values than 0 and 1")
-        require(not np.isnan(model.forest.values).any() or share == 1.0, "forest holds missing donors beside a decider")
-    elif share == 0.0:
-        require(not np.isnan(model.forest.values).any(), "forest holds missing donors that the margin does not count")
-
-
-add_check(DonorModel, _check_model)
-
-
-def check_donors(model: DonorModel, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
-    """Refuse donors that are not of these columns and of so many training rows (step 3)."""
-    check_type(model, "donors_", DonorModel)
-    require(model.is_number == target.is_numeric, "is_number is not as in the target")
-    n_levels = np.array([feature.n_levels for feature in given], dtype=np.int64)
-    for forest in (model.forest, model.decider):
-        for tree in () if forest is None else forest.trees:
-            tree.check_columns(n_levels, n_rows)
-    if not target.is_numeric:
-        check_codes(model.forest.values, "values", target.n_levels)
-        levels = np.arange(target.n_levels, dtype=np.float64)
-        require(np.array_equal(model.margin.atoms, levels), "atoms are not the levels of the target")
-    if model.row_weights is None:
-        require(model.margin.n <= n_rows, f"n is {model.margin.n}, and there are {n_rows} training rows")
-        weighted = [forest for forest in (model.forest, model.decider) if forest and forest.weights is not None]
-        require(not weighted, "weights of donors are there, and none of training rows")
-    else:
-        check_weights(model.row_weights, "row_weights", n_rows)
-
-
 def n_donors(model: DonorModel) -> int:
     """Return how many training values are donors, each counted once a tree."""
     values: Floats = model.forest.values
@@ -304,7 +282,7 @@ class TreesApart:
         ]
 
     def draw(self, given: Table, rng: RowStreams, how: Draw = DonorModel.draw) -> Floats:
-        """Draw from one tree for each row (step 1), `how` a model of one tree is drawn from."""
+        """Draw from one tree for each row (step 6), `how` a model of one tree is drawn from."""
         chosen, within_tree = rng.integer(len(self.trees)), rng.child("tree")
         drawn = np.empty(given.n_rows)
         for t, tree in enumerate(self.trees):
@@ -314,7 +292,7 @@ class TreesApart:
         return drawn
 
     def draw_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
-        """Draw an allowed donor of one tree, chosen by the probability of what is allowed (step 2)."""
+        """Draw an allowed donor of one tree, chosen by the probability of what is allowed (step 7)."""
         found = [tree.draw_within(given, rng.child("tree", t), within) for t, tree in enumerate(self.trees)]
         mass = np.exp(np.stack([each.log_mass for each in found if each.log_mass is not None], axis=1))  # all have one
         total = mass.sum(axis=1)

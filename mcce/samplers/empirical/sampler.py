@@ -1,36 +1,28 @@
 """Training rows as donors, weighted by their distance from the row (shapr's approach "empirical").
 
-1. The distance d_i of a row from training row i is the scaled Mahalanobis distance of their givens, or Gower's if there
-   are levels or missing values among these (`mcce.samplers.empirical.sampler`).
-2. Training row i has the weight w_i = exp(-d_i^2 / (2 h^2)), with the bandwidth h given or chosen by AICc
-   (`mcce.samplers.empirical.sampler`). Of the donors, ordered by weight, the fewest are kept that have the share
-   `keep` of the total.
+1. The distance d_i of a row from training row i is, for numbers without missing values, the scaled Mahalanobis distance
+   of their givens, d^2 = (x - x')' S^-1 (x - x') / q, q the number of columns and S their covariance in the training
+   rows. Rows are scaled by S^(-1/2), so that d is a Euclidean distance; directions in which the training rows do not
+   vary do not count. With levels or missing values among the givens it is Gower's distance, the mean over the columns
+   of |x - x'| / range (numbers, and ordered levels by their codes), and of 1 for different unordered levels. A missing
+   value is at 1 from any value, at 0 from another missing one; a constant column does not count.
+2. Training row i has the weight w_i = exp(-d_i^2 / (2 h^2)), with the bandwidth h given or chosen by AICc (steps 5 and
+   6). Of the donors, ordered by weight, the fewest are kept that have the share `keep` of the total.
 3. Draw the target of one of them, with a chance proportional to its weight; a training row with a weight of its own
    counts as so many copies.
 4. A density is that of samplers with donors (`mcce.samplers.donors.density`): the donors' weighted share or kernel
    estimate with five pseudo-donors from the margin, beside m = (sum w)^2 / sum w^2 donors.
 
-The bandwidth of the donors' weights by the corrected Akaike criterion (Hurvich, Simonoff and Tsai 1998).
-
-With H the matrix of the weights of n rows for each other, each row summing to 1, and Y the responses:
+The bandwidth by the corrected Akaike criterion (Hurvich, Simonoff and Tsai 1998), with H the matrix of the weights of n
+rows for each other, each row summing to 1, and Y the responses:
 
     AICc(h) = log(|Y - H Y|^2 / n) + 1 + 2 (tr H + 1) / (n - tr H - 2)
 
-1. The responses say how the target is distributed, not only where: an indicator for each level (a missing value is
+5. The responses say how the target is distributed, not only where: an indicator for each level (a missing value is
    one), or for numbers of lying at or below each decile. (In shapr the response is the model's prediction, of which the
    mean is wanted there.)
-2. The criterion is computed on 500 rows at most, drawn at random, for bandwidths from 0.01 in steps of a factor 1.4 up
+6. The criterion is computed on 500 rows at most, drawn at random, for bandwidths from 0.01 in steps of a factor 1.4 up
    to 3, which is as good as none. The best one is taken, the larger one of equals. Of weighted rows, copies are drawn.
-
-How far a row is from a training row, by what is given.
-
-Numbers without missing values: the scaled Mahalanobis distance d^2 = (x - x')' S^-1 (x - x') / q, q the number of
-columns and S their covariance in the training rows. Rows are scaled by S^(-1/2), so that d is a Euclidean distance;
-directions in which the training rows do not vary do not count.
-
-Otherwise, with levels or missing values among the givens: Gower's distance, the mean over the columns of
-|x - x'| / range (numbers, and ordered levels by their codes), and of 1 for different unordered levels. A missing value
-is at 1 from any value, at 0 from another missing one; a constant column does not count.
 """
 
 from __future__ import annotations
@@ -55,11 +47,10 @@ from mcce.storage.fields import (
     check_array,
     check_codes,
     check_finite,
-    check_flag,
-    check_number,
-    check_type,
-    check_weights,
+    check_rising,
+    learned,
     require,
+    stored,
 )
 from mcce.storage.state import stateful
 from mcce.table import Column, Feature, Table
@@ -73,7 +64,7 @@ _DECILES = np.arange(1, 10) / 10.0
 def choose_bandwidth(
     points: Floats, scaling: Scaling, values: Floats, n_levels: int, rows: Ints, weights: Floats | None = None
 ) -> float:
-    """Return the best bandwidth by some of the training rows (step 2)."""
+    """Return the best bandwidth by some of the training rows (step 6)."""
     responses = _responses(values, n_levels, weights)[rows]
     distances = np.empty((rows.size, rows.size))
     kernels.squared_distances(np.ascontiguousarray(points[rows]), scaling.whole, scaling.adds, distances)
@@ -94,7 +85,7 @@ def aicc(weights: Floats, responses: Floats) -> float:
 
 
 def _responses(values: Floats, n_levels: int, weights: Floats | None) -> Floats:
-    """Return what says how the target is distributed (step 1)."""
+    """Return what says how the target is distributed (step 5)."""
     missing = np.isnan(values)
     if n_levels:
         columns = [values == level for level in range(n_levels)]
@@ -121,10 +112,10 @@ class Scaling:
     whole : the step of any change of a column (Gower, unordered levels); 0 where the difference is the step.
     """
 
-    adds: bool
-    centre: Floats
-    factor: Floats
-    whole: Floats
+    adds: bool = stored(bool)
+    centre: Floats = stored(FLOAT, "columns", finite=True)
+    factor: Floats = stored((np.ndarray,))
+    whole: Floats = stored(FLOAT, None, finite=True, least=0.0)
 
     @classmethod
     def of(cls, given: Table, weights: Floats | None = None) -> Scaling:
@@ -142,15 +133,11 @@ class Scaling:
         return cls(True, nothing, np.where(unordered, 1.0, inverse / q), np.where(unordered, 1.0 / q, 0.0))
 
     def check_state(self) -> None:
-        """Refuse factors that are not of the same columns, and what is no step."""
-        check_flag(self.adds, "adds")
-        check_array(self.centre, "centre", FLOAT, None)
+        """Refuse factors and steps that are not of the same columns."""
         q = self.centre.size
         check_array(self.factor, "factor", FLOAT, *((q,) if self.adds else (q, None)))
+        check_finite(self.factor, "factor")
         check_array(self.whole, "whole", FLOAT, self.factor.shape[-1])
-        for name in ("centre", "factor", "whole"):
-            check_finite(getattr(self, name), name)
-        require((self.whole >= 0.0).all(), "whole holds a negative number")
 
     def points(self, given: Table) -> Floats:
         """Return the scaled givens, a row each; the same for a row whatever rows stand beside it."""
@@ -226,14 +213,16 @@ class EmpiricalSampler(ConditionalSampler):
     draws_observed = True
     takes_weights = True
 
-    scaling_: Scaling
-    bandwidth_: float
-    points_: Floats
-    donors_: Floats
-    order_: Ints
-    weights_: Floats  # of the donors; a fit without weights leaves none
-    n_levels_: int
-    margin_: MarginalDensity
+    scaling_: Scaling = learned(Scaling)
+    bandwidth_: float = learned(float, least=LEAST_BANDWIDTH)
+    points_: Floats = learned(FLOAT, "rows", None)
+    donors_: Floats = learned(FLOAT, "rows", filled=True)
+    order_: Ints = learned(INT, "rows", index_of="rows", distinct=True)
+    weights_: Floats | None = learned(
+        FLOAT, "rows", finite=True, above=0.0, optional=True, default=None
+    )  # of the donors
+    n_levels_: int = learned(int, least="levels", most="levels")
+    margin_: MarginalDensity = learned(MarginalDensity)
 
     def __init__(self, *, bandwidth: float | str = "aicc", keep: float = 0.95, random_state: int | None = 0) -> None:
         self.bandwidth = bandwidth
@@ -259,7 +248,7 @@ class EmpiricalSampler(ConditionalSampler):
         return self
 
     def _choose_bandwidth(self, target: Column) -> float:
-        weights, n = self._weights, count_copies(target.weights, target.values.size)
+        weights, n = self.weights_, count_copies(target.weights, target.values.size)
         streams = RowStreams.from_seed(self.fit_seed(self.random_state), n)
         rows = np.sort(np.argsort(streams.child("aicc", target.feature.name).uniform(), kind="stable")[:ROWS])
         if weights is not None:
@@ -306,8 +295,8 @@ class EmpiricalSampler(ConditionalSampler):
         )
         is_missing = np.isnan(values)
         left_out = np.full(n, float(training_rows is not None))
-        if training_rows is not None and self._weights is not None:
-            left_out = self._weights[own]
+        if training_rows is not None and self.weights_ is not None:
+            left_out = self.weights_[own]
         prior = margin.share(np.where(is_missing, 0.0, values), left_out)
         density = (number * share + PSEUDO_DONORS * prior) / (number + PSEUDO_DONORS)
         gone = (all_number * missing + PSEUDO_DONORS * margin.missing_share) / (all_number + PSEUDO_DONORS)
@@ -321,22 +310,12 @@ class EmpiricalSampler(ConditionalSampler):
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
         """Refuse donors and points that are not of these columns and training rows."""
         self._check_parameters()
-        check_type(self.scaling_, "scaling_", Scaling)
-        check_type(self.margin_, "margin_", MarginalDensity)
+        super().check_state(given, target, n_rows)
         require(self.scaling_.centre.size == len(given), "scaling_ is not of the columns")
-        check_number(self.bandwidth_, "bandwidth_", LEAST_BANDWIDTH)
-        check_array(self.points_, "points_", FLOAT, n_rows, self.scaling_.whole.size)
-        check_array(self.donors_, "donors_", FLOAT, n_rows)
-        check_array(self.order_, "order_", INT, n_rows)
-        if self._weights is not None:
-            check_weights(self._weights, "weights_", n_rows)
-        require(n_rows > 0, "donors_ are none")
+        require(self.points_.shape[1] == self.scaling_.whole.size, "points_ are not of the scaling")
         check_finite(self.points_[~np.isnan(self.points_)] if self.scaling_.adds else self.points_, "points_")
         known = self.donors_[: self._n_known]
-        check_finite(known, "donors_ before the missing ones")
-        require((known[1:] >= known[:-1]).all(), "donors_ is not in ascending order")
-        require(np.array_equal(np.sort(self.order_), np.arange(n_rows)), "order_ does not name each training row once")
-        require(self.n_levels_ == target.n_levels, "n_levels_ is not that of the target")
+        check_rising(known, "donors_ before the missing ones", strictly=False)
         if not target.is_numeric:
             check_codes(known, "donors_", target.n_levels)
             levels = np.arange(target.n_levels, dtype=np.float64)
@@ -360,17 +339,13 @@ class EmpiricalSampler(ConditionalSampler):
     def _neighbours(self) -> kernels.Neighbours:
         rate = 0.5 / self.bandwidth_**2
         scaling = self.scaling_
-        copies = np.ones(self.donors_.size) if self._weights is None else self._weights
+        copies = np.ones(self.donors_.size) if self.weights_ is None else self.weights_
         parts = (self.points_, scaling.whole, scaling.adds, rate, float(self.keep), self.donors_, self._n_known, copies)
         return kernels.Neighbours(*parts)
 
     def _scratch(self) -> Floats:
         """Return room for the weights of one row, and to reorder donors: threads have their own."""
         return np.empty((3, self.donors_.size))
-
-    @property
-    def _weights(self) -> Floats | None:
-        return vars(self).get("weights_")
 
     @property
     def _n_known(self) -> int:

@@ -1,38 +1,6 @@
-"""Fitting a mixture: expectation and maximisation, the number of components by rows that were held out.
+"""A finite mixture over columns of all kinds: any column given any others.
 
-1. For 1, 2, 4, 8, ... components, fit four rows in five, drawn at random, and take the mean log density of the others;
-   stop when two of these in a row are worse than one before. Fit all rows with the best number.
-2. A fit begins at rows that lie far apart (Arthur and Vassilvitskii 2007, "k-means++": each next one drawn with a
-   chance proportional to its squared distance from the nearest one before; different symbols are at distance 1), each
-   row in the component of the nearest.
-3. E: the share of each component in each row (`Mixture.log_joint`), scores that a row does not have filled by their
-   means given its others, with their covariance (Ghahramani and Jordan 1994, "Supervised learning from incomplete data
-   via an EM approach"). M: weights, shares of symbols, means and covariances of these. Until the mean log density
-   grows by less than 1e-4, or 100 times.
-4. Each component has pseudo-rows beside its own: 2 with symbols as in all rows, and d + 2, for d scores and K
-   components, with covariance K^(-2/d) I (the scale of Fraley and Raftery 2007, "Bayesian regularization for normal
-   mixture estimation and model-based clustering"). So no component shrinks to a point, and no symbol that rows have is
-   impossible.
-5. Weights that are counts repeat their rows, copies are held out one by one. Other weights multiply the shares of step
-   3, the log densities of all means, and the chances of step 2; rows are held out as they are.
-
-What a mixture sees of a column: a symbol, and of some numbers a score.
-
-1. Levels are symbols, and so is a missing value, if the training rows have any.
-2. Numbers that many rows share are symbols too, and all of them, if they are few (`ColumnDensity.classes`). All others
-   are one more symbol, "another number", with a score: the normal quantile of the share of these numbers below it, half
-   of its own included. A number between two training values has the score of the share below it.
-3. What the training rows do not have, a level or a missing value, is no symbol (-1): it says nothing.
-
-One column of a mixture given others: draws, restricted or not, and densities, row by row.
-
-The symbols have probabilities, and "another number" a mixture of normal scores (`mcce.samplers.mixture.model`, step 3).
-A score stands for the training number whose share of the margin it falls into; what lies between bounds is an interval
-of scores, so that restricted draws are exact. Densities are placed as those of the copula (`copula.places`).
-
-A finite mixture over columns of all kinds: any column given any others.
-
-1. A row has a component k with probability w_k. Given it, the symbols of the columns (`mcce.samplers.mixture.model`)
+1. A row has a component k with probability w_k. Given it, the symbols of the columns (steps 5 to 7)
    are independent, with probabilities p_kjs, and the scores normal with mean m_k and covariance S_k; a column that has
    no score in a row is left out of the normal.
 2. What is known of a row gives each component the weight
@@ -45,6 +13,37 @@ A finite mixture over columns of all kinds: any column given any others.
 4. Several columns are drawn and scored one after the other, each given the known ones and those before it. (A number
    stands for its own interval of scores as a target, for the middle of it as a given; in all else the order of the
    columns makes no difference.)
+
+A column is a symbol, and some numbers have a score (`Levels`, `Numbers`):
+
+5. Levels are symbols, and so is a missing value, if the training rows have any.
+6. Numbers that many rows share are symbols too, and all of them, if they are few (`ColumnDensity.classes`). All others
+   are one more symbol, "another number", with a score: the normal quantile of the share of these numbers below it, half
+   of its own included. A number between two training values has the score of the share below it.
+7. What the training rows do not have, a level or a missing value, is no symbol (-1): it says nothing.
+
+One column given others (`Conditional`): the symbols have probabilities, and "another number" a mixture of normal
+scores (step 3). A score stands for the training number whose share of the margin it falls into; what lies between
+bounds is an interval of scores, so that restricted draws are exact. Densities are placed as those of the copula
+(`mcce.samplers.copula.margins`).
+
+Fitting is by expectation and maximisation, the number of components chosen by rows that were held out:
+
+8. For 1, 2, 4, 8, ... components, fit four rows in five, drawn at random, and take the mean log density of the others;
+   stop when two of these in a row are worse than one before. Fit all rows with the best number.
+9. A fit begins at rows that lie far apart (Arthur and Vassilvitskii 2007, "k-means++": each next one drawn with a
+   chance proportional to its squared distance from the nearest one before; different symbols are at distance 1), each
+   row in the component of the nearest.
+10. E: the share of each component in each row (`Mixture.log_joint`), scores that a row does not have filled by their
+   means given its others, with their covariance (Ghahramani and Jordan 1994, "Supervised learning from incomplete data
+   via an EM approach"). M: weights, shares of symbols, means and covariances of these. Until the mean log density
+   grows by less than 1e-4, or 100 times.
+11. Each component has pseudo-rows beside its own: 2 with symbols as in all rows, and d + 2, for d scores and K
+   components, with covariance K^(-2/d) I (the scale of Fraley and Raftery 2007, "Bayesian regularization for normal
+   mixture estimation and model-based clustering"). So no component shrinks to a point, and no symbol that rows have is
+   impossible.
+12. Weights that are counts repeat their rows, copies are held out one by one. Other weights multiply the shares of step
+   10, the log densities of all means, and the chances of step 9; rows are held out as they are.
 """
 
 from __future__ import annotations
@@ -66,16 +65,7 @@ from mcce.samplers.mixture import kernels
 from mcce.samplers.predicted import draw_levels
 from mcce.samplers.restricted import RestrictedDraw, Within, log_of
 from mcce.samplers.smoothing import log_normal_mass, truncated_normal
-from mcce.storage.fields import (
-    FLOAT,
-    check_array,
-    check_count_of,
-    check_finite,
-    check_flag,
-    check_rising,
-    check_type,
-    require,
-)
+from mcce.storage.fields import FLOAT, check_array, require, stored
 from mcce.storage.state import stateful
 from mcce.table import Column, Feature, Table
 from mcce.table.weights import as_copies, copies_at, mean_of
@@ -86,13 +76,8 @@ from mcce.table.weights import as_copies, copies_at, mean_of
 class Levels:
     """A column of levels; `missing`: whether a missing value is one more symbol."""
 
-    n_levels: int
-    missing: bool
-
-    def check_state(self) -> None:
-        """Refuse what is no column of levels."""
-        check_count_of(self.n_levels, "n_levels", 0, 2**31)
-        check_flag(self.missing, "missing")
+    n_levels: int = stored(int, least=0, most=2**31)
+    missing: bool = stored(bool)
 
     def check_column(self, feature: Feature) -> None:
         """Refuse another column's levels."""
@@ -133,13 +118,13 @@ class Numbers:
     missing : whether a missing value is one more symbol.
     """
 
-    classes: Floats
-    margin: Margin | None
-    missing: bool
+    classes: Floats = stored(FLOAT, None, rising=True)
+    margin: Margin | None = stored(Margin, optional=True)
+    missing: bool = stored(bool)
 
     @classmethod
     def of(cls, values: Floats, weights: Floats | None = None) -> Numbers:
-        """Read the training values of a column (step 2); weights count as copies."""
+        """Read the training values of a column (step 6); weights count as copies."""
         is_known = ~np.isnan(values)
         known, weight = values[is_known], None if weights is None else weights[is_known]
         missing = known.size < values.size
@@ -158,12 +143,8 @@ class Numbers:
         return cls(classes, Margin(distinct[other], shares, has_mass[other], True, n, by_weight), missing)
 
     def check_state(self) -> None:
-        """Refuse what is no column of numbers."""
-        check_array(self.classes, "classes", FLOAT, None)
-        check_rising(self.classes, "classes")
-        check_type(self.margin, "margin", Margin, type(None))
+        """Refuse a margin without order."""
         require(self.margin is None or self.margin.ordered, "margin is of a column without order")
-        check_flag(self.missing, "missing")
 
     def check_column(self, feature: Feature) -> None:
         """Refuse another column's numbers."""
@@ -180,14 +161,14 @@ class Numbers:
         return int(self.margin is not None)
 
     def symbols(self, values: Floats) -> Ints:
-        """Return the symbol of each value (steps 2 and 3)."""
+        """Return the symbol of each value (steps 6 and 7)."""
         k = self.classes.size
         found = np.searchsorted(self.classes, values).astype(np.int64)
         found[~np.isin(values, self.classes)] = k if self.margin is not None else -1
         return np.where(np.isnan(values), self.n_symbols - 1 if self.missing else -1, found)
 
     def scores(self, values: Floats) -> Floats:
-        """Return the scores (step 2), NaN of symbols without."""
+        """Return the scores (step 6), NaN of symbols without."""
         if self.margin is None:
             return np.full(values.size, np.nan)
         after = np.searchsorted(self.margin.values, values)
@@ -413,25 +394,18 @@ class Mixture:
     means, covariances : of the scores, by component; columns of numbers with scores, in order.
     """
 
-    columns: tuple[Levels | Numbers, ...]
-    weights: Floats
-    shares: Floats
-    means: Floats
-    covariances: Floats
+    columns: tuple[Levels | Numbers, ...] = stored(tuple, of=(Levels, Numbers))
+    weights: Floats = stored(FLOAT, "components", finite=True)
+    shares: Floats = stored(FLOAT, "components", None, finite=True)
+    means: Floats = stored(FLOAT, "components", "scores", finite=True)
+    covariances: Floats = stored(FLOAT, "components", "scores", "scores", finite=True)
 
     def check_state(self) -> None:
         """Refuse parts that are no mixture."""
-        check_type(self.columns, "columns", tuple)
-        for column in self.columns:
-            check_type(column, "columns", Levels, Numbers)
-        check_array(self.weights, "weights", FLOAT, None)
         k, d = self.weights.size, sum(column.n_scores for column in self.columns)
         require(k > 0 and bool((self.weights > 0.0).all()), "weights are none, or not above 0")
         check_array(self.shares, "shares", FLOAT, k, sum(column.n_symbols for column in self.columns))
         check_array(self.means, "means", FLOAT, k, d)
-        check_array(self.covariances, "covariances", FLOAT, k, d, d)
-        for name in ("weights", "shares", "means", "covariances"):
-            check_finite(getattr(self, name), name)
         require(bool((self.shares >= 0.0).all() and (self.shares <= 1.0).all()), "shares are no probabilities")
         require(float(np.abs(self.means).max(initial=0.0)) < 1e6, "means are no scores")
         skew = np.abs(self.covariances - self.covariances.transpose(0, 2, 1)).max(initial=0.0)
@@ -581,7 +555,7 @@ def _margin(blank: Mixture, seen: Seen) -> Floats:
 
 
 def _fit(blank: Mixture, seen: Seen, margin: Floats, n_components: int, chance: np.random.Generator) -> Mixture:
-    """Fit so many components (steps 2 and 3)."""
+    """Fit so many components (steps 9 and 10)."""
     d = int(blank.place[-1])
     shares = np.eye(n_components)[_nearest_starts(seen, n_components, chance)]
     repeat = (n_components, 1)
@@ -608,7 +582,7 @@ def _fit(blank: Mixture, seen: Seen, margin: Floats, n_components: int, chance: 
 
 
 def _nearest_starts(seen: Seen, n_components: int, chance: np.random.Generator) -> Ints:
-    """Choose rows that lie far apart, and return which of them is the nearest to each row (step 2)."""
+    """Choose rows that lie far apart, and return which of them is the nearest to each row (step 9)."""
     n = len(seen.symbols)
     scores = np.nan_to_num(seen.scores)
     nearest, least = np.zeros(n, dtype=np.int64), np.full(n, np.inf)
@@ -627,7 +601,7 @@ def _nearest_starts(seen: Seen, n_components: int, chance: np.random.Generator) 
 
 
 def _maximise(old: Mixture, seen: Seen, patterns: Patterns, shares: Floats, margin: Floats) -> Mixture:
-    """Return the parameters that fit rows with these shares of the components best (steps 3 and 4)."""
+    """Return the parameters that fit rows with these shares of the components best (steps 10 and 11)."""
     k, d = old.means.shape
     if seen.weights is not None:
         shares = shares * seen.weights[:, None]

@@ -20,7 +20,7 @@ from mcce.rng import RowStreams, resolve_seed
 from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, Within
 from mcce.samplers.copula.sampler import place_in_root
 from mcce.samplers.mixture.model import Conditional, Mixture, Numbers, fit_mixture
-from mcce.storage.fields import check_type
+from mcce.storage.fields import learned
 from mcce.table import Column, Feature, Table
 
 Self = TypeVar("Self", bound="MixtureSampler")
@@ -67,11 +67,10 @@ class MixtureSampler(ConditionalSampler):
 
     handles_missing = True
     thread_safe = True
-    uses_blas = True
     draws_observed = True
     takes_weights = True
 
-    mixture_: Mixture
+    mixture_: Mixture = learned(Mixture)
 
     def __init__(self, *, max_components: int = 16, random_state: int | None = 0) -> None:
         self.max_components = max_components
@@ -125,7 +124,7 @@ class MixtureSampler(ConditionalSampler):
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
         """Refuse a mixture that is not of these columns."""
         self._check_parameters()
-        check_type(self.mixture_, "mixture_", Mixture)
+        super().check_state(given, target, n_rows)
         self.mixture_.check_columns([*given, target])
 
     def disclosed(self) -> str:

@@ -1,7 +1,7 @@
 """Parametric conditionals, as in synthpop: linear regressions for numbers, logistic ones for levels.
 
 `norm` and `normrank` (norm.py), `pmm` (pmm.py), `logreg`, `polyreg` and `polr` (logistic.py), and `parametric`, which
-chooses among them; `gaussian` (gaussian.py) is shapr's. They share the design matrix and the augmentation (design.py),
+chooses among them; `gaussian` (norm.py) is shapr's. They share the design matrix and the augmentation (design.py),
 two maximum likelihood fits (glm.py), the ridge regression (linear.py) and the treatment of missing targets
 (regression.py).
 """

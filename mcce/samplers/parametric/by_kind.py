@@ -50,7 +50,6 @@ class ParametricSampler(ConditionalSampler):
 
     handles_missing = True
     thread_safe = True
-    uses_blas = True
     takes_weights = True
 
     sampler_: RegressionSampler

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mcce.base.arrays import Floats, Ints
-from mcce.storage.fields import FLOAT, INT, check_array, check_between, check_finite, require
+from mcce.storage.fields import FLOAT, INT, check_between, check_finite, require, stored
 from mcce.storage.state import stateful
 from mcce.table import Feature, Table
 from mcce.table.checks import LARGEST
@@ -44,10 +44,10 @@ class Design:
     constant : value of a number that was constant, which it keeps whatever comes later; else NaN.
     """
 
-    source: Ints
-    code: Ints
-    fill: Floats
-    constant: Floats
+    source: Ints = stored(INT, "columns")
+    code: Ints = stored(INT, "columns", least=IS_MISSING, most=2**31)
+    fill: Floats = stored(FLOAT, "columns")
+    constant: Floats = stored(FLOAT, "columns", finite="or missing")
 
     @classmethod
     def read(cls, given: Table, *, keep_constants: bool) -> Design:
@@ -85,13 +85,7 @@ class Design:
 
     def check_state(self) -> None:
         """Refuse parts that are no design."""
-        check_array(self.source, "source", INT, None)
-        check_array(self.code, "code", INT, self.n_columns)
-        check_array(self.fill, "fill", FLOAT, self.n_columns)
-        check_array(self.constant, "constant", FLOAT, self.n_columns)
-        check_between(self.code, "code", IS_MISSING, 2**31)
         check_finite(self.fill[self.code == NUMBER], "fill")
-        require(not np.isinf(self.constant).any(), "constant holds an infinite number")
         # a block is the dummies of one factor, or a single column of another sort
         block = np.where(self.code >= 0, self.source, -1 - np.arange(self.n_columns))
         n_runs = int((np.diff(block) != 0).sum()) + bool(block.size)

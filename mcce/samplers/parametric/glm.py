@@ -24,7 +24,7 @@ from mcce.base.arrays import Floats
 from mcce.exceptions import MCCEError
 from mcce.rng import hash_rows
 from mcce.samplers.parametric.design import Rows
-from mcce.storage.fields import FLOAT, check_array, check_finite, check_flag, check_rising
+from mcce.storage.fields import FLOAT, stored
 from mcce.storage.state import stateful
 
 DENSE = 400
@@ -49,20 +49,10 @@ class Multinomial:
     `converged` is False if Newton's method stopped short of the maximum.
     """
 
-    intercept: Floats
-    coef: Floats
-    covariance: Floats | None = None
-    converged: bool = True
-
-    def check_state(self) -> None:
-        """Refuse coefficients that are no numbers, or not as many as there are classes."""
-        check_array(self.intercept, "intercept", FLOAT, None)
-        check_array(self.coef, "coef", FLOAT, self.intercept.size, None)
-        check_finite(self.intercept, "intercept")
-        check_finite(self.coef, "coef")
-        if self.covariance is not None:
-            check_array(self.covariance, "covariance", FLOAT, None, None)
-        check_flag(self.converged, "converged")
+    intercept: Floats = stored(FLOAT, "classes", finite=True)
+    coef: Floats = stored(FLOAT, "classes", None, finite=True)
+    covariance: Floats | None = stored(FLOAT, None, None, optional=True, default=None)
+    converged: bool = stored(bool, default=True)
 
 
 def log_softmax(eta: Floats) -> Floats:
@@ -160,15 +150,8 @@ def _solve_by_conjugate_gradients(x: Floats, w: Floats, p: Floats, gradient: Flo
 class Cumulative:
     """A cumulative logit: P(class <= k) = logistic(thresholds[k] - coef x)."""
 
-    thresholds: Floats
-    coef: Floats
-
-    def check_state(self) -> None:
-        """Refuse thresholds without an order, and coefficients that are no numbers."""
-        check_array(self.thresholds, "thresholds", FLOAT, None)
-        check_array(self.coef, "coef", FLOAT, None)
-        check_rising(self.thresholds, "thresholds")
-        check_finite(self.coef, "coef")
+    thresholds: Floats = stored(FLOAT, None, rising=True)
+    coef: Floats = stored(FLOAT, None, finite=True)
 
     def log_probabilities(self, eta: Floats) -> Floats:
         """Return log probabilities of all classes, given the linear predictors ``coef x``."""

@@ -22,8 +22,8 @@ import scipy
 from mcce.base.arrays import Floats
 from mcce.rng import RowStreams
 from mcce.samplers.parametric.regression import RegressionSampler
-from mcce.storage.fields import FLOAT, check_array, check_finite, check_number
-from mcce.table import Column, Feature, Table
+from mcce.storage.fields import FLOAT, learned
+from mcce.table import Column, Table
 
 RIDGE = 1e-5
 
@@ -74,10 +74,10 @@ class LinearSampler(RegressionSampler):
     handles = frozenset({"numeric"})
     keeps_constants = True
 
-    coef_: Floats
-    sigma_: float
-    estimate_: Floats
-    covariance_: Floats
+    coef_: Floats = learned(FLOAT, "columns + 1", finite=True)
+    sigma_: float = learned(float, least=0.0)
+    estimate_: Floats = learned(FLOAT, "columns + 1", finite=True)
+    covariance_: Floats = learned(FLOAT, "columns + 1", "columns + 1")
 
     def fit_linear(self, x: Floats, y: Floats, target: Column) -> LinearFit:
         """Estimate the regression, and draw its parameters if they are to be `proper`."""
@@ -96,12 +96,3 @@ class LinearSampler(RegressionSampler):
     def predict_with(self, coef: Floats, given: Table) -> Floats:
         """Return the linear predictor of each row with these coefficients, intercept first."""
         return self.design_.predict(given, coef[:1], coef[None, 1:])[:, 0]
-
-    def check_complete(self, target: Feature, n_rows: int) -> None:
-        """Refuse coefficients that are not of the design."""
-        k = self.design_.n_columns + 1
-        for name in ("coef_", "estimate_"):
-            check_array(getattr(self, name), name, FLOAT, k)
-            check_finite(getattr(self, name), name)
-        check_array(self.covariance_, "covariance_", FLOAT, k, k)
-        check_number(self.sigma_, "sigma_", 0.0)

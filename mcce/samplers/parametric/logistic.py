@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
@@ -29,12 +29,15 @@ from mcce.samplers.parametric.glm import (
     fit_multinomial,
     log_softmax,
 )
-from mcce.samplers.parametric.stored import StoredCumulative, StoredLevels
+from mcce.samplers.parametric.regression import RegressionSampler
+from mcce.storage.fields import FLOAT, INT, learned, require
 from mcce.table import Column, Table
 from mcce.table.weights import mean_of
 
+Self = TypeVar("Self", bound="_LevelSampler")
 
-class _LevelSampler(StoredLevels):
+
+class _LevelSampler(RegressionSampler):
     """A regression that gives each level a probability.
 
     A linear predictor is ``intercept + coef (x - shift_) / scale_``: the coefficients belong to the design as
@@ -44,6 +47,12 @@ class _LevelSampler(StoredLevels):
     handles = frozenset({"categorical", "ordered"})
     takes_weights = True
     bootstraps: ClassVar[bool] = True
+
+    n_levels_: int = learned(int, least="levels", most="levels")
+    classes_: Ints = learned(INT, "classes", index_of="levels", rising=True, filled=True)
+    shift_: Floats = learned(FLOAT, "columns", finite=True)
+    scale_: Floats = learned(FLOAT, "columns", finite=True)
+    model_: Multinomial | None = learned(Multinomial, optional=True)
 
     def __init__(self, *, proper: bool = False, random_state: int | None = 0) -> None:
         self.proper = proper
@@ -118,6 +127,27 @@ class _LevelSampler(StoredLevels):
         log_p = self.log_probabilities(given)
         allowed = np.where(within.level_mask(*log_p.shape), log_p, -np.inf)
         return np.asarray(np.logaddexp.reduce(allowed, axis=1))
+
+    def check_complete(self, n_rows: int) -> None:
+        """Refuse a model that is not of the design and the classes, and classes without one."""
+        require((self.scale_ != 0.0).all(), "scale_ holds 0")
+        if self.model_ is not None:
+            shape = (self.classes_.size - 1, self.design_.n_columns)
+            require(self.model_.coef.shape == shape, "model_ is not of the design and the classes")
+        else:
+            require(self.classes_.size == 1 or self.has_another_model(), "model_ is missing")
+
+    def has_another_model(self) -> bool:
+        """Return whether the classes have another model."""
+        return False
+
+    def without_donors(self: Self) -> Self:
+        """Return the sampler itself: its state is coefficients."""
+        return self
+
+    def disclosed(self) -> str:
+        """Return that the state is coefficients."""
+        return "coefficients, and means or ranges of what it is drawn given"
 
     def supports_complete(self, given: Table, values: Floats) -> Bools:
         """Return whether each level occurs in the training rows and is not as good as impossible."""
@@ -248,7 +278,7 @@ class PolyregSampler(_LevelSampler):
         self.fit_rescaled(x, codes, varies, weights)
 
 
-class PolrSampler(_LevelSampler, StoredCumulative):
+class PolrSampler(_LevelSampler):
     """Proportional odds logistic regression for ordered targets (synthpop's `polr`).
 
     1. Augment the rows against separation.
@@ -286,6 +316,9 @@ class PolrSampler(_LevelSampler, StoredCumulative):
 
     handles = frozenset({"ordered"})
 
+    cumulative_: Cumulative | None = learned(Cumulative, optional=True)
+    fell_back_: bool = learned(bool)
+
     def fit_complete(self, given: Table, x: Floats, target: Column) -> None:
         """Augment and fit (steps 1 and 2)."""
         self.cumulative_, self.fell_back_ = None, False
@@ -309,3 +342,15 @@ class PolrSampler(_LevelSampler, StoredCumulative):
             return super()._log_class_probabilities(given)
         eta = self.design_.predict(given, np.zeros(1), self.cumulative_.coef[None, :])[:, 0]
         return self.cumulative_.log_probabilities(eta)
+
+    def check_complete(self, n_rows: int) -> None:
+        """Refuse a cumulative model that is not of the design and the classes."""
+        super().check_complete(n_rows)
+        if self.cumulative_ is not None:
+            sizes = self.cumulative_.thresholds.size + 1, self.cumulative_.coef.size
+            wanted = self.classes_.size, self.design_.n_columns
+            require(sizes == wanted, "cumulative_ is not of the design and the classes")
+
+    def has_another_model(self) -> bool:
+        """Return whether the cumulative model is there."""
+        return self.cumulative_ is not None

@@ -1,4 +1,8 @@
-"""Conditionals of one joint Gaussian (shapr's approach "gaussian").
+"""Normal linear regressions for numeric targets: of their values, of the scores of their ranks, of one joint Gaussian.
+
+`norm` and `normrank` are synthpop's: a regression of the values, and of the normal scores of their ranks. Their fit is
+that of `mcce.samplers.parametric.linear`. `gaussian` is shapr's approach of that name, the conditional of one joint
+Gaussian:
 
 1. The design columns of the givens (`mcce.samplers.parametric.design`: numbers as they are, a dummy for every level but
    the first) and the target have the mean m and the covariance S of the training rows, with denominator n - 1 (n is the
@@ -15,11 +19,12 @@ S of fewer columns is a part of S of all. So numbers given numbers are condition
 chain of them has the same joint distribution in every visit sequence. Levels among the givens move the mean and leave
 the covariance as it is (Olkin and Tate 1961, "Multivariate correlation models with mixed discrete and continuous
 variables": their model, with effects of the levels that add up).
-
-Normal linear regression for numeric targets: on the values themselves, or on the normal scores of their ranks.
 """
 
 from __future__ import annotations
+
+from copy import copy
+from typing import TypeVar
 
 import numpy as np
 import scipy
@@ -29,15 +34,17 @@ from mcce.exceptions import SamplerError
 from mcce.rng import RowStreams
 from mcce.samplers.base import REACH, BaseMeasure, Within, supported_by
 from mcce.samplers.density import ColumnDensity
-from mcce.samplers.parametric.stored import StoredNorm, StoredNormRank
+from mcce.samplers.parametric.linear import LinearSampler
 from mcce.samplers.smoothing import Smoother, Smoothing, check_smoothing, log_normal_mass, truncated_normal
-from mcce.storage.fields import FLOAT, check_array, check_finite
+from mcce.storage.fields import FLOAT, check_count_of, learned, require
 from mcce.table import Column, Feature, Table
-from mcce.table.grid import decimals_of
+from mcce.table.grid import MOST_DECIMALS, decimals_of
 from mcce.table.weights import deviation_of, mean_of, place_of_copy, sorted_with_weights
 
+Self = TypeVar("Self", bound="NormSampler")
 
-class NormSampler(StoredNorm):
+
+class NormSampler(LinearSampler):
     """Normal linear regression (synthpop's `norm`).
 
     1. Regress the target on the givens, with a slight ridge (`mcce.samplers.parametric.linear`).
@@ -80,6 +87,13 @@ class NormSampler(StoredNorm):
     >>> chain.sample(n=3)["salary"].dtype == loans.X["salary"].dtype
     True
     """
+
+    takes_weights = True
+
+    decimals_: int | None = learned(int, least=0, most=MOST_DECIMALS, optional=True)
+    column_: ColumnDensity | None = learned(ColumnDensity, optional=True)  # for densities only
+    low_: float = learned(float, finite=False)
+    high_: float = learned(float, finite=False)
 
     def __init__(self, *, proper: bool = False, random_state: int | None = 0) -> None:
         self.proper = proper
@@ -155,6 +169,32 @@ class NormSampler(StoredNorm):
         self.check_fitted("design_")
         return "counting" if self.always_missing_ or self.sigma_ == 0.0 else self.column_density().base_measure
 
+    def check_complete(self, n_rows: int) -> None:
+        """Refuse a range without an order."""
+        require(self.low_ < self.high_, "low_ is not below high_")
+
+    def without_donors(self: Self) -> Self:
+        """Return a copy without `column_`, whose knots are training values: it draws, but has no density."""
+        bare = copy(self)
+        bare.column_ = None
+        return bare
+
+    def disclosed(self) -> str:
+        """Return how many training values the density is read from."""
+        column = None if self.always_missing_ else self.column_
+        if column is None:
+            return "coefficients, and what its dtype holds"
+        return f"coefficients, {column.atoms.size:,} frequent values of it, and {column.knots.size:,} quantiles of it"
+
+    def column_density(self) -> ColumnDensity:
+        """Return the column's density; one that was saved without donors has none."""
+        if self.column_ is None:
+            raise SamplerError(
+                f'{self!r} was saved with donors="none", and its density is read from training values; '
+                "save it with them."
+            )
+        return self.column_
+
     @property
     def _half(self) -> float:
         """Half of the step between rounded values."""
@@ -179,7 +219,7 @@ class NormSampler(StoredNorm):
         return lowest, np.where(highest > high, self._rounded(highest - unit), highest)
 
 
-class NormRankSampler(StoredNormRank):
+class NormRankSampler(LinearSampler):
     """Normal regression on ranks, which keeps the marginal distribution (synthpop's `normrank`).
 
     1. Give each training value the normal score z = qnorm(rank / (n + 1)), ties their average rank.
@@ -222,6 +262,13 @@ class NormRankSampler(StoredNormRank):
     >>> bool(chain.sample(n=50)["salary"].isin(loans.X["salary"]).all())
     True
     """
+
+    takes_weights = True
+
+    sorted_: Floats = learned(FLOAT, "values", rising="weakly", filled=True)
+    upto_: Floats | None = learned(FLOAT, "values", above=0.0, rising=True, optional=True, default=None)
+    smoother_: Smoother | None = learned(Smoother, optional=True)
+    column_: ColumnDensity = learned(ColumnDensity)
 
     def __init__(self, *, smoothing: Smoothing = None, proper: bool = False, random_state: int | None = 0) -> None:
         self.smoothing = smoothing
@@ -308,6 +355,14 @@ class NormRankSampler(StoredNormRank):
         if not self.always_missing_ and self.smoother_ is not None:
             raise SamplerError(f"{self!r} has no density; without smoothing it has one.")
         return "counting" if self.always_missing_ else self.column_.base_measure
+
+    def check_complete(self, n_rows: int) -> None:
+        """Refuse more training values than there are."""
+        check_count_of(self.sorted_.size, "the number of sorted_", 1, n_rows)
+
+    def disclosed(self) -> str:
+        """Return that the training values stand in the state."""
+        return "no training values of it" if self.always_missing_ else f"{self.sorted_.size:,} training values of it"
 
     def _log_mass(self, given: Table, low: Floats, high: Floats) -> Floats:
         """Return the log probability of the training values from low to high."""
@@ -408,7 +463,8 @@ class GaussianSampler(NormSampler):
     proper = False
     random_state = 0
 
-    mean_: Floats
+    mean_: Floats = learned(FLOAT, "columns + 1", finite=True)
+    covariance_: Floats = learned(FLOAT, "columns + 1", "columns + 1", finite=True)
 
     def __init__(self) -> None:
         pass
@@ -422,13 +478,6 @@ class GaussianSampler(NormSampler):
         counted = centred if target.weights is None else centred * target.weights[:, None]
         self.covariance_ = counted.T @ centred / max(target.total - 1, 1)
         self.estimate_ = self.coef_
-
-    def check_complete(self, target: Feature, n_rows: int) -> None:
-        """Refuse moments that are not of the design and the target."""
-        super().check_complete(target, n_rows)
-        check_array(self.mean_, "mean_", FLOAT, self.design_.n_columns + 1)
-        check_finite(self.mean_, "mean_")
-        check_finite(self.covariance_, "covariance_")
 
     def estimate(self, x: Floats, target: Column) -> None:
         """Find coefficients and standard deviation, without squaring the condition number of the covariance."""

@@ -15,8 +15,8 @@ from mcce.samplers.density import ColumnDensity, silverman
 from mcce.samplers.matching import MOST_DONORS, Donors, copies_of
 from mcce.samplers.parametric.linear import LinearSampler
 from mcce.samplers.smoothing import Smoother, Smoothing, check_smoothing
-from mcce.storage.fields import FLOAT, check_array, check_count_of, check_finite, check_rising, check_type
-from mcce.table import Column, Feature, Table
+from mcce.storage.fields import FLOAT, check_count_of, learned
+from mcce.table import Column, Table
 
 
 class PmmSampler(LinearSampler):
@@ -71,10 +71,10 @@ class PmmSampler(LinearSampler):
 
     takes_weights = "counts"
 
-    predictions_: Floats
-    donors_: Floats
-    smoother_: Smoother | None
-    column_: ColumnDensity
+    predictions_: Floats = learned(FLOAT, "donors", rising="weakly")
+    donors_: Floats = learned(FLOAT, "donors", finite=True, filled=True)
+    smoother_: Smoother | None = learned(Smoother, optional=True)
+    column_: ColumnDensity = learned(ColumnDensity)
 
     def __init__(
         self,
@@ -156,16 +156,9 @@ class PmmSampler(LinearSampler):
             self._refuse_smoothing()
         return "counting" if self.always_missing_ else self.column_.base_measure
 
-    def check_complete(self, target: Feature, n_rows: int) -> None:
-        """Refuse donors that are not in the order of their predictions."""
-        super().check_complete(target, n_rows)
-        check_array(self.donors_, "donors_", FLOAT, None)
+    def check_complete(self, n_rows: int) -> None:
+        """Refuse more donors than there are."""
         check_count_of(self.donors_.size, "the number of donors_", 1, max(n_rows, MOST_DONORS))
-        check_array(self.predictions_, "predictions_", FLOAT, self.donors_.size)
-        check_finite(self.donors_, "donors_")
-        check_rising(self.predictions_, "predictions_", strictly=False)
-        check_type(self.smoother_, "smoother_", Smoother, type(None))
-        check_type(self.column_, "column_", ColumnDensity)
 
     def disclosed(self) -> str:
         """Return that the donors' values stand in the state."""

@@ -1,4 +1,4 @@
-"""What all parametric samplers share: the design, missing targets, and `proper` synthesis.
+"""Regressions as conditionals: the design, missing targets and `proper` synthesis that all parametric samplers share.
 
 A target with missing values is modelled in two parts, as synthpop does for numbers: a logistic regression says
 whether the draw is missing, and the model proper, fitted on the complete rows, gives the value.
@@ -23,7 +23,7 @@ from mcce.samplers.base import ConditionalSampler, RestrictedDraw, Within
 from mcce.samplers.parametric.design import Design, augmented
 from mcce.samplers.parametric.glm import Multinomial, fit_multinomial, log_softmax
 from mcce.samplers.restricted import log_of
-from mcce.storage.fields import check_flag, check_type, require
+from mcce.storage.fields import check_fields, learned, require
 from mcce.table import Column, Feature, Table
 
 Self = TypeVar("Self", bound="RegressionSampler")
@@ -38,16 +38,15 @@ class RegressionSampler(ConditionalSampler):
 
     handles_missing = True
     thread_safe = True
-    uses_blas = True
 
     keeps_constants: ClassVar[bool] = False
 
     proper: bool
     random_state: int | None
-    design_: Design
-    always_missing_: bool
-    missing_design_: Design | None
-    missing_model_: Multinomial | None
+    design_: Design = learned(Design)
+    always_missing_: bool = learned(bool)
+    missing_design_: Design | None = learned(Design, optional=True)
+    missing_model_: Multinomial | None = learned(Multinomial, optional=True)
 
     @abstractmethod
     def fit_complete(self, given: Table, x: Floats, target: Column) -> None:
@@ -174,22 +173,19 @@ class RegressionSampler(ConditionalSampler):
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
         """Refuse a state that is not of these columns and training rows."""
         self.check_parameters()
-        check_flag(self.always_missing_, "always_missing_")
-        check_type(self.design_, "design_", Design)
+        check_fields(self, RegressionSampler)
         self.design_.check_columns(given)
         model, design = self.missing_model_, self.missing_design_
         require((model is None) == (design is None), "missing_model_ and missing_design_ are not both there")
         if model is not None and design is not None:
-            check_type(model, "missing_model_", Multinomial)
-            check_type(design, "missing_design_", Design)
             design.check_columns(given)
             require(model.coef.shape == (1, design.n_columns), "missing_model_ is not of its design")
         if not self.always_missing_:
-            self.check_complete(target, n_rows)
+            check_fields(self, rows=n_rows, levels=target.n_levels, columns=self.design_.n_columns)
+            self.check_complete(n_rows)
 
-    @abstractmethod
-    def check_complete(self, target: Feature, n_rows: int) -> None:
-        """Refuse a state that `fit_complete` could not have left."""
+    def check_complete(self, n_rows: int) -> None:
+        """Refuse parts that `fit_complete` could not have left together; each by itself is what it declares."""
 
     def proper_streams(self, target: Column, n: int) -> RowStreams:
         """Return `n` streams for parameter draws or a bootstrap: a function of the seeds and the target's name."""

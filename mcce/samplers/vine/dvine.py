@@ -3,34 +3,32 @@
 1. The variables stand in a path, the target first, then the givens. A pair copula stands on each edge of the path, and
    on each pair of variables given those between them (Bedford and Cooke 2002). Each is chosen among families by AIC.
 2. H(u | givens), the probability that the target's share is at most u, is the target's part of the Rosenblatt
-   transform (`mcce.samplers.vine.dvine`): exact, and all that draws and densities need.
+   transform (steps 4 to 6): exact, and all that draws and densities need.
 3. Pair copulas are kept as arrays (family, rotation, parameters), and a vine is built of them again: a file holds
    nothing that the library reads by itself.
 
-The conditional functions of a pair copula, of points and of intervals (pyvinecopulib).
-
-With C the copula, one share in (a, b] and the other in (c, d],
-
-    h_1(v) = (C(b, v) - C(a, v)) / (b - a),     h_2(u) = (C(u, d) - C(u, c)) / (d - c)
-
-are the distribution functions of the other and of the one (Panagiotelis, Czado and Joe 2012); of points, slopes of C.
-
-1. Both functions at both ends need C at the four corners only; and C(u, 0) = 0, C(u, 1) = u need no copula: one end of
-   an indicator is always such.
-2. Points are left to the library, and intervals that are too narrow for a difference.
-
-Going along the path of a D-vine from its end: each variable given those that follow it.
-
-With x_p, x_(p+1), ... the variables of the path, F(p | q) the distribution function of x_p given x_(p+1), ..., x_q, and
-B(q | p) that of x_q given x_p, ..., x_(q-1), the pair copula of p and q has the two conditional functions
+Going along the path from its end, each variable has a distribution given those that follow it. With x_p, x_(p+1), ...
+the variables of the path, F(p | q) the distribution function of x_p given x_(p+1), ..., x_q, and B(q | p) that of x_q
+given x_p, ..., x_(q-1), the pair copula of p and q has the two conditional functions
 
     F(p | q) = h_2(F(p | q - 1), B(q | p + 1)),     B(q | p) = h_1(F(p | q - 1), B(q | p + 1))
 
 (Aas, Czado, Frigessi and Bakken 2009, algorithm 4).
 
-1. `Known` has B(q | p + 1) of all variables q behind the next one, p: all that H(u) = F(p | last) needs.
-2. When p is known as well, one pass gives B(q | p) for the next.
-3. A discrete variable has both functions at the ends of what its value covers (`mcce.samplers.vine.dvine`).
+4. `Known` has B(q | p + 1) of all variables q behind the next one, p: all that H(u) = F(p | last) needs.
+5. When p is known as well, one pass gives B(q | p) for the next.
+6. A discrete variable has both functions at the ends of what its value covers.
+
+The conditional functions of a pair copula (`Pair`), with C the copula, one share in (a, b] and the other in
+(c, d],
+
+    h_1(v) = (C(b, v) - C(a, v)) / (b - a),     h_2(u) = (C(u, d) - C(u, c)) / (d - c)
+
+are the distribution functions of the other and of the one (Panagiotelis, Czado and Joe 2012); of points, slopes of C.
+
+7. Both functions at both ends need C at the four corners only; and C(u, 0) = 0, C(u, 1) = u need no copula: one end of
+   an indicator is always such.
+8. Points are left to the library, and intervals that are too narrow for a difference.
 """
 
 from __future__ import annotations
@@ -44,7 +42,7 @@ import numpy as np
 
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.exceptions import SamplerError
-from mcce.storage.fields import BOOL, FLOAT, INT, check_array, check_finite, check_type, require
+from mcce.storage.fields import BOOL, FLOAT, INT, check_array, check_finite, require, stored
 from mcce.storage.state import stateful
 from mcce.table.weights import FINE, whole_counts
 
@@ -137,7 +135,7 @@ class Known:
     discrete : whether each variable of the path has point masses.
     at : the place of the next variable.
     n_trees : so many variables behind it count.
-    behind : B of each of them, at both ends of what its value covers, the nearest first (step 1).
+    behind : B of each of them, at both ends of what its value covers, the nearest first (step 4).
     """
 
     pairs: Pairs
@@ -157,7 +155,7 @@ class Known:
         return np.clip(np.where(inside, found, share), 0.0, 1.0)
 
     def and_next(self, below: Floats, upto: Floats) -> Known:
-        """Return what is known if the value of the next variable covers the shares from `below` to `upto` (step 2)."""
+        """Return what is known if the value of the next variable covers the shares from `below` to `upto` (step 5)."""
         return self.passed(below, upto)[0]
 
     def passed(self, below: Floats, upto: Floats) -> tuple[Known, Cover]:
@@ -202,10 +200,10 @@ class DVine:
     families, rotations, parameters : of the pair copulas, tree by tree, along the path in each.
     """
 
-    discrete: Bools
-    families: tuple[str, ...]
-    rotations: Ints
-    parameters: tuple[Floats, ...]
+    discrete: Bools = stored(BOOL, None, filled=True)
+    families: tuple[str, ...] = stored(tuple, of=str)
+    rotations: Ints = stored(INT, None)
+    parameters: tuple[Floats, ...] = stored(tuple, of=np.ndarray)
 
     @classmethod
     def fit(
@@ -246,16 +244,12 @@ class DVine:
 
     def check_state(self) -> None:
         """Refuse what is no vine; what the library itself would refuse, too."""
-        check_array(self.discrete, "discrete", BOOL, None)
         d = self.discrete.size
-        n_pairs = d * (d - 1) // 2
-        check_type(self.families, "families", tuple)
-        check_type(self.parameters, "parameters", tuple)
-        check_array(self.rotations, "rotations", INT, n_pairs)
-        require(d > 0 and len(self.families) == len(self.parameters) == n_pairs, "families are not one for each pair")
+        sizes = {len(self.families), len(self.parameters), self.rotations.size}
+        require(sizes == {d * (d - 1) // 2}, "families, rotations and parameters are not one for each pair")
         require(bool(np.isin(self.rotations, [0, 90, 180, 270]).all()), "rotations are no right angles")
         for name, parameters in zip(self.families, self.parameters):
-            require(isinstance(name, str) and name in NAMES, "families holds one that is not known")
+            require(name in NAMES, "families holds one that is not known")
             check_array(parameters, "parameters", FLOAT, None, None)
             check_finite(parameters, "parameters")
             if name == "tll":

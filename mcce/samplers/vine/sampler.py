@@ -1,22 +1,14 @@
 """The conditional of a vine copula with the training data's own margins (pyvinecopulib, extra `vine`).
 
-1. Margins are those of the copula, levels without an order as indicators (`mcce.samplers.vine.sampler`).
-2. The `max_givens` variables whose normal scores are correlated most with the target's follow it, in this order, in a
-   D-vine (`mcce.samplers.vine.dvine`; Kraus and Czado 2017 choose the order by likelihood).
-3. Draws, restricted or not, and densities are those of the margin and of H (`mcce.samplers.vine.sampler`).
-
-Columns of a vine: margins as those of the copula, levels without an order as indicators.
-
 1. A number, or an ordered level, stands for what its share of the training rows covers, from F(v-) to F(v). If no
    value of the column has point mass, it is a point in the middle. A number between two training values covers as much
-   as one training row does.
-2. Unordered levels are an indicator each, but for the most frequent one: 0 or 1, ordered so.
-
-A column with an order, given others, by its margin and the distribution function H of its share.
-
-1. A draw inverts H(u | givens) on the shares of the training values: the value v with H(F(v-)) <= w < H(F(v)), w
-   uniform, found by halving. A restricted draw has w between H at the ends of what is allowed: exact.
-2. The probability of a level, or of a number with point mass, is the difference of H over what it covers; the density
+   as one training row does. Unordered levels are an indicator each, but for the most frequent one: 0 or 1, ordered so.
+2. The `max_givens` variables whose normal scores are correlated most with the target's follow it, in this order, in a
+   D-vine (`mcce.samplers.vine.dvine`; Kraus and Czado 2017 choose the order by likelihood).
+3. A draw inverts H(u | givens), the distribution function of the target's share, on the shares of the training values:
+   the value v with H(F(v-)) <= w < H(F(v)), w uniform, found by halving. A restricted draw has w between H at the ends
+   of what is allowed: exact.
+4. The probability of a level, or of a number with point mass, is the difference of H over what it covers; the density
    of another number that of the margin (`mcce.samplers.copula.margins`) times the slope of H. A thousandth of both is
    the margin's alone, so that a grid of a pair copula that says 0 leaves nothing impossible.
 """
@@ -39,7 +31,7 @@ from mcce.samplers.base import IMPOSSIBLE, BaseMeasure, ConditionalSampler, Rest
 from mcce.samplers.copula.margins import Margin, by_frequency, kernel_margin, place_numbers
 from mcce.samplers.restricted import log_of
 from mcce.samplers.vine.dvine import SETS, DVine, Families
-from mcce.storage.fields import check_count_of, check_flag, check_type, require
+from mcce.storage.fields import learned, require, stored
 from mcce.storage.state import stateful
 from mcce.table import Column, Feature, Table
 from mcce.table.weights import mean_of
@@ -50,15 +42,12 @@ from mcce.table.weights import mean_of
 class VineColumn:
     """One variable of a vine: column `source` of the givens, or whether that has the level `level` (-1: it itself)."""
 
-    source: int
-    level: int
-    margin: Margin
+    source: int = stored(int, least=0, most=2**31)
+    level: int = stored(int, least=-1, most=2**31)
+    margin: Margin = stored(Margin)
 
     def check_state(self) -> None:
-        """Refuse what is no variable."""
-        check_count_of(self.source, "source", 0, 2**31)
-        check_count_of(self.level, "level", -1, 2**31)
-        check_type(self.margin, "margin", Margin)
+        """Refuse a margin without order."""
         require(self.margin.ordered, "margin is of a column without order")
 
     def check_column(self, given: Sequence[Feature]) -> None:
@@ -129,7 +118,7 @@ class VineConditional:
     below: Callable[[Floats], Floats]
 
     def draw_within(self, rng: RowStreams, within: Within, n: int) -> RestrictedDraw:
-        """Draw one allowed value for each of `n` rows (step 1)."""
+        """Draw one allowed value for each of `n` rows (step 3)."""
         margin = self.margin
         if not self.is_number and within.levels is not None:
             return self._draw_levels(rng, within, n)
@@ -168,7 +157,7 @@ class VineConditional:
         return np.asarray(near & ((tails > IMPOSSIBLE) | (margin.n_latents == 0)))
 
     def log_density(self, values: Floats, kernel: tuple[Floats, Floats]) -> Floats:
-        """Return the log probability of levels and numbers with point mass, the log density of others (step 2).
+        """Return the log probability of levels and numbers with point mass, the log density of others (step 4).
 
         `kernel` is the smooth part of the margin (`mcce.samplers.copula.margins.kernel_margin`).
         """
@@ -246,10 +235,10 @@ class VineSampler(ConditionalSampler):
     draws_observed = True
     takes_weights = True
 
-    variables_: tuple[VineColumn, ...]
-    margin_: Margin
-    vine_: DVine
-    is_number_: bool
+    variables_: tuple[VineColumn, ...] = learned(tuple, of=VineColumn)
+    margin_: Margin = learned(Margin)
+    vine_: DVine = learned(DVine)
+    is_number_: bool = learned(bool)
 
     def __init__(self, *, families: Families = "parametric", max_givens: int = 5) -> None:
         self.families = families
@@ -295,7 +284,7 @@ class VineSampler(ConditionalSampler):
         return self._conditional(given).supports(values)
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
-        """Return the log probability of levels and numbers with point mass, the log density of others (step 3)."""
+        """Return the log probability of levels and numbers with point mass, the log density of others (step 4)."""
         self.refuse_training_rows(training_rows)
         return self._conditional(given).log_density(values, self._kernel)
 
@@ -313,14 +302,10 @@ class VineSampler(ConditionalSampler):
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
         """Refuse variables that are not of these columns, and a vine that is not of so many."""
         self._check_parameters()
-        check_flag(self.is_number_, "is_number_")
+        super().check_state(given, target, n_rows)
         require(self.is_number_ == target.is_numeric, "is_number_ is not as in the target")
-        check_type(self.margin_, "margin_", Margin)
-        check_type(self.variables_, "variables_", tuple)
-        check_type(self.vine_, "vine_", DVine)
         self.margin_.check_column(target, n_rows)
         for variable in self.variables_:
-            check_type(variable, "variables_", VineColumn)
             variable.check_column(given)
         discrete = [bool(self.margin_.atoms.any()), *(variable.is_discrete for variable in self.variables_)]
         require(self.vine_.discrete.tolist() == discrete, "vine_ is not of the variables")

@@ -1,7 +1,7 @@
 """Conditional inference trees: unbiased recursive partitioning (Hothorn, Hornik and Zeileis 2006), as party grows them.
 
 1. In a node of at least `min_split` rows test each variable for independence of the response
-   (`mcce.trees.ctree.tree`). Its criterion is one minus the p-value; Bonferroni's adjustment for m variables
+   (steps 5 to 7). Its criterion is one minus the p-value; Bonferroni's adjustment for m variables
    raises that to the power m.
 2. If the largest criterion is above `mincriterion`, cut on that variable; equal criteria: the larger statistic, then
    the earlier variable. Otherwise the node is a leaf.
@@ -15,19 +15,16 @@ Responses and predictors: numbers as they are, ordered factors as scores 1, 2, .
 which a variable is missing takes no part in the variable's test and cut, and goes to the larger child. A variable with
 fewer than `min_split` values in a node is not tested there, nor counted in m.
 
-A tree of party: nodes with their tests.
+Rows go their way as in any `Tree`; the nodes of a `CtreeTree` show their tests.
 
-Rows go their way as in any `Tree`; the tests are what its nodes show.
+Tests of independence conditional on the response, and their p-values (Strasser and Weber 1999), for n rows with
+predictor columns X (a number, or one 0/1 column a level) and response columns Y:
 
-Tests of independence conditional on the response, and their p-values (Strasser and Weber 1999).
-
-For n rows with predictor columns X (a number, or one 0/1 column a level) and response columns Y:
-
-1. T = vec(X'Y) is the linear statistic. Under all permutations of the rows it has mean mu = vec(s E') and covariance
+5. T = vec(X'Y) is the linear statistic. Under all permutations of the rows it has mean mu = vec(s E') and covariance
    Sigma = n/(n-1) C kron A - 1/(n-1) C kron ss', with E and C mean and covariance of Y, s = X'1 and A = X'X.
-2. The quadratic statistic (T-mu)' Sigma+ (T-mu) has, in the limit, a chi-square distribution with rank(Sigma) degrees
+6. The quadratic statistic (T-mu)' Sigma+ (T-mu) has, in the limit, a chi-square distribution with rank(Sigma) degrees
    of freedom; Sigma+ keeps the singular values above 1e-10 max(1, the largest).
-3. The maximum statistic max |T-mu| / sqrt(diag Sigma) is, in the limit, the largest absolute value of normal variables
+7. The maximum statistic max |T-mu| / sqrt(diag Sigma) is, in the limit, the largest absolute value of normal variables
    with the correlation of Sigma; the probability that it stays below a bound is an integral (Genz 1992, "Numerical
    computation of multivariate normal probabilities"), here over a fixed lattice: no random numbers, errors below 1e-3.
 """
@@ -42,7 +39,7 @@ import numpy.typing as npt
 
 from mcce.base.arrays import Floats, Int32s, Ints
 from mcce.exceptions import InputError
-from mcce.storage.fields import BOOL, FLOAT, INT32, check_array
+from mcce.storage.fields import BOOL, FLOAT, INT32, stored
 from mcce.storage.state import stateful
 from mcce.table import Column, Feature, Table
 from mcce.table.dtypes import is_logical
@@ -72,24 +69,13 @@ class CtreeTree(Tree):
         admissible cut has criterion minus infinity.
     """
 
-    number: Int32s
-    cut: Floats
-    seen: npt.NDArray[np.bool_]
-    cut_statistic: Floats
-    criterion: Floats
-    statistics: Floats
-    criteria: Floats
-
-    def check_state(self) -> None:
-        """Refuse arrays that are no such tree."""
-        super().check_state()
-        n = self.n_nodes
-        check_array(self.number, "number", INT32, n)
-        for name in ("cut", "cut_statistic", "criterion"):
-            check_array(getattr(self, name), name, FLOAT, n)
-        check_array(self.seen, "seen", BOOL, self.masks.size)
-        check_array(self.statistics, "statistics", FLOAT, n, None)
-        check_array(self.criteria, "criteria", FLOAT, *self.statistics.shape)
+    number: Int32s = stored(INT32, "nodes")
+    cut: Floats = stored(FLOAT, "nodes")
+    seen: npt.NDArray[np.bool_] = stored(BOOL, "masks")
+    cut_statistic: Floats = stored(FLOAT, "nodes")
+    criterion: Floats = stored(FLOAT, "nodes")
+    statistics: Floats = stored(FLOAT, "nodes", "columns")
+    criteria: Floats = stored(FLOAT, "nodes", "columns")
 
 
 _POINTS = 8192
@@ -98,7 +84,7 @@ _SMALLEST_PIVOT = 1e-9
 
 
 def linear_statistic(x: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """Return T - mu and Sigma (step 1) for predictor columns `x` and response columns `y`.
+    """Return T - mu and Sigma (step 5) for predictor columns `x` and response columns `y`.
 
     Sums run row by row and products from left to right: where x is far from 0, Sigma is a small difference of large
     numbers, and its rank hangs on their last digits.
@@ -127,7 +113,7 @@ def _products(a: Floats, b: Floats) -> Floats:
 
 
 def quadratic(x: Floats, y: Floats) -> tuple[float, int]:
-    """Return the quadratic statistic and its degrees of freedom (step 2), product by product as party computes it.
+    """Return the quadratic statistic and its degrees of freedom (step 6), product by product as party computes it.
 
     So what depends on the last bits, such as the choice between two columns of which one is a multiple of the other, is
     the same as there where R has the reference version of LAPACK (`mcce.trees.ctree.svd_kernels`).
@@ -158,7 +144,7 @@ def chi_square(statistic: Floats, freedom: Ints) -> Floats:
 
 
 def maximum(x: Floats, y: Floats) -> tuple[float, float]:
-    """Return the maximum statistic and the probability of a smaller one under independence (step 3)."""
+    """Return the maximum statistic and the probability of a smaller one under independence (step 7)."""
     centred, sigma = linear_statistic(x, y)
     varies = np.diag(sigma) > TOLERANCE
     if not varies.any():

@@ -26,12 +26,12 @@ as known); they are donors where they are sent as new rows.
 What the report of Therneau and Atkinson does not say was measured: which of two equal cuts wins depends on the last bit
 of a sum, hence on the order of the rows in it (`mcce.trees.rpart.kernels`).
 
-A tree of rpart: nodes and splits as R lists them, and routing by surrogates.
+The fitted tree (`RpartTree`) has nodes and splits as R lists them:
 
-1. `route` sends a row by the node's split; if its value is missing, or a level absent from the node, by the first
+7. `route` sends a row by the node's split; if its value is missing, or a level absent from the node, by the first
    surrogate that knows better; else to the larger child. If the children are equally large the row stays in the node.
-2. `frame` and `splits` are R's own tables of the tree.
-3. `with_donors` puts the training rows of every node side by side, ascending in each leaf.
+8. `frame` and `splits` are R's own tables of the tree.
+9. `with_donors` puts the training rows of every node side by side, ascending in each leaf.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ import pandas as pd
 
 from mcce.base.arrays import Floats, Int32s, Ints
 from mcce.exceptions import InputError
-from mcce.storage.fields import FLOAT, INT, INT32, check_array, check_between, require
+from mcce.storage.fields import FLOAT, INT, INT8, INT32, UINT8, check_between, require, stored
 from mcce.storage.state import stateful
 from mcce.table import Column, Feature, Table
 from mcce.trees import announce_compiling
@@ -79,47 +79,27 @@ class RpartTree(Tree):
     column_levels : number of levels of each given column, 0 for numbers.
     """
 
-    number: npt.NDArray[np.int64]
-    n_grown: Int32s
-    value: Floats
-    complexity: Floats
-    first_split: Int32s
-    n_compete: Int32s
-    n_surrogate: Int32s
-    split_feature: Int32s
-    split_count: Int32s
-    split_below: npt.NDArray[np.int8]
-    split_improve: Floats
-    split_cut: Floats
-    split_adjusted: Floats
-    split_sides_at: npt.NDArray[np.int64]
-    sides: npt.NDArray[np.uint8]
-    column_levels: npt.NDArray[np.int64]
+    number: npt.NDArray[np.int64] = stored(INT, "nodes", least=1, most=2 ** (MAX_DEPTH + 1) - 1, distinct=True)
+    n_grown: Int32s = stored(INT32, "nodes")
+    value: Floats = stored(FLOAT, "nodes")
+    complexity: Floats = stored(FLOAT, "nodes")
+    first_split: Int32s = stored(INT32, "nodes")
+    n_compete: Int32s = stored(INT32, "nodes", least=0, most="splits")
+    n_surrogate: Int32s = stored(INT32, "nodes", least=0, most="splits")
+    split_feature: Int32s = stored(INT32, "splits")
+    split_count: Int32s = stored(INT32, "splits")
+    split_below: npt.NDArray[np.int8] = stored(INT8, "splits")
+    split_improve: Floats = stored(FLOAT, "splits")
+    split_cut: Floats = stored(FLOAT, "splits")
+    split_adjusted: Floats = stored(FLOAT, "splits")
+    split_sides_at: npt.NDArray[np.int64] = stored(INT, "splits", least=-1, most="sides")
+    sides: npt.NDArray[np.uint8] = stored(UINT8, "sides", least=kernels.LEFT, most=kernels.RIGHT)
+    column_levels: npt.NDArray[np.int64] = stored(INT, None)
 
     def check_state(self) -> None:
         """Refuse arrays that are no tree of rpart: every node's splits are inside the table of splits."""
         super().check_state()
-        n, n_splits = self.n_nodes, self.split_feature.size
-        for name in ("n_grown", "first_split", "n_compete", "n_surrogate"):
-            check_array(getattr(self, name), name, INT32, n)
-        for name in ("value", "complexity"):
-            check_array(getattr(self, name), name, FLOAT, n)
-        check_array(self.number, "number", INT, n)
-        for name in ("split_improve", "split_cut", "split_adjusted"):
-            check_array(getattr(self, name), name, FLOAT, n_splits)
-        for name in ("split_feature", "split_count"):
-            check_array(getattr(self, name), name, INT32, n_splits)
-        check_array(self.split_below, "split_below", np.dtype(np.int8), n_splits)
-        check_array(self.split_sides_at, "split_sides_at", INT, n_splits)
-        check_array(self.sides, "sides", np.dtype(np.uint8), None)
-        check_array(self.column_levels, "column_levels", INT, None)
-        check_between(self.number, "number", 1, 2 ** (MAX_DEPTH + 1) - 1)
-        require(np.unique(self.number).size == n, "number holds one number twice")
-        check_between(self.n_compete, "n_compete", 0, n_splits)
-        check_between(self.n_surrogate, "n_surrogate", 0, n_splits)
-        check_between(self.split_sides_at, "split_sides_at", -1, self.sides.size)
-        check_between(self.sides, "sides", kernels.LEFT, kernels.RIGHT)
-        inner = self.feature != LEAF
+        inner, n_splits = self.feature != LEAF, self.split_feature.size
         check_between(self.first_split[inner], "first_split", 0, n_splits - 1)
         last = self.first_split.astype(np.int64) + self.n_compete + self.n_surrogate
         require((last[inner] < n_splits).all(), "first_split leads beyond the table of splits")

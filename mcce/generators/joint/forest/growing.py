@@ -13,16 +13,16 @@
 
 Real rows with weights are drawn and counted by these; synthetic rows weigh as much together.
 
+Trees split the columns of a table as whole numbers (`Coding`):
+
+6. Code 0 is missing. A level is its own code plus 1; a number is the rank of its value among the distinct training
+   values, from 1 on. A number between two of them has the code of the nearer one, the lower one from the middle.
+7. Missing, levels and numbers with point mass (`mcce.samplers.density`) have probabilities. The other numbers are
+   spread: they have a density.
+8. Spread numbers have no end, but none on the other side of 0 if the training values are all on one.
+
 Watson, Blesch, Kapar and Wright (2023), "Adversarial random forests for density estimation and generative modeling",
 AISTATS, algorithm 1.
-
-The columns of a table as whole numbers that trees can split: ranks of values, and which of them have point mass.
-
-1. Code 0 is missing. A level is its own code plus 1; a number is the rank of its value among the distinct training
-   values, from 1 on. A number between two of them has the code of the nearer one, the lower one from the middle.
-2. Missing, levels and numbers with point mass (`mcce.samplers.density`) have probabilities. The other numbers are
-   spread: they have a density.
-3. Spread numbers have no end, but none on the other side of 0 if the training values are all on one.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from mcce.base.arrays import Bools, Floats, Ints
 from mcce.generators.joint.forest.kernels import cut_back
 from mcce.rng import derive_key
 from mcce.samplers.density import find_point_masses, silverman
-from mcce.storage.fields import BOOL, FLOAT, check_array, check_count_of, check_rising, require
+from mcce.storage.fields import BOOL, FLOAT, require, stored
 from mcce.storage.state import stateful
 from mcce.table import Feature
 from mcce.table.weights import place_of_copy
@@ -59,9 +59,9 @@ class Coding:
     n_levels : number of levels; 0 for numbers.
     """
 
-    values: Floats
-    has_mass: Bools
-    n_levels: int
+    values: Floats = stored(FLOAT, "values", rising=True)
+    has_mass: Bools = stored(BOOL, "values")
+    n_levels: int = stored(int, least=0, most=2**31 - 2)
 
     @classmethod
     def of(cls, column: Floats, feature: Feature, weights: Floats | None = None) -> Coding:
@@ -76,11 +76,7 @@ class Coding:
         return cls(distinct, has_mass, 0)
 
     def check_state(self) -> None:
-        """Refuse numbers without an order."""
-        check_array(self.values, "values", FLOAT, None)
-        check_array(self.has_mass, "has_mass", BOOL, self.values.size)
-        check_rising(self.values, "values")
-        check_count_of(self.n_levels, "n_levels", 0, 2**31 - 2)
+        """Refuse a column of levels and of numbers."""
         require(not (self.n_levels and self.values.size), "a column has levels and numbers")
 
     @property
@@ -105,7 +101,7 @@ class Coding:
 
     @cached_property
     def ends(self) -> tuple[float, float]:
-        """Between what the numbers lie (step 3)."""
+        """Between what the numbers lie (step 8)."""
         if not self.values.size:
             return 0.0, 0.0
         return (0.0 if self.values[0] >= 0.0 else -np.inf), (0.0 if self.values[-1] <= 0.0 else np.inf)

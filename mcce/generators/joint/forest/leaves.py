@@ -1,4 +1,4 @@
-"""The leaves of an adversarial forest as a distribution: what is likely in each, given part of a row.
+"""The distribution that the leaves of an adversarial forest make up: draws and densities given part of a row.
 
 1. A leaf has the weight q: the share of training rows that it holds, divided by the number of trees. Inside it the
    columns are independent (`mcce.generators.joint.forest.kernels`):
@@ -15,22 +15,20 @@
    like a fixed one.
 5. A row takes a leaf by these weights, and each column's value from it.
 
-Watson et al. (2023), section 4 (FORDE and FORGE).
+Spread numbers have a normal distribution in each leaf:
 
-The normal distributions of spread numbers in leaves: where they are cut, their means and deviations.
-
-1. A leaf holds the numbers between the middles beyond its outermost codes; beyond the first and the last training value
+6. A leaf holds the numbers between the middles beyond its outermost codes; beyond the first and the last training value
    there is no end, but that of the sign (`mcce.generators.joint.forest.growing`).
-2. Mean and deviation are those of the leaf's spread numbers. One more number, as far from the mean as a standard
+7. Mean and deviation are those of the leaf's spread numbers. One more number, as far from the mean as a standard
    deviation of the normal distribution that fills the box, keeps the deviation from 0.
 
-Rows that are given the same, and leaves at random by their weights.
+Watson et al. (2023), section 4 (FORDE and FORGE).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -44,19 +42,8 @@ from mcce.generators.joint.forest.growing import Codes, Coding, GrownTree
 from mcce.generators.joint.forest.kernels import draw_free, draw_inside, leaf_likelihoods, leaf_masses, multiply_column
 from mcce.rng import RowStreams, hash_rows
 from mcce.samplers.restricted import Within
-from mcce.storage.fields import (
-    FLOAT,
-    INT,
-    INT32,
-    check_array,
-    check_between,
-    check_finite,
-    check_number,
-    check_type,
-    check_weights,
-    require,
-)
-from mcce.storage.state import IF_ANY, stateful
+from mcce.storage.fields import FLOAT, INT, INT32, check_between, require, stored
+from mcce.storage.state import stateful
 from mcce.table import Feature
 
 INSIDE = 2.0 * 1.959964  # a normal distribution has 95 per cent of its mass in so many standard deviations
@@ -136,16 +123,16 @@ class Leaves:
     weights : of the training rows; None if they have none.
     """
 
-    codings: tuple[Coding, ...]
-    codes: Codes
-    start: Ints
-    rows: Codes
-    low: Codes
-    high: Codes
-    log_weight: Floats
-    smoothing: float
-    accuracies: Floats
-    weights: Floats | None = field(default=None, metadata=IF_ANY)
+    codings: tuple[Coding, ...] = stored(tuple, of=Coding)
+    codes: Codes = stored(INT32, "columns", "training", filled=True)
+    start: Ints = stored(INT, "leaves + 1", rising=True)
+    rows: Codes = stored(INT32, "donors", index_of="training")
+    low: Codes = stored(INT32, "leaves", "columns")
+    high: Codes = stored(INT32, "leaves", "columns")
+    log_weight: Floats = stored(FLOAT, "leaves", finite=True, filled=True)
+    smoothing: float = stored(float, least=0.0, most=1e9)
+    accuracies: Floats = stored(FLOAT, None)
+    weights: Floats | None = stored(FLOAT, "training", finite=True, above=0.0, if_any=True)
 
     @classmethod
     def of(
@@ -179,31 +166,14 @@ class Leaves:
 
     def check_state(self) -> None:
         """Refuse leaves whose parts do not fit together."""
-        check_type(self.codings, "codings", tuple)
-        for coding in self.codings:
-            check_type(coding, "codings", Coding)
-        p, n_leaves = len(self.codings), np.size(self.log_weight)
-        check_array(self.codes, "codes", INT32, p, None)
-        if self.weights is not None:
-            check_weights(self.weights, "weights", self.codes.shape[1])
-        check_array(self.log_weight, "log_weight", FLOAT, None)
-        check_finite(self.log_weight, "log_weight")
-        check_array(self.start, "start", INT, n_leaves + 1)
-        check_array(self.rows, "rows", INT32, None)
-        require(n_leaves > 0 and self.codes.shape[1] > 0, "there are no leaves, or no rows")
+        require(len(self.codings) == self.codes.shape[0], "codes are not of as many columns as the codings")
         require(self.start[0] == 0 and self.start[-1] == self.rows.size, "start is not of the rows")
-        require((np.diff(self.start) > 0).all(), "start has an empty leaf")
-        check_between(self.rows, "rows", 0, self.codes.shape[1] - 1)
-        for name in ("low", "high"):
-            check_array(getattr(self, name), name, INT32, n_leaves, p)
         for j, coding in enumerate(self.codings):
             for name, part in (("codes", self.codes[j]), ("low", self.low[:, j]), ("high", self.high[:, j])):
                 check_between(part, name, 0, coding.n_codes - 1)
             at = int(self.first[j]) + j
             held = self.below[at + self.high[:, j].astype(np.int64) + 1] - self.below[at + self.low[:, j]]
             require((held > 0).all(), "low and high hold no row")
-        check_number(self.smoothing, "smoothing", 0.0, 1e9)
-        check_array(self.accuracies, "accuracies", FLOAT, None)
 
     def check_columns(self, features: Sequence[Feature], n_given: int) -> None:
         """Refuse leaves that are not of these columns."""

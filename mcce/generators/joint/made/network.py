@@ -1,6 +1,6 @@
 """A fitted masked network: conditionals of each column given those before it, as arrays.
 
-1. Columns are codes (`mcce.generators.joint.made.network`); the network sees one-hot codes.
+1. Columns are codes (steps 4 to 6); the network sees one-hot codes.
 2. Two hidden layers of rectified units. Each unit has a degree d, and sees the columns before column d; in the second
    layer it sees units of the first with a degree up to its own. The output of column j sees units with a degree up to
    j, and the codes of the columns before j directly. So the output of j depends on the columns before j alone:
@@ -9,16 +9,16 @@
 
 3. The given columns come first and have no output: what is modelled is p(mutable | given).
 
-Germain, Gregor, Murray and Larochelle (2015), "MADE: masked autoencoder for distribution estimation", ICML.
+Columns are few codes that a network can predict (`Bins`):
 
-Columns as few codes that a network can predict, and back.
-
-1. A level is its own code. A number with point mass has a code of its own (`mcce.samplers.density`). The other
+4. A level is its own code. A number with point mass has a code of its own (`mcce.samplers.density`). The other
    numbers fall into bins of equal counts: with F their distribution function, a smooth one
    (`mcce.samplers.density`), bin b of B holds those with F(x) from b / B to (b + 1) / B. Missing is the last
    code.
-2. Inside a bin F(x) is uniform: the density of a number is that of its bin, p_b B F'(x).
-3. What is allowed of a bin is the part of its interval of F that lies between the bounds.
+5. Inside a bin F(x) is uniform: the density of a number is that of its bin, p_b B F'(x).
+6. What is allowed of a bin is the part of its interval of F that lies between the bounds.
+
+Germain, Gregor, Murray and Larochelle (2015), "MADE: masked autoencoder for distribution estimation", ICML.
 """
 
 from __future__ import annotations
@@ -35,17 +35,7 @@ from mcce.generators.joint.made.kernels import run
 from mcce.rng import RowStreams
 from mcce.samplers.density import ColumnDensity
 from mcce.samplers.restricted import Within
-from mcce.storage.fields import (
-    BOOL,
-    FLOAT,
-    INT,
-    check_array,
-    check_between,
-    check_count_of,
-    check_finite,
-    check_type,
-    require,
-)
+from mcce.storage.fields import BOOL, FLOAT, INT, check_between, check_count_of, require, stored
 from mcce.storage.state import stateful
 from mcce.table import Feature
 
@@ -65,10 +55,10 @@ class Bins:
     observed : which codes some training row has.
     """
 
-    n_levels: int
-    density: ColumnDensity | None
-    n_bins: int
-    observed: Bools
+    n_levels: int = stored(int, least=0, most=2**31)
+    density: ColumnDensity | None = stored(ColumnDensity, optional=True)
+    n_bins: int = stored(int, least=0, most=2**31)
+    observed: Bools = stored(BOOL, None)
 
     @classmethod
     def of(cls, column: Floats, feature: Feature, most_bins: int, weights: Floats | None = None) -> Bins:
@@ -87,13 +77,11 @@ class Bins:
 
     def check_state(self) -> None:
         """Refuse codes that are of no column."""
-        check_count_of(self.n_levels, "n_levels", 0, 2**31)
-        check_count_of(self.n_bins, "n_bins", 0, 2**31)
-        check_type(self.density, "density", ColumnDensity, type(None))
         spread = self.density is not None and self.density.knots.size > 0
         require(spread == (self.n_bins > 0), "n_bins are not those of the density")
         require(self.density is None or self.n_levels == 0, "a column has levels and numbers")
-        check_array(self.observed, "observed", BOOL, self.n_levels + self.atoms.size + self.n_bins + 1)
+        n_codes = self.n_levels + self.atoms.size + self.n_bins + 1
+        require(self.observed.size == n_codes, f"observed are {self.observed.size}, where there are {n_codes} codes")
         require(self.observed.any(), "observed has no code")
 
     @property
@@ -144,7 +132,7 @@ class Bins:
         return values
 
     def log_spread(self, column: Floats, codes: Ints) -> Floats:
-        """Return what a code's log probability lacks to the log density of the value (step 2).
+        """Return what a code's log probability lacks to the log density of the value (step 5).
 
         It is 0 for what has a probability, and -inf for a number of which the column has none.
         """
@@ -161,7 +149,7 @@ class Bins:
         return found
 
     def allowed(self, within: Within, n: int) -> Floats:
-        """Return how much of each code is allowed, row by row: (rows, codes), from 0 to 1 (step 3)."""
+        """Return how much of each code is allowed, row by row: (rows, codes), from 0 to 1 (step 6)."""
         parts = np.zeros((n, self.n_codes))
         parts[:, -1] = within.allows_missing(n)
         if self.n_levels:
@@ -210,40 +198,24 @@ class Network:
     losses : of the epochs, on the rows that were kept for validation.
     """
 
-    bins: tuple[Bins, ...]
-    n_given: int
-    degree: Ints
-    input_weights: Floats
-    input_bias: Floats
-    hidden_weights: Floats
-    hidden_bias: Floats
-    output_weights: Floats
-    output_bias: Floats
-    direct_weights: Floats
-    losses: Floats
+    bins: tuple[Bins, ...] = stored(tuple, of=Bins)
+    n_given: int = stored(int, least=0)
+    degree: Ints = stored(INT, "width", least=0)
+    input_weights: Floats = stored(FLOAT, "inputs", "width", finite=True)
+    input_bias: Floats = stored(FLOAT, "width", finite=True)
+    hidden_weights: Floats = stored(FLOAT, "width", "width", finite=True)
+    hidden_bias: Floats = stored(FLOAT, "width", finite=True)
+    output_weights: Floats = stored(FLOAT, "width", "outputs", finite=True)
+    output_bias: Floats = stored(FLOAT, "outputs", finite=True)
+    direct_weights: Floats = stored(FLOAT, "inputs", "outputs", finite=True)
+    losses: Floats = stored(FLOAT, None)
 
     def check_state(self) -> None:
         """Refuse weights that do not fit together."""
-        check_type(self.bins, "bins", tuple)
-        for each in self.bins:
-            check_type(each, "bins", Bins)
         check_count_of(self.n_given, "n_given", 0, len(self.bins) - 1)
-        check_array(self.degree, "degree", INT, None)
         check_between(self.degree, "degree", 0, len(self.bins))
-        n_in, n_out, width = int(self.first[-1]), int(self.first_out[-1]), self.degree.size
-        shapes = {
-            "input_weights": (n_in, width),
-            "input_bias": (width,),
-            "hidden_weights": (width, width),
-            "hidden_bias": (width,),
-            "output_weights": (width, n_out),
-            "output_bias": (n_out,),
-            "direct_weights": (n_in, n_out),
-        }
-        for name, shape in shapes.items():
-            check_array(getattr(self, name), name, FLOAT, *shape)
-            check_finite(getattr(self, name), name)
-        check_array(self.losses, "losses", FLOAT, None)
+        sizes = int(self.first[-1]), int(self.first_out[-1])
+        require(self.direct_weights.shape == sizes, "direct_weights are not of the codes of the columns")
 
     def check_columns(self, features: Sequence[Feature], n_given: int) -> None:
         """Refuse a network that is not of these columns."""

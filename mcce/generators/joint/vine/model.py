@@ -1,9 +1,9 @@
 """A D-vine over the variables of all columns: each column given those before it.
 
 1. The variables stand in a path, those of the last column first and those that are given last, so that each variable
-   given those behind it is the variable given all columns before it. One fit (`fitting`) has all of them.
-2. Going along the path from its end (`mcce.samplers.vine.dvine`), a variable has the distribution function H given those
-   behind it, its part of the Rosenblatt transform. With `n_trees` trees it depends on so many of them.
+   given those behind it is the variable given all columns before it. One fit has all of them.
+2. Going along the path from its end (`mcce.samplers.vine.dvine`), a variable has the distribution function H given
+   those behind it, its part of the Rosenblatt transform. With `n_trees` trees it depends on so many of them.
 3. A number or an ordered level is drawn by inverting H, and scored by its differences
    (`mcce.samplers.vine.sampler`): column after column, this is the inverse Rosenblatt transform, discrete columns
    included.
@@ -13,21 +13,21 @@
 
    the most frequent level if none is. The same for missing values, of which the indicator comes first.
 
-Columns of a joint vine: what each stands for, as variables with an order.
+Columns as variables with an order (`JointColumn`):
 
-1. A number, or an ordered level, is one variable, with the margin of its training values.
-2. Unordered levels are an indicator each, the most frequent one has none. A column with missing values has one more
+5. A number, or an ordered level, is one variable, with the margin of its training values.
+6. Unordered levels are an indicator each, the most frequent one has none. A column with missing values has one more
    indicator before these, or before its number.
-3. A variable is seen only where all indicators before it in its column are 0, and its margin is that of these rows; so
+7. A variable is seen only where all indicators before it in its column are 0, and its margin is that of these rows; so
    they are independent of each other. Elsewhere nothing is known of it: it covers all shares, from 0 to 1, which is no
    condition at all.
 
-Fitting a D-vine tree by tree, pair by pair, so that some pairs can be left out (pyvinecopulib).
+Fitting tree by tree, pair by pair, so that some pairs can be left out (pyvinecopulib):
 
-1. A pair copula is chosen and fitted for each edge of the path, to the rows in which neither variable is missing.
-2. Its two conditional functions (`mcce.samplers.vine.dvine`) give what the next tree is fitted to, and so on (Aas,
+8. A pair copula is chosen and fitted for each edge of the path, to the rows in which neither variable is missing.
+9. Its two conditional functions (`mcce.samplers.vine.dvine`) give what the next tree is fitted to, and so on (Aas,
    Czado, Frigessi and Bakken 2009, section 4.2). In rows in which one is missing the other stays as it is.
-3. Variables that stand `apart`, or of which one does not vary, are independent.
+10. Variables that stand `apart`, or of which one does not vary, are independent.
 """
 
 from __future__ import annotations
@@ -44,16 +44,7 @@ from mcce.samplers.copula.margins import Margin, by_frequency, kernel_margin
 from mcce.samplers.restricted import RestrictedDraw, Within, log_of
 from mcce.samplers.vine.dvine import SETS, Cover, DVine, Known, Pair, joined, library
 from mcce.samplers.vine.sampler import OF_THE_MARGIN, VineConditional, cover
-from mcce.storage.fields import (
-    FLOAT,
-    check_array,
-    check_codes,
-    check_count_of,
-    check_flag,
-    check_number,
-    check_type,
-    require,
-)
+from mcce.storage.fields import FLOAT, check_codes, require, stored
 from mcce.storage.state import stateful
 from mcce.table import Column, Feature, Table
 
@@ -71,11 +62,11 @@ class JointColumn:
     missing : share of the rows in which it is missing.
     """
 
-    is_number: bool
-    margin: Margin | None
-    levels: Floats
-    shares: Floats
-    missing: float
+    is_number: bool = stored(bool)
+    margin: Margin | None = stored(Margin, optional=True)
+    levels: Floats = stored(FLOAT, "levels", distinct=True)
+    shares: Floats = stored(FLOAT, "levels")
+    missing: float = stored(float, least=0.0, most=1.0)
 
     @classmethod
     def of(cls, column: Column) -> JointColumn:
@@ -92,13 +83,7 @@ class JointColumn:
         return cls(False, None, levels, counts / known.total, missing)
 
     def check_state(self) -> None:
-        """Refuse what is no column."""
-        check_flag(self.is_number, "is_number")
-        check_type(self.margin, "margin", Margin, type(None))
-        check_array(self.levels, "levels", FLOAT, None)
-        check_array(self.shares, "shares", FLOAT, self.levels.size)
-        check_number(self.missing, "missing", 0.0, 1.0)
-        require(np.unique(self.levels).size == self.levels.size, "levels holds one of them twice")
+        """Refuse parts that are not of one column."""
         whole = bool((self.shares > 0.0).all()) and abs(float(self.shares.sum()) - 1.0) < 1e-6
         require(whole or not self.shares.size, "shares do not add up to 1")
         require(self.margin is None or self.margin.ordered, "margin is of a column without order")
@@ -138,7 +123,7 @@ class JointColumn:
 
     @cached_property
     def chances(self) -> Floats:
-        """Shares of the levels but the first, each among the rows that have none of those before it (step 3)."""
+        """Shares of the levels but the first, each among the rows that have none of those before it (step 7)."""
         shares = self.shares[1:]
         return np.asarray(shares / (1.0 - np.concatenate([[0.0], np.cumsum(shares)[:-1]])[: shares.size]))
 
@@ -237,9 +222,9 @@ class JointVine:
     n_trees : trees of the vine.
     """
 
-    columns: tuple[JointColumn, ...]
-    vine: DVine
-    n_trees: int
+    columns: tuple[JointColumn, ...] = stored(tuple, of=JointColumn)
+    vine: DVine = stored(DVine)
+    n_trees: int = stored(int, least=1, most=2**31)
 
     @classmethod
     def fit(cls, table: Table, families: str, n_trees: int) -> JointVine:
@@ -266,11 +251,6 @@ class JointVine:
 
     def check_state(self) -> None:
         """Refuse parts that do not fit together."""
-        check_type(self.columns, "columns", tuple)
-        for column in self.columns:
-            check_type(column, "columns", JointColumn)
-        check_type(self.vine, "vine", DVine)
-        check_count_of(self.n_trees, "n_trees", 1, 2**31)
         discrete = np.concatenate([column.discrete for column in self.columns])[::-1].tolist()
         require(self.vine.discrete.tolist() == discrete or not discrete, "vine is not of the columns")
 

@@ -1,15 +1,19 @@
 """From encoded winners to the tables of a result."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from mcce import gower_distance
-from mcce.assembling import assemble
 from mcce.exceptions import SamplerError
 from mcce.explain.factuals import Factuals
 from mcce.explain.order import resolve_measures
-from mcce.explain.search import Outcome
+from mcce.explain.plan import Plan, Settings
+from mcce.explain.result import Wording, write_result
+from mcce.explain.winners import Cost, Winners
+from mcce.model.ask import Asker
 from mcce.model.decisions import resolve_decision
 from tests.explainer.problem import DENIED, FIXED, TABLE, score
 from tests.generators.row_bootstrap import RowBootstrap
@@ -23,30 +27,36 @@ def generator():
     return RowBootstrap(FIXED, seed=9).fit(TABLE, score(TABLE) >= 0.5)
 
 
-def assembled(generator, *, plausibility=np.nan, owner=(0, 0, 2), further=(), n_samples=50):
+class Scale:
+    """A scale of plausibility on which a score is its own quantile."""
+
+    def quantile(self, scores):
+        return scores
+
+
+def assembled(generator, *, plausibility=np.nan, owner=(0, 0, 2), measures=("L0", "gower"), n_samples=50):
     rows = DENIED.iloc[:4]
     factuals = Factuals(rows.index, generator.schema_.encode(rows).matrix, score(rows), np.array([False] * 3 + [True]))
     found = BEST.iloc[: len(owner)].assign(age=rows["age"].iloc[list(owner)].to_numpy())
-    outcome = Outcome(
+    chosen = Winners.chosen(
         np.array(owner, dtype=np.int64),
         generator.schema_.encode(found).matrix,
         score(found),
         np.full(len(owner), plausibility),
-        n_asked=77,
-        seconds_generate=1.5,
-        seconds_select=0.5,
     )
-    result = assemble(
-        factuals,
-        outcome,
-        generator,
-        DECISION,
-        further=further,
-        n_samples=n_samples,
-        fit_seconds=3.0,
-        settings={"n_samples": n_samples} | ({} if np.isnan(plausibility) else {"sparse": True}),
+    winners = replace(chosen.measured(generator.schema_.features, factuals.matrix), cost=Cost(77, 1.5, 0.5))
+    sparse = not np.isnan(plausibility)
+    plan = Plan(
+        generator=generator,
+        decision=DECISION,
+        question=Asker(DECISION, generator.schema_),
+        settings=Settings(n_samples or 0, sparse=sparse),
+        order=resolve_measures(measures, generator.schema_.features),
+        plausibility=Scale() if sparse else None,
     )
-    return result, found, rows
+    drawn = None if n_samples is None else np.full(len(rows), n_samples)
+    wording = Wording(settings={"n_samples": n_samples}, fit_seconds=3.0)
+    return write_result(plan, factuals, winners, drawn, {}, wording), found, rows
 
 
 def test_ranks_names_and_dtypes(generator):
@@ -61,8 +71,7 @@ def test_ranks_names_and_dtypes(generator):
 
 
 def test_measures_are_those_of_the_rows_against_their_factuals(generator):
-    l2 = resolve_measures("l2", generator.schema_.features).measures
-    result, found, rows = assembled(generator, further=l2)
+    result, found, rows = assembled(generator, measures=("L0", "l2"))
     assert list(result.measures.columns) == ["prediction", "L0", "gower", "gower_sum", "l2"]
     for place, owner in enumerate((0, 0, 2)):
         gower = gower_distance(found.iloc[[place]], rows.iloc[[owner]], training=TABLE)

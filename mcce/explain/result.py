@@ -1,0 +1,272 @@
+"""From winners to a `Counterfactuals`: frames with the user's names and dtypes, measures, reasons, settings.
+
+1. The winners are decoded and named by their factual and rank; their measures stand beside them.
+2. What constraints do is described. A constraint binds as far as draws without any constraints break it; that share is
+   found from some factuals' draws. While rows are drawn inside the constraints, those of which nothing allowed can be
+   drawn are rejected: for each constraint it is counted how many rows came to it and how many passed. What several
+   constraints say of one feature is drawn together, and counted together. What numbers may be for each factual is told
+   as a lowest and a highest value; rules and grids are left aside.
+3. The factuals without a counterfactual are listed with the reason (`mcce.explain.unexplained`).
+4. `Search` is what a result keeps of the plan, to draw again or with one demand less when that is wanted: for standard
+   errors, for how stable the answers are, and for what would have helped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from mcce.base.arrays import Bools, Floats, Ints
+from mcce.base.progress import working
+from mcce.constraints import Constraints
+from mcce.counterfactuals import Agreement, Counterfactuals, Questions, Run
+from mcce.exceptions import SamplerError
+from mcce.explain.diversity import diversity_table
+from mcce.explain.factuals import Factuals
+from mcce.explain.plan import Plan
+from mcce.explain.pools import draw_pools
+from mcce.explain.redraw import agreement, draw_again, redraw_errors, spread_over
+from mcce.explain.unexplained import look_into, unexplained_table, what_helps
+from mcce.explain.winners import Winners
+from mcce.generators.base import Generator
+from mcce.model.ask import Asker
+from mcce.report.changes import Ask
+from mcce.report.names import Names
+from mcce.table import FrameKind, Schema
+
+REPORTED = ("L0", "gower", "gower_sum", "plausibility", "log_density")  # measures of every result
+TRIED_FACTUALS, TRIED_DRAWS = 100, 100
+
+
+@dataclass(frozen=True)
+class Wording:
+    """How a result is told.
+
+    Attributes
+    ----------
+    names : labels, units and formats.
+    frames : the kind of frame that tables are handed back in, None for pandas.
+    settings : what was asked for, by name.
+    fit_seconds : how long the explainer was fitted.
+    progress : whether to show a progress bar when something is drawn again.
+    """
+
+    names: Names = field(default_factory=Names)
+    frames: FrameKind | None = None
+    settings: Mapping[str, object] = field(default_factory=dict)
+    fit_seconds: float = 0.0
+    progress: bool | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """A search that was made, and can be made again: with other draws, or with one demand less."""
+
+    plan: Plan
+    factuals: Factuals
+    winners: Winners
+    contradictions: Mapping[int, str]
+    wording: Wording
+
+    @cached_property
+    def which(self) -> Ints:
+        """Positions of the factuals that were searched for."""
+        return searched(self.factuals, self.contradictions)
+
+    @cached_property
+    def _again(self) -> Winners:
+        return draw_again(self.plan, self.factuals, self.which, self.wording.progress)[0]
+
+    def questions(self, ask: Ask | None) -> Questions:
+        """Return what a result can ask later."""
+        return Questions(
+            ask=ask,
+            agreement=lambda: self._agreement,
+            standard_errors=self.standard_errors,
+            known_errors=lambda: self.standard_errors() if "_again" in vars(self) else {},
+            redrawn=self.redrawn,
+            why=self.why,
+        )
+
+    @cached_property
+    def _agreement(self) -> Agreement:
+        """How stable the answers are, by drawing again for at most a hundred factuals; by all, if that was done."""
+        some = self.which
+        again = vars(self).get("_again")
+        if again is None:
+            some = spread_over(some)
+            again = draw_again(self.plan, self.factuals, some, self.wording.progress)[0]
+        return agreement(self.factuals, some, self.winners, again)
+
+    def standard_errors(self) -> dict[str, float]:
+        """Return the Monte Carlo standard errors of the means, by drawing again for all factuals."""
+        return redraw_errors(self.plan, self.factuals, self.winners, self._again)
+
+    def redrawn(self, redraw: int) -> Counterfactuals:
+        """Return the result of another drawing, by its number."""
+        plan = replace(self.plan, settings=replace(self.plan.settings, redraw=redraw))
+        winners, drawn = draw_again(plan, self.factuals, self.which, self.wording.progress, redraw)
+        return write_result(plan, self.factuals, winners, drawn, self.contradictions, self.wording)
+
+    def why(self, places: Ints) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Return what became of the candidates of factuals without a counterfactual, and what would have helped.
+
+        `places` are positions of factuals that were searched for. The second table has the drawn row of each that came
+        nearest to the decision, if there is one.
+        """
+        with working("looking for reasons", self.wording.progress):
+            told = [look_into(self.plan, self.factuals, int(i)) for i in places]
+            table = pd.DataFrame([words for words, _ in told], index=self.factuals.index[places].rename("id"))
+            table["would_help"] = what_helps(self.plan, self.factuals, places)
+        nearest = [(int(i), row) for i, (_, row) in zip(places, told) if row is not None]
+        schema = self.plan.generator.schema_
+        rows = np.array([row for _, row in nearest]).reshape(-1, len(schema))
+        return table, schema.decode(rows, self.factuals.index[[i for i, _ in nearest]].rename("id"))
+
+
+def searched(factuals: Factuals, contradictions: Mapping[int, str]) -> Ints:
+    """Return the positions of factuals to search for: those without the decision and without a contradiction."""
+    return np.setdiff1d(np.flatnonzero(~factuals.wanted), list(contradictions))
+
+
+def write_result(
+    plan: Plan,
+    factuals: Factuals,
+    winners: Winners,
+    drawn: Ints | None,
+    contradictions: Mapping[int, str],
+    wording: Wording,
+) -> Counterfactuals:
+    """Write winners as tables.
+
+    Parameters
+    ----------
+    plan, factuals : what was asked, and for whom.
+    winners : what was found, in the order of the factuals, with measures.
+    drawn : how many rows were drawn for each factual; None if the user brought the candidates.
+    contradictions : why nothing could meet the constraints, by position of the factual.
+    wording : how it is told.
+    """
+    schema, owner, rows = plan.generator.schema_, winners.owner, winners.rows
+    rank = np.arange(owner.size) - np.searchsorted(owner, owner) + 1
+    index = pd.MultiIndex.from_arrays([factuals.index[owner], rank], names=["id", "rank"])
+    said = None if plan.constraints is None else plan.constraints.said
+    pairwise = diversity_table(owner, rows, schema.features)
+    robustness = plan.robustness
+    stood = {} if robustness is None else robustness.described()
+    cost = winners.cost
+    questions = Questions(ask=partial(_ask_frame, Asker(plan.decision, schema)))
+    if drawn is not None:
+        questions = Search(plan, factuals, winners, contradictions, wording).questions(questions.ask)
+    return Counterfactuals(
+        frame=schema.decode(rows, index),
+        measures=_measure_table(plan, factuals, winners).set_axis(index, axis=0),
+        factuals=schema.decode(factuals.matrix, factuals.index),
+        unexplained=unexplained_table(plan, factuals, owner, drawn, contradictions),
+        constraints=binding_table(plan, factuals, searched(factuals, contradictions), winners) if said else None,
+        allowed=allowed_table(said, factuals.matrix, factuals.index) if said else None,
+        factual_predictions=pd.Series(factuals.scores, index=factuals.index, name="prediction"),
+        decision=plan.decision.describe(),
+        fixed=tuple(plan.generator.fixed_),
+        kinds=dict(schema.kinds),
+        ranges=_ranges(schema),
+        draws=None if drawn is None else pd.Series(drawn, index=factuals.index, name="draws"),
+        run=Run(
+            settings={**wording.settings, **stood, "rows_asked": cost.asked},
+            timings={"fit": wording.fit_seconds, "generate": cost.seconds_generate, "select": cost.seconds_select},
+        ),
+        copies=None if plan.training is None else plan.training.count_in(rows),
+        names=replace(wording.names, ends=plan.decision.ends()),
+        _questions=questions,
+        _rules={who: said.texts_of(who) for who in factuals.index} if said else {},
+        _frame_kind=wording.frames,
+        _pairwise=pairwise.set_axis(factuals.index[pairwise.index].rename("id"), axis=0),
+    )
+
+
+def _ask_frame(asker: Asker, frame: pd.DataFrame) -> tuple[npt.NDArray[Any], Bools]:
+    return asker.ask_encoded(asker.schema.encode(frame, "the rows").matrix)
+
+
+def _measure_table(plan: Plan, factuals: Factuals, winners: Winners) -> pd.DataFrame:
+    """Return the model's score of each winner and its measures."""
+    n_changes, steps = winners.measures.T
+    measures: dict[str, Any] = {
+        "prediction": winners.scores,
+        "L0": n_changes.astype(np.int64),
+        "gower": steps / len(plan.features),
+        "gower_sum": steps,
+    }
+    for measure in plan.order.measures:
+        if measure.name not in REPORTED:
+            measures[measure.name] = measure.of_pairs(winners.rows, factuals.matrix[winners.owner])
+    if plan.plausibility is not None and plan.settings.sparse:
+        measures["log_density"] = _log_density(plan.generator, winners.rows)
+        measures["plausibility"] = plan.plausibility.quantile(winners.plausibility)
+    return pd.DataFrame({**measures, **({} if plan.robustness is None else plan.robustness.shares(winners.rows))})
+
+
+def _log_density(generator: Generator, rows: Floats) -> Floats:
+    """Return log p(mutable | fixed, wanted decision) of encoded rows; NaN if a conditional has no density."""
+    try:
+        by_feature = generator.feature_log_densities(rows)
+    except SamplerError:
+        return np.full(rows.shape[0], np.nan)
+    return np.asarray(sum(by_feature.values()), dtype=np.float64)
+
+
+def _ranges(schema: Schema) -> dict[Any, tuple[Any, Any]]:
+    """Return the lowest and highest training value of each number, as the user writes them."""
+    numeric = [f for f in schema.features if f.is_numeric and not np.isnan(f.low)]
+    ends = {f.name: pd.Series(f.decode(np.array([f.low, f.high]))) for f in numeric}
+    return {name: (pair.iloc[0], pair.iloc[1]) for name, pair in ends.items()}
+
+
+def binding_table(plan: Plan, factuals: Factuals, which: Ints, winners: Winners) -> pd.DataFrame:
+    """Return `breaks`, `tried` and `passed` by constraint (step 2), from some of the factuals at `which`."""
+    constraints = plan.constraints
+    assert constraints is not None
+    some = which[np.unique(np.linspace(0, max(which.size - 1, 0), TRIED_FACTUALS).astype(np.intp))[: which.size]]
+    breaks = dict.fromkeys(constraints.texts, np.nan)
+    if some.size:
+        pools = draw_pools(plan.generator, factuals.matrix[some], plan.keys(factuals)[some], TRIED_DRAWS)
+        rows = np.concatenate([pools.rows[a:b] for a, b in zip(pools.begin, pools.end)])
+        owner = np.repeat(some, pools.end - pools.begin)
+        broken = constraints.broken(rows, factuals.matrix[owner], factuals.index[owner])
+        breaks |= {text: float(each.mean()) for text, each in broken.items()}
+    counts = [winners.cost.acceptance.get(constraints.counted_as(text), (0, 0)) for text in constraints.texts]
+    table = pd.DataFrame(np.array(counts, dtype=np.int64).reshape(-1, 2), columns=["tried", "passed"])
+    table.insert(0, "breaks", list(breaks.values()))
+    return table.set_axis(pd.Index(list(breaks), dtype=object, name="constraint"), axis=0)
+
+
+def allowed_table(constraints: Constraints, matrix: Floats, ids: pd.Index[Any]) -> pd.DataFrame:
+    """Return the lowest and highest value that each factual is allowed, for numbers that a constraint limits (step 2).
+
+    The columns are (feature, "low") and (feature, "high"), inside the training range; missing where no number is
+    allowed.
+    """
+    columns: dict[tuple[Hashable, str], Any] = {}
+    for name, within in replace(constraints, rules=()).within(matrix, ids).items():
+        feature = constraints.schema.features[constraints.schema.position(name)]
+        if not feature.is_numeric or np.isnan(feature.low):
+            continue
+        low, high = within.bounds(len(ids))
+        some = low <= high
+        for end, bound in (("low", low), ("high", high)):
+            inside = np.clip(np.where(some, bound, feature.low), feature.low, feature.high)
+            ends = pd.Series(feature.decode(inside)).set_axis(ids)
+            columns[name, end] = ends if some.all() else ends.where(some)
+    limited = list(dict.fromkeys(name for name, _ in columns))
+    # a feature may be named by a tuple, which pandas would take apart
+    levels: list[Any] = [pd.Index(limited, dtype=object, tupleize_cols=False), ["low", "high"]]
+    codes = [np.repeat(np.arange(len(limited)), 2).tolist(), [0, 1] * len(limited)]
+    names = pd.MultiIndex(levels=levels, codes=codes, names=["feature", "end"])
+    table = pd.DataFrame(dict(enumerate(columns.values())), index=ids)
+    return table.set_axis(names if columns else pd.Index([]), axis=1)

@@ -1,0 +1,236 @@
+"""The same demand, said by `allow` or by a rule of any form, explains the same people: keeping a value obeys it."""
+
+import functools
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import mcce
+from mcce.exceptions import InputError
+from tests.examples import examples
+
+LOANS = mcce.datasets.load_loans(1000).X.select_dtypes("number")
+
+
+def affordable(rows):
+    return rows["savings"] + rows["salary"] >= 90_000
+
+
+POOR = LOANS[~affordable(LOANS)].iloc[:10]
+
+
+@pytest.fixture(scope="module")
+def bank():
+    return mcce.MCCE(None, decision=affordable, fixed=["age"], random_state=1).fit(LOANS)
+
+
+def no_raise(rows, was):
+    return rows["salary"] <= was["salary"]
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+@pytest.mark.parametrize(
+    "said",
+    [
+        mcce.allow("salary", direction="decrease"),
+        "salary <= was(salary)",
+        "salary - was(salary) <= 0",
+        "if salary > was(salary) then salary < 0",
+        mcce.rule(no_raise, features=["salary"]),
+        mcce.allow("salary", max_step=50),
+        "abs(salary - was(salary)) <= 50",
+        "salary == was(salary) or salary > 10 * was(salary)",
+        "salary == was(salary) or loan_amount < 0",
+        "salary + loan_amount <= was(salary) + was(loan_amount)",
+    ],
+    ids=str,
+)
+def test_savings_alone_would_do(bank, said, sparse):
+    """Nobody has to touch the salary: more savings are enough, whatever the salary may become."""
+    found = bank.explain(POOR, constraints=[said], sparse=sparse)
+    assert found.frame.index.get_level_values("id").nunique() == len(POOR)
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+def test_a_rule_that_the_present_breaks_does_not_undo_one_that_it_obeys(bank, sparse):
+    asked = ["abs(salary - was(salary)) <= 50", "savings - was(savings) >= 1000"]
+    found = bank.explain(POOR, constraints=asked, sparse=sparse)
+    assert found.frame.index.get_level_values("id").nunique() == len(POOR)
+
+
+def test_bounds_by_a_rule_draw_the_same_rows_as_bounds_by_allow(bank):
+    """A rule that bounds one feature is a limit on it: the same pools, the same bytes."""
+    for sparse in (True, False):
+        by_rule, by_limit = (
+            bank.explain(POOR, constraints=[said], sparse=sparse, n_samples=200)
+            for said in ("salary <= was(salary)", mcce.allow("salary", direction="decrease"))
+        )
+        pd.testing.assert_frame_equal(by_rule.frame, by_limit.frame)
+        assert by_rule.settings["pools"] == by_limit.settings["pools"]
+        np.testing.assert_array_equal(by_rule.constraints.to_numpy(), by_limit.constraints.to_numpy())
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+def test_an_upper_bound_that_nobody_granted_obeys_keeps_what_is_below_it(sparse):
+    """All who are granted a loan ask for at least 50,000 more; whoever asks for less than 30,000 goes on asking so."""
+    table = LOANS.assign(loan_amount=LOANS["loan_amount"] + 50_000 * affordable(LOANS))
+    bank = mcce.MCCE(None, decision=affordable, fixed=["age"], random_state=1).fit(table)
+    small = table[~affordable(table) & (table["loan_amount"] < 30_000)].iloc[:6]
+    found = bank.explain(small, constraints=["loan_amount <= 30000"], sparse=sparse, n_samples=200)
+    assert found.frame.index.get_level_values("id").nunique() == len(small)
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+@pytest.mark.parametrize(
+    "more",
+    [
+        "savings <= was(savings)",
+        "savings + loan_amount <= was(savings) + was(loan_amount)",
+        "abs(savings - was(savings)) <= 10 and savings != was(savings)",
+    ],
+)
+def test_no_more_rows_are_rejected_than_are_drawn_and_what_would_help_helps(bank, more, sparse):
+    asked = ["salary <= was(salary)", "abs(loan_amount - was(loan_amount)) <= 50", more]
+    settings = {"sparse": sparse, "n_samples": 100}
+    found = bank.explain(POOR, constraints=asked, **settings).with_why()
+    told = found.unexplained[found.unexplained["drawn"].notna()]
+    assert len(told) > 0
+    for id, row in told.iterrows():
+        rejected = [int(part.split(" by ")[0]) for part in row["rejected"].split(", ") if part != "none"]
+        assert sum(rejected) <= row["drawn"]
+        for text in asked:
+            left = [each for each in asked if each != text]
+            alone = bank.explain(POOR.loc[[id]], constraints=left, **settings)
+            assert (len(alone) > 0) == (f"without the constraint {text!r}" in row["would_help"])
+
+
+# ---- random demands on a table of which every row can be looked at
+
+GRADES = ["low", "middle", "high"]
+SMALL = pd.DataFrame(
+    [(age, x, y, g) for age in (30, 60) for x in range(5) for y in range(5) for g in GRADES],
+    columns=["age", "x", "y", "grade"],
+).assign(grade=lambda t: pd.Categorical(t["grade"], categories=GRADES, ordered=True))
+ROWS = list(SMALL.drop_duplicates(["x", "y", "grade"])[["x", "y", "grade"]].itertuples(index=False))
+LEAST = 7
+
+
+def rich(rows):
+    return rows["x"] + rows["y"] + rows["grade"].cat.codes >= LEAST
+
+
+def is_rich(row):
+    return row.x + row.y + GRADES.index(row.grade) >= LEAST
+
+
+SOME = SMALL[~rich(SMALL)].iloc[::9]
+DRAWS = 1500  # of 75 different rows: one of them is left out in one of 10^8 runs
+
+
+@functools.cache
+def everybody():
+    """Draws every row with the same probability."""
+    return mcce.MCCE(
+        None, decision=rich, fixed=["age"], sampler="marginal", condition_on_decision=False, random_state=2
+    ).fit(SMALL)
+
+
+@st.composite
+def demands(draw):
+    """Return the spellings of a demand, and a reading of it in plain Python."""
+    f = draw(st.sampled_from(["x", "y"]))
+    c, k = draw(st.integers(1, 3)), draw(st.integers(0, 2))
+
+    def of(row):
+        return getattr(row, f)
+
+    return draw(
+        st.sampled_from(
+            [
+                (
+                    (
+                        mcce.allow(f, direction="decrease"),
+                        f"{f} <= was({f})",
+                        f"max({f}, was({f})) == was({f})",
+                        f"not was({f}) < {f}",
+                        mcce.rule(lambda rows, was: rows[f] <= was[f], features=[f], name=f"no more {f}"),
+                    ),
+                    lambda r, o: of(r) <= of(o),
+                ),
+                (
+                    (
+                        mcce.allow(f, max_step=k),
+                        f"abs({f} - was({f})) <= {k}",
+                        f"was({f}) - {k} <= {f} <= was({f}) + {k}",
+                        f"({f} - was({f})) * ({f} - was({f})) <= {k * k}",
+                    ),
+                    lambda r, o: abs(of(r) - of(o)) <= k,
+                ),
+                (
+                    (mcce.allow(f, direction="none"), f"{f} == was({f})", f"{f} - was({f}) == 0"),
+                    lambda r, o: of(r) == of(o),
+                ),
+                (
+                    (mcce.allow(f, low=c), f"{f} >= {c}", f"2 * {f} >= {2 * c}", f"{f} == {c} or {f} > {c}"),
+                    lambda r, o: of(r) >= c,
+                ),
+                (
+                    (mcce.allow(f, never=[c]), f"{f} != {c}", f"{f} < {c} or {f} > {c}", f"{f} not in [{c}]"),
+                    lambda r, o: of(r) != c,
+                ),
+                (
+                    (mcce.allow(f, step=2), f"{f} == was({f}) or {f} in [0, 2, 4]"),
+                    lambda r, o: of(r) == of(o) or of(r) % 2 == 0,
+                ),
+                (
+                    (mcce.allow("grade", direction="increase"), "grade >= was(grade)", "not grade < was(grade)"),
+                    lambda r, o: GRADES.index(r.grade) >= GRADES.index(o.grade),
+                ),
+                (
+                    (mcce.allow("grade", levels=["low", "high"]), "grade in ['low', 'high']", "grade != 'middle'"),
+                    lambda r, o: r.grade != "middle",
+                ),
+                (
+                    ("x + y <= was(x) + was(y) + 1", "not x > was(x) + was(y) + 1 - y"),
+                    lambda r, o: r.x + r.y <= o.x + o.y + 1,
+                ),
+                (
+                    ("y == was(y) or grade == was(grade)", "if y != was(y) then grade == was(grade)"),
+                    lambda r, o: r.y == o.y or r.grade == o.grade,
+                ),
+                (
+                    (f"{f} == was({f}) or {f} > 3 * was({f})", f"not ({f} != was({f}) and {f} <= 3 * was({f}))"),
+                    lambda r, o: of(r) == of(o) or of(r) > 3 * of(o),
+                ),
+            ]
+        )
+    )
+
+
+def explained(said, sparse):
+    """Return who has a counterfactual; nobody, where that is an error."""
+    settings = {"sparse": True, "floor": 0.0} if sparse else {}
+    try:
+        found = everybody().explain(SOME, constraints=said, n_samples=DRAWS, **settings)
+    except InputError as error:
+        if "leave nothing for any of" in str(error):
+            return set()
+        raise
+    return set(found.frame.index.get_level_values("id"))
+
+
+@given(st.lists(demands(), min_size=1, max_size=3), st.booleans(), st.randoms(use_true_random=False))
+@examples(60, deadline=None)
+def test_the_same_people_are_explained_however_it_is_said(asked, sparse, random):
+    could_be = {
+        id
+        for id, own in zip(SOME.index, SOME.itertuples(index=False))
+        if any(is_rich(row) and all(reading(row, own) for _, reading in asked) for row in ROWS)
+    }
+    for _ in range(2):
+        said = [random.choice(spellings) for spellings, _ in asked]
+        said = [each for i, each in enumerate(said) if str(each) not in map(str, said[:i])]
+        assert explained(said, sparse) == could_be, list(map(str, said))

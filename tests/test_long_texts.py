@@ -1,0 +1,252 @@
+"""Texts of users: every pattern that meets one takes time in proportion to its length, and messages quote little of it.
+
+Each pattern is given a text that it nearly matches in as many ways as possible. Time is compared with time: eight times
+the text may take about eight times as long, not sixty-four.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import NamedTuple
+
+import pandas as pd
+import pytest
+
+import mcce
+from mcce import InputError
+from mcce.batches import folder as describing
+from mcce.cli import cells, outputs
+from mcce.cli import cells as dates
+from mcce.cli import cells as numerals
+from mcce.cli import checking as wanted
+from mcce.cli import files as texts
+from mcce.cli import options as job
+from mcce.cli import outputs as cli_report
+from mcce.cli.cells import Column, Declared
+from mcce.constraints import encoding, grammar
+from mcce.exceptions import did_you_mean, shorten, spell
+from mcce.report import letter
+from mcce.report import names as patterns
+from mcce.report import names as words
+from mcce.storage import archive as limits
+from mcce.table import Feature, Schema
+from mcce.table import frames as spreadsheet
+from mcce.table import stored as table_state
+
+SHORT, TIMES, MOST = 1000, 8, 24  # letters, how many times as many, and how many times as long that may take
+QUICK = 1e-4  # seconds below which a clock tells nothing
+
+
+class Case(NamedTuple):
+    """A text of about n letters, who reads it, and the module whose pattern that is."""
+
+    module: ModuleType
+    read: Callable[[str], object]
+    text: Callable[[int], str]
+
+
+def in_a_western_file(text: str) -> None:
+    raw = text.encode("cp1252")
+    with pytest.raises(UnicodeDecodeError) as caught:
+        raw.decode()
+    texts._decode_western("the file", raw, caught.value)
+
+
+def plain_rule(text: str) -> str:
+    return letter.plain_rule(text, SimpleNamespace(label=str), ["a", "a b", "was"])
+
+
+def days() -> Feature:
+    return Schema.from_data(pd.DataFrame({"since": pd.date_range("2020-01-01", periods=5)})).features[0]
+
+
+def date_in_a_rule(text: str) -> float:
+    return encoding.encode_value(days(), text)
+
+
+def number(text: str) -> str | None:
+    return numerals.plain(text, ".")
+
+
+def unread(text: str) -> object:
+    return numerals.unread([text])
+
+
+def interval(text: str) -> object:
+    return wanted.read_interval(text, None)
+
+
+def beside(text: str) -> Path:
+    return outputs._beside(Path(text), ".x")
+
+
+CASES = {
+    "digits before a letter in a rule": Case(grammar, grammar.parse, lambda n: "1" * n + "x"),
+    "decimals before a letter in a rule": Case(grammar, grammar.parse, lambda n: "1." + "1" * n + "x"),
+    "digits of an exponent in a rule": Case(grammar, grammar.parse, lambda n: "1e" + "1" * n + "x"),
+    "a quote that is not closed in a rule": Case(grammar, grammar.parse, lambda n: "'" + "a" * n),
+    "a backtick that is not closed in a rule": Case(grammar, grammar.parse, lambda n: "`" + "a" * n),
+    "blanks in a rule": Case(grammar, grammar.parse, lambda n: "a <" + " " * n + "?"),
+    "a long name in a rule": Case(grammar, grammar.parse, lambda n: "a." * (n // 2) + " ?"),
+    "digits as a date of a rule": Case(encoding, date_in_a_rule, lambda n: "1:" * (n // 2)),
+    "digits before a letter": Case(numerals, number, lambda n: "1" * n + "x"),
+    "decimals before a letter": Case(numerals, lambda t: numerals.plain(t, ","), lambda n: "1," + "1" * n + "x"),
+    "thousands before a letter": Case(numerals, number, lambda n: "1" + ",111" * (n // 4) + "x"),
+    "digits of an exponent": Case(numerals, number, lambda n: "1e" + "1" * n + "x"),
+    "points in what is no plain number": Case(numerals, numerals.is_plain, lambda n: "1." * (n // 2) + "x"),
+    "blanks after a number": Case(numerals, unread, lambda n: "1" + " " * n + "x"),
+    "blanks between digits": Case(numerals, unread, lambda n: "1 " * (n // 2) + "x"),
+    "blanks after a currency": Case(numerals, unread, lambda n: "€" + " " * n + "x"),
+    "a bracket that is not closed": Case(numerals, unread, lambda n: "(" + "1" * n + "x"),
+    "decimals of a second": Case(numerals, unread, lambda n: "1:00:00." + "1" * (n // 2) + " " * (n // 2) + "x"),
+    "one number and no other": Case(dates, lambda t: dates.find_format([t]), lambda n: "1" + "x" * n),
+    "nothing between digits": Case(dates, lambda t: dates.find_format([t]), lambda n: "1" * n),
+    "digits, then letters": Case(dates, lambda t: dates.find_format([t]), lambda n: "1" * (n // 2) + "x" * (n // 2)),
+    "blanks in a date": Case(dates, lambda t: dates.date_of(t, "%d %b %Y"), lambda n: "1 May" + " " * n + "x"),
+    "digits of a whole number": Case(cells, cells.WHOLE.fullmatch, lambda n: "1" * n + "x"),
+    "zeros of a code": Case(cells, cells.LEADING_ZERO.match, lambda n: "0" * n + "x"),
+    "blanks and no comma in an interval": Case(wanted, interval, lambda n: " " * n + "x"),
+    "blanks before two brackets": Case(wanted, interval, lambda n: "1," + " " * n + "]]"),
+    "a long word before a strange letter": Case(texts, in_a_western_file, lambda n: "x" * n + " \xe9"),
+    "accents in a western file": Case(texts, in_a_western_file, lambda n: "\xe9 " * (n // 2)),
+    "endings of a file's name": Case(outputs, beside, lambda n: ".a" * (n // 2) + "!"),
+    "letters of a file's ending": Case(outputs, beside, lambda n: "." + "a" * n + "!"),
+    "a key of TOML": Case(job, job._key, lambda n: "a" * n + "!"),
+    "signs in the name of a letter": Case(cli_report, cli_report.letter_name, lambda n: "a!" * (n // 2)),
+    "zeros of a format": Case(patterns, lambda t: patterns._NUMBER.fullmatch(t), lambda n: "0." + "0" * n + "x"),
+    "signs of percent": Case(patterns, lambda t: patterns.read_pattern(t, "a"), lambda n: "%" * n),
+    "a long name in a picture": Case(words, lambda t: words.fold(t, 20), lambda n: "x" * n),
+    "blanks in a picture": Case(words, lambda t: words.fold(t, 20), lambda n: " " * n),
+    "capitals in a picture": Case(words, lambda t: words.fold(t, 20), lambda n: "aB" * (n // 2)),
+    "digits before percent": Case(words, words.kept_together, lambda n: "1 " * (n // 2)),
+    "brackets in a rule of a letter": Case(letter, plain_rule, lambda n: "was(" * (n // 4)),
+    "names in a rule of a letter": Case(letter, plain_rule, lambda n: "a " * (n // 2)),
+    "digits in a cell of a spreadsheet": Case(spreadsheet, spreadsheet._quoted, lambda n: "+" + "1" * n + "x"),
+    "exponents in a cell of a spreadsheet": Case(spreadsheet, spreadsheet._quoted, lambda n: "+1e" + "1" * n + "x"),
+    "blanks before a time zone": Case(
+        table_state, lambda t: table_state._read_named({"name": t}), lambda n: "datetime64[s," + " " * n
+    ),
+    "time zones in a time zone": Case(
+        table_state, lambda t: table_state._read_named({"name": t}), lambda n: "datetime64[s," * (n // 13)
+    ),
+    "slashes of a time zone": Case(table_state, table_state._check_zone, lambda n: "a/" * (n // 2)),
+    "places in memory": Case(describing, lambda t: describing._plain({t}), lambda n: " at 0x" + "0" * n),
+    "digits of an entry's name": Case(limits, limits.ARRAY.fullmatch, lambda n: "1" * n),
+}
+
+
+def seconds(case: Case, n: int) -> float:
+    """Return the least time of a few: the others waited for something else."""
+    text, found = case.text(n), []
+    for _ in range(5):
+        begun = time.process_time()
+        with contextlib.suppress(ValueError, TypeError):
+            case.read(text)
+        found.append(time.process_time() - begun)
+        if found[-1] > 1000 * QUICK and len(found) > 1:
+            break
+    return max(min(found), QUICK)
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_time_is_linear_in_the_length_of_a_text(case):
+    seconds(case, SHORT)  # what is compiled or imported, once
+    assert seconds(case, TIMES * SHORT) / seconds(case, SHORT) < MOST
+
+
+def test_every_module_with_a_pattern_is_tried():
+    imports = re.compile(r"^ *(?:import|from) re\b", re.MULTILINE)
+    files = Path(mcce.__file__).parent.rglob("*.py")
+    found = {path for path in files if imports.search(path.read_text(encoding="utf-8"))}
+    assert found == {Path(case.module.__file__) for case in CASES.values()}
+
+
+# ---- what messages quote
+
+LONG = 5000
+
+
+def column(text: str) -> Column:
+    values = pd.Series([text, "3", "4"], name="a")
+    return Column("a", values, values, "the file", lambda row: f"line {row + 2}")
+
+
+def resolved(rule: str) -> object:
+    schema = Schema.from_data(pd.DataFrame({"a": [1.0, 2.0], "job": pd.Categorical(["cook", "nurse"])}))
+    return mcce.constraints.resolve(mcce.constraints.read([rule]), schema)
+
+
+REFUSED = {
+    "digits in a rule": lambda: mcce.rule("a > " + "1" * LONG + "x"),
+    "the middle of a rule": lambda: mcce.rule("a + " * 100 + "?" + "1" * LONG),
+    "a rule that is too long": lambda: mcce.rule("1" * 100_001),
+    "a function in a rule": lambda: mcce.rule("x" * LONG + "(1)"),
+    "an expected sign in a rule": lambda: mcce.rule("a " + "x" * LONG),
+    "a column in a rule": lambda: resolved("x" * LONG + " > 1"),
+    "a level in a rule": lambda: resolved("job == '" + "x" * LONG + "'"),
+    "a text in a rule": lambda: resolved("a > '" + "x" * LONG + "'"),
+    "a rule with features": lambda: mcce.rule("x" * LONG, features=["a"]),
+    "a date in a rule": lambda: date_in_a_rule("1" * LONG),
+    "a direction": lambda: mcce.allow("a", direction="x" * LONG),
+    "a format": lambda: patterns.read_pattern("x" * LONG, "a"),
+    "decimals of a format": lambda: patterns.read_pattern("0." + "0" * 500, "a"),
+    "an interval": lambda: wanted.read_interval("[1," + "1" * LONG, None),
+    "a class": lambda: wanted.read_class("--wanted", "x" * LONG, ["yes", "no"]),
+    "a cell among numbers": lambda: cells.find_reading(column("x" * LONG), ".", Declared()),
+    "too many digits": lambda: cells.find_reading(column("1" * LONG), ".", Declared()),
+}
+
+
+@pytest.mark.parametrize("refused", REFUSED.values(), ids=REFUSED)
+def test_a_message_quotes_at_most_200_characters(refused):
+    with pytest.raises(InputError) as caught:
+        refused()
+    runs = re.findall(r"(([x10])\2*)", str(caught.value))
+    assert max(len(run) for run, _ in runs) <= 200
+    assert len(str(caught.value)) < 1000
+
+
+def test_a_refusal_of_a_long_rule_shows_the_place():
+    with pytest.raises(
+        InputError, match=r"^rule '\.\.\. \+ a \+ .* \? b \+ .*\.\.\.', at character 401: '\?' means nothing"
+    ):
+        mcce.rule("a + " * 100 + "? " + "b + " * 200)
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        ("a" * 198, repr("a" * 198)),
+        ("a" * 199, "'" + "a" * 131 + "..." + "a" * 64 + "'"),
+        (10**308, "1" + "0" * 131 + "..." + "0" * 65),
+        (-(10**400), "a whole number of about 401 digits, more than a float holds"),
+        ([10**5000], "a list too deep or too long to be written"),
+    ],
+)
+def test_long_values_are_shortened(value, written):
+    assert spell(value) == written
+    assert len(spell(value)) <= 200
+
+
+def test_a_deep_value_is_named_by_its_class():
+    deep: list[object] = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert spell(deep) == "a list too deep or too long to be written"
+    while deep:  # taken apart by hand: a list that is freed frees what is in it, and so on
+        deep = deep[0]
+
+
+def test_short_texts_are_not_shortened():
+    assert shorten("a" * 200) == "a" * 200
+    assert shorten("abcdefghij", 9) == "abcd...ij"
+
+
+def test_nothing_is_nearest_to_a_very_long_name():
+    assert did_you_mean("a" * 201, ["a" * 200, "b"]).startswith("known: ")
+    assert did_you_mean("a" * 200, ["a" * 199 + "b"]).startswith("did you mean 'aaa")
