@@ -96,7 +96,7 @@ def test_plot(found):
     assert plt.get_fignums() == []
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_plot_of_the_changes_of_many(found):
     ax = found.plot_changes()
     assert [t.get_text() for t in ax.get_yticklabels()] == ["salary", "defaulted", "home"]

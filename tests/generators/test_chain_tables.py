@@ -102,7 +102,6 @@ def families():
     return pd.DataFrame({"age": age, "kids": kids, "grade": grade, "pay": 10.0 * kids + rng.normal(0, 3, 1500)})
 
 
-@pytest.mark.thorough("copula")
 @pytest.mark.parametrize("name", WITHIN_SAMPLERS)
 def test_restricted_draws_stay_inside_and_rows_without_any_are_dead(families, name, monkeypatch):
     chain = ChainModel(sampler=WITHIN_SAMPLERS[name], fixed=["age"], random_state=1).fit(families)

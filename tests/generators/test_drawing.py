@@ -56,7 +56,6 @@ def constrained(n=N, **more):
     return request_of(n, restrictions=restrictions, rules=rules, **more)
 
 
-@pytest.mark.thorough("rejection")
 def test_rows_that_are_free_have_the_bytes_they_have_without_restrictions(chain):
     free = chain.draw(request_of()).rows
     drawn = chain.draw(replace(constrained(), rules=())).rows
@@ -95,7 +94,6 @@ def test_a_missing_value_is_a_restriction_only_where_one_can_be_drawn(families):
     assert np.exp(drawn.log_weight[~may]).mean() == pytest.approx(1.0 - np.isnan(free[:, PAY]).mean(), abs=0.03)
 
 
-@pytest.mark.thorough("copula-True", "rejection-False", "rejection-True")
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_same_bytes_in_any_block_thread_or_order_of_rules(chain, weighted, monkeypatch):
     request = constrained(weighted=weighted)
@@ -124,14 +122,14 @@ def test_the_same_bytes_in_any_block_thread_or_order_of_rules(chain, weighted, m
         assert drawn.log_weight is None
 
 
-@pytest.mark.thorough("copula", "rejection")
+@pytest.mark.slow
 def test_weights_change_no_row(chain):
     plain, weighted = (chain.draw(constrained(weighted=w)) for w in (False, True))
     np.testing.assert_array_equal(plain.rows, weighted.rows)
     np.testing.assert_array_equal(plain.rejected_by, weighted.rejected_by)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_rule_without_bounds_has_the_distribution_of_one_with(families):
     chain = ChainModel(sampler={"grade": "parametric", "*": "norm"}, fixed=["age"], random_state=1).fit(families)
     means = []

@@ -108,7 +108,7 @@ def test_weights_are_relative_to_the_draws_of_their_id(chain):
     assert (rows["x"] >= rows["g"] - 0.5).all()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_resampled_rows_are_a_function_of_the_seed_and_stand_for_their_weights(chain):
     asked = {"within": {"start": (pd.Timestamp("2021-06-01"), None), "job": ["cook", "pilot"]}}
     with pytest.warns(MCCEWarning, match="rejected by 'job'"):
@@ -127,7 +127,7 @@ def test_resampled_rows_are_a_function_of_the_seed_and_stand_for_their_weights(c
         assert ((times.reindex(expected.index, fill_value=0) - expected).abs() < copies + 1e-9).all()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_systematic_resampling_takes_a_row_as_often_as_its_weight_rounded():
     rng = np.random.default_rng(0)
     group = np.repeat([0, 1, 2], [50, 30, 20])

@@ -77,7 +77,7 @@ def random_within(rng, n):
     return Within(**{name: part for name, part in parts.items() if rng.random() < 0.6})
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_what_two_restrictions_allow_and_which_rows_are_free():
     """Against all that can be drawn: four levels and a missing value."""
     rng = np.random.default_rng(1)
@@ -115,7 +115,7 @@ def test_the_mass_far_out_in_a_tail_is_no_zero():
             np.testing.assert_allclose(found.log_mass, stats.norm.logsf(60.0, mean, sd), rtol=1e-9)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", [0.3, 0.6])
 def test_nearest_allowed_donors_are_weighted_to_the_conditional(kept):
     """Predictive mean matching draws the nearest allowed donors, which need not be drawn without the restriction."""
@@ -177,16 +177,7 @@ CASES = [
 ]
 
 
-@pytest.mark.thorough(
-    "ForestSampler(n_trees=2, max_features=None, min_leaf=1000)-'categorical'",
-    "PmmSampler(n_donors=500)-'numeric'",
-    "CartSampler(min_leaf=500)-'categorical'",
-    "ForestSampler(n_trees=2, max_features=None, min_leaf=1000)-'numeric'",
-    "CartSampler(min_leaf=500)-'numeric'",
-    "CartSampler(min_leaf=500)-'ordered'",
-    "CtreeSampler()-'numeric'",
-    "NormRankSampler(smoothing='density')-'numeric'",
-)
+@pytest.mark.slow
 @pytest.mark.parametrize(("sampler", "kind"), CASES, ids=repr)
 def test_a_restricted_draw_is_missing_with_its_conditional_probability(sampler, kind):
     given, target = process(kind, 1)
@@ -222,7 +213,6 @@ def test_the_marginal_draw_is_missing_with_its_conditional_probability():
     assert stats.binomtest(int(np.isnan(found.values).sum()), 4000, share).pvalue > 1e-4
 
 
-@pytest.mark.thorough("NormRankSampler(smoothing='density')-'numeric'")
 @pytest.mark.parametrize(("sampler", "kind"), CASES, ids=repr)
 def test_where_no_value_is_allowed_a_row_is_missing_or_dead(sampler, kind):
     """NaN stands for both; the mask tells them apart."""
@@ -319,7 +309,7 @@ def test_draws_are_multiples_in_bounds_and_never_what_they_may_not_be(sampler):
     ).rejected.all()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_draw_that_may_not_be_one_value_has_the_distribution_of_the_others():
     rng = np.random.default_rng(3)
     frame = pd.DataFrame({"g": np.zeros(4000), "y": rng.choice([1, 2, 3, 4], 4000, p=[0.5, 0.3, 0.15, 0.05])})

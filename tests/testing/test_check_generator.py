@@ -201,7 +201,6 @@ SOUND = {
 SLOW = ("completing", "sample")  # as "conditions"
 
 
-@pytest.mark.thorough("conditions", "forest", "mixture")
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in SOUND])
 def test_a_sound_generator_passes(name):
     check_generator(SOUND[name])
@@ -234,7 +233,6 @@ BROKEN = [
 ]
 
 
-@pytest.mark.thorough("AnotherWhenBound-check_restrictions-excludes nothing changes what is drawn")
 @pytest.mark.parametrize(("broken", "check", "message"), BROKEN, ids=lambda part: getattr(part, "__name__", None))
 def test_a_broken_generator_is_found(broken, check, message):
     run = {each.__name__: each for each in GENERATOR_CHECKS}[check]

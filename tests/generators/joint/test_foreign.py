@@ -57,7 +57,6 @@ def test_rows_have_the_fixed_values_and_are_those_of_the_model(name):
         assert rows["pay"].nunique() > 60
 
 
-@pytest.mark.thorough("rejection")
 @pytest.mark.parametrize("name", MODELS)
 def test_a_row_does_not_depend_on_what_else_is_drawn_nor_on_global_states(name):
     made = MODELS[name]().fit(X, WANTED)

@@ -15,9 +15,10 @@ from mcce.generators.joint.vine.model import JointColumn
 from mcce.samplers.vine.dvine import DVine
 from mcce.storage.state import from_state, to_state
 from mcce.testing import GENERATOR_CHECKS, check_generator
+from tests.extras import NO_VINE
 from tests.generators.joint.processes import atoms, clusters, skewed, skewed_log_density
 
-pytest.importorskip("pyvinecopulib", reason="pyvinecopulib is not installed: pip install 'mcce[vine]'")
+pytest.importorskip("pyvinecopulib", reason=NO_VINE)
 
 SMALL = VineGenerator(n_trees=4, random_state=1, n_jobs=1)
 LONG = ("check_fit", "check_not_fitted", "check_settings", "check_explains", "check_restrictions")

@@ -76,14 +76,14 @@ def same_tables(a, b):
     return min(found) * len(found)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_latents_taken_over_and_drawn_anew_give_the_same_distribution(training, samplers):
     start = training.matrix[np.arange(N) % training.n_rows, 0]
     taken, anew = (draw_chain(samplers, start, training.features, 1 + h, hand_on=bool(h)) for h in (1, 0))
     assert same_tables(taken, anew) > LEVEL
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_chain_from_one_row_follows_the_training_rows_like_it(training, samplers):
     """Given the zeros of the first column, the rest is as in a large sample of the process."""
     frame = simulate(400_000, 2)
@@ -116,7 +116,7 @@ def test_a_row_depends_on_its_own_streams_only(training, samplers):
     np.testing.assert_array_equal(some, whole[rows])
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_rows_whose_value_was_replaced_are_drawn_anew(training, samplers):
     """Every third row gets another smoker than was drawn: what follows must know, and other rows must not."""
     start = np.full(N, training.matrix[:, 0].min())

@@ -13,7 +13,6 @@ from tests.samplers.parametric.test_chooser import encode
 BY_TREE = mcce.ForestSampler(n_trees=4, pooling="trees")
 
 
-@pytest.mark.thorough("check_log_mass", "check_threads", "check_within")
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_conformance(check):
     check(BY_TREE, 0)

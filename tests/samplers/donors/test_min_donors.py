@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mcce
@@ -14,7 +14,6 @@ from mcce.rng import RowStreams
 from mcce.samplers import Within
 from mcce.table import Schema
 from mcce.testing import check_sampler
-from tests.examples import examples
 
 BOUND = ("cart", "ctree", "forest", "marginal")
 SAMPLERS = [
@@ -41,7 +40,7 @@ def fit(sampler, frame: pd.DataFrame, min_donors: int):
     return bound.fit(table.first(2), table.column(2)), table.first(2)
 
 
-@examples(25)
+@settings(max_examples=6)
 @given(
     which=st.integers(0, len(SAMPLERS) - 1),
     min_donors=st.integers(2, 25),
@@ -100,7 +99,7 @@ def test_restricted_draws_count_the_allowed_donors(sampler):
     assert (~bound.sample_within(given, RowStreams.from_seed(0, 200), half).rejected).any()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow) if name == "forest" else name for name in BOUND]
 )

@@ -18,7 +18,6 @@ SMOOTHED = [
 QUICK = ("check_grid", "check_marginal", "check_supports", "check_state", "check_missing")
 
 
-@pytest.mark.thorough("check_log_mass", "check_sample_within", "check_within")
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_conformance(check):
     check(SMOOTHED[0], 0)
