@@ -108,6 +108,12 @@ class Run:
         were drawn, `rows_asked`, how many rows the model was asked about.
     timings : mapping
         Seconds for fit, generate and select.
+
+    Examples
+    --------
+    >>> run = Run(settings={"n_samples": 1000, "sparse": True, "floor": 0.05}, timings={"fit": 1.5, "generate": 0.5})
+    >>> run.seconds, run.floor
+    (2.0, 0.05)
     """
 
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -429,9 +435,7 @@ class Counterfactuals:
         if ask is None:
             raise InputError("this result was saved, or built without the model; explain again to ask for reasons.")
         before, changed = self._compare(np.array([row]))
-        table = ask_about_changes(
-            before, self.frame.iloc[[row]].reset_index(drop=True), changed[0], self._questions.ask
-        )
+        table = ask_about_changes(before, self.frame.iloc[[row]].reset_index(drop=True), changed[0], ask)
         return reasons_in_words(table, self.names) if words else table
 
     def why(self, id: Hashable) -> pd.Series[Any]:
@@ -447,6 +451,17 @@ class Counterfactuals:
         ----------
         id : hashable
             A label of the index of `unexplained`.
+
+        Examples
+        --------
+        >>> import mcce
+        >>> X = mcce.datasets.load_loans(300).X.select_dtypes("number")
+        >>> explainer = mcce.MCCE(lambda rows: rows["salary"] > 40_000, decision=True, random_state=1).fit(X)
+        >>> poor = X[X["salary"] < 30_000].head(1)
+        >>> found = explainer.explain(poor, n_samples=100, max_gower=0.01, constraints=[mcce.allow("savings", high=0)])
+        >>> why = found.why(poor.index[0])
+        >>> why["would_help"]
+        'without bounds on changes or distance'
         """
         factual, row = self._find(id, 1)
         if row is not None:
@@ -457,10 +472,9 @@ class Counterfactuals:
         known = {str(name): self.unexplained[name].iloc[place] for name in self.unexplained.columns}
         if known["reason"] == ALREADY:
             known = {name: known[name] for name in ("reason", "prediction")}
-        elif self._questions.why is not None and pd.isna(known.get("would_help", np.nan)):
-            if self.draws is not None and self.draws.iloc[factual] > 0:  # one whose constraints have room
-                told, nearest = self._questions.why(np.array([factual]))
-                known |= {**told.iloc[0], "nearest_row": nearest.iloc[0] if len(nearest) else None}
+        elif self._questions.why is not None and pd.isna(known.get("would_help", np.nan)) and self._drawn_for(factual):
+            told, nearest = self._questions.why(np.array([factual]))
+            known |= {**told.iloc[0], "nearest_row": nearest.iloc[0] if len(nearest) else None}
         return pd.Series(known, dtype=object, name=id)
 
     def with_why(self, n: int | None = None) -> Counterfactuals:
@@ -509,6 +523,16 @@ class Counterfactuals:
         It is the spread of the mean over redraws for the same factuals, fitted generator and model; factuals that share
         a pool are drawn together, and the error knows it. It says nothing about other factuals or training rows.
         Everything is drawn and chosen a second time, which takes as long as explaining did.
+
+        Examples
+        --------
+        >>> import mcce
+        >>> X = mcce.datasets.load_loans(300).X.select_dtypes("number")
+        >>> explainer = mcce.MCCE(lambda rows: rows["salary"] > 40_000, decision=True, random_state=1).fit(X)
+        >>> found = explainer.explain(X.head(20), n_samples=100)
+        >>> errors = found.standard_errors()
+        >>> list(errors.index), bool((errors > 0).all())
+        (['L0', 'gower'], True)
         """
         errors = self._standard_errors
         if not errors:
@@ -639,7 +663,7 @@ class Counterfactuals:
         >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
         >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
         >>> granted, units = mcce.Interval(0.5, 1, label="the loan is granted"), {"salary": "EUR", "savings": "EUR"}
-        >>> explainer = mcce.MCCE(model, decision=granted, fixed=["age"], units=units, random_state=1).fit(X)
+        >>> explainer = mcce.MCCE(model, decision=granted, fixed=["age"], names={"units": units}, random_state=1).fit(X)
         >>> letter = explainer.explain(X.iloc[[0]], sparse=True).letter(0)
         >>> for line in letter.splitlines()[5:13]:
         ...     print(line)
@@ -945,6 +969,10 @@ class Counterfactuals:
         require(all(is_numeric_dtype(column.dtype) for column in numbers), "a measure is no number")
         for name, value in [*self.run.timings.items(), *self._standard_errors.items()]:
             check_type(value, str(name), float, int)
+
+    def _drawn_for(self, factual: int) -> bool:
+        """Say whether rows were drawn for the factual at a place: its constraints leave room, and it needs a row."""
+        return self.draws is not None and bool(self.draws.iloc[factual] > 0)
 
     def _find(self, id: Hashable, rank: int) -> tuple[int, int | None]:
         """Return the places of a factual and of its counterfactual; None if it has none at all."""

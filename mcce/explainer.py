@@ -50,13 +50,12 @@ from mcce.exceptions import InputError, MCCEWarning
 from mcce.explain.copies import TrainingRows
 from mcce.explain.factuals import REACH_ROWS, encode_factuals, find_reach, read_factuals, warn_of_factuals
 from mcce.explain.order import DEFAULT, LEARNED, MeasureLike, Ordering, resolve_measures
-from mcce.explain.plan import Block, Plan, Settings, mutable_columns
+from mcce.explain.plan import Block, Plan, Settings, mutable_columns, searched
 from mcce.explain.plausibility import Plausibility
 from mcce.explain.pools import ConstrainedPools, draw_pools, fixed_columns, match_candidates, pool_keys
-from mcce.explain.result import Wording, searched, write_result
+from mcce.explain.result import Wording, write_result
 from mcce.explain.search import choose, join_blocks, search
 from mcce.explain.stored import check_fields, read_decision, write_decision
-from mcce.explain.unexplained import find_contradictions
 from mcce.generators import JointGenerator
 from mcce.generators.base import Generator
 from mcce.generators.chain import ChainModel
@@ -358,7 +357,7 @@ class MCCE(Learner):
         factuals = read_factuals(X, self.generator_.schema_, self.decision_, self._training.spots)
         warn_of_factuals(factuals.matrix, factuals.index, self.generator_, self._training.reach)
         plan = self._plan(settings, order, self._constraints(constraints), plausibility, Robust.read(robust))
-        contradictions = find_contradictions(plan, factuals)
+        contradictions = plan.contradictions(factuals)
         which = searched(factuals, contradictions)
         with progress_bar(which.size, "explaining", progress) as bar:
             winners, drawn = search(plan, factuals, which, bar.update)

@@ -67,7 +67,9 @@ def run_demo(arguments: argparse.Namespace) -> int:
     refused = customers[risk >= 0.1]
     clock.stop("the bank's model learns from its customers")
     granted = Interval(0, 0.1, closed="left", of=True, label="probability of default below 10%")
-    explainer = MCCE(model, decision=granted, fixed=loans.fixed, random_state=arguments.seed, **WORDS).fit(customers)
+    explainer = MCCE(model, decision=granted, fixed=loans.fixed, random_state=arguments.seed, names=WORDS).fit(
+        customers
+    )
     clock.stop("mcce learns what customers look like")
     nearest = explainer.explain(customers.iloc[[0]], n_counterfactuals=SEARCHED, sparse=True)
     one = _different_ways(nearest)

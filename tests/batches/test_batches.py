@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import mcce
 from mcce import MCCE, InputError, MCCEError, MCCEWarning, NotFittedError, allow, per_factual
 from tests.batches.problem import ROWS, SETTINGS, explainer, tables, written
 from tests.explainer.problem import FIXED, TABLE, fitted, label, mixed_table, score
@@ -77,7 +78,7 @@ def test_threads_and_processes_write_the_same_bytes(source, done, tmp_path):
     explainer().explain_batches(source, tmp_path / "processes", n_jobs=2, **SETTINGS)
     assert written(tmp_path / "processes") == written(done)
     # what is learned from the training rows, which other processes do not have
-    asked = {"sparse": True, "measures": ["L0", "mad"], "exclude_training": True, "n_samples": 40}
+    asked = {"sparse": True, "measures": ["L0", "mad"], "constraints": [mcce.no_copies()], "n_samples": 40}
     explainer().explain_batches(source, tmp_path / "sparse", id="who", batch_size=60, n_jobs=2, **asked)
     assert_as_at_once(tmp_path / "sparse", explainer().explain(ROWS.set_index("who"), **asked))
     # what they warn of is told here
@@ -140,7 +141,7 @@ def test_constraints_by_factual_hold_in_every_batch(tmp_path):
     who = ROWS.loc[score(ROWS) < 0.4, "who"].iloc[[0, 9]].tolist()
     said = [per_factual(pd.DataFrame({"feature": "income", "direction": "increase"}, index=who))]
     explainer().explain_batches([ROWS], tmp_path / "out", constraints=said, **SETTINGS)
-    found = explainer().explain(ROWS.set_index("who"), n_samples=40, constraints=said, tell_reasons=False)
+    found = explainer().explain(ROWS.set_index("who"), n_samples=40, constraints=said)
     rows, _ = tables(tmp_path / "out")
     pd.testing.assert_frame_equal(rows, found.to_frame(), check_exact=True, check_dtype=False, check_categorical=False)
 
@@ -268,7 +269,10 @@ def test_wrong_calls_are_told(source, tmp_path):
         MCCE(score).explain_batches(source, out)
     for match, changed in [
         ("does not take 'n_sample'; did you mean 'n_samples'", {"n_sample": 3}),
-        ("does not take standard_errors: it is about the mean", {"standard_errors": True}),
+        (
+            r"explain_batches\(\) has no standard_errors=; use explain\(X\).standard_errors\(\)",
+            {"standard_errors": True},
+        ),
         ("batch_size is 0; it must be", {"batch_size": 0}),
         ("missing is 'NA'; give a list", {"missing": "NA"}),
         ("has no column 'wh', which is needed; did you mean 'who'", {"id": "wh"}),

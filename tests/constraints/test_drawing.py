@@ -49,7 +49,7 @@ def test_no_draw_that_lives_breaks_a_constraint(said, begin):
     constraints = resolve([mcce.allow(name, **each) for name, each in said], SCHEMA, ["owner"])
     factuals = X.iloc[begin : begin + 6]
     drawn, owner, matrix = draw(constraints, factuals, np.arange(6))
-    alive = np.flatnonzero(~drawn.dead)
+    alive = np.flatnonzero(~drawn.rejected)
     rows = SCHEMA.decode(drawn.rows[alive])
     for name in X.columns:
         for value, own in zip(rows[name], factuals[name].iloc[owner[alive]]):
@@ -77,7 +77,7 @@ def test_numbers_are_drawn_on_the_grid_that_was_asked_for(feature):
     constraints = resolve(mcce.allow(feature, step=5, low=20), SCHEMA, ["owner"])
     drawn, owner, matrix = draw(constraints, X.iloc[:20], np.arange(20))
     column = SCHEMA.names.index(feature)
-    values, own = drawn.rows[~drawn.dead, column], matrix[owner[~drawn.dead], column]
+    values, own = drawn.rows[~drawn.rejected, column], matrix[owner[~drawn.rejected], column]
     changed = values[~np.isnan(values) & (values != own)]
     assert changed.size > 100
     assert (changed % 5 == 0).all()

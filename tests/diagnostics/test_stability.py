@@ -22,7 +22,8 @@ def test_counts_are_those_of_the_explanations():
     """Rows and sets of changed features compared cell by cell; K is small, so that some factuals have none at times."""
     explainer = fitted(condition_on_decision=False)
     s = stability(explainer, DENIED, n_seeds=4, n_samples=2)
-    found = [explainer.explain(DENIED, n_samples=2, redraw=r) for r in range(4)]
+    first = explainer.explain(DENIED, n_samples=2)
+    found = [first.redrawn(r) for r in range(4)]
     some_without = False
     for id in DENIED.index:
         rows, sets, L0, gower = [], [], [], []
@@ -104,5 +105,7 @@ def test_nobody_to_explain(explainer):
 def test_bad_settings(explainer):
     with pytest.raises(InputError, match="n_seeds is 1; it must be a whole number of at least 2"):
         stability(explainer, DENIED, n_seeds=1)
-    with pytest.raises(InputError, match="stability sets redraw itself; leave it out"):
-        stability(explainer, DENIED, redraw=3)
+    with pytest.raises(
+        InputError, match="compares the best counterfactual of each factual; leave n_counterfactuals out"
+    ):
+        stability(explainer, DENIED, n_counterfactuals=3)

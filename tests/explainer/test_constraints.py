@@ -108,7 +108,7 @@ def ask(explainer, names, **options):
 @pytest.fixture(scope="module")
 def free(explainer):
     """What is found without constraints, by whether it is sparse."""
-    return {sparse: ask(explainer, [], sparse=sparse, tell_reasons=False) for sparse in (False, True)}
+    return {sparse: ask(explainer, [], sparse=sparse) for sparse in (False, True)}
 
 
 @settings(max_examples=6)
@@ -118,7 +118,7 @@ def free(explainer):
     k=st.integers(1, 3),
 )
 def test_nothing_returned_breaks_a_constraint(explainer, names, sparse, k):
-    found = ask(explainer, names, sparse=sparse, n_counterfactuals=k, tell_reasons=False)
+    found = ask(explainer, names, sparse=sparse, n_counterfactuals=k)
     assert broken(found, names) == []
     assert says_yes(found.frame).all()
     assert set(found.constraints.index) == {str(READINGS[name][0]) for name in names}
@@ -127,7 +127,7 @@ def test_nothing_returned_breaks_a_constraint(explainer, names, sparse, k):
 @pytest.mark.parametrize("name", sorted(READINGS))
 @pytest.mark.parametrize("sparse", [False, True])
 def test_each_alone_is_obeyed_and_leaves_something(explainer, free, name, sparse):
-    found = ask(explainer, [name], sparse=sparse, tell_reasons=False)
+    found = ask(explainer, [name], sparse=sparse)
     assert broken(found, [name]) == []
     assert len(found) >= 10
     shares = found.constraints["breaks"]
@@ -142,7 +142,7 @@ SAVED_NOTHING = REFUSED.assign(savings=0)  # for whom savings can only rise
 @pytest.fixture(scope="module")
 def unconstrained(explainer):
     """What is found for those who saved nothing, by whether it is sparse."""
-    how = {"n_samples": 80, "tell_reasons": False}
+    how = {"n_samples": 80}
     return {sparse: explainer.explain(SAVED_NOTHING, sparse=sparse, **how) for sparse in (False, True)}
 
 
@@ -159,9 +159,7 @@ def unconstrained(explainer):
 )
 def test_a_constraint_that_excludes_nothing_changes_no_byte(explainer, unconstrained, excludes_nothing):
     for sparse, without in unconstrained.items():
-        with_it = explainer.explain(
-            SAVED_NOTHING, constraints=excludes_nothing, n_samples=80, sparse=sparse, tell_reasons=False
-        )
+        with_it = explainer.explain(SAVED_NOTHING, constraints=excludes_nothing, n_samples=80, sparse=sparse)
         pd.testing.assert_frame_equal(with_it.frame, without.frame)
         pd.testing.assert_frame_equal(with_it.measures, without.measures)
 
@@ -281,7 +279,7 @@ def test_contradictions_are_told_before_anything_is_drawn(explainer):
 @pytest.mark.parametrize("sparse", [True, *slow(False)])
 def test_what_would_help_is_found_by_trying(explainer, sparse):
     names = ["salary share", "savings step", "job stays", "grade step"]
-    found = ask(explainer, names, sparse=sparse)
+    found = ask(explainer, names, sparse=sparse).with_why(5)
     told = found.unexplained[found.unexplained["drawn"].notna()]
     assert len(told) > 0
     single = [READINGS[name][0] for name in names]
@@ -289,7 +287,7 @@ def test_what_would_help_is_found_by_trying(explainer, sparse):
         helps = [text.strip() for text in row["would_help"].split("; or ")]
         for name, constraint in zip(names, single):
             left = [each for each in single if each is not constraint]
-            how = {"n_samples": 60, "sparse": sparse, "tell_reasons": False}
+            how = {"n_samples": 60, "sparse": sparse}
             alone = explainer.explain(REFUSED.loc[[id]], constraints=left, **how)
             assert (len(alone) > 0) == (f"without the constraint {str(constraint)!r}" in helps), name
         assert id in found.nearest.index or np.isnan(row["nearest"])
@@ -306,8 +304,10 @@ def test_the_nearest_row_is_told_with_its_score():
     )
     poor = TABLE[TABLE["salary"] < 30_000].iloc[:5]
     said = [mcce.allow("salary", high=50_000)]
-    found = model.explain(poor, constraints=said, n_samples=100)
+    found = model.explain(poor, constraints=said, n_samples=100).with_why()
     assert len(found) == 0
+    why = found.why(poor.index[0])
+    assert why["nearest"] == found.unexplained["nearest"].iloc[0]
     assert found.unexplained["nearest"].tolist() == (found.nearest["salary"] / 1_000).tolist()
     assert (found.nearest["salary"] <= 50_000).all()
     candidates = model.generate(poor, constraints=said, n_samples=100)

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from pandas.testing import assert_frame_equal
 
+import mcce
 from mcce import MCCE, ChainModel, InputError
 from mcce.diagnostics import visit_effect
 from tests.explainer.problem import DENIED, FIXED, TABLE, assert_same, differs, fitted, score
@@ -22,7 +23,7 @@ def bootstrapped():
 
 
 def test_generate_takes_training_rows_with_the_fixed_values_and_the_decision(bootstrapped):
-    rows = bootstrapped.generate(DENIED.iloc[:8], n_samples=40, allow_missing=True)
+    rows = bootstrapped.generate(DENIED.iloc[:8], n_samples=40, constraints=[mcce.allow("*", missing=True)])
     wanted = TABLE[score(TABLE) >= 0.5]
     for id, pool in rows.groupby(level="id"):
         donors = wanted[(wanted[FIXED] == DENIED.loc[id, FIXED]).all(axis=1)]
@@ -35,7 +36,7 @@ def test_generate_takes_training_rows_with_the_fixed_values_and_the_decision(boo
 def test_explain_finds_the_nearest_wanted_row_by_brute_force(bootstrapped):
     """With many draws every donor is a candidate: the answer is the nearest training row with the fixed values."""
     factuals = DENIED.iloc[:6]
-    found = bootstrapped.explain(factuals, n_samples=2000, allow_missing=True)
+    found = bootstrapped.explain(factuals, n_samples=2000, constraints=[mcce.allow("*", missing=True)])
     wanted = TABLE[score(TABLE) >= 0.5]
     for id, factual in factuals.iterrows():
         donors = wanted[(wanted[FIXED] == factual[FIXED]).all(axis=1)]

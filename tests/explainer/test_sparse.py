@@ -108,7 +108,6 @@ def test_rows_are_valid_distinct_sorted_and_within_bounds(
         max_changes=max_changes,
         max_gower=max_gower,
         independent=independent,
-        tell_reasons=False,
     )
     rows, own, measures = found.frame, factuals_of(found), found.measures
     assert wanted(name, rows).all()
@@ -145,7 +144,6 @@ def test_never_more_changes_than_the_plain_method_from_the_same_draws(name, inde
             sparse=True,
             floor=0,
             independent=independent,
-            tell_reasons=False,
         )
         sparse = found.measures["L0"]
         assert plain.index.isin(sparse.index).all()
@@ -216,7 +214,7 @@ def test_threads_and_blocks_do_not_matter(found, module, name, value, monkeypatc
 @pytest.mark.parametrize("independent", [True, *slow(False)])
 def test_order_and_batches_of_factuals_do_not_matter(independent):
     def explain(X):
-        how = {"n_counterfactuals": 2, "sparse": True, "independent": independent, "tell_reasons": False}
+        how = {"n_counterfactuals": 2, "sparse": True, "independent": independent}
         return explainer_of("score").explain(X, n_samples=60, **how)
 
     whole = explain(FEW)
@@ -240,7 +238,7 @@ def test_a_second_explain_and_another_seed(found):
 
 @functools.cache
 def found_by_default():
-    return explainer_of("score").explain(FEW, n_samples=40, sparse=True, tell_reasons=False)
+    return explainer_of("score").explain(FEW, n_samples=40, sparse=True)
 
 
 def far_from_home(candidates, factual):
@@ -262,9 +260,7 @@ def far_from_home(candidates, factual):
 )
 def test_rows_are_ordered_by_the_measures_asked_for(measures, columns):
     explainer = explainer_of("score")
-    found = explainer.explain(
-        FEW, n_samples=40, n_counterfactuals=4, sparse=True, measures=measures, tell_reasons=False
-    )
+    found = explainer.explain(FEW, n_samples=40, n_counterfactuals=4, sparse=True, measures=measures)
     assert score(found.frame).min() >= 0.5
     table = pd.DataFrame({name: sign * found.measures[name] for name, sign in columns})
     for _, part in table.groupby(level="id"):
@@ -280,7 +276,7 @@ def test_rows_are_ordered_by_the_measures_asked_for(measures, columns):
 @pytest.mark.slow
 def test_a_feature_that_costs_much_is_spared():
     explainer = explainer_of("score")
-    free = explainer.explain(DENIED, n_samples=60, sparse=True, tell_reasons=False)
+    free = explainer.explain(DENIED, n_samples=60, sparse=True)
     dear = explainer.explain(
         DENIED, n_samples=60, sparse=True, measures="gower", weights={"income": 1000, "since": 1000}
     )

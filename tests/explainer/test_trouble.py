@@ -25,7 +25,7 @@ SOME = DENIED.iloc[:6]
 
 @pytest.fixture(params=list(MODES))
 def asked(request):
-    return {"n_samples": 30, "tell_reasons": False, **MODES[request.param]}
+    return {"n_samples": 30, **MODES[request.param]}
 
 
 class Troubled:
@@ -150,7 +150,7 @@ def in_a_process(explainer, asked, sending):
 def test_other_processes_give_the_same(method):
     if method not in multiprocessing.get_all_start_methods():
         pytest.skip(f"this system cannot {method}")
-    asked = {"n_samples": 30, "tell_reasons": False, "sparse": True, **MODES["constrained"]}
+    asked = {"n_samples": 30, "sparse": True, **MODES["constrained"]}
     explainer = fitted(n_jobs=1)
     before = explainer.explain(SOME, **asked)
     context = multiprocessing.get_context(method)

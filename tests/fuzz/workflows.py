@@ -50,14 +50,15 @@ class Case:
     said: list = field(default_factory=list)
     rules: list = field(default_factory=list)
     only: dict = field(default_factory=dict)
+    any_missing: bool = False
+    no_copies: bool = False
 
     def wants(self, answer):
         return bool(answer >= self.least)
 
     def may_go_missing(self, name):
-        allowed = self.asked["allow_missing"]
         said = [each["missing"] for n, each in self.said if n == name and "missing" in each]
-        return all(said) if said else allowed is True or (allowed is not False and name in allowed)
+        return all(said) if said else self.any_missing
 
     def obeys(self, name, value, own):
         return obeys_all(self.said, name, value, own, self.may_go_missing(name))
@@ -70,6 +71,8 @@ class Case:
     def constraints(self):
         """Return what is said, as the user says it."""
         made = [mcce.allow(name, **each) for name, each in self.said]
+        made += [mcce.allow("*", missing=True)] if self.any_missing else []
+        made += [mcce.no_copies()] if self.no_copies else []
         made += [mcce.rule(f"`{name}` >= was(`{name}`)") for name in self.rules]
         return made + ([mcce.only(self.only)] if self.only else [])
 
@@ -95,6 +98,9 @@ def make_case(chance, conditional=None):
     fixed = [name for name in names[1:] if chance.random() < 0.25]
     mutable = X.drop(columns=fixed)
     sampler = everywhere(conditional, mutable) if conditional else random_sampler(chance, mutable)
+    donors = {"cart": mcce.CartSampler, "forest": mcce.ForestSampler, "marginal": mcce.MarginalSampler}
+    if isinstance(sampler, str) and sampler in donors and chance.random() < 0.5:
+        sampler = donors[sampler](min_donors=3)
     case = Case(
         X,
         X.iloc[rows],
@@ -105,23 +111,20 @@ def make_case(chance, conditional=None):
             "random_state": chance.randint(0, 5),
             "condition_on_decision": chance.random() < 0.7,
             "visit_sequence": chance.choice(["data", "data", "correlation"]),
-            "min_donors": chance.choice([None, 3]) if sampler in ("cart", "forest", "marginal") else None,
         },
         {
             "n_samples": chance.randint(5, 20),
             "n_counterfactuals": chance.choice([1, 1, 2, 5, 10**9]),
             "sparse": chance.random() < 0.4,
             "floor": chance.choice([0.0, 0.05, 0.3]),
-            "allow_missing": chance.choice([False, False, True, names[:1]]),
             "diverse": chance.random() < 0.2,
             "independent": chance.random() < 0.2,
-            "exclude_training": chance.random() < 0.1,
             "max_changes": chance.choice([None, None, None, 1, 2]),
-            "standard_errors": chance.random() < 0.1,
-            "tell_reasons": chance.choice([None, None, True, False]),
         },
         least,
         chance.random() < 0.3,
+        any_missing=chance.random() < 0.3,
+        no_copies=chance.random() < 0.1,
     )
     if chance.random() < 0.5:
         for name in chance.sample(names, chance.randint(1, min(2, len(names)))):
@@ -203,8 +206,12 @@ def run(case, chance):
             raise AssertionError(f"the message says little: {error}") from error
         return f"refused: {str(error)[:60]}"
     check_result(found, case)
-    if not (case.asked["sparse"] or case.asked["diverse"] or case.asked["exclude_training"]):
-        shared = {name: asked[name] for name in ("n_samples", "independent", "constraints", "allow_missing")}
+    if chance.random() < 0.1:
+        found.standard_errors()
+    if chance.random() < 0.3:
+        found = found.with_why(2)
+    if not (case.asked["sparse"] or case.asked["diverse"] or case.no_copies):
+        shared = {name: asked[name] for name in ("n_samples", "independent", "constraints")}
         check_best(found, explainer.generate(case.factuals, **shared), case)
     check_same(found, explainer, case, asked, chance)
     if chance.random() < 0.5:  # it takes as long as all the rest
@@ -213,14 +220,13 @@ def run(case, chance):
 
 
 def check_same(found, explainer, case, asked, chance):
-    """The same rows, for another order and half of the factuals, for two threads, and for the exhaustive way."""
+    """The same rows, for another order and half of the factuals, and for two threads."""
     half = case.factuals.iloc[:: -chance.choice([1, 2])]
-    quick = {**asked, "tell_reasons": False, "standard_errors": False, "exhaustive": chance.random() < 0.5}
     other = case.explainer(n_jobs=2).fit(case.X) if chance.random() < 0.3 else explainer
     if case.only:
         half = case.factuals.iloc[::-1]  # factuals that are named have to be there
     try:
-        again = other.explain(half, **quick)
+        again = other.explain(half, **asked)
     except mcce.InputError as error:  # contradictions of all factuals, though not of those that were left out
         if "the constraints leave nothing for any" not in str(error):
             raise

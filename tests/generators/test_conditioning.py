@@ -29,7 +29,7 @@ class Silent(NormSampler):
 
     def sample_within(self, given, rng, within):
         found = super().sample_within(given, rng, within)
-        return type(found)(found.values, found.dead)
+        return type(found)(found.values, found.rejected)
 
 
 @pytest.fixture(scope="module")
@@ -78,15 +78,15 @@ def test_a_normal_chain_conditioned_on_its_last_variables(linear, sampler, const
     else:
         asked = {"rules": [AtLeast(2, 1, 1.0, bounds=constraint == "rule")]}
         expected, mass = mean_above(chain, [0, -1, 1], 1.0)
-    with_dead_rows = type(sampler) is Redrawn or constraint == "rule without bounds"
-    with pytest.warns(MCCEWarning, match="died of") if with_dead_rows else nullcontext():
+    with_rejected_rows = type(sampler) is Redrawn or constraint == "rule without bounds"
+    with pytest.warns(MCCEWarning, match="rejected by") if with_rejected_rows else nullcontext():
         rows, weights = chain.sample(N, weights=True, **asked)
     # the first variable is drawn before anything is known of the last: its mean is the unconditional one
     unconditional = moments(chain)[0][0]
     assert abs(expected[0] - unconditional) > 0.3
-    # rows that die are those with little mass: they take a part of the difference with them
+    # rejected rows are those with little mass: they take a part of the difference with them
     assert abs(rows["x1"].mean() - expected[0]) > 0.15
-    if not with_dead_rows:
+    if not with_rejected_rows:
         assert rows["x1"].mean() == pytest.approx(unconditional, abs=0.02)
     assert_weighted_mean(rows.to_numpy(), weights.to_numpy(), expected)
     resampled = chain.sample(N, resample=True, **asked)
@@ -148,7 +148,7 @@ def test_cells_of_a_small_table_have_their_exact_shares(shop, within, keeps, kin
         return (weights.groupby([rows[name] for name in shop]).sum() / weights.sum()).reindex(truth.index, fill_value=0)
 
     few_are_left = "colour" not in within  # a small blue thing never costs so much
-    with pytest.warns(MCCEWarning, match=f"{N} rows .* died of 'price'") if few_are_left else nullcontext():
+    with pytest.warns(MCCEWarning, match=f"{N} rows .* rejected by 'price'") if few_are_left else nullcontext():
         rows, weights = chain.sample(N, within=within, weights=True)
     assert keeps(rows).all()
     n_effective = weights.sum() ** 2 / (weights**2).sum()

@@ -18,7 +18,7 @@ COLUMNS = ["salary", "loan_amount", "rate", "home", "since", "year"]
 
 
 def names(labels=None, units=None, formats=None) -> Names:
-    return Names.read(labels, units, formats, COLUMNS)
+    return Names.read(Names(labels, units, formats), COLUMNS)
 
 
 def test_without_anything_said_values_are_as_before():
@@ -112,7 +112,7 @@ def test_names_that_cannot_be_read_are_refused(given, message):
 
 
 def test_a_feature_may_be_called_prediction():
-    named = Names.read({"prediction": "forecast"}, None, None, ["prediction", "x"])
+    named = Names.read(Names({"prediction": "forecast"}), ["prediction", "x"])
     assert named.label("prediction") == "forecast"
 
 
@@ -143,7 +143,7 @@ def rich(rows):
 )
 def test_fit_refuses_what_does_not_go_with_the_columns(said, message):
     with pytest.raises(InputError, match=message):
-        mcce.MCCE(rich, decision=(0.8, 1), random_state=1, **said).fit(X)
+        mcce.MCCE(rich, decision=(0.8, 1), random_state=1, names=said).fit(X)
 
 
 @pytest.fixture(scope="module")
@@ -153,9 +153,11 @@ def found():
         decision=mcce.Interval(0.8, 1, label="rich enough"),
         fixed=["since"],
         random_state=1,
-        labels={"salary": "pay", "since": "customer since", "prediction": "wealth"},
-        units={"salary": "EUR"},
-        formats={"salary": "0.0", "home": {"own": "owned", "rent": "rented"}, "since": "%Y", "prediction": "0 %"},
+        names=mcce.Names(
+            labels={"salary": "pay", "since": "customer since", "prediction": "wealth"},
+            units={"salary": "EUR"},
+            formats={"salary": "0.0", "home": {"own": "owned", "rent": "rented"}, "since": "%Y", "prediction": "0 %"},
+        ),
     )
     return said.fit(X).explain(X.iloc[[0, 1]])
 
@@ -201,7 +203,7 @@ def test_groups_have_labels_and_texts_and_raw_tables(found):
 
 
 def test_the_select_step_has_them_too(found):
-    explainer = mcce.MCCE(rich, decision=(0.8, 1), random_state=1, labels={"salary": "pay"}).fit(X)
+    explainer = mcce.MCCE(rich, decision=(0.8, 1), random_state=1, names={"labels": {"salary": "pay"}}).fit(X)
     chosen = explainer.select(explainer.generate(X.iloc[[0]], n_samples=50), X.iloc[[0]])
     assert "pay 900 instead of 500" in chosen.sentence(0)
 
@@ -212,9 +214,7 @@ def test_diagnostics_have_them_too():
         rich,
         decision=(0.8, 1),
         random_state=1,
-        labels={"salary": "pay"},
-        units={"salary": "EUR"},
-        formats={"home": {"own": "owned"}},
+        names=mcce.Names({"salary": "pay"}, {"salary": "EUR"}, {"home": {"own": "owned"}}),
     )
     d = said.fit(X).diagnose(X.iloc[::2], n_samples=20, visit_sequences=())
     assert set(d.marginals.index) == {"salary", "home", "since"}

@@ -111,14 +111,14 @@ def test_restricted_draws_are_truncated_ones(n_values):
     free = fitted.sample(row, RowStreams.from_seed(1, n))
     found = fitted.sample_within(row, RowStreams.from_seed(2, n), within)
     inside = free[within.allows(free)]
-    assert not found.dead.any()
+    assert not found.rejected.any()
     assert within.allows(found.values).all()
     assert np.exp(found.log_mass[0]) == pytest.approx(inside.size / n, abs=0.02)
     values = np.unique(np.concatenate([inside, found.values]))
     gap = [np.searchsorted(np.sort(part), values, side="right") / part.size for part in (inside, found.values)]
     assert np.abs(gap[0] - gap[1]).max() < 0.04
     nothing = Within(low=np.full(5, 1e6), high=np.full(5, 1e7))
-    assert fitted.sample_within(row.take(np.arange(5)), RowStreams.from_seed(2, 5), nothing).dead.all()
+    assert fitted.sample_within(row.take(np.arange(5)), RowStreams.from_seed(2, 5), nothing).rejected.all()
 
 
 def test_few_numbers_are_classes_and_their_probabilities_sum_to_one():
@@ -242,3 +242,9 @@ def test_a_given_that_is_missing_throughout_or_nearly(n_known):
     growing = Growing({"min_samples_leaf": 5}, 4, 1)
     with_it, alone = (growing._quantile(p, X["x"].to_numpy(), None, 0.5, 4) for p in (points, points[:, 1:]))
     assert np.array_equal(with_it.outputs(points), alone.outputs(points[:, 1:]))
+
+
+def test_levels_of_one_row_each_are_classes_without_a_word():
+    X = pd.DataFrame({"x": np.arange(30.0), "name": [f"n{i}" for i in range(25)] + ["n0"] * 5})
+    chain = mcce.ChainModel(sampler={"name": "boosting", "*": "marginal"}, random_state=1).fit(X)
+    assert set(chain.sample(20)["name"]) <= set(X["name"])

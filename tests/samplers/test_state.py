@@ -98,7 +98,7 @@ def test_a_sampler_made_of_the_state_does_the_same(sampler, kind, missing):
     def done_by(one):
         yield one.sample(given, RowStreams.from_seed(3, 250))
         found = one.sample_within(given, RowStreams.from_seed(4, 250), within)
-        yield from (found.dead, found.values)
+        yield from (found.rejected, found.values)
         yield one.sample(given, RowStreams.from_seed(4, 250), within)
         yield one.supports(given, values)
         if getattr(sampler, "smoothing", None) is None:

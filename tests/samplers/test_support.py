@@ -12,7 +12,7 @@ from sklearn.linear_model import LinearRegression
 
 import mcce
 from mcce.samplers.base import IMPOSSIBLE, REACH, local_spacing, supported_by, supported_in_segments
-from mcce.samplers.predicted import PredictedQuantiles, Tails
+from mcce.samplers.predictions import PredictedQuantiles, Tails
 from mcce.table import Schema
 
 NUMBERS = st.lists(st.integers(-40, 40).map(lambda k: k / 4), max_size=9)

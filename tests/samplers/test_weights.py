@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 import mcce
 from mcce.samplers.copula.margins import kernel_margin
-from mcce.samplers.predicted import Tails
+from mcce.samplers.predictions import Tails
 from mcce.table import Column, Schema
 from mcce.table.weights import equal_chances
 

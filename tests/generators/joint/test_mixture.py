@@ -80,9 +80,9 @@ def test_restricted_draws_weighted_follow_the_joint_distribution_inside(mixture)
     inside = free[allowed, 1].mean()
     assert abs(np.average(drawn.rows[:, 1], weights=weight) - inside) < 0.25
     assert abs(drawn.rows[:, 1].mean() - inside) > 0.5
-    dead = mixture.draw(request(5, restrictions={"y": Within(low=np.full(5, 1e6))}))
-    assert dead.dead.all()
-    assert np.isfinite(dead.rows[:, [1, 2]]).all()
+    rejected = mixture.draw(request(5, restrictions={"y": Within(low=np.full(5, 1e6))}))
+    assert rejected.rejected.all()
+    assert np.isfinite(rejected.rows[:, [1, 2]]).all()
 
 
 def test_it_is_stored_and_what_was_changed_is_refused(mixture, tmp_path):

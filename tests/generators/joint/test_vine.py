@@ -166,13 +166,13 @@ def test_restricted_draws_weighted_follow_the_joint_distribution_inside(vine):
     allowed = free[:, 3] >= 1.0
     drawn = vine.draw(request(k, restrictions={"y": Within(low=np.full(k, 1.0))}, weighted=True))
     weight = np.exp(drawn.log_weight)
-    assert (drawn.rows[~drawn.dead, 3] >= 1.0).all()
+    assert (drawn.rows[~drawn.rejected, 3] >= 1.0).all()
     assert abs(weight.mean() - allowed.mean()) < 0.04
     for level in (0, 2):  # the grade comes before y: truncation leaves it as it is, the weights condition it
         inside = (free[allowed, 2] == level).mean()
         assert np.average(drawn.rows[:, 2] == level, weights=weight) == pytest.approx(inside, abs=0.05)
-    dead = vine.draw(request(5, restrictions={"y": Within(low=np.full(5, 1e6))}))
-    assert dead.dead.all()
+    rejected = vine.draw(request(5, restrictions={"y": Within(low=np.full(5, 1e6))}))
+    assert rejected.rejected.all()
 
 
 def test_fewer_trees_are_a_part_of_the_dependence():

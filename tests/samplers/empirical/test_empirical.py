@@ -102,8 +102,8 @@ def test_restricted_draws_and_their_mass(frame, distance):
     inside = (target.values >= low) & (target.values <= high)
     mass = np.array([kept_weights(distance(frame, i))[inside].sum() for i in range(N)])
     np.testing.assert_allclose(np.exp(found.log_mass), mass, rtol=1e-9)
-    np.testing.assert_array_equal(found.dead, mass == 0)
-    assert within.take(~found.dead).allows(found.values[~found.dead]).all()
+    np.testing.assert_array_equal(found.rejected, mass == 0)
+    assert within.take(~found.rejected).allows(found.values[~found.rejected]).all()
 
 
 @of_both_distances

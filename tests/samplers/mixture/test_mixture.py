@@ -193,7 +193,7 @@ def test_restricted_draws_are_truncated_ones(target):
     free = fitted.sample(row, RowStreams.from_seed(1, n))
     found = fitted.sample_within(row, RowStreams.from_seed(2, n), within)
     inside = free[within.allows(free)]
-    assert not found.dead.any()
+    assert not found.rejected.any()
     assert within.allows(found.values).all()
     assert np.exp(found.log_mass[0]) == pytest.approx(inside.size / n, abs=0.02)
     assert np.isnan(found.values).mean() == pytest.approx(np.isnan(inside).mean(), abs=0.03)
@@ -203,7 +203,7 @@ def test_restricted_draws_are_truncated_ones(target):
     assert np.abs(gap[0] - gap[1]).max() < 0.05
     far = Within(low=np.full(3, 1e6)) if target != "job" else Within(levels=np.zeros((3, 3), dtype=bool))
     nothing = fitted.sample_within(row.take(np.arange(3)), RowStreams.from_seed(2, 3), far)
-    assert nothing.dead.all()
+    assert nothing.rejected.all()
 
 
 def test_restricted_draws_come_from_the_components_that_lie_inside(fitted):

@@ -141,7 +141,7 @@ def test_restricted_draws_are_truncated_ones(fitted):
     assert np.exp(found.log_mass[0]) == pytest.approx(inside.size / n, abs=0.02)
     assert stats.ks_2samp(inside, found.values).pvalue > 1e-3
     far = Within(low=np.full(3, 1e6))
-    assert sampler.sample_within(rows.take(np.arange(3)), RowStreams.from_seed(1, 3), far).dead.all()
+    assert sampler.sample_within(rows.take(np.arange(3)), RowStreams.from_seed(1, 3), far).rejected.all()
 
 
 def test_ordered_levels_among_some():
