@@ -435,9 +435,7 @@ class Counterfactuals:
         if ask is None:
             raise InputError("this result was saved, or built without the model; explain again to ask for reasons.")
         before, changed = self._compare(np.array([row]))
-        table = ask_about_changes(
-            before, self.frame.iloc[[row]].reset_index(drop=True), changed[0], self._questions.ask
-        )
+        table = ask_about_changes(before, self.frame.iloc[[row]].reset_index(drop=True), changed[0], ask)
         return reasons_in_words(table, self.names) if words else table
 
     def why(self, id: Hashable) -> pd.Series[Any]:

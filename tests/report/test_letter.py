@@ -41,7 +41,7 @@ def table():
 def explainer(table):
     granted = mcce.Interval(0.5, np.inf, label="the loan is granted")
     named = {"labels": {"salary": "yearly salary"}, "units": {"salary": "EUR", "savings": "EUR"}}
-    return mcce.MCCE(utility, decision=granted, fixed=["age"], random_state=1, **named).fit(table)
+    return mcce.MCCE(utility, decision=granted, fixed=["age"], random_state=1, names=named).fit(table)
 
 
 def poor(table):

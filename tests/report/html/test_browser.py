@@ -102,7 +102,7 @@ def pages(tmp_path_factory, monkeypatch):
         return 1 / (1 + np.exp(rows["salary"] / 20_000 - 2 + rows["savings"] / 40_000 - rows["loan_amount"] / 20_000))
 
     granted = mcce.Interval(0, 0.3, closed="left", label=f"probability of default below 30 % {NASTY}")
-    bank = mcce.MCCE(risk, decision=granted, fixed=["age", "sex"], random_state=1, **named).fit(loans)
+    bank = mcce.MCCE(risk, decision=granted, fixed=["age", "sex"], random_state=1, names=named).fit(loans)
     refused = loans[risk(loans) > 0.4].head(12)
     asked = [mcce.allow("salary", direction="increase"), mcce.rule("savings >= was(savings)", name=NASTY)]
     sparse = bank.explain(refused, sparse=True, n_counterfactuals=3, n_samples=200, constraints=asked)
