@@ -106,7 +106,7 @@ METHODS = {
         "fit": "given target",
         "sample": "given rng within",
         "sample_within": "given rng within",
-        "sample_on": "given rng carried",
+        "sample_carrying": "given rng carried",
         "supports": "given values",
         "log_density": "given values training_rows",
         "base_measure": "",
@@ -125,11 +125,6 @@ METHODS = {
         "get_params": "deep",
         "set_params": "params",
     },
-}
-CHANGED |= {
-    name: "nothing read it; draws are restricted by sample_within, and threads have one BLAS thread anyway"
-    for name in BEFORE["names"]
-    if name.endswith((".sample_by_rejection", ".uses_blas"))
 }
 
 
