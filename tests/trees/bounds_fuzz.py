@@ -93,7 +93,8 @@ def decide(rows):
 def run(table, name, rng):
     """Fit, draw, weigh and explain, by whole draws and by crossed ones."""
     if name in OURS and not mcce.available_samplers()[name].handles_missing:
-        table = table.loc[:, table.notna().all()]
+        complete = table.notna().all()
+        table = table.loc[:, complete] if complete.any() else table  # which is refused
     mutable = rng.random(table.shape[1]) >= 0.3
     mutable[-1] = True
     fixed = list(table.columns[~mutable])
