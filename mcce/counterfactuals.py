@@ -879,7 +879,8 @@ class Counterfactuals:
         parts["settings"] = {name: _storable(value) for name, value in self.run.settings.items()}
         if not parts["standard_errors"] and self._questions.known_errors is not None:
             parts["standard_errors"] = dict(self._questions.known_errors())
-        save_fields(path, "Counterfactuals", parts, {"decision": self.decision, "rows": len(self)})
+        about = {"decision": self.decision, "rows": len(self)}
+        save_fields(path, "Counterfactuals", parts, about, type(self)._read)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Counterfactuals:

@@ -749,9 +749,7 @@ class MCCE(Learner):
         self._check_fitted()
         generator = self.generator_
         generator = generator.stored(donors) if isinstance(generator, OURS) else generator
-        names = [
-            name for name in inspect.signature(type(self).__init__).parameters if name not in ("self", *GIVEN_AGAIN)
-        ]
+        names = _stored_settings(type(self))
         everything = donors == "all"
         kept = slice(None if everything else 0)
         spots = self._training.spots
@@ -770,7 +768,7 @@ class MCCE(Learner):
             "fit_seconds": float(self.fit_seconds_),
         }
         about = {"donors": donors, "decision": self.decision_.describe(), "model": type(self.model).__name__}
-        save_fields(path, "MCCE", fields, about)
+        save_fields(path, "MCCE", fields, about, lambda written: check_fields(written, names))
 
     @classmethod
     def load(
@@ -809,8 +807,8 @@ class MCCE(Learner):
         >>> again.fixed
         ['age']
         """
-        known = {*inspect.signature(cls.__init__).parameters} - {"self", *GIVEN_AGAIN}
-        fields = load_fields(path, "MCCE", lambda read: check_fields(read, known))
+        known = _stored_settings(cls)
+        fields = load_fields(path, "MCCE", lambda written: check_fields(written, known))
         wanted = read_decision(fields["decision"], model, decision)
         chosen = fields["generator"] if fields["chosen"] else None
         parts: Fields = {"generator": chosen, "constraints": fields["constraints"], "n_jobs": n_jobs}
@@ -967,3 +965,8 @@ class MCCE(Learner):
             hashes = generator.training_hashes_ if table is not None and isinstance(generator, OURS) else None
             self.training_rows_ = TrainingRows.of(self._training.matrix()) if hashes is None else TrainingRows(hashes)
         return self.training_rows_
+
+
+def _stored_settings(cls: type[MCCE]) -> list[str]:
+    """Return the parameters of an explainer that its file holds as they are."""
+    return [name for name in inspect.signature(cls.__init__).parameters if name not in ("self", *GIVEN_AGAIN)]

@@ -1,36 +1,33 @@
-"""Values are written back as they were read: in the words, marks and formats of the user's files.
+"""Cells of a text file: numbers, dates, truths or text, found column by column, and written back as they were read.
 
-A column of a text file, or of a table whose cells are written as text: its cells, and where they stand.
-
-Dates as people write them.
-
-1. `find_format` finds the one way of writing dates that all cells of a column have: ISO, day.month.year, day/month/year
-   or month/day/year, with the month's English name, each with or without a time.
-2. 03/04/2024 is 3 April or March 4: unless some cell has a day beyond 12, or both readings agree, it is refused.
-3. `--dates` names a column and, if it has to, the way: dmy, mdy, ymd, or a format of strftime.
-4. `date_of` reads a cell; an offset from UTC is taken into account, and the date is then UTC.
-
-Numbers as people write them: with a decimal point or comma, their thousands apart.
-
-1. `plain` writes a number as Python does, or says that it is none under a decimal mark. Thousands stand apart by the
-   other mark, a space or an apostrophe, always three digits and always alike: 1.234,5 or 1'234.5 or 1 234,5.
-2. `find_marks` finds the decimal mark of each column of a file: the only one under which all its cells are numbers.
-   Under both, as in 1,234, what the other columns of the file say counts.
-3. Where nothing tells, a point is a decimal point in files that are separated by commas; everything else is refused.
-
-What the cells of a text file are: numbers, dates, truths or text. Nothing is recoded in silence.
+Nothing is recoded in silence.
 
 1. An empty cell is missing, and so is one that `--missing` names; in a column of numbers or dates a blank one, too.
-2. A column is of numbers if every other cell is a number (`mcce.cli.cells`) and writing it as a number loses
-   nothing: no leading zero (00026 is a code), no two spellings of one number (1.1 and 1.10 may be versions), no more
-   digits than a whole number has room for. Otherwise it is text, and that is said, or refused if it cannot be told.
+2. A column is of numbers if every other cell is a number and writing it as a number loses nothing: no leading zero
+   (00026 is a code), no two spellings of one number (1.1 and 1.10 may be versions), no more digits than a whole number
+   has room for. Otherwise it is text, and that is said, or refused if it cannot be told.
 3. A column is of truths if every other cell is True or False, spelled in one way; of dates if every other cell is a
-   date in one format (`mcce.cli.cells`), and that is said.
+   date in one format, and that is said.
 4. A column that is mostly numbers or dates and has text in some cells is refused, with the line of the first; where
    numbers are the minority it is text, and that is said.
-5. `--categorical`, `--numeric`, `--dates`, `--kinds` and `--ordered` say it for the columns they name.
+5. `--categorical`, `--numeric`, `--dates`, `--kinds` and `--ordered` say it for the columns they name (`Declared`).
+6. Results are written in the words, marks and formats of the user's files (`Spelling`).
 
-What a user says about columns: which are numbers, levels or dates, and in which order levels come.
+Numbers have a decimal point or comma, and their thousands may stand apart:
+
+- `plain` writes a number as Python does, or says that it is none under a decimal mark. Thousands stand apart by the
+  other mark, a space or an apostrophe, always three digits and always alike: 1.234,5 or 1'234.5 or 1 234,5.
+- `find_marks` finds the decimal mark of each column of a file: the only one under which all its cells are numbers.
+  Under both, as in 1,234, the other columns of the file decide.
+- Where nothing tells, a point is a decimal point in files that are separated by commas; everything else is refused.
+
+Dates have many formats:
+
+- `find_format` finds the one format that all cells of a column have: ISO, day.month.year, day/month/year or
+  month/day/year, with the month's English name, each with or without a time.
+- 03/04/2024 is 3 April or March 4: unless some cell has a day beyond 12, or both readings agree, it is refused.
+- `--dates` names a column and, if it has to, the order or the format: dmy, mdy, ymd, or a format of strftime.
+- `date_of` reads a cell; an offset from UTC is taken into account, and the date is then UTC.
 """
 
 from __future__ import annotations
@@ -126,7 +123,7 @@ def formats_of(order: str | None) -> list[str]:
 
 
 def find_format(texts: Sequence[str], order: str | None = None) -> tuple[list[str], str | None]:
-    """Return the formats that all texts have and that read them differently (steps 1 and 2), and the most common one.
+    """Return the formats that all texts have and that read them differently, and the most common one.
 
     The second is the format that most of the texts have, for messages about the others.
     """
@@ -169,18 +166,18 @@ _TIME_OF_DAY = re.compile(r"[0-9]{1,2}:[0-5][0-9](?::[0-5][0-9](?:\.[0-9]+)?)?(?
 
 @dataclass(frozen=True)
 class Decimals:
-    """What a user says about decimal marks: one for all columns, or by column."""
+    """Decimal marks that the user gives: one for all columns, or by column."""
 
     rest: Mark | None = None
     by_column: tuple[tuple[str, Mark], ...] = ()
 
     def of(self, name: str) -> Mark | None:
-        """Return the mark of a column, None if nothing is said."""
+        """Return the mark of a column, None if none is given."""
         return dict(self.by_column).get(name, self.rest)
 
 
 def plain(text: str, decimal: Mark) -> str | None:
-    """Return a number as Python writes it; None if the text is no number under this mark (step 1)."""
+    """Return a number as Python writes it; None if the text is no number under this mark."""
     bare = text.strip()
     if decimal == "." and _USUAL.fullmatch(bare):
         return bare
@@ -212,20 +209,20 @@ def unread(texts: Collection[str]) -> tuple[str, str] | None:
 
 
 def find_marks(
-    columns: Sequence[Column], said: Decimals, *, sep: str, levels: Collection[str], hints: Mapping[str, Mark]
+    columns: Sequence[Column], declared: Decimals, *, sep: str, levels: Collection[str], hints: Mapping[str, Mark]
 ) -> dict[str, Mark]:
-    """Return the decimal mark of each column (steps 2 and 3).
+    """Return the decimal mark of each column of a file.
 
     Parameters
     ----------
     columns : those of one file that are used
-    said : what the user says
+    declared : the marks that the user gives
     sep : what separates the cells
     levels : columns whose cells are no numbers whatever they look like
     hints : marks of the training file's columns, for the rows to explain
     """
     numbers = [column for column in columns if column.name not in levels]
-    given = {column.name: "." if column.native else said.of(column.name) for column in numbers}
+    given = {column.name: "." if column.native else declared.of(column.name) for column in numbers}
     could = {column.name: _possible(column, given[column.name]) for column in numbers}
     seen = {marks[0] for name, marks in could.items() if len(marks) == 1 and given[name] is None}
     found: dict[str, Mark] = {}
@@ -349,24 +346,24 @@ class Reading:
 TEXT = Reading("text")
 
 
-def find_reading(column: Column, mark: Mark, said: Declared) -> Reading:
+def find_reading(column: Column, mark: Mark, declared: Declared) -> Reading:
     """Return what the cells of a training column are (steps 2 to 5)."""
     name, texts = column.name, column.texts
     filled = [text for text in texts if text.strip()]
     others = [text for text in filled if plain(text, mark) is None]
-    if name in said.numbers:
+    if name in declared.numbers:
         if others:
             raise _wrong_cell(column, others[0], "is named by --numeric", _no_number(mark))
         return Reading("number", mark)
-    if name in said.dates:
-        return Reading("date", form=_named_format(column, filled, said.dates[name]))
+    if name in declared.dates:
+        return Reading("date", form=_named_format(column, filled, declared.dates[name]))
     if not texts:
         return Reading("number", mark)
-    if name in said.levels:
+    if name in declared.levels:
         is_text = others or not filled or not all(map(is_plain, filled)) or _lost_as_numbers(filled, mark)
         reading = TEXT if is_text else Reading("number", mark)
     elif len(others) == len(filled):
-        if filled and said.decimals.of(name) and all(plain(text, "," if mark == "." else ".") for text in filled):
+        if filled and declared.decimals.of(name) and all(plain(text, "," if mark == "." else ".") for text in filled):
             raise _wrong_cell(column, filled[0], f"is to be read by --decimal {WORD_OF[mark]}", _no_number(mark))
         reading = Reading("truth") if _are_truths(texts) else _dates_or_text(column, filled)
     else:
@@ -501,14 +498,14 @@ def _dates_or_text(column: Column, filled: list[str]) -> Reading:
     return TEXT
 
 
-def _named_format(column: Column, filled: list[str], said: str) -> str:
-    """Return the format of a column that `--dates` names; `said` is an order, a format or empty."""
-    if "%" in said:
-        wrong = next((text for text in filled if date_of(text, said) is None), None)
+def _named_format(column: Column, filled: list[str], order: str) -> str:
+    """Return the format of a column that `--dates` names; `order` is that of day, month and year, a format or empty."""
+    if "%" in order:
+        wrong = next((text for text in filled if date_of(text, order) is None), None)
         if wrong is not None:
-            raise _wrong_cell(column, wrong, f"is named by --dates with {said}", f"no date like {_now(said)}")
-        return said
-    forms, common = find_format(filled, said or None)
+            raise _wrong_cell(column, wrong, f"is named by --dates with {order}", f"no date like {_now(order)}")
+        return order
+    forms, common = find_format(filled, order or None)
     if len(forms) > 1:
         raise _two_dates(column, filled, forms)
     if not forms:
@@ -581,7 +578,7 @@ KINDS = ("number", "level", "date")
 
 @dataclass(frozen=True)
 class Declared:
-    """What is said, by column.
+    """The kinds of columns that the user gives: numbers, levels or dates, and the order of levels.
 
     Attributes
     ----------
@@ -599,13 +596,13 @@ class Declared:
 
     @classmethod
     def of(cls, arguments: argparse.Namespace) -> Declared:
-        """Put together what the options say; contradictions are refused."""
+        """Put the options together; contradictions are refused."""
         for name, kind in arguments.kinds.items():
             if kind not in KINDS:
                 raise InputError(f"--kinds says {name}={kind}; {did_you_mean(kind, KINDS)}")
-        by_kind = {kind: [name for name, said in arguments.kinds.items() if said == kind] for kind in KINDS}
+        by_kind = {kind: [name for name, each in arguments.kinds.items() if each == kind] for kind in KINDS}
         named = [name for name in arguments.ordered if name]
-        said = {
+        by_option = {
             "--categorical": arguments.categorical,
             "--numeric": arguments.numeric,
             "--dates": list(arguments.dates),
@@ -620,10 +617,10 @@ class Declared:
             ("--kinds ...=level", "--ordered"),
         ]
         alike += [("--numeric", "--kinds ...=number"), ("--dates", "--kinds ...=date")]
-        options = list(said)
+        options = list(by_option)
         for i, one in enumerate(options):
             for other in options[i + 1 :]:
-                both = [name for name in said[one] if name in said[other]]
+                both = [name for name in by_option[one] if name in by_option[other]]
                 if both and (one, other) not in alike:
                     raise InputError(f"{one} and {other} both name {listing(both)}; a column is one of them.")
         return cls(

@@ -1,16 +1,12 @@
-"""Everything that `mcce explain` can know to be wrong, before a model is opened or trained.
+"""Checks of `mcce explain`, before a model is opened or trained: options, columns, rows, decision, constraints.
 
-1. Options by themselves: what goes with what, names of samplers and measures, shares.
+1. Options by themselves: which go together, names of samplers and measures, shares.
 2. Names of columns, in both files, all that are missing at once.
-3. The rows to explain beside the training rows: levels nobody has been seen with, missing values where there were none.
-
-The wanted decision as `mcce explain` is told it: an interval, or a class by its spelling.
-
-What `mcce explain --constraints` reads: what may change and how, from a TOML or JSON file, or that of `--config`.
-
-1. The file is read before anything is trained; its grammar and keys are checked.
-2. Names of rows are text where a column names them (`--id`): a number that names a factual is taken for its digits.
-3. Names and levels are checked against both tables, before a model is trained.
+3. The rows to explain beside the training rows: levels that no training row has, missing values where there were none.
+4. The wanted decision: an interval, or a class by its spelling.
+5. Constraints, from a TOML or JSON file or that of `--config`. The file is read before anything is trained; its grammar
+   and keys are checked. Names of rows are text where a column names them (`--id`): a number that names a factual is
+   taken for its digits. Names and levels are checked against both tables.
 
 Every error begins with the option and the file.
 """
@@ -41,7 +37,7 @@ from mcce.model.decisions import Interval, OneOf
 from mcce.model.robustness import Robust
 from mcce.model.source import plain_values
 from mcce.report.names import Names
-from mcce.samplers import make_sampler
+from mcce.samplers import available_samplers, make_sampler
 from mcce.table import Feature, Schema
 from mcce.table.checks import check_magnitudes, check_missing
 from mcce.table.dtypes import holds_missing
@@ -137,35 +133,36 @@ def _all_counted(labels: Iterable[Any], counts: Mapping[Any, int] | None) -> str
 
 
 def read_constraints(arguments: argparse.Namespace) -> list[Constraint]:
-    """Return the constraints of a file, or those that stand in that of `--config` (step 1)."""
+    """Return the constraints of a file, or those that stand in that of `--config` (step 5)."""
     source = arguments.constraints
     if source is None:
         return []
     if isinstance(source, str) and not Path(source).is_file():
         raise InputError(f"--constraints {source}: there is no such file; check its name and folder.")
-    with _told_where(arguments):
-        said = read(Path(source) if isinstance(source, str) else source)
-    if not said:
+    with _naming_the_file(arguments):
+        constraints = read(Path(source) if isinstance(source, str) else source)
+    if not constraints:
         raise InputError(f"--constraints {source} says nothing; give [[allow]], [[rule]] or [[only]], or leave it out.")
-    return said
+    return constraints
 
 
-def named_by_text(said: Sequence[Constraint]) -> list[Constraint]:
-    """Return constraints for rows whose names are text (step 2)."""
-    return [_by_text(each) for each in said]
+def named_by_text(constraints: Sequence[Constraint]) -> list[Constraint]:
+    """Return constraints for rows whose names are text (step 5)."""
+    return [_by_text(each) for each in constraints]
 
 
 def check_constraints(
-    arguments: argparse.Namespace, said: Sequence[Constraint], schema: Schema, factuals: pd.DataFrame
+    arguments: argparse.Namespace, constraints: Sequence[Constraint], schema: Schema, factuals: pd.DataFrame
 ) -> None:
-    """Refuse constraints that name what the tables do not have, or that leave nothing for any row (step 3)."""
+    """Refuse constraints that name what the tables do not have, or that leave nothing for any row (step 5)."""
     matrix, fixed = schema.encode(factuals).matrix, arguments.fixed
-    with _told_where(arguments):
-        resolve(said, schema, [name for name in fixed if name in schema.names]).check_factuals(matrix, factuals.index)
+    with _naming_the_file(arguments):
+        resolved = resolve(constraints, schema, [name for name in fixed if name in schema.names])
+        resolved.check_factuals(matrix, factuals.index)
 
 
 @contextmanager
-def _told_where(arguments: argparse.Namespace) -> Iterator[None]:
+def _naming_the_file(arguments: argparse.Namespace) -> Iterator[None]:
     """Let an error begin with the file, named once."""
     source = arguments.constraints
     where, own = f"--config {arguments.config}", "constraints"
@@ -177,12 +174,12 @@ def _told_where(arguments: argparse.Namespace) -> Iterator[None]:
         raise InputError(f"{where}: {str(error).removeprefix(own).removeprefix(', ').removeprefix(': ')}") from error
 
 
-def _by_text(said: Constraint) -> Constraint:
-    if isinstance(said, Only):
-        return replace(said, by_id=tuple((_name(who), features) for who, features in said.by_id))
-    if isinstance(said, PerFactual):
-        return replace(said, by_id=tuple((_name(who), each) for who, each in said.by_id))
-    return said
+def _by_text(constraint: Constraint) -> Constraint:
+    if isinstance(constraint, Only):
+        return replace(constraint, by_id=tuple((_name(who), features) for who, features in constraint.by_id))
+    if isinstance(constraint, PerFactual):
+        return replace(constraint, by_id=tuple((_name(who), each) for who, each in constraint.by_id))
+    return constraint
 
 
 def _name(who: Hashable) -> Hashable:
@@ -350,8 +347,13 @@ def _check_samplers(schema: Schema, arguments: argparse.Namespace) -> None:
         if arguments.min_donors is not None and "min_donors" not in made.get_params():
             raise InputError(
                 f"--min-donors {arguments.min_donors}: {made!r} for {feature.name!r} does not draw from pools of "
-                "training rows; use cart, ctree, forest or marginal, or leave --min-donors out."
+                f"training rows; use {' or '.join(_with_donors())}, or leave --min-donors out."
             )
+
+
+def _with_donors() -> list[str]:
+    """Return the names of the samplers that draw from pools of training rows."""
+    return [name for name, sampler in available_samplers().items() if "min_donors" in sampler().get_params()]
 
 
 def _check_whole(feature: Feature, values: pd.Series[Any], train: Source, rows: Source) -> None:
@@ -367,11 +369,11 @@ def _check_whole(feature: Feature, values: pd.Series[Any], train: Source, rows: 
 
 
 def order_levels(
-    X: pd.DataFrame, said: Declared, train: Source, readings: Mapping[Any, Reading]
+    X: pd.DataFrame, declared: Declared, train: Source, readings: Mapping[Any, Reading]
 ) -> dict[Any, tuple[Any, ...]]:
     """Return the ordered levels of the columns that `--ordered` is about, as values."""
     found: dict[Any, tuple[Any, ...]] = {}
-    for name, levels in said.ordered.items():
+    for name, levels in declared.ordered.items():
         if name:
             if name in X:
                 found[name] = _levels_as_values(X[name], levels, train, readings[name])

@@ -1,4 +1,4 @@
-"""What the commands share: exit codes, messages, types of arguments, text in columns."""
+"""Exit codes, messages, types of arguments and text in columns, for all commands."""
 
 from __future__ import annotations
 

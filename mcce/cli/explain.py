@@ -1,8 +1,8 @@
 """`mcce explain`: counterfactuals for the rows of a file.
 
-1. Put the job together (`mcce.cli.options`) and check all of it that can be checked (`mcce.cli.checking`): options, where
-   results go, both files and their columns, constraints. What the cells are is found once, from the training rows
-   (`mcce.cli.cells`).
+1. Put the job together (`mcce.cli.options`) and check all of it that can be checked (`mcce.cli.checking`): options,
+   where results go, both files and their columns, constraints. The kinds of the cells are found once, from the training
+   rows (`mcce.cli.cells`).
 2. Load the model and take its features, or train one for the response.
 3. Find counterfactuals, write them, and say which rows have none, and why.
 """
@@ -74,7 +74,7 @@ def run_explain(given: argparse.Namespace) -> int:
     if absent:
         given.refuse(f"the following arguments are required: {', '.join(absent)}")
     options = check_options(arguments)
-    said = Declared.of(arguments)
+    declared = Declared.of(arguments)
     outputs = Outputs.of(arguments)
     constraints = read_constraints(arguments)
     as_asked = copy.copy(arguments)  # what is found out on the way is no part of the job
@@ -89,12 +89,12 @@ def run_explain(given: argparse.Namespace) -> int:
     if unused:
         say(f"columns of {arguments.explain} that are not used: {listing(unused)}")
     response = [arguments.response] if model is None else []
-    readings = train.readings([*names, *response], said)
+    readings = train.readings([*names, *response], declared)
     of_response = {name: readings.pop(name) for name in response}
-    of_rows = rows.readings_like(readings, said)
+    of_rows = rows.readings_like(readings, declared)
     read = train.read(readings, checked=True)
-    X, kinds = _as_model_takes_them(read, model, said, order_levels(read, said, train, readings))
-    factuals = rows.read(of_rows, checked=False, numbers=said.numbers)
+    X, kinds = _as_model_takes_them(read, model, declared, order_levels(read, declared, train, readings))
+    factuals = rows.read(of_rows, checked=False, numbers=declared.numbers)
     schema = Schema.from_data(X, kinds=kinds, where=train.path)
     check_rows(train, rows, factuals, schema, arguments)
     if constraints:
@@ -102,7 +102,7 @@ def run_explain(given: argparse.Namespace) -> int:
     counts = None
     if model is None:
         y = train.read(of_response, checked=True)[arguments.response]
-        model, X = train_model(X, y, arguments, arguments.response in said.levels)
+        model, X = train_model(X, y, arguments, arguments.response in declared.levels)
     elif arguments.response is not None:
         counts = train.table[arguments.response].value_counts().to_dict()
     if isinstance(model, OnnxRegressor):
@@ -158,11 +158,11 @@ def _feature_names(train: pd.DataFrame, model: Any, arguments: argparse.Namespac
 
 
 def _as_model_takes_them(
-    X: pd.DataFrame, model: Any, said: Declared, ordered: Mapping[Any, tuple[Any, ...]]
+    X: pd.DataFrame, model: Any, declared: Declared, ordered: Mapping[Any, tuple[Any, ...]]
 ) -> tuple[pd.DataFrame, dict[Any, Any]]:
     """Return the features, text as levels where we train, and the columns of codes that stay numbers."""
     text = [name for name in X if pd.api.types.infer_dtype(X[name], skipna=True) == "string"]
-    codes = [c for c in X if c in said.levels or c in ordered or (model is None and c in text)]
+    codes = [c for c in X if c in declared.levels or c in ordered or (model is None and c in text)]
     as_levels = [c for c in codes if model is None or c in text]  # a given model saw numbers as numbers
     dtypes: dict[Any, Any] = {
         c: pd.CategoricalDtype(list(ordered[c]), ordered=True) if c in ordered else "category" for c in as_levels

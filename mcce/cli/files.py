@@ -1,21 +1,21 @@
-"""What `mcce explain` reads: tables, from files.
+"""Tables from files: text files, Excel workbooks and Parquet.
 
-1. CSV files and Excel workbooks are read as text (`mcce.cli.files`, `mcce.cli.files`); what their columns are is found
-   by `mcce.cli.cells`, for the columns that are used. Names of rows stay text.
-2. A Parquet file says by itself what its columns are. Text in it is read as numbers or dates only if the user says so;
+1. Text files and workbooks are read as text; the kinds of their columns are found by `mcce.cli.cells`, for the columns
+   that are used. Names of rows stay text.
+2. A Parquet file knows the kinds of its columns. Text in it is read as numbers or dates only if the user asks for it;
    that it looks like them is said.
 3. Whoever reads a message about a cell can find it: file, line or row, value.
 
-A text file as people have it: its encoding, its separator, and whether its rows are whole.
+A text file (`read_text`): its encoding, its separator, and whether its rows are whole.
 
-1. Bytes become text by the mark at their beginning (UTF-8, UTF-16, UTF-32), else as UTF-8. What is no UTF-8 is read as
-   Windows' western code page, which contains Latin-1, if that is what it looks like, and that is said; anything else is
-   refused with its line. `--encoding` says it.
+1. Bytes become text by the mark at their beginning (UTF-8, UTF-16, UTF-32), else as UTF-8. Bytes that are no UTF-8 are
+   read as Windows' western code page, which contains Latin-1, if they look like it, and that is said; anything else is
+   refused with its line. `--encoding` names it.
 2. The separator is the one of , ; tab | by which the first rows have as many cells as the header has names; a first
    line as in `sep=;` names it, and so does `--sep`. If two would do, neither is chosen.
 3. A row with fewer cells than the header has names, or a quote that is never closed, is refused with its line.
 
-A sheet of an Excel workbook as a table of text, so that its cells are understood like those of a CSV.
+A sheet of a workbook (`read_sheet`), as a table of text, so that its cells are understood like those of a text file.
 
 1. One sheet has values, or `--sheet` names one.
 2. Its first row that is not empty is the header; rows without any value are left out.
@@ -397,29 +397,29 @@ class Source:
             text = read_text(self.path, self.path, self.encoding, self.sep)
         return f"line {next(line for at, (line, _) in enumerate(text.rows(), -1) if at == row)}"
 
-    def readings(self, names: Iterable[Any], said: Declared) -> dict[Any, Reading]:
+    def readings(self, names: Iterable[Any], declared: Declared) -> dict[Any, Reading]:
         """Return how some columns are read."""
         names = list(names)
-        texts = [self.column(name) for name in names if self._is_read(name, said)]
-        marks = find_marks(texts, said.decimals, sep=self.sep, levels=said.levels, hints={})
-        found = {column.name: find_reading(column, marks.get(column.name, "."), said) for column in texts}
-        return {name: found[name] if name in found else self._as_it_is(name, said) for name in names}
+        texts = [self.column(name) for name in names if self._is_read(name, declared)]
+        marks = find_marks(texts, declared.decimals, sep=self.sep, levels=declared.levels, hints={})
+        found = {column.name: find_reading(column, marks.get(column.name, "."), declared) for column in texts}
+        return {name: found[name] if name in found else self._as_it_is(name, declared) for name in names}
 
-    def readings_like(self, training: Mapping[Any, Reading], said: Declared) -> dict[Any, Reading]:
+    def readings_like(self, training: Mapping[Any, Reading], declared: Declared) -> dict[Any, Reading]:
         """Return how the same columns are read here, where decimal marks may differ from the training file's."""
         kinds = {name: reading.kind for name, reading in training.items()}
         texts = [self.column(name) for name in training if self._is_string(name) and kinds[name] == "number"]
         hints = {name: reading.mark for name, reading in training.items() if not reading.native}
-        marks = find_marks(texts, said.decimals, sep=self.sep, levels=said.levels, hints=hints)
-        return {name: self._like(name, reading, marks, said) for name, reading in training.items()}
+        marks = find_marks(texts, declared.decimals, sep=self.sep, levels=declared.levels, hints=hints)
+        return {name: self._like(name, reading, marks, declared) for name, reading in training.items()}
 
-    def _like(self, name: Any, training: Reading, marks: Mapping[str, Mark], said: Declared) -> Reading:
+    def _like(self, name: Any, training: Reading, marks: Mapping[str, Mark], declared: Declared) -> Reading:
         if not self._is_string(name):
             return replace(training, native=True)
         if training.kind == "number":
             return Reading("number", marks.get(name, training.mark))
         if training.kind == "date" and training.native:
-            of_column = replace(said, dates={name: said.dates.get(name, "")})
+            of_column = replace(declared, dates={name: declared.dates.get(name, "")})
             return find_reading(self.column(name), ".", of_column)
         return replace(training, native=False)
 
@@ -439,20 +439,20 @@ class Source:
             and pd.api.types.infer_dtype(self.table[name], skipna=True) == "string"
         )
 
-    def _is_read(self, name: Any, said: Declared) -> bool:
-        return self.is_text or (self._is_string(name) and (name in said.numbers or name in said.dates))
+    def _is_read(self, name: Any, declared: Declared) -> bool:
+        return self.is_text or (self._is_string(name) and (name in declared.numbers or name in declared.dates))
 
-    def _as_it_is(self, name: Any, said: Declared) -> Reading:
+    def _as_it_is(self, name: Any, declared: Declared) -> Reading:
         """Step 2: say what the values of a column are; refuse what they cannot be."""
         values = self.table[name]
         kind = _kind_of_values(values)
-        for option, named, wanted in (("--numeric", said.numbers, "number"), ("--dates", said.dates, "date")):
+        for option, named, wanted in (("--numeric", declared.numbers, "number"), ("--dates", declared.dates, "date")):
             if name in named and kind != wanted:
                 raise InputError(
                     f"column {name!r} of {self.path} is named by {option}, but the file has {values.dtype} there; "
                     "convert it, or leave the option out."
                 )
-        if name not in said.levels and self._is_string(name):
+        if name not in declared.levels and self._is_string(name):
             texts = [str(text) for text in values.dropna().unique()]
             are_numbers = all(plain(text, ".") or plain(text, ",") for text in texts)
             looks = "number" if are_numbers else "date" if find_format(texts)[0] else ""

@@ -1,8 +1,12 @@
-"""The model that `mcce explain` trains where none is given: gradient boosting, its quality cross-validated.
+"""Models of `mcce explain`: loaded from a file, or trained where none is given.
 
-Dates are counted in days, inside the model: who asks it keeps dates.
+A file is opened by the ending of its name (`load_model`):
 
-A model in an ONNX file, asked like one of scikit-learn's.
+.skops   only types that are trusted are made; others are refused and can be named by `--trusted`
+.onnx    a graph of computations, run by onnxruntime; nothing else of the file is executed
+others   joblib's pickles: opening one runs whatever code it holds, and that is said
+
+An ONNX model is asked like one of scikit-learn's (`load_onnx`):
 
 1. Its inputs are one matrix of numbers, whose columns are the features in their order, or one input for each feature,
    named like it. Anything else is refused.
@@ -11,13 +15,10 @@ A model in an ONNX file, asked like one of scikit-learn's.
 3. The classes are those of the dict. A matrix does not name its columns: the label that goes with the largest score
    does, and where some class is never the most likely one among the training rows, that is refused.
 
-Nothing of the file is executed but its computations. Most models count in 32 bits: a number is rounded to these first.
+Most ONNX models count in 32 bits: a number is rounded to these first.
 
-The model that `mcce explain --model` loads, by the ending of its name.
-
-.skops   only types that are trusted are made; others are refused and can be named by `--trusted`
-.onnx    a graph of computations, run by onnxruntime (`mcce.cli.models`)
-others   joblib's pickles: opening one runs whatever code it holds, and that is said
+Where no model is given, gradient boosting is trained for the response, its quality cross-validated (`train_model`).
+Dates are counted in days, inside the model: whoever asks it keeps dates.
 """
 
 from __future__ import annotations

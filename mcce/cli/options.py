@@ -1,13 +1,11 @@
-"""The job that `mcce explain` does: options of the command line, of a TOML file, and defaults, in this order.
+"""The options of `mcce explain`, and the job that they make: command line, TOML file and defaults, in this order.
 
-1. `--config job.toml` holds any of the options by their names, lists and tables as TOML has them, and constraints as
-   [[allow]], [[rule]] and [[only]] as in a file of constraints. Names of files are seen from the folder of the file.
-2. The job as run is written beside its results, so that `mcce explain --config X.job.toml` repeats it to the byte.
-
-The options of `mcce explain`: one table, for the command line and for a TOML file.
-
-An option has the same name in both, with dashes there and underlines (or dashes) here. A command line holds only what
-it was given, so that a file can say the rest and defaults come last (`mcce.cli.options`).
+1. `OPTIONS` is one table for the command line and for a TOML file. An option has the same name in both, with dashes
+   there and underlines (or dashes) here.
+2. `--config job.toml` holds any of the options by their names, lists and tables as TOML has them, and constraints as
+   [[allow]], [[rule]] and [[only]] as in a file of constraints. Names of files are seen from the folder of the file. An
+   option of the command line wins over the file, and defaults come last.
+3. The job as run is written beside its results, so that `mcce explain --config X.job.toml` repeats it to the byte.
 """
 
 from __future__ import annotations
@@ -27,18 +25,22 @@ from mcce.cli import readers as read
 from mcce.cli.cells import WORD_OF, Decimals
 from mcce.constraints.reading import SECTIONS, parse_file
 from mcce.exceptions import InputError, did_you_mean
+from mcce.generators.auto import AUTO
+from mcce.samplers import available_samplers
+
+BARE = re.compile(r"[A-Za-z0-9_-]+")  # a key of TOML that needs no quotes
 
 
 @dataclass(frozen=True)
 class Option:
-    """One option.
+    """One option of `mcce explain`, on the command line and in a TOML file.
 
     Attributes
     ----------
     name : as in a file
     read : reads its value
-    metavar, help : for `--help`; the default stands in the text as {}
-    default : its value if nobody gives one
+    metavar, help : for `--help`; {} in the text becomes the default, {samplers} the names of the samplers
+    default : its value if it is not given
     is_path : whether it names a file, which in a TOML file is seen from there
     """
 
@@ -140,7 +142,13 @@ OPTIONS = (
         "what may change and how: .toml or .json with [[allow]], [[rule]] and [[only]]",
         is_path=True,
     ),
-    Option("sampler", read.text_or_pairs, "NAME", "how features are drawn, or A=NAME,*=NAME by feature ({})", "cart"),
+    Option(
+        "sampler",
+        read.text_or_pairs,
+        "NAME",
+        "how features are drawn, or A=NAME,*=NAME by feature ({}); there are {samplers}",
+        "cart",
+    ),
     Option("visit_sequence", read.visit_sequence, "ORDER", "data, correlation, or A,B,... ({})", "data"),
     Option("seed", read.whole, "N", "seed of the random draws ({})", 1),
     Option("jobs", read.whole, "N", "threads; the result does not depend on it"),
@@ -169,18 +177,19 @@ OPTIONS = (
 NEEDED = ("train", "explain")
 
 
-def says_nothing(value: Any) -> bool:
-    """Say whether a value is that of an option that nobody gave and that has no default."""
+def is_absent(value: Any) -> bool:
+    """Say whether a value is that of an option that was not given and has no default."""
     return value is None or value is False or value in ([], {}, Decimals())
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options to a parser; what is not given is not in its result."""
     for option in OPTIONS:
-        told = option.help.replace("%", "%%").replace("{}", str(option.default))
+        samplers = ", ".join([*available_samplers(), AUTO])
+        about = option.help.replace("%", "%%").replace("{}", str(option.default)).replace("{samplers}", samplers)
         if option.read is read.flag:
             parser.add_argument(
-                option.flag, dest=option.name, action="store_true", default=argparse.SUPPRESS, help=told
+                option.flag, dest=option.name, action="store_true", default=argparse.SUPPRESS, help=about
             )
         else:
             parser.add_argument(
@@ -190,22 +199,19 @@ def add_options(parser: argparse.ArgumentParser) -> None:
                 action="append" if option.read is read.ordered else "store",
                 default=argparse.SUPPRESS,
                 metavar=option.metavar,
-                help=told,
+                help=about,
             )
 
 
-BARE = re.compile(r"[A-Za-z0-9_-]+")
-
-
 def complete(given: argparse.Namespace) -> argparse.Namespace:
-    """Return all options: those given, those of `--config`, defaults (step 1)."""
-    said = {name: value for name, value in vars(given).items()}
-    if isinstance(said.get("ordered"), list):  # the option may be repeated
-        said["ordered"] = {name: levels for each in said["ordered"] for name, levels in each.items()}
-    config = said.get("config")
+    """Return all options: those of the command line, those of `--config`, defaults (step 2)."""
+    typed = dict(vars(given))
+    if isinstance(typed.get("ordered"), list):  # the option may be repeated
+        typed["ordered"] = {name: levels for each in typed["ordered"] for name, levels in each.items()}
+    config = typed.get("config")
     of_file = {} if config is None else read_config(config)
     defaults = {option.name: option.default for option in OPTIONS}
-    return argparse.Namespace(**{"config": None, "force": False, **defaults, **of_file, **said})
+    return argparse.Namespace(**{"config": None, "force": False, **defaults, **of_file, **typed})
 
 
 def read_config(path: str) -> dict[str, Any]:
@@ -217,11 +223,11 @@ def read_config(path: str) -> dict[str, Any]:
         text = Path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"{where} is no TOML file: {error}; correct it there.") from None
-    said = parse_file(text, "TOML", where)
+    content = parse_file(text, "TOML", where)
     known = {option.name: option for option in OPTIONS}
-    inline = {section: said.pop(section) for section in SECTIONS if section in said}
+    inline = {section: content.pop(section) for section in SECTIONS if section in content}
     found: dict[str, Any] = {}
-    for key, value in said.items():
+    for key, value in content.items():
         name = key.replace("-", "_")
         if name not in known:
             raise InputError(f"{where}: there is no option {key!r}; {did_you_mean(name, [*known, *SECTIONS])}")
@@ -237,9 +243,9 @@ def read_config(path: str) -> dict[str, Any]:
 
 
 def job_text(arguments: argparse.Namespace, beside: Path) -> str:
-    """Return the job as TOML (step 2), its files seen from the folder of `beside`, the file to write."""
+    """Return the job as TOML (step 3), its files seen from the folder of `beside`, the file to write."""
     values = {option.name: _written(option, getattr(arguments, option.name), beside.parent) for option in OPTIONS}
-    values = {option.name: values[option.name] for option in OPTIONS if not says_nothing(values[option.name])}
+    values = {option.name: values[option.name] for option in OPTIONS if not is_absent(values[option.name])}
     constraints = values.pop("constraints") if isinstance(values.get("constraints"), dict) else {}
     tables = {name: values.pop(name) for name in list(values) if isinstance(values[name], dict)}
     lines = [f"# written by mcce {__version__}; `mcce explain --config {beside.name} --force` repeats it"]
@@ -248,8 +254,8 @@ def job_text(arguments: argparse.Namespace, beside: Path) -> str:
         lines += ["", f"[{name}]", *(f"{_key(key)} = {_toml(value)}" for key, value in table.items())]
     for section, entries in constraints.items():
         for entry in [entries] if isinstance(entries, (dict, str)) else entries:
-            said = {"says": entry} if isinstance(entry, str) else entry
-            lines += ["", f"[[{section}]]", *(f"{_key(key)} = {_toml(value)}" for key, value in said.items())]
+            parts = {"says": entry} if isinstance(entry, str) else entry
+            lines += ["", f"[[{section}]]", *(f"{_key(key)} = {_toml(value)}" for key, value in parts.items())]
     return "\n".join(lines) + "\n"
 
 

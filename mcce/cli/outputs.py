@@ -1,6 +1,6 @@
-"""What `mcce explain` writes: tables, a page, the job as run, and which rows have no counterfactual.
+"""Results of `mcce explain` as files: tables, a page, letters, the job as run; and the rows without a counterfactual.
 
-Where `mcce explain` and `mcce demo` write: checked before the work begins, so that nothing is lost after it.
+The files are checked before the work begins, so that nothing is lost after it; those of `mcce demo` too:
 
 1. A file that is read is never written, nor are two results to one file.
 2. A file that exists is overwritten only with `--force`.

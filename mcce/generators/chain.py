@@ -29,6 +29,7 @@ import copy
 import os
 import warnings
 from collections.abc import Hashable, Mapping, Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 import numpy as np
@@ -73,7 +74,8 @@ from mcce.table.checks import check_fixed, warn_of_columns
 from mcce.table.weights import read_weights, rows_by_weight
 
 if TYPE_CHECKING:
-    from typing import Unpack
+    from operator import itemgetter
+from typing import Unpack
 
 Self = TypeVar("Self", bound="ChainModel")
 
@@ -534,7 +536,7 @@ class ChainModel(Learner):
         >>> again.sample(n=5).equals(chain.sample(n=5))
         True
         """
-        save_fields(path, "ChainModel", {"chain": self.stored(donors)}, {"donors": donors})
+        save_fields(path, "ChainModel", {"chain": self.stored(donors)}, {"donors": donors}, itemgetter("chain"))
 
     @classmethod
     def load(cls: type[Self], path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Self:
@@ -560,7 +562,7 @@ class ChainModel(Learner):
         >>> again.sample(10).equals(chain.sample(10))
         True
         """
-        chain = load_fields(path, "ChainModel", lambda fields: fields["chain"])
+        chain = load_fields(path, "ChainModel", itemgetter("chain"))
         if not isinstance(chain, cls):
             raise InputError(f"{os.fspath(path)!r} holds a {type(chain).__name__}; use its own load.")
         chain.n_jobs = n_jobs

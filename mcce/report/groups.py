@@ -143,8 +143,8 @@ def compare_groups(
         if name == "explained":
             values[~explained, k] = 0.0
     is_feature = not isinstance(groups, pd.Series)  # another column may have a feature's name
-    said = names if is_feature else Names()
-    labels, codes = _group(column[counted], bins, said)
+    used = names if is_feature else Names()
+    labels, codes = _group(column[counted], bins, used)
     measured = values[counted]
     parts = [_figures(measured, codes == k, level, random_state) for k in range(len(labels))]
     index = pd.MultiIndex.from_product([pd.Index(labels, tupleize_cols=False), measures], names=["group", "measure"])
@@ -152,9 +152,9 @@ def compare_groups(
     return Groups(
         table=pd.concat(parts).set_axis(index, axis=0),
         overall=whole[["n", "mean", "low", "high"]].set_axis(pd.Index(measures, name="measure"), axis=0),
-        name=said.label(column.name) if column.name is not None else "group",
+        name=used.label(column.name) if column.name is not None else "group",
         level=float(level),
-        texts=tuple(said.text(column.name, each) if bins is None or pd.isna(each) else str(each) for each in labels),
+        texts=tuple(used.text(column.name, each) if bins is None or pd.isna(each) else str(each) for each in labels),
     )
 
 

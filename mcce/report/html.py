@@ -146,7 +146,7 @@ class _Column:
     is_fixed: bool
 
     @property
-    def said(self) -> str:
+    def label_with_unit(self) -> str:
         return f"{self.label}, {self.unit}" if self.unit else self.label
 
 
@@ -234,8 +234,8 @@ def _cells(
         was, text = (escape(fold(t, 120, 1)) for t in pair)
         content = f">{text}"
         if is_changed:
-            said = escape(column.said)
-            content = f' data-name="{said}" title="was {was}" aria-label="{text}, was {was}"><b>{text}</b>'
+            label = escape(column.label_with_unit)
+            content = f' data-name="{label}" title="was {was}" aria-label="{text}, was {was}"><b>{text}</b>'
         cells.append(f"<td{_class(kind)}{content}</td>")
     return "".join(cells)
 
@@ -334,7 +334,7 @@ class Picture:
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """What stands on a page.
+    """The contents of a page.
 
     Parameters
     ----------
@@ -383,8 +383,8 @@ def html_page(page: Page) -> str:
     cards = "".join(map(_card, page.figures))
     parts.append(f'<dl class="figures">{cards}</dl>')
     if page.sentences:
-        said = "".join(f"<li>{escape(kept_together(sentence))}</li>" for sentence in page.sentences)
-        parts.append(f"<h2>In words</h2><ol>{said}</ol>")
+        items = "".join(f"<li>{escape(kept_together(sentence))}</li>" for sentence in page.sentences)
+        parts.append(f"<h2>In words</h2><ol>{items}</ol>")
     if page.pictures:
         parts.append("<h2>In pictures</h2>" + "".join(map(_figure, page.pictures)))
     if page.overall is not None:

@@ -63,7 +63,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Letter:
-    """What stands in a letter."""
+    """A letter: title, case, paragraphs of the caller around the sections."""
 
     title: str
     about: str
@@ -99,7 +99,7 @@ class Letter:
 
 @dataclass(frozen=True)
 class Case:
-    """What is known of one person.
+    """The facts of one letter: a person's case and its examples.
 
     Attributes
     ----------
@@ -131,19 +131,19 @@ class Case:
 def write_letter(case: Case, title: str, intro: Sequence[str], closing: Sequence[str]) -> Letter:
     """Return the letter about a case, between paragraphs of the caller."""
     if case.reason == ALREADY:
-        said = f"The decision is the wanted one already: {case.decision}. Nothing has to be different."
-        sections: tuple[Section, ...] = (Section("The decision", (said,)),)
+        text = f"The decision is the wanted one already: {case.decision}. Nothing has to be different."
+        sections: tuple[Section, ...] = (Section("The decision", (text,)),)
     else:
         sections = (_decision(case), _ways(case) if case.ways else _none(case), _fixed(case), _care(case))
     return Letter(title, f"Case: {case.id}", tuple(intro), sections, tuple(closing))
 
 
 def _decision(case: Case) -> Section:
-    said = f"The decision was not the wanted one. Wanted is: {case.decision}."
+    text = f"The decision was not the wanted one. Wanted is: {case.decision}."
     if PREDICTION in case.names.labels:
         now = case.names.text(PREDICTION, case.prediction, 3)
-        said += f" In this case: {case.names.label(PREDICTION)} {now}."
-    return Section("The decision", (said,))
+        text += f" In this case: {case.names.label(PREDICTION)} {now}."
+    return Section("The decision", (text,))
 
 
 def _ways(case: Case) -> Section:
@@ -175,29 +175,35 @@ def _different(case: Case) -> list[Way]:
 def _none(case: Case) -> Section:
     alike = listed([case.names.label(name) for name in case.fixed])
     same = f" with the same {alike}" if alike else " like this one"
-    said = ["We looked for an example that would have led to it and are sorry to say that we found none."]
+    sentences = ["We looked for an example that would have led to it and are sorry to say that we found none."]
     if case.reason.startswith(NO_ROOM):
-        said.append("The rules below leave no room for one in this case.")
+        sentences.append("The rules below leave no room for one in this case.")
     elif case.n_tried:
         kept = " and kept to the rules below" if case.rules else ""
-        said.append(f"{value_text(case.n_tried)} possible cases{same} were tried; none had the wanted decision{kept}.")
+        sentences.append(
+            f"{value_text(case.n_tried)} possible cases{same} were tried; none had the wanted decision{kept}."
+        )
     if NOBODY_ALIKE in case.reason:
-        said.append(f"Among the known cases none has the same {alike}, so little can be said.")
+        sentences.append(f"Among the known cases none has the same {alike}, so little can be said.")
     elif NONE_ALIKE_WANTED in case.reason:
-        said.append(f"Among the known cases with the same {alike} none has the wanted decision.")
+        sentences.append(f"Among the known cases with the same {alike} none has the wanted decision.")
     if case.in_the_way:
-        said.append("There would be an example without " + " or without ".join(f'"{r}"' for r in case.in_the_way) + ".")
-    said.append("That does not mean that there is no way. Please ask whoever decides what else could be looked at.")
-    return Section("No example was found", (" ".join(said),))
+        sentences.append(
+            "There would be an example without " + " or without ".join(f'"{r}"' for r in case.in_the_way) + "."
+        )
+    sentences.append(
+        "That does not mean that there is no way. Please ask whoever decides what else could be looked at."
+    )
+    return Section("No example was found", (" ".join(sentences),))
 
 
 def _fixed(case: Case) -> Section:
     names = [case.names.label(name) for name in case.fixed]
-    said = f"{listed(names)} stayed as {'it is' if len(names) == 1 else 'they are'}." if names else "Nothing."
-    said = said[0].upper() + said[1:]
+    text = f"{listed(names)} stayed as {'it is' if len(names) == 1 else 'they are'}." if names else "Nothing."
+    text = text[0].upper() + text[1:]
     if not case.rules:
-        return Section("What was held fixed", (said,))
-    return Section("What was held fixed", (f"{said} Every example also had to keep to this:",), case.rules)
+        return Section("What was held fixed", (text,))
+    return Section("What was held fixed", (f"{text} Every example also had to keep to this:",), case.rules)
 
 
 def _care(case: Case) -> Section:
@@ -215,9 +221,9 @@ def plain_rule(text: str, names: Names, columns: Sequence[Hashable]) -> str:
     known = {str(name): names.label(name) for name in columns}
     any_name = "|".join(sorted(map(re.escape, known), key=len, reverse=True))
     found = re.compile(rf"(?<![\w.'])('?)({any_name})\1(?![\w.'])")
-    said = found.sub(lambda name: known[name[2]], text)
-    said = re.sub(r"\bwas\(([^()]*)\)", r"\1 now", said)
-    return said.replace("<=", "≤").replace(">=", "≥")
+    text = found.sub(lambda name: known[name[2]], text)
+    text = re.sub(r"\bwas\(([^()]*)\)", r"\1 now", text)
+    return text.replace("<=", "≤").replace(">=", "≥")
 
 
 def _wrapped(paragraphs: Sequence[str]) -> list[str]:

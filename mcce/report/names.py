@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 import numbers
 import re
+import unicodedata
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
@@ -30,7 +31,7 @@ from mcce.exceptions import InputError, did_you_mean, spell
 from mcce.storage.fields import check_count_of, check_type, require
 from mcce.storage.state import add_check, register, stateful
 from mcce.table import Schema
-from mcce.table.dtypes import is_dated
+from mcce.table.dtypes import date_text, is_dated
 
 MARKS = ",.' \u00a0\u202f"
 MOST_ZEROS, MOST_LETTERS = 100, 1000
@@ -78,8 +79,11 @@ class DatePattern:
         require(len(self.codes) <= MOST_LETTERS, "codes of a date are too long")
 
     def write(self, value: Any) -> str:
-        """Return a date as text."""
-        return str(value.strftime(self.codes))
+        """Return a date as text; one whose year no code can write, before 1 or after 9999, by year, month and day."""
+        try:
+            return str(value.strftime(self.codes))
+        except NotImplementedError:
+            return date_text(value)
 
 
 @stateful("WordPattern")
@@ -104,7 +108,7 @@ Pattern: TypeAlias = NumberPattern | DatePattern | WordPattern
 PATTERNS = (NumberPattern, DatePattern, WordPattern)
 
 
-def read_pattern(said: Any, name: object) -> Pattern:
+def read_pattern(given: Any, name: object) -> Pattern:
     """Return the pattern of a format, as in `Names`; a pattern stays as it is.
 
     Examples
@@ -116,25 +120,25 @@ def read_pattern(said: Any, name: object) -> Pattern:
     >>> read_pattern("0.000,0", "Gehalt").write(73200.5)
     '73.200,5'
     """
-    if isinstance(said, PATTERNS):
-        return said
-    if isinstance(said, Mapping):
-        return _read_words(said, name)
-    if not isinstance(said, str):
+    if isinstance(given, PATTERNS):
+        return given
+    if isinstance(given, Mapping):
+        return _read_words(given, name)
+    if not isinstance(given, str):
         raise InputError(
-            f"formats[{spell(name)}] is {spell(said)} (a {type(said).__name__}); give a text such as {EXAMPLES} or "
+            f"formats[{spell(name)}] is {spell(given)} (a {type(given).__name__}); give a text such as {EXAMPLES} or "
             "'%d.%m.%Y', or a dict of values to words."
         )
-    if len(said) > MOST_LETTERS:
+    if len(given) > MOST_LETTERS:
         raise InputError(
-            f"formats[{spell(name)}] is {spell(said)}, of {len(said):,} characters; at most {MOST_LETTERS:,} are read."
+            f"formats[{spell(name)}] is {spell(given)}, of {len(given):,} characters; at most {MOST_LETTERS:,} are read."
         )
-    if re.search("%[A-Za-z-]", said):
-        return DatePattern(said)
-    found = _NUMBER.fullmatch(said)
+    if re.search("%[A-Za-z-]", given):
+        return DatePattern(given)
+    found = _NUMBER.fullmatch(given)
     if found is None:
         raise InputError(
-            f"formats[{spell(name)}] is {spell(said)}; write the number zero as it should look, as in {EXAMPLES}, a "
+            f"formats[{spell(name)}] is {spell(given)}; write the number zero as it should look, as in {EXAMPLES}, a "
             "date by its codes, as in '%d.%m.%Y', or give a dict of values to words."
         )
     mark, point, decimals = found["mark"] or "", found["point"] or ".", found["decimals"] or ""
@@ -142,23 +146,23 @@ def read_pattern(said: Any, name: object) -> Pattern:
         mark, point, decimals = "", ".", "000"
     if len(decimals) > MOST_ZEROS:
         raise InputError(
-            f"formats[{spell(name)}] is {spell(said)}, with {len(decimals)} decimals; give at most {MOST_ZEROS}."
+            f"formats[{spell(name)}] is {spell(given)}, with {len(decimals)} decimals; give at most {MOST_ZEROS}."
         )
     if decimals and mark == point:
-        raise InputError(f"formats[{spell(name)}] is {spell(said)}, which has one mark for thousands and decimals.")
+        raise InputError(f"formats[{spell(name)}] is {spell(given)}, which has one mark for thousands and decimals.")
     return NumberPattern(len(decimals), mark, point, found["percent"] or "")
 
 
-def _read_words(said: Mapping[Any, Any], name: object) -> WordPattern:
-    for value, words in said.items():
+def _read_words(given: Mapping[Any, Any], name: object) -> WordPattern:
+    for value, words in given.items():
         if not isinstance(words, str) or not words.strip():
             raise InputError(f"formats[{spell(name)}] has {spell(words)} for {spell(value)}; give a text.")
-    texts = list(said.values())
+    texts = list(given.values())
     twice = next((text for text in texts if texts.count(text) > 1), None)
     if twice is not None:
-        both = ", ".join(spell(value) for value, words in said.items() if words == twice)
+        both = ", ".join(spell(value) for value, words in given.items() if words == twice)
         raise InputError(f"formats[{spell(name)}] calls {both} alike, {spell(twice)}; a change would not be seen.")
-    return WordPattern(tuple(said.items()))
+    return WordPattern(tuple(given.items()))
 
 
 def _equals(known: Any, value: Any) -> bool:
@@ -167,10 +171,13 @@ def _equals(known: Any, value: Any) -> bool:
     return bool(known == value)
 
 
+_WITHOUT_INK = ("Cc", "Cf", "Zl", "Zp", "Zs")  # controls, marks of format such as a zero-width space, spaces
+
+
 def value_text(value: Any, digits: int = 4, *, is_year: bool = True) -> str:
     """Return a value in the words of a reader: `72,000`, `0.0431`, `2024-05-01`, `missing`.
 
-    Four-digit numbers carry no separator, since many of them are years, unless it is said that this one is none.
+    Four-digit numbers carry no separator, since many of them are years, unless it is given that this one is none.
 
     Parameters
     ----------
@@ -188,8 +195,21 @@ def value_text(value: Any, digits: int = 4, *, is_year: bool = True) -> str:
     if isinstance(value, numbers.Real):
         return _number_text(value, digits, 10_000 if is_year else 1000)
     if isinstance(value, pd.Timestamp):
-        return str(value.date() if value == value.normalize() else value.tz_localize(None))
-    return str(value) or '""'
+        return date_text(value)
+    return with_ink(str(value))
+
+
+def with_ink(text: str) -> str:
+    """Return a text that can be seen: one of spaces and invisible letters alone in quotes, these by their codes.
+
+    Examples
+    --------
+    >>> with_ink("clerk"), with_ink(" "), with_ink("\u200b")
+    ('clerk', '" "', '"\\\\u200b"')
+    """
+    if any(unicodedata.category(letter) not in _WITHOUT_INK for letter in text):
+        return text
+    return '"' + "".join(" " if letter == " " else ascii(letter)[1:-1] for letter in text) + '"'
 
 
 def _number_text(value: numbers.Real, digits: int, marked_from: float) -> str:
@@ -215,7 +235,7 @@ def value_pair(before: Any, after: Any, digits: int = 4) -> tuple[str, str]:
 
 def case_name(id: object) -> str:
     """Return what to call a factual: its name, or "case 7" for one that has a number or no text of its own."""
-    return id if isinstance(id, str) else f"case {id}"
+    return with_ink(id) if isinstance(id, str) else f"case {id}"
 
 
 def listed(parts: Sequence[str]) -> str:
@@ -331,8 +351,8 @@ class Names:
         columns : iterable
             The columns that may be named.
         """
-        *said, columns = given
-        names = cls._of(said[0] if len(said) == 1 else dict(zip(ROLES, said)))
+        *parts, columns = given
+        names = cls._of(parts[0] if len(parts) == 1 else dict(zip(ROLES, parts)))
         known = [*columns]
         known += [] if PREDICTION in known else [PREDICTION]
         for role in ROLES:
@@ -345,21 +365,21 @@ class Names:
         return names
 
     @classmethod
-    def _of(cls, said: Any) -> Names:
-        if isinstance(said, Names):
-            return said
-        if said is not None and not isinstance(said, Mapping):
+    def _of(cls, given: Any) -> Names:
+        if isinstance(given, Names):
+            return given
+        if given is not None and not isinstance(given, Mapping):
             raise InputError(
-                f"names is a {type(said).__name__}; give mcce.Names(labels=..., units=..., formats=...), or a dict of "
+                f"names is a {type(given).__name__}; give mcce.Names(labels=..., units=..., formats=...), or a dict of "
                 "these."
             )
-        for role in said or {}:
+        for role in given or {}:
             if role not in ROLES:
                 raise InputError(
                     f"names has the entry {spell(role)}; {did_you_mean(role, ROLES)} Features are named inside them, "
                     "as in {'labels': {'salary': 'pay'}}."
                 )
-        return cls(**(said or {}))
+        return cls(**(given or {}))
 
     def check_state(self) -> None:
         """Refuse parts of a file that no names have."""
@@ -387,7 +407,7 @@ class Names:
 
     def for_strangers(self, frame: pd.DataFrame) -> Names:
         """Return names for somebody who does not know the data: no underscores, yes and no, not known."""
-        spaced = {name: self.labels.get(name, str(name).replace("_", " ")) for name in frame.columns}
+        spaced = {name: with_ink(self.labels.get(name, str(name).replace("_", " "))) for name in frame.columns}
         if len(set(spaced.values())) < len(spaced):  # two names differ in their underscores alone
             spaced = {}
         yes = WordPattern(((True, "yes"), (False, "no")))
@@ -396,7 +416,7 @@ class Names:
 
     def label(self, name: Hashable) -> str:
         """Return what a feature is called."""
-        return self.labels.get(name, str(name))
+        return self.labels.get(name, with_ink(str(name)))
 
     def heading(self, name: Hashable) -> str:
         """Return what a feature is called above numbers that stand without their unit."""

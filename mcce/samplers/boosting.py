@@ -338,6 +338,7 @@ class Growing:
             lower = np.quantile(equal_chances(values, weights), level, method="lower")
             return _constant([float(lower)], np.empty(0, dtype=np.int64))
         estimator = HistGradientBoostingRegressor(loss="quantile", quantile=float(level), **self._options(n_trees))
+        points = _with_values(points)
         return read_trees(estimator.fit(points, values, sample_weight=weights), points)
 
     def _classes(self, points: Floats, codes: Ints, weights: Floats | None, n_trees: int) -> BoostedTrees:
@@ -351,10 +352,20 @@ class Growing:
             share = np.log(counts / counts.sum())
             return _constant([float(share[1] - share[0])] if classes.size == 2 else share.tolist(), classes)
         estimator = HistGradientBoostingClassifier(**self._options(n_trees))
+        points = _with_values(points)
         return read_trees(estimator.fit(points, codes, sample_weight=weights), points)
 
     def _options(self, n_trees: int) -> dict[str, Any]:
         return {**self.options, "max_iter": n_trees, "early_stopping": False, "random_state": self.seed >> 33}
+
+
+def _with_values(points: Floats) -> Floats:
+    """Return the columns with zeros for those that are missing throughout: no tree splits on either.
+
+    scikit-learn makes bins of the values that a column has, and fails where it has none; a column with a single value
+    has none in the folds without it.
+    """
+    return np.where(np.isnan(points).all(axis=0), 0.0, points)
 
 
 def _constant(baseline: Sequence[float], classes: Ints) -> BoostedTrees:

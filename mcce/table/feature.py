@@ -227,6 +227,14 @@ def read_feature(column: pd.Series[Any], override: Kind | None, where: str) -> F
     dtype: Any = column.dtype
     missing = column.isna().to_numpy(dtype=bool)
     kind = override or _default_kind(column, where)
+    inner = dtype.categories.dtype if isinstance(dtype, pd.CategoricalDtype) else getattr(dtype, "subtype", dtype)
+    if isinstance(inner, np.dtype) and (inner.kind == "c" or (inner.kind == "f" and inner.itemsize > 8)):
+        raise _not_supported(column, where)
+    if isinstance(inner, np.dtype) and not inner.isnative:  # pandas takes no rows of such a frame
+        raise InputError(
+            f"column {column.name!r} of {where} has dtype {dtype}, whose bytes are in the order of another processor; "
+            f"convert it, as in .astype({inner.newbyteorder('=').name!r})."
+        )
     if kind == "numeric":
         if not (is_numeric(dtype) or is_dated(dtype)):
             raise InputError(
@@ -275,9 +283,13 @@ def _default_kind(column: pd.Series[Any], where: str) -> Kind:
         return "categorical"
     if is_numeric(dtype) or is_dated(dtype):
         return "numeric"
-    raise InputError(
-        f"column {column.name!r} of {where} has dtype {dtype}, which is not supported; convert it to numbers, dates, "
-        "strings or categories."
+    raise _not_supported(column, where)
+
+
+def _not_supported(column: pd.Series[Any], where: str) -> InputError:
+    return InputError(
+        f"column {column.name!r} of {where} has dtype {column.dtype}, which is not supported; convert it to numbers, "
+        "dates, strings or categories."
     )
 
 
@@ -292,7 +304,7 @@ def _levels(column: pd.Series[Any], missing: npt.NDArray[np.bool_], where: str) 
         _check_finite(column.to_numpy(dtype=np.float64, na_value=np.nan), column.name, where)
     try:
         seen = column[~missing].unique()
-    except TypeError as error:
+    except (TypeError, ValueError, NotImplementedError) as error:  # lists, structs, bytes in a foreign order
         raise InputError(f"column {column.name!r} of {where} holds values that cannot be levels: {error}") from error
     levels: list[Any] = list(seen)
     if ptypes.is_object_dtype(dtype):
@@ -300,6 +312,11 @@ def _levels(column: pd.Series[Any], missing: npt.NDArray[np.bool_], where: str) 
     with contextlib.suppress(TypeError):  # levels of several types have no order: they stay as they appeared
         levels = sorted(levels)
     found: pd.Index[Any] = pd.Index(levels, dtype=object, tupleize_cols=False)
+    if not found.is_unique:  # Arrow counts times finer than Python does
+        raise InputError(
+            f"column {column.name!r} of {where} holds values that are different in {dtype} and equal in Python, such "
+            f"as {spell(found[found.duplicated()][0])}; round them, or convert the column."
+        )
     return found
 
 

@@ -143,3 +143,10 @@ def test_a_class_is_found_by_its_spelling_and_keeps_its_type():
     assert read_class("--wanted", "1", np.array(["0", "1"])) == "1"
     with pytest.raises(mcce.InputError, match="declares no classes; give --wanted an interval"):
         read_class("--wanted", "1", None)
+
+
+def test_help_lists_the_samplers_that_are_registered(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "1000")
+    with pytest.raises(SystemExit):
+        main(["explain", "--help"])
+    assert f"there are {', '.join([*mcce.available_samplers(), 'auto'])}" in capsys.readouterr().out

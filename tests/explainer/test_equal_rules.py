@@ -69,7 +69,7 @@ def test_bounds_by_a_rule_draw_the_same_rows_as_bounds_by_allow(bank):
             for said in ("salary <= was(salary)", mcce.allow("salary", direction="decrease"))
         )
         pd.testing.assert_frame_equal(by_rule.frame, by_limit.frame)
-        assert by_rule.settings["pools"] == by_limit.settings["pools"]
+        assert by_rule.run.settings["pools"] == by_limit.run.settings["pools"]
         np.testing.assert_array_equal(by_rule.constraints.to_numpy(), by_limit.constraints.to_numpy())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
@@ -83,6 +84,31 @@ def test_a_prediction_is_not_rounded_to_the_bound_that_it_has_passed():
 def test_what_does_not_fit_is_refused(said, message):
     with pytest.raises(InputError, match=message):
         names(**said)
+
+
+def test_names_are_read_from_an_object_a_dict_or_nothing():
+    parts = {"labels": {"salary": "pay"}, "units": {"salary": "EUR"}, "formats": {"rate": "0 %"}}
+    made = mcce.Names(**parts)
+    assert Names.read(made, COLUMNS) is made
+    assert Names.read(parts, COLUMNS) == made
+    assert Names.read(None, COLUMNS) == Names()
+    assert (made.label("salary"), made.text("salary", 9), made.text("rate", 0.5)) == ("pay", "9 EUR", "50 %")
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        made.labels = {}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["salary"], r"names is a list; give mcce.Names\(labels="),
+        ({"label": {}}, "names has the entry 'label'; did you mean 'labels'"),
+        ({"salary": "pay"}, r"Features are named inside them, as in \{'labels'"),
+        ({"units": {"salery": "EUR"}}, "units names 'salery', which is no column of X; did you mean 'salary'"),
+    ],
+)
+def test_names_that_cannot_be_read_are_refused(given, message):
+    with pytest.raises(InputError, match=message):
+        Names.read(given, COLUMNS)
 
 
 def test_a_feature_may_be_called_prediction():

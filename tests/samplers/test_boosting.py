@@ -226,3 +226,20 @@ def test_bad_parameters(options, message):
     x, y = design(50)
     with pytest.raises(InputError, match=message):
         mcce.BoostingSampler(**options).fit(*encode(pd.DataFrame({"x": x[:, 2], "y": y})))
+
+
+@pytest.mark.parametrize("n_known", [0, 1, 2])
+def test_a_given_that_is_missing_throughout_or_nearly(n_known):
+    rng = np.random.default_rng(0)
+    n = 60
+    X = pd.DataFrame({"given": np.where(np.arange(n) < n_known, 3.0, np.nan), "x": rng.normal(size=n)})
+    X["job"] = np.where(X["x"] + rng.normal(size=n) > 0, "cook", "clerk")
+    quick = mcce.BoostingSampler(n_quantiles=3, **QUICK)
+    chain = mcce.ChainModel(sampler={"x": quick, "job": quick, "*": "marginal"}, fixed=["given"], random_state=1).fit(X)
+    drawn = chain.sample(given=pd.DataFrame({"given": [np.nan, 3.0] * 20}))
+    assert drawn["x"].isin(X["x"]).all()
+    # a column without values tells nothing: the trees are those without it
+    points = np.column_stack([np.full(n, np.nan), X["x"]])
+    growing = Growing({"min_samples_leaf": 5}, 4, 1)
+    with_it, alone = (growing._quantile(p, X["x"].to_numpy(), None, 0.5, 4) for p in (points, points[:, 1:]))
+    assert np.array_equal(with_it.outputs(points), alone.outputs(points[:, 1:]))

@@ -20,6 +20,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -333,7 +334,8 @@ class JointGenerator(Learner, ABC):
         **The file holds training values**: those that the model is made of, and the fixed values of every training row.
         Generators that wrap another package's model cannot be saved so; pickle them.
         """
-        save_fields(path, "JointGenerator", {"generator": self.stored("all")}, {"donors": "all"})
+        fields = {"generator": self.stored("all")}
+        save_fields(path, "JointGenerator", fields, {"donors": "all"}, itemgetter("generator"))
 
     @classmethod
     def load(cls: type[Self], path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Self:
@@ -345,7 +347,7 @@ class JointGenerator(Learner, ABC):
         n_jobs : int or None
             Threads to use; None for all cores.
         """
-        generator = load_fields(path, "JointGenerator", lambda fields: fields["generator"])
+        generator = load_fields(path, "JointGenerator", itemgetter("generator"))
         if not isinstance(generator, cls):
             raise InputError(f"{os.fspath(path)!r} holds a {type(generator).__name__}; use its own load.")
         generator.n_jobs = n_jobs

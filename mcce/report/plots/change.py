@@ -208,7 +208,7 @@ def _arrow(ax: Axes, row: int, start: float, end: float) -> None:
 
 
 def _style_axes(ax: Axes, changed: Sequence[str], has_scale: bool) -> None:
-    """Name the rows, mark the ends of the training range, take away lines that say nothing; then make room for values."""
+    """Name the rows, mark the ends of the training range, leave out idle lines; then make room for values."""
     ax.set_ylim(max(len(changed), 1) - 0.5, -0.5)
     narrow = _inches(ax) < NARROW
     names = [fold(str(f), NAME_WIDTH // 2 if narrow else NAME_WIDTH, 3 if narrow else 2) for f in changed]

@@ -2,8 +2,8 @@
 
 A bar for each feature, its length the share of the factuals in which it changes, the most changed first. Numbers and
 ordered levels: a dark part for those that go up, a light part for those that go down; other levels, a hatched part;
-changes from or to a missing value, a dotted one. Features that never change are named below; of those that do, the 30 most
-changed have a bar.
+changes from or to a missing value, a dotted one. Features that never change are named below; of those that do, the 30
+most changed have a bar.
 """
 
 from __future__ import annotations
@@ -99,12 +99,12 @@ def changes_plot(
     _style_axes(ax, [names.label(f) for f in drawn.index], narrow, n_below=LEGEND if len(changing) > len(drawn) else 0)
     fixed = list(fixed)
     never = [names.label(name) for name in changes.index if name not in changing.index and name not in fixed]
-    said = [f"{n_factuals:,} factuals, the best counterfactual of each."]
+    sentences = [f"{n_factuals:,} factuals, the best counterfactual of each."]
     if len(changing) > len(drawn):
-        said.append(f"{len(changing) - len(drawn)} further features change, none more often than these.")
-    said += [f"Never changed: {', '.join(never)}."] if never else []
-    said += [f"Fixed: {', '.join(map(names.label, fixed))}."] if fixed else []
-    write_caption(ax, " ".join(said))
+        sentences.append(f"{len(changing) - len(drawn)} further features change, none more often than these.")
+    sentences += [f"Never changed: {', '.join(never)}."] if never else []
+    sentences += [f"Fixed: {', '.join(map(names.label, fixed))}."] if fixed else []
+    write_caption(ax, " ".join(sentences))
     return ax
 
 

@@ -64,8 +64,9 @@ def draw_around(model: DonorModel, given: Table, rng: RowStreams) -> Floats:
     width = model.smoothing.bandwidth[leaves[0]]
     moves = ~(np.isnan(drawn) | model.margin.is_atom(drawn)) & (width > 0.0)
     uniform = rng.uniform()
-    low, high = (np.full(int(moves.sum()), end(forest.values)) for end in (np.nanmin, np.nanmax))
-    drawn[moves] = truncated_normal(drawn[moves], width[moves], low, high, uniform[moves])
+    if moves.any():  # a column that is missing throughout has no range
+        low, high = (np.full(int(moves.sum()), end(forest.values)) for end in (np.nanmin, np.nanmax))
+        drawn[moves] = truncated_normal(drawn[moves], width[moves], low, high, uniform[moves])
     if model.decider is not None:
         drawn[model.decider.draw(model.decider.route(given), rng) > 0] = np.nan
     return drawn

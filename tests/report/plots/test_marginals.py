@@ -145,6 +145,9 @@ def test_chosen_features_on_given_axes():
         pd.Series(pd.to_timedelta(np.arange(40), "D")),
         pd.Series(pd.period_range("2020-01", periods=40, freq="M")),
         pd.Series(pd.date_range("2020-01-01", periods=40)).where(np.arange(40) % 5 > 0),
+        pd.Series(np.datetime64("20000-01-01", "s") + np.arange(40) * np.timedelta64(1, "D")),
+        pd.Series(np.datetime64("-0044-03-15", "s") + np.arange(40) * np.timedelta64(90, "D")),
+        pd.Series(pd.PeriodIndex.from_ordinals(np.arange(40) + 18_030, freq="Y")),
     ],
 )
 def test_dates_and_durations(dates):

@@ -103,3 +103,12 @@ def test_a_chain_puts_the_draws_on_the_grid_and_levels_stay():
 def test_a_bad_smoothing_is_refused(make):
     with pytest.raises(InputError, match=rf'smoothing of {make.__name__} is True; it must be None or "density"'):
         make(smoothing=True).fit(*encode(frame_of()))
+
+
+@pytest.mark.parametrize("sampler", [*SMOOTHED, mcce.CtreeSampler(smoothing="density")], ids=lambda s: type(s).__name__)
+def test_a_column_that_is_missing_throughout_is_drawn_missing(sampler):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=50), "nothing": np.full(50, np.nan), "b": rng.normal(size=50)})
+    drawn = mcce.ChainModel(sampler=sampler, fixed=["a"], random_state=1).fit(X).sample(30)
+    assert drawn["nothing"].isna().all()
+    assert drawn["b"].between(X["b"].min(), X["b"].max()).all()
