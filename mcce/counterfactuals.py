@@ -108,6 +108,12 @@ class Run:
         were drawn, `rows_asked`, how many rows the model was asked about.
     timings : mapping
         Seconds for fit, generate and select.
+
+    Examples
+    --------
+    >>> run = Run(settings={"n_samples": 1000, "sparse": True, "floor": 0.05}, timings={"fit": 1.5, "generate": 0.5})
+    >>> run.seconds, run.floor
+    (2.0, 0.05)
     """
 
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -445,6 +451,17 @@ class Counterfactuals:
         ----------
         id : hashable
             A label of the index of `unexplained`.
+
+        Examples
+        --------
+        >>> import mcce
+        >>> X = mcce.datasets.load_loans(300).X.select_dtypes("number")
+        >>> explainer = mcce.MCCE(lambda rows: rows["salary"] > 40_000, decision=True, random_state=1).fit(X)
+        >>> poor = X[X["salary"] < 30_000].head(1)
+        >>> found = explainer.explain(poor, n_samples=100, max_gower=0.01, constraints=[mcce.allow("savings", high=0)])
+        >>> why = found.why(poor.index[0])
+        >>> why["would_help"]
+        'without bounds on changes or distance'
         """
         factual, row = self._find(id, 1)
         if row is not None:
@@ -506,6 +523,16 @@ class Counterfactuals:
         It is the spread of the mean over redraws for the same factuals, fitted generator and model; factuals that share
         a pool are drawn together, and the error knows it. It says nothing about other factuals or training rows.
         Everything is drawn and chosen a second time, which takes as long as explaining did.
+
+        Examples
+        --------
+        >>> import mcce
+        >>> X = mcce.datasets.load_loans(300).X.select_dtypes("number")
+        >>> explainer = mcce.MCCE(lambda rows: rows["salary"] > 40_000, decision=True, random_state=1).fit(X)
+        >>> found = explainer.explain(X.head(20), n_samples=100)
+        >>> errors = found.standard_errors()
+        >>> list(errors.index), bool((errors > 0).all())
+        (['L0', 'gower'], True)
         """
         errors = self._standard_errors
         if not errors:

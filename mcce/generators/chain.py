@@ -5,7 +5,7 @@
 2. Fit one sampler for each mutable feature on all columns before it; the fits do not depend on each other and run in
    threads.
 3. To draw a row, go through the mutable features in that order; each is drawn given the fixed values and the values
-   drawn before it. Draws are checked, and numbers put on the column's grid (`mcce.samplers.allowed`). What is allowed
+   drawn before it. Draws are checked, and numbers put on the column's grid (`mcce.samplers.rounding`). What is allowed
    for a feature, and rules between features, hold while drawing (`mcce.generators.drawing`).
 4. The log density of a row that exists is the sum of those of its features, each given the row's own values before it.
    In the same way each conditional is judged by rows that it has not seen (`mcce.generators.criticising`).
@@ -291,8 +291,8 @@ class ChainModel(Learner):
         -------
         DataFrame with the training columns and dtypes, indexed by (id, draw), where id is the index of `given`, or by
         0, 1, ... without `given`; of polars or pyarrow the same kind of frame, id and draw as columns. With `weights`,
-        also a Series of them, with mean 1 over the draws of an id (over all without `given`), dead ones included. Dead
-        rows could not be drawn inside; a warning counts them.
+        also a Series of them, with mean 1 over the draws of an id (over all without `given`), rejected ones included.
+        Rejected rows could not be drawn inside; a warning counts them.
 
         Notes
         -----
@@ -593,7 +593,7 @@ class ChainModel(Learner):
     @classmethod
     def _read(cls: type[Self], fields: Fields) -> Self:
         """Return the chain of these fields, checked as a whole."""
-        chain = read_fitted(cls, fields, SETTINGS, FITTED)
+        chain: Self = read_fitted(cls, fields, SETTINGS, FITTED)
         chain.choice_, chain.training_hashes_ = fields.get("choice_"), None
         check_type(chain.choice_, "choice_", Choice, type(None))
         check_type(chain.associations_, "associations_", pd.DataFrame, type(None))

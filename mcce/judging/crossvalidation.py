@@ -70,7 +70,7 @@ class FoldScores:
 
 @dataclass(frozen=True)
 class Record:
-    """What one candidate did on one feature.
+    """The scores of one candidate on one feature.
 
     Attributes
     ----------

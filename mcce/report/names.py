@@ -21,7 +21,7 @@ import math
 import numbers
 import re
 import unicodedata
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -131,7 +131,8 @@ def read_pattern(given: Any, name: object) -> Pattern:
         )
     if len(given) > MOST_LETTERS:
         raise InputError(
-            f"formats[{spell(name)}] is {spell(given)}, of {len(given):,} characters; at most {MOST_LETTERS:,} are read."
+            f"formats[{spell(name)}] is {spell(given)}, of {len(given):,} characters; "
+            f"at most {MOST_LETTERS:,} are read."
         )
     if re.search("%[A-Za-z-]", given):
         return DatePattern(given)
@@ -341,8 +342,8 @@ class Names:
         object.__setattr__(self, "patterns", patterns)
 
     @classmethod
-    def read(cls, *given: Any) -> Names:
-        """Return names for these columns and the prediction: read(names, columns).
+    def read(cls, names: Names | Mapping[str, Any] | None, columns: Iterable[Hashable]) -> Names:
+        """Return names for these columns and the prediction.
 
         Parameters
         ----------
@@ -351,8 +352,7 @@ class Names:
         columns : iterable
             The columns that may be named.
         """
-        *parts, columns = given
-        names = cls._of(parts[0] if len(parts) == 1 else dict(zip(ROLES, parts)))
+        names = cls._of(names)
         known = [*columns]
         known += [] if PREDICTION in known else [PREDICTION]
         for role in ROLES:

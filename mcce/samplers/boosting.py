@@ -8,7 +8,7 @@
    mass, 20 distinct ones at most, are all classes.
 3. Draw a class by its probability; a number of the last class from its predicted quantiles, put in order: straight
    between them, beyond the outer ones by as much as training values lie beyond those that trees without their row have
-   predicted (`mcce.samplers.predicted`). It becomes the nearest training value: each has a *cell*, from the middle
+   predicted (`mcce.samplers.predictions`). It becomes the nearest training value: each has a *cell*, from the middle
    between it and the one before to the middle between it and the next. So prices stay multiples of 500 and counts
    whole, a value that many rows share keeps its weight, and a draw is an observed value as with the paper's trees.
 4. The density of a number with point mass is its probability; that of others the probability of an interval around it
@@ -52,7 +52,7 @@ from mcce.rng import RowStreams, resolve_seed
 from mcce.samplers.base import IMPOSSIBLE, BaseMeasure, ConditionalSampler, RestrictedDraw, Within, local_spacing
 from mcce.samplers.density import ColumnDensity
 from mcce.samplers.estimator import deal_folds, indicator_design, n_design_columns
-from mcce.samplers.predicted import PredictedQuantiles, Tails, draw_levels, log_probability, supported_levels
+from mcce.samplers.predictions import PredictedQuantiles, Tails, draw_levels, log_probability, supported_levels
 from mcce.samplers.restricted import log_of
 from mcce.storage.fields import (
     BOOL,

@@ -17,7 +17,7 @@ A regressor (numeric targets):
                 both have not been part of (`mcce.samplers.matching`). Follows a spread that changes with the givens.
    "quantiles"  a fit on all rows for each of `n_quantiles` levels (its parameter `quantile` or `alpha`). Straight
                 between the predictions; beyond the outer ones by as much as training values lie beyond theirs
-                of step 1 (`mcce.samplers.predicted`).
+                of step 1 (`mcce.samplers.predictions`).
 
 The same seed gives the same fit, and rows are predicted by fits that have not seen them:
 1. An estimator is cloned; every `random_state` that is None, its own or that of a part (a step of a pipeline),
@@ -44,7 +44,7 @@ from mcce.exceptions import InputError, SamplerError
 from mcce.rng import RowStreams, derive_key, resolve_seed
 from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, Within, supported_by
 from mcce.samplers.matching import Donors, copies_of
-from mcce.samplers.predicted import (
+from mcce.samplers.predictions import (
     ROUNDING,
     PredictedQuantiles,
     Tails,

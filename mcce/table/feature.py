@@ -21,6 +21,7 @@ from pandas.api import types as ptypes
 
 from mcce.base.arrays import Floats
 from mcce.exceptions import InputError, spell, spell_all
+from mcce.storage.fields import stored
 from mcce.storage.state import stateful
 from mcce.table.dtypes import (
     EXACT,
@@ -36,7 +37,7 @@ from mcce.table.dtypes import (
     origin_and_unit,
     to_ticks,
 )
-from mcce.table.grid import Grid, decimals_of
+from mcce.table.grid import MOST_DECIMALS, Grid, decimals_of
 
 Kind = Literal["numeric", "categorical", "ordered"]
 KINDS: tuple[Kind, ...] = ("numeric", "categorical", "ordered")
@@ -64,14 +65,14 @@ class Feature:
     name: Hashable
     kind: Kind
     dtype: Any
-    levels: pd.Index[Any] | None = None
-    low: float = math.nan
-    high: float = math.nan
-    origin: int = 0
-    unit: int = 1
-    has_missing: bool = False
+    levels: pd.Index[Any] | None = stored(pd.Index, optional=True, default=None)
+    low: float = stored(float, finite=False, default=math.nan)
+    high: float = stored(float, finite=False, default=math.nan)
+    origin: int = stored(int, least=-int(MOST_TICKS), most=int(MOST_TICKS) - 1, default=0)
+    unit: int = stored(int, least=1, most=int(MOST_TICKS) - 1, default=1)
+    has_missing: bool = stored(bool, default=False)
     missing: object = None
-    decimals: int | None = None
+    decimals: int | None = stored(int, least=0, most=MOST_DECIMALS, optional=True, default=None)
 
     @property
     def is_numeric(self) -> bool:

@@ -32,12 +32,11 @@ import pandas as pd
 from pandas.tseries.frequencies import to_offset
 
 from mcce.exceptions import InputError
-from mcce.storage.fields import INT, check_array, check_between, check_count_of, check_flag, check_type, require
+from mcce.storage.fields import INT, check_array, check_between, check_type, require
 from mcce.storage.state import Fields, add_check, register
 from mcce.table.dtypes import EXACT, MOST_TICKS, from_ticks, holds_missing, is_dated, is_numeric
 from mcce.table.feature import KINDS, Feature
 from mcce.table.frames import FrameKind
-from mcce.table.grid import MOST_DECIMALS
 from mcce.table.schema import Schema
 
 
@@ -46,14 +45,7 @@ def check_feature(feature: Feature) -> None:
     require(isinstance(feature.name, Hashable) and feature.name == feature.name, "name cannot be a label")
     require(feature.kind in KINDS, "kind is none of the three")
     check_dtype(feature.dtype)
-    check_flag(feature.has_missing, "has_missing")
-    for name in ("low", "high"):
-        check_type(getattr(feature, name), name, float)
     require(not (feature.has_missing and not holds_missing(feature.dtype)), "dtype cannot hold missing values")
-    check_count_of(feature.origin, "origin", -int(MOST_TICKS), int(MOST_TICKS) - 1)
-    check_count_of(feature.unit, "unit", 1, int(MOST_TICKS) - 1)
-    if feature.decimals is not None:
-        check_count_of(feature.decimals, "decimals", 0, MOST_DECIMALS)
     if feature.is_numeric:
         _check_numeric(feature)
     else:

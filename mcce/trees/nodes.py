@@ -171,7 +171,7 @@ DIGITS = 7  # significant digits of a number
 
 
 class Rule(NamedTuple):
-    """What sends a row to a node: a bound, a set of levels, or whether the value is missing.
+    """A rule that sends a row to a node: a bound, a set of levels, or whether the value is missing.
 
     Attributes
     ----------

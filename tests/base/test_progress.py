@@ -39,7 +39,7 @@ def test_work_that_nobody_counts_is_named(screen):
         wait_for(screen, "asking the model [00:0")
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_what_is_short_or_unwanted_shows_nothing(screen, monkeypatch):
     with working("saying nothing", False):
         time.sleep(0.15)
@@ -50,7 +50,7 @@ def test_what_is_short_or_unwanted_shows_nothing(screen, monkeypatch):
     assert "saying" not in screen.getvalue()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_long_steps_of_a_fit_and_an_explanation_have_names(monkeypatch):
     begun = []
 

@@ -15,6 +15,7 @@ import mcce
 from mcce import MCCE, InputError, MCCEError, MCCEWarning, NotFittedError, allow, per_factual
 from tests.batches.problem import ROWS, SETTINGS, explainer, tables, written
 from tests.explainer.problem import FIXED, TABLE, fitted, label, mixed_table, score
+from tests.marks import slow
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +70,7 @@ def test_done_again_nothing_is_written(source, done, tmp_path):
     assert "8 parts; 120 rows" in repr(result)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_threads_and_processes_write_the_same_bytes(source, done, tmp_path):
     with joblib.parallel_config("threading", n_jobs=2):
         explainer().explain_batches(source, tmp_path / "threads", **SETTINGS)
@@ -94,7 +95,7 @@ def test_a_backend_that_hands_over_all_at_once_writes_the_same_bytes(source, don
     assert written(tmp_path / "out") == written(done)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_csv_and_frames_give_the_same_answers(done, tmp_path):
     ROWS.assign(owner=ROWS["owner"].map({True: "TRUE", False: "false"}), more=1).to_csv(tmp_path / "r.csv", index=False)
     explainer().explain_batches(tmp_path / "r.csv", tmp_path / "text", **SETTINGS)
@@ -105,7 +106,7 @@ def test_csv_and_frames_give_the_same_answers(done, tmp_path):
             pd.testing.assert_frame_equal(now, before, check_exact=True)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_folder_of_files_is_read_in_the_order_of_names_and_numbered_through(tmp_path):
     (tmp_path / "in" / "2026").mkdir(parents=True)
     ROWS.iloc[70:].to_csv(tmp_path / "in" / "b.csv.gz", index=False)
@@ -122,7 +123,7 @@ def test_a_folder_of_files_is_read_in_the_order_of_names_and_numbered_through(tm
     assert_as_at_once(tmp_path / "out", explainer().explain(ROWS.drop(columns="who"), n_samples=40))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_parts_without_rows_have_the_columns_and_types_of_the_others(tmp_path):
     already = ROWS[label(ROWS) == "granted"].head(3)
     denied = ROWS[label(ROWS) == "denied"].head(3)
@@ -145,7 +146,7 @@ def test_constraints_by_factual_hold_in_every_batch(tmp_path):
     pd.testing.assert_frame_equal(rows, found.to_frame(), check_exact=True, check_dtype=False, check_categorical=False)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_whole_numbers_as_ids_stay_whole_though_some_rows_have_none(tmp_path):
     large = [2**60 + i for i in range(20)]
     table = pa.Table.from_pandas(ROWS.head(20).drop(columns="who"), preserve_index=False)
@@ -174,8 +175,7 @@ def test_an_id_that_names_two_rows_is_refused_before_any_work(tmp_path):
         explainer().explain_batches([twice.iloc[:80], twice.iloc[80:]], tmp_path / "frames", **SETTINGS)
 
 
-@pytest.mark.thorough("2")
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("n_jobs", [1, *slow(2)])
 def test_unusual_rows_are_told_once_and_counted(n_jobs, tmp_path):
     """Each part had a warning of its own."""
     odd = ROWS.copy()
@@ -214,7 +214,7 @@ def test_frames_that_are_not_the_same_again_are_refused(tmp_path):
     assert result.totals["rows"] == 120
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_what_differs_from_what_a_folder_was_begun_with_is_said(source, done, tmp_path):
     def refused(match, of=None, rows=source, **changed):
         with pytest.raises(InputError, match=match):

@@ -102,7 +102,7 @@ def sparse_of(found: Counterfactuals, floor: float) -> Counterfactuals:
     return replace(found, measures=measures, run=Run(settings={"sparse": True, "floor": floor}))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_pictures")
 def test_rows_below_the_floor_are_marked(found):
     sparse = sparse_of(found, 0.05)
@@ -221,14 +221,17 @@ def test_a_name_that_is_gone_fails_with_the_new_one(found, name, message):
 def test_why_is_asked_when_wanted(found):
     asked = []
 
-    def look_into(place):
-        asked.append(place)
-        return {"drawn": 1000, "would_help": "4000 draws"}
+    def look_into(places):
+        asked.extend(places)
+        table = pd.DataFrame({"drawn": 1000, "would_help": "4000 draws"}, index=found.factuals.index[places])
+        return table, found.factuals.iloc[places]
 
     plain = found.why("cis")
     assert plain.to_dict() == {"reason": "no valid row among 1000 <samples>", "prediction": 0.1}
-    live = replace(found, _questions=Questions(why=look_into))
-    assert live.why("cis").to_dict() == {**plain.to_dict(), "drawn": 1000, "would_help": "4000 draws"}
+    live = replace(found, draws=pd.Series(1000, index=found.factuals.index), _questions=Questions(why=look_into))
+    told = live.why("cis")
+    assert told.pop("nearest_row").equals(found.factuals.loc["cis"])
+    assert told.to_dict() == {**plain.to_dict(), "drawn": 1000, "would_help": "4000 draws"}
     assert asked == [2]
     known = replace(live, unexplained=live.unexplained.assign(would_help="patience"))
     assert known.why("cis")["would_help"] == "patience"

@@ -18,7 +18,7 @@ def weighted():
     return explainer.fit(X, sample_weight=weights), X
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_other_visit_sequences_are_fitted_by_weight(weighted):
     """The order of the explainer itself gives its own counterfactuals again."""
     explainer, X = weighted
@@ -82,7 +82,7 @@ def test_criticism_of_counts_is_that_of_the_repeated_rows(loans, counts):
         chain.criticise(new, decision=decision, sample_weight=[1, 2, 3])
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_chain_of_weighted_rows_is_right_of_weighted_rows_only():
     """Weights that depend on the target: the conditional of the population is not that of the rows."""
     rng = np.random.default_rng(0)
@@ -115,7 +115,7 @@ def test_equal_weights_judge_out_of_fold_as_none_do(loans):
     pd.testing.assert_frame_equal(plain.table[columns], weighted.table[columns], rtol=1e-6)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_diagnostics_of_counts_are_those_of_the_repeated_rows(loans, counts):
     seen, new = loans
     explainer = mcce.MCCE(rich, decision=True, fixed=["age"], random_state=1).fit(seen)

@@ -14,6 +14,7 @@ from mcce.explain.plan import Settings
 from mcce.explain.search import explain_block, join_blocks
 from tests.explainer.problem import DENIED, FIXED, TABLE, fitted, score
 from tests.generators.row_bootstrap import RowBootstrap
+from tests.marks import slow
 
 
 @pytest.fixture(scope="module", params=["chain", "bootstrap"])
@@ -44,8 +45,7 @@ def same(one, two):
     assert one.cost.asked == two.cost.asked
 
 
-@pytest.mark.thorough("bootstrap-*-True", "bootstrap-True-False", "chain-False-*", "chain-True-False")
-@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("sparse", [False, *slow(True)])
 @pytest.mark.parametrize("independent", [False, True])
 def test_blocks_can_be_sent_away_and_joined_in_any_order(explainer, monkeypatch, sparse, independent):
     settings = Settings(40, n_counterfactuals=2, sparse=sparse, independent=independent)
@@ -60,8 +60,7 @@ def test_blocks_can_be_sent_away_and_joined_in_any_order(explainer, monkeypatch,
     same(join_blocks(away, factuals), join_blocks(here, factuals))
 
 
-@pytest.mark.thorough("bootstrap-True", "bootstrap-False", "chain-False")
-@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("sparse", [True, *slow(False)])
 def test_the_size_of_a_block_changes_nothing(explainer, monkeypatch, sparse):
     settings = Settings(40, n_counterfactuals=2, sparse=sparse)
     plan, blocks, _, factuals = plan_and_blocks(explainer, monkeypatch, settings)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal, assert_series_equal
 
@@ -15,8 +15,8 @@ from mcce import MCCE
 from mcce.datasets import load_loans
 from mcce.exceptions import InputError
 from mcce.explain.redraw import pooled_error
-from tests.examples import examples
 from tests.explainer.problem import DENIED, FIXED, MODELS, TABLE, assert_same, fitted
+from tests.marks import slow, slow_rows
 
 FEW = DENIED.iloc[:12]
 ANY_MISSING = mcce.allow("*", missing=True)
@@ -52,8 +52,7 @@ def assert_follows_the_rule(explainer, X, **how):
     assert found.draws.nunique() > 2
 
 
-@pytest.mark.thorough("rare", "score")
-@pytest.mark.parametrize("name", ["score", "rare", "label"])
+@pytest.mark.parametrize("name", ["label", *slow("score", "rare")])
 def test_draws_and_rows_are_those_of_the_rule(name, short_rounds):
     model, decision = MODELS[name]
     explainer = fitted(model, decision)
@@ -61,15 +60,14 @@ def test_draws_and_rows_are_those_of_the_rule(name, short_rounds):
         assert_follows_the_rule(explainer, DENIED, n_counterfactuals=k)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_other_measures_and_bounds_follow_the_same_rule(explainer, short_rounds):
     how = {"measures": ("gower", "L0"), "max_changes": 5, "n_counterfactuals": 2}
     assert_follows_the_rule(explainer, DENIED, **how)
 
 
-@pytest.mark.thorough("False-True", "True-False", "True-True")
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("independent", [False, True])
+@pytest.mark.parametrize("sparse", [False, *slow(True)])
+@pytest.mark.parametrize("independent", [False, *slow(True)])
 def test_order_and_batches_do_not_matter(explainer, sparse, independent, short_rounds):
     def explain(X):
         return explainer.explain(
@@ -92,9 +90,8 @@ def test_order_and_batches_do_not_matter(explainer, sparse, independent, short_r
         assert_series_equal(pd.concat([part.draws for part in parts])[whole.draws.index], whole.draws)
 
 
-@pytest.mark.thorough("POOL_BYTES-1-False", "POOL_BYTES-1-True")
 @pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize(("name", "value"), [("POOL_BYTES", 1), ("BLOCK_FACTUALS", 3)])
+@pytest.mark.parametrize(("name", "value"), [("BLOCK_FACTUALS", 3), *slow_rows(("POOL_BYTES", 1))])
 def test_blocks_and_threads_do_not_matter(explainer, sparse, name, value, short_rounds, monkeypatch):
     one = explainer.explain(FEW, n_samples="auto", sparse=sparse)
     monkeypatch.setattr(mcce.explain.pools, name, value)
@@ -119,7 +116,7 @@ def test_each_row_is_drawn_once(short_rounds, monkeypatch):
     assert len(drawn) == by_pool.sum()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_sparse_rounds_only_get_better(explainer, short_rounds):
     """Each round's crossings are candidates: the result is at least as good as that of the first round alone."""
     first = explainer.explain(DENIED, n_samples=20, sparse=True).measures
@@ -178,7 +175,7 @@ def test_bad_numbers_of_draws(explainer):
 # ---------------------------------------------------------------- redraws and standard errors
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_redraw_has_other_rows_of_the_same_generator(explainer):
     one = explainer.explain(DENIED, n_samples=50)
     again, two = one.redrawn(0), one.redrawn(1)
@@ -187,7 +184,7 @@ def test_a_redraw_has_other_rows_of_the_same_generator(explainer):
     assert not one.frame.equals(two.frame)
 
 
-@examples(50)
+@settings(max_examples=12)
 @given(st.data())
 def test_pooled_error_by_hand(data):
     n, redraws = data.draw(st.integers(1, 8)), data.draw(st.integers(2, 4))
@@ -238,7 +235,7 @@ def one_large_pool():
     return explainer.fit(X), some
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_standard_errors_are_the_spread_over_real_redraws_of_the_loans(loans):
     """About 20 pools and 3 standard errors from two redraws each: their mean is within 30 per cent of the truth."""
     explainer, X = loans
@@ -265,7 +262,7 @@ def test_standard_errors_know_that_factuals_share_pools(one_large_pool):
     assert naive < 0.6 * truth["gower"]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_errors_are_had_on_demand_and_change_nothing_else(explainer):
     plain = explainer.explain(FEW, n_samples=50)
     found = explainer.explain(FEW, n_samples=50)

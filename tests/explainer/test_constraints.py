@@ -8,13 +8,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mcce
 from mcce.exceptions import InputError
 from mcce.rng import RowStreams
-from tests.examples import examples
+from tests.marks import slow
 
 RNG = np.random.default_rng(7)
 N = 400
@@ -111,7 +111,7 @@ def free(explainer):
     return {sparse: ask(explainer, [], sparse=sparse) for sparse in (False, True)}
 
 
-@examples(25)
+@settings(max_examples=6)
 @given(
     names=st.lists(st.sampled_from(sorted(READINGS)), min_size=1, max_size=4, unique=True),
     sparse=st.booleans(),
@@ -146,7 +146,6 @@ def unconstrained(explainer):
     return {sparse: explainer.explain(SAVED_NOTHING, sparse=sparse, **how) for sparse in (False, True)}
 
 
-@pytest.mark.thorough("excludes_nothing0")
 @pytest.mark.parametrize(
     "excludes_nothing",
     [
@@ -165,8 +164,7 @@ def test_a_constraint_that_excludes_nothing_changes_no_byte(explainer, unconstra
         pd.testing.assert_frame_equal(with_it.measures, without.measures)
 
 
-@pytest.mark.thorough("True")
-@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("sparse", [False, *slow(True)])
 def test_order_of_constraints_batches_and_threads_do_not_matter(explainer, sparse):
     names = ["salary rises", "savings step", "a case", "grade step"]
     whole = ask(explainer, names, sparse=sparse)
@@ -180,7 +178,7 @@ def test_order_of_constraints_batches_and_threads_do_not_matter(explainer, spars
     pd.testing.assert_frame_equal(whole.frame, together)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_candidates_of_one_step_are_those_of_the_other(explainer):
     said = [*(READINGS[name][0] for name in ("a case", "savings step")), mcce.rule("salary > was(salary) + 30000")]
     found = explainer.explain(REFUSED, constraints=said, n_samples=60)
@@ -189,7 +187,7 @@ def test_candidates_of_one_step_are_those_of_the_other(explainer):
     pd.testing.assert_frame_equal(found.frame, explainer.select(candidates, REFUSED).frame)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_pools_are_shared_by_whom_constraints_allow(explainer):
     free = explainer.explain(REFUSED, n_samples=20)
     for_all = explainer.explain(REFUSED, n_samples=20, constraints=[mcce.allow("salary", low=10_000)])
@@ -200,7 +198,7 @@ def test_pools_are_shared_by_whom_constraints_allow(explainer):
     assert near.run.settings["pools"] == len(REFUSED[["age", "salary"]].drop_duplicates())
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_constraints_of_single_factuals(explainer):
     one, two = REFUSED.index[3], REFUSED.index[4]
     said = [
@@ -218,7 +216,7 @@ def test_constraints_of_single_factuals(explainer):
         pd.testing.assert_frame_equal(found.frame.loc[others], free.frame.loc[others])
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_of_the_explainer_and_of_the_call_hold_together():
     explainer = mcce.MCCE(
         None, decision=says_yes, fixed=["age"], random_state=3, constraints=["savings + salary <= 90000"]
@@ -257,8 +255,7 @@ class Marginals:
         raise mcce.SamplerError("no density")
 
 
-@pytest.mark.thorough("True")
-@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("sparse", [False, *slow(True)])
 def test_a_generator_without_restrictions_is_held_to_them_by_rejection(sparse):
     explainer = mcce.MCCE(None, decision=says_yes, fixed=["age"], generator=Marginals()).fit(TABLE)
     names = ["salary share", "a case", "grade step"]
@@ -279,8 +276,7 @@ def test_contradictions_are_told_before_anything_is_drawn(explainer):
         explainer.explain(REFUSED, constraints=["age > 100"])
 
 
-@pytest.mark.thorough("False")
-@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("sparse", [True, *slow(False)])
 def test_what_would_help_is_found_by_trying(explainer, sparse):
     names = ["salary share", "savings step", "job stays", "grade step"]
     found = ask(explainer, names, sparse=sparse).with_why(5)
@@ -298,7 +294,7 @@ def test_what_would_help_is_found_by_trying(explainer, sparse):
         assert row["would_help"] in row["reason"]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_nearest_row_is_told_with_its_score():
     def score(rows):
         return rows["salary"].to_numpy() / 1_000
@@ -320,7 +316,7 @@ def test_the_nearest_row_is_told_with_its_score():
     assert found.unexplained["would_help"].str.contains("without the constraint").any()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_between_what_numbers_had_to_stay_is_told_and_drawn(explainer):
     asked = [
         mcce.allow("salary", direction="increase", max_step=20_000),

@@ -7,15 +7,15 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
 import mcce.explain.pools
 import mcce.explain.search
 from mcce import InputError, gower_distance
-from tests.examples import examples
 from tests.explainer.problem import DENIED, FIXED, TABLE, assert_same, differs, fitted, score
+from tests.marks import slow
 
 # few values in each column, so that many draws and crossings are copies of training rows
 COARSE = pd.DataFrame(
@@ -56,7 +56,7 @@ OPTIONS = {
     "exclude": st.booleans(),
     "floor": st.sampled_from([0.0, 0.05]),
 }
-SLOW = examples(12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SLOW = settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @SLOW
@@ -86,7 +86,7 @@ def test_rows_are_valid_distinct_sorted_and_no_copies(coarse, k, sparse, diverse
     assert pairs["rows"].tolist() == found.frame.groupby(level="id", sort=False).size().tolist()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @SLOW
 @given(seed=st.integers(0, 1000), **OPTIONS)
 def test_the_same_bytes_for_any_threads_batch_and_order(coarse, seed, k, sparse, diverse, exclude, floor):
@@ -129,8 +129,7 @@ def test_excluded_copies_were_there(coarse, sparse):
         assert_frame_equal(coarse.select(candidates, REFUSED, n_counterfactuals=3).frame, without.frame)
 
 
-@pytest.mark.thorough("True")
-@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("sparse", [False, *slow(True)])
 def test_diverse_rows_are_farther_apart_and_begin_with_the_best(explainer, sparse):
     plain = explainer.explain(DENIED, n_samples=200, n_counterfactuals=4, sparse=sparse)
     diverse = explainer.explain(DENIED, n_samples=200, n_counterfactuals=4, sparse=sparse, diverse=True)
@@ -157,7 +156,7 @@ def test_bounds_hold_for_diverse_rows(explainer):
     assert found.measures["gower"].max() <= 0.2
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_reported_diversity_by_hand(found, explainer):
     table = found.diversity()
     i = table.index[0]

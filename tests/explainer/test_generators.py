@@ -54,7 +54,7 @@ def test_the_same_answer_whatever_stands_beside_a_factual(bootstrapped):
     assert_frame_equal(together.frame.loc[[DENIED.index[7]]], alone.frame)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_sparse(bootstrapped):
     found = bootstrapped.explain(DENIED.iloc[:10], n_samples=200, sparse=True)
     whole = bootstrapped.explain(DENIED.iloc[:10], n_samples=200)
@@ -113,7 +113,7 @@ def test_reasons_come_from_what_the_generator_was_given():
     assert re.search("no training row with its fixed values .group = b. has it", found.unexplained["reason"].iloc[0])
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_given_chain_is_the_chain():
     chain = ChainModel(fixed=FIXED[::-1], visit_sequence="correlation", sampler="marginal", random_state=3)
     given = fitted(random_state=None, generator=chain)
@@ -122,7 +122,7 @@ def test_a_given_chain_is_the_chain():
     assert given.explain(DENIED.iloc[:1], n_samples=5).run.settings["sampler"] == "marginal"
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_orders_are_compared_for_a_given_chain_too():
     chain = ChainModel(fixed=FIXED, random_state=3)
     given, made = (

@@ -9,6 +9,7 @@ from pandas.testing import assert_frame_equal
 
 import mcce
 from tests.explainer.problem import DENIED, FIXED, TABLE
+from tests.marks import slow
 
 HOLED = [name for name in TABLE if TABLE[name].isna().any() and name not in FIXED]
 
@@ -20,7 +21,6 @@ def withheld(found):
     return set(TABLE.columns[gone.any(axis=0)])
 
 
-@pytest.mark.thorough("how2-True")
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("how", [{}, {"independent": True}, {"diverse": True}])
 def test_nothing_known_is_withheld(explainer, sparse, how):
@@ -63,9 +63,8 @@ def test_where_hardly_anything_known_can_be_drawn_the_own_value_stays():
     )
 
 
-@pytest.mark.thorough("True-said1", "True-said0")
 @pytest.mark.parametrize("said", [[], [mcce.allow("told", direction="increase", step=5.0)]])
-@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("sparse", [False, *slow(True)])
 def test_everybody_keeps_an_own_value_whoever_is_explained_beside(sparse, said):
     """The values of the first of those who share a pool stood in the draws of all."""
     X = pd.DataFrame({"x": np.arange(200) / 2, "told": 3.0 + np.arange(200) % 7})

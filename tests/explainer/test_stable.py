@@ -18,7 +18,7 @@ def changed_sets(found):
     return [best.get(id) for id in found.factuals.index]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "n", "how"),
     [
@@ -41,7 +41,7 @@ def test_it_is_how_often_two_drawings_agree(name, n, how):
     assert np.mean(said) == pytest.approx(truth, abs=0.1)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_more_draws_are_more_stable_and_all_are_told_with_standard_errors(explainer):
     few, many = (explainer.explain(DENIED, n_samples=n).summary()["value"] for n in (10, 2000))
     assert few[SAME] < many[SAME]
@@ -51,7 +51,7 @@ def test_more_draws_are_more_stable_and_all_are_told_with_standard_errors(explai
     assert all_again[AGAIN] == n_refused
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_explain_and_its_answer_are_as_they_were_and_a_saved_result_says_nothing(explainer):
     plain = explainer.explain(DENIED.iloc[:5], n_samples=50)
     again = explainer.explain(DENIED.iloc[:5], n_samples=50)

@@ -24,10 +24,13 @@ from sklearn.dummy import DummyClassifier
 from sklearn.tree import DecisionTreeRegressor
 
 import mcce
+from tests.extras import HAS_VINE
 from tests.fuzz.oracles import Model, check_best, check_result, dense, differs, is_number, obeys_all, values_of
 from tests.fuzz.tables import random_table
 
-SAMPLERS = ["cart", "cart", "marginal", "forest", "ctree", "parametric", "copula", "rpart", "auto"] + ["by feature"] * 4
+SAMPLERS = ["cart", "cart", "forest", "parametric", "rpart", "auto"] + ["by feature"] * 4 + ["everywhere"] * 6
+OURS = [name for name, cls in sorted(mcce.available_samplers().items()) if cls.__module__.startswith("mcce.")]
+OURS = [name for name in OURS if HAS_VINE or name != "vine"]
 SECONDS = 300  # after which a case is said to hang, on a busy machine too
 
 
@@ -81,8 +84,8 @@ class Case:
         )
 
 
-def make_case(chance):
-    """Step 1."""
+def make_case(chance, conditional=None):
+    """Step 1; with the conditional of this name, where one is given."""
     X = random_table(chance)
     names = list(X.columns)
     model = Model(X, chance.randint(0, 9))
@@ -93,7 +96,8 @@ def make_case(chance):
     if chance.random() < 0.1:
         rows.extend(np.flatnonzero(scores >= least)[:1])
     fixed = [name for name in names[1:] if chance.random() < 0.25]
-    sampler = random_sampler(chance, X.drop(columns=fixed))
+    mutable = X.drop(columns=fixed)
+    sampler = everywhere(conditional, mutable) if conditional else random_sampler(chance, mutable)
     donors = {"cart": mcce.CartSampler, "forest": mcce.ForestSampler, "marginal": mcce.MarginalSampler}
     if isinstance(sampler, str) and sampler in donors and chance.random() < 0.5:
         sampler = donors[sampler](min_donors=3)
@@ -135,22 +139,35 @@ def random_sampler(chance, X):
         return mcce.CartSampler(dialect="rpart", min_leaf=chance.choice([None, 1, 3]))
     if name == "auto":
         return mcce.Auto(["marginal", chance.choice(["cart", "parametric"])], folds=2, n_draws=3)
+    if name == "everywhere":
+        return everywhere(chance.choice(OURS), X)
     if name == "by feature":
         return {n: random_conditional(chance, X[n]) for n in X.columns if n != "*"} | {"*": "cart"}
     return name
 
 
+def everywhere(name, X):
+    """Return the conditional of a name for every feature that it models; trees for the others."""
+    handled = mcce.available_samplers()[name].handles
+    return {n: name if kind_of(X[n]) in handled else "cart" for n in X.columns if n != "*"} | {"*": "cart"}
+
+
+def kind_of(column):
+    if is_number(column.dtype):
+        return "numeric"
+    return "ordered" if isinstance(column.dtype, pd.CategoricalDtype) and column.cat.ordered else "categorical"
+
+
 def random_conditional(chance, column):
-    numbers = is_number(column.dtype)
+    kind = kind_of(column)
     if chance.random() < 0.02:
         return chance.choice(["norm", "logreg", "polyreg", "polr", "copula"])
-    if numbers:
+    if kind == "numeric":
         method = chance.choice(["residuals", "pmm"])
         tree = mcce.EstimatorSampler(DecisionTreeRegressor(max_depth=2), method=method, n_donors=3)
         return chance.choice(["norm", "normrank", "pmm", "parametric", "marginal", tree])
-    ordered = isinstance(column.dtype, pd.CategoricalDtype) and column.cat.ordered
     prior = mcce.EstimatorSampler(DummyClassifier(strategy="prior"))
-    return chance.choice(["polr" if ordered else "polyreg", "parametric", "ctree", prior])
+    return chance.choice(["polr" if kind == "ordered" else "polyreg", "parametric", "ctree", prior])
 
 
 def say_something(case, name, chance):
@@ -253,12 +270,12 @@ def write_all(found, explainer, case, chance):
             found.to_html(f"{folder}/page.html")
 
 
-def try_case(chance):
+def try_case(chance, conditional=None):
     """Draw a case and run it with every warning but our own an error."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", mcce.MCCEWarning)
-        case = make_case(chance)
+        case = make_case(chance, conditional)
         return case, run(case, chance)
 
 

@@ -12,6 +12,7 @@ from mcce.model.ask import Asker
 from mcce.model.decisions import resolve_decision
 from mcce.model.robustness import NEIGHBOURS, ConfirmingAsker, Robust, Robustness
 from mcce.table import Schema
+from tests.marks import slow
 
 LOANS = mcce.datasets.load_loans(600).X.select_dtypes("number")
 GOOD = LOANS["savings"] + LOANS["salary"] / 4 + 3_000 * np.random.default_rng(1).normal(size=len(LOANS)) > 20_000
@@ -29,9 +30,8 @@ def share_of_refits(rows):
     return np.mean([refit.predict_proba(rows)[:, 1] >= 0.5 for refit in REFITS], axis=0)
 
 
-@pytest.mark.thorough("0.5-True", "0.5-False", "1.0-False")
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("robust", [0.5, 1.0])
+@pytest.mark.parametrize("sparse", [True, *slow(False)])
+@pytest.mark.parametrize("robust", [1.0, *slow(0.5)])
 def test_every_counterfactual_reaches_the_share(explainer, sparse, robust):
     asked = Robust(refits=REFITS, share=robust)
     found = explainer.explain(REFUSED, n_samples=300, sparse=sparse, robust=asked, n_counterfactuals=2)
@@ -42,7 +42,7 @@ def test_every_counterfactual_reaches_the_share(explainer, sparse, robust):
     np.testing.assert_allclose(found.measures["refits"], share)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_answer_is_that_of_asking_every_model_about_every_draw(explainer):
     found = explainer.explain(REFUSED, n_samples=300, robust=Robust(refits=REFITS, share=0.9))
     candidates = explainer.generate(REFUSED, n_samples=300)
@@ -84,7 +84,7 @@ def test_noise_is_the_share_of_neighbours_that_are_accepted():
     assert (robustness.shares(rows[[2]])["noise"] == share[2]).all()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_same_for_any_number_of_threads_and_order(explainer):
     asked = {"n_samples": 200, "sparse": True, "robust": Robust(refits=REFITS[:3], noise=0.05, share=0.6)}
     first = explainer.explain(REFUSED, **asked)

@@ -124,7 +124,7 @@ def test_a_fitted_model_can_be_passed_on():
     assert again.time["fit.time"] == 0
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_seeds_of_a_session_are_taken_over():
     session = RGenerator(5)
     one = explain(fit_seed=session, generate_seed=None, return_sim_data=True)

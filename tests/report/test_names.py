@@ -18,7 +18,7 @@ COLUMNS = ["salary", "loan_amount", "rate", "home", "since", "year"]
 
 
 def names(labels=None, units=None, formats=None) -> Names:
-    return Names.read(labels, units, formats, COLUMNS)
+    return Names.read(Names(labels, units, formats), COLUMNS)
 
 
 def test_without_anything_said_values_are_as_before():
@@ -112,7 +112,7 @@ def test_names_that_cannot_be_read_are_refused(given, message):
 
 
 def test_a_feature_may_be_called_prediction():
-    named = Names.read({"prediction": "forecast"}, None, None, ["prediction", "x"])
+    named = Names.read(Names({"prediction": "forecast"}), ["prediction", "x"])
     assert named.label("prediction") == "forecast"
 
 
@@ -153,7 +153,7 @@ def found():
         decision=mcce.Interval(0.8, 1, label="rich enough"),
         fixed=["since"],
         random_state=1,
-        names=Names(
+        names=mcce.Names(
             labels={"salary": "pay", "since": "customer since", "prediction": "wealth"},
             units={"salary": "EUR"},
             formats={"salary": "0.0", "home": {"own": "owned", "rent": "rented"}, "since": "%Y", "prediction": "0 %"},
@@ -190,7 +190,7 @@ def test_words_show_everywhere_and_tables_keep_the_data(found):
     assert found.changed_features().loc["salary", "note"] == "median +300.0 EUR"
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_groups_have_labels_and_texts_and_raw_tables(found):
     by = found.by("home")
     assert by.table.index.get_level_values("group").unique().tolist() == ["own", "rent"]
@@ -214,7 +214,7 @@ def test_diagnostics_have_them_too():
         rich,
         decision=(0.8, 1),
         random_state=1,
-        names=Names(labels={"salary": "pay"}, units={"salary": "EUR"}, formats={"home": {"own": "owned"}}),
+        names=mcce.Names({"salary": "pay"}, {"salary": "EUR"}, {"home": {"own": "owned"}}),
     )
     d = said.fit(X).diagnose(X.iloc[::2], n_samples=20, visit_sequences=())
     assert set(d.marginals.index) == {"salary", "home", "since"}

@@ -90,7 +90,7 @@ def test_the_list_has_every_dtype_of_pandas():
     assert len(ACCEPTED) > 300
 
 
-@pytest.mark.parametrize("names", [WHOLE, pytest.param(ACCEPTED, marks=pytest.mark.thorough)], ids=["as read", "all"])
+@pytest.mark.parametrize("names", [WHOLE, pytest.param(ACCEPTED, marks=pytest.mark.slow)], ids=["as read", "all"])
 def test_every_column_comes_back(names):
     for values, kinds in map(ACCEPTED.get, names):
         X = pd.DataFrame({"c": values})
@@ -101,7 +101,7 @@ def test_every_column_comes_back(names):
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.thorough) for name in WHOLE]
+    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in WHOLE]
 )
 def test_an_explainer_and_its_result_come_back(name, tmp_path):
     values, kinds = ACCEPTED[name]
@@ -122,7 +122,7 @@ def test_an_explainer_and_its_result_come_back(name, tmp_path):
     assert back.frame["c"].dtype == values.dtype
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_every_chain_comes_back(tmp_path):
     for values, kinds in ACCEPTED.values():
         X = pd.DataFrame({"c": values, "n": np.arange(N) % 5})

@@ -264,7 +264,7 @@ class JointGenerator(Learner, ABC):
         self.check_fitted()
         n = len(request)
         rows = np.empty((n, len(self.schema_)), order="F")
-        died_of, log_weight = np.empty(n, dtype=np.int64), np.empty(n)
+        rejected_by, log_weight = np.empty(n, dtype=np.int64), np.empty(n)
         tried = np.zeros(len(request.constraints) + 1, dtype=np.int64)
         size = BLOCK_ROWS if self.thread_safe else max(n, 1)
 
@@ -272,7 +272,7 @@ class JointGenerator(Learner, ABC):
             part = slice(begin, min(begin + size, n))
             block = JointBlock(self, self._layout, request.take(part)).draw()
             rows[part] = self._layout.in_data_order(request.givens[part], block.values)
-            died_of[part], log_weight[part] = block.died_of, block.log_weight
+            rejected_by[part], log_weight[part] = block.rejected_by, block.log_weight
             return block.tried()
 
         threads = count_jobs(self.n_jobs if n_jobs is None else n_jobs) if self.thread_safe else 1
@@ -281,9 +281,9 @@ class JointGenerator(Learner, ABC):
         told = len(request.constraints) + self.conditions_by_rejection
         return Drawn(
             rows,
-            died_of >= 0,
+            rejected_by >= 0,
             log_weight if request.weighted else None,
-            died_of,
+            rejected_by,
             (*request.constraints, UNREACHED)[:told],
             tuple(tried[:told].tolist()),
         )
@@ -386,7 +386,7 @@ class JointGenerator(Learner, ABC):
     @classmethod
     def _read(cls: type[Self], fields: Fields) -> Self:
         """Return the generator of these fields, checked as a whole."""
-        generator = read_fitted(cls, fields, cls._parameter_names(), FITTED)
+        generator: Self = read_fitted(cls, fields, cls._parameter_names(), FITTED)
         generator.training_hashes_ = None
         names = generator.schema_.names
         fixed = check_fixed(generator.fixed, names)

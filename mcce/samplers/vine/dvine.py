@@ -127,7 +127,7 @@ Pairs = Callable[[int, int], Pair]  # the pair copula of two places of the path
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of the variables behind place `at` of a path, of some rows.
+    """The variables behind place `at` of a path, as far as they are known, of some rows.
 
     Attributes
     ----------

@@ -30,7 +30,7 @@ def test_bandwidth_of_odd_values():
     assert bandwidth(np.append(np.zeros(99), 1.0)) > 0.0
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_smoothed_draws_are_a_truncated_kernel_estimate():
     rng = np.random.default_rng(0)
     observed = rng.exponential(size=500)

@@ -194,7 +194,7 @@ class Leaves:
 
     @cached_property
     def value_of_code(self) -> Floats:
-        """What each code of each column stands for."""
+        """The value that each code of each column stands for."""
         return np.concatenate([coding.value_of_code for coding in self.codings])
 
     @cached_property
@@ -217,12 +217,12 @@ class Leaves:
 
     @cached_property
     def weight(self) -> Floats:
-        """What each training row counts."""
+        """The weight of each training row."""
         return np.ones(self.codes.shape[1]) if self.weights is None else self.weights
 
     @cached_property
     def size(self) -> Floats:
-        """What the training rows of each leaf count together."""
+        """The weight of the training rows of each leaf together."""
         return np.asarray(np.add.reduceat(self.weight[self.rows], self.start[:-1]))
 
     @cached_property
@@ -236,7 +236,7 @@ class Leaves:
 
     @property
     def _parts(self) -> tuple[Any, ...]:
-        """What kernels read, in their order."""
+        """The arrays that kernels read, in their order."""
         normal, n_spread = self._moments
         return (self.first, self.has_mass, self.below, self.spread_below, self.codes, self.weight, self.start,
                 self.rows, self.size, self.low, self.high, self.box, normal, n_spread,
@@ -305,19 +305,19 @@ class Leaves:
             log_mass[rows] = np.logaddexp.reduce(weights) - before
             if not np.isneginf(log_mass[rows[0]]):
                 leaf_of[rows] = choose_leaves(weights, uniform[rows])
-        dead = np.isneginf(log_mass)
+        rejected = np.isneginf(log_mass)
         for k in range(n_drawn):
             if k not in within:
                 values[:, k] = self._draw_column(n_given + k, leaf_of, streams)
                 continue
             u_code, u_spread = streams.uniform(), streams.uniform()
             for rows, asked in zip(groups, inside):
-                if not dead[rows[0]]:
+                if not rejected[rows[0]]:
                     values[rows, k] = self._draw_inside(
                         n_given + k, leaf_of[rows], u_code[rows], u_spread[rows], asked[k]
                     )
-        values[dead] = np.nan
-        return JointDraw(values, dead, log_mass)
+        values[rejected] = np.nan
+        return JointDraw(values, rejected, log_mass)
 
     def _draw_inside(self, j: int, leaf_of: Ints, u_code: Floats, u_spread: Floats, allowed: tuple[Any, ...]) -> Floats:
         first, has_mass, *rest = self._parts
