@@ -87,4 +87,4 @@ def explainer(**settings):
 
 def counterfactuals():
     """Return a result with all its tables."""
-    return explainer().explain(table(12, seed=4), n_samples=40, n_counterfactuals=2, tell_reasons=True)
+    return explainer().explain(table(12, seed=4), n_samples=40, n_counterfactuals=2).with_why()
