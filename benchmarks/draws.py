@@ -73,12 +73,10 @@ def compare_errors(explainer: MCCE, X: pd.DataFrame, title: str, n_redraws: int,
     """Yield the lines of step 3."""
     for sparse in (False, True):
         how = {"n_samples": n_samples, "sparse": sparse, "progress": False}
-        means = [explainer.explain(X, redraw=10 + r, **how).measures[["L0", "gower"]].mean() for r in range(n_redraws)]
+        found = explainer.explain(X, **how)
+        means = [found.redrawn(10 + r).measures[["L0", "gower"]].mean() for r in range(n_redraws)]
         truth = pd.DataFrame(means).std()
-        errors = [
-            explainer.explain(X, redraw=r, standard_errors=True, **how).standard_errors()
-            for r in range(min(5, n_redraws))
-        ]
+        errors = [found.redrawn(r).standard_errors() for r in range(min(5, n_redraws))]
         said = np.sqrt((pd.DataFrame(errors) ** 2).mean())
         yield (
             f"{title:15}{'sparse' if sparse else 'whole draws':13}{said['L0']:9.4f}{truth['L0']:9.4f}"

@@ -165,7 +165,7 @@ def measure_batches(sparse: bool, n: int, quick: bool, jobs: int, data: str | No
         some = pd.read_parquet(source).iloc[: SEVERAL * size]
         begun = time.perf_counter()
         for first in range(0, len(some), size):
-            explainer.explain(some.iloc[first : first + size], tell_reasons=False, progress=False, **asked)
+            explainer.explain(some.iloc[first : first + size], progress=False, **asked)
         part_seconds = (time.perf_counter() - begun) / SEVERAL
     k = max(1, at.size // 4)
     return {

@@ -472,8 +472,7 @@ class Counterfactuals:
         known = {str(name): self.unexplained[name].iloc[place] for name in self.unexplained.columns}
         if known["reason"] == ALREADY:
             known = {name: known[name] for name in ("reason", "prediction")}
-        was_drawn = self.draws is not None and self.draws.iloc[factual] > 0  # one whose constraints leave room
-        if was_drawn and self._questions.why is not None and pd.isna(known.get("would_help", np.nan)):
+        elif self._questions.why is not None and pd.isna(known.get("would_help", np.nan)) and self._drawn_for(factual):
             told, nearest = self._questions.why(np.array([factual]))
             known |= {**told.iloc[0], "nearest_row": nearest.iloc[0] if len(nearest) else None}
         return pd.Series(known, dtype=object, name=id)
@@ -664,7 +663,7 @@ class Counterfactuals:
         >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
         >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
         >>> granted, units = mcce.Interval(0.5, 1, label="the loan is granted"), {"salary": "EUR", "savings": "EUR"}
-        >>> explainer = mcce.MCCE(model, decision=granted, fixed=["age"], units=units, random_state=1).fit(X)
+        >>> explainer = mcce.MCCE(model, decision=granted, fixed=["age"], names={"units": units}, random_state=1).fit(X)
         >>> letter = explainer.explain(X.iloc[[0]], sparse=True).letter(0)
         >>> for line in letter.splitlines()[5:13]:
         ...     print(line)
@@ -907,7 +906,8 @@ class Counterfactuals:
         parts["settings"] = {name: _storable(value) for name, value in self.run.settings.items()}
         if not parts["standard_errors"] and self._questions.known_errors is not None:
             parts["standard_errors"] = dict(self._questions.known_errors())
-        save_fields(path, "Counterfactuals", parts, {"decision": self.decision, "rows": len(self)})
+        about = {"decision": self.decision, "rows": len(self)}
+        save_fields(path, "Counterfactuals", parts, about, type(self)._read)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Counterfactuals:
@@ -969,6 +969,10 @@ class Counterfactuals:
         require(all(is_numeric_dtype(column.dtype) for column in numbers), "a measure is no number")
         for name, value in [*self.run.timings.items(), *self._standard_errors.items()]:
             check_type(value, str(name), float, int)
+
+    def _drawn_for(self, factual: int) -> bool:
+        """Say whether rows were drawn for the factual at a place: its constraints leave room, and it needs a row."""
+        return self.draws is not None and bool(self.draws.iloc[factual] > 0)
 
     def _find(self, id: Hashable, rank: int) -> tuple[int, int | None]:
         """Return the places of a factual and of its counterfactual; None if it has none at all."""

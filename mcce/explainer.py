@@ -50,13 +50,12 @@ from mcce.exceptions import InputError, MCCEWarning
 from mcce.explain.copies import TrainingRows
 from mcce.explain.factuals import REACH_ROWS, encode_factuals, find_reach, read_factuals, warn_of_factuals
 from mcce.explain.order import DEFAULT, LEARNED, MeasureLike, Ordering, resolve_measures
-from mcce.explain.plan import Block, Plan, Settings, mutable_columns
+from mcce.explain.plan import Block, Plan, Settings, mutable_columns, searched
 from mcce.explain.plausibility import Plausibility
 from mcce.explain.pools import ConstrainedPools, draw_pools, fixed_columns, match_candidates, pool_keys
-from mcce.explain.result import Wording, searched, write_result
+from mcce.explain.result import Wording, write_result
 from mcce.explain.search import choose, join_blocks, search
 from mcce.explain.stored import check_fields, read_decision, write_decision
-from mcce.explain.unexplained import find_contradictions
 from mcce.generators import JointGenerator
 from mcce.generators.base import Generator
 from mcce.generators.chain import ChainModel
@@ -358,7 +357,7 @@ class MCCE(Learner):
         factuals = read_factuals(X, self.generator_.schema_, self.decision_, self._training.spots)
         warn_of_factuals(factuals.matrix, factuals.index, self.generator_, self._training.reach)
         plan = self._plan(settings, order, self._constraints(constraints), plausibility, Robust.read(robust))
-        contradictions = find_contradictions(plan, factuals)
+        contradictions = plan.contradictions(factuals)
         which = searched(factuals, contradictions)
         with progress_bar(which.size, "explaining", progress) as bar:
             winners, drawn = search(plan, factuals, which, bar.update)
@@ -750,9 +749,7 @@ class MCCE(Learner):
         self._check_fitted()
         generator = self.generator_
         generator = generator.stored(donors) if isinstance(generator, OURS) else generator
-        names = [
-            name for name in inspect.signature(type(self).__init__).parameters if name not in ("self", *GIVEN_AGAIN)
-        ]
+        names = _stored_settings(type(self))
         everything = donors == "all"
         kept = slice(None if everything else 0)
         spots = self._training.spots
@@ -771,7 +768,7 @@ class MCCE(Learner):
             "fit_seconds": float(self.fit_seconds_),
         }
         about = {"donors": donors, "decision": self.decision_.describe(), "model": type(self.model).__name__}
-        save_fields(path, "MCCE", fields, about)
+        save_fields(path, "MCCE", fields, about, lambda written: check_fields(written, names))
 
     @classmethod
     def load(
@@ -810,8 +807,8 @@ class MCCE(Learner):
         >>> again.fixed
         ['age']
         """
-        known = {*inspect.signature(cls.__init__).parameters} - {"self", *GIVEN_AGAIN}
-        fields = load_fields(path, "MCCE", lambda read: check_fields(read, known))
+        known = _stored_settings(cls)
+        fields = load_fields(path, "MCCE", lambda written: check_fields(written, known))
         wanted = read_decision(fields["decision"], model, decision)
         chosen = fields["generator"] if fields["chosen"] else None
         parts: Fields = {"generator": chosen, "constraints": fields["constraints"], "n_jobs": n_jobs}
@@ -968,3 +965,8 @@ class MCCE(Learner):
             hashes = generator.training_hashes_ if table is not None and isinstance(generator, OURS) else None
             self.training_rows_ = TrainingRows.of(self._training.matrix()) if hashes is None else TrainingRows(hashes)
         return self.training_rows_
+
+
+def _stored_settings(cls: type[MCCE]) -> list[str]:
+    """Return the parameters of an explainer that its file holds as they are."""
+    return [name for name in inspect.signature(cls.__init__).parameters if name not in ("self", *GIVEN_AGAIN)]

@@ -7,7 +7,6 @@ import os
 import shutil
 import tempfile
 import time
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
@@ -21,12 +20,11 @@ import numpy as np  # which reads its setting when it is loaded, as OpenMP does
 import mcce
 from mcce.diagnostics import discriminator
 from mcce.trees.ctree.svd_kernels import decompose
-from tests.examples import examples
 
 gc.disable()  # until all is collected: thousands of tests and modules are made that stay
 
 # whether a test passes must not depend on how busy the machine is
-settings.register_profile("any machine", examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("any machine", max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
 
 _compared = {}
@@ -34,23 +32,11 @@ _compared = {}
 MANY = 1000  # tests, as all of them are; fewer may not need every kernel
 
 # files with a test that takes many seconds alone; begun last, it would keep one process busy while the others are done
-LONG = ["trees/test_bounds.py", "test_docs.py", "benchmarks/test_speed.py"]
+LONG = ["trees/test_bounds.py", "test_site.py", "test_docs.py", "fuzz/test_workflows.py", "benchmarks/test_speed.py"]
 
 
-@pytest.hookimpl(tryfirst=True)  # before tests are left out by their marks
 def pytest_collection_modifyitems(items):
-    """Let `thorough("a", "b*")` mean these parameters only, and none that is slow; put the long files first."""
-    unmatched = {}
-    for item in items:
-        if item.get_closest_marker("slow"):
-            item.own_markers = [mark for mark in item.own_markers if mark.name != "thorough" or mark.args]
-        for mark in [mark for mark in item.own_markers if mark.name == "thorough" and mark.args]:
-            fitting = {pattern for pattern in mark.args if fnmatchcase(item.callspec.id, pattern)}
-            unmatched.setdefault((item.path, item.originalname), set(mark.args)).difference_update(fitting)
-            if not fitting:
-                item.own_markers.remove(mark)
-    if any(unmatched.values()) and len(items) > MANY:  # else some parameters alone may have been asked for
-        raise pytest.UsageError(f"marks of tests that are not there: { {k: v for k, v in unmatched.items() if v} }")
+    """Put the long files first."""
     first = {Path(__file__).parent / name: place for place, name in enumerate(LONG)}
     items.sort(key=lambda item: first.get(item.path, len(LONG)))
 

@@ -17,7 +17,14 @@ from pathlib import Path
 
 import matplotlib
 
-IMPORTED = ["mcce", "matplotlib.pyplot", "sklearn.ensemble", "sklearn.pipeline"]
+IMPORTED = [
+    "mcce.diagnostics",
+    "mcce.batches",
+    "mcce.datasets",
+    "matplotlib.pyplot",
+    "sklearn.ensemble",
+    "sklearn.pipeline",
+]
 
 
 def run(program: Path, folder: Path) -> tuple[int | None, str]:

@@ -15,6 +15,8 @@ import pytest
 
 import mcce
 from tests import pages
+from tests.extras import NO_VINE
+from tests.marks import slow_but
 
 ROOT = Path(__file__).resolve().parents[1]
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
@@ -28,24 +30,18 @@ def test_every_module_can_be_imported():
 
 
 NEEDS = {
-    "mcce.generators.joint.made.generator": ("torch", "deep"),
-    "mcce.generators.joint.vine.generator": ("pyvinecopulib", "vine"),
-    "mcce.samplers.vine.sampler": ("pyvinecopulib", "vine"),
+    "mcce.generators.joint.made.generator": ("torch", "torch is not installed: pip install 'mcce[deep]'"),
+    "mcce.generators.joint.vine.generator": ("pyvinecopulib", NO_VINE),
+    "mcce.samplers.vine.sampler": ("pyvinecopulib", NO_VINE),
 }
+SLOW_FOLDERS = ("mcce.diagnostics", "mcce.generators.joint.forest", "mcce.report", "mcce.samplers", "mcce.testing")
 
 
-@pytest.mark.thorough(
-    "mcce.diagnostics.*",
-    "mcce.report.*",
-    "mcce.samplers.*",
-    "mcce.testing",
-    "mcce.generators.joint.forest.generator",
-)
-@pytest.mark.parametrize("name", WITH_EXAMPLES)
+@pytest.mark.parametrize("name", slow_but(WITH_EXAMPLES, *(n for n in WITH_EXAMPLES if not n.startswith(SLOW_FOLDERS))))
 def test_docstring_examples(name):
     if name in NEEDS:
-        package, extra = NEEDS[name]
-        pytest.importorskip(package, reason=f"{package} is not installed: pip install 'mcce[{extra}]'")
+        package, why = NEEDS[name]
+        pytest.importorskip(package, reason=why)
     result = doctest.testmod(importlib.import_module(name), optionflags=FLAGS)
     plt.close("all")  # of more than twenty open figures matplotlib warns
     assert result.failed == 0
@@ -62,10 +58,6 @@ def test_readme_examples():
 
 
 PAGES = sorted((ROOT / "vignettes").glob("*.md"))
-LONG = {  # many fits, other packages, or statistics over many rows
-    *("coming-from", "criticising-conditionals", "cross-checking-with-r", "near-and-plausible", "on-the-manifold"),
-    *("swapping-conditionals", "visit-sequence"),
-}
 
 
 def read_cells(path):
@@ -81,15 +73,8 @@ def test_vignette_is_python_that_imports_what_there_is(path):
             exec(ast.unparse(node), {})
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    "path",
-    [
-        pytest.param(page, id=page.stem, marks=[pytest.mark.slow] if page.stem in LONG else [])
-        for page in PAGES
-        if read_cells(page)
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("path", [page for page in PAGES if read_cells(page)], ids=lambda path: path.stem)
 def test_vignette_runs(path, tmp_path):
     cells = read_cells(path)
     program = tmp_path / f"{path.stem}.py"
@@ -98,7 +83,7 @@ def test_vignette_runs(path, tmp_path):
     assert exit_code == 0, said
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_page_that_warns_fails_and_says_why_and_where(tmp_path):
     program = tmp_path / "page.py"
     program.write_text("import warnings\nopen('here', 'w').close()\nwarnings.warn('an old call', FutureWarning)\n")

@@ -16,7 +16,13 @@ import mcce
 PAGE = Path(__file__).resolve().parents[1] / "vignettes" / "api.md"
 
 EXPLAINING = """
-    MCCE Counterfactuals Interval Names Not OneOf Several allow only per_factual rule bootstrap_refits gower_distance
+<<<<<<< HEAD
+    MCCE Counterfactuals Names Interval Not OneOf Several Robust bootstrap_refits
+    allow no_copies only per_factual rule gower_distance
+=======
+    MCCE Counterfactuals Interval Names Not OneOf Robust Several allow no_copies only per_factual rule
+    bootstrap_refits gower_distance
+>>>>>>> house
 """
 CHAIN = "Auto ChainModel Schema compare_conditionals"
 SAMPLERS = """
@@ -33,7 +39,7 @@ NOT_BY_STAR = "plots testing"  # modules that `from mcce import *` leaves out
 KEYWORDS = {
     "MCCE": """
         model decision fixed sampler visit_sequence predictors condition_on_decision kinds random_state n_jobs generator
-        min_donors constraints labels units formats
+        constraints names
     """,
     "Counterfactuals": """
         frame measures factuals unexplained factual_predictions decision fixed kinds ranges draws copies constraints
@@ -46,18 +52,16 @@ METHODS = {
     "MCCE": {
         "fit": "X y sample_weight progress",
         "explain": """
-            X n_samples n_counterfactuals independent exhaustive constraints allow_missing sparse floor measures weights
-            max_changes max_gower diverse exclude_training refits noise robust redraw standard_errors tell_reasons
-            progress
+            X n_samples n_counterfactuals independent constraints sparse floor measures weights max_changes max_gower
+            diverse robust progress
         """,
         "explain_batches": "source out id batch_size n_jobs skip_bad missing progress settings",
-        "generate": "X n_samples independent constraints allow_missing progress",
-        "select": "candidates X n_counterfactuals exhaustive allow_missing",
+        "generate": "X n_samples independent constraints progress",
+        "select": "candidates X n_counterfactuals exhaustive constraints",
         "diagnose": "X training sample_weight n_samples max_factuals max_rows visit_sequences random_state",
         "trade_off": "X floors n_samples measures weights max_changes max_gower training max_factuals max_rows",
         "save": "path donors",
         "load": "path model decision n_jobs",
-        "names": "",
         "get_params": "deep",
         "set_params": "params",
     },
@@ -107,8 +111,7 @@ METHODS = {
         "fit": "given target",
         "sample": "given rng within",
         "sample_within": "given rng within",
-        "sample_by_rejection": "given rng within",
-        "sample_on": "given rng carried",
+        "sample_carrying": "given rng carried",
         "supports": "given values",
         "log_density": "given values training_rows",
         "base_measure": "",

@@ -74,11 +74,14 @@ def ink() -> str:
 
 def letters_that_fit(ax: Axes, text: str, size: float, share: float = 0.92, least: int = 8) -> int:
     """Return how many letters as wide as those of the text fit into a share of the axes' width, but `least`."""
-    from matplotlib.textpath import TextPath
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.path import Path
+    from matplotlib.textpath import text_to_path
 
-    outline = TextPath((0, 0), text.replace("$", "S"), size=size)
-    x = outline.vertices[outline.codes != outline.CLOSEPOLY, 0]  # the ends of curves: their exact extents take long
-    letter = float(np.ptp(x)) / len(text) if len(x) else 0.0
+    vertices, codes = text_to_path.get_text_path(FontProperties(size=size), text)  # none of letters without ink
+    # the ends of curves: their exact extents take long
+    x = np.reshape(vertices, (-1, 2))[np.asarray(codes) != Path.CLOSEPOLY, 0]
+    letter = float(np.ptp(x)) * size / text_to_path.FONT_SCALE / len(text) if len(x) else 0.0
     points = ax.get_window_extent().width * 72 / ax.figure.dpi
     return max(int(share * points / max(letter, 1.0)), least)
 

@@ -13,6 +13,7 @@ What is said is checked here as far as no table is needed; `mcce.constraints.res
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
@@ -24,7 +25,7 @@ from mcce.base.checks import is_number, is_too_large
 from mcce.exceptions import InputError, did_you_mean, listing, spell
 from mcce.storage.fields import check_type, require
 from mcce.storage.state import register, stateful
-from mcce.table.dtypes import EXACT
+from mcce.table.dtypes import EXACT, date_text
 from mcce.table.frames import is_other_frame, read_frame
 
 Direction = Literal["increase", "decrease", "none"]
@@ -224,15 +225,15 @@ def plain(value: Any) -> Any:
         return [plain(each) for each in value]
     if isinstance(value, pd.Timedelta):
         return str(value)
-    if isinstance(value, pd.Timestamp) and value == value.normalize() and value.tz is None:
-        return value.date().isoformat()
+    if isinstance(value, pd.Timestamp) and value.tz is None and value == value.normalize():
+        return date_text(value)
     if isinstance(value, pd.Period):
         return str(value)
     return value.isoformat() if hasattr(value, "isoformat") else value
 
 
 def _is_date(text: str) -> bool:
-    return (text[:4].isdigit() and text[4:5] == "-") or " days" in text
+    return re.match(r"-?\d{3,6}-\d\d", text) is not None or " days" in text
 
 
 @stateful("NoCopies")

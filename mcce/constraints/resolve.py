@@ -48,6 +48,7 @@ from mcce.constraints.rules import ResolvedRule, Rule, resolve_rule
 from mcce.exceptions import InputError, spell, spell_all
 from mcce.samplers.restricted import Within
 from mcce.table import Feature, Schema
+from mcce.table.checks import find_labels
 from mcce.table.grid import common_multiple, is_multiple, put_on_multiples
 
 
@@ -458,12 +459,12 @@ class Constraints:
             raise InputError(
                 f"constraints name single factuals, and {n_rows} rows came without as many ids; give their index."
             )
-        codes, ids = pd.factorize(index)
-        order = np.argsort(codes, kind="stable")
-        ends = np.cumsum(np.bincount(codes, minlength=len(ids)))
+        who = find_labels(pd.Index([*self._by_id], dtype=object, tupleize_cols=False), index)
+        order = np.argsort(who, kind="stable")
+        ends = np.cumsum(np.bincount(who + 1, minlength=len(self._by_id) + 1))  # those that nothing names come first
         places: dict[Limit, list[Indices]] = {}
-        for rows, who in zip(np.split(order, ends[:-1]), ids):
-            for limit in self._by_id.get(who, ()):
+        for rows, limits in zip(np.split(order, ends[:-1])[1:], self._by_id.values()):
+            for limit in limits if rows.size else ():
                 places.setdefault(limit, []).append(rows)
         for limit, parts in places.items():
             yield limit, np.sort(np.concatenate(parts))

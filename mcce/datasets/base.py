@@ -75,7 +75,7 @@ class Dataset:
 
 @dataclass(frozen=True, eq=False)
 class PaperSet:
-    """What is known of a data set of the paper: what its file has to hold, and where it comes from.
+    """A data set of the paper: what its file has to hold, and where it comes from.
 
     `openml_columns` has OpenML's columns in the order of ours, with the labels of each in the order of our levels.
     """

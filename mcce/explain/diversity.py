@@ -39,7 +39,7 @@ DECIMALS = 12  # gains that agree so far are equal: they differ by rounding
 
 
 class Spread:
-    """What candidates add to the counterfactuals chosen so far.
+    """The gain of candidates over the counterfactuals chosen so far.
 
     Parameters
     ----------

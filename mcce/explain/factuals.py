@@ -1,16 +1,15 @@
-"""The rows to explain: encoded, named by their index, and what the model says of them.
+"""The rows to explain: encoded, named by their index, what the model says of them, and warnings about unusual ones.
 
-What a user should know about the rows to explain.
-
-1. A factual far outside the training data: a number beyond the lowest or highest training value by more than a fifth of
-   their distance, and by more than four times the mean excess of the outer tenth over its inner end, so that the next
-   value of a long tail is nothing unusual (of an exponential tail one in 55 new extremes goes farther). Neither the
-   model nor the generator has seen anything like it. Fewer than 100 training rows say nothing of tails.
-2. A fixed level that no training row has, or two of them that none has together although at least five should, were
-   they independent: what is drawn given them is learned from others. (Of three or more, or of rare levels, many
+1. `read_factuals` encodes the rows and asks the model about them, and about some training rows once more.
+2. A factual far outside the training data is warned of: a number beyond the lowest or highest training value by more
+   than a fifth of their distance, and by more than four times the mean excess of the outer tenth over its inner end, so
+   that the next value of a long tail is nothing unusual (of an exponential tail one in 55 new extremes goes farther).
+   Neither the model nor the generator has seen anything like it. Fewer than 100 training rows say nothing of tails.
+3. So is a fixed level that no training row has, or two of them that none has together although at least five should,
+   were they independent: what is drawn given them is learned from others. (Of three or more, or of rare levels, many
    combinations are new in any table.)
 
-Each is said once for all factuals; of a table in many parts once for all parts (`collected_quietly`).
+Each is told once for all factuals; of a table in many parts once for all parts (`collected_quietly`).
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ def _reach(feature: Feature, column: Floats) -> tuple[float, float]:
 
 @dataclass
 class Unusual:
-    """What would have been warned of: how many rows, and in which words."""
+    """Unusual factuals that were not warned of yet: how many rows, and the words of the warnings."""
 
     n_rows: int = 0
     words: list[str] = field(default_factory=list)
@@ -106,7 +105,7 @@ def warn_of_factuals(matrix: Floats, index: pd.Index[Any], generator: Generator,
 
 
 def _unseen_levels(matrix: Floats, generator: Generator) -> dict[int, str]:
-    """Return the rows with a fixed level, or a pair of them, that is missing in training (step 2), in words."""
+    """Return the rows with a fixed level, or a pair of them, that is missing in training (step 3), in words."""
     if not len(generator.training_givens_):  # a chain that was saved without them
         return {}
     columns = [generator.schema_.names.index(name) for name in generator.fixed_]
@@ -119,8 +118,8 @@ def _unseen_levels(matrix: Floats, generator: Generator) -> dict[int, str]:
 
     def note(rows: Any, *which: int) -> None:
         for i in np.flatnonzero(rows).tolist():
-            said = [f"{fixed[k].name} {_value(fixed[k], matrix[i, columns[k]])}" for k in which]
-            words.setdefault(i, []).append(" with ".join(said))
+            levels = [f"{fixed[k].name} {_value(fixed[k], matrix[i, columns[k]])}" for k in which]
+            words.setdefault(i, []).append(" with ".join(levels))
 
     for k in places:
         note(counts[k][asked[k]] == 0, k)
@@ -129,7 +128,7 @@ def _unseen_levels(matrix: Floats, generator: Generator) -> dict[int, str]:
         pairs = np.bincount(known[a] * n_codes + known[b], minlength=(fixed[a].n_levels + 1) * n_codes)
         expected = counts[a][asked[a]] * counts[b][asked[b]] / known[a].size
         note((pairs[asked[a] * n_codes + asked[b]] == 0) & (expected >= EXPECTED), a, b)
-    return {i: ", ".join(said) for i, said in words.items()}
+    return {i: ", ".join(each) for i, each in words.items()}
 
 
 def _codes(feature: Feature, column: Floats) -> Ints:

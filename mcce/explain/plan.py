@@ -6,7 +6,7 @@ draws. What is found for a block is a function of these two frozen objects, whic
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -26,11 +26,12 @@ from mcce.generators.base import Generator
 from mcce.model.decisions import Decision
 from mcce.model.robustness import AsksEncoded, Robustness
 from mcce.table import Feature
+from mcce.table.checks import find_labels
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What is asked for, the same for all factuals; `redraw` says which of many independent drawings is taken."""
+    """The demands on counterfactuals, the same for all factuals; `redraw` is the number of the drawing to take."""
 
     n_samples: int | Literal["auto"]
     n_counterfactuals: int = 1
@@ -47,7 +48,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Plan:
-    """What explaining any block needs.
+    """All that explaining any block needs.
 
     Attributes
     ----------
@@ -94,6 +95,15 @@ class Plan:
         """The score of plausibility at the floor."""
         return -np.inf if self.plausibility is None else self.plausibility.least_score(self.settings.floor)
 
+    def contradictions(self, factuals: Factuals) -> dict[int, str]:
+        """Return the positions of factuals whose constraints contradict each other, and how."""
+        if self.constraints is None or not len(factuals):
+            return {}
+        table = self.constraints.check_factuals(factuals.matrix, factuals.index)
+        reasons = table.groupby(level=0, sort=False)["reason"].first()
+        places = find_labels(factuals.index, reasons.index)
+        return {int(i): str(reason) for i, reason in zip(places, reasons) if not factuals.wanted[i]}
+
     def keys(self, factuals: Factuals) -> UInts:
         """Return what identifies the random numbers of each factual."""
         columns: Sequence[int] = fixed_columns(self.generator)
@@ -129,6 +139,11 @@ class Block:
     def take(self, which: Ints) -> Block:
         """Return some of the factuals."""
         return Block(self.members[which], self.matrix[which], self.keys[which], self.draws, self.ids[which])
+
+
+def searched(factuals: Factuals, contradictions: Mapping[int, str]) -> Ints:
+    """Return the positions of factuals to search for: those without the decision and without a contradiction."""
+    return np.setdiff1d(np.flatnonzero(~factuals.wanted), list(contradictions))
 
 
 def mutable_columns(generator: Generator) -> Ints:

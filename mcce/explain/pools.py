@@ -1,18 +1,14 @@
-"""Candidates that a user brings: matched to the factuals they are for, and checked.
-
-What is chosen among: encoded rows, and which of them each factual may have.
-
-Pools of candidates: the rows drawn from the generator for each factual (paper, section 2.2).
+"""Pools of candidates: the rows drawn from the generator for each factual (paper, section 2.2), or brought by the user.
 
 1. A factual's draws are identified by the columns that they depend on: its fixed values. Factuals that agree in them
    share one pool. Drawn independently, they are identified by all its values.
 2. Factuals are taken in blocks whose pools fit in memory; those of one pool stay side by side.
 3. Each pool is drawn from the generator, given its fixed values and the wanted decision. Any part of it can be drawn
    by itself, because a draw is known by its index; a redraw is another, independent pool for the same factuals.
+4. `Candidates` says which encoded rows each factual may choose among; those that a user brings are matched to their
+   factuals and checked (`match_candidates`).
 
-`mcce.explain.pools` draws them inside constraints.
-
-Pools inside constraints, shared by as many factuals as these allow.
+Inside constraints pools are shared by as many factuals as these allow (`ConstrainedPools`):
 
 1. What is asked of all factuals alike (`Constraints.shared`) is obeyed while drawing. Factuals that agree in their
    fixed values share these draws.
@@ -121,10 +117,10 @@ def draw_pools(
     """
     pool, request = request_pools(generator, matrix, keys, keys, range(begin, begin + n_samples), redraw)[:2]
     drawn, first = generator.draw(request, progress=progress), pool * n_samples
-    if not drawn.dead.any():
+    if not drawn.rejected.any():
         return Candidates(drawn.rows, first, first + n_samples)
-    living = np.concatenate([[0], np.cumsum(~drawn.dead)])
-    return Candidates(np.asfortranarray(drawn.rows[~drawn.dead]), living[first], living[first + n_samples])
+    kept = np.concatenate([[0], np.cumsum(~drawn.rejected)])
+    return Candidates(np.asfortranarray(drawn.rows[~drawn.rejected]), kept[first], kept[first + n_samples])
 
 
 def request_pools(
@@ -244,11 +240,11 @@ class ConstrainedPools:
         drawn, pool, self.pool_keys[which] = self._draw(which, constraints, draws, named_may_stay=named_may_stay)
         for name, counts in drawn.acceptance().iterrows():
             self.acceptance[name] = self.acceptance.get(name, NOTHING) + counts.to_numpy()
-        living = np.concatenate([[0], np.cumsum(~drawn.dead)])
+        kept = np.concatenate([[0], np.cumsum(~drawn.rejected)])
         first = pool * len(draws)
-        self.begin[which], self.end[which] = self.n_rows + living[first], self.n_rows + living[first + len(draws)]
-        self.rows.append(drawn.rows[~drawn.dead] if drawn.dead.any() else drawn.rows)
-        self.n_rows += int(living[-1])
+        self.begin[which], self.end[which] = self.n_rows + kept[first], self.n_rows + kept[first + len(draws)]
+        self.rows.append(drawn.rows[~drawn.rejected] if drawn.rejected.any() else drawn.rows)
+        self.n_rows += int(kept[-1])
 
     def _who_allow_few(self, which: Ints) -> Ints:
         """Return the factuals that allow too few of the first draws that they would share."""
@@ -259,7 +255,7 @@ class ConstrainedPools:
         n_allowed = np.empty(which.size, dtype=np.int64)
         for p, members in enumerate(np.split(by_pool, np.cumsum(np.bincount(pool))[:-1])):
             mine = slice(p * len(FIRST), (p + 1) * len(FIRST))
-            rows = drawn.rows[mine][~drawn.dead[mine]]
+            rows = drawn.rows[mine][~drawn.rejected[mine]]
             for first in range(0, members.size, AT_ONCE):
                 some = members[first : first + AT_ONCE]
                 n_allowed[some] = self._allowed(which[some], rows).sum(axis=1)
@@ -296,7 +292,7 @@ class ConstrainedPools:
         shared_by = _told_apart(shared_by, self._off_steps(constraints, matrix, ids, own))
         by_own = _told_apart(shared_by, own)
         drawn, pool = self._draw_pools(which, constraints, draws, shared_by, own, named_may_stay)
-        lost = np.logical_or.reduceat(drawn.dead, np.arange(0, drawn.dead.size, len(draws)))
+        lost = np.logical_or.reduceat(drawn.rejected, np.arange(0, drawn.rejected.size, len(draws)))
         split = lost[pool] & ~_agree(by_own, pool)[pool]
         if split.any():
             shared_by = np.where(split, by_own, shared_by)
@@ -333,19 +329,19 @@ class ConstrainedPools:
             factuals=for_draws(matrix[first]) if any(rule.reads_factual for rule in constraints.open_rules) else None,
         )
         drawn = self.generator.draw(request)
-        if named_may_stay and constraints.open_rules and drawn.dead.any():
+        if named_may_stay and constraints.open_rules and drawn.rejected.any():
             drawn = self._draw_kept(drawn, request, constraints, for_draws(matrix[first]), for_draws(agree))
         return drawn, pool
 
     def _draw_kept(
         self, drawn: Drawn, request: DrawRequest, constraints: Constraints, factuals: Floats, agree: Bools
     ) -> Drawn:
-        """Draw dead rows once more, with their factual's own values in all that open rules name which these obey.
+        """Draw rejected rows once more, with their factual's own values in all that open rules name which these obey.
 
         `agree` tells the rows of pools whose factuals agree in these values.
         """
-        rows, dead = drawn.rows.copy(order="F"), drawn.dead.copy()
-        lost = np.flatnonzero(dead & agree)
+        rows, rejected = drawn.rows.copy(order="F"), drawn.rejected.copy()
+        lost = np.flatnonzero(rejected & agree)
         obeyed = np.column_stack([rule.holds(factuals[lost], factuals[lost]) for rule in constraints.open_rules])
         for by_own in np.unique(obeyed[obeyed.any(axis=1)], axis=0):  # factuals that obey the same rules
             some = lost[(obeyed == by_own).all(axis=1)]
@@ -357,9 +353,9 @@ class ConstrainedPools:
                 others = restrictions.get(feature.name)
                 restrictions[feature.name] = stays if others is None else stays & others
             again = self.generator.draw(replace(part, restrictions=restrictions))
-            rows[some[~again.dead]], dead[some] = again.rows[~again.dead], again.dead
-        died_of = None if drawn.died_of is None else np.where(dead, drawn.died_of, -1)
-        return replace(drawn, rows=rows, dead=dead, died_of=died_of)
+            rows[some[~again.rejected]], rejected[some] = again.rows[~again.rejected], again.rejected
+        rejected_by = None if drawn.rejected_by is None else np.where(rejected, drawn.rejected_by, -1)
+        return replace(drawn, rows=rows, rejected=rejected, rejected_by=rejected_by)
 
     def _own(self, constraints: Constraints, matrix: Floats, ids: pd.Index[Any]) -> Floats:
         """Return the values that may stay, of features whose draws depend on them; NaN elsewhere."""

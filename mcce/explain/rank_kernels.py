@@ -1,4 +1,4 @@
-"""What runs over every candidate: one step between two values, sums of steps, and the first rows of an order.
+"""Kernels that run over every candidate: one step between two values, sums of steps, and the first rows of an order.
 
 1. `step` is the distance of two values of one column, whatever the distance: all else adds such steps up.
 2. `measure_block` adds them for rows against a factual.

@@ -29,7 +29,7 @@ from mcce.counterfactuals import Agreement, Counterfactuals, Questions, Run
 from mcce.exceptions import SamplerError
 from mcce.explain.diversity import diversity_table
 from mcce.explain.factuals import Factuals
-from mcce.explain.plan import Plan
+from mcce.explain.plan import Plan, searched
 from mcce.explain.pools import draw_pools
 from mcce.explain.redraw import agreement, draw_again, redraw_errors, spread_over
 from mcce.explain.unexplained import look_into, unexplained_table, what_helps
@@ -130,11 +130,6 @@ class Search:
         return table, schema.decode(rows, self.factuals.index[[i for i, _ in nearest]].rename("id"))
 
 
-def searched(factuals: Factuals, contradictions: Mapping[int, str]) -> Ints:
-    """Return the positions of factuals to search for: those without the decision and without a contradiction."""
-    return np.setdiff1d(np.flatnonzero(~factuals.wanted), list(contradictions))
-
-
 def write_result(
     plan: Plan,
     factuals: Factuals,
@@ -156,10 +151,10 @@ def write_result(
     schema, owner, rows = plan.generator.schema_, winners.owner, winners.rows
     rank = np.arange(owner.size) - np.searchsorted(owner, owner) + 1
     index = pd.MultiIndex.from_arrays([factuals.index[owner], rank], names=["id", "rank"])
-    said = None if plan.constraints is None else plan.constraints.said
+    given = None if plan.constraints is None else plan.constraints.said
     pairwise = diversity_table(owner, rows, schema.features)
     robustness = plan.robustness
-    stood = {} if robustness is None else robustness.described()
+    demanded = {} if robustness is None else robustness.described()
     cost = winners.cost
     questions = Questions(ask=partial(_ask_frame, Asker(plan.decision, schema)))
     if drawn is not None:
@@ -169,8 +164,8 @@ def write_result(
         measures=_measure_table(plan, factuals, winners).set_axis(index, axis=0),
         factuals=schema.decode(factuals.matrix, factuals.index),
         unexplained=unexplained_table(plan, factuals, owner, drawn, contradictions),
-        constraints=binding_table(plan, factuals, searched(factuals, contradictions), winners) if said else None,
-        allowed=allowed_table(said, factuals.matrix, factuals.index) if said else None,
+        constraints=binding_table(plan, factuals, searched(factuals, contradictions), winners) if given else None,
+        allowed=allowed_table(given, factuals.matrix, factuals.index) if given else None,
         factual_predictions=pd.Series(factuals.scores, index=factuals.index, name="prediction"),
         decision=plan.decision.describe(),
         fixed=tuple(plan.generator.fixed_),
@@ -178,13 +173,13 @@ def write_result(
         ranges=_ranges(schema),
         draws=None if drawn is None else pd.Series(drawn, index=factuals.index, name="draws"),
         run=Run(
-            settings={**wording.settings, **stood, "rows_asked": cost.asked},
+            settings={**wording.settings, **demanded, "rows_asked": cost.asked},
             timings={"fit": wording.fit_seconds, "generate": cost.seconds_generate, "select": cost.seconds_select},
         ),
         copies=None if plan.training is None else plan.training.count_in(rows),
         names=replace(wording.names, ends=plan.decision.ends()),
         _questions=questions,
-        _rules={who: said.texts_of(who) for who in factuals.index} if said else {},
+        _rules={who: given.texts_of(who) for who in factuals.index} if given else {},
         _frame_kind=wording.frames,
         _pairwise=pairwise.set_axis(factuals.index[pairwise.index].rename("id"), axis=0),
     )

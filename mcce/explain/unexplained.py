@@ -1,6 +1,6 @@
 """Factuals without a counterfactual: the reason, what became of their candidates, and what would have helped.
 
-1. A factual whose constraints contradict each other is passed over before anything is drawn (`find_contradictions`).
+1. A factual whose constraints contradict each other is passed over before anything is drawn (`Plan.contradictions`).
 2. Of the others, the training rows with the same fixed values tell whether the wanted decision is rare among them
    (`unexplained_table`).
 3. On demand it is told of one how many rows were drawn inside all that is asked of it, how many were rejected and by
@@ -29,20 +29,9 @@ from mcce.generators.base import Generator
 from mcce.model.robustness import ConfirmingAsker
 from mcce.report.reasons import ALREADY, NO_ROOM, NOBODY_ALIKE, NONE_ALIKE_WANTED
 from mcce.rng import hash_rows
-from mcce.table.checks import find_labels
 
 MOST_TOLD = 5  # factuals that a command line looks into
 MORE = 4  # times as many draws
-
-
-def find_contradictions(plan: Plan, factuals: Factuals) -> dict[int, str]:
-    """Return whose constraints contradict each other, and how (step 1)."""
-    if plan.constraints is None or not len(factuals):
-        return {}
-    table = plan.constraints.check_factuals(factuals.matrix, factuals.index)
-    reasons = table.groupby(level=0, sort=False)["reason"].first()
-    places = find_labels(factuals.index, reasons.index)
-    return {int(i): str(reason) for i, reason in zip(places, reasons) if not factuals.wanted[i]}
 
 
 def unexplained_table(
@@ -94,11 +83,11 @@ def why_none(
     words[:] = f"{tried}, though training rows with its fixed values do; {more}"
     for i in np.flatnonzero(n_wanted == 0).tolist():
         values = generator.schema_.decode(matrix[[i]])[generator.fixed_].iloc[0]
-        said = ", ".join(f"{name} = {value}" for name, value in values.items())
+        fixed = ", ".join(f"{name} = {value}" for name, value in values.items())
         words[i] = (
-            f"{tried}, and {NONE_ALIKE_WANTED} ({said}) has it"
+            f"{tried}, and {NONE_ALIKE_WANTED} ({fixed}) has it"
             if n_alike[i]
-            else f"{tried}, and {NOBODY_ALIKE} ({said})"
+            else f"{tried}, and {NOBODY_ALIKE} ({fixed})"
         )
     return words
 

@@ -19,7 +19,7 @@ from mcce.table import Feature
 
 @dataclass(frozen=True)
 class Cost:
-    """What was spent on a search.
+    """The cost of a search.
 
     Attributes
     ----------

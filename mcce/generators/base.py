@@ -61,7 +61,7 @@ class RowRule(Protocol):
 
 @dataclass(frozen=True)
 class DrawRequest:
-    """What the draws depend on, one row each.
+    """All that the draws depend on, one row each.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ class DrawRequest:
 
     @property
     def constraints(self) -> tuple[Hashable, ...]:
-        """What a row may die of: the restricted features, then the rules by their texts."""
+        """The constraints that may reject a row: the restricted features, then the rules by their texts."""
         return (*self.restrictions, *map(str, self.rules))
 
     def __len__(self) -> int:
@@ -119,18 +119,18 @@ class DrawRequest:
 
 @dataclass(frozen=True)
 class Drawn:
-    """Encoded rows, columns in data order, and which are dead: they could not be drawn within their restrictions.
+    """Encoded rows, columns in data order, and which are rejected: they could not be drawn within their restrictions.
 
-    A dead row has values that are not allowed, or missing; it is no candidate.
+    A rejected row has values that are not allowed, or missing; it is no candidate.
 
     Attributes
     ----------
     log_weight : of each row, the log of how much of the generator's conditionals its restrictions and rules left; -inf
-        if it is dead. None if the request does not ask for weights, or the generator has none.
-    died_of : for each row, the number of the constraint that it died of, by its place in `constraints`; -1 if it lives.
-        None if the generator does not say.
+        if it is rejected. None if the request does not ask for weights, or the generator has none.
+    rejected_by : for each row, the number of the first constraint that rejects it, by its place in `constraints`; -1 if
+        none does. None if the generator does not say.
     constraints : the restricted features, then the rules by their texts.
-    tried : for each constraint, the number of rows that came to it alive and that it restricts.
+    tried : for each constraint, the number of rows that came to it and that it restricts.
 
     Examples
     --------
@@ -142,7 +142,7 @@ class Drawn:
     >>> keys, draws = np.zeros(2, dtype=np.uint64), np.arange(2, dtype=np.uint64)
     >>> rich = mcce.Within(low=np.array([60_000.0, 1e9]))
     >>> drawn = chain.draw(DrawRequest(np.full((2, 1), 36.0), keys, draws, 1, restrictions={"salary": rich}))
-    >>> drawn.dead.tolist()
+    >>> drawn.rejected.tolist()
     [False, True]
     >>> drawn.acceptance()
                 tried  passed
@@ -151,19 +151,19 @@ class Drawn:
     """
 
     rows: Floats
-    dead: Bools
+    rejected: Bools
     log_weight: Floats | None = None
-    died_of: Ints | None = None
+    rejected_by: Ints | None = None
     constraints: tuple[Hashable, ...] = ()
     tried: tuple[int, ...] = ()
 
     def acceptance(self) -> pd.DataFrame:
         """Return, for each constraint, the number of rows that came to it, and of those that passed."""
-        died_of = np.empty(0, dtype=np.int64) if self.died_of is None else self.died_of
-        died = np.bincount(died_of[died_of >= 0], minlength=len(self.constraints))
+        rejected_by = np.empty(0, dtype=np.int64) if self.rejected_by is None else self.rejected_by
+        rejected = np.bincount(rejected_by[rejected_by >= 0], minlength=len(self.constraints))
         tried = np.asarray(self.tried, dtype=np.int64)
         names = pd.Index(self.constraints, dtype=object, name="constraint", tupleize_cols=False)
-        return pd.DataFrame({"tried": tried, "passed": tried - died}, index=names)
+        return pd.DataFrame({"tried": tried, "passed": tried - rejected}, index=names)
 
 
 class Generator(Protocol):

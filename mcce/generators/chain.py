@@ -5,7 +5,7 @@
 2. Fit one sampler for each mutable feature on all columns before it; the fits do not depend on each other and run in
    threads.
 3. To draw a row, go through the mutable features in that order; each is drawn given the fixed values and the values
-   drawn before it. Draws are checked, and numbers put on the column's grid (`mcce.samplers.allowed`). What is allowed
+   drawn before it. Draws are checked, and numbers put on the column's grid (`mcce.samplers.rounding`). What is allowed
    for a feature, and rules between features, hold while drawing (`mcce.generators.drawing`).
 4. The log density of a row that exists is the sum of those of its features, each given the row's own values before it.
    In the same way each conditional is judged by rows that it has not seen (`mcce.generators.criticising`).
@@ -29,6 +29,7 @@ import copy
 import os
 import warnings
 from collections.abc import Hashable, Mapping, Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 import numpy as np
@@ -73,7 +74,8 @@ from mcce.table.checks import check_fixed, warn_of_columns
 from mcce.table.weights import read_weights, rows_by_weight
 
 if TYPE_CHECKING:
-    from typing import Unpack
+    from operator import itemgetter
+from typing import Unpack
 
 Self = TypeVar("Self", bound="ChainModel")
 
@@ -289,8 +291,8 @@ class ChainModel(Learner):
         -------
         DataFrame with the training columns and dtypes, indexed by (id, draw), where id is the index of `given`, or by
         0, 1, ... without `given`; of polars or pyarrow the same kind of frame, id and draw as columns. With `weights`,
-        also a Series of them, with mean 1 over the draws of an id (over all without `given`), dead ones included. Dead
-        rows could not be drawn inside; a warning counts them.
+        also a Series of them, with mean 1 over the draws of an id (over all without `given`), rejected ones included.
+        Rejected rows could not be drawn inside; a warning counts them.
 
         Notes
         -----
@@ -418,8 +420,9 @@ class ChainModel(Learner):
         decision : bool or bool array
             For a chain fitted with a decision, what each row's is.
         sample_weight : array or None
-            Weights of the new rows, for a chain of weighted ones: whole numbers repeat a row, of others as many rows
-            are taken, by weight, as these are worth (`mcce.table.weights.rows_by_weight`).
+            Weights of the new rows, for a chain of weighted ones: whole numbers repeat a row; with others each row is
+            kept with probability w / max(w), so that the tests keep their level
+            (`mcce.table.weights.rows_by_weight`).
         n_draws : int
             Draws for each row and feature.
         level : float
@@ -462,12 +465,13 @@ class ChainModel(Learner):
                 MCCEWarning,
                 stacklevel=2,
             )
-        given = True if decision is None else decision
+        given, where = True if decision is None else decision, "X_new"
         if sample_weight is not None:
             self._layout.check_decision(given, table.n_rows)
-            rows = rows_by_weight(read_weights(sample_weight, table.n_rows))
+            rows = rows_by_weight(read_weights(sample_weight, table.n_rows), seed)
+            where = "X_new" if rows.size >= table.n_rows else "X_new, thinned by weight,"
             table, given = table.take(rows), np.broadcast_to(given, table.n_rows)[rows]
-        check_new_rows(self.samplers_, self._layout.order(table.matrix, given), self._layout, "X_new")
+        check_new_rows(self.samplers_, self._layout.order(table.matrix, given), self._layout, where)
         scores = self.scores(table.matrix, given, n_draws, seed, progress)
         return self.judge(scores, table.matrix, given, level=level, seed=seed, judged_by="new rows", progress=progress)
 
@@ -534,7 +538,7 @@ class ChainModel(Learner):
         >>> again.sample(n=5).equals(chain.sample(n=5))
         True
         """
-        save_fields(path, "ChainModel", {"chain": self.stored(donors)}, {"donors": donors})
+        save_fields(path, "ChainModel", {"chain": self.stored(donors)}, {"donors": donors}, itemgetter("chain"))
 
     @classmethod
     def load(cls: type[Self], path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Self:
@@ -560,7 +564,7 @@ class ChainModel(Learner):
         >>> again.sample(10).equals(chain.sample(10))
         True
         """
-        chain = load_fields(path, "ChainModel", lambda fields: fields["chain"])
+        chain = load_fields(path, "ChainModel", itemgetter("chain"))
         if not isinstance(chain, cls):
             raise InputError(f"{os.fspath(path)!r} holds a {type(chain).__name__}; use its own load.")
         chain.n_jobs = n_jobs
@@ -591,7 +595,7 @@ class ChainModel(Learner):
     @classmethod
     def _read(cls: type[Self], fields: Fields) -> Self:
         """Return the chain of these fields, checked as a whole."""
-        chain = read_fitted(cls, fields, SETTINGS, FITTED)
+        chain: Self = read_fitted(cls, fields, SETTINGS, FITTED)
         chain.choice_, chain.training_hashes_ = fields.get("choice_"), None
         check_type(chain.choice_, "choice_", Choice, type(None))
         check_type(chain.associations_, "associations_", pd.DataFrame, type(None))

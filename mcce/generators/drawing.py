@@ -38,8 +38,8 @@ from mcce.generators.base import Drawn, DrawRequest, RowRule
 from mcce.generators.layout import ChainLayout
 from mcce.rng import RowStreams, derive_key
 from mcce.samplers import ConditionalSampler, RestrictedDraw, Within
-from mcce.samplers.allowed import before_settling, draw_allowed, settle
 from mcce.samplers.restricted import draw_until_allowed
+from mcce.samplers.rounding import before_rounding, draw_allowed, put_on_grid
 from mcce.table import Feature, Table
 
 
@@ -66,46 +66,46 @@ class Conditional:
 
     def draw(self) -> Floats:
         """Draw without restrictions."""
-        return self._settled(self.sampler.sample(self.given, self._streams()))
+        return self._rounded(self.sampler.sample(self.given, self._streams()))
 
-    def draw_on(self, carried: object) -> tuple[Floats, object]:
+    def draw_carrying(self, carried: object) -> tuple[Floats, object]:
         """Draw without restrictions, going on from what the conditional before left."""
-        if not self.sampler.hands_on:
+        if not self.sampler.carries_over:
             return self.draw(), carried
-        drawn, carried = self.sampler.sample_on(self.given, self._streams(), carried)
-        return self._settled(drawn), carried
+        drawn, carried = self.sampler.sample_carrying(self.given, self._streams(), carried)
+        return self._rounded(drawn), carried
 
     def draw_within(self, within: Within, *, weighted: bool = False) -> RestrictedDraw:
         """Draw inside what is allowed, and say which rows are rejected (steps 6 to 9)."""
-        return self.draw_on_within(within, None, weighted=weighted)[0]
+        return self.draw_within_carrying(within, None, weighted=weighted)[0]
 
-    def draw_on_within(
+    def draw_within_carrying(
         self, within: Within, carried: object, *, weighted: bool = False
     ) -> tuple[RestrictedDraw, object]:
         """Draw inside what is allowed; free rows go on from what the conditional before left."""
         restricted = self.restricted_by(within)
         if restricted.all():
-            return self._draw_restricted(within, weighted), None if self.sampler.hands_on else carried
+            return self._draw_restricted(within, weighted), None if self.sampler.carries_over else carried
         values = np.empty(len(self))
-        if self.sampler.hands_on:
-            values, carried = self.draw_on(carried)
+        if self.sampler.carries_over:
+            values, carried = self.draw_carrying(carried)
             if restricted.any():
                 values = values.copy()
                 carried = carried.without(restricted) if hasattr(carried, "without") else None
         else:
             free = np.flatnonzero(~restricted) if restricted.any() else slice(None)
             values[free] = (self.at(free) if restricted.any() else self).draw()
-        dead, log_mass = np.zeros(len(self), dtype=bool), np.zeros(len(self))
+        rejected, log_mass = np.zeros(len(self), dtype=bool), np.zeros(len(self))
         if restricted.any():
             rows = np.flatnonzero(restricted)
             found = self.at(rows)._draw_restricted(within.take(rows), weighted)
-            values[rows], dead[rows] = found.values, found.dead
+            values[rows], rejected[rows] = found.values, found.rejected
             log_mass[rows] = 0.0 if found.log_mass is None else found.log_mass
-        return RestrictedDraw(values, dead, log_mass if weighted else None), carried
+        return RestrictedDraw(values, rejected, log_mass if weighted else None), carried
 
     def can_draw(self, within: Within) -> Bools:
         """Return whether something allowed can be drawn, row by row."""
-        return ~draw_allowed(self.sampler, self.given, self._streams(), self.feature, within).dead
+        return ~draw_allowed(self.sampler, self.given, self._streams(), self.feature, within).rejected
 
     def _draw_restricted(self, within: Within, weighted: bool) -> RestrictedDraw:
         within = replace(within, weighted=weighted)
@@ -113,20 +113,20 @@ class Conditional:
         values, log_mass = found.values, found.log_mass
         if weighted and log_mass is None:
             streams = self.streams.child("mass")
-            asked = before_settling(self.sampler, self.feature, within.off_grid(), len(self))
+            asked = before_rounding(self.sampler, self.feature, within.off_grid(), len(self))
             log_mass = ConditionalSampler.sample_within(self.sampler, self.given, streams, asked).log_mass
-        dead = np.flatnonzero(found.dead)
-        if dead.size:
+        rejected = np.flatnonzero(found.rejected)
+        if rejected.size:
             values = values.copy()
-            values[dead] = self.at(dead, "free").draw()
-        return RestrictedDraw(values, found.dead, log_mass if weighted else None)
+            values[rejected] = self.at(rejected, "free").draw()
+        return RestrictedDraw(values, found.rejected, log_mass if weighted else None)
 
     def _streams(self) -> RowStreams:
         """Return the streams at their beginning: a draw does not depend on what was drawn before it."""
         return RowStreams(self.streams.key, self.streams.rows, self.streams.draws)
 
-    def _settled(self, drawn: Floats) -> Floats:
-        return settle(drawn, self.sampler, self.feature, len(self))
+    def _rounded(self, drawn: Floats) -> Floats:
+        return put_on_grid(drawn, self.sampler, self.feature, len(self))
 
 
 RULE_ATTEMPTS = 50
@@ -134,7 +134,7 @@ RULE_ATTEMPTS = 50
 
 @dataclass(frozen=True)
 class DrawPlan:
-    """What all blocks of a request share.
+    """The parts of a request that all its blocks share.
 
     Attributes
     ----------
@@ -164,14 +164,14 @@ class DrawPlan:
 
 
 class Block:
-    """The rows of one block while they are drawn: `matrix` in chain order, what each row died of, and its weight."""
+    """The rows of one block while they are drawn: `matrix` in chain order, what rejected each row, and its weight."""
 
     def __init__(self, plan: DrawPlan, request: DrawRequest) -> None:
         self.plan, self.request = plan, request
         n, layout = len(request), plan.layout
         self.matrix = np.empty((n, len(layout.features)), order="F")
         self.matrix[:, : layout.n_given] = request.givens
-        self.died_of: Ints = np.full(n, -1, dtype=np.int64)
+        self.rejected_by: Ints = np.full(n, -1, dtype=np.int64)
         self.log_weight = np.zeros(n)
         self.tried: Ints = np.zeros(len(request.constraints), dtype=np.int64)
         self._position = {k: j for j, k in enumerate(layout.place_in_chain)}
@@ -192,7 +192,7 @@ class Block:
             restriction = request.restrictions.get(features[k].name)
             rules = plan.due.get(k, ())
             if restriction is None and not rules:
-                drawn, carried = conditional.draw_on(carried)
+                drawn, carried = conditional.draw_carrying(carried)
             else:
                 drawn, carried = self._draw_allowed(k, conditional, restriction, rules, carried)
             complete = complete and not np.isnan(drawn).any()
@@ -202,7 +202,7 @@ class Block:
         return self
 
     def _check_givens(self) -> None:
-        """Bury the rows whose fixed values are not allowed, or break a rule (step 1)."""
+        """Reject the rows whose fixed values are not allowed, or break a rule (step 1)."""
         for code, (name, within) in enumerate(self.request.restrictions.items()):
             for k, feature in enumerate(self.plan.layout.features[: self.plan.layout.n_given]):
                 if feature.name == name:
@@ -222,19 +222,19 @@ class Block:
         bounds += [(self._code(r), within) for r, within in set_bounds.items() if within is not None]
         within = _intersection(bounds)
         if within is None:
-            drawn, carried = conditional.draw_on(carried)
+            drawn, carried = conditional.draw_carrying(carried)
             mass = np.zeros(len(drawn)) if request.weighted else None
             found = RestrictedDraw(drawn, np.zeros(len(drawn), dtype=bool), mass)
         else:
-            found, carried = conditional.draw_on_within(within, carried, weighted=request.weighted)
-        killed_by = self._who_left_nothing(conditional, bounds, np.flatnonzero(found.dead))
+            found, carried = conditional.draw_within_carrying(within, carried, weighted=request.weighted)
+        rejected_by = self._rejecting_bounds(conditional, bounds, np.flatnonzero(found.rejected))
         if rules:
-            found = self._obey(conditional, column, found, within, rules, None in set_bounds.values(), killed_by)
+            found = self._obey(conditional, column, found, within, rules, None in set_bounds.values(), rejected_by)
         for code, allowed in bounds:
             if code < len(request.restrictions):
-                self._count(code, killed_by == code, conditional.restricted_by(allowed))
+                self._count(code, rejected_by == code, conditional.restricted_by(allowed))
         for r in rules:
-            self._count(self._code(r), killed_by == self._code(r))
+            self._count(self._code(r), rejected_by == self._code(r))
         if found.log_mass is not None:
             self.log_weight += found.log_mass
         return found.values, carried
@@ -247,9 +247,9 @@ class Block:
         within: Within | None,
         rules: Sequence[int],
         estimate: bool,
-        killed_by: Ints,
+        rejected_by: Ints,
     ) -> RestrictedDraw:
-        """Draw rows again that break a rule (step 3); those that never obey are `killed_by` the first they broke."""
+        """Draw rows again that break a rule (step 3); those that never obey are `rejected_by` the first they broke."""
         weighted = self.request.weighted
 
         def broken(at: Ints, values: Floats) -> Ints:
@@ -260,11 +260,11 @@ class Block:
                 which[(which < 0) & ~self._holds(r, rows, at)] = self._code(r)
             return which
 
-        living = np.flatnonzero((self.died_of < 0) & ~first.dead)
-        broke_first = broken(living, first.values[living])
+        remaining = np.flatnonzero((self.rejected_by < 0) & ~first.rejected)
+        broke_first = broken(remaining, first.values[remaining])
 
         def draw(waiting: Ints, attempt: int) -> RestrictedDraw:
-            at = living[waiting]
+            at = remaining[waiting]
             if attempt == 0:
                 return RestrictedDraw(first.values[at], broke_first[waiting] >= 0, first.take(at).log_mass)
             again = conditional.at(at, "rule", attempt)
@@ -273,39 +273,39 @@ class Block:
                 tried = RestrictedDraw(drawn, np.zeros(at.size, dtype=bool), np.zeros(at.size) if weighted else None)
             else:
                 tried = again.draw_within(within.take(at), weighted=weighted)
-            return RestrictedDraw(tried.values, tried.dead | (broken(at, tried.values) >= 0), tried.log_mass)
+            return RestrictedDraw(tried.values, tried.rejected | (broken(at, tried.values) >= 0), tried.log_mass)
 
-        obeyed = draw_until_allowed(draw, living.size, RULE_ATTEMPTS, estimate=estimate and weighted)
-        values, dead = first.values.copy(), first.dead.copy()
-        values[living[~obeyed.dead]] = obeyed.values[~obeyed.dead]
-        dead[living] = obeyed.dead
-        killed_by[living[obeyed.dead]] = broke_first[obeyed.dead]
+        obeyed = draw_until_allowed(draw, remaining.size, RULE_ATTEMPTS, estimate=estimate and weighted)
+        values, rejected = first.values.copy(), first.rejected.copy()
+        values[remaining[~obeyed.rejected]] = obeyed.values[~obeyed.rejected]
+        rejected[remaining] = obeyed.rejected
+        rejected_by[remaining[obeyed.rejected]] = broke_first[obeyed.rejected]
         if first.log_mass is None or obeyed.log_mass is None:
-            return RestrictedDraw(values, dead)
+            return RestrictedDraw(values, rejected)
         log_mass = first.log_mass.copy()
-        log_mass[living] = obeyed.log_mass
-        return RestrictedDraw(values, dead, log_mass)
+        log_mass[remaining] = obeyed.log_mass
+        return RestrictedDraw(values, rejected, log_mass)
 
-    def _who_left_nothing(self, conditional: Conditional, bounds: list[tuple[int, Within]], dead: Ints) -> Ints:
-        """Return which bounds, after those before them, left nothing to the dead rows; -1 for the others."""
-        killed_by = np.full(len(conditional), -1, dtype=np.int64)
+    def _rejecting_bounds(self, conditional: Conditional, bounds: list[tuple[int, Within]], rejected: Ints) -> Ints:
+        """Return which bounds, after those before them, left nothing to the rejected rows; -1 for the others."""
+        rejected_by = np.full(len(conditional), -1, dtype=np.int64)
         for end in range(1, len(bounds) + 1):
-            if not dead.size:
+            if not rejected.size:
                 break
             allowed = _intersection(bounds[:end])
-            lost = np.ones(dead.size, dtype=bool)
+            lost = np.ones(rejected.size, dtype=bool)
             if end < len(bounds) and allowed is not None:
-                lost = ~conditional.at(dead, "cause", end).can_draw(allowed.take(dead))
-            killed_by[dead[lost]] = bounds[end - 1][0]
-            dead = dead[~lost]
-        return killed_by
+                lost = ~conditional.at(rejected, "cause", end).can_draw(allowed.take(rejected))
+            rejected_by[rejected[lost]] = bounds[end - 1][0]
+            rejected = rejected[~lost]
+        return rejected_by
 
-    def _count(self, code: int, killed: Bools, restricted: Bools | None = None) -> None:
-        """Count the living rows that come to a constraint, and bury those that it kills."""
-        living = self.died_of < 0
-        self.tried[code] += int((living if restricted is None else living & restricted).sum())
-        self.died_of[living & killed] = code
-        self.log_weight[killed] = -np.inf
+    def _count(self, code: int, rejected: Bools, restricted: Bools | None = None) -> None:
+        """Count the rows that come to a constraint, and reject those that break it."""
+        remaining = self.rejected_by < 0
+        self.tried[code] += int((remaining if restricted is None else remaining & restricted).sum())
+        self.rejected_by[remaining & rejected] = code
+        self.log_weight[rejected] = -np.inf
 
     def _holds(self, r: int, rows: Floats, at: Ints | slice) -> Bools:
         factuals = self.request.factuals
@@ -320,7 +320,7 @@ def draw_in_blocks(plan: DrawPlan, request: DrawRequest, block_rows: int, thread
     """Draw all rows of a request, block by block in any order."""
     layout = plan.layout
     rows = np.empty((len(request), len(layout.place_in_chain)), order="F")
-    died_of, log_weight = np.empty(len(request), dtype=np.int64), np.empty(len(request))
+    rejected_by, log_weight = np.empty(len(request), dtype=np.int64), np.empty(len(request))
     tried = np.zeros(len(request.constraints), dtype=np.int64)
 
     def draw_block(begin: int) -> Ints:
@@ -328,14 +328,14 @@ def draw_in_blocks(plan: DrawPlan, request: DrawRequest, block_rows: int, thread
         block = Block(plan, request.take(part)).draw()
         for j, k in enumerate(layout.place_in_chain):
             rows[part, j] = block.matrix[:, k]
-        died_of[part], log_weight[part] = block.died_of, block.log_weight
+        rejected_by[part], log_weight[part] = block.rejected_by, block.log_weight
         return block.tried
 
     begins = list(range(0, len(request), block_rows))
     for tried_in_block in run_in_threads(draw_block, begins, threads, "drawing", progress):
         tried += tried_in_block
     weights = log_weight if request.weighted else None
-    return Drawn(rows, died_of >= 0, weights, died_of, request.constraints, tuple(tried.tolist()))
+    return Drawn(rows, rejected_by >= 0, weights, rejected_by, request.constraints, tuple(tried.tolist()))
 
 
 def _intersection(bounds: Sequence[tuple[int, Within]]) -> Within | None:

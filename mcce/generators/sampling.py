@@ -34,7 +34,7 @@ Weighted = tuple[pd.DataFrame, "pd.Series[float]"]
 
 
 class SampleOptions(TypedDict, total=False):
-    """What a call of `ChainModel.sample` may say beside its weights."""
+    """The options of `ChainModel.sample` beside its weights."""
 
     decision: bool | None
     random_state: int | None
@@ -139,31 +139,31 @@ def choose_rows(drawn: Drawn, request: DrawRequest, group: Ints, *, resample: bo
 
     `group` numbers the rows of `given` that the draws belong to, those of each together.
     """
-    alive = np.flatnonzero(~drawn.dead)
+    kept = np.flatnonzero(~drawn.rejected)
     if drawn.log_weight is None or not resample:
-        _warn_of_dead(drawn, alive)
+        _warn_of_rejected(drawn, kept)
         weights = np.ones(group.size) if drawn.log_weight is None else relative_weights(drawn.log_weight, group)
-        return alive, alive, weights[alive]
+        return kept, kept, weights[kept]
     begins = np.flatnonzero(np.diff(group, prepend=-1))
     key = derive_key(request.seed, "resample")
     streams = RowStreams(key, request.stream_keys[begins], request.draw_indices[begins])
     rows, places = systematic(relative_weights(drawn.log_weight, group), group, streams.uniform())
-    _warn_of_dead(drawn, places)
+    _warn_of_rejected(drawn, places)
     return rows, places, np.ones(rows.size)
 
 
-def _warn_of_dead(drawn: Drawn, kept: Ints) -> None:
-    """Say how many rows are left out, and of what rows died (step 2)."""
-    n_rows = drawn.dead.size
+def _warn_of_rejected(drawn: Drawn, kept: Ints) -> None:
+    """Say how many rows are left out, and by which constraints rows were rejected (step 2)."""
+    n_rows = drawn.rejected.size
     if kept.size == n_rows:
         return
     acceptance = drawn.acceptance()
-    died = acceptance["tried"] - acceptance["passed"]
-    of_what = ", ".join(f"{count} died of {str(name)!r}" for name, count in died.items() if count)
+    rejected = acceptance["tried"] - acceptance["passed"]
+    by_what = ", ".join(f"{count} rejected by {str(name)!r}" for name, count in rejected.items() if count)
     if not kept.size:
-        raise InputError(f"none of {n_rows} rows could be drawn within what is allowed ({of_what}); allow more.")
+        raise InputError(f"none of {n_rows} rows could be drawn within what is allowed ({by_what}); allow more.")
     warn(
-        f"{n_rows - kept.size} of {n_rows} rows could not be drawn within what is allowed and are left out ({of_what})."
+        f"{n_rows - kept.size} of {n_rows} rows could not be drawn within what is allowed and are left out ({by_what})."
     )
 
 

@@ -50,7 +50,8 @@ def make_visit_sequence(
         if visit_sequence == "correlation":
             with working("ordering the features", progress):
                 associations = association_matrix(table)
-            return _greedy(associations, list(fixed), mutable), associations
+            places = _greedy(associations.to_numpy(), *([*map(table.names.index, part)] for part in (fixed, mutable)))
+            return [table.names[j] for j in places], associations
     if isinstance(visit_sequence, str) or not isinstance(visit_sequence, Iterable):
         raise InputError(
             f"visit_sequence is {visit_sequence!r}; allowed: {listing(ORDERS)}, or a list of the mutable features."
@@ -169,16 +170,16 @@ def _correlation_ratio(codes: npt.NDArray[np.intp], y: Floats, weights: Floats |
     return float(np.sqrt(np.clip(epsilon2, 0.0, 1.0)))
 
 
-def _greedy(associations: pd.DataFrame, fixed: list[Any], mutable: list[Any]) -> list[Any]:
-    order: list[Any] = []
+def _greedy(associations: Floats, fixed: list[int], mutable: list[int]) -> list[int]:
+    """Return the places of the mutable features in visiting order."""
+    order: list[int] = []
     waiting = list(mutable)
     if not fixed and len(waiting) > 1:
-        among = associations.to_numpy().copy()
+        among = associations.copy()
         np.fill_diagonal(among, -1.0)
-        order = [mutable[np.unravel_index(int(among.argmax()), among.shape)[0]]]
+        order = [int(np.unravel_index(int(among.argmax()), among.shape)[0])]
         waiting.remove(order[0])
     while waiting:
-        seen = fixed + order
-        nearest = associations.loc[waiting, seen].to_numpy().max(axis=1, initial=0.0)
+        nearest = associations[np.ix_(waiting, fixed + order)].max(axis=1, initial=0.0)
         order.append(waiting.pop(int(nearest.argmax())))
     return order

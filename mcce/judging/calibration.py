@@ -64,7 +64,7 @@ LEAST, STRIKING = 5.0, 15
 
 @dataclass(frozen=True)
 class Calibration:
-    """What was seen beside what was drawn.
+    """Levels that were seen, beside those that were drawn.
 
     Attributes
     ----------

@@ -144,7 +144,7 @@ LEVEL = 0.05
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Criticism:
-    """What `ChainModel.criticise` found, feature by feature in visiting order.
+    """The findings of `ChainModel.criticise`, feature by feature in visiting order.
 
     ``print(criticism)`` shows the sentences, `table` all figures, ``criticism["salary"]`` what they were made from.
 

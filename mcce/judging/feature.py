@@ -131,7 +131,7 @@ NONE = float("nan")
 
 @dataclass(frozen=True, eq=False)
 class FeatureCriticism:
-    """What was found of one conditional.
+    """The criticism of one conditional.
 
     Attributes
     ----------

@@ -47,9 +47,9 @@ from mcce.base.checks import check_count
 from mcce.exceptions import InputError, SamplerError
 from mcce.rng import RowStreams, derive_key, hash_rows
 from mcce.samplers import ConditionalSampler
-from mcce.samplers.allowed import settle
 from mcce.samplers.base import BaseMeasure
 from mcce.samplers.density import DRAWN_AS_IT_IS
+from mcce.samplers.rounding import put_on_grid
 from mcce.table import Column, Feature, Table
 
 
@@ -277,7 +277,7 @@ def score_conditional(
     begun = perf_counter()
     levels, with_rest = levels_of(feature), feature.is_numeric
     if feature.is_numeric:
-        pilot = settle(sampler.sample(given, first.child("pilot")), sampler, feature, values.size)
+        pilot = put_on_grid(sampler.sample(given, first.child("pilot")), sampler, feature, values.size)
         levels = point_masses(pilot, values)
     counts = np.empty((values.size, levels.size + int(with_rest)), dtype=np.int64)
     of_numbers = np.empty((3, values.size))
@@ -327,7 +327,7 @@ def _draw(
     repeated = Table(given.features, np.repeat(given.matrix[part].T, n_draws, axis=1).T)
     draw = np.repeat(occurrence[part] * np.uint64(n_draws), n_draws) + np.tile(np.arange(n_draws, dtype=np.uint64), n)
     streams = RowStreams(key, np.repeat(rows[part], n_draws), np.asarray(draw, dtype=np.uint64))
-    drawn = settle(sampler.sample(repeated, streams), sampler, feature, n * n_draws)
+    drawn = put_on_grid(sampler.sample(repeated, streams), sampler, feature, n * n_draws)
     return drawn.reshape(n, n_draws)
 
 

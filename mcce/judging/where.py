@@ -56,7 +56,7 @@ _OPPOSITE |= {after: before for before, after in _OPPOSITE.items()}
 
 @dataclass(frozen=True)
 class Condition:
-    """What a row's given has to be."""
+    """A condition on one given of a row."""
 
     column: int
     feature: Feature
@@ -279,7 +279,7 @@ def _search(
 
 @dataclass(frozen=True)
 class _Scale:
-    """What turns sums over regions into z: the share of all variance that each region has, and its standard error."""
+    """The scale of sums over regions: the share of all variance that each region has, and its standard error."""
 
     boxes: Boxes
     share: Residuals

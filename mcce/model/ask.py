@@ -1,15 +1,11 @@
-"""The training rows after `fit`: the table as the user gave it, and what the model said of it.
+"""Asking the model about tables and encoded rows, in parts of bounded size, and about some rows twice.
 
-1. The table is kept by reference, not copied; before it is used again it is compared with the rows of the spot check,
-   and refused if it was changed since.
-2. A saved copy is without the table.
-
-Asking the model about tables and encoded rows, in parts of bounded size, and about some rows twice.
-
-1. `ask_table` asks about the user's own table, `ask_encoded` about drawn rows, decoded to the training dtypes.
-2. `SpotCheck` keeps a few training rows and what the model said of them. They are asked again with the factuals: a
+1. `ask_table` asks about the user's own table, `Asker` about drawn rows, decoded to the training dtypes.
+2. `SpotCheck` keeps a few training rows and the model's answers about them. They are asked again with the factuals: a
    model that answers differently is not deterministic, and the user is told.
 3. `RememberingAsker` asks about no row twice, for a search that comes back to the same candidates.
+4. `TrainingTable` keeps the training rows after `fit`, by reference, not copied; before they are used again they are
+   compared with the rows of the spot check, and refused if they were changed since. A saved copy is without the table.
 """
 
 from __future__ import annotations
@@ -100,7 +96,7 @@ def check_wanted(decision: Decision, answer: Answer) -> None:
 
 @dataclass(frozen=True)
 class SpotCheck:
-    """A few training rows spread over the table, by position, encoded, and what the model said of them."""
+    """A few training rows spread over the table, by position, encoded, and the model's answers about them."""
 
     positions: npt.NDArray[np.intp]
     rows: Floats
@@ -141,14 +137,14 @@ AGAIN = "Fit it again."
 
 @dataclass
 class TrainingTable:
-    """What was given to `fit`.
+    """The table that was given to `fit`.
 
     Attributes
     ----------
     table : the user's table, None in a copy that was saved.
     schema : its columns.
     decision : the wanted decision, bound to the model.
-    spots : some of its rows, and what the model said of them.
+    spots : some of its rows, and the model's answers about them.
     answered : which rows have the wanted decision, None if that was not asked yet.
     reach : by column the lowest and highest value that is not far outside, None if nobody looked.
     weights : of the rows, None if they have none; rows of weight 0 are not in the table.

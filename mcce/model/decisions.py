@@ -1,34 +1,24 @@
 """The desired decision: which answers of a model are wanted (the paper's c, with y' = 1{f(x) in c}).
 
-1. Resolve the decision once: a pair of numbers or an `Interval` (`mcce.model.decisions`); a class label, `OneOf` or
-   `Not` (`mcce.model.decisions`); `Several` models (`mcce.model.decisions`); or a predicate on the rows.
-2. Choose whom to ask. For an interval: `predict_proba`, else `decision_function`, else `predict`, else the
-   model as a function. For class labels: `predict`, else the function. For a predicate: the predicate.
+1. Resolve the decision once: a pair of numbers or an `Interval`; a class label, `OneOf` or `Not`; `Several` models; or
+   a predicate on the rows.
+2. Choose whom to ask. For an interval: `predict_proba`, else `decision_function`, else `predict`, else the model as a
+   function. For class labels: `predict`, else the function. For a predicate: the predicate.
 3. Ask about the rows and read the reply by position. Exceptions, wrong lengths, missing values are errors.
-4. Compare with the interval or the labels.
+4. Compare with the interval or the labels. `Answer` holds the scores, and which of them are wanted.
 
-What a model said of rows, and what every decision can do: ask about rows, and say in words what is wanted.
+An interval of scores is the paper's c for regressions, probabilities, margins of a classifier, costs and utilities. The
+score's column is found by its class label, and the class is never guessed: without `of` it is class 1, and classes
+other than {0, 1}, {False, True} or {-1, 1} need `of`. A margin moves the ends inwards: those that are finite, and of a
+probability those between 0 and 1, since nobody is on the wrong side of probability 1.
 
-An interval of scores: the paper's c for regressions, probabilities, margins of a classifier, costs and utilities.
+Wanted classes are one, one of several, or any but some; the prediction is the label, so that models that only give
+labels will do. With a margin `predict_proba` is asked too: the likeliest wanted class has to lead the likeliest other
+one by it.
 
-1. Choose whom to ask: `predict_proba`, else `decision_function`, else `predict`, else the model as a function.
-2. Find the score's column by its class label. The class is never guessed: without `of` it is class 1, and classes
-   other than {0, 1}, {False, True} or {-1, 1} need `of`.
-3. Move the ends inwards by the margin: those that are finite, and of a probability those between 0 and 1, since
-   nobody is on the wrong side of probability 1.
-4. Compare the scores with the interval.
-
-Wanted classes: one, one of several, or any but some; where asked for, ahead of the others by a margin.
-
-1. Ask `predict`, else the model as a function; the prediction is the label. Models that only give labels will do.
-2. Wanted are the rows whose label is one of the wanted ones, or none of the unwanted ones.
-3. With a margin, ask `predict_proba` too: the likeliest wanted class has to lead the likeliest other one by it.
-
-Several models at once, each with its own decision: all of them have to say yes, a majority, or a share.
-
-1. Each pair of a model and a decision is resolved like any other; what is wrong with one is told with its name.
-2. All are asked about every row. The score is the share of models that say yes.
-3. Wanted are the rows to which enough of them say yes.
+Several models, each with its own decision, all have to say yes, a majority, or a share. Each pair of a model and a
+decision is resolved like any other, and what is wrong with one is told with its name. All are asked about every row;
+the score is the share of models that say yes.
 """
 
 from __future__ import annotations
@@ -64,7 +54,7 @@ from mcce.storage.state import stateful
 
 @dataclass(frozen=True)
 class Answer:
-    """What a model said: for each row its score (number, label or boolean) and whether that is wanted."""
+    """The answer of a model: for each row its score (number, label or boolean) and whether that is wanted."""
 
     scores: npt.NDArray[Any]
     wanted: npt.NDArray[np.bool_]

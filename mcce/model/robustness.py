@@ -84,7 +84,7 @@ class Robust:
 
 @dataclass(frozen=True)
 class Robustness:
-    """What a counterfactual has to stand: refits, and noise by column (a share of the value, 0 for none).
+    """Demands on a counterfactual, of a table: refits, and noise by column (a share of the value, 0 for none).
 
     `share` is that of refits, and of noisy neighbours, that must give it the wanted decision; None demands nothing.
     """

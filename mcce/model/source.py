@@ -64,7 +64,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Reply:
-    """What came back: a matrix with one row for each row asked about, and its column names if it has any."""
+    """A reply: a matrix with one row for each row asked about, and its column names if it has any."""
 
     values: npt.NDArray[Any]
     columns: list[Any] | None

@@ -34,7 +34,7 @@ Seed = int | np.integer[Any] | RGenerator | None
 
 @dataclass(frozen=True)
 class MCCEResult:
-    """What mcceR's `explain_mcce` returns.
+    """The result of mcceR's `explain_mcce`.
 
     Attributes
     ----------

@@ -80,7 +80,7 @@ VALUES = {
 
 @dataclass(frozen=True)
 class TreeArguments:
-    """What the trees are grown with, and whether each fit takes a permutation from the stream."""
+    """The parameters that trees are grown with, and whether each fit takes a permutation from the stream."""
 
     engine: str
     grow: dict[str, Any]

@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 import numbers
 import re
+import unicodedata
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
@@ -30,7 +31,7 @@ from mcce.exceptions import InputError, did_you_mean, spell
 from mcce.storage.fields import check_count_of, check_type, require
 from mcce.storage.state import add_check, register, stateful
 from mcce.table import Schema
-from mcce.table.dtypes import is_dated
+from mcce.table.dtypes import date_text, is_dated
 
 MARKS = ",.' \u00a0\u202f"
 MOST_ZEROS, MOST_LETTERS = 100, 1000
@@ -78,8 +79,11 @@ class DatePattern:
         require(len(self.codes) <= MOST_LETTERS, "codes of a date are too long")
 
     def write(self, value: Any) -> str:
-        """Return a date as text."""
-        return str(value.strftime(self.codes))
+        """Return a date as text; one whose year no code can write, before 1 or after 9999, by year, month and day."""
+        try:
+            return str(value.strftime(self.codes))
+        except NotImplementedError:
+            return date_text(value)
 
 
 @stateful("WordPattern")
@@ -168,10 +172,13 @@ def _equals(known: Any, value: Any) -> bool:
     return bool(known == value)
 
 
+_WITHOUT_INK = ("Cc", "Cf", "Zl", "Zp", "Zs")  # controls, marks of format such as a zero-width space, spaces
+
+
 def value_text(value: Any, digits: int = 4, *, is_year: bool = True) -> str:
     """Return a value in the words of a reader: `72,000`, `0.0431`, `2024-05-01`, `missing`.
 
-    Four-digit numbers carry no separator, since many of them are years, unless it is said that this one is none.
+    Four-digit numbers carry no separator, since many of them are years, unless it is given that this one is none.
 
     Parameters
     ----------
@@ -189,8 +196,21 @@ def value_text(value: Any, digits: int = 4, *, is_year: bool = True) -> str:
     if isinstance(value, numbers.Real):
         return _number_text(value, digits, 10_000 if is_year else 1000)
     if isinstance(value, pd.Timestamp):
-        return str(value.date() if value == value.normalize() else value.tz_localize(None))
-    return str(value) or '""'
+        return date_text(value)
+    return with_ink(str(value))
+
+
+def with_ink(text: str) -> str:
+    """Return a text that can be seen: one of spaces and invisible letters alone in quotes, these by their codes.
+
+    Examples
+    --------
+    >>> with_ink("clerk"), with_ink(" "), with_ink("\u200b")
+    ('clerk', '" "', '"\\\\u200b"')
+    """
+    if any(unicodedata.category(letter) not in _WITHOUT_INK for letter in text):
+        return text
+    return '"' + "".join(" " if letter == " " else ascii(letter)[1:-1] for letter in text) + '"'
 
 
 def _number_text(value: numbers.Real, digits: int, marked_from: float) -> str:
@@ -216,7 +236,7 @@ def value_pair(before: Any, after: Any, digits: int = 4) -> tuple[str, str]:
 
 def case_name(id: object) -> str:
     """Return what to call a factual: its name, or "case 7" for one that has a number or no text of its own."""
-    return id if isinstance(id, str) else f"case {id}"
+    return with_ink(id) if isinstance(id, str) else f"case {id}"
 
 
 def listed(parts: Sequence[str]) -> str:
@@ -387,7 +407,7 @@ class Names:
 
     def for_strangers(self, frame: pd.DataFrame) -> Names:
         """Return names for somebody who does not know the data: no underscores, yes and no, not known."""
-        spaced = {name: self.labels.get(name, str(name).replace("_", " ")) for name in frame.columns}
+        spaced = {name: with_ink(self.labels.get(name, str(name).replace("_", " "))) for name in frame.columns}
         if len(set(spaced.values())) < len(spaced):  # two names differ in their underscores alone
             spaced = {}
         yes = WordPattern(((True, "yes"), (False, "no")))
@@ -396,7 +416,7 @@ class Names:
 
     def label(self, name: Hashable) -> str:
         """Return what a feature is called."""
-        return self.labels.get(name, str(name))
+        return self.labels.get(name, with_ink(str(name)))
 
     def heading(self, name: Hashable) -> str:
         """Return what a feature is called above numbers that stand without their unit."""

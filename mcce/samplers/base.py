@@ -154,8 +154,8 @@ class ConditionalSampler(Parameters, ABC):
     draws_observed : bool
         Whether every number drawn is a value of the training target. The chain puts other numbers on the column's
         grid: whole numbers for an integer dtype or dates, as many decimals as the training values have.
-    hands_on : bool
-        Whether the sampler leaves something for the next one of a chain: it then implements `sample_on`.
+    carries_over : bool
+        Whether the sampler leaves something for the next one of a chain: it then implements `sample_carrying`.
     ignores_given : bool
         Whether the draws do not depend on the givens, on purpose; `mcce.testing` then does not expect them to.
     takes_weights : bool or "counts"
@@ -169,15 +169,15 @@ class ConditionalSampler(Parameters, ABC):
 
     ``sample_within(given, rng, within)``
         A draw from the conditional restricted to what `within` (`mcce.Within`) allows: values, missing ones where they
-        are allowed, a mask of the dead rows, of which nothing that is allowed can be drawn, and, if it is `weighted`,
-        the log probability of what is allowed. The default draws again until the value is allowed, to the second time
-        for an unbiased estimate of that probability (`mcce.samplers.restricted`); it gives a row up for dead after 200
-        draws. Override it for something exact; without a `log_mass` the chain takes the default's estimate.
-    ``sample_on(given, rng, carried)``
-        A draw, and what the chain hands to its next sampler that takes it, for a sampler with ``hands_on``. `carried`
-        is what the one before left, None at the beginning of a block of rows, and may come from another class. Where
-        some rows of a block are restricted, the chain asks it for ``carried.without(rows)``, and hands on nothing if it
-        has no such method.
+        are allowed, a mask of the rejected rows, of which nothing that is allowed can be drawn, and, if it is
+        `weighted`, the log probability of what is allowed. The default draws again until the value is allowed, to the
+        second time for an unbiased estimate of that probability (`mcce.samplers.restricted`); it rejects a row after
+        200 draws. Override it for something exact; without a `log_mass` the chain takes the default's estimate.
+    ``sample_carrying(given, rng, carried)``
+        A draw, and what the chain gives to its next sampler that takes it, for a sampler with ``carries_over``.
+        `carried` is what the one before left, None at the beginning of a block of rows, and may come from another
+        class. Where some rows of a block are restricted, the chain asks it for ``carried.without(rows)``, and hands on
+        nothing if it has no such method.
     ``seed_fit(key)``
         Called by the chain before `fit`, with a key that it derives from its own seed and the name of the target: what
         is random in `fit` comes from `fit_seed(random_state)`, so that chains with different seeds differ in it too. A
@@ -237,7 +237,7 @@ class ConditionalSampler(Parameters, ABC):
     >>> sampler = CartSampler().fit(given, target)
     >>> rich = Within(low=np.full(300, 60_000.0))
     >>> drawn = sampler.sample_within(given, RowStreams.from_seed(1, 300), rich)
-    >>> bool((drawn.values[~drawn.dead] >= 60_000).all())
+    >>> bool((drawn.values[~drawn.rejected] >= 60_000).all())
     True
     >>> sampler.base_measure(), sampler.log_density(given, target.values).shape
     ('mixed', (300,))
@@ -248,7 +248,7 @@ class ConditionalSampler(Parameters, ABC):
     >>> bool((draws[0] == draws[1]).all())
     True
     >>> copula = GaussianCopulaSampler().fit(given, target)
-    >>> values, latents = copula.sample_on(given, RowStreams.from_seed(1, 300), None)
+    >>> values, latents = copula.sample_carrying(given, RowStreams.from_seed(1, 300), None)
     >>> values.shape
     (300,)
 
@@ -260,7 +260,7 @@ class ConditionalSampler(Parameters, ABC):
     thread_safe: ClassVar[bool] = False
     leaves_one_out: ClassVar[bool] = False
     draws_observed: ClassVar[bool] = False
-    hands_on: ClassVar[bool] = False
+    carries_over: ClassVar[bool] = False
     ignores_given: ClassVar[bool] = False
     takes_weights: ClassVar[bool | Literal["counts"]] = False
 
@@ -293,7 +293,7 @@ class ConditionalSampler(Parameters, ABC):
 
         return draw_until_allowed(draw, given.n_rows, REJECTION_ROUNDS, estimate=within.weighted)
 
-    def sample_on(self, given: Table, rng: RowStreams, carried: object) -> tuple[Floats, object]:
+    def sample_carrying(self, given: Table, rng: RowStreams, carried: object) -> tuple[Floats, object]:
         """Draw one value for each row, going on from what the sampler before it left; return also what is left."""
         raise SamplerError(f"{self!r} leaves nothing for the next sampler; call sample().")
 
@@ -312,6 +312,11 @@ class ConditionalSampler(Parameters, ABC):
         raise SamplerError(
             f"{self!r} does not say what its density is with respect to; use a sampler that implements base_measure()."
         )
+
+    @property
+    def has_coarse_probabilities(self) -> bool:
+        """Whether `log_density` of counted numbers says little of the draws, as the shares of three donors do."""
+        return False
 
     def get_state(self) -> dict[str, Any]:
         """Return the fitted state: numpy arrays and JSON values by name."""

@@ -8,7 +8,7 @@
    mass, 20 distinct ones at most, are all classes.
 3. Draw a class by its probability; a number of the last class from its predicted quantiles, put in order: straight
    between them, beyond the outer ones by as much as training values lie beyond those that trees without their row have
-   predicted (`mcce.samplers.predicted`). It becomes the nearest training value: each has a *cell*, from the middle
+   predicted (`mcce.samplers.predictions`). It becomes the nearest training value: each has a *cell*, from the middle
    between it and the one before to the middle between it and the next. So prices stay multiples of 500 and counts
    whole, a value that many rows share keeps its weight, and a draw is an observed value as with the paper's trees.
 4. The density of a number with point mass is its probability; that of others the probability of an interval around it
@@ -37,6 +37,7 @@ What scikit-learn has learnt becomes arrays (`BoostedTrees`), which can be store
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -52,7 +53,7 @@ from mcce.rng import RowStreams, resolve_seed
 from mcce.samplers.base import IMPOSSIBLE, BaseMeasure, ConditionalSampler, RestrictedDraw, Within, local_spacing
 from mcce.samplers.density import ColumnDensity
 from mcce.samplers.estimator import deal_folds, indicator_design, n_design_columns
-from mcce.samplers.predicted import PredictedQuantiles, Tails, draw_levels, log_probability, supported_levels
+from mcce.samplers.predictions import PredictedQuantiles, Tails, draw_levels, log_probability, supported_levels
 from mcce.samplers.restricted import log_of
 from mcce.storage.fields import (
     BOOL,
@@ -338,6 +339,7 @@ class Growing:
             lower = np.quantile(equal_chances(values, weights), level, method="lower")
             return _constant([float(lower)], np.empty(0, dtype=np.int64))
         estimator = HistGradientBoostingRegressor(loss="quantile", quantile=float(level), **self._options(n_trees))
+        points = _with_values(points)
         return read_trees(estimator.fit(points, values, sample_weight=weights), points)
 
     def _classes(self, points: Floats, codes: Ints, weights: Floats | None, n_trees: int) -> BoostedTrees:
@@ -351,10 +353,23 @@ class Growing:
             share = np.log(counts / counts.sum())
             return _constant([float(share[1] - share[0])] if classes.size == 2 else share.tolist(), classes)
         estimator = HistGradientBoostingClassifier(**self._options(n_trees))
-        return read_trees(estimator.fit(points, codes, sample_weight=weights), points)
+        points = _with_values(points)
+        with warnings.catch_warnings():  # where most levels have one row scikit-learn doubts that they are classes
+            warnings.filterwarnings("ignore", "The number of unique classes is greater", UserWarning)
+            estimator.fit(points, codes, sample_weight=weights)
+        return read_trees(estimator, points)
 
     def _options(self, n_trees: int) -> dict[str, Any]:
         return {**self.options, "max_iter": n_trees, "early_stopping": False, "random_state": self.seed >> 33}
+
+
+def _with_values(points: Floats) -> Floats:
+    """Return the columns with zeros for those that are missing throughout: no tree splits on either.
+
+    scikit-learn makes bins of the values that a column has, and fails where it has none; a column with a single value
+    has none in the folds without it.
+    """
+    return np.where(np.isnan(points).all(axis=0), 0.0, points)
 
 
 def _constant(baseline: Sequence[float], classes: Ints) -> BoostedTrees:

@@ -105,7 +105,7 @@ class ColumnDensity:
 
     @property
     def base_measure(self) -> BaseMeasure:
-        """What densities of this column are with respect to."""
+        """The measure that densities of this column are with respect to."""
         if not self.knots.size:
             return "counting"
         return "mixed" if self.atoms.size else "lebesgue"

@@ -30,7 +30,7 @@ from mcce.table.grid import common_multiples, is_multiple, put_on_multiples
 
 @dataclass(frozen=True)
 class Within:
-    """What each row's draw is restricted to: an interval for numbers, a set of levels for categories.
+    """Restrictions of each row's draw: an interval for numbers, a set of levels for categories.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Within:
     weighted : bool
         Whether the draw is to say how probable what is allowed is (`RestrictedDraw.log_mass`), which takes time.
 
-    Samplers know of bounds, levels and missing values; `mcce.samplers.allowed.draw_allowed` does the rest for all of
+    Samplers know of bounds, levels and missing values; `mcce.samplers.rounding.draw_allowed` does the rest for all of
     them.
 
     A row with infinite bounds, all levels and missing values allowed is free: the chain draws it as if there were no
@@ -207,36 +207,36 @@ class RestrictedDraw:
     Attributes
     ----------
     values : array
-        One draw for each row. NaN is a missing value where the restriction allows one, and stands in every dead row.
-    dead : boolean array
+        One draw for each row. NaN is a missing value where the restriction allows one, and stands in rejected rows.
+    rejected : boolean array
         Rows of which nothing that is allowed can be drawn.
     log_mass : array or None
         Log of the probability that the unrestricted draw of each row is allowed, or of an unbiased estimate of it;
-        -inf in dead rows. It is the weight that a truncated draw has to carry. May be None if it is not
+        -inf in rejected rows. It is the weight that a truncated draw has to carry. May be None if it is not
         asked for (`Within.weighted`), or if the sampler cannot say: the chain then estimates it by unrestricted draws.
 
     Examples
     --------
     >>> import numpy as np
-    >>> drawn = RestrictedDraw.of(np.array([2.0, 7.0]), dead=np.array([False, True]))
-    >>> drawn.values.tolist(), drawn.dead.tolist()
+    >>> drawn = RestrictedDraw.of(np.array([2.0, 7.0]), rejected=np.array([False, True]))
+    >>> drawn.values.tolist(), drawn.rejected.tolist()
     ([2.0, nan], [False, True])
     """
 
     values: Floats
-    dead: Bools
+    rejected: Bools
     log_mass: Floats | None = None
 
     @classmethod
-    def of(cls, values: Floats, dead: Bools, log_mass: Floats | None = None) -> RestrictedDraw:
-        """Return the draws, NaN in the dead rows whatever stands there, and without mass."""
-        mass = None if log_mass is None else np.where(dead, -np.inf, log_mass)
-        return cls(np.where(dead, np.nan, values), dead, mass)
+    def of(cls, values: Floats, rejected: Bools, log_mass: Floats | None = None) -> RestrictedDraw:
+        """Return the draws, NaN in the rejected rows whatever stands there, and without mass."""
+        mass = None if log_mass is None else np.where(rejected, -np.inf, log_mass)
+        return cls(np.where(rejected, np.nan, values), rejected, mass)
 
     def take(self, rows: Any) -> RestrictedDraw:
         """Return the draws of some rows: an index array, a boolean mask or a slice."""
         mass = None if self.log_mass is None else self.log_mass[rows]
-        return RestrictedDraw(self.values[rows], self.dead[rows], mass)
+        return RestrictedDraw(self.values[rows], self.rejected[rows], mass)
 
     def or_missing(self, value_weight: Floats, missing_weight: Floats, uniform: Floats) -> RestrictedDraw:
         """Return draws that are missing instead, in proportion to two weights.
@@ -248,7 +248,7 @@ class RestrictedDraw:
         uniform : array
             A uniform number for each row.
         """
-        value_weight = np.where(self.dead, 0.0, value_weight)
+        value_weight = np.where(self.rejected, 0.0, value_weight)
         total = value_weight + missing_weight
         is_missing = uniform * total < missing_weight
         log_mass = None
@@ -257,7 +257,7 @@ class RestrictedDraw:
             gain = np.log(total, out=np.zeros(total.size), where=total > 0.0)
             rarer = gain - np.log(value_weight, out=gain.copy(), where=value_weight > 0.0)
             log_mass = np.where(is_missing, gain, self.log_mass + rarer)
-        return RestrictedDraw(np.where(is_missing, np.nan, self.values), self.dead & ~is_missing, log_mass)
+        return RestrictedDraw(np.where(is_missing, np.nan, self.values), self.rejected & ~is_missing, log_mass)
 
 
 def log_of(probability: Floats) -> Floats:
@@ -270,7 +270,7 @@ def draw_until_allowed(
 ) -> RestrictedDraw:
     """Return the first allowed draw of each row, of `most` at most.
 
-    ``draw(rows, attempt)`` draws some of the rows once more, and marks those as dead whose draw is not allowed. Its log
+    ``draw(rows, attempt)`` draws some of the rows once more, and rejects those whose draw is not allowed. Its log
     masses are those of what it draws from; with `estimate`, that of what is allowed of it is added to them.
     """
     values, log_mass = np.full(n_rows, np.nan), np.full(n_rows, -np.inf)
@@ -281,17 +281,17 @@ def draw_until_allowed(
         if not waiting.size:
             break
         tried = draw(waiting, attempt)
-        allowed = waiting[~tried.dead]
+        allowed = waiting[~tried.rejected]
         is_first = n_found[allowed] == 0
         first, second = allowed[is_first], allowed[~is_first]
-        values[first] = tried.values[~tried.dead][is_first]
+        values[first] = tried.values[~tried.rejected][is_first]
         has_mass = tried.log_mass is not None
         if tried.log_mass is not None:
-            log_mass[first] = tried.log_mass[~tried.dead][is_first]
+            log_mass[first] = tried.log_mass[~tried.rejected][is_first]
         log_mass[second] -= np.log(max(attempt, 1))  # the second one is never that of attempt 0
         n_found[allowed] += 1
         waiting = waiting[n_found[waiting] < (2 if estimate else 1)]
-    dead = n_found == 0
+    rejected = n_found == 0
     if estimate:
         log_mass[n_found == 1] -= np.log(most)
-    return RestrictedDraw(values, dead, log_mass if has_mass else None)
+    return RestrictedDraw(values, rejected, log_mass if has_mass else None)

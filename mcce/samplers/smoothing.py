@@ -35,6 +35,7 @@ Smoothing = Literal["density"] | None
 _BINS = 1000
 _WIDENINGS = 10
 _LEAST_UNIFORM = 2.0**-54
+_FAR = 40.0  # bandwidths from a point, where its kernel is 0 in floats
 
 
 @stateful("Smoother")
@@ -94,17 +95,23 @@ def bandwidth(values: Floats, weights: Floats | None = None) -> float:
     scale = min(sd, iqr) if iqr > 0.0 else sd
     if scale == 0.0:
         return 0.0
+    unit = 2.0 ** int(np.frexp(scale)[1])  # the seventh power of a bandwidth near 1e45 is beyond all floats
+    return unit * _sheather_jones(values / unit, scale / unit, n, weights)
+
+
+def _sheather_jones(values: Floats, scale: float, n: float, weights: Floats | None) -> float:
+    """Return the bandwidth of values whose spread, `scale`, is about 1."""
     gaps, pairs = _binned_gaps(values, weights)
 
     def s(a: float) -> float:
         """Estimate the integral of the squared second derivative of the density."""
-        t = (gaps / a) ** 2
+        t = np.minimum(gaps / a, _FAR) ** 2
         kernel = np.exp(-t / 2.0) * (t**2 - 6.0 * t + 3.0)
         return float((2.0 * pairs @ kernel + 3.0 * n) / (n * (n - 1) * a**5 * np.sqrt(2.0 * np.pi)))
 
     def t(b: float) -> float:
         """Estimate the integral of the squared third derivative of the density."""
-        u = (gaps / b) ** 2
+        u = np.minimum(gaps / b, _FAR) ** 2
         kernel = np.exp(-u / 2.0) * (u**3 - 15.0 * u**2 + 45.0 * u - 15.0)
         return float((15.0 * n - 2.0 * pairs @ kernel) / (n * (n - 1) * b**7 * np.sqrt(2.0 * np.pi)))
 

@@ -4,7 +4,8 @@
    file is a zip of `manifest.json`, `state.json` and `0.npy`, `1.npy`, ...; no other name, no folder, no name twice.
 2. The manifest says what it is: format and its version, kind of object, versions of mcce, numpy and pandas, what a
    reader may want to know beforehand, and size and SHA-256 of every entry.
-3. The file is written beside its place and renamed (`mcce.base.files`). The same object gives the same bytes.
+3. What is packed is read back, and refused if that fails: no file is written that would not load. Then the file is
+   written beside its place and renamed (`mcce.base.files`). The same object gives the same bytes.
 
 Reading takes no more room than the file is large, and runs nothing:
 
@@ -147,7 +148,13 @@ def _check_items(flat: Array) -> None:
 _SAME_TIME = (1980, 1, 1, 0, 0, 0)
 
 
-def save_fields(path: str | os.PathLike[str], kind: str, fields: Mapping[str, Any], about: Mapping[str, Any]) -> None:
+def save_fields(
+    path: str | os.PathLike[str],
+    kind: str,
+    fields: Mapping[str, Any],
+    about: Mapping[str, Any],
+    make: Callable[[Fields], object],
+) -> None:
     """Write what an object is made of as one file, over what is there.
 
     Parameters
@@ -159,7 +166,18 @@ def save_fields(path: str | os.PathLike[str], kind: str, fields: Mapping[str, An
         What the object is made of again.
     about : dict
         JSON values for the manifest: what a reader may want to know before the rest is read.
+    make : callable
+        What `load_fields` is given to make the object of its fields; they are read back with it before anything is
+        written.
     """
+    packed = _pack(kind, fields, about)
+    check_loads(packed, kind, make)
+    with written_whole(path) as beside:
+        beside.write_bytes(packed.getbuffer())
+
+
+def _pack(kind: str, fields: Mapping[str, Any], about: Mapping[str, Any]) -> io.BytesIO:
+    """Return the bytes of the file (steps 1 and 2)."""
     arrays: list[bytes] = []
 
     def refer(array: Array, where: str) -> Fields:
@@ -178,13 +196,14 @@ def save_fields(path: str | os.PathLike[str], kind: str, fields: Mapping[str, An
         "about": dict(about),
         "entries": {name: [len(data), hashlib.sha256(data).hexdigest()] for name, data in entries.items()},
     }
-    with written_whole(path) as beside:
-        write_entries(beside, {MANIFEST: _as_json(manifest)} | entries)
+    packed = io.BytesIO()
+    write_entries(packed, {MANIFEST: _as_json(manifest)} | entries)
+    return packed
 
 
-def write_entries(path: str | os.PathLike[str], entries: Mapping[str, bytes]) -> None:
+def write_entries(where: str | os.PathLike[str] | IO[bytes], entries: Mapping[str, bytes]) -> None:
     """Write a zip of these entries, each packed as far as a reader allows."""
-    with zipfile.ZipFile(path, "w") as file:
+    with zipfile.ZipFile(where, "w") as file:
         for name, data in entries.items():
             stored = len(data) > SMALL and is_too_packed(name, len(data), len(zlib.compress(data)))
             method = zipfile.ZIP_STORED if stored else zipfile.ZIP_DEFLATED
@@ -213,25 +232,41 @@ def read_manifest(path: str | os.PathLike[str]) -> Fields:
 def load_fields(path: str | os.PathLike[str], kind: str, make: Callable[[Fields], Made]) -> Made:
     """Return what `make` makes of the fields in a file; what it refuses is told with the file's name."""
     with _opened(path) as file:
-        manifest = _check_entries(file)
-        if manifest["kind"] != kind:
-            raise RefusedFileError(f"it holds a {manifest['kind']}, not a {kind}; use {manifest['kind']}.load.")
-        state = _parse(_read(file, STATE, manifest, lambda stream, size: stream.read(size + 1)), STATE)
-        arrays = {i: _read(file, f"{i}.npy", manifest, from_stream) for i in range(len(manifest["entries"]) - 1)}
+        return _make(file, kind, make)
 
-        def find(reference: Fields) -> Array:
-            number = reference.get("entry")
-            if type(number) is not int or number not in arrays:
-                raise InputError(f"{STATE} names an array {number!s:.30}, which there is not, or not twice")
-            return arrays.pop(number)  # every array has one place
 
-        state = put_back_arrays(state, find)
-        if arrays:
-            raise InputError(f"{STATE} has no place for {len(arrays)} of the arrays")
-        fields = from_state(state)
-        if not isinstance(fields, dict):
-            raise InputError(f"{STATE} holds a {type(fields).__name__}")
-        return make(fields)
+def check_loads(stream: IO[bytes], kind: str, make: Callable[[Fields], object]) -> None:
+    """Refuse what was packed to be written to a file, if loading it would fail."""
+    try:
+        with zipfile.ZipFile(stream) as file:
+            _make(file, kind, make)
+    except Exception as error:  # whatever would go wrong with the file
+        raise InputError(
+            f"this {kind} cannot be saved, since its file would not load: {_said_of(error)}. Nothing was written; "
+            "convert the column or the setting that this is about."
+        ) from error
+
+
+def _make(file: zipfile.ZipFile, kind: str, make: Callable[[Fields], Made]) -> Made:
+    manifest = _check_entries(file)
+    if manifest["kind"] != kind:
+        raise RefusedFileError(f"it holds a {manifest['kind']}, not a {kind}; use {manifest['kind']}.load.")
+    state = _parse(_read(file, STATE, manifest, lambda stream, size: stream.read(size + 1)), STATE)
+    arrays = {i: _read(file, f"{i}.npy", manifest, from_stream) for i in range(len(manifest["entries"]) - 1)}
+
+    def find(reference: Fields) -> Array:
+        number = reference.get("entry")
+        if type(number) is not int or number not in arrays:
+            raise InputError(f"{STATE} names an array {number!s:.30}, which there is not, or not twice")
+        return arrays.pop(number)  # every array has one place
+
+    state = put_back_arrays(state, find)
+    if arrays:
+        raise InputError(f"{STATE} has no place for {len(arrays)} of the arrays")
+    fields = from_state(state)
+    if not isinstance(fields, dict):
+        raise InputError(f"{STATE} holds a {type(fields).__name__}")
+    return make(fields)
 
 
 @contextmanager

@@ -134,7 +134,7 @@ def check_weights(weights: object, name: str, n: int | None) -> None:
 
 @dataclass(frozen=True)
 class Holds:
-    """What a field may hold; see `stored`."""
+    """The contents that a field may have; see `stored`."""
 
     what: Any
     shape: tuple[int | str | None, ...] = ()

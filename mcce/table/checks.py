@@ -30,9 +30,14 @@ from mcce.table.schema import Data, Table
 def find_labels(index: pd.Index[Any], labels: pd.Index[Any]) -> npt.NDArray[np.intp]:
     """Return the place of each label in an index of different ones, -1 for those that are not there.
 
-    An index of intervals refuses to look for anything if two of them overlap; as labels they are like any others.
+    An index of intervals refuses to look for anything if two of them overlap; as labels they are like any others. A
+    missing label is found whether it is None or NaN: an index of several levels makes NaN of both.
     """
-    return np.asarray(_plain(index).get_indexer_for(_plain(labels)))
+    places = np.array(_plain(index).get_indexer_for(_plain(labels)))
+    missing = np.flatnonzero(index.isna())
+    if missing.size == 1:
+        places[labels.isna()] = missing[0]
+    return places
 
 
 def _plain(index: pd.Index[Any]) -> pd.Index[Any]:
@@ -161,6 +166,12 @@ def check_row_names(index: pd.Index[Any], where: str, named: str) -> None:
     if isinstance(index, pd.MultiIndex):
         raise InputError(
             f"the index of {where} has several levels; it names the {named}. Use {where}.reset_index(drop=True)."
+        )
+    missing = index[index.isna()]
+    if len(missing) > 1:  # None beside NaN
+        raise InputError(
+            f"the index of {where} holds {spell_all(missing)}, which are one missing label; it names the {named}. "
+            f"Use {where}.reset_index(drop=True)."
         )
 
 

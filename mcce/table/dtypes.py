@@ -1,4 +1,4 @@
-"""The contents of pandas dtypes: numbers, dates, missing values; and dates as integers."""
+"""The contents of pandas dtypes: numbers, dates, missing values; and dates as integers and as text."""
 
 from __future__ import annotations
 
@@ -54,6 +54,8 @@ def is_ordered(dtype: Any) -> bool:
 
 
 def is_dated(dtype: Any) -> bool:
+    if isinstance(dtype, pd.SparseDtype):  # whose dates have no ticks
+        return False
     if isinstance(dtype, pd.ArrowDtype):
         return dtype.kind in "mM"
     return bool(
@@ -70,7 +72,9 @@ def date_family(dtype: Any) -> object:
 
 
 def holds_missing(dtype: Any) -> bool:
-    return not (isinstance(dtype, np.dtype) and dtype.kind in "iub")
+    """Return whether a dtype has missing values; sparse numbers and intervals are as those that they are made of."""
+    inner = dtype.subtype if isinstance(dtype, (pd.SparseDtype, pd.IntervalDtype)) else dtype
+    return not (isinstance(inner, np.dtype) and inner.kind in "iub")
 
 
 def to_ticks(column: pd.Series[Any]) -> npt.NDArray[np.int64]:
@@ -102,6 +106,11 @@ def from_ticks(ticks: npt.NDArray[np.int64], missing: npt.NDArray[np.bool_], dty
     values = ticks.view(dtype)
     values[missing] = np.array("NaT", dtype=dtype)
     return values
+
+
+def date_text(date: pd.Timestamp) -> str:
+    """Return a date of any year, before 1 and after 9999 too: its day, with the time of day if that is not midnight."""
+    return str(date.tz_localize(None)).removesuffix(" 00:00:00")
 
 
 def origin_and_unit(column: pd.Series[Any], missing: npt.NDArray[np.bool_], where: str) -> tuple[int, int]:

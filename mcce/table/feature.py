@@ -21,6 +21,7 @@ from pandas.api import types as ptypes
 
 from mcce.base.arrays import Floats
 from mcce.exceptions import InputError, spell, spell_all
+from mcce.storage.fields import stored
 from mcce.storage.state import stateful
 from mcce.table.dtypes import (
     EXACT,
@@ -36,7 +37,7 @@ from mcce.table.dtypes import (
     origin_and_unit,
     to_ticks,
 )
-from mcce.table.grid import Grid, decimals_of
+from mcce.table.grid import MOST_DECIMALS, Grid, decimals_of
 
 Kind = Literal["numeric", "categorical", "ordered"]
 KINDS: tuple[Kind, ...] = ("numeric", "categorical", "ordered")
@@ -64,14 +65,14 @@ class Feature:
     name: Hashable
     kind: Kind
     dtype: Any
-    levels: pd.Index[Any] | None = None
-    low: float = math.nan
-    high: float = math.nan
-    origin: int = 0
-    unit: int = 1
-    has_missing: bool = False
+    levels: pd.Index[Any] | None = stored(pd.Index, optional=True, default=None)
+    low: float = stored(float, finite=False, default=math.nan)
+    high: float = stored(float, finite=False, default=math.nan)
+    origin: int = stored(int, least=-int(MOST_TICKS), most=int(MOST_TICKS) - 1, default=0)
+    unit: int = stored(int, least=1, most=int(MOST_TICKS) - 1, default=1)
+    has_missing: bool = stored(bool, default=False)
     missing: object = None
-    decimals: int | None = None
+    decimals: int | None = stored(int, least=0, most=MOST_DECIMALS, optional=True, default=None)
 
     @property
     def is_numeric(self) -> bool:
@@ -227,6 +228,14 @@ def read_feature(column: pd.Series[Any], override: Kind | None, where: str) -> F
     dtype: Any = column.dtype
     missing = column.isna().to_numpy(dtype=bool)
     kind = override or _default_kind(column, where)
+    inner = dtype.categories.dtype if isinstance(dtype, pd.CategoricalDtype) else getattr(dtype, "subtype", dtype)
+    if isinstance(inner, np.dtype) and (inner.kind == "c" or (inner.kind == "f" and inner.itemsize > 8)):
+        raise _not_supported(column, where)
+    if isinstance(inner, np.dtype) and not inner.isnative:  # pandas takes no rows of such a frame
+        raise InputError(
+            f"column {column.name!r} of {where} has dtype {dtype}, whose bytes are in the order of another processor; "
+            f"convert it, as in .astype({inner.newbyteorder('=').name!r})."
+        )
     if kind == "numeric":
         if not (is_numeric(dtype) or is_dated(dtype)):
             raise InputError(
@@ -275,9 +284,13 @@ def _default_kind(column: pd.Series[Any], where: str) -> Kind:
         return "categorical"
     if is_numeric(dtype) or is_dated(dtype):
         return "numeric"
-    raise InputError(
-        f"column {column.name!r} of {where} has dtype {dtype}, which is not supported; convert it to numbers, dates, "
-        "strings or categories."
+    raise _not_supported(column, where)
+
+
+def _not_supported(column: pd.Series[Any], where: str) -> InputError:
+    return InputError(
+        f"column {column.name!r} of {where} has dtype {column.dtype}, which is not supported; convert it to numbers, "
+        "dates, strings or categories."
     )
 
 
@@ -292,7 +305,7 @@ def _levels(column: pd.Series[Any], missing: npt.NDArray[np.bool_], where: str) 
         _check_finite(column.to_numpy(dtype=np.float64, na_value=np.nan), column.name, where)
     try:
         seen = column[~missing].unique()
-    except TypeError as error:
+    except (TypeError, ValueError, NotImplementedError) as error:  # lists, structs, bytes in a foreign order
         raise InputError(f"column {column.name!r} of {where} holds values that cannot be levels: {error}") from error
     levels: list[Any] = list(seen)
     if ptypes.is_object_dtype(dtype):
@@ -300,6 +313,11 @@ def _levels(column: pd.Series[Any], missing: npt.NDArray[np.bool_], where: str) 
     with contextlib.suppress(TypeError):  # levels of several types have no order: they stay as they appeared
         levels = sorted(levels)
     found: pd.Index[Any] = pd.Index(levels, dtype=object, tupleize_cols=False)
+    if not found.is_unique:  # Arrow counts times finer than Python does
+        raise InputError(
+            f"column {column.name!r} of {where} holds values that are different in {dtype} and equal in Python, such "
+            f"as {spell(found[found.duplicated()][0])}; round them, or convert the column."
+        )
     return found
 
 

@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 
 from mcce.exceptions import InputError, spell, spell_all
-from mcce.storage.fields import check_type, require
+from mcce.storage.fields import require, stored
 from mcce.storage.state import stateful
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ _PROTOCOLS = ("__narwhals_dataframe__", "__arrow_c_stream__", "__dataframe__")
 @stateful("FrameKind")
 @dataclass(frozen=True)
 class FrameKind:
-    """What a frame of another library is.
+    """The kind of a frame of another library.
 
     Attributes
     ----------
@@ -50,14 +50,12 @@ class FrameKind:
     """
 
     backend: Any
-    types: bytes
-    with_nan: tuple[str, ...] = ()
+    types: bytes = stored(bytes)
+    with_nan: tuple[str, ...] = stored(tuple, of=str, default=())
 
     def check_state(self) -> None:
         """Refuse what is no schema of a library that is known."""
         require(self.backend in BACKENDS, f"backend is {spell(self.backend)}, which is no library of frames")
-        check_type(self.types, "types", bytes)
-        check_type(self.with_nan, "with_nan", tuple)
         try:
             import pyarrow as pa
 

@@ -295,6 +295,12 @@ def as_frame(X: Data, where: str = "X") -> tuple[pd.DataFrame, Any]:
         if not X.columns.is_unique:
             twice = X.columns[X.columns.duplicated()].unique()
             raise InputError(f"{where} has the column label(s) {listing(twice)} more than once; rename them.")
+        unnamed = np.flatnonzero(X.columns.isna())
+        if unnamed.size:  # pandas finds such a column under None, NaN or NaT, as the other labels are
+            raise InputError(
+                f"{where} has no label for column {unnamed[0]} (counted from 0): it is {X.columns[unnamed[0]]}; give "
+                "the column a name."
+            )
         return X, None
     if isinstance(X, np.ndarray):
         if X.ndim != 2:

@@ -23,6 +23,7 @@ import decimal
 import math
 import re
 from collections.abc import Hashable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -31,12 +32,11 @@ import pandas as pd
 from pandas.tseries.frequencies import to_offset
 
 from mcce.exceptions import InputError
-from mcce.storage.fields import INT, check_array, check_between, check_count_of, check_flag, check_type, require
+from mcce.storage.fields import INT, check_array, check_between, check_type, require
 from mcce.storage.state import Fields, add_check, register
 from mcce.table.dtypes import EXACT, MOST_TICKS, from_ticks, holds_missing, is_dated, is_numeric
 from mcce.table.feature import KINDS, Feature
 from mcce.table.frames import FrameKind
-from mcce.table.grid import MOST_DECIMALS
 from mcce.table.schema import Schema
 
 
@@ -45,14 +45,7 @@ def check_feature(feature: Feature) -> None:
     require(isinstance(feature.name, Hashable) and feature.name == feature.name, "name cannot be a label")
     require(feature.kind in KINDS, "kind is none of the three")
     check_dtype(feature.dtype)
-    check_flag(feature.has_missing, "has_missing")
-    for name in ("low", "high"):
-        check_type(getattr(feature, name), name, float)
     require(not (feature.has_missing and not holds_missing(feature.dtype)), "dtype cannot hold missing values")
-    check_count_of(feature.origin, "origin", -int(MOST_TICKS), int(MOST_TICKS) - 1)
-    check_count_of(feature.unit, "unit", 1, int(MOST_TICKS) - 1)
-    if feature.decimals is not None:
-        check_count_of(feature.decimals, "decimals", 0, MOST_DECIMALS)
     if feature.is_numeric:
         _check_numeric(feature)
     else:
@@ -130,6 +123,9 @@ add_check(Schema, check_schema)
 
 
 MOST_COUNTED = 1000  # labels that a range may stand for; a longer one is written label by label
+_ARROW_DECIMAL = re.compile(r"(decimal(?:128|256))\((\d{1,2}), (-?\d{1,2})\)")
+_ARROW_BYTES = re.compile(r"fixed_size_binary\[(\d{1,9})\]")
+_ARROW_LEVELS = re.compile(r"dictionary<values=(\w{1,30}), indices=(\w{1,30}), ordered=([01])>")
 _ZONE = re.compile(r"[A-Za-z0-9_+:-]+(/[A-Za-z0-9_+:-]+)*")
 
 
@@ -260,21 +256,39 @@ def _read_string_dtype(fields: Fields) -> Any:
 
 
 def _write_named(dtype: Any) -> Fields:
-    try:
-        same = _read_named({"name": str(dtype)}) == dtype
-    except (TypeError, ValueError, NotImplementedError):
-        same = False
-    if not same:
-        raise InputError("a dtype that cannot be written as text; convert the column to another one.")
-    return {"name": str(dtype)}
+    """Return the name of a dtype; Arrow's own where pandas reads it as another one, or not at all."""
+    names = [{"name": str(dtype)}]
+    if isinstance(dtype, pd.ArrowDtype):
+        names.append({"arrow": str(dtype.pyarrow_dtype)})
+    for fields in names:
+        with suppress(TypeError, ValueError, NotImplementedError):
+            if _read_named(fields) == dtype:
+                return fields
+    raise InputError("a dtype that cannot be written as text; convert the column to another one.")
 
 
 def _read_named(fields: Fields) -> Any:
+    if "arrow" in fields:
+        check_type(fields["arrow"], "arrow", str)
+        return pd.ArrowDtype(_read_arrow(fields["arrow"]))
     check_type(fields["name"], "name", str)
     zone = re.search(r"(?:datetime64|timestamp)\[\w+,([^\]]*)", fields["name"])
     if zone is not None:
         _check_zone(zone[1].lstrip().removeprefix("tz="))
     return pd.api.types.pandas_dtype(fields["name"])
+
+
+def _read_arrow(name: str) -> Any:
+    """Return an Arrow type by its name; pyarrow itself reads those without parameters only."""
+    import pyarrow as pa
+
+    if found := _ARROW_DECIMAL.fullmatch(name):
+        return getattr(pa, found[1])(int(found[2]), int(found[3]))
+    if found := _ARROW_BYTES.fullmatch(name):
+        return pa.binary(int(found[1]))
+    if found := _ARROW_LEVELS.fullmatch(name):
+        return pa.dictionary(pa.type_for_alias(found[2]), pa.type_for_alias(found[1]), found[3] == "1")
+    return pa.type_for_alias(name)
 
 
 def _register_indexes() -> None:

@@ -252,11 +252,12 @@ def check_explains(generator: Generator, seed: int) -> None:
     explainer = MCCE(_income, decision=(50.0, np.inf), fixed=training.fixed, generator=made)
     explainer.fit(training.X, progress=False)
     denied = training.X[_income(training.X) < 50.0].head(12)
-    for options in (
+    ways: tuple[dict[str, Any], ...] = (
         {},
         {"constraints": [allow("income", high=60), allow("rooms", direction="increase")]},
         {"sparse": True, "floor": 0.01},
-    ):
+    )
+    for options in ways:
         constraints = [allow("*", missing=True), *options.get("constraints", [])]
         asked: dict[str, Any] = {"n_samples": 150, "progress": False, **options, "constraints": constraints}
         found = explainer.explain(denied, **asked)
@@ -292,15 +293,15 @@ def check_rows(generator: Generator, seed: int) -> None:
     shape = (400, len(fitted.schema_))
     require(isinstance(drawn, Drawn), f"draw() returns a {type(drawn).__name__}; return a Drawn.")
     require(drawn.rows.shape == shape, f"draw() returns rows of shape {drawn.rows.shape}; return {shape}.")
-    require(drawn.dead.shape == (400,) and drawn.dead.dtype == bool, "dead is not one boolean a row.")
-    require(not drawn.dead.all(), "all rows are dead, though nothing restricts them.")
-    alive = drawn.rows[~drawn.dead]
+    require(drawn.rejected.shape == (400,) and drawn.rejected.dtype == bool, "rejected is not one boolean a row.")
+    require(not drawn.rejected.all(), "all rows are rejected, though nothing restricts them.")
+    accepted = drawn.rows[~drawn.rejected]
     n_fixed = len(fitted.fixed_)
-    kept = equal(fitted.givens_of(alive)[:, :n_fixed], request.givens[~drawn.dead, :n_fixed])
+    kept = equal(fitted.givens_of(accepted)[:, :n_fixed], request.givens[~drawn.rejected, :n_fixed])
     require(kept, "draw() changes fixed values.")
     matrix = fitted.schema_.encode(training.X).matrix
     for j, feature in enumerate(fitted.schema_.features):
-        values, known = alive[:, j], ~np.isnan(alive[:, j])
+        values, known = accepted[:, j], ~np.isnan(accepted[:, j])
         require(known.all() or feature.has_missing, f"{feature.name!r} is drawn missing, and no training value is.")
         require(np.isfinite(values[known]).all(), f"{feature.name!r} is drawn infinite.")
         if feature.levels is not None:
@@ -309,8 +310,8 @@ def check_rows(generator: Generator, seed: int) -> None:
         else:
             on_grid = equal(feature.grid.put(values), values)
             require(on_grid, f"{feature.name!r} is drawn off its grid (decimals {feature.decimals}).")
-    again = fitted.schema_.encode(fitted.schema_.decode(alive)).matrix
-    require(equal(again, alive), "rows do not come back from the dtypes of the training table as they were.")
+    again = fitted.schema_.encode(fitted.schema_.decode(accepted)).matrix
+    require(equal(again, accepted), "rows do not come back from the dtypes of the training table as they were.")
 
 
 @check
@@ -362,7 +363,7 @@ def check_conditioning(generator: Generator, seed: int) -> None:
     effects = []
     for wanted, rows in drawn.items():
         in_b, has_job = column(fitted, rows, "group") == 1.0, column(fitted, rows, "job") == 1.0 + wanted
-        effects.append(float(has_job[in_b & ~rows.dead].mean() - has_job[~in_b & ~rows.dead].mean()))
+        effects.append(float(has_job[in_b & ~rows.rejected].mean() - has_job[~in_b & ~rows.rejected].mean()))
     told = " and ".join(f"{effect:.3g}" for effect in effects)
     require(max(effects) > 0.1, f"a fixed level moves the shares of another by {told}; in training rows by 0.75.")
 
@@ -380,7 +381,7 @@ def check_weights(generator: Generator, seed: int) -> None:
     except SamplerError:  # a refusal
         return
     drawn = fitted.draw(request_for(fitted, training, 400, seed))
-    found = fitted.schema_.decode(drawn.rows[~drawn.dead])["grade"].to_numpy(dtype=object)
+    found = fitted.schema_.decode(drawn.rows[~drawn.rejected])["grade"].to_numpy(dtype=object)
     require("low" not in found, "a level is drawn that only rows of weight 0 have.")
     counts = [float((grade == level).sum()) for level in ("mid", "high")]
     rows, wanted = counts[1] / sum(counts), 3.0 * counts[1] / (counts[0] + 3.0 * counts[1])
@@ -394,7 +395,7 @@ def check_weights(generator: Generator, seed: int) -> None:
 
 @check
 def check_restrictions(generator: Generator, seed: int) -> None:
-    """Require that living rows are inside their restrictions, and dead where nothing is; free rows are as without."""
+    """Require that rows are inside their restrictions, or rejected where nothing is; free rows are as without."""
     training, fitted = fitted_once(generator, seed)
     n = 90
     request = request_for(fitted, training, n, seed)
@@ -407,10 +408,12 @@ def check_restrictions(generator: Generator, seed: int) -> None:
     ):
         drawn = fitted.draw(replace(request, restrictions={name: within}))
         inside = within.allows(column(fitted, drawn, name))
-        require(inside[~drawn.dead].all(), f"{name!r}: {(~inside & ~drawn.dead).sum()} living rows lie outside.")
-        require(drawn.dead[~some].all(), f"{name!r}: rows that allow nothing are not dead.")
-        lost = float((drawn.dead & some & ~free.dead).sum() / some.sum())
-        require(lost < 0.8, f"{name!r}: {lost:.0%} of the rows are dead, though likely values are allowed.")
+        require(
+            inside[~drawn.rejected].all(), f"{name!r}: {(~inside & ~drawn.rejected).sum()} accepted rows lie outside."
+        )
+        require(drawn.rejected[~some].all(), f"{name!r}: rows that allow nothing are not rejected.")
+        lost = float((drawn.rejected & some & ~free.rejected).sum() / some.sum())
+        require(lost < 0.8, f"{name!r}: {lost:.0%} of the rows are rejected, though likely values are allowed.")
         _require_account(drawn, name)
     everything = Within(low=np.full(n, -np.inf), high=np.full(n, np.inf), missing=np.full(n, True))
     unbound = fitted.draw(replace(request, restrictions={"income": everything, "debt": everything}))
@@ -418,19 +421,22 @@ def check_restrictions(generator: Generator, seed: int) -> None:
 
 
 def _require_account(drawn: Drawn, name: str) -> None:
-    """Require that what rows died of fits to which are dead."""
-    if drawn.died_of is None:
+    """Require that what rejected rows fits to which are rejected."""
+    if drawn.rejected_by is None:
         return
-    require(equal(drawn.died_of >= 0, drawn.dead), f"{name!r}: died_of and dead do not agree.")
+    require(equal(drawn.rejected_by >= 0, drawn.rejected), f"{name!r}: rejected_by and rejected do not agree.")
     table = drawn.acceptance()
-    died = table["tried"] - table["passed"]
-    require(int(died.sum()) == int(drawn.dead.sum()), f"{name!r}: acceptance() does not count the dead rows.")
-    require((table["passed"] >= 0).all(), f"{name!r}: more rows died of a constraint than came to it.")
+    by_constraint = table["tried"] - table["passed"]
+    require(
+        int(by_constraint.sum()) == int(drawn.rejected.sum()),
+        f"{name!r}: acceptance() does not count the rejected rows.",
+    )
+    require((table["passed"] >= 0).all(), f"{name!r}: a constraint rejected more rows than came to it.")
 
 
 @check
 def check_rules(generator: Generator, seed: int) -> None:
-    """Require that living rows obey rules, also those that compare them with their factuals."""
+    """Require that accepted rows obey rules, also those that compare them with their factuals."""
     training, fitted = fitted_once(generator, seed)
     n = 80
     request = request_for(fitted, training, n, seed)
@@ -439,14 +445,21 @@ def check_rules(generator: Generator, seed: int) -> None:
         rule = rule_of_rooms(fitted, by_factual=by_factual)
         drawn = fitted.draw(replace(request, rules=(rule,), factuals=factuals))
         holds = rule.holds(drawn.rows, factuals)
-        require(holds[~drawn.dead].all(), f"{rule}: {(~holds & ~drawn.dead).sum()} living rows break the rule.")
-        require(drawn.dead.mean() < 0.6, f"{rule}: {drawn.dead.mean():.0%} of the rows are dead, though many obey it.")
+        require(
+            holds[~drawn.rejected].all(), f"{rule}: {(~holds & ~drawn.rejected).sum()} accepted rows break the rule."
+        )
+        require(
+            drawn.rejected.mean() < 0.6,
+            f"{rule}: {drawn.rejected.mean():.0%} of the rows are rejected, though many obey it.",
+        )
         _require_account(drawn, str(rule))
     weighted = fitted.draw(replace(request, rules=(rule_of_rooms(fitted, by_factual=False),), weighted=True))
     if weighted.log_weight is not None:
-        alive = weighted.log_weight[~weighted.dead]
-        require(np.isfinite(alive).all() and (alive < 1e-9).all(), "a living row has no weight, or one above 1.")
-        require(np.isneginf(weighted.log_weight[weighted.dead]).all(), "a dead row has weight.")
+        accepted = weighted.log_weight[~weighted.rejected]
+        require(
+            np.isfinite(accepted).all() and (accepted < 1e-9).all(), "an accepted row has no weight, or one above 1."
+        )
+        require(np.isneginf(weighted.log_weight[weighted.rejected]).all(), "a rejected row has weight.")
 
 
 @check

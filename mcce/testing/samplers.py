@@ -30,8 +30,8 @@ from mcce.base.arrays import Floats
 from mcce.exceptions import SamplerError, listing
 from mcce.rng import RowStreams
 from mcce.samplers import ConditionalSampler, Within
-from mcce.samplers.allowed import settle
 from mcce.samplers.base import BASE_MEASURES
+from mcce.samplers.rounding import put_on_grid
 from mcce.table import KINDS, Column
 from mcce.testing.requirements import (
     LEVEL,
@@ -52,7 +52,7 @@ def check_declarations(sampler: ConditionalSampler, seed: int) -> None:
     unknown = set(sampler.handles) - set(KINDS)
     require(not unknown, f"handles names {listing(sorted(unknown))}; the kinds are {listing(KINDS)}.")
     require(sampler.handles, f"handles is empty; name at least one of {listing(KINDS)}.")
-    for name in ("handles_missing", "thread_safe", "draws_observed", "ignores_given", "leaves_one_out", "hands_on"):
+    for name in ("handles_missing", "thread_safe", "draws_observed", "ignores_given", "leaves_one_out", "carries_over"):
         value = getattr(sampler, name)
         require(isinstance(value, bool), f"the class attribute {name} is {value!r}; it must be True or False.")
     for kind in KINDS:
@@ -337,12 +337,12 @@ def check_grid(sampler: ConditionalSampler, seed: int) -> None:
                 not new.any(),
                 f"{where}: {new.sum()} of {n} draws are no training values, which draws_observed declares.",
             )
-        settled = settle(raw, sampler, feature, n)
-        seen = feature.encode(pd.Series(feature.decode(settled)), "the draws")
-        require(equal(seen, settled), f"{where}: draws change when they are written as {feature.dtype}.")
+        on_grid = put_on_grid(raw, sampler, feature, n)
+        seen = feature.encode(pd.Series(feature.decode(on_grid)), "the draws")
+        require(equal(seen, on_grid), f"{where}: draws change when they are written as {feature.dtype}.")
         require_agreement(
             "numeric",
-            settled,
+            on_grid,
             observed,
             f"{where}: draws, rounded to the nearest, are not distributed as the training values",
             " Leave the rounding to the chain.",
@@ -421,8 +421,8 @@ def _check_bounds_between_points(sampler: ConditionalSampler, seed: int) -> None
     low, high = np.rint(np.quantile(draw(fitted, one_row, seed), [0.3, 0.8])) + 0.3
     within = Within(low=np.full(n, low), high=np.full(n, high))
     drawn = draw(fitted, one_row, seed, within)
-    settled = settle(drawn, sampler, problem.target.feature, n, within)
-    for values, when in ((drawn, ""), (settled, " once they are rounded")):
+    on_grid = put_on_grid(drawn, sampler, problem.target.feature, n, within)
+    for values, when in ((drawn, ""), (on_grid, " once they are rounded")):
         outside = ~within.allows(values) & ~np.isnan(values)
         require(
             not outside.any(),
@@ -448,7 +448,7 @@ def _restrictions(problem: Problem, free: Floats, possible: npt.NDArray[np.bool_
 
 @check
 def check_sample_within(sampler: ConditionalSampler, seed: int) -> None:
-    """Require that sample_within() says which rows are dead, and gives missing values their probability."""
+    """Require that sample_within() says which rows are rejected, and gives missing values their probability."""
     for kind, problem, fitted in trained(sampler, seed, or_missing=True, givens=("sex",), by_sex=True):
         n = 2 * problem.given.n_rows
         one_row = problem.given.take(np.zeros(n, dtype=np.intp))
@@ -463,14 +463,14 @@ def check_sample_within(sampler: ConditionalSampler, seed: int) -> None:
             where = f"{kind} target{' with missing values' * problem.has_gaps}, sample_within() {name}"
             where += "" if missing is None else " or missing"
             require_array(found.values, np.float64, n, where)
-            require_array(found.dead, np.bool_, n, f"{where}: dead")
-            outside = (~allowed.allows(found.values) & ~found.dead).sum()
-            require(outside == 0, f"{where}: {outside} of {n} draws lie outside, and their rows are not dead.")
-            n_nan = (~np.isnan(found.values[found.dead])).sum()
-            require(n_nan == 0, f"{where}: {n_nan} dead rows have a value; it must be NaN.")
+            require_array(found.rejected, np.bool_, n, f"{where}: rejected")
+            outside = (~allowed.allows(found.values) & ~found.rejected).sum()
+            require(outside == 0, f"{where}: {outside} of {n} draws lie outside, and their rows are not rejected.")
+            n_nan = (~np.isnan(found.values[found.rejected])).sum()
+            require(n_nan == 0, f"{where}: {n_nan} rejected rows have a value; it must be NaN.")
             may_live = possible if missing is None or not is_missing.any() else possible | missing
-            wrong = (found.dead == may_live).sum()
-            require(wrong == 0, f"{where}: {wrong} of {n} rows are dead or alive against what can be drawn.")
+            wrong = (found.rejected == may_live).sum()
+            require(wrong == 0, f"{where}: {wrong} of {n} rows are rejected or not against what can be drawn.")
             if missing is not None and is_missing.any():
                 _require_missing_share(found.values[possible & missing], free, within.take(possible), where)
 
@@ -497,8 +497,8 @@ def check_log_mass(sampler: ConditionalSampler, seed: int) -> None:
                 continue
             where = f"{kind} target{' with missing values' * problem.has_gaps}, log_mass of sample_within() {name}"
             require_array(found.log_mass, np.float64, n, where)
-            n_wrong = (found.log_mass[found.dead] > -np.inf).sum()
-            require(n_wrong == 0, f"{where}: {n_wrong} dead rows have some; it must be -inf.")
+            n_wrong = (found.log_mass[found.rejected] > -np.inf).sum()
+            require(n_wrong == 0, f"{where}: {n_wrong} rejected rows have some; it must be -inf.")
             mass = np.exp(found.log_mass[possible])
             allowed = within.take(np.flatnonzero(possible)[[0] * n]).allows(others)
             # the bounds are quantiles of other draws, which they err by as well

@@ -20,7 +20,7 @@ import pandas as pd
 
 from mcce.base.arrays import Floats
 from mcce.table import Feature
-from mcce.table.dtypes import is_dated
+from mcce.table.dtypes import date_text, is_dated
 from mcce.table.weights import mean_of
 from mcce.trees.ctree.tree import CtreeTree
 from mcce.trees.kernels import LEAF
@@ -171,7 +171,7 @@ DIGITS = 7  # significant digits of a number
 
 
 class Rule(NamedTuple):
-    """What sends a row to a node: a bound, a set of levels, or whether the value is missing.
+    """A rule that sends a row to a node: a bound, a set of levels, or whether the value is missing.
 
     Attributes
     ----------
@@ -214,7 +214,7 @@ def text_of(feature: Feature, encoded: float) -> str:
         return str(feature.levels[int(encoded)])
     value = value_of(feature, encoded)
     if isinstance(value, pd.Timestamp):
-        return str(value.date() if value == value.normalize() else value.tz_localize(None))
+        return date_text(value)
     return format_numbers([value])[0] if isinstance(value, float) else str(value)
 
 

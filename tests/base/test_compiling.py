@@ -23,7 +23,7 @@ print(mcce.__file__, hash_rows(np.arange(6.0).reshape(3, 2)).tolist())
 """
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_nothing_can_be_written(tmp_path):
     """Files stand where folders would be made: permissions do not bind everybody."""
     package = tmp_path / "mcce"

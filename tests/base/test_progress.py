@@ -39,7 +39,7 @@ def test_work_that_nobody_counts_is_named(screen):
         wait_for(screen, "asking the model [00:0")
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_what_is_short_or_unwanted_shows_nothing(screen, monkeypatch):
     with working("saying nothing", False):
         time.sleep(0.15)
@@ -50,7 +50,7 @@ def test_what_is_short_or_unwanted_shows_nothing(screen, monkeypatch):
     assert "saying" not in screen.getvalue()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_long_steps_of_a_fit_and_an_explanation_have_names(monkeypatch):
     begun = []
 
@@ -65,7 +65,7 @@ def test_the_long_steps_of_a_fit_and_an_explanation_have_names(monkeypatch):
     assert begun == ["asking the model about 400 training rows", "ordering the features", "fitting"]
     begun.clear()
     constraints = [mcce.allow("a", high=-0.1)]  # nobody can be helped, which has reasons
-    explainer.explain(X.head(5), n_samples=20, sparse=True, constraints=constraints, tell_reasons=True, progress=True)
+    explainer.explain(X.head(5), n_samples=20, sparse=True, constraints=constraints, progress=True)
     assert [what for what in begun if what not in ("searching", "drawing")] == [
         "plausibility",
         "explaining",

@@ -13,6 +13,7 @@ from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limi
 
 from mcce import MCCE, InputError
 from mcce.base.threads import count_jobs, one_native_thread, run_in_threads
+from tests.marks import slow
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
@@ -73,7 +74,7 @@ def two_native_threads():
 
 @pytest.mark.usefixtures("two_native_threads")
 class TestNativeThreads:
-    @pytest.mark.thorough
+    @pytest.mark.slow
     def test_there_is_one_inside_also_in_our_own_threads(self):
         seen = []
 
@@ -120,8 +121,7 @@ class TestNativeThreads:
             thread.join()
         assert seen == [({1}, {1}), {2}], "who ends first does not end it for the other"
 
-    @pytest.mark.thorough("True")
-    @pytest.mark.parametrize("sparse", [False, True])
+    @pytest.mark.parametrize("sparse", [False, *slow(True)])
     def test_a_model_is_asked_with_one(self, sparse):
         seen = set()
 
@@ -135,7 +135,7 @@ class TestNativeThreads:
         found.reasons(next(iter(found)))
         assert seen == {(frozenset({1}), frozenset({1}))}
 
-    @pytest.mark.thorough
+    @pytest.mark.slow
     def test_answers_are_those_of_several(self):
         X = pd.DataFrame(np.random.default_rng(1).normal(size=(300, 3)), columns=list("abc"))
         with threadpool_limits(1):

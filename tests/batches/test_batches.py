@@ -11,9 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import mcce
 from mcce import MCCE, InputError, MCCEError, MCCEWarning, NotFittedError, allow, per_factual
 from tests.batches.problem import ROWS, SETTINGS, explainer, tables, written
 from tests.explainer.problem import FIXED, TABLE, fitted, label, mixed_table, score
+from tests.marks import slow
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +70,7 @@ def test_done_again_nothing_is_written(source, done, tmp_path):
     assert "8 parts; 120 rows" in repr(result)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_threads_and_processes_write_the_same_bytes(source, done, tmp_path):
     with joblib.parallel_config("threading", n_jobs=2):
         explainer().explain_batches(source, tmp_path / "threads", **SETTINGS)
@@ -76,7 +78,7 @@ def test_threads_and_processes_write_the_same_bytes(source, done, tmp_path):
     explainer().explain_batches(source, tmp_path / "processes", n_jobs=2, **SETTINGS)
     assert written(tmp_path / "processes") == written(done)
     # what is learned from the training rows, which other processes do not have
-    asked = {"sparse": True, "measures": ["L0", "mad"], "exclude_training": True, "n_samples": 40}
+    asked = {"sparse": True, "measures": ["L0", "mad"], "constraints": [mcce.no_copies()], "n_samples": 40}
     explainer().explain_batches(source, tmp_path / "sparse", id="who", batch_size=60, n_jobs=2, **asked)
     assert_as_at_once(tmp_path / "sparse", explainer().explain(ROWS.set_index("who"), **asked))
     # what they warn of is told here
@@ -93,7 +95,7 @@ def test_a_backend_that_hands_over_all_at_once_writes_the_same_bytes(source, don
     assert written(tmp_path / "out") == written(done)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_csv_and_frames_give_the_same_answers(done, tmp_path):
     ROWS.assign(owner=ROWS["owner"].map({True: "TRUE", False: "false"}), more=1).to_csv(tmp_path / "r.csv", index=False)
     explainer().explain_batches(tmp_path / "r.csv", tmp_path / "text", **SETTINGS)
@@ -104,7 +106,7 @@ def test_csv_and_frames_give_the_same_answers(done, tmp_path):
             pd.testing.assert_frame_equal(now, before, check_exact=True)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_folder_of_files_is_read_in_the_order_of_names_and_numbered_through(tmp_path):
     (tmp_path / "in" / "2026").mkdir(parents=True)
     ROWS.iloc[70:].to_csv(tmp_path / "in" / "b.csv.gz", index=False)
@@ -121,7 +123,7 @@ def test_a_folder_of_files_is_read_in_the_order_of_names_and_numbered_through(tm
     assert_as_at_once(tmp_path / "out", explainer().explain(ROWS.drop(columns="who"), n_samples=40))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_parts_without_rows_have_the_columns_and_types_of_the_others(tmp_path):
     already = ROWS[label(ROWS) == "granted"].head(3)
     denied = ROWS[label(ROWS) == "denied"].head(3)
@@ -139,12 +141,12 @@ def test_constraints_by_factual_hold_in_every_batch(tmp_path):
     who = ROWS.loc[score(ROWS) < 0.4, "who"].iloc[[0, 9]].tolist()
     said = [per_factual(pd.DataFrame({"feature": "income", "direction": "increase"}, index=who))]
     explainer().explain_batches([ROWS], tmp_path / "out", constraints=said, **SETTINGS)
-    found = explainer().explain(ROWS.set_index("who"), n_samples=40, constraints=said, tell_reasons=False)
+    found = explainer().explain(ROWS.set_index("who"), n_samples=40, constraints=said)
     rows, _ = tables(tmp_path / "out")
     pd.testing.assert_frame_equal(rows, found.to_frame(), check_exact=True, check_dtype=False, check_categorical=False)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_whole_numbers_as_ids_stay_whole_though_some_rows_have_none(tmp_path):
     large = [2**60 + i for i in range(20)]
     table = pa.Table.from_pandas(ROWS.head(20).drop(columns="who"), preserve_index=False)
@@ -173,8 +175,7 @@ def test_an_id_that_names_two_rows_is_refused_before_any_work(tmp_path):
         explainer().explain_batches([twice.iloc[:80], twice.iloc[80:]], tmp_path / "frames", **SETTINGS)
 
 
-@pytest.mark.thorough("2")
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("n_jobs", [1, *slow(2)])
 def test_unusual_rows_are_told_once_and_counted(n_jobs, tmp_path):
     """Each part had a warning of its own."""
     odd = ROWS.copy()
@@ -213,7 +214,7 @@ def test_frames_that_are_not_the_same_again_are_refused(tmp_path):
     assert result.totals["rows"] == 120
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_what_differs_from_what_a_folder_was_begun_with_is_said(source, done, tmp_path):
     def refused(match, of=None, rows=source, **changed):
         with pytest.raises(InputError, match=match):
@@ -268,7 +269,10 @@ def test_wrong_calls_are_told(source, tmp_path):
         MCCE(score).explain_batches(source, out)
     for match, changed in [
         ("does not take 'n_sample'; did you mean 'n_samples'", {"n_sample": 3}),
-        ("does not take standard_errors: it is about the mean", {"standard_errors": True}),
+        (
+            r"explain_batches\(\) has no standard_errors=; use explain\(X\).standard_errors\(\)",
+            {"standard_errors": True},
+        ),
         ("batch_size is 0; it must be", {"batch_size": 0}),
         ("missing is 'NA'; give a list", {"missing": "NA"}),
         ("has no column 'wh', which is needed; did you mean 'who'", {"id": "wh"}),

@@ -61,7 +61,7 @@ def kill_often(tmp_path, n_kills, seed):
     return seen
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_killed_twice(tmp_path):
     assert len(kill_often(tmp_path, 2, seed=1)) == 2
 

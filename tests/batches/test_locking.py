@@ -36,7 +36,7 @@ def hold(folder):
     return other
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_run_beside_another_is_refused_until_that_one_is_dead(tmp_path):
     with hold(tmp_path) as other:
         with pytest.raises(InputError, match=rf"is being written to by process {other.pid} on .*Wait until it is done"):

@@ -17,7 +17,7 @@ def problem():
     return make_problem(replace(setting.tiny(), model="logistic"), None)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_its_own_reader_counts_each_constraint(problem):
     work, education, gain, hours = (problem.X.columns[j] for j in (1, 3, 9, 11))
     some_work = problem.X[work].cat.categories[0]

@@ -7,7 +7,7 @@ import pytest
 from benchmarks import ctree
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_runs_and_writes(tmp_path, capsys):
     assert ctree.main(["--quick", "--out", str(tmp_path / "ctree.md")]) == 0
     results = json.loads((tmp_path / "ctree.json").read_text())

@@ -10,7 +10,7 @@ from mcce import CartSampler, ForestSampler
 from mcce.table import Schema
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_runs_and_writes(tmp_path, capsys):
     assert density.main(["--quick", "--out", str(tmp_path / "density.md")]) == 0
     said = capsys.readouterr().out
@@ -20,7 +20,6 @@ def test_runs_and_writes(tmp_path, capsys):
     assert said.strip() in (tmp_path / "density.md").read_text()
 
 
-@pytest.mark.thorough("ForestSampler(n_trees=3)")
 @pytest.mark.parametrize("sampler", [CartSampler(), CartSampler(min_leaf=500), ForestSampler(n_trees=3)], ids=repr)
 def test_the_kernels_find_what_plain_numpy_finds(sampler):
     rng = np.random.default_rng(1)

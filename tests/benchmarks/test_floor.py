@@ -35,7 +35,6 @@ def test_fresh_rows_are_not_among_those_to_fit(split):
     assert rows.mutable.tolist() == [1, 2, 3]
 
 
-@pytest.mark.thorough("isolation forest", "plausibility")
 @pytest.mark.parametrize("name", SCORERS)
 def test_every_scorer_keeps_the_level_and_finds_shuffled_rows(split, name):
     """Real rows are exchangeable with those that calibrate: at 0.25 within 4 standard errors, if halves are honest."""
@@ -105,7 +104,7 @@ def test_a_value_that_no_leaf_knows_is_bad_but_finite(split):
     assert density.score(far).min() >= floor_scores.LEAST * 3
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_small_run_on_the_loans(tmp_path, capsys):
     out = tmp_path / "floor"
     arguments = ["--only", "loans", "--rows", "400", "--splits", "1", "--fresh", "150"]

@@ -131,9 +131,10 @@ def case():
     return next(problems.networks(problems.prepare("german", None, problems.CODE, most=300), 5, 1))
 
 
-@pytest.mark.thorough("code")
 @pytest.mark.parametrize(
-    "how", [problems.TEXT, pytest.param(problems.CODE, marks=needs_weights)], ids=lambda how: how.name
+    "how",
+    [problems.TEXT, pytest.param(problems.CODE, marks=[needs_weights, pytest.mark.slow])],
+    ids=lambda how: how.name,
 )
 def test_the_worker_has_the_same_network(how, tmp_path):
     case = next(problems.networks(problems.prepare("german", None, how, most=300), 5, 1))
@@ -148,7 +149,7 @@ def answers(monkeypatch, *lines, why=""):
     monkeypatch.setattr(peers, "run_peer", lambda folder, method, options: (list(lines), why))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_peers_are_judged_like_mcce(case, monkeypatch):
     factual = case.problem.factuals.iloc[0]
     wanted = case.problem.decision.contains(case.problem.score(case.rows.X))
@@ -167,7 +168,7 @@ def test_peers_are_judged_like_mcce(case, monkeypatch):
     assert theirs["why"] == "1: none found"
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_an_absent_peer_is_reported(case, monkeypatch):
     answers(monkeypatch, why="ModuleNotFoundError: No module named 'nice'")
     _, theirs = list(peers.compare(case, Options(peers=("nice",), samples=50)))
@@ -211,7 +212,7 @@ def test_experiment1(tmp_path, capsys):
     assert output.read("experiment1_peers", tmp_path)["method"].tolist() == ["mcce"]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_experiment2(tmp_path, capsys):
     run_quick(tmp_path, capsys, "experiment2")
     numbers = output.read("experiment2", tmp_path)

@@ -14,6 +14,7 @@ from benchmarks import judging, quality, walk
 from benchmarks.paper import peers
 from benchmarks.paper.options import Options
 from benchmarks.settings import Problem, Setting, make_problem
+from tests.marks import slow
 
 LEVELS = ["flat", "house", "tent"]
 
@@ -75,8 +76,7 @@ def walk_by_hand(problem, held):
     return pd.DataFrame(found).T
 
 
-@pytest.mark.thorough("False")
-@pytest.mark.parametrize("held", [True, False])
+@pytest.mark.parametrize("held", [True, *slow(False)])
 def test_the_walk_is_the_greedy_one(held):
     X = table()
     X = X[(X["age"] != 22) | (score(X) < 0.9)].reset_index(drop=True)  # nobody of 22 has the wanted decision
@@ -99,8 +99,7 @@ def test_the_walk_without_fixed_features_is_free():
     pd.testing.assert_frame_equal(held, free)
 
 
-@pytest.mark.thorough("training")
-@pytest.mark.parametrize("seen", [True, False], ids=["training", "held out"])
+@pytest.mark.parametrize("seen", [pytest.param(True, marks=pytest.mark.slow), False], ids=["training", "held out"])
 def test_rows_are_judged_as_by_hand(seen):
     X = table()
     X.loc[len(X)] = X.loc[0]  # another person who is like the first
@@ -152,7 +151,7 @@ def network():
     return make_problem(Setting("t", "t", "german", "mlp", 6, 10, n_train=200), None)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_peers_are_run_on_the_model_and_judged(monkeypatch):
     problem = network()
     copied = problem.encode(problem.X[problem.decision.contains(problem.score(problem.X))]).iloc[0].tolist()
@@ -184,8 +183,7 @@ def test_peers_are_not_run_on_other_models():
     assert list(quality.run_peers(logistic, Options(peers=()))) == []
 
 
-@pytest.mark.thorough("forest", "mlp")
-@pytest.mark.parametrize("model", ["mlp", "forest", "boosting", "logistic"])
+@pytest.mark.parametrize("model", ["boosting", "logistic", *slow("mlp", "forest")])
 def test_models_take_the_loans_with_their_levels(model):
     problem = make_problem(Setting("t", "t", "loans", model, 5, 10, binarised=False, n_train=300), None)
     scores = problem.score(problem.X)

@@ -27,7 +27,7 @@ def test_scores_are_those_of_the_process_in_any_order_of_the_columns():
     assert found["skill"] == pytest.approx(1 - (5**-0.5 + 6**-0.5) / 2, abs=0.03)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_joint_generator_is_scored_by_its_density():
     old, new = process(1000, 1), process(1000, 2)
     generator = mcce.generators.AdversarialForest(fixed=["x"], random_state=1).fit(old)

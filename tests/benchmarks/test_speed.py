@@ -132,7 +132,7 @@ def test_standin_has_the_shape_it_documents(name):
         assert (data.X[column].dtype == "category") == (shape[0] == "c")
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_codes_and_frames_go_back_and_forth():
     problem = settings.make_problem(
         settings.Setting("t", "t", "german", "mlp", 5, 10, binarised=False, n_train=200), None
@@ -141,7 +141,7 @@ def test_codes_and_frames_go_back_and_forth():
     pd.testing.assert_frame_equal(problem.decode(problem.encode(problem.X)), problem.X)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.usefixtures("workers")
 def test_quick_run_on_a_standin(tmp_path, capsys):
     out = tmp_path / "speed.md"
@@ -196,7 +196,7 @@ def test_quick_run_of_samplers_on_a_standin(tmp_path, capsys):
         assert one["L0_rise"][0] == pytest.approx(one["L0_new"] - one["L0"]), "all were explained both ways"
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_factuals_are_held_out_of_the_chain_that_explains_them_as_new():
     """Every factual is one of its kind: seen, its own values come back to it; new, they cannot."""
     X = pd.DataFrame(
@@ -219,7 +219,7 @@ def test_factuals_are_held_out_of_the_chain_that_explains_them_as_new():
     assert found["L0"] < 3.0
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.usefixtures("workers")
 def test_quick_run_of_visit_sequences(tmp_path, capsys):
     out = tmp_path / "visit"

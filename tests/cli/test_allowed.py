@@ -54,7 +54,7 @@ def read_both(folder):
     return before.loc[after.index], after
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_rows_obey_the_file_and_what_binds_is_told(files, capsys):
     assert explain("--out", "free.csv") in (0, 3)
     capsys.readouterr()
@@ -73,7 +73,7 @@ def test_rows_obey_the_file_and_what_binds_is_told(files, capsys):
     assert re.search(r"constraint rent <= was\(rent\): broken by .*; rows that could go on: ", said)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_sparse_changes_less_and_the_floor_is_kept(files):
     assert explain("--out", "plain.csv") in (0, 3)
     assert explain("--sparse", "--floor", "0.3", "--out", "cf.csv") in (0, 3)
@@ -83,7 +83,7 @@ def test_sparse_changes_less_and_the_floor_is_kept(files):
     assert "plausibility" not in plain
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_person_is_named_by_digits_and_the_unexplained_say_what_would_help(files):
     said = {"only": [{"id": 1, "features": ["savings"]}, {"id": 2, "features": []}]}
     (files / "rules.json").write_text(json.dumps(said))

@@ -42,7 +42,7 @@ def test_explains_a_file_and_goes_on(saved, tmp_path, capsys):
     assert "settings.n_counterfactuals was 1, is 2" in capsys.readouterr().err
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_bad_rows_are_listed_if_asked(saved, tmp_path, capsys):
     ROWS.assign(job=ROWS["job"].where(ROWS.index != 3, "astronaut")).to_csv(tmp_path / "rows.csv", index=False)
     command = ["explain-batches", "--explainer", saved, "--explain", str(tmp_path / "rows.csv")]

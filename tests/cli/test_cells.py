@@ -144,7 +144,7 @@ def as_text(path):
     return pd.read_csv(path, dtype=str, keep_default_na=False)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("sampler", ["cart", "parametric"])
 def test_every_cell_is_spelled_as_in_the_files(sampler, files, capsys):
     assert explain("--id", "who", "--out", "cf.csv", "--fixed", "zip,rooms", "--sampler", sampler) in (0, 3)
@@ -165,7 +165,7 @@ def test_every_cell_is_spelled_as_in_the_files(sampler, files, capsys):
     assert (found["price"] == own["price"])[unchanged].all()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_missing_words_that_are_named_are_missing_and_written_back(files):
     for name in ("train.csv", "new.csv"):
         table = as_text(name)
@@ -199,7 +199,7 @@ def test_rows_to_explain_that_do_not_fit(changes, arguments, message, files, cap
     assert message in capsys.readouterr().err
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_text_cell_in_a_column_that_is_not_used_is_nobodys_business(files, capsys):
     for name in ("train.csv", "new.csv"):
         table = as_text(name)

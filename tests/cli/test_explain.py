@@ -10,7 +10,7 @@ import pytest
 from tests.cli.problem import explain, trained
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_response_trains_a_model_and_writes_both_files(folder, tmp_path, capsys):
     out = tmp_path / "cf.csv"
     assert trained(folder, "--fixed", "age,sex", "--out", out) == 0
@@ -38,7 +38,7 @@ def test_model_is_asked_with_the_columns_and_dtypes_of_the_file(folder, capsys):
     assert set(found["rank"]) == {1, 2}
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_file_for_any_number_of_jobs(folder, capsys):
     texts = []
     for jobs in ("1", "2"):
@@ -72,7 +72,7 @@ def test_a_poor_model_is_called_poor(folder, tmp_path, capsys):
     assert "warning: that is poor" in capsys.readouterr().err
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_categorical_numbers_and_codes_that_look_like_numbers_survive(tmp_path, capsys):
     rng = np.random.default_rng(1)
     code = rng.choice(["01", "02", "x"], 300)
@@ -105,7 +105,7 @@ def test_parquet_ids_and_a_saved_row_index(folder, tmp_path, capsys):
     assert "q" in said.out.splitlines()[1].split(",")[0]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_nothing_to_explain_is_no_failure(folder, tmp_path, capsys):
     pd.read_csv(folder / "new.csv").head(0).to_csv(tmp_path / "none.csv", index=False)
     html = tmp_path / "r.html"
@@ -114,7 +114,7 @@ def test_nothing_to_explain_is_no_failure(folder, tmp_path, capsys):
     assert "<img" not in html.read_text(encoding="utf-8")
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_html_is_a_page_with_picture_and_table(folder, tmp_path, capsys):
     assert trained(folder, "--html", tmp_path / "r.html") == 0
     page = (tmp_path / "r.html").read_text(encoding="utf-8")

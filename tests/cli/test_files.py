@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from mcce.cli import main
+from tests.marks import slow_rows
 
 WANTED = ["--response", "y", "--wanted", "yes", "--n-samples", "50"]
 
@@ -79,14 +80,13 @@ def test_the_unexplained_rows_of_an_earlier_run_may_be_explained_but_not_overwri
     assert contents(files) == before
 
 
-@pytest.mark.thorough("c.html-arguments3", "c.unexplained.csv-arguments1", "c.csv-arguments0")
 @pytest.mark.parametrize(
     ("exists", "arguments"),
     [
-        ("c.csv", ["--out", "c.csv"]),
-        ("c.unexplained.csv", ["--out", "c.csv"]),
         ("c.unexplained.csv", ["--out", "c.parquet"]),
-        ("c.html", ["--html", "c.html"]),
+        *slow_rows(
+            ("c.csv", ["--out", "c.csv"]), ("c.unexplained.csv", ["--out", "c.csv"]), ("c.html", ["--html", "c.html"])
+        ),
     ],
 )
 @pytest.mark.usefixtures("no_pictures")
@@ -104,7 +104,7 @@ def test_a_file_that_exists_is_overwritten_by_force_only(exists, arguments, file
     assert contents(files)["train.csv"] == before["train.csv"]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_rows_that_were_unexplained_in_an_earlier_run_do_not_stay(files):
     (files / "c.unexplained.csv").write_text("id,reason\n77,an earlier run\n")
     refused = pd.read_csv("new.csv").query("y == 'no'")
@@ -113,7 +113,7 @@ def test_rows_that_were_unexplained_in_an_earlier_run_do_not_stay(files):
     assert (files / "c.unexplained.csv").read_text() == "id,reason,prediction\n"
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_an_error_while_writing_leaves_the_earlier_result(files, monkeypatch, capsys):
     assert explain("--out", "c.csv") == 0
     before = contents(files)
@@ -156,7 +156,7 @@ sys.exit(mcce.cli.main(sys.argv[1:]))
 """
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_ctrl_c_in_a_process_of_its_own(files):
     (files / "c.csv").write_text("old")
     arguments = ["explain", "--train", "train.csv", "--explain", "new.csv", *WANTED, "--out", "c.csv", "--force"]
@@ -178,7 +178,7 @@ def test_standard_output_and_devices_need_no_force(files, capsys):
 
 
 @pytest.mark.usefixtures("no_pictures")
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_demo_twice_keeps_the_files_of_the_first_run(tmp_path, capsys):
     arguments = ["demo", "--out", str(tmp_path), "--factuals", "5"]
     (tmp_path / "mcce-demo.html").write_text("my own notes")
@@ -191,7 +191,7 @@ def test_demo_twice_keeps_the_files_of_the_first_run(tmp_path, capsys):
     assert (tmp_path / "mcce-demo.html").read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_spreadsheet_runs_nothing_that_was_written_for_it(files):
     table = pd.read_csv("train.csv").assign(b=lambda t: t["b"].map(lambda b: f"=A{b}"))
     table.to_csv("train.csv", index=False)

@@ -81,9 +81,7 @@ QUICK = {
 }
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.thorough) for name in GOOD]
-)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in GOOD])
 def test_the_values_are_those_that_were_written(name, seen, tmp_path, capsys):
     ending, write, options = GOOD[name]
     if ending == "parquet":
@@ -189,7 +187,7 @@ def test_a_class_is_matched_exactly_first(wanted, code, said, capsys):
     assert said in capsys.readouterr().err
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_class_made_by_typing_errors_is_not_the_wanted_one(tmp_path, monkeypatch, capsys):
     """`--wanted paid` once took `Paid`, the first that is spelled so but for capitals, and explained nobody."""
     monkeypatch.chdir(tmp_path)

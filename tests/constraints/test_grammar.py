@@ -2,7 +2,7 @@ import contextlib
 import pickle
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mcce
@@ -24,7 +24,6 @@ from mcce.constraints.grammar import (
 from mcce.constraints.rules import resolve_rule
 from mcce.table import Schema
 from tests.constraints.reader import people
-from tests.examples import examples
 
 SCHEMA = Schema.from_data(people())
 PIECES = [
@@ -57,13 +56,13 @@ def try_to_resolve(text):
 
 
 @given(st.text(max_size=60))
-@examples(300)
+@settings(max_examples=75)
 def test_any_text_is_a_rule_or_an_input_error(text):
     try_to_resolve(text)
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=14))
-@examples(500)
+@settings(max_examples=125)
 def test_any_pieces_are_a_rule_or_an_input_error(pieces):
     try_to_resolve(" ".join(pieces))
 

@@ -5,13 +5,12 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mcce
 from mcce import InputError
 from mcce.constraints import read
-from tests.examples import examples
 
 TOML = """
 [[allow]]
@@ -83,7 +82,7 @@ def constraints(draw):
 
 
 @given(st.lists(constraints(), max_size=4))
-@examples(150)
+@settings(max_examples=40)
 def test_what_is_written_as_a_dict_is_read_again(said):
     written = [each.to_dict() for each in said]
     again = read(json.loads(json.dumps(written)))

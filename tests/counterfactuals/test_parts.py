@@ -13,7 +13,7 @@ def found():
     return explainer.explain(X.iloc[:12], n_samples=100, n_counterfactuals=2)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_one_factual_alone(found):
     for id in found:
         one = found[id]

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import matplotlib
 
 matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 import pytest
 
 from mcce.exceptions import InputError
+from mcce.report.names import Names
 from tests.counterfactuals.problem import DECISION, Cells, around
 
 
@@ -92,9 +96,50 @@ def test_plot(found):
     assert plt.get_fignums() == []
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_plot_of_the_changes_of_many(found):
     ax = found.plot_changes()
     assert [t.get_text() for t in ax.get_yticklabels()] == ["salary", "defaulted", "home"]
     assert "2 factuals" in ax.get_xlabel()
     plt.close(ax.figure)
+
+
+def shown_in_every_way(found, folder):
+    """Return the sentence of the first case, after every word and picture of the result."""
+    id = next(iter(found))
+    for text in (repr(found), found._repr_html_(), found.letter(id), found.changes(words=True).to_string()):
+        assert text
+    found.to_html(folder / "found.html")
+    for ax in (found.plot(id), found.plot_changes()):
+        ax.figure.canvas.draw()
+    plt.close("all")
+    return found.sentence(id)
+
+
+@pytest.mark.parametrize(
+    ("blank", "shown"),
+    [(" ", '" "'), ("\u200b", '"\\u200b"'), ("\ufeff", '"\\ufeff"'), ("\u00a0", '"\\xa0"'), ("", '""')],
+)
+def test_names_and_levels_without_ink_are_shown(blank, shown, tmp_path):
+    before = pd.DataFrame({blank: [1.0, 2.0], "job": [blank, blank]}, index=[blank, "ann"])
+    after = before.assign(**{blank: [3.0, 4.0], "job": ["cook", "cook"]})
+    said = shown_in_every_way(around(before, after), tmp_path)
+    assert said.startswith(f"With {shown} 3 instead of 1 and job cook instead of {shown}, ")
+
+
+def test_letters_that_a_font_leaves_blank_are_drawn(tmp_path):
+    before = pd.DataFrame({"job": ["\u2800", "\u2800"]}, index=["\u2800", "ann"])  # a pattern of Braille without dots
+    assert "cook instead of \u2800" in shown_in_every_way(around(before, before.assign(job="cook")), tmp_path)
+
+
+@pytest.mark.parametrize("zone", [None, "UTC"])
+def test_dates_of_any_year_are_shown(zone, tmp_path):
+    years = pd.Series(np.array(["-0044-03-15", "20000-01-01", "12000-05-31"], dtype="M8[s]")).dt.tz_localize(zone)
+    before = pd.DataFrame({"day": years[:2].array}, index=["ann", "bob"])
+    after = pd.DataFrame({"day": years[1:].array}, index=["ann", "bob"])
+    found = around(before, after)
+    ranges = {"day": (years.min(), years.max())}
+    said = shown_in_every_way(replace(found, kinds={"day": "numeric"}, ranges=ranges), tmp_path)
+    assert said.startswith("With day 20000-01-01 instead of -044-03-15, ")
+    names = Names.read({"formats": {"day": "%d.%m.%Y"}}, ["day"])
+    assert shown_in_every_way(replace(found, names=names), tmp_path) == said

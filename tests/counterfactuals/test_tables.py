@@ -102,7 +102,7 @@ def sparse_of(found: Counterfactuals, floor: float) -> Counterfactuals:
     return replace(found, measures=measures, run=Run(settings={"sparse": True, "floor": floor}))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_pictures")
 def test_rows_below_the_floor_are_marked(found):
     sparse = sparse_of(found, 0.05)

@@ -12,6 +12,7 @@ from scipy import stats
 
 from mcce.datasets import Dataset, load_loans, true_default_probability
 from mcce.exceptions import InputError
+from tests.marks import slow
 
 LEVEL = 0.001  # of every statistical test below, all at fixed seeds
 
@@ -77,7 +78,7 @@ def test_loans_schema(loans):
     np.testing.assert_array_equal(loans.wanted, ~loans.y.to_numpy())
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_loans_are_reproducible_and_leave_the_global_random_state_alone(loans):
     np.random.seed(3)  # noqa: NPY002
     before = np.random.get_state()[1].copy()  # noqa: NPY002
@@ -101,7 +102,7 @@ def test_loans_refuse_a_senseless_number_of_rows(n):
         load_loans(n)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_loans_invariants(many):
     X = many.X
     assert X["age"].between(18, 80).all()
@@ -120,7 +121,7 @@ def test_loans_invariants(many):
     assert set(X["employment"].cat.categories) == set(X["employment"].unique())
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_loans_binary_columns_follow_their_probabilities(many):
     X = many.X.iloc[1:]  # the first row is given, not drawn
     s, a = np.log(X["salary"] / 50_000).to_numpy(), X["age"].to_numpy() - 40
@@ -167,7 +168,7 @@ def test_loans_continuous_columns_follow_their_distributions(many):
     assert stats.kstest((age - 18) / 62, stats.beta(1.7, 2.4).cdf).pvalue > LEVEL
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_default_follows_its_probability(many):
     assert p_of_frequencies(many.y.to_numpy(), true_default_probability(many.X)) > LEVEL
 
@@ -208,8 +209,7 @@ def fitted(kind: str, X, y):
     return make_pipeline(columns, estimator).fit(X, y)
 
 
-@pytest.mark.thorough("boosting")
-@pytest.mark.parametrize("kind", ["logistic", "boosting"])
+@pytest.mark.parametrize("kind", ["logistic", *slow("boosting")])
 def test_a_fitted_model_tells_the_story_of_the_paper(loans, kind):
     model = fitted(kind, loans.X, loans.y)
     her = loans.X.iloc[[0]]
@@ -225,8 +225,7 @@ def test_a_fitted_model_tells_the_story_of_the_paper(loans, kind):
     assert 0.4 < (model.predict_proba(loans.X)[:, 1] >= 0.1).mean() < 0.6
 
 
-@pytest.mark.thorough("boosting")
-@pytest.mark.parametrize("kind", ["logistic", "boosting"])
+@pytest.mark.parametrize("kind", ["logistic", *slow("boosting")])
 def test_a_fitted_model_ranks_new_customers(loans, many, kind):
     from sklearn.metrics import roc_auc_score
 

@@ -24,7 +24,7 @@ def compared():
     return compare_conditionals(process(300), SAMPLERS, fixed=["x"], random_state=1)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_each_feature_has_its_own_winner(compared):
     ranks = compared.table("log_score_rank")
     assert list(ranks.index) == ["y", "z", "w"]
@@ -63,14 +63,14 @@ def test_what_cannot_take_part_says_why(compared):
     assert compared.scores.drop(("z", "norm"))["note"].eq("").all()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_same_seed_gives_the_choice_of_a_chain(compared):
     chain = ChainModel(sampler=Auto(SAMPLERS), fixed=["x"], random_state=1).fit(process(300))
     assert chain.choice_.table["sampler"].equals(compared.choice.table["sampler"])
     assert chain.choice_.table["score"].to_numpy() == pytest.approx(compared.choice.table["score"].to_numpy())
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_decision_is_one_more_column_to_predict_from():
     X = process(200)[["x", "w"]]
     late = (X["w"] > X["w"].median()).to_numpy()

@@ -36,7 +36,7 @@ def test_a_sampler_that_knows_its_rows_by_heart_is_accused():
     assert found.judged_by == "rows out of fold"
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_right_family_passes_out_of_fold():
     p = [conditionals(line(200, s), sampler="norm", fixed=["z"], n_draws=20).features[0].p for s in range(12)]
     assert np.mean(np.array(p) <= 0.05) <= 0.17  # 2 of 12

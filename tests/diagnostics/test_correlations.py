@@ -90,7 +90,7 @@ def test_single_feature():
     assert "1 features" in repr(compared)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_pictures_of_the_matrices():
     compared = compare_correlations(mixed(50, 1), mixed(40, 2))
     for which, title in (("real", "of the real rows"), ("generated", "of the generated rows"), ("difference", "minus")):

@@ -43,7 +43,7 @@ def _no_figure_is_left_open():
     plt.close("all")
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_generated_rows_have_the_fixed_values_of_the_real_ones(diagnostics):
     assert len(diagnostics.real) == len(diagnostics.generated) == 200
     pd.testing.assert_frame_equal(diagnostics.real, NEW)
@@ -53,7 +53,7 @@ def test_generated_rows_have_the_fixed_values_of_the_real_ones(diagnostics):
     assert np.mean(wanted[0] == wanted[1]) > 0.8, "each was drawn given the decision of the real row"
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_realism_is_that_of_the_functions(diagnostics):
     d = diagnostics
     pd.testing.assert_frame_equal(d.marginals, mcce.diagnostics.marginal_distances(d.real, d.generated))
@@ -120,7 +120,7 @@ def test_a_given_order_alone(explainer):
         visit_effect(explainer, factuals, training=TRAINING, visit_sequences=[])
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_one_seed_gives_one_answer_for_any_number_of_threads(diagnostics):
     other = mcce.MCCE(score, decision=(0.6, np.inf), fixed=["age", "sex"], random_state=1, n_jobs=1).fit(TRAINING)
     again = other.diagnose(NEW, n_samples=200, max_factuals=20)
@@ -143,7 +143,7 @@ def test_words_and_pages(diagnostics):
     assert {"L0", "copy", "explained"} <= set(summary.index)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_pictures(diagnostics):
     assert len(diagnostics.plot()) == 4
     assert len(diagnostics.plot("marginals")) == NEW.shape[1]
@@ -153,7 +153,7 @@ def test_pictures(diagnostics):
         diagnostics.plot("all")
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_training_rows_are_pointed_out(explainer):
     d = explainer.diagnose(TRAINING.head(60), n_samples=20, max_factuals=3, visit_sequences=())
     assert any("100% of the rows of X are training rows" in note for note in d.notes)
@@ -196,7 +196,7 @@ def test_few_rows_and_nothing_to_explain(explainer):
         fine.plot("changes")
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_arrays_and_no_decision_to_condition_on():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(300, 4))

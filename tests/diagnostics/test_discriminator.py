@@ -11,6 +11,7 @@ from scipy.stats import binom, norm
 
 import mcce
 from mcce.diagnostics import Discriminator, discriminator
+from tests.marks import slow
 
 LEVELS = ["clerk", "manager", "pilot"]
 
@@ -53,14 +54,13 @@ def within_chance(d: Discriminator, level=1e-3):
 # ---------------------------------------------------------------- statistics
 
 
-@pytest.mark.thorough("normal")
-@pytest.mark.parametrize("sample", [normal, mixed])
+@pytest.mark.parametrize("sample", [mixed, *slow(normal)])
 def test_two_samples_of_one_distribution_cannot_be_told_apart(sample):
     d = discriminator(sample(1000, 1), sample(1000, 2), n_trees=25)
     assert within_chance(d), d
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_different_samples_are_told_apart():
     assert discriminator(normal(300, 1), normal(300, 2, shift=20), n_trees=25).accuracy == 1.0
 
@@ -85,13 +85,13 @@ def test_accuracy_grows_with_the_shift_up_to_what_is_possible():
     assert found == pytest.approx(best, abs=3.29 * 0.5 / math.sqrt(1200))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_lost_correlation_is_seen_where_the_margins_are_right():
     d = discriminator(normal(1000, 1, correlation=0.9), normal(1000, 2), n_trees=25)
     assert 0.65 < d.accuracy < 0.758 + 3.29 * 0.43 / math.sqrt(600)  # 0.758: by the two densities, the best there is
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_copies_of_the_real_rows_fall_below_one_half():
     real = normal(1000, 1)
     d = discriminator(real, real.sample(1000, replace=True, random_state=1), n_trees=25)
@@ -99,7 +99,7 @@ def test_copies_of_the_real_rows_fall_below_one_half():
     assert not within_chance(d)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_pairs_stay_on_one_side_of_the_split():
     """Both tables share a column of distinct values and are otherwise of one distribution."""
     given = np.arange(800.0)
@@ -113,7 +113,7 @@ def test_pairs_stay_on_one_side_of_the_split():
 # ---------------------------------------------------------------- columns
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_every_kind_of_column_can_tell():
     real, other = mixed(400, 1), mixed(400, 2)
     changed = {
@@ -131,14 +131,14 @@ def test_every_kind_of_column_can_tell():
         assert d.accuracy > 0.55, column
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_what_only_the_generated_table_holds_tells():
     real = pd.DataFrame({"n": np.arange(100) % 7, "level": ["a", "b"] * 50})
     for generated in (real.assign(n=real["n"] + 0.5), real.assign(level=["c", "d"] * 50)):
         assert discriminator(real, generated, n_trees=25).accuracy == 1.0
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_names_of_levels_and_order_of_columns_do_not_matter():
     real, other = mixed(300, 1), mixed(300, 2)
     expected = discriminator(real, other, n_trees=10)
@@ -150,7 +150,7 @@ def test_names_of_levels_and_order_of_columns_do_not_matter():
     assert discriminator(real, other[other.columns[::-1]], n_trees=10).accuracies == expected.accuracies
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_numbers_of_any_size_are_ranked():
     real, other = normal(200, 1), normal(200, 2)
     expected = discriminator(real, other, n_trees=10).accuracies
@@ -161,7 +161,7 @@ def test_numbers_of_any_size_are_ranked():
 # ---------------------------------------------------------------- the result
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_one_seed_gives_one_answer_for_any_number_of_threads():
     real, other = mixed(300, 1), mixed(300, 2)
     one = discriminator(real, other, n_trees=10, random_state=3, n_jobs=1)

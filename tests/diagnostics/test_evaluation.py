@@ -128,7 +128,7 @@ def explained():
     return X, classifier, denied, explainer.explain(denied, n_samples=100, n_counterfactuals=2)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_counterfactuals_bring_what_the_frame_needs_to_be_told(explained):
     X, classifier, denied, found = explained
     e = evaluate(found, denied, classifier, training=X)
@@ -147,7 +147,7 @@ def test_counterfactuals_bring_what_the_frame_needs_to_be_told(explained):
     pd.testing.assert_frame_equal(schema.rows, alone.rows)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_distances_equal_brute_force(explained):
     X, classifier, denied, found = explained
     e = evaluate(found, denied, classifier, training=X, rank=None)

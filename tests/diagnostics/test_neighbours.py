@@ -7,12 +7,11 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcce import InputError, Schema, gower_distance
 from mcce.diagnostics.neighbours import find_equal, find_nearest, find_several_nearest, nearest_rows
-from tests.examples import examples
 
 
 def table(rng: np.random.Generator, n: int) -> pd.DataFrame:
@@ -31,7 +30,7 @@ def table(rng: np.random.Generator, n: int) -> pd.DataFrame:
     return frame
 
 
-@examples(40)
+@settings(max_examples=10)
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(0, 12), m=st.integers(1, 40))
 def test_equals_the_smallest_of_all_distances(seed, n, m):
     rng = np.random.default_rng(seed)
@@ -56,7 +55,7 @@ def test_equals_the_smallest_of_all_distances(seed, n, m):
             assert distance[found.row[i]] == found.distance[i]
 
 
-@examples(40)
+@settings(max_examples=10)
 @given(seed=st.integers(0, 2**32 - 1), m=st.integers(1, 40), k=st.integers(1, 7))
 def test_several_nearest_are_the_smallest_of_all_distances(seed, m, k):
     rng = np.random.default_rng(seed)
@@ -78,7 +77,7 @@ def test_several_nearest_are_the_smallest_of_all_distances(seed, m, k):
         assert len({*found.row[i, :n]} & {*allowed}) == n
 
 
-@examples(40)
+@settings(max_examples=10)
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(0, 12), m=st.integers(0, 40))
 def test_equal_rows_equal_a_loop(seed, n, m):
     rng = np.random.default_rng(seed)
@@ -100,7 +99,7 @@ def test_does_not_depend_on_the_number_of_threads():
     assert (one.distance == three.distance).all()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_large_table_is_quick():
     rng = np.random.default_rng(1)
     training = pd.DataFrame(rng.normal(size=(50_000, 12)))

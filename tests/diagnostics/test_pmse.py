@@ -8,6 +8,7 @@ import pytest
 
 import mcce
 from mcce.diagnostics import propensity as pmse
+from tests.marks import slow
 
 from .reference import CASES, read
 
@@ -55,7 +56,7 @@ def test_the_expected_error_of_a_tree_is_that_of_synthpop(name, in_r):
     assert got.expected == pytest.approx(in_r, abs=4 * 0.0035 * np.sqrt(1 / 100 + 1 / 200))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_tree_is_standardised_by_permutations():
     case = read("same_size")
     one = pmse(case.real, case.generated, model="cart", n_permutations=20, n_jobs=1)
@@ -72,7 +73,7 @@ def test_a_tree_that_cannot_split():
     assert np.isnan(got.S_pMSE)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_new_sample_is_as_expected():
     """Over many pairs of samples of one distribution the mean of S_pMSE is 1 / (1 - c): both tables vary."""
     rng = np.random.default_rng(1)
@@ -91,7 +92,7 @@ def correlated(rng, n: int) -> np.ndarray:
     return z
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("n_fixed", [4, *(pytest.param(n, marks=pytest.mark.slow) for n in (0, 2, 5))])
 def test_a_perfect_generator_is_as_expected_for_any_number_of_fixed_columns(n_fixed):
     """The drawn columns follow the true process given the fixed ones; both tables vary, so the mean is 1 / (1 - c) = 2.
@@ -110,9 +111,8 @@ def test_a_perfect_generator_is_as_expected_for_any_number_of_fixed_columns(n_fi
     assert np.mean(values) == pytest.approx(2.0, abs=4 * np.std(values) / np.sqrt(40))
 
 
-@pytest.mark.thorough("1-3")
 @pytest.mark.parametrize("n_fixed", [3, pytest.param(1, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("max_order", [0, 1])
+@pytest.mark.parametrize("max_order", [0, *slow(1)])
 def test_rows_resampled_given_the_fixed_columns_score_1(n_fixed, max_order):
     """The drawn columns are those of a real row with the same fixed values: what a model of `real` itself gives."""
     rng = np.random.default_rng(n_fixed)

@@ -17,12 +17,13 @@ def explainer():
     return fitted()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_counts_are_those_of_the_explanations():
     """Rows and sets of changed features compared cell by cell; K is small, so that some factuals have none at times."""
     explainer = fitted(condition_on_decision=False)
     s = stability(explainer, DENIED, n_seeds=4, n_samples=2)
-    found = [explainer.explain(DENIED, n_samples=2, redraw=r) for r in range(4)]
+    first = explainer.explain(DENIED, n_samples=2)
+    found = [first.redrawn(r) for r in range(4)]
     some_without = False
     for id in DENIED.index:
         rows, sets, L0, gower = [], [], [], []
@@ -65,7 +66,7 @@ def test_what_can_take_one_value_alone_is_stable():
     assert "Stability of 50 factuals over 3 redraws\nthe same row 100.0%" in repr(s)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_more_draws_make_it_more_stable(explainer):
     few, many = (stability(explainer, DENIED, n_seeds=4, n_samples=n) for n in (20, 2000))
     assert many.summary["same_L0"] > few.summary["same_L0"]
@@ -84,7 +85,7 @@ def test_errors_are_the_spread_of_the_mean_over_redraws(explainer):
     assert own.summary["se_gower"] == pytest.approx(np.sqrt((apart**2).sum()) / len(apart))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_order_of_factuals_and_sparse_settings(explainer):
     one = stability(explainer, DENIED.iloc[:10], n_seeds=2, n_samples=50, sparse=True)
     two = stability(explainer, DENIED.iloc[:10][::-1], n_seeds=2, n_samples=50, sparse=True)
@@ -93,7 +94,7 @@ def test_order_of_factuals_and_sparse_settings(explainer):
     assert one.settings["n_seeds"] == 2
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_nobody_to_explain(explainer):
     happy = TABLE.drop(explainer.explain(TABLE, n_samples=5).draws.loc[lambda d: d > 0].index)
     s = stability(explainer, happy, n_seeds=2, n_samples=5)
@@ -104,5 +105,7 @@ def test_nobody_to_explain(explainer):
 def test_bad_settings(explainer):
     with pytest.raises(InputError, match="n_seeds is 1; it must be a whole number of at least 2"):
         stability(explainer, DENIED, n_seeds=1)
-    with pytest.raises(InputError, match="stability sets redraw itself; leave it out"):
-        stability(explainer, DENIED, redraw=3)
+    with pytest.raises(
+        InputError, match="compares the best counterfactual of each factual; leave n_counterfactuals out"
+    ):
+        stability(explainer, DENIED, n_counterfactuals=3)

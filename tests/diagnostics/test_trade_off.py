@@ -72,7 +72,7 @@ def five_nearest(row: pd.DataFrame, factual: pd.Series, training: pd.DataFrame) 
     return float(np.sort(sums)[:5].mean())
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "seen",
     [pytest.param(True, id="training rows", marks=pytest.mark.slow), pytest.param(False, id="new rows")],
@@ -118,7 +118,7 @@ def test_every_column_is_what_a_loop_finds(explainer, training, seen):
     assert costs.factual_distance == pytest.approx(np.mean(own))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_floor_costs_changes_and_buys_plausibility(explainer, training):
     table = explainer.trade_off(training, floors=(0.5, 0.1, 0), n_samples=200).table
     sparse = table.drop(index="plain").sort_values("floor")
@@ -130,7 +130,7 @@ def test_a_floor_costs_changes_and_buys_plausibility(explainer, training):
     assert sparse["explained"].eq(1).all()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_what_is_asked_for_reaches_the_search(explainer, training):
     wide = explainer.trade_off(training, 0.2, n_samples=100, max_factuals=1000)
     bounded = explainer.trade_off(training, 0.2, n_samples=100, max_factuals=1000, max_gower=0.1)
@@ -146,7 +146,7 @@ def test_what_is_asked_for_reaches_the_search(explainer, training):
     assert nothing.table.loc["floor 0.2", ["L0", "distance", "above_floor"]].isna().all()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_large_tables_are_sampled(explainer, training):
     costs = explainer.trade_off(training, [0.05], n_samples=50, max_factuals=7, max_rows=20)
     assert (costs.n_factuals, costs.n_training) == (7, 20)

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import mcce
+from tests.marks import slow_rows
 
 LOANS = mcce.datasets.load_loans(800).X
 WANTED = (LOANS["savings"] > 8_000) & (LOANS["salary"] > 30_000)
@@ -33,13 +34,14 @@ def accepted(explainer, holds, shared=()):
     return found, n_held
 
 
-@pytest.mark.thorough("constraint0-<lambda>", "constraint2-<lambda>")
 @pytest.mark.parametrize(
     ("constraint", "holds"),
     [
-        (mcce.allow("salary", max_step=25_000), lambda r, f: abs(r["salary"] - f["salary"]) <= 25_000),
         (mcce.allow("loan_amount", direction="decrease"), lambda r, f: r["loan_amount"] <= f["loan_amount"]),
-        (mcce.rule("savings <= was(savings) + 40000"), lambda r, f: r["savings"] <= f["savings"] + 40_000),
+        *slow_rows(
+            (mcce.allow("salary", max_step=25_000), lambda r, f: abs(r["salary"] - f["salary"]) <= 25_000),
+            (mcce.rule("savings <= was(savings) + 40000"), lambda r, f: r["savings"] <= f["savings"] + 40_000),
+        ),
     ],
 )
 def test_what_depends_on_the_factual_passes_over_shared_draws(explainer, constraint, holds):
@@ -52,7 +54,7 @@ def test_what_depends_on_the_factual_passes_over_shared_draws(explainer, constra
         pd.testing.assert_frame_equal(mine.reset_index(drop=True), by_hand[id].reset_index(drop=True))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_who_allows_few_of_them_gets_draws_of_his_own(explainer):
     constraint = mcce.allow("loan_amount", max_step=2_000)
     constrained = explainer.generate(PEOPLE, n_samples=K, constraints=[constraint])
@@ -65,7 +67,7 @@ def test_who_allows_few_of_them_gets_draws_of_his_own(explainer):
     assert (np.abs(constrained["loan_amount"].to_numpy() - own) <= 2_000).all()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_what_is_asked_of_all_is_obeyed_before_anything_is_passed_over(explainer):
     both = [mcce.allow("salary", low=20_000), mcce.allow("loan_amount", direction="decrease")]
     constrained = explainer.generate(PEOPLE, n_samples=K, constraints=both)
@@ -92,7 +94,7 @@ def test_a_feature_that_has_to_stay_is_kept_and_the_others_follow_it(explainer):
     assert (rows["education"].to_numpy() == own).all()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_who_cannot_be_drawn_as_asked_keeps_what_he_has():
     """A loan that may only fall, for people who ask for less than anybody who was granted one."""
     table = LOANS.assign(loan_amount=np.where(WANTED, LOANS["loan_amount"] + 50_000, LOANS["loan_amount"]))
@@ -112,7 +114,7 @@ def test_who_cannot_be_drawn_as_asked_keeps_what_he_has():
     assert len(explainer.generate(PEOPLE, n_samples=K, constraints=less)) == 0
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_who_finds_nothing_in_shared_draws_gets_draws_of_his_own():
     """Of what a person allows, half of the draws, few are granted: often none of 30, rarely none of 30 own ones."""
     table = pd.DataFrame({"savings": np.tile(np.arange(100.0), 6), "loan": np.arange(600) / 2})

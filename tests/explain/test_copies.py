@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcce.explain.copies import TrainingRows
 from mcce.explain.pools import Candidates
 from mcce.explain.rank import Selector
-from tests.examples import examples
 from tests.explain.test_selector import FEATURES, MUTABLE, Model, places, plain_way
 
 NAN = np.nan
@@ -21,7 +20,7 @@ def same(a, b) -> bool:
     return all(u == v or (np.isnan(u) and np.isnan(v)) for u, v in zip(a, b))
 
 
-@examples(100)
+@settings(max_examples=25)
 @given(training=ROWS, rows=ROWS)
 def test_a_copy_equals_a_training_row_in_every_column(training, rows):
     contained = TrainingRows.of(np.array(training)).contain(np.array(rows))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import mcce.explain.refine as inwards
@@ -18,7 +18,6 @@ from mcce.explain.pools import Candidates
 from mcce.explain.refine import Inwards, Sought
 from mcce.explain.winners import Winners
 from mcce.table import Schema
-from tests.examples import examples
 
 NAN = math.nan
 TRAINING = pd.DataFrame(
@@ -124,7 +123,7 @@ def take(world, starts, factuals, fold, pools, numbers, best=None):
     return [tuple(row) for row in after.rows.tolist()]
 
 
-@examples(150)
+@settings(max_examples=40)
 @given(
     factuals=st.lists(rows, min_size=1, max_size=3),
     pool=st.lists(rows, min_size=1, max_size=10),
@@ -151,7 +150,7 @@ def test_every_row_goes_the_way_that_it_goes_alone(factuals, pool, fold, numbers
         assert after >= (LEAST if before >= LEAST else before)  # below the floor a row may only rise
 
 
-@examples(60)
+@settings(max_examples=15)
 @given(
     factuals=st.lists(rows, min_size=1, max_size=3),
     pool=st.lists(rows, min_size=1, max_size=10),

@@ -7,12 +7,11 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcce import InputError, Schema, gower_distance
 from mcce.explain.distances import MEASURES, measure_table, scales
-from tests.examples import examples
 
 SIZES = ["small", "medium", "large", "huge"]
 CITIES = ["Oslo", "Bergen", "Tromsø"]
@@ -158,7 +157,7 @@ tables = st.integers(1, 6).flatmap(
 )
 
 
-@examples(30)
+@settings(max_examples=7)
 @given(tables, st.randoms(use_true_random=False))
 def test_measures_follow_their_definitions(columns, random):
     a = rows(**columns)

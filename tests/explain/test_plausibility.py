@@ -8,12 +8,12 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcce.explain.plausibility import Plausibility
 from mcce.table import Schema
-from tests.examples import examples
+from tests.marks import slow, slow_rows
 
 FLOOR = 0.05
 N_FRESH = 10_000
@@ -84,19 +84,15 @@ def four_deviations(n, floor):
     return 4 * math.sqrt(floor * (1 - floor) * (1 / n + 1 / N_FRESH))
 
 
-@pytest.mark.thorough(
-    "gaussian-12000", "atoms-12000", "atoms-200", "categorical-12000", "gaussian-200", "gaussian-2000"
-)
-@pytest.mark.parametrize("n", [200, 2_000, 12_000])
-@pytest.mark.parametrize("process", [gaussian, categorical, atoms])
+@pytest.mark.parametrize("n", [200, 2_000, *slow(12_000)])
+@pytest.mark.parametrize("process", [categorical, atoms, *slow(gaussian)])
 def test_the_floor_is_the_share_of_new_rows_that_it_rejects(process, n):
     _, _, found, _ = fitted(process, n, 0)
     for floor in (FLOOR, 0.2):  # level of each comparison: 6e-5
         assert abs((found < floor).mean() - floor) < four_deviations(n, floor)
 
 
-@pytest.mark.thorough("12000-0", "12000-2")
-@pytest.mark.parametrize(("n", "seed"), [(200, 1), (2_000, 0), (12_000, 0), (12_000, 2)])
+@pytest.mark.parametrize(("n", "seed"), [(200, 1), (2_000, 0), *slow_rows((12_000, 0), (12_000, 2))])
 def test_no_more_are_rejected_where_many_rows_are_equal(n, seed):
     _, _, found, _ = fitted(binary, n, seed)
     for floor in (FLOOR, 0.2):
@@ -164,7 +160,7 @@ def test_rare_values_are_less_plausible_than_common_ones():
 # ---------------------------------------------------------------- one seed, one answer; hard tables
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [2, None])
 def test_threads_do_not_matter_and_seeds_do(n_jobs):
     X = atoms(300, np.random.default_rng(0))
@@ -217,7 +213,7 @@ def test_a_level_that_no_training_row_has_is_scored_all_the_same():
     assert ((unseen > 0) & (unseen <= 1)).all()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_one_mutable_feature_is_judged_by_the_fixed_ones():
     rng = np.random.default_rng(0)
     a = rng.normal(size=1_000)
@@ -229,7 +225,7 @@ def test_one_mutable_feature_is_judged_by_the_fixed_ones():
 # ---------------------------------------------------------------- floors
 
 
-@examples(300)
+@settings(max_examples=75)
 @given(
     st.lists(st.integers(-5, 5), min_size=1, max_size=60),
     st.one_of(st.integers(0, 999).map(lambda i: i / 1000), st.floats(0, 1, exclude_max=True)),

@@ -7,14 +7,13 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcce.explain.pools import Candidates
 from mcce.explain.rank import ROUNDS, Selector
 from mcce.explain.winners import Winners
 from mcce.table import Schema
-from tests.examples import examples
 
 NAN = np.nan
 TRAINING = pd.DataFrame(
@@ -117,7 +116,7 @@ def check_against_plain_way(pools, factuals, k, seed, share_valid) -> tuple[Mode
     return outcomes[False]
 
 
-@examples(150)
+@settings(max_examples=40)
 @given(
     seed=st.integers(0, 2**32 - 1),
     n_factuals=st.integers(1, 5),
@@ -145,7 +144,6 @@ class NumberModel(Model):
         return float(np.random.default_rng([self.seed, *key]).random())
 
 
-@pytest.mark.thorough("*-2-*", "0.0005-1-False")
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("k", [1, 2, 5])
 @pytest.mark.parametrize("share_valid", [0.0, 0.0005, 0.005, 0.05])
@@ -166,7 +164,7 @@ def test_rare_validity_is_searched_to_the_end(share_valid, k, shared, monkeypatc
         assert len(model.asked) > ROUNDS[-1]
 
 
-@examples(40)
+@settings(max_examples=10)
 @given(seed=st.integers(0, 2**32 - 1), k=st.integers(1, 5), share_valid=st.sampled_from([0.0, 0.01, 0.3, 1.0]))
 def test_no_place_is_asked_twice(seed, k, share_valid):
     pools, factuals = random_pools(np.random.default_rng(seed), 4, 400, True, 4)
@@ -182,7 +180,7 @@ def test_no_place_is_asked_twice(seed, k, share_valid):
     assert len(asked) == len(set(asked)) == chosen.cost.asked
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_few_rows_are_asked_when_most_are_valid():
     rng = np.random.default_rng(5)
     n_factuals, n_draws = 20, 500

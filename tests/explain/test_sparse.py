@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mcce.explain.sparse as sparse
 from mcce.explain.pools import Candidates
 from mcce.explain.rank import Selector
 from mcce.explain.sparse import Bounds
-from tests.examples import examples
 from tests.explain.problem import (
     COUNTS_CHANGES_FIRST,
     FEATURES,
@@ -71,7 +70,7 @@ def check(problem, f, found, k, floor, bound, name):
         assert found
 
 
-@examples(80)
+@settings(max_examples=20)
 @given(problems, bounds)
 def test_the_best_crossings_are_those_of_brute_force(settings, bound):
     problem = Problem.of(**settings)
@@ -80,7 +79,7 @@ def test_the_best_crossings_are_those_of_brute_force(settings, bound):
         check(problem, f, found, k, floor, bound, "default")
 
 
-@examples(50)
+@settings(max_examples=12)
 @given(problems, bounds, st.sampled_from(["weighted", "gower", "realism", "callable"]))
 def test_the_same_by_other_measures(settings, bound, name):
     problem = Problem.of(**settings)
@@ -104,7 +103,7 @@ def plain(problem, f, k, bound):
     return [changes(draw, factual) for draw in chosen.rows]
 
 
-@examples(60)
+@settings(max_examples=15)
 @given(problems, bounds, st.sampled_from([(1024, 3), (8, 3), (3, 1)]))
 def test_never_more_changes_than_the_best_draws_have(settings, bound, tried):
     """Also where not all crossings are tried."""

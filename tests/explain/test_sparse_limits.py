@@ -112,7 +112,7 @@ def test_how_many_crossings_are_held_at_a_time_does_not_matter(crossed_bytes, mo
     assert str(search(problem, 3, 0.3)) == str(whole)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_more_features_than_can_be_combined(monkeypatch):
     """Of 320 features, pairs are too many to look through; single features are not."""
     monkeypatch.setattr(mcce.explain.plausibility, "TREES", 1)

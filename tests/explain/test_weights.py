@@ -44,7 +44,7 @@ def test_whole_weights_calibrate_as_repeated_scores():
         assert fitted.least_score(floor) == repeated.least_score(floor)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_what_weighs_little_is_implausible():
     """Rows along a falling line beside a rising one: real if they weigh as much, spoilt rows if they weigh nothing."""
     falling, rising = [], []

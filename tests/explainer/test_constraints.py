@@ -8,13 +8,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mcce
 from mcce.exceptions import InputError
 from mcce.rng import RowStreams
-from tests.examples import examples
+from tests.marks import slow
 
 RNG = np.random.default_rng(7)
 N = 400
@@ -108,17 +108,17 @@ def ask(explainer, names, **options):
 @pytest.fixture(scope="module")
 def free(explainer):
     """What is found without constraints, by whether it is sparse."""
-    return {sparse: ask(explainer, [], sparse=sparse, tell_reasons=False) for sparse in (False, True)}
+    return {sparse: ask(explainer, [], sparse=sparse) for sparse in (False, True)}
 
 
-@examples(25)
+@settings(max_examples=6)
 @given(
     names=st.lists(st.sampled_from(sorted(READINGS)), min_size=1, max_size=4, unique=True),
     sparse=st.booleans(),
     k=st.integers(1, 3),
 )
 def test_nothing_returned_breaks_a_constraint(explainer, names, sparse, k):
-    found = ask(explainer, names, sparse=sparse, n_counterfactuals=k, tell_reasons=False)
+    found = ask(explainer, names, sparse=sparse, n_counterfactuals=k)
     assert broken(found, names) == []
     assert says_yes(found.frame).all()
     assert set(found.constraints.index) == {str(READINGS[name][0]) for name in names}
@@ -127,7 +127,7 @@ def test_nothing_returned_breaks_a_constraint(explainer, names, sparse, k):
 @pytest.mark.parametrize("name", sorted(READINGS))
 @pytest.mark.parametrize("sparse", [False, True])
 def test_each_alone_is_obeyed_and_leaves_something(explainer, free, name, sparse):
-    found = ask(explainer, [name], sparse=sparse, tell_reasons=False)
+    found = ask(explainer, [name], sparse=sparse)
     assert broken(found, [name]) == []
     assert len(found) >= 10
     shares = found.constraints["breaks"]
@@ -142,11 +142,10 @@ SAVED_NOTHING = REFUSED.assign(savings=0)  # for whom savings can only rise
 @pytest.fixture(scope="module")
 def unconstrained(explainer):
     """What is found for those who saved nothing, by whether it is sparse."""
-    how = {"n_samples": 80, "tell_reasons": False}
+    how = {"n_samples": 80}
     return {sparse: explainer.explain(SAVED_NOTHING, sparse=sparse, **how) for sparse in (False, True)}
 
 
-@pytest.mark.thorough("excludes_nothing0")
 @pytest.mark.parametrize(
     "excludes_nothing",
     [
@@ -160,15 +159,12 @@ def unconstrained(explainer):
 )
 def test_a_constraint_that_excludes_nothing_changes_no_byte(explainer, unconstrained, excludes_nothing):
     for sparse, without in unconstrained.items():
-        with_it = explainer.explain(
-            SAVED_NOTHING, constraints=excludes_nothing, n_samples=80, sparse=sparse, tell_reasons=False
-        )
+        with_it = explainer.explain(SAVED_NOTHING, constraints=excludes_nothing, n_samples=80, sparse=sparse)
         pd.testing.assert_frame_equal(with_it.frame, without.frame)
         pd.testing.assert_frame_equal(with_it.measures, without.measures)
 
 
-@pytest.mark.thorough("True")
-@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("sparse", [False, *slow(True)])
 def test_order_of_constraints_batches_and_threads_do_not_matter(explainer, sparse):
     names = ["salary rises", "savings step", "a case", "grade step"]
     whole = ask(explainer, names, sparse=sparse)
@@ -182,7 +178,7 @@ def test_order_of_constraints_batches_and_threads_do_not_matter(explainer, spars
     pd.testing.assert_frame_equal(whole.frame, together)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_candidates_of_one_step_are_those_of_the_other(explainer):
     said = [*(READINGS[name][0] for name in ("a case", "savings step")), mcce.rule("salary > was(salary) + 30000")]
     found = explainer.explain(REFUSED, constraints=said, n_samples=60)
@@ -191,7 +187,7 @@ def test_candidates_of_one_step_are_those_of_the_other(explainer):
     pd.testing.assert_frame_equal(found.frame, explainer.select(candidates, REFUSED).frame)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_pools_are_shared_by_whom_constraints_allow(explainer):
     free = explainer.explain(REFUSED, n_samples=20)
     for_all = explainer.explain(REFUSED, n_samples=20, constraints=[mcce.allow("salary", low=10_000)])
@@ -202,7 +198,7 @@ def test_pools_are_shared_by_whom_constraints_allow(explainer):
     assert near.run.settings["pools"] == len(REFUSED[["age", "salary"]].drop_duplicates())
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_constraints_of_single_factuals(explainer):
     one, two = REFUSED.index[3], REFUSED.index[4]
     said = [
@@ -220,7 +216,7 @@ def test_constraints_of_single_factuals(explainer):
         pd.testing.assert_frame_equal(found.frame.loc[others], free.frame.loc[others])
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_of_the_explainer_and_of_the_call_hold_together():
     explainer = mcce.MCCE(
         None, decision=says_yes, fixed=["age"], random_state=3, constraints=["savings + salary <= 90000"]
@@ -259,8 +255,7 @@ class Marginals:
         raise mcce.SamplerError("no density")
 
 
-@pytest.mark.thorough("True")
-@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("sparse", [False, *slow(True)])
 def test_a_generator_without_restrictions_is_held_to_them_by_rejection(sparse):
     explainer = mcce.MCCE(None, decision=says_yes, fixed=["age"], generator=Marginals()).fit(TABLE)
     names = ["salary share", "a case", "grade step"]
@@ -281,11 +276,10 @@ def test_contradictions_are_told_before_anything_is_drawn(explainer):
         explainer.explain(REFUSED, constraints=["age > 100"])
 
 
-@pytest.mark.thorough("False")
-@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("sparse", [True, *slow(False)])
 def test_what_would_help_is_found_by_trying(explainer, sparse):
     names = ["salary share", "savings step", "job stays", "grade step"]
-    found = ask(explainer, names, sparse=sparse)
+    found = ask(explainer, names, sparse=sparse).with_why(5)
     told = found.unexplained[found.unexplained["drawn"].notna()]
     assert len(told) > 0
     single = [READINGS[name][0] for name in names]
@@ -293,14 +287,14 @@ def test_what_would_help_is_found_by_trying(explainer, sparse):
         helps = [text.strip() for text in row["would_help"].split("; or ")]
         for name, constraint in zip(names, single):
             left = [each for each in single if each is not constraint]
-            how = {"n_samples": 60, "sparse": sparse, "tell_reasons": False}
+            how = {"n_samples": 60, "sparse": sparse}
             alone = explainer.explain(REFUSED.loc[[id]], constraints=left, **how)
             assert (len(alone) > 0) == (f"without the constraint {str(constraint)!r}" in helps), name
         assert id in found.nearest.index or np.isnan(row["nearest"])
         assert row["would_help"] in row["reason"]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_nearest_row_is_told_with_its_score():
     def score(rows):
         return rows["salary"].to_numpy() / 1_000
@@ -310,8 +304,10 @@ def test_the_nearest_row_is_told_with_its_score():
     )
     poor = TABLE[TABLE["salary"] < 30_000].iloc[:5]
     said = [mcce.allow("salary", high=50_000)]
-    found = model.explain(poor, constraints=said, n_samples=100)
+    found = model.explain(poor, constraints=said, n_samples=100).with_why()
     assert len(found) == 0
+    why = found.why(poor.index[0])
+    assert why["nearest"] == found.unexplained["nearest"].iloc[0]
     assert found.unexplained["nearest"].tolist() == (found.nearest["salary"] / 1_000).tolist()
     assert (found.nearest["salary"] <= 50_000).all()
     candidates = model.generate(poor, constraints=said, n_samples=100)
@@ -320,7 +316,7 @@ def test_the_nearest_row_is_told_with_its_score():
     assert found.unexplained["would_help"].str.contains("without the constraint").any()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_between_what_numbers_had_to_stay_is_told_and_drawn(explainer):
     asked = [
         mcce.allow("salary", direction="increase", max_step=20_000),

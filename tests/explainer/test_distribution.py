@@ -100,7 +100,7 @@ def test_independent_pools_follow_the_same_distribution():
     assert stats.chi2_contingency(pd.crosstab(first, second)).pvalue > LEVEL
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_many_draws_find_the_best_of_all_possible_rows():
     explainer = MCCE(None, decision=agree, fixed=["f"], sampler=CartSampler(min_leaf=1), random_state=5).fit(DISCRETE)
     denied = DISCRETE[~agree(DISCRETE)].drop_duplicates()

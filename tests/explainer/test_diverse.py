@@ -7,15 +7,15 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
 import mcce.explain.pools
 import mcce.explain.search
 from mcce import InputError, gower_distance
-from tests.examples import examples
 from tests.explainer.problem import DENIED, FIXED, TABLE, assert_same, differs, fitted, score
+from tests.marks import slow
 
 # few values in each column, so that many draws and crossings are copies of training rows
 COARSE = pd.DataFrame(
@@ -56,7 +56,7 @@ OPTIONS = {
     "exclude": st.booleans(),
     "floor": st.sampled_from([0.0, 0.05]),
 }
-SLOW = examples(12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SLOW = settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @SLOW
@@ -68,9 +68,8 @@ def test_rows_are_valid_distinct_sorted_and_no_copies(coarse, k, sparse, diverse
         n_counterfactuals=k,
         sparse=sparse,
         diverse=diverse,
-        exclude_training=exclude,
+        constraints=[mcce.no_copies()] if exclude else [],
         floor=floor,
-        tell_reasons=False,
     )
     assert (coarse_score(found.frame) >= 0.5).all()
     assert not (found.frame["age"] != REFUSED["age"].reindex(found.frame.index.get_level_values("id")).to_numpy()).any()
@@ -87,7 +86,7 @@ def test_rows_are_valid_distinct_sorted_and_no_copies(coarse, k, sparse, diverse
     assert pairs["rows"].tolist() == found.frame.groupby(level="id", sort=False).size().tolist()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @SLOW
 @given(seed=st.integers(0, 1000), **OPTIONS)
 def test_the_same_bytes_for_any_threads_batch_and_order(coarse, seed, k, sparse, diverse, exclude, floor):
@@ -96,9 +95,8 @@ def test_the_same_bytes_for_any_threads_batch_and_order(coarse, seed, k, sparse,
         "n_counterfactuals": k,
         "sparse": sparse,
         "diverse": diverse,
-        "exclude_training": exclude,
+        "constraints": [mcce.no_copies()] if exclude else [],
         "floor": floor,
-        "tell_reasons": False,
     }
     found = coarse.explain(REFUSED, **options)
     shuffled = REFUSED.sample(frac=1, random_state=seed)
@@ -123,7 +121,7 @@ def test_excluded_copies_were_there(coarse, sparse):
     """What is excluded would have been chosen: the test above is not empty."""
     free = coarse.explain(REFUSED, n_samples=100, n_counterfactuals=3, sparse=sparse)
     assert free.copies > 10
-    without = coarse.explain(REFUSED, n_samples=100, n_counterfactuals=3, sparse=sparse, exclude_training=True)
+    without = coarse.explain(REFUSED, n_samples=100, n_counterfactuals=3, sparse=sparse, constraints=[mcce.no_copies()])
     assert len(without) > 10
     if not sparse:  # exhaustive by hand: the rows that are left, ranked
         candidates = coarse.generate(REFUSED, n_samples=100)
@@ -131,8 +129,7 @@ def test_excluded_copies_were_there(coarse, sparse):
         assert_frame_equal(coarse.select(candidates, REFUSED, n_counterfactuals=3).frame, without.frame)
 
 
-@pytest.mark.thorough("True")
-@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("sparse", [False, *slow(True)])
 def test_diverse_rows_are_farther_apart_and_begin_with_the_best(explainer, sparse):
     plain = explainer.explain(DENIED, n_samples=200, n_counterfactuals=4, sparse=sparse)
     diverse = explainer.explain(DENIED, n_samples=200, n_counterfactuals=4, sparse=sparse, diverse=True)
@@ -152,12 +149,6 @@ def test_one_diverse_counterfactual_is_the_best_one(explainer):
     assert_same(explainer.explain(DENIED, diverse=True, **options), explainer.explain(DENIED, **options))
 
 
-@pytest.mark.thorough
-def test_exhaustive_and_lazy_choose_the_same(explainer):
-    options = {"n_samples": 80, "n_counterfactuals": 3, "diverse": True}
-    assert_same(explainer.explain(DENIED, exhaustive=True, **options), explainer.explain(DENIED, **options))
-
-
 def test_bounds_hold_for_diverse_rows(explainer):
     found = explainer.explain(DENIED, n_samples=200, n_counterfactuals=4, diverse=True, max_changes=5, max_gower=0.2)
     assert len(found)
@@ -165,7 +156,7 @@ def test_bounds_hold_for_diverse_rows(explainer):
     assert found.measures["gower"].max() <= 0.2
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_reported_diversity_by_hand(found, explainer):
     table = found.diversity()
     i = table.index[0]
@@ -186,7 +177,7 @@ def test_who_has_only_copies_is_told_so():
     explainer = fitted(lambda frame: frame["x"].to_numpy(), X=table, fixed=["group"], sampler="marginal")
     factual = pd.DataFrame({"group": ["b"], "x": [0.0], "y": [1.0]})
     assert len(explainer.explain(factual)) == 1
-    found = explainer.explain(factual, exclude_training=True)
+    found = explainer.explain(factual, constraints=[mcce.no_copies()])
     assert (
         found.unexplained["reason"]
         .iloc[0]
@@ -200,9 +191,9 @@ def test_a_saved_explainer_knows_copies_once_it_has_explained(coarse):
     assert saved.explain(REFUSED, n_samples=50).copies is None
     assert "copies of training rows" not in saved.explain(REFUSED, n_samples=50).summary().index
     with pytest.raises(InputError, match="saved does not have its training rows"):
-        saved.explain(REFUSED, exclude_training=True)
+        saved.explain(REFUSED, constraints=[mcce.no_copies()])
     known = pickle.loads(pickle.dumps(coarse))
-    assert known.explain(REFUSED, n_samples=50, exclude_training=True).copies == 0
+    assert known.explain(REFUSED, n_samples=50, constraints=[mcce.no_copies()]).copies == 0
 
 
 def test_a_result_built_by_hand_has_no_diversity(found):
@@ -215,5 +206,5 @@ def test_a_result_built_by_hand_has_no_diversity(found):
         decision=found.decision,
     )
     assert by_hand.copies is None
-    with pytest.raises(InputError, match="built without `pairwise`"):
+    with pytest.raises(InputError, match="built by hand, without the table"):
         by_hand.diversity()

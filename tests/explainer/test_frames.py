@@ -58,7 +58,7 @@ def found(fitted):
     return explainer.explain(X[:20], n_samples=100, n_counterfactuals=2)
 
 
-@pytest.mark.thorough("polars")
+@pytest.mark.slow
 def test_tables_come_back_as_they_were_given(fitted, found):
     X, _ = fitted
     assert len(found) > 10
@@ -122,7 +122,7 @@ def test_a_chain_draws_frames_of_its_kind(fitted):
     assert pl.DataFrame(weights).columns == ["id", "draw", "weight"]
 
 
-@pytest.mark.thorough("pyarrow")
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_trees")
 def test_everything_else_takes_them_too(fitted):
     X, explainer = fitted

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from pandas.testing import assert_frame_equal
 
+import mcce
 from mcce import MCCE, ChainModel, InputError
 from mcce.diagnostics import visit_effect
 from tests.explainer.problem import DENIED, FIXED, TABLE, assert_same, differs, fitted, score
@@ -22,7 +23,7 @@ def bootstrapped():
 
 
 def test_generate_takes_training_rows_with_the_fixed_values_and_the_decision(bootstrapped):
-    rows = bootstrapped.generate(DENIED.iloc[:8], n_samples=40, allow_missing=True)
+    rows = bootstrapped.generate(DENIED.iloc[:8], n_samples=40, constraints=[mcce.allow("*", missing=True)])
     wanted = TABLE[score(TABLE) >= 0.5]
     for id, pool in rows.groupby(level="id"):
         donors = wanted[(wanted[FIXED] == DENIED.loc[id, FIXED]).all(axis=1)]
@@ -35,7 +36,7 @@ def test_generate_takes_training_rows_with_the_fixed_values_and_the_decision(boo
 def test_explain_finds_the_nearest_wanted_row_by_brute_force(bootstrapped):
     """With many draws every donor is a candidate: the answer is the nearest training row with the fixed values."""
     factuals = DENIED.iloc[:6]
-    found = bootstrapped.explain(factuals, n_samples=2000, allow_missing=True)
+    found = bootstrapped.explain(factuals, n_samples=2000, constraints=[mcce.allow("*", missing=True)])
     wanted = TABLE[score(TABLE) >= 0.5]
     for id, factual in factuals.iterrows():
         donors = wanted[(wanted[FIXED] == factual[FIXED]).all(axis=1)]
@@ -53,7 +54,7 @@ def test_the_same_answer_whatever_stands_beside_a_factual(bootstrapped):
     assert_frame_equal(together.frame.loc[[DENIED.index[7]]], alone.frame)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_sparse(bootstrapped):
     found = bootstrapped.explain(DENIED.iloc[:10], n_samples=200, sparse=True)
     whole = bootstrapped.explain(DENIED.iloc[:10], n_samples=200)
@@ -112,7 +113,7 @@ def test_reasons_come_from_what_the_generator_was_given():
     assert re.search("no training row with its fixed values .group = b. has it", found.unexplained["reason"].iloc[0])
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_given_chain_is_the_chain():
     chain = ChainModel(fixed=FIXED[::-1], visit_sequence="correlation", sampler="marginal", random_state=3)
     given = fitted(random_state=None, generator=chain)
@@ -121,7 +122,7 @@ def test_a_given_chain_is_the_chain():
     assert given.explain(DENIED.iloc[:1], n_samples=5).run.settings["sampler"] == "marginal"
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_orders_are_compared_for_a_given_chain_too():
     chain = ChainModel(fixed=FIXED, random_state=3)
     given, made = (

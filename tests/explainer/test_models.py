@@ -42,7 +42,7 @@ def test_a_half_open_interval_leaves_its_end_out():
     assert half.explain(factual).frame["y"].iloc[0] == 4
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_labels_and_predicates():
     labels = fitted(label, "granted").explain(DENIED, n_samples=200)
     assert (label(labels.frame) == "granted").all()
@@ -99,7 +99,7 @@ def test_rows_that_are_asked_again_are_named_by_their_place():
         explainer.explain(DENIED[DENIED["age"] != TABLE["age"].iloc[19]].iloc[:2], n_samples=10)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_random_model_is_told():
     rng = np.random.default_rng(1)
     explainer = fitted(lambda f: np.clip(score(f) + rng.normal(0, 0.01, len(f)), 0, 1))
@@ -134,7 +134,7 @@ def careless(frame):
     return answer
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_model_may_change_the_frame_it_is_given(found):
     before = TABLE.copy(deep=True)
     other = fitted(careless).explain(DENIED, n_samples=200, n_counterfactuals=3)

@@ -11,47 +11,42 @@ import mcce.explain.pools
 import mcce.generators.chain
 import mcce.model.ask
 from tests.explainer.problem import DENIED, MODELS, TABLE, assert_same, fitted
+from tests.marks import slow, slow_but, slow_rows
 
 
-@pytest.mark.thorough("boosted", "predicate", "score")
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", slow_but(MODELS, "rare", "label"))
 def test_lazy_and_exhaustive_agree(name):
     model, decision = MODELS[name]
     explainer, some = fitted(model, decision), TABLE.iloc[:150]
     for k in (1, 4):
         lazy = explainer.explain(some, n_samples=150, n_counterfactuals=k)
-        exhaustive = explainer.explain(some, n_samples=150, n_counterfactuals=k, exhaustive=True)
+        candidates = explainer.generate(some, n_samples=150)
+        exhaustive = explainer.select(candidates, some, n_counterfactuals=k, exhaustive=True)
         assert len(lazy) > 25
-        assert_same(lazy, exhaustive)
+        assert_frame_equal(lazy.frame, exhaustive.frame, check_exact=True)
+        assert_frame_equal(lazy.measures, exhaustive.measures, check_exact=True)
         assert lazy.run.settings["rows_asked"] <= exhaustive.run.settings["rows_asked"]
 
 
-@pytest.mark.thorough("2", "None")
-@pytest.mark.parametrize("n_jobs", [1, 2, None])
+@pytest.mark.parametrize("n_jobs", [1, *slow(2, None)])
 def test_threads_do_not_matter(found, n_jobs, monkeypatch):
     monkeypatch.setattr(mcce.generators.chain, "BLOCK_ROWS", 64)
     other = fitted(n_jobs=n_jobs).explain(DENIED, n_samples=200, n_counterfactuals=3)
     assert_same(found, other)
 
 
-@pytest.mark.thorough(
-    "mcce.model.ask-ASK_ROWS-5",
-    "mcce.explain.pools-BLOCK_FACTUALS-1",
-    "mcce.generators.chain-BLOCK_ROWS-1",
-    "mcce.explain.pools-POOL_BYTES-1",
-    "mcce.explain.pools-BLOCK_FACTUALS-7",
-    "mcce.explain.pools-POOL_BYTES-40000",
-)
 @pytest.mark.parametrize(
     ("module", "name", "value"),
     [
-        (mcce.explain.pools, "POOL_BYTES", 1),
-        (mcce.explain.pools, "POOL_BYTES", 40_000),
-        (mcce.explain.pools, "BLOCK_FACTUALS", 1),
-        (mcce.explain.pools, "BLOCK_FACTUALS", 7),
-        (mcce.model.ask, "ASK_ROWS", 5),
-        (mcce.generators.chain, "BLOCK_ROWS", 1),
         (mcce.generators.chain, "BLOCK_ROWS", 33),
+        *slow_rows(
+            (mcce.explain.pools, "POOL_BYTES", 1),
+            (mcce.explain.pools, "POOL_BYTES", 40_000),
+            (mcce.explain.pools, "BLOCK_FACTUALS", 1),
+            (mcce.explain.pools, "BLOCK_FACTUALS", 7),
+            (mcce.model.ask, "ASK_ROWS", 5),
+            (mcce.generators.chain, "BLOCK_ROWS", 1),
+        ),
     ],
 )
 def test_block_sizes_do_not_matter(found, module, name, value, monkeypatch):
@@ -60,8 +55,7 @@ def test_block_sizes_do_not_matter(found, module, name, value, monkeypatch):
     assert_same(found, other)
 
 
-@pytest.mark.thorough("False")
-@pytest.mark.parametrize("independent", [False, True])
+@pytest.mark.parametrize("independent", [True, *slow(False)])
 def test_order_and_batches_of_factuals_do_not_matter(explainer, independent):
     def explain(X):
         return explainer.explain(X, n_samples=100, n_counterfactuals=2, independent=independent)
@@ -92,7 +86,7 @@ def test_another_seed_gives_other_rows(found):
     assert not found.frame.equals(other.frame)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_without_a_seed_a_fresh_one_is_told():
     one, two = (fitted(random_state=None).explain(DENIED, n_samples=50) for _ in range(2))
     assert one.run.settings["random_state"] != two.run.settings["random_state"]
@@ -108,7 +102,6 @@ def test_numpys_global_state_is_neither_read_nor_written(found):
     assert_same(found, other)
 
 
-@pytest.mark.thorough("True-True")
 @pytest.mark.parametrize("independent", [False, True])
 @pytest.mark.parametrize("exhaustive", [False, True])
 def test_explain_is_generate_then_select(explainer, independent, exhaustive):

@@ -9,15 +9,15 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
 import mcce.explain.pools
 import mcce.explain.sparse
 from mcce import InputError
-from tests.examples import examples
 from tests.explainer.problem import DENIED, FIXED, MODELS, TABLE, assert_same, differs, fitted, score
+from tests.marks import slow, slow_rows
 
 FEW = DENIED.iloc[:12]
 
@@ -83,7 +83,7 @@ def plausibility(explainer, found):
     return np.array(shares)
 
 
-@examples(20)
+@settings(max_examples=5)
 @example("label", 3, 0.95, None, None, 150, False, 1)  # of rows taken inwards from below, one stayed below
 @given(
     name=st.sampled_from(["score", "rare", "label", "predicate"]),
@@ -108,7 +108,6 @@ def test_rows_are_valid_distinct_sorted_and_within_bounds(
         max_changes=max_changes,
         max_gower=max_gower,
         independent=independent,
-        tell_reasons=False,
     )
     rows, own, measures = found.frame, factuals_of(found), found.measures
     assert wanted(name, rows).all()
@@ -129,9 +128,8 @@ def test_rows_are_valid_distinct_sorted_and_within_bounds(
         assert part["plausibility"].ge(floor).all() or part["plausibility"].lt(floor).all()
 
 
-@pytest.mark.thorough("False-label", "False-rare", "True-label", "True-rare", "True-score")
-@pytest.mark.parametrize("name", ["score", "rare", "label"])
-@pytest.mark.parametrize("independent", [False, True])
+@pytest.mark.parametrize("name", ["score", *slow("rare", "label")])
+@pytest.mark.parametrize("independent", [False, *slow(True)])
 def test_never_more_changes_than_the_plain_method_from_the_same_draws(name, independent):
     """The plain method chooses among the draws that withhold nothing: to withhold is no advice."""
     explainer = explainer_of(name)
@@ -146,7 +144,6 @@ def test_never_more_changes_than_the_plain_method_from_the_same_draws(name, inde
             sparse=True,
             floor=0,
             independent=independent,
-            tell_reasons=False,
         )
         sparse = found.measures["L0"]
         assert plain.index.isin(sparse.index).all()
@@ -154,7 +151,7 @@ def test_never_more_changes_than_the_plain_method_from_the_same_draws(name, inde
         assert sparse[plain.index].mean() < 0.8 * plain.mean()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_rows_below_the_floor_come_back_only_where_nothing_reaches_it():
     explainer, floor = explainer_of("rare"), 0.97
     found = explainer.explain(DENIED, n_samples=15, sparse=True, floor=floor)
@@ -183,7 +180,7 @@ def test_nobody_whom_the_plain_method_explains_is_left_unexplained():
         assert set(found.unexplained.index) <= set(plain.unexplained.index)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_without_counterfactuals_the_tables_have_the_same_columns(found):
     nothing = explainer_of("score").explain(FEW, n_samples=5, sparse=True, max_gower=0)
     assert len(nothing.frame) == 0
@@ -201,13 +198,11 @@ def found():
     return explainer_of("score").explain(FEW, n_samples=60, n_counterfactuals=2, sparse=True)
 
 
-@pytest.mark.thorough("mcce.explain.pools-BLOCK_FACTUALS-1", "mcce.explain.pools-POOL_BYTES-1")
 @pytest.mark.parametrize(
     ("module", "name", "value"),
     [
-        (mcce.explain.pools, "POOL_BYTES", 1),
-        (mcce.explain.pools, "BLOCK_FACTUALS", 1),
         (mcce.explain.sparse, "CROSSED_BYTES", 1),
+        *slow_rows((mcce.explain.pools, "POOL_BYTES", 1), (mcce.explain.pools, "BLOCK_FACTUALS", 1)),
     ],
 )
 def test_threads_and_blocks_do_not_matter(found, module, name, value, monkeypatch):
@@ -216,11 +211,10 @@ def test_threads_and_blocks_do_not_matter(found, module, name, value, monkeypatc
     assert_same(found, other)
 
 
-@pytest.mark.thorough("False")
-@pytest.mark.parametrize("independent", [False, True])
+@pytest.mark.parametrize("independent", [True, *slow(False)])
 def test_order_and_batches_of_factuals_do_not_matter(independent):
     def explain(X):
-        how = {"n_counterfactuals": 2, "sparse": True, "independent": independent, "tell_reasons": False}
+        how = {"n_counterfactuals": 2, "sparse": True, "independent": independent}
         return explainer_of("score").explain(X, n_samples=60, **how)
 
     whole = explain(FEW)
@@ -231,7 +225,7 @@ def test_order_and_batches_of_factuals_do_not_matter(independent):
             assert_frame_equal(table.loc[whole.frame.index], getattr(whole, name), check_exact=True)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_second_explain_and_another_seed(found):
     again = explainer_of("score").explain(FEW, n_samples=60, n_counterfactuals=2, sparse=True)
     assert_same(found, again)
@@ -244,7 +238,7 @@ def test_a_second_explain_and_another_seed(found):
 
 @functools.cache
 def found_by_default():
-    return explainer_of("score").explain(FEW, n_samples=40, sparse=True, tell_reasons=False)
+    return explainer_of("score").explain(FEW, n_samples=40, sparse=True)
 
 
 def far_from_home(candidates, factual):
@@ -252,22 +246,21 @@ def far_from_home(candidates, factual):
     return (candidates["income"] - factual["income"]).abs()
 
 
-@pytest.mark.thorough("gower-columns0", "measures1-columns1", "measures4-columns4")
 @pytest.mark.parametrize(
     ("measures", "columns"),
     [
-        ("gower", [("gower", 1)]),
-        (("plausibility", "gower"), [("plausibility", -1), ("gower", 1)]),
         (("L0", far_from_home), [("L0", 1), ("far_from_home", 1)]),
         (("L0", "mad"), [("L0", 1), ("mad", 1)]),
-        (("hvdm", "L0"), [("hvdm", 1), ("L0", 1)]),
+        *slow_rows(
+            ("gower", [("gower", 1)]),
+            (("plausibility", "gower"), [("plausibility", -1), ("gower", 1)]),
+            (("hvdm", "L0"), [("hvdm", 1), ("L0", 1)]),
+        ),
     ],
 )
 def test_rows_are_ordered_by_the_measures_asked_for(measures, columns):
     explainer = explainer_of("score")
-    found = explainer.explain(
-        FEW, n_samples=40, n_counterfactuals=4, sparse=True, measures=measures, tell_reasons=False
-    )
+    found = explainer.explain(FEW, n_samples=40, n_counterfactuals=4, sparse=True, measures=measures)
     assert score(found.frame).min() >= 0.5
     table = pd.DataFrame({name: sign * found.measures[name] for name, sign in columns})
     for _, part in table.groupby(level="id"):
@@ -280,10 +273,10 @@ def test_rows_are_ordered_by_the_measures_asked_for(measures, columns):
         assert (sign * best[name] <= sign * default[name] + 1e-12).all()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_feature_that_costs_much_is_spared():
     explainer = explainer_of("score")
-    free = explainer.explain(DENIED, n_samples=60, sparse=True, tell_reasons=False)
+    free = explainer.explain(DENIED, n_samples=60, sparse=True)
     dear = explainer.explain(
         DENIED, n_samples=60, sparse=True, measures="gower", weights={"income": 1000, "since": 1000}
     )
@@ -319,7 +312,7 @@ def test_a_training_table_that_was_changed_is_refused():
         explainer.explain(FEW, n_samples=10, sparse=True)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_new_fit_forgets_what_was_plausible():
     explainer = fitted()
     explainer.explain(FEW.iloc[:1], n_samples=10, sparse=True)

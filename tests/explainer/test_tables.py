@@ -54,7 +54,7 @@ def test_dates_and_missing_values_come_back(explainer):
         assert 0 < candidates[name].isna().mean() < 0.5
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_missing_values_reach_a_model_that_takes_them():
     model, decision = MODELS["boosted"]
     denied = TABLE[boosted(TABLE) < 0.5]

@@ -13,6 +13,7 @@ import pytest
 import mcce
 from mcce import ModelError
 from tests.explainer.problem import DENIED, TABLE, assert_same, fitted, score
+from tests.marks import slow, slow_rows
 
 MODES = {
     "plain": {},
@@ -24,7 +25,7 @@ SOME = DENIED.iloc[:6]
 
 @pytest.fixture(params=list(MODES))
 def asked(request):
-    return {"n_samples": 30, "tell_reasons": False, **MODES[request.param]}
+    return {"n_samples": 30, **MODES[request.param]}
 
 
 class Troubled:
@@ -42,15 +43,19 @@ def raise_(error):
     raise error
 
 
-@pytest.mark.thorough("constrained-*[!e]", "sparse-*[!e]")  # all but the one that returns None
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        (lambda a: raise_(MemoryError("out of it")), "raised MemoryError: out of it"),
-        (lambda a: np.where(np.arange(a.size) == a.size - 1, np.nan, a), r"returned missing values \(NaN or None\)"),
-        (lambda a: a[:-1], "expected .*, one per row"),
-        (lambda a: np.column_stack([a, a, a]), "3"),
         (lambda a: None, "None"),
+        *slow_rows(
+            (lambda a: raise_(MemoryError("out of it")), "raised MemoryError: out of it"),
+            (
+                lambda a: np.where(np.arange(a.size) == a.size - 1, np.nan, a),
+                r"returned missing values \(NaN or None\)",
+            ),
+            (lambda a: a[:-1], "expected .*, one per row"),
+            (lambda a: np.column_stack([a, a, a]), "3"),
+        ),
     ],
 )
 def test_a_model_that_fails_later_is_told_and_the_explainer_stays_usable(how, message, asked):
@@ -64,7 +69,7 @@ def test_a_model_that_fails_later_is_told_and_the_explainer_stays_usable(how, me
     assert_same(explainer.explain(SOME, **asked), before)
 
 
-@pytest.mark.thorough("constrained", "sparse")
+@pytest.mark.slow
 def test_lists_and_infinities_are_answers(asked):
     wanted = (0.5, np.inf)
     found = fitted(score, wanted).explain(SOME, **asked)
@@ -75,7 +80,7 @@ def test_lists_and_infinities_are_answers(asked):
     assert len(endless) == len(found)
 
 
-@pytest.mark.thorough("constrained", "sparse")
+@pytest.mark.slow
 def test_an_interrupt_at_any_question_leaves_all_usable(asked):
     def interrupted(rows):
         if next(calls) == at:
@@ -100,7 +105,7 @@ def test_an_interrupt_at_any_question_leaves_all_usable(asked):
     assert_same(explainer.fit(TABLE).explain(SOME, **asked), before)
 
 
-@pytest.mark.thorough("constrained", "sparse")
+@pytest.mark.slow
 def test_two_threads_on_one_explainer(asked):
     explainer = fitted(n_jobs=2)
     parts = [SOME, DENIED.iloc[6:12]]
@@ -121,7 +126,6 @@ def test_two_threads_on_one_explainer(asked):
         assert_same(found[i], alone[i])
 
 
-@pytest.mark.thorough("sparse")
 def test_a_model_is_never_asked_by_two_threads_at_once(asked):
     inside = threading.Lock()
 
@@ -141,13 +145,12 @@ def in_a_process(explainer, asked, sending):
     sending.close()
 
 
-@pytest.mark.thorough("spawn")
 @pytest.mark.filterwarnings("ignore:.*use of fork.*:DeprecationWarning")
-@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("method", ["fork", *slow("spawn")])
 def test_other_processes_give_the_same(method):
     if method not in multiprocessing.get_all_start_methods():
         pytest.skip(f"this system cannot {method}")
-    asked = {"n_samples": 30, "tell_reasons": False, "sparse": True, **MODES["constrained"]}
+    asked = {"n_samples": 30, "sparse": True, **MODES["constrained"]}
     explainer = fitted(n_jobs=1)
     before = explainer.explain(SOME, **asked)
     context = multiprocessing.get_context(method)

@@ -93,7 +93,7 @@ def test_nobody_wanted_in_training_is_an_error():
     assert len(found.unexplained) == 2
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_bounds_are_named_in_the_reason():
     found = fitted().explain(DENIED, n_samples=50, max_gower=0.0)
     assert len(found) == 0

@@ -6,17 +6,16 @@ import collections
 import random
 
 import pytest
-from hypothesis import HealthCheck, given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.examples import THOROUGH, examples
-from tests.fuzz.workflows import main, try_case
+from tests.fuzz.workflows import OURS, main, try_case
 
-QUICK, NIGHTLY = range(100_000, 100_100 if THOROUGH else 100_010), range(20_000)
+QUICK, NIGHTLY = range(100_000, 100_010), range(20_000)
 
 
 @given(st.randoms(use_true_random=False))
-@examples(12, suppress_health_check=list(HealthCheck))
+@settings(max_examples=5, suppress_health_check=list(HealthCheck))
 def test_workflows_that_hypothesis_makes_smaller(chance):
     try_case(chance)
 
@@ -25,6 +24,13 @@ def test_workflows_by_number():
     """The same numbers each time; some are answered, so that the oracles are asked."""
     outcomes = collections.Counter(try_case(random.Random(number))[1] for number in QUICK)
     assert outcomes["answered"] > len(QUICK) / 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OURS)
+def test_workflows_with_each_conditional(name):
+    outcomes = collections.Counter(try_case(random.Random(number), name)[1] for number in range(200_000, 200_008))
+    assert outcomes["answered"] > 0, outcomes
 
 
 @pytest.mark.nightly

@@ -24,10 +24,13 @@ from sklearn.dummy import DummyClassifier
 from sklearn.tree import DecisionTreeRegressor
 
 import mcce
+from tests.extras import HAS_VINE
 from tests.fuzz.oracles import Model, check_best, check_result, dense, differs, is_number, obeys_all, values_of
 from tests.fuzz.tables import random_table
 
-SAMPLERS = ["cart", "cart", "marginal", "forest", "ctree", "parametric", "copula", "rpart", "auto"] + ["by feature"] * 4
+SAMPLERS = ["cart", "cart", "forest", "parametric", "rpart", "auto"] + ["by feature"] * 4 + ["everywhere"] * 6
+OURS = [name for name, cls in sorted(mcce.available_samplers().items()) if cls.__module__.startswith("mcce.")]
+OURS = [name for name in OURS if HAS_VINE or name != "vine"]
 SECONDS = 300  # after which a case is said to hang, on a busy machine too
 
 
@@ -47,14 +50,15 @@ class Case:
     said: list = field(default_factory=list)
     rules: list = field(default_factory=list)
     only: dict = field(default_factory=dict)
+    any_missing: bool = False
+    no_copies: bool = False
 
     def wants(self, answer):
         return bool(answer >= self.least)
 
     def may_go_missing(self, name):
-        allowed = self.asked["allow_missing"]
         said = [each["missing"] for n, each in self.said if n == name and "missing" in each]
-        return all(said) if said else allowed is True or (allowed is not False and name in allowed)
+        return all(said) if said else self.any_missing
 
     def obeys(self, name, value, own):
         return obeys_all(self.said, name, value, own, self.may_go_missing(name))
@@ -67,6 +71,8 @@ class Case:
     def constraints(self):
         """Return what is said, as the user says it."""
         made = [mcce.allow(name, **each) for name, each in self.said]
+        made += [mcce.allow("*", missing=True)] if self.any_missing else []
+        made += [mcce.no_copies()] if self.no_copies else []
         made += [mcce.rule(f"`{name}` >= was(`{name}`)") for name in self.rules]
         return made + ([mcce.only(self.only)] if self.only else [])
 
@@ -78,8 +84,8 @@ class Case:
         )
 
 
-def make_case(chance):
-    """Step 1."""
+def make_case(chance, conditional=None):
+    """Step 1; with the conditional of this name, where one is given."""
     X = random_table(chance)
     names = list(X.columns)
     model = Model(X, chance.randint(0, 9))
@@ -90,7 +96,11 @@ def make_case(chance):
     if chance.random() < 0.1:
         rows.extend(np.flatnonzero(scores >= least)[:1])
     fixed = [name for name in names[1:] if chance.random() < 0.25]
-    sampler = random_sampler(chance, X.drop(columns=fixed))
+    mutable = X.drop(columns=fixed)
+    sampler = everywhere(conditional, mutable) if conditional else random_sampler(chance, mutable)
+    donors = {"cart": mcce.CartSampler, "forest": mcce.ForestSampler, "marginal": mcce.MarginalSampler}
+    if isinstance(sampler, str) and sampler in donors and chance.random() < 0.5:
+        sampler = donors[sampler](min_donors=3)
     case = Case(
         X,
         X.iloc[rows],
@@ -101,23 +111,20 @@ def make_case(chance):
             "random_state": chance.randint(0, 5),
             "condition_on_decision": chance.random() < 0.7,
             "visit_sequence": chance.choice(["data", "data", "correlation"]),
-            "min_donors": chance.choice([None, 3]) if sampler in ("cart", "forest", "marginal") else None,
         },
         {
             "n_samples": chance.randint(5, 20),
             "n_counterfactuals": chance.choice([1, 1, 2, 5, 10**9]),
             "sparse": chance.random() < 0.4,
             "floor": chance.choice([0.0, 0.05, 0.3]),
-            "allow_missing": chance.choice([False, False, True, names[:1]]),
             "diverse": chance.random() < 0.2,
             "independent": chance.random() < 0.2,
-            "exclude_training": chance.random() < 0.1,
             "max_changes": chance.choice([None, None, None, 1, 2]),
-            "standard_errors": chance.random() < 0.1,
-            "tell_reasons": chance.choice([None, None, True, False]),
         },
         least,
         chance.random() < 0.3,
+        any_missing=chance.random() < 0.3,
+        no_copies=chance.random() < 0.1,
     )
     if chance.random() < 0.5:
         for name in chance.sample(names, chance.randint(1, min(2, len(names)))):
@@ -132,22 +139,35 @@ def random_sampler(chance, X):
         return mcce.CartSampler(dialect="rpart", min_leaf=chance.choice([None, 1, 3]))
     if name == "auto":
         return mcce.Auto(["marginal", chance.choice(["cart", "parametric"])], folds=2, n_draws=3)
+    if name == "everywhere":
+        return everywhere(chance.choice(OURS), X)
     if name == "by feature":
         return {n: random_conditional(chance, X[n]) for n in X.columns if n != "*"} | {"*": "cart"}
     return name
 
 
+def everywhere(name, X):
+    """Return the conditional of a name for every feature that it models; trees for the others."""
+    handled = mcce.available_samplers()[name].handles
+    return {n: name if kind_of(X[n]) in handled else "cart" for n in X.columns if n != "*"} | {"*": "cart"}
+
+
+def kind_of(column):
+    if is_number(column.dtype):
+        return "numeric"
+    return "ordered" if isinstance(column.dtype, pd.CategoricalDtype) and column.cat.ordered else "categorical"
+
+
 def random_conditional(chance, column):
-    numbers = is_number(column.dtype)
+    kind = kind_of(column)
     if chance.random() < 0.02:
         return chance.choice(["norm", "logreg", "polyreg", "polr", "copula"])
-    if numbers:
+    if kind == "numeric":
         method = chance.choice(["residuals", "pmm"])
         tree = mcce.EstimatorSampler(DecisionTreeRegressor(max_depth=2), method=method, n_donors=3)
         return chance.choice(["norm", "normrank", "pmm", "parametric", "marginal", tree])
-    ordered = isinstance(column.dtype, pd.CategoricalDtype) and column.cat.ordered
     prior = mcce.EstimatorSampler(DummyClassifier(strategy="prior"))
-    return chance.choice(["polr" if ordered else "polyreg", "parametric", "ctree", prior])
+    return chance.choice(["polr" if kind == "ordered" else "polyreg", "parametric", "ctree", prior])
 
 
 def say_something(case, name, chance):
@@ -186,8 +206,12 @@ def run(case, chance):
             raise AssertionError(f"the message says little: {error}") from error
         return f"refused: {str(error)[:60]}"
     check_result(found, case)
-    if not (case.asked["sparse"] or case.asked["diverse"] or case.asked["exclude_training"]):
-        shared = {name: asked[name] for name in ("n_samples", "independent", "constraints", "allow_missing")}
+    if chance.random() < 0.1:
+        found.standard_errors()
+    if chance.random() < 0.3:
+        found = found.with_why(2)
+    if not (case.asked["sparse"] or case.asked["diverse"] or case.no_copies):
+        shared = {name: asked[name] for name in ("n_samples", "independent", "constraints")}
         check_best(found, explainer.generate(case.factuals, **shared), case)
     check_same(found, explainer, case, asked, chance)
     if chance.random() < 0.5:  # it takes as long as all the rest
@@ -196,14 +220,13 @@ def run(case, chance):
 
 
 def check_same(found, explainer, case, asked, chance):
-    """The same rows, for another order and half of the factuals, for two threads, and for the exhaustive way."""
+    """The same rows, for another order and half of the factuals, and for two threads."""
     half = case.factuals.iloc[:: -chance.choice([1, 2])]
-    quick = {**asked, "tell_reasons": False, "standard_errors": False, "exhaustive": chance.random() < 0.5}
     other = case.explainer(n_jobs=2).fit(case.X) if chance.random() < 0.3 else explainer
     if case.only:
         half = case.factuals.iloc[::-1]  # factuals that are named have to be there
     try:
-        again = other.explain(half, **quick)
+        again = other.explain(half, **asked)
     except mcce.InputError as error:  # contradictions of all factuals, though not of those that were left out
         if "the constraints leave nothing for any" not in str(error):
             raise
@@ -247,12 +270,12 @@ def write_all(found, explainer, case, chance):
             found.to_html(f"{folder}/page.html")
 
 
-def try_case(chance):
+def try_case(chance, conditional=None):
     """Draw a case and run it with every warning but our own an error."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", mcce.MCCEWarning)
-        case = make_case(chance)
+        case = make_case(chance, conditional)
         return case, run(case, chance)
 
 

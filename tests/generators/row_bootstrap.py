@@ -2,7 +2,7 @@
 
 1. Donors of a request's row are the training rows with its givens; where there are none, those with its decision.
 2. One of them is drawn by the row's own stream. Its mutable values are taken, the fixed ones are the request's.
-3. A row that breaks a restriction or a rule is dead.
+3. A row that breaks a restriction or a rule is rejected.
 
 It knows nothing of chains: no samplers, no order, no layout.
 """
@@ -59,12 +59,12 @@ class RowBootstrap:
             donors = known.get(key, self._of_decision(request.givens[mine[0]]))
             rows[mine] = self.matrix_[donors[(uniform[mine] * len(donors)).astype(int)]]
         rows[:, self.given_] = request.givens[:, : len(self.given_)]
-        dead = np.zeros(len(request), dtype=bool)
+        rejected = np.zeros(len(request), dtype=bool)
         for name, within in request.restrictions.items():
-            dead |= ~within.allows(rows[:, self.schema_.names.index(name)])
+            rejected |= ~within.allows(rows[:, self.schema_.names.index(name)])
         for rule in request.rules:
-            dead |= ~rule.holds(rows, request.factuals)
-        return Drawn(rows, dead)
+            rejected |= ~rule.holds(rows, request.factuals)
+        return Drawn(rows, rejected)
 
     def _of_decision(self, given):
         alike = self.training_givens_[:, -1] == given[-1] if self.conditions_on_decision_ else slice(None)

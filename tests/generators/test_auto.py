@@ -36,20 +36,23 @@ def chosen(X, auto, seed=1, **settings):
     return chain.choice_.features[0].sampler
 
 
-@pytest.mark.thorough("linear-auto-norm", "noise-auto-marginal")
 @pytest.mark.parametrize(
     ("process", "auto", "model"),
     [
-        (linear, "auto", "norm"),  # parametric and copula contain it too, but are dearer
+        pytest.param(
+            linear, "auto", "norm", marks=pytest.mark.slow
+        ),  # parametric and copula contain it too, but are dearer
         (step, Auto(score="draws"), "cart"),  # forest draws the same, and is dearer
-        (noise, "auto", "marginal"),  # ctree without a split is the same, and dearer
+        pytest.param(
+            noise, "auto", "marginal", marks=pytest.mark.slow
+        ),  # ctree without a split is the same, and dearer
     ],
 )
 def test_the_true_model_of_a_feature_is_chosen(process, auto, model):
     assert [chosen(process(300, np.random.default_rng(seed)), auto, seed) for seed in range(3)] == [model] * 3
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_tree_is_chosen_for_a_step_in_a_number_and_not_for_a_line():
     rng = np.random.default_rng(1)
     x = rng.uniform(size=300)
@@ -89,6 +92,18 @@ def test_a_feature_with_a_candidate_without_density_is_judged_by_draws():
     assert table["sampler"].to_dict() == {"y": "regression", "z": "marginal"}
     assert table["judged_by"].to_dict() == {"y": "CRPS", "z": "log score"}  # a regression cannot model z
     assert type(chain.samplers_["y"]).__name__ == "EstimatorSampler"
+
+
+def test_three_donors_of_counted_numbers_are_judged_by_draws():
+    """Their shares are thirds, so that most counts are nearly impossible: the log score says nothing of the draws."""
+    rng = np.random.default_rng(4)
+    x = rng.uniform(0, 10, 400)
+    X = pd.DataFrame({"x": x, "y": rng.poisson(5 + 4 * x).astype(float)})
+    chain = ChainModel(sampler=Auto(["marginal", "pmm"]), fixed=["x"], random_state=1).fit(X)
+    assert chain.choice_.table.loc["y", ["sampler", "judged_by"]].tolist() == ["pmm", "CRPS"]
+    many = Auto({"marginal": "marginal", "many donors": mcce.PmmSampler(n_donors=40)})
+    by_share = ChainModel(sampler=many, fixed=["x"], random_state=1).fit(X).choice_.table
+    assert by_share.loc["y", ["sampler", "judged_by"]].tolist() == ["many donors", "log score"]
 
 
 def test_brier_scores_judge_levels_from_draws():
@@ -164,7 +179,7 @@ def chain():
     return ChainModel(sampler=Auto(QUICK), fixed=["age", "sex"], random_state=3, n_jobs=1).fit(loans())
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_seed_decides_and_not_the_threads(chain):
     again = ChainModel(sampler=Auto(QUICK), fixed=["age", "sex"], random_state=3, n_jobs=3).fit(loans())
     assert again.choice_ == chain.choice_
@@ -191,7 +206,7 @@ def test_it_survives_pickling_and_state(chain):
     assert {name: type(s) for name, s in fitted.items()} == {name: type(s) for name, s in chain.samplers_.items()}
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_it_may_stand_for_some_features_only():
     chain = ChainModel(sampler={"salary": "norm", "*": Auto(QUICK)}, fixed=["age", "sex"], random_state=1)
     found = chain.fit(loans(100)).choice_
@@ -199,7 +214,7 @@ def test_it_may_stand_for_some_features_only():
     assert type(chain.samplers_["salary"]).__name__ == "NormSampler"
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_an_explainer_chooses_given_its_decision():
     X = loans()
     middle = X["salary"].median()

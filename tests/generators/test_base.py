@@ -32,12 +32,12 @@ def request_of(generator, n=40):
 def test_some_rows_of_a_request_draw_what_they_draw_among_all(generator):
     request = request_of(generator)
     whole = generator.draw(request)
-    assert whole.dead.any()
-    assert not whole.dead.all()
+    assert whole.rejected.any()
+    assert not whole.rejected.all()
     for part in (slice(0, 7), slice(7, 40), slice(11, 12)):
         some = generator.draw(request.take(part))
         np.testing.assert_array_equal(some.rows, whole.rows[part])
-        np.testing.assert_array_equal(some.dead, whole.dead[part])
+        np.testing.assert_array_equal(some.rejected, whole.rejected[part])
 
 
 def test_what_is_not_dead_is_inside_its_restrictions_and_has_its_givens(generator):
@@ -45,7 +45,7 @@ def test_what_is_not_dead_is_inside_its_restrictions_and_has_its_givens(generato
     drawn = generator.draw(request)
     income = drawn.rows[:, TABLE.columns.get_loc("income")]
     inside = request.restrictions["income"].allows(income)
-    np.testing.assert_array_equal(inside[~drawn.dead], True)
+    np.testing.assert_array_equal(inside[~drawn.rejected], True)
     np.testing.assert_array_equal(generator.givens_of(drawn.rows), request.givens)
 
 

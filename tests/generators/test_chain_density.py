@@ -169,7 +169,7 @@ def test_the_decision_is_conditioned_on(decided):
     np.testing.assert_allclose(found, P_Z[w, mixed.astype(int), z], atol=0.03)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_training_rows_are_left_out_under_their_own_decision(truth):
     """By hand: the row's cell of w and decision, without the row."""
     small = truth.iloc[:200]

@@ -56,7 +56,6 @@ def constrained(n=N, **more):
     return request_of(n, restrictions=restrictions, rules=rules, **more)
 
 
-@pytest.mark.thorough("rejection")
 def test_rows_that_are_free_have_the_bytes_they_have_without_restrictions(chain):
     free = chain.draw(request_of()).rows
     drawn = chain.draw(replace(constrained(), rules=())).rows
@@ -95,12 +94,11 @@ def test_a_missing_value_is_a_restriction_only_where_one_can_be_drawn(families):
     assert np.exp(drawn.log_weight[~may]).mean() == pytest.approx(1.0 - np.isnan(free[:, PAY]).mean(), abs=0.03)
 
 
-@pytest.mark.thorough("copula-True", "rejection-False", "rejection-True")
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_same_bytes_in_any_block_thread_or_order_of_rules(chain, weighted, monkeypatch):
     request = constrained(weighted=weighted)
     drawn = chain.draw(request)
-    alive = ~drawn.dead
+    alive = ~drawn.rejected
     assert 0.2 < alive.mean() < 1.0
     rows = drawn.rows[alive]
     assert (rows[:, PAY] >= rows[:, RENT] + 1.0).all()
@@ -112,32 +110,32 @@ def test_the_same_bytes_in_any_block_thread_or_order_of_rules(chain, weighted, m
     monkeypatch.setattr(mcce.generators.chain, "BLOCK_ROWS", 700)
     again = chain.draw(replace(request, rules=request.rules[::-1]), n_jobs=2)
     np.testing.assert_array_equal(again.rows, drawn.rows)
-    by_name = [[d.constraints[code] if code >= 0 else None for code in d.died_of] for d in (drawn, again)]
+    by_name = [[d.constraints[code] if code >= 0 else None for code in d.rejected_by] for d in (drawn, again)]
     assert by_name[0] == by_name[1]
     pd.testing.assert_frame_equal(again.acceptance().loc[list(drawn.constraints)], drawn.acceptance())
     some = chain.draw(request.take(slice(1001, 1100)))
     np.testing.assert_array_equal(some.rows, drawn.rows[1001:1100])
     if weighted:
         np.testing.assert_array_equal(again.log_weight, drawn.log_weight)
-        np.testing.assert_array_equal(np.isneginf(drawn.log_weight), drawn.dead)
+        np.testing.assert_array_equal(np.isneginf(drawn.log_weight), drawn.rejected)
     else:
         assert drawn.log_weight is None
 
 
-@pytest.mark.thorough("copula", "rejection")
+@pytest.mark.slow
 def test_weights_change_no_row(chain):
     plain, weighted = (chain.draw(constrained(weighted=w)) for w in (False, True))
     np.testing.assert_array_equal(plain.rows, weighted.rows)
-    np.testing.assert_array_equal(plain.died_of, weighted.died_of)
+    np.testing.assert_array_equal(plain.rejected_by, weighted.rejected_by)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_rule_without_bounds_has_the_distribution_of_one_with(families):
     chain = ChainModel(sampler={"grade": "parametric", "*": "norm"}, fixed=["age"], random_state=1).fit(families)
     means = []
     for bounds in (True, False):
         drawn = chain.draw(request_of(20_000, rules=(AtLeast(RENT, PAY, -20.0, bounds=bounds),), weighted=True))
-        weights = np.where(drawn.dead, 0.0, np.exp(drawn.log_weight))
+        weights = np.where(drawn.rejected, 0.0, np.exp(drawn.log_weight))
         means.append([weights.mean(), *np.average(drawn.rows[:, [KIDS, PAY, RENT]], axis=0, weights=weights)])
     np.testing.assert_allclose(*means, rtol=0.05)
 
@@ -147,7 +145,7 @@ def test_rules_may_read_the_factual_of_each_row(families):
     factuals = chain.schema_.encode(families).matrix[np.arange(N) % 1500]
     request = request_of(rules=(AtLeast(KIDS, KIDS, 1.0, of_factual=True),), factuals=factuals)
     drawn = chain.draw(request)
-    alive = ~drawn.dead
+    alive = ~drawn.rejected
     assert 0.2 < alive.mean() < 1.0
     assert (drawn.rows[alive, KIDS] >= factuals[alive, KIDS] + 1.0).all()
     part = slice(500, 900)
@@ -168,10 +166,10 @@ def test_a_row_is_counted_where_it_died(families):
         Selected(numbers % 5 == 4, Never((RENT,)), "too late"),
     )
     drawn = chain.draw(request_of(restrictions=restrictions, rules=rules, factuals=numbers[:, None] * 1.0))
-    assert drawn.dead.all()
-    died_of = np.array(drawn.constraints, dtype=object)[drawn.died_of]
+    assert drawn.rejected.all()
+    rejected_by = np.array(drawn.constraints, dtype=object)[drawn.rejected_by]
     expected = np.array(["given", "kids", "bounds", "redrawn", "rent"], dtype=object)[numbers % 5]
-    np.testing.assert_array_equal(died_of, expected)
+    np.testing.assert_array_equal(rejected_by, expected)
     counts = drawn.acceptance()
     assert counts.index.tolist() == ["rent", "kids", "given", "bounds", "redrawn", "too late"]
     fifth = N // 5
@@ -208,6 +206,6 @@ class Selected:
 def test_a_restriction_of_a_given_kills_the_rows_outside(families):
     chain = ChainModel(fixed=["age"], random_state=1).fit(families)
     drawn = chain.draw(request_of(restrictions={"age": Within(low=np.full(N, 40.0))}))
-    np.testing.assert_array_equal(drawn.dead, np.arange(N) % 3 == 0)
+    np.testing.assert_array_equal(drawn.rejected, np.arange(N) % 3 == 0)
     with pytest.raises(InputError, match="a restriction names 'pya', which is no feature; did you mean 'pay'"):
         chain.draw(request_of(restrictions={"pya": Within(low=np.zeros(N))}))

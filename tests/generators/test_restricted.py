@@ -23,12 +23,12 @@ def test_a_row_without_an_allowed_value_is_dead_and_goes_on_with_one_that_is_not
     within = Within(low=low, high=np.full(20, 1000.0))
     conditional = Conditional(sampler, feature, table.first(0), RowStreams.from_seed(1, 20))
     found = conditional.draw_within(within, weighted=True)
-    values, dead = found.values, found.dead
-    np.testing.assert_allclose(np.exp(found.log_mass), np.where(dead, 0.0, 5 / 20))
-    np.testing.assert_array_equal(dead, low == 100.0)
-    assert (values[~dead] >= 15.0).all()
-    assert np.isin(values[dead], TABLE["x"]).all()  # later conditionals need not take missing values
-    # a row's draw does not depend on the dead rows beside it
+    values, rejected = found.values, found.rejected
+    np.testing.assert_allclose(np.exp(found.log_mass), np.where(rejected, 0.0, 5 / 20))
+    np.testing.assert_array_equal(rejected, low == 100.0)
+    assert (values[~rejected] >= 15.0).all()
+    assert np.isin(values[rejected], TABLE["x"]).all()  # later conditionals need not take missing values
+    # a row's draw does not depend on the rejected rows beside it
     alone = np.array([3, 7])
     again = conditional.at(alone).draw_within(within.take(alone))
     np.testing.assert_array_equal(again.values, values[alone])
@@ -49,7 +49,7 @@ class Silent(Unrounded):
 
     def sample_within(self, given, rng, within):
         found = super().sample_within(given, rng, within)
-        return type(found)(found.values, found.dead)
+        return type(found)(found.values, found.rejected)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_whole_numbers_inside_bounds_are_those_of_free_draws(sampler, bounds):
     free = conditional.at(np.arange(n), "free").draw()
     within = Within(low=np.full(n, bounds[0]), high=np.full(n, bounds[1]))
     found = conditional.draw_within(within, weighted=True)
-    assert not found.dead.any()
+    assert not found.rejected.any()
     assert within.allows(found.values).all()
     allowed = free[within.allows(free)]
     assert np.exp(found.log_mass).mean() == pytest.approx(allowed.size / n, abs=0.02)

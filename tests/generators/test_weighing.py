@@ -43,7 +43,7 @@ def test_bounds_and_levels_in_the_users_words(chain):
     assert (rows["start"] >= "2021-01-01").all()
     assert 500 < len(rows) < 900
     assert rows.index.is_unique
-    with pytest.warns(MCCEWarning, match="died of 'grade'"):
+    with pytest.warns(MCCEWarning, match="rejected by 'grade'"):
         assert set(chain.sample(300, GIVEN, within={"grade": ["low", "high"]})["grade"]) == {"low", "high"}
 
 
@@ -80,14 +80,14 @@ def test_what_is_refused(chain, within, message):
 
 def test_dead_rows_are_left_out_and_counted(chain):
     high = {"x": Within(low=np.array([-np.inf, 1e6, -np.inf]))}
-    message = "20 of 60 rows could not be drawn within what is allowed and are left out \\(20 died of 'x'\\)"
+    message = "20 of 60 rows could not be drawn within what is allowed and are left out \\(20 rejected by 'x'\\)"
     with pytest.warns(MCCEWarning, match=message):
         rows, weights = chain.sample(20, GIVEN, within=high, weights=True)
     assert rows.index.get_level_values("id").unique().tolist() == ["a", "c"]
     pd.testing.assert_index_equal(weights.index, rows.index)
     with pytest.warns(MCCEWarning, match="20 of 60 rows"):
         assert len(chain.sample(20, GIVEN, within=high, resample=True)) == 40
-    message = r"none of 60 rows could be drawn within what is allowed \(40 died of 'x', 20 died of 'never'\)"
+    message = r"none of 60 rows could be drawn within what is allowed \(40 rejected by 'x', 20 rejected by 'never'\)"
     with pytest.raises(InputError, match=message):
         chain.sample(
             20, GIVEN, within={"x": Within(low=np.array([-np.inf, 1e6, 1e6]))}, rules=[Never((4,))], resample=True
@@ -102,16 +102,16 @@ def test_weights_are_relative_to_the_draws_of_their_id(chain):
     np.testing.assert_array_equal(weights, 1.0)
     assert weights.name == "weight"
     late = {"start": (pd.Timestamp("2021-06-01"), None)}
-    with pytest.warns(MCCEWarning, match="died of 'start'"):
+    with pytest.warns(MCCEWarning, match="rejected by 'start'"):
         rows, weights = chain.sample(400, GIVEN, rules=[rule], within=late, weights=True)
     np.testing.assert_allclose(weights.groupby("id").sum(), 400.0)
     assert (rows["x"] >= rows["g"] - 0.5).all()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_resampled_rows_are_a_function_of_the_seed_and_stand_for_their_weights(chain):
     asked = {"within": {"start": (pd.Timestamp("2021-06-01"), None), "job": ["cook", "pilot"]}}
-    with pytest.warns(MCCEWarning, match="died of 'job'"):
+    with pytest.warns(MCCEWarning, match="rejected by 'job'"):
         rows, weights = chain.sample(500, GIVEN, weights=True, **asked)
     resampled, ones = chain.sample(500, GIVEN, weights=True, resample=True, **asked)
     pd.testing.assert_frame_equal(chain.sample(500, GIVEN, resample=True, **asked), resampled)
@@ -127,7 +127,7 @@ def test_resampled_rows_are_a_function_of_the_seed_and_stand_for_their_weights(c
         assert ((times.reindex(expected.index, fill_value=0) - expected).abs() < copies + 1e-9).all()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_systematic_resampling_takes_a_row_as_often_as_its_weight_rounded():
     rng = np.random.default_rng(0)
     group = np.repeat([0, 1, 2], [50, 30, 20])

@@ -11,6 +11,7 @@ import pytest
 import mcce
 from mcce.generators.visit import association_matrix
 from mcce.table import Schema
+from tests.marks import slow, slow_but
 
 N = 240
 FIXED = ["age", "sex"]
@@ -50,9 +51,8 @@ EXACT = {
 }
 
 
-@pytest.mark.thorough("forest", "proper forest", "cart", "ctree")
 @pytest.mark.filterwarnings("ignore:.*rows could not be drawn within")
-@pytest.mark.parametrize("name", EXACT)
+@pytest.mark.parametrize("name", slow_but(EXACT, "small leaves", "proper cart", "marginal"))
 def test_whole_weights_draw_what_the_repeated_rows_draw(name, X, counts):
     """Bit for bit: the same trees, the same random numbers, the same donors; densities too."""
     weighted = mcce.ChainModel(sampler=EXACT[name], fixed=FIXED, random_state=1).fit(X, sample_weight=counts)
@@ -110,7 +110,6 @@ def test_rows_of_weight_zero_are_absent(X):
     assert with_zeros.training_givens_.shape[0] == N - 60
 
 
-@pytest.mark.thorough("forest")
 @pytest.mark.parametrize("sampler", ["cart", "forest", "marginal"])
 def test_relative_weights_have_no_scale(sampler, X):
     weights = np.random.default_rng(1).uniform(0.5, 2.0, N)
@@ -127,7 +126,7 @@ def test_equal_relative_weights_are_none(X):
     assert _same(plain.sample(200), equal.sample(200)) == 1.0
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_draws_follow_the_weights():
     """A leaf of three values drawn 1 : 2.5 : 6.5, chi-square at the level 0.001."""
     X = pd.DataFrame({"group": ["a"] * 3 + ["b"] * 3, "value": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]})
@@ -157,8 +156,7 @@ def test_min_donors_counts_rows_not_weights(X):
         assert tree.size[tree.stops].min() >= 6
 
 
-@pytest.mark.thorough("forest", "cart")
-@pytest.mark.parametrize("sampler", ["cart", "marginal", "forest", mcce.ForestSampler(honest=True)])
+@pytest.mark.parametrize("sampler", ["marginal", mcce.ForestSampler(honest=True), *slow("cart", "forest")])
 def test_a_weighted_chain_survives_storage(sampler, X, counts, tmp_path):
     chain = mcce.ChainModel(sampler=sampler, fixed=FIXED, random_state=1).fit(X, sample_weight=1.5 * counts)
     chain.save(tmp_path / "chain")

@@ -6,6 +6,7 @@ from scipy import stats
 
 from mcce.judging import LevelCounts
 from mcce.judging.calibration import calibrate
+from tests.marks import slow
 
 LEVELS = np.array([0.0, 1.0, 2.0, np.nan])
 
@@ -24,8 +25,7 @@ def probabilities(n, seed, slope=1.0):
     return weights / weights.sum(axis=1, keepdims=True)
 
 
-@pytest.mark.thorough("5")
-@pytest.mark.parametrize("n_draws", [5, 100])
+@pytest.mark.parametrize("n_draws", [100, *slow(5)])
 def test_right_probabilities_pass_at_the_level_for_few_draws_too(n_draws):
     p = [calibrate(counted(q, q, n_draws, seed)).p for seed in range(250) for q in [probabilities(150, seed)]]
     assert stats.kstest(p, "uniform").pvalue > 0.01

@@ -45,7 +45,7 @@ def test_a_large_table_is_sampled_without_order_or_repetition():
     assert not np.array_equal(folds.rows, Folds.deal(table, 4, 200, seed=4).rows)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_scores_of_a_known_process_are_those_of_its_density():
     record = run(line(2000), {"norm": NormSampler()})["norm"]
     mean, error = mean_and_error(record.log_scores)

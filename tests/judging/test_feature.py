@@ -14,9 +14,10 @@ from statsmodels.stats.multitest import multipletests
 from mcce.judging import score_conditional
 from mcce.judging.feature import adjust, criticise_feature, sentence
 from tests.judging.processes import RIGHT, RIGHT_LEVELS, RIGHT_WITH_ZEROS, WRONG, Known, Levels, criticise, table_of
+from tests.marks import slow_rows
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("right", "tests", "seeds"),
     [
@@ -37,20 +38,16 @@ def test_a_right_conditional_passes_at_its_level(right, tests, seeds):
         assert abs(stats.spearmanr([each.p_shape for each in found], [each.p_where for each in found])[0]) < 0.2
 
 
-@pytest.mark.thorough(
-    "a missing interaction-0.9- and z",
-    "biased-0.9-y: too high",
-    "too narrow-0.9-y: too narrow",
-    "wrong atoms-0.8-y: 0 too seldom (",
-)
 @pytest.mark.parametrize(
     ("wrong", "power", "words"),
     [
-        ("too narrow", 0.9, "y: too narrow"),
-        ("biased", 0.9, "y: too high"),
         ("heteroscedastic", 0.9, "where z1 is"),
-        ("a missing interaction", 0.9, " and z"),
-        ("wrong atoms", 0.8, "y: 0 too seldom ("),
+        *slow_rows(
+            ("too narrow", 0.9, "y: too narrow"),
+            ("biased", 0.9, "y: too high"),
+            ("a missing interaction", 0.9, " and z"),
+            ("wrong atoms", 0.8, "y: 0 too seldom ("),
+        ),
     ],
 )
 def test_a_wrong_conditional_is_found_with_the_stated_power_and_said_to_be_so(wrong, power, words):
@@ -61,7 +58,7 @@ def test_a_wrong_conditional_is_found_with_the_stated_power_and_said_to_be_so(wr
     assert np.mean([words in each for each in said]) >= 0.7, said
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("conditional", "words"),
     [(Levels(slope=2.0), "y: probabilities too extreme"), (Levels(more=0.8), "y: 'low' too often (")],
@@ -99,7 +96,7 @@ def test_skill_of_levels_is_against_the_share_of_pairs_that_differ():
     assert found.skill == pytest.approx(1 - found.score / differ)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_p_values_are_adjusted_as_statsmodels_does():
     found = [criticise(RIGHT, RIGHT, seed, n=60, n_draws=5) for seed in range(6)]
     p = [each.p for each in found]

@@ -18,7 +18,7 @@ def test_components_are_the_orthonormal_legendre_polynomials():
     np.testing.assert_allclose(components(u), np.transpose(wanted), atol=1e-12)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_smooth_test_keeps_its_level():
     pits = np.random.default_rng(1).uniform(size=(2000, 60))
     p = np.array([smooth_test(each)[1] for each in pits])

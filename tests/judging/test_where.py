@@ -95,7 +95,7 @@ def test_a_p_value_beyond_the_searches_is_that_of_the_normal_tail():
     assert p == pytest.approx(50 * 2 * stats.norm.sf(6.0), rel=0.5)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_thinned_rows_still_say_of_all_rows_where_they_lie():
     X, table = givens(9000)
     rng = np.random.default_rng(8)

@@ -77,7 +77,7 @@ class TestScikitLearn:
 
 
 class TestOtherLibraries:
-    @pytest.mark.thorough
+    @pytest.mark.slow
     def test_statsmodels_formula(self, X, y):
         smf = pytest.importorskip("statsmodels.formula.api")
         logit = smf.logit("y ~ a + b", X.assign(y=y)).fit(disp=0)
@@ -91,7 +91,7 @@ class TestOtherLibraries:
         with pytest.raises(ModelError, match="For a model that returns scores give an interval"):
             ask(1, logit, X)
 
-    @pytest.mark.thorough
+    @pytest.mark.slow
     def test_statsmodels_arrays(self, X, y, y3):
         sm = pytest.importorskip("statsmodels.api")
         glm = sm.GLM(y, X.to_numpy(), family=sm.families.Binomial()).fit()

@@ -100,7 +100,7 @@ def test_a_utility_is_named_by_its_function():
     assert "wanted: expected_profit at least 0\n" in repr(found)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_pictures")
 def test_own_words_stand_everywhere():
     words = "expected profit of 2 & more"

@@ -11,6 +11,7 @@ from sklearn.svm import SVC, LinearSVC
 from mcce import MCCE, InputError, ModelError, Not, OneOf
 from mcce.model.decisions import resolve_decision
 from mcce.storage.state import from_state, to_state
+from tests.marks import slow_rows
 
 RNG = np.random.default_rng(7)
 X = pd.DataFrame({"a": RNG.normal(size=400).round(1), "b": RNG.normal(size=400).round(1), "g": RNG.choice([0, 1], 400)})
@@ -144,19 +145,16 @@ def test_missing_replies():
         ask(Not([1, 2]), lambda rows: [0.25, 1, 2], X[:3])
 
 
-@pytest.mark.thorough(
-    "decision1-predicted class 'paid' or 'due'",
-    "decision2-any class but 'refused'",
-    "decision3-any class but 'refused' or 'late', with a margin of 0.1",
-)
 @pytest.mark.parametrize(
     ("decision", "words"),
     [
         (OneOf("paid"), "predicted class 'paid'"),
-        (OneOf(["paid", "due"]), "predicted class 'paid' or 'due'"),
-        (Not("refused"), "any class but 'refused'"),
-        (Not(["refused", "late"], margin=0.1), "any class but 'refused' or 'late', with a margin of 0.1"),
         (Not("refused", label="not turned away"), "not turned away"),
+        *slow_rows(
+            (OneOf(["paid", "due"]), "predicted class 'paid' or 'due'"),
+            (Not("refused"), "any class but 'refused'"),
+            (Not(["refused", "late"], margin=0.1), "any class but 'refused' or 'late', with a margin of 0.1"),
+        ),
     ],
 )
 @pytest.mark.usefixtures("no_pictures")

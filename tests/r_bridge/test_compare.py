@@ -32,7 +32,7 @@ def test_samplers_that_are_the_same_pass_at_the_level(X):
     assert rejected <= 6
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_different_margins_and_different_dependence_are_found(X):
     young = X.assign(salary=X["salary"] * 1.3)
     rows = mcce.ChainModel(random_state=3).fit(young).sample(600)
@@ -75,7 +75,7 @@ def test_result_shows_itself(X):
         compared.level = 0.1
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_same_seed_same_answer(X):
     tables = [compare_samplers("cart", "marginal", X, n_samples=100, random_state=7, n_jobs=k).table for k in (1, 2)]
     pd.testing.assert_frame_equal(*tables)

@@ -37,7 +37,7 @@ def test_importing_needs_no_rpy2_and_without_it_the_message_says_what_to_install
     assert "pip install 'mcce[r]'" in done.stderr
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_without_r_the_message_says_where_to_get_it(tmp_path):
     broken = tmp_path / "rpy2" / "__init__.py"
     broken.parent.mkdir()

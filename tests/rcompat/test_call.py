@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 
 from mcce import MCCE, rcompat
-from mcce.rcompat import fit_autoregressive, names
-from mcce.rcompat import stages as generate
+from mcce.rcompat import fit_autoregressive, generate, names
 from mcce.rng import RGenerator
 from mcce.trees import rpart
 from mcce.trees.ctree import tree as ctree
@@ -124,7 +123,7 @@ def test_a_fitted_model_can_be_passed_on():
     assert again.time["fit.time"] == 0
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_seeds_of_a_session_are_taken_over():
     session = RGenerator(5)
     one = explain(fit_seed=session, generate_seed=None, return_sim_data=True)

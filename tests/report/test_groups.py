@@ -101,7 +101,7 @@ def test_two_groups_mirror_each_other(small):
     np.testing.assert_allclose(a["difference_low"], -b["difference_high"])
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("runs", [100, pytest.param(400, marks=pytest.mark.slow)])
 def test_coverage_on_a_known_process(runs, monkeypatch):
     """Gower is beta, skewed and different in the groups; L0 is one and a Poisson count; some are not explained."""
@@ -126,7 +126,7 @@ def test_coverage_on_a_known_process(runs, monkeypatch):
         assert 0.885 - error <= hits / runs <= 0.9 + error, name
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_intervals(small):
     pd.testing.assert_frame_equal(small.by("sex").table, small.by("sex").table)
     again = pickle.loads(pickle.dumps(small)).by("sex", random_state=0).table
@@ -135,7 +135,7 @@ def test_the_same_seed_gives_the_same_intervals(small):
     assert not many.by("g", random_state=1).table["low"].equals(many.by("g").table["low"])
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_resampling_in_parts_changes_nothing(small, monkeypatch):
     before = small.by("sex").table
     monkeypatch.setattr(module, "CELLS", 7)
@@ -242,7 +242,7 @@ def test_nobody_lacked_the_decision():
         found.by("g")
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_of_a_real_result():
     rng = np.random.default_rng(4)
     X = pd.DataFrame(

@@ -56,7 +56,7 @@ def without_jargon(text):
     return [word for word in JARGON if any(found.startswith(word) for found in words_of(text))]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_one_example(explainer, table):
     found = explainer.explain(poor(table).head(3), sparse=True)
     id = found.frame.index[0][0]
@@ -85,7 +85,7 @@ def test_unchanged_values_are_not_told(explainer, table):
             assert value not in letter
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_several_are_joined_by_or_and_each_set_of_changes_comes_once(explainer, table):
     found = explainer.explain(poor(table).iloc[[0]], n_samples=300, n_counterfactuals=150)
     text = " ".join(found.letter(found.factuals.index[0]).split())
@@ -111,7 +111,7 @@ def test_the_prediction_is_told_under_its_own_name(explainer, table):
     assert f"(points {new} instead of {old})" in letter
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_truth_values_and_missing_ones_have_words(table):
     def careful(rows):
         return np.where(rows["defaulted_last_year"] | rows["savings"].isna(), 0.0, 1.0)

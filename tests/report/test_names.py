@@ -190,7 +190,7 @@ def test_words_show_everywhere_and_tables_keep_the_data(found):
     assert found.changed_features().loc["salary", "note"] == "median +300.0 EUR"
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_groups_have_labels_and_texts_and_raw_tables(found):
     by = found.by("home")
     assert by.table.index.get_level_values("group").unique().tolist() == ["own", "rent"]

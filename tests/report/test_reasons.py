@@ -9,6 +9,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 import mcce
 from mcce.exceptions import InputError
+from tests.marks import slow
 
 LOANS = mcce.datasets.load_loans(500).X
 NUMBERS = LOANS.select_dtypes("number")
@@ -36,8 +37,7 @@ def ask(row):
     return MODEL.predict_proba(pd.DataFrame([row])[NUMBERS.columns].astype(NUMBERS.dtypes))[0, 1]
 
 
-@pytest.mark.thorough("2")
-@pytest.mark.parametrize("rank", [1, 2])
+@pytest.mark.parametrize("rank", [1, *slow(2)])
 def test_each_change_is_taken_alone_and_left_out(found, rank):
     lost = 0
     for id in found.factuals.index:

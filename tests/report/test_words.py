@@ -29,6 +29,15 @@ from mcce.report.names import fold, is_same, value_pair, value_text
         ("", '""'),
         (pd.Timestamp("2024-05-01"), "2024-05-01"),
         (pd.Timestamp("2024-05-01 10:00", tz="UTC"), "2024-05-01 10:00:00"),
+        (pd.Timestamp(np.datetime64("20000-01-01", "s")), "20000-01-01"),
+        (pd.Timestamp(np.datetime64("20000-01-01T05:30", "s")), "20000-01-01 05:30:00"),
+        (pd.Timestamp(np.datetime64("20000-01-01", "s")).tz_localize("UTC"), "20000-01-01"),
+        (pd.Timestamp(np.datetime64("-0044-03-15", "s")), "-044-03-15"),
+        (" ", '" "'),
+        ("\u200b", '"\\u200b"'),
+        ("\ufeff", '"\\ufeff"'),
+        (" \t", '" \\t"'),
+        ("\u200bcook", "\u200bcook"),
     ],
 )
 def test_value_text(value, text):

@@ -51,7 +51,7 @@ def test_equal_rows_have_equal_hashes():
     assert np.array_equal(hash_rows(np.asfortranarray(matrix)), hashed)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_million_different_rows_have_different_hashes():
     first, second = np.meshgrid(np.arange(1000.0), np.arange(1000.0))
     matrix = np.column_stack([first.ravel(), second.ravel()])

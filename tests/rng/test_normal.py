@@ -23,7 +23,7 @@ def quantiles(p):
     return found
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_one_value_of_each_approximation():
     """The values by which Wichura lets his routine be checked."""
     found = quantiles([0.25, 0.001, 1e-20])

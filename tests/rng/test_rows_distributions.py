@@ -91,7 +91,7 @@ def test_each_row_has_its_own_probabilities():
     assert np.array_equal(streams(400).categorical(certain), np.resize([3, 0, 5, 2], 400))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_million_words_hold_no_duplicate_and_balanced_bits():
     n = 1_000_000
     words = streams(n, seed=7).words()
@@ -166,7 +166,7 @@ def test_neighbouring_keys_are_independent(one, other):
     assert_independent_uniforms(one.uniform(), other.uniform())
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_calls_on_the_same_streams_are_independent():
     source = streams(seed=10)
     calls = [source.uniform() for _ in range(4)]
@@ -176,7 +176,7 @@ def test_calls_on_the_same_streams_are_independent():
     assert stats.chisquare(cells.ravel()).pvalue > ALPHA
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_one_row_over_many_calls_is_uniform_and_uncorrelated():
     """A row is drawn from once for each feature: the sequence over keys must be random as well."""
     source = streams(3, seed=11)

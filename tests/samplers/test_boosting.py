@@ -12,6 +12,7 @@ from mcce.rng import RowStreams
 from mcce.samplers.boosting import Growing, class_probabilities, read_trees
 from mcce.table import Table
 from mcce.testing import CHECKS
+from tests.marks import slow
 from tests.samplers.parametric.test_chooser import encode
 
 QUICK = {"max_trees": 8, "learning_rate": 0.5, "max_leaves": 4}
@@ -21,7 +22,6 @@ QUICK = {"max_trees": 8, "learning_rate": 0.5, "max_leaves": 4}
 CONFORMING = mcce.BoostingSampler(n_quantiles=3, max_trees=3, learning_rate=0.8, max_leaves=3)
 
 
-@pytest.mark.thorough("check_global_state", "check_refit", "check_threads", "check_weights")
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_conformance(check):
     check(CONFORMING, 0)
@@ -61,7 +61,7 @@ def test_trees_that_are_read_wrongly_are_refused():
         read_trees(estimator, x)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_trees_stop_where_other_rows_are_predicted_worse():
     """Noise has no trees, or hardly any; a step that is there has them."""
     rng = np.random.default_rng(0)
@@ -95,8 +95,7 @@ def test_numbers_drawn_are_training_values_and_prices_stay_multiples():
     assert (drawn == common).mean() == pytest.approx(float(share[0]), abs=0.02)
 
 
-@pytest.mark.thorough("-1", "0", "40")
-@pytest.mark.parametrize("n_values", [3, 40, 0, -1])
+@pytest.mark.parametrize("n_values", [3, *slow(40, 0, -1)])
 def test_restricted_draws_are_truncated_ones(n_values):
     """By classes, by cells of few values, by cells of many, by a class for zero and cells for the rest."""
     rng = np.random.default_rng(4)
@@ -112,14 +111,14 @@ def test_restricted_draws_are_truncated_ones(n_values):
     free = fitted.sample(row, RowStreams.from_seed(1, n))
     found = fitted.sample_within(row, RowStreams.from_seed(2, n), within)
     inside = free[within.allows(free)]
-    assert not found.dead.any()
+    assert not found.rejected.any()
     assert within.allows(found.values).all()
     assert np.exp(found.log_mass[0]) == pytest.approx(inside.size / n, abs=0.02)
     values = np.unique(np.concatenate([inside, found.values]))
     gap = [np.searchsorted(np.sort(part), values, side="right") / part.size for part in (inside, found.values)]
     assert np.abs(gap[0] - gap[1]).max() < 0.04
     nothing = Within(low=np.full(5, 1e6), high=np.full(5, 1e7))
-    assert fitted.sample_within(row.take(np.arange(5)), RowStreams.from_seed(2, 5), nothing).dead.all()
+    assert fitted.sample_within(row.take(np.arange(5)), RowStreams.from_seed(2, 5), nothing).rejected.all()
 
 
 def test_few_numbers_are_classes_and_their_probabilities_sum_to_one():
@@ -137,7 +136,7 @@ def test_few_numbers_are_classes_and_their_probabilities_sum_to_one():
         assert not fitted.supports(row, np.array([1.0, 2.0])).any()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_number_that_many_share_is_a_class_beside_the_quantiles():
     """Zero with a probability that depends on the given, else lognormal: known mass, known density beside it."""
     rng = np.random.default_rng(5)
@@ -163,7 +162,7 @@ def test_a_number_that_many_share_is_a_class_beside_the_quantiles():
         assert density == pytest.approx(true, rel=0.35)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_missing_targets_follow_the_givens():
     rng = np.random.default_rng(1)
     x = rng.normal(size=1500)
@@ -198,7 +197,7 @@ def test_small_and_constant_targets(values):
     assert fitted.supports(given, drawn).all()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_chain_seeds_the_folds():
     frame = pd.DataFrame(design(200)[0][:, [0]], columns=["x"]).fillna(0.0).assign(y=design(200)[1])
 
@@ -226,3 +225,26 @@ def test_bad_parameters(options, message):
     x, y = design(50)
     with pytest.raises(InputError, match=message):
         mcce.BoostingSampler(**options).fit(*encode(pd.DataFrame({"x": x[:, 2], "y": y})))
+
+
+@pytest.mark.parametrize("n_known", [0, 1, 2])
+def test_a_given_that_is_missing_throughout_or_nearly(n_known):
+    rng = np.random.default_rng(0)
+    n = 60
+    X = pd.DataFrame({"given": np.where(np.arange(n) < n_known, 3.0, np.nan), "x": rng.normal(size=n)})
+    X["job"] = np.where(X["x"] + rng.normal(size=n) > 0, "cook", "clerk")
+    quick = mcce.BoostingSampler(n_quantiles=3, **QUICK)
+    chain = mcce.ChainModel(sampler={"x": quick, "job": quick, "*": "marginal"}, fixed=["given"], random_state=1).fit(X)
+    drawn = chain.sample(given=pd.DataFrame({"given": [np.nan, 3.0] * 20}))
+    assert drawn["x"].isin(X["x"]).all()
+    # a column without values tells nothing: the trees are those without it
+    points = np.column_stack([np.full(n, np.nan), X["x"]])
+    growing = Growing({"min_samples_leaf": 5}, 4, 1)
+    with_it, alone = (growing._quantile(p, X["x"].to_numpy(), None, 0.5, 4) for p in (points, points[:, 1:]))
+    assert np.array_equal(with_it.outputs(points), alone.outputs(points[:, 1:]))
+
+
+def test_levels_of_one_row_each_are_classes_without_a_word():
+    X = pd.DataFrame({"x": np.arange(30.0), "name": [f"n{i}" for i in range(25)] + ["n0"] * 5})
+    chain = mcce.ChainModel(sampler={"name": "boosting", "*": "marginal"}, random_state=1).fit(X)
+    assert set(chain.sample(20)["name"]) <= set(X["name"])

@@ -6,7 +6,6 @@ each kind, with and without missing values, its density, a restricted draw.
 
 import inspect
 import re
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -18,10 +17,11 @@ import mcce
 from mcce import ChainModel, EstimatorSampler, SamplerError, Within
 from mcce.rng import RowStreams
 from mcce.table import KINDS, Schema
+from tests.extras import HAS_VINE
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {"README": ROOT / "README.md", "vignette": ROOT / "vignettes" / "swapping-conditionals.md"}
-ABSENT = () if find_spec("pyvinecopulib") else ("vine",)  # pip install 'mcce[vine]'
+ABSENT = () if HAS_VINE else ("vine",)
 OURS = {
     name: kind
     for name, kind in mcce.available_samplers().items()
@@ -96,7 +96,6 @@ def test_the_table_has_every_sampler(page):
     assert set(TABLES[page]) - {'dialect="rpart"'} == {*OURS, *ABSENT, ESTIMATOR}
 
 
-@pytest.mark.thorough("boosting", "mixture", "empirical")
 @of_every_sampler
 def test_targets(name):
     handled = set(kinds_of(name))
@@ -122,7 +121,6 @@ def test_targets(name):
                 chain.fit(frame_with(kind))
 
 
-@pytest.mark.thorough("boosting", "mixture", "empirical")
 @of_every_sampler
 def test_missing_values(name):
     declared = (OURS[name] if name != ESTIMATOR else EstimatorSampler).handles_missing
@@ -139,7 +137,6 @@ def test_missing_values(name):
                 chain.fit(frame)
 
 
-@pytest.mark.thorough("cart", "copula")
 @of_every_sampler
 def test_densities(name, fitted):
     said = {cell(page, name, "density") for page in PAGES}

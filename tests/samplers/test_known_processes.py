@@ -9,14 +9,13 @@ Spreads are judged more sharply: the mean of the second Legendre polynomial of t
 if draws are a tenth too narrow. A sampler that learns may be somewhat too wide, as kernels are, but hardly too narrow.
 """
 
-from importlib.util import find_spec
-
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression
 
 import mcce
+from tests.extras import needs_vine
 
 N, NEW, DRAWS = 1500, 3000, 19
 LIMIT = 0.07
@@ -80,10 +79,7 @@ def _distance(position):
     return max((steps[1:] - position).max(), (position - steps[:-1]).max())
 
 
-NEEDS_VINE = [
-    pytest.mark.slow,
-    pytest.mark.skipif(find_spec("pyvinecopulib") is None, reason="needs pyvinecopulib: pip install 'mcce[vine]'"),
-]
+NEEDS_VINE = [pytest.mark.slow, needs_vine]
 HONEST = mcce.CartSampler(honest=True, min_leaf=15)
 BY_TREE = mcce.ForestSampler(n_trees=20, max_features=None, min_leaf=10, honest=True, pooling="trees")
 SMOOTHED = mcce.CartSampler(honest=True, min_leaf=15, smoothing="density")
@@ -136,7 +132,6 @@ FAILS = [
 ]
 
 
-@pytest.mark.thorough("boosting-counted", "empirical-skewed", "mixture-normal")
 @pytest.mark.parametrize(("sampler", "process"), [*PASSES, *PASS_IN_SECONDS], ids=name)
 def test_right_conditionals_pass(sampler, process):
     x, position = positions(sampler, process)

@@ -79,7 +79,7 @@ def test_a_row_far_outside_has_the_donors_of_that_end(far, offset):
         assert set(donors.draw(rows, RowStreams.from_seed(0, 200), low, high)) == allowed
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_rows_with_bounds_of_their_own_are_drawn_as_if_alone():
     rng = np.random.default_rng(0)
     donors = Donors.arrange(rng.normal(size=50), rng.normal(size=50), np.arange(50) % 5, 4)

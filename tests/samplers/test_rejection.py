@@ -28,8 +28,8 @@ def test_the_estimate_has_the_mean_p_whatever_the_cap(p, most):
     probability = [np.prod([p if a else 1.0 - p for a in sequence]) for sequence in sequences]
     found = run(sequences, most)
     assert np.dot(probability, np.exp(found.log_mass)) == pytest.approx(p, rel=1e-12)
-    np.testing.assert_array_equal(found.dead, [not any(sequence) for sequence in sequences])
-    assert np.isneginf(found.log_mass[found.dead]).all()
+    np.testing.assert_array_equal(found.rejected, [not any(sequence) for sequence in sequences])
+    assert np.isneginf(found.log_mass[found.rejected]).all()
     if most > 1:  # stopping at the first would not do
         naive = [1.0 / (1 + sequence.index(True)) if any(sequence) else 0.0 for sequence in sequences]
         assert np.dot(probability, naive) > p * 1.01

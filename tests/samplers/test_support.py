@@ -7,11 +7,12 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import ndtri
 from sklearn.linear_model import LinearRegression
 
 import mcce
-from mcce.samplers.base import local_spacing, supported_by, supported_in_segments
-from mcce.samplers.predicted import PredictedQuantiles, Tails
+from mcce.samplers.base import IMPOSSIBLE, REACH, local_spacing, supported_by, supported_in_segments
+from mcce.samplers.predictions import PredictedQuantiles, Tails
 from mcce.table import Schema
 
 NUMBERS = st.lists(st.integers(-40, 40).map(lambda k: k / 4), max_size=9)
@@ -78,7 +79,7 @@ def test_all_samplers_of_training_values_mean_the_same(sampler):
     assert found.tolist() == [True] * 8 + [False] * 4
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_residuals_mean_the_same():
     """Residuals come from fits without their rows: what is drawn are not training values, but as many as there are."""
     rng = np.random.default_rng(1)
@@ -113,3 +114,7 @@ def test_what_lies_beyond_the_observed_range_is_drawn_as_its_end():
     rows = PredictedQuantiles.arrange(np.array([[2.0, 4.0]]), np.array([0.25, 0.75]), tails)
     supported = [bool(rows.supports(np.array([value]))[0]) for value in (0.0, -1e-3, -4.0, 6.0, 10.0, 10.5)]
     assert supported == [True, False, False, True, True, False]
+
+
+def test_the_reach_of_a_normal_is_where_what_is_farther_out_is_impossible():
+    assert -ndtri(IMPOSSIBLE) == REACH

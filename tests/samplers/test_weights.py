@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 import mcce
 from mcce.samplers.copula.margins import kernel_margin
-from mcce.samplers.predicted import Tails
+from mcce.samplers.predictions import Tails
 from mcce.table import Column, Schema
 from mcce.table.weights import equal_chances
 
@@ -28,7 +28,7 @@ def two_groups():
     return X, group
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_copula_of_counts_is_that_of_the_repeated_rows():
     """Numbers with atoms, ordered and unordered levels of two and more: margins, correlations, draws, densities."""
     X = mcce.datasets.load_loans(250).X
@@ -59,7 +59,7 @@ def test_a_copula_heeds_weights_that_its_table_does_not_have():
     assert np.exp(weighted.log_density(table.first(1), X["y"].to_numpy()))[-1] == pytest.approx(0.75, abs=0.01)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_weighted_copula_survives_storage(tmp_path):
     X = mcce.datasets.load_loans(120).X
     weights = np.random.default_rng(5).uniform(0.5, 2.0, 120)
@@ -79,7 +79,6 @@ SAMPLERS = {
 }
 
 
-@pytest.mark.thorough("0.1-boosting", "0.9-boosting")
 @pytest.mark.parametrize("name", SAMPLERS)
 @pytest.mark.parametrize("share", [0.1, 0.9])
 def test_numbers_are_drawn_by_weight(name, share, two_groups):
@@ -94,7 +93,6 @@ def test_numbers_are_drawn_by_weight(name, share, two_groups):
     assert abs((drawn > 5.0).mean() - share) < tolerance
 
 
-@pytest.mark.thorough("0.1-sampler0")
 @pytest.mark.parametrize("sampler", [mcce.BoostingSampler(max_trees=3), mcce.EstimatorSampler(LogisticRegression())])
 @pytest.mark.parametrize("share", [0.1, 0.9])
 def test_levels_are_drawn_by_weight(sampler, share, two_groups):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from importlib.util import find_spec
 
 import numpy as np
 import pandas as pd
@@ -14,11 +13,9 @@ from mcce.rng import RowStreams
 from mcce.samplers.empirical.sampler import Scaling
 from mcce.samplers.mixture.model import fit_mixture
 from mcce.table import Column, Schema
+from tests.extras import NO_VINE, needs_vine
 from tests.weighted_loans import FIXED, N, some_counts, some_loans
 
-needs_vine = pytest.mark.skipif(
-    find_spec("pyvinecopulib") is None, reason="needs pyvinecopulib: pip install 'mcce[vine]'"
-)
 VINE = {"savings": mcce.VineSampler(max_givens=2), "*": "cart"}
 SAMPLERS = [
     pytest.param("empirical", id="empirical"),
@@ -48,7 +45,6 @@ def repeated(X, counts):
     return X.iloc[np.repeat(np.arange(len(X)), counts)].reset_index(drop=True)
 
 
-@pytest.mark.thorough("empirical")
 @pytest.mark.filterwarnings("ignore:.*rows could not be drawn within")
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_counts_draw_what_the_repeated_rows_draw(sampler, loans, counts):
@@ -66,7 +62,7 @@ def test_counts_draw_what_the_repeated_rows_draw(sampler, loans, counts):
     pd.testing.assert_frame_equal(found, wanted, rtol=1e-8)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_bandwidth_is_that_of_the_repeated_rows(loans, counts):
     """A mixed given goes by Gower's distance, a numeric one by Mahalanobis'; both by AICc, of more rows than 500."""
     for columns in (["age", "sex", "savings"], ["age", "savings"]):
@@ -95,7 +91,7 @@ def test_mahalanobis_scales_are_those_of_the_weighted_covariance():
 @pytest.mark.parametrize("name", ["empirical", "vine"])
 def test_counts_support_what_the_repeated_rows_support(name, loans, counts):
     if name == "vine":
-        pytest.importorskip("pyvinecopulib")
+        pytest.importorskip("pyvinecopulib", reason=NO_VINE)
     numbers = loans[["age", "savings"]]
     chains = [
         mcce.ChainModel(sampler=name, fixed=["age"]).fit(rows, sample_weight=weights)
@@ -109,7 +105,7 @@ def test_counts_support_what_the_repeated_rows_support(name, loans, counts):
     assert not found.all()
 
 
-@pytest.mark.thorough("mixture", "empirical")
+@pytest.mark.slow
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_weights_have_no_scale_and_zeros_are_absent(sampler, loans):
     weights = np.random.default_rng(1).uniform(0.5, 2.0, N)
@@ -119,8 +115,14 @@ def test_weights_have_no_scale_and_zeros_are_absent(sampler, loans):
         pd.testing.assert_frame_equal(chain_of(sampler, loans, scale * weights).sample(150), plain)
 
 
-@pytest.mark.thorough("0.9-mixture", "0.1-empirical", "0.1-mixture", "0.9-empirical")
-@pytest.mark.parametrize("sampler", ["empirical", "mixture", pytest.param("vine", marks=needs_vine)])
+@pytest.mark.parametrize(
+    "sampler",
+    [
+        pytest.param("empirical", marks=pytest.mark.slow),
+        pytest.param("mixture", marks=pytest.mark.slow),
+        pytest.param("vine", marks=needs_vine),
+    ],
+)
 @pytest.mark.parametrize("share", [0.1, 0.9])
 def test_draws_follow_the_weights_of_a_known_process(sampler, share):
     """y = 3 x + e in one group of rows, y = 30 - x + e in the other: by weight, one or the other is the rule."""
@@ -186,7 +188,7 @@ def test_a_refit_without_weights_forgets_them(loans):
     assert "weights_" not in sampler.get_state()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_mixture_of_rows_with_missing_scores_can_be_stored(tmp_path):
     """Covariances of filled scores are symmetric but for rounding."""
     rng = np.random.default_rng(0)

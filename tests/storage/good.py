@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-
 import numpy as np
 import pandas as pd
 
 import mcce
+from tests.extras import HAS_VINE
 
 LEVELS = ["a,b", 'c"d', "<script>", "é\n", ""]
 
@@ -57,7 +56,7 @@ CHAINS = {
     "mixture": (mcce.MixtureSampler(max_components=2), True),
     "copula": (mcce.GaussianCopulaSampler(particles=3, sweeps=2, density_points=16), False),
 }
-if find_spec("pyvinecopulib"):
+if HAS_VINE:
     VINE = mcce.VineSampler(families="gaussian", max_givens=2)
     CHAINS["vine"] = ({"x": VINE, 7: VINE, "n": VINE, "day": "marginal", "*": "cart"}, False)
 

@@ -7,15 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.marks import slow_rows
 from tests.storage.fuzz import run
 
 ROOT = Path(__file__).parent.parent.parent
 
 
-@pytest.mark.parametrize(
-    ("first", "last"),
-    [(0, 20), pytest.param(20, 100, marks=pytest.mark.thorough), pytest.param(100, 200, marks=pytest.mark.slow)],
-)
+@pytest.mark.parametrize(("first", "last"), [(0, 20), *slow_rows((20, 200))])
 def test_some_hundred_spoilt_files(first, last):
     failed = []
     outcomes = run(first, last, failed.append)

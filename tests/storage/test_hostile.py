@@ -28,7 +28,6 @@ def with_manifest(data, **changes):
     return zipped([*(entries | {"manifest.json": json.dumps(manifest).encode()}).items()])
 
 
-@pytest.mark.thorough("0.0")
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.5, 0.9, 0.999])
 def test_a_truncated_file(files, share, tmp_path):
     data = files["cart"]

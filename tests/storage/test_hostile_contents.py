@@ -62,7 +62,6 @@ def npy(shape, descr, data=b"", fortran=False):
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + data
 
 
-@pytest.mark.thorough("entry0-an array is of object, which is never stored")
 @pytest.mark.parametrize(
     ("entry", "match"),
     [
@@ -214,17 +213,11 @@ CASES = [
 ]
 
 
-@pytest.mark.thorough(
-    "cart-Tree-donors-change-donors holds -1",
-    "cart-Tree-mask_at-change-mask_at",
-    "coefficients-parametric.Design-source-change-source holds -1",
-)
 @pytest.mark.parametrize(("name", "kind", "field", "change", "match"), CASES)
 def test_numbers_that_kernels_would_follow(files, name, kind, field, change, match, tmp_path):
     refuse(tmp_path / "a.mcce", with_array(files[name], kind, field, change), match)
 
 
-@pytest.mark.thorough("TrainingRows-hashes-<lambda>-hashes are none")
 @pytest.mark.parametrize(
     ("kind", "field", "change", "match"),
     [

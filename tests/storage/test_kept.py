@@ -9,6 +9,7 @@ import pytest
 import mcce
 from mcce.samplers.registry import name_of_sampler
 from mcce.storage.archive import VERSION
+from tests.extras import HAS_VINE, NO_VINE
 from tests.storage import good
 
 FOLDER = Path(__file__).parent.parent / "fixtures" / "storage"
@@ -22,7 +23,7 @@ _spec.loader.exec_module(making)
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_a_kept_file_draws_as_it_did(path):
     if path.stem == "vine":
-        pytest.importorskip("pyvinecopulib", reason="pyvinecopulib is not installed: pip install 'mcce[vine]'")
+        pytest.importorskip("pyvinecopulib", reason=NO_VINE)
     drawn = json.loads((path.parent / "drawn.json").read_text(encoding="utf-8"))[path.stem]
     if path.stem == "explainer":
         assert making.drawn_by_explainer(mcce.MCCE.load(path, model=making.score)) == drawn
@@ -40,7 +41,7 @@ def test_there_are_files_of_this_version():
 def test_every_sampler_of_ours_is_kept_and_spoilt():
     """A new one needs a file that later versions load, and files that the fuzz spoils."""
     ours = {name for name, each in mcce.available_samplers().items() if each.__module__.startswith("mcce.")}
-    absent = set() if importlib.util.find_spec("pyvinecopulib") else {"vine"}  # pip install 'mcce[vine]'
+    absent = set() if HAS_VINE else {"vine"}
     spoilt = (sampler for sampler, _ in good.CHAINS.values())
     for chains, wanted in ((making.SAMPLERS.values(), ours), (spoilt, ours - absent)):
         assert wanted == {name for sampler in chains for name in names_of(sampler)} - {"*"}

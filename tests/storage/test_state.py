@@ -9,12 +9,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcce import InputError, Interval
 from mcce.storage.state import NOT_STATE, flatten, from_state, register, stateful, to_state, unflatten
-from tests.examples import examples
 
 
 @stateful("tests.Pair")
@@ -120,7 +119,7 @@ def objects(items):
     return array
 
 
-@examples(200)
+@settings(max_examples=50)
 @given(st.recursive(st.one_of(HASHABLES, ARRAYS), containers, max_leaves=12))
 def test_nested_values_come_back_the_same(value):
     state = to_state(value)

@@ -48,7 +48,6 @@ def test_an_explainer_without_donors_holds_no_training_row(tmp_path):
         again.explain(factuals, sparse=True)
 
 
-@pytest.mark.thorough("boosting")
 @pytest.mark.parametrize(
     "name", ["cart", "ctree", "forest", "marginal", "pmm", "parametric", "copula", "empirical", "boosting"]
 )

@@ -97,7 +97,7 @@ class SmallestAllowed(MarginalSampler):
 class KeepsDeadRowsAlive(MarginalSampler):
     def sample_within(self, given, rng, within):
         found = super().sample_within(given, rng, within)
-        return RestrictedDraw(found.values, np.zeros(found.dead.size, dtype=bool))
+        return RestrictedDraw(found.values, np.zeros(found.rejected.size, dtype=bool))
 
 
 class NeverMissing(MarginalSampler):
@@ -113,7 +113,7 @@ class MissingTooOften(MarginalSampler):
     def sample_within(self, given, rng, within):
         found = super().sample_within(given, rng, within)
         often = within.allows_missing(given.n_rows) & np.isnan(self.donors_).any()
-        return RestrictedDraw(np.where(often, np.nan, found.values), found.dead & ~often)
+        return RestrictedDraw(np.where(often, np.nan, found.values), found.rejected & ~often)
 
 
 class HalfTheMass(MarginalSampler):
@@ -251,11 +251,11 @@ BROKEN = [
     (NeverNothing(), "within", r"within an interval: \d+ of 2400 draws lie outside"),
     (GivesUp(), "within", r"\d+ of 1800 rows are NaN, though values are possible"),
     (SmallestAllowed(), "within", "draws do not follow the conditional restricted to it"),
-    (KeepsDeadRowsAlive(), "sample_within", r"300 of 1200 draws lie outside, and their rows are not dead"),
-    (NeverMissing(), "sample_within", r"or missing: 150 of 1200 rows are dead or alive against what can be drawn"),
+    (KeepsDeadRowsAlive(), "sample_within", r"300 of 1200 draws lie outside, and their rows are not rejected"),
+    (NeverMissing(), "sample_within", r"or missing: 150 of 1200 rows are rejected or not against what can be drawn"),
     (MissingTooOften(), "sample_within", "draws are missing at another rate than unrestricted ones"),
     (HalfTheMass(), "log_mass", r"within\(\) an interval is on average that of 0.25\d*, and 0.\d+ of the unrestricted"),
-    (MassOfTheDead(), "log_mass", r"an interval: 600 dead rows have some; it must be -inf"),
+    (MassOfTheDead(), "log_mass", r"an interval: 600 rejected rows have some; it must be -inf"),
     (SupportsItsRange(), "supports", r"takes \d+, far between two clusters of all draws of its row"),
     (SupportsDonorsOnly(), "supports", r"denies \d+ of \d+ numbers that are closer to a drawn value than the draws"),
     (KeepsTrainingRows(), "training_rows", "training rows are as likely if they are left out; leave them out"),

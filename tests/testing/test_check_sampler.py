@@ -24,9 +24,7 @@ CONFORMING = [
 ]
 
 
-@pytest.mark.thorough(
-    "CartSampler(cp=0.01)", "CartSampler(min_leaf=1, max_depth=4)", "CartSampler(min_split=40, min_leaf=20)", "Normal()"
-)
+@pytest.mark.slow
 @pytest.mark.parametrize("sampler", CONFORMING, ids=repr)
 def test_conforming_samplers_pass(sampler):
     check_sampler(sampler)
@@ -38,7 +36,7 @@ def test_conforming_samplers_pass_at_other_seeds(seed):
     check_sampler(MarginalSampler(), seed=seed)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_sampler_itself_stays_unfitted():
     sampler = CartSampler()
     check_sampler(sampler)
@@ -69,7 +67,7 @@ def test_a_broken_sampler_fails_its_check(sampler, name, message):
         own(sampler)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize(("sampler", "name"), [broken[:2] for broken in BROKEN], ids=lambda each: type(each).__name__)
 def test_and_no_other(sampler, name):
     for check in CHECKS:

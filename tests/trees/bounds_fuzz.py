@@ -1,6 +1,6 @@
-"""Random tables through every kernel that grows, routes and selects, with numba's bounds checks on.
+"""Random tables through the kernels of every conditional and joint model, with numba's bounds checks on.
 
-Run by `test_bounds.py` in a process of its own: `NUMBA_BOUNDSCHECK=1 python bounds_fuzz.py N_TABLES SAMPLER ...`.
+Run by `test_bounds.py` in a process of its own: `NUMBA_BOUNDSCHECK=1 python bounds_fuzz.py N_TABLES NAME ...`.
 Numba's index errors name no place, so the table and the sampler that met one are printed.
 """
 
@@ -14,8 +14,10 @@ import numpy as np
 import pandas as pd
 
 import mcce
+from mcce.generators import AdversarialForest, MixtureGenerator
+from tests.fuzz.workflows import OURS, everywhere
 
-SAMPLERS = {
+TREES = {
     "cart": lambda rng: mcce.CartSampler(
         min_leaf=int(rng.integers(1, 6)), max_depth=[None, 0, 3][rng.integers(3)], cp=[None, 0.0, 0.05][rng.integers(3)]
     ),
@@ -33,6 +35,11 @@ SAMPLERS = {
     ),
     "forest": lambda rng: mcce.ForestSampler(n_trees=2, min_leaf=int(rng.integers(1, 6))),
 }
+GENERATORS = {
+    "joint forest": lambda fixed: AdversarialForest(fixed=fixed, n_trees=2, random_state=1),
+    "joint mixture": lambda fixed: MixtureGenerator(fixed=fixed, max_components=2, random_state=1),
+}
+NAMES = [*TREES, *(name for name in OURS if name not in TREES), *GENERATORS]
 
 
 def _with_holes(values, rng):
@@ -83,36 +90,44 @@ def decide(rows):
     return np.array([crc32(repr(row).encode()) % 3 > 0 for row in rows.itertuples(index=False, name=None)])
 
 
-def run(table, sampler, rng):
-    """Fit, draw, weigh and explain."""
-    fixed = list(table.columns[rng.random(table.shape[1]) < 0.3])[: table.shape[1] - 1]
+def run(table, name, rng):
+    """Fit, draw, weigh and explain, by whole draws and by crossed ones."""
+    if name in OURS and not mcce.available_samplers()[name].handles_missing:
+        table = table.loc[:, table.notna().all()]
+    mutable = rng.random(table.shape[1]) >= 0.3
+    mutable[-1] = True
+    fixed = list(table.columns[~mutable])
     conditions = bool(rng.random() < 0.7)
-    explainer = mcce.MCCE(
-        decide, decision=True, fixed=fixed, sampler=sampler, condition_on_decision=conditions, random_state=1
-    )
+    shared = {"decision": True, "fixed": fixed, "condition_on_decision": conditions}
+    if name in GENERATORS:
+        explainer = mcce.MCCE(decide, generator=GENERATORS[name](fixed), **shared)
+    else:
+        sampler = TREES[name](rng) if name in TREES else everywhere(name, table.loc[:, mutable])
+        explainer = mcce.MCCE(decide, sampler=sampler, random_state=1, **shared)
     explainer.fit(table).explain(table.head(10), n_samples=20, n_counterfactuals=2)
-    explainer.chain_.sample(20)
-    explainer.chain_.log_density(table, training=True)
+    explainer.explain(table.head(10), n_samples=20, sparse=True)
+    explainer.generator_.sample(20)
+    explainer.generator_.log_density(table, training=name in TREES)
 
 
-def main(n_tables, samplers):
+def main(n_tables, names):
     assert os.environ.get("NUMBA_BOUNDSCHECK") == "1", "set NUMBA_BOUNDSCHECK=1"
-    begun, done, refused, failed = time.perf_counter(), 0, 0, 0
+    begun, runs, refused, failed = time.perf_counter(), 0, 0, 0
     for seed in range(n_tables):
-        for name in samplers:
+        for name in names:
             rng = np.random.default_rng([seed, 17])
             table = random_table(rng)
             try:
-                run(table, SAMPLERS[name](rng), rng)
+                run(table, name, rng)
             except mcce.MCCEError:  # a reason of its own is an answer
                 refused += 1
             except Exception:
                 failed += 1
                 print(f"seed {seed}, {name}, {dict(table.dtypes)}, {len(table)} rows", traceback.format_exc(), sep="\n")
-        done += 1
-    print(f"{done} tables, {refused} refused, {failed} failed, {time.perf_counter() - begun:.0f} s")
+            runs += 1
+    print(f"{runs} runs, {refused} refused, {failed} failed, {time.perf_counter() - begun:.0f} s")
     return int(failed > 0)
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]), sys.argv[2:] or SAMPLERS))
+    sys.exit(main(int(sys.argv[1]), sys.argv[2:] or NAMES))

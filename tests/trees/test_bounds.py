@@ -12,25 +12,26 @@ from pathlib import Path
 import pytest
 
 import mcce
+from tests.trees.bounds_fuzz import NAMES
 
 FUZZ = Path(__file__).with_name("bounds_fuzz.py")  # started by its path, so the working folder is not searched
 STANDARD = ("json", "random", "subprocess", "numba", "numpy", "pandas", "mcce")
 
 
-def run_fuzz(cache, folder, n_tables, *samplers):
+def run_fuzz(cache, folder, n_tables, *names):
     # kernels with checks are others than those in the cache, and are checked as well when nothing is optimised away
     settings = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(cache), "NUMBA_OPT": "0"}
-    settings["PYTHONPATH"] = str(Path(mcce.__file__).parents[1])
-    command = [sys.executable, str(FUZZ), str(n_tables), *samplers]
+    settings["PYTHONPATH"] = os.pathsep.join([str(Path(mcce.__file__).parents[1]), str(FUZZ.parents[2])])
+    command = [sys.executable, str(FUZZ), str(n_tables), *names]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=os.environ | settings)
     assert done.returncode == 0, done.stdout + done.stderr
-    n_done, n_refused = map(int, re.search(r"(\d+) tables, (\d+) refused", done.stdout).groups())
-    assert n_done == n_tables, done.stdout
-    assert n_refused <= n_tables * (len(samplers) or 4) / 4, done.stdout
+    runs, refused = map(int, re.search(r"(\d+) runs, (\d+) refused", done.stdout).groups())
+    assert runs == n_tables * len(names), done.stdout
+    assert refused <= runs / 4, done.stdout
     return done
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_kernels_of_cart_stay_inside_and_compiling_runs_nothing_from_the_working_folder(tmp_path):
     folder = tmp_path / "downloads"
     folder.mkdir()
@@ -42,5 +43,6 @@ def test_kernels_of_cart_stay_inside_and_compiling_runs_nothing_from_the_working
 
 
 @pytest.mark.slow
-def test_kernels_stay_inside_their_arrays(tmp_path):
-    run_fuzz(tmp_path / "kernels", tmp_path, 8)
+@pytest.mark.parametrize("names", [NAMES[::2], NAMES[1::2]], ids=["one half", "the other"])  # side by side
+def test_kernels_of_every_conditional_and_joint_model_stay_inside_their_arrays(tmp_path, names):
+    run_fuzz(tmp_path / "kernels", tmp_path, 8, *names)

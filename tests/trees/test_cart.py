@@ -63,7 +63,6 @@ def compare_with_sklearn(tree, model, X, *, ties):
     return compared
 
 
-@pytest.mark.thorough("5-2-None-0-by sorted order", "5-2-None-1-by sorted order", "5-2-None-2-by sorted order")
 @pytest.mark.parametrize("n", [300, 1500], ids=["by histogram", "by sorted order"])
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from mcce.trees import cart, rpart
 from mcce.trees.ctree import tree as ctree
 from mcce.trees.display import FittedTree
 from mcce.trees.nodes import format_numbers
+from tests.marks import slow
 from tests.trees.ctree.ctree_cases import CASES, read_case, read_stored
 
 GROW = {"party": ctree.grow, "rpart": rpart.grow}
@@ -156,7 +157,7 @@ def test_rows_can_be_followed_through_the_frame(loans):
         assert at == number
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_deep_trees_have_long_numbers():
     n = 70
     frame = pd.DataFrame({"x": np.arange(float(n)), "y": 3.0 ** np.arange(n)})
@@ -231,20 +232,8 @@ def assert_legible(ax):
     return " ".join(text for text, _ in written)
 
 
-@pytest.mark.thorough(
-    "3-salary-grow2",
-    "None-employment-grow0",
-    "None-salary-grow0",
-    "None-salary-grow2",
-    "3-employment-grow1",
-    "3-salary-grow1",
-    "None-salary-grow1",
-    "3-employment-grow0",
-    "3-salary-grow0",
-    "None-employment-grow1",
-)
-@pytest.mark.parametrize("grow", [ctree.grow, cart.grow, rpart.grow])
-@pytest.mark.parametrize("target", ["salary", "employment"])
+@pytest.mark.parametrize("grow", [rpart.grow, *slow(ctree.grow, cart.grow)])
+@pytest.mark.parametrize("target", ["employment", *slow("salary")])
 @pytest.mark.parametrize("depth", [3, None, *(pytest.param(depth, marks=pytest.mark.slow) for depth in (0, 1))])
 def test_pictures_are_legible(loans, grow, target, depth):
     frame = loans[["age", "sex", "education", "employment", "salary"]]
@@ -259,7 +248,7 @@ def test_pictures_are_legible(loans, grow, target, depth):
         assert "p < 0.001" in said
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_long_names_and_levels_are_legible():
     rng = np.random.default_rng(0)
     n = 1500
@@ -282,7 +271,7 @@ def test_long_names_and_levels_are_legible():
             assert_legible(view_of(frame.assign(y=y), "y", grow, max_depth=4).plot())
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_p_values_and_panels_are_those_of_the_tree(loans):
     view = view_of(loans[["age", "education", "employment"]], "employment", mincriterion=0.9)
     ax = view.plot()
@@ -322,7 +311,7 @@ def test_on_axes_of_ones_own(loans):
     assert len(left.child_axes) <= 4
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_nothing_global_changes_and_dark_styles_work(loans):
     view = view_of(loans[["age", "employment", "salary"]], "salary", max_depth=2)
     before = mpl.rcParams.copy()

@@ -20,6 +20,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -263,7 +264,7 @@ class JointGenerator(Learner, ABC):
         self.check_fitted()
         n = len(request)
         rows = np.empty((n, len(self.schema_)), order="F")
-        died_of, log_weight = np.empty(n, dtype=np.int64), np.empty(n)
+        rejected_by, log_weight = np.empty(n, dtype=np.int64), np.empty(n)
         tried = np.zeros(len(request.constraints) + 1, dtype=np.int64)
         size = BLOCK_ROWS if self.thread_safe else max(n, 1)
 
@@ -271,7 +272,7 @@ class JointGenerator(Learner, ABC):
             part = slice(begin, min(begin + size, n))
             block = JointBlock(self, self._layout, request.take(part)).draw()
             rows[part] = self._layout.in_data_order(request.givens[part], block.values)
-            died_of[part], log_weight[part] = block.died_of, block.log_weight
+            rejected_by[part], log_weight[part] = block.rejected_by, block.log_weight
             return block.tried()
 
         threads = count_jobs(self.n_jobs if n_jobs is None else n_jobs) if self.thread_safe else 1
@@ -280,9 +281,9 @@ class JointGenerator(Learner, ABC):
         told = len(request.constraints) + self.conditions_by_rejection
         return Drawn(
             rows,
-            died_of >= 0,
+            rejected_by >= 0,
             log_weight if request.weighted else None,
-            died_of,
+            rejected_by,
             (*request.constraints, UNREACHED)[:told],
             tuple(tried[:told].tolist()),
         )
@@ -333,7 +334,8 @@ class JointGenerator(Learner, ABC):
         **The file holds training values**: those that the model is made of, and the fixed values of every training row.
         Generators that wrap another package's model cannot be saved so; pickle them.
         """
-        save_fields(path, "JointGenerator", {"generator": self.stored("all")}, {"donors": "all"})
+        fields = {"generator": self.stored("all")}
+        save_fields(path, "JointGenerator", fields, {"donors": "all"}, itemgetter("generator"))
 
     @classmethod
     def load(cls: type[Self], path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Self:
@@ -345,7 +347,7 @@ class JointGenerator(Learner, ABC):
         n_jobs : int or None
             Threads to use; None for all cores.
         """
-        generator = load_fields(path, "JointGenerator", lambda fields: fields["generator"])
+        generator = load_fields(path, "JointGenerator", itemgetter("generator"))
         if not isinstance(generator, cls):
             raise InputError(f"{os.fspath(path)!r} holds a {type(generator).__name__}; use its own load.")
         generator.n_jobs = n_jobs
@@ -384,7 +386,7 @@ class JointGenerator(Learner, ABC):
     @classmethod
     def _read(cls: type[Self], fields: Fields) -> Self:
         """Return the generator of these fields, checked as a whole."""
-        generator = read_fitted(cls, fields, cls._parameter_names(), FITTED)
+        generator: Self = read_fitted(cls, fields, cls._parameter_names(), FITTED)
         generator.training_hashes_ = None
         names = generator.schema_.names
         fixed = check_fixed(generator.fixed, names)

@@ -8,12 +8,12 @@
 4. Rules are obeyed by drawing the whole row again. After so many draws as the generator says (`attempts`) a row
    ends.
 5. A row that ended goes on once more without the restrictions of features whose present value may be kept
-   (`Within.kept`), and keeps it. If it still ends it is dead: of the first constraint that its first draw broke, or
+   (`Within.kept`), and keeps it. If it still ends it is rejected: by the first constraint that its first draw broke, or
    that, after those before it, left nothing.
 6. With weights, each row has the log probability of what is allowed: the generator's, or an unbiased estimate
    (`mcce.samplers.restricted`).
 
-Numbers are put on the column's grid before they are looked at, as a chain's are (`mcce.samplers.allowed`).
+Numbers are put on the column's grid before they are looked at, as a chain's are (`mcce.samplers.rounding`).
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from mcce.exceptions import InputError, SamplerError, did_you_mean
 from mcce.generators.base import DrawRequest
 from mcce.generators.layout import ChainLayout
 from mcce.rng import RowStreams, derive_key
-from mcce.samplers.allowed import before_settling, settle
 from mcce.samplers.restricted import RestrictedDraw, Within, draw_until_allowed
+from mcce.samplers.rounding import before_rounding, put_on_grid
 from mcce.table import Feature
 
-UNREACHED = "the fixed values"  # what a row dies of that a generator could not draw given its fixed values
+UNREACHED = "the fixed values"  # rejects a row that a generator could not draw given its fixed values
 
 Withins = Mapping[int, Within]
 
@@ -43,12 +43,12 @@ class JointDraw:
     """Values of the mutable features, one row each; which rows could not be drawn; the log mass of what was allowed."""
 
     values: Floats
-    dead: Bools
+    rejected: Bools
     log_mass: Floats | None = None
 
 
 class Draws(Protocol):
-    """What a block asks of a joint generator."""
+    """A joint generator as a block of rows needs it."""
 
     @property
     def restricts(self) -> bool:
@@ -70,14 +70,14 @@ class Draws(Protocol):
 
 
 class JointBlock:
-    """The rows of one block while they are drawn: mutable `values`, what each row died of, and its weight."""
+    """The rows of one block while they are drawn: mutable `values`, what rejected each row, and its weight."""
 
     def __init__(self, generator: Draws, layout: ChainLayout, request: DrawRequest) -> None:
         self.generator, self.layout, self.request = generator, layout, request
         self.features = layout.features[layout.n_given :]
         n = len(request)
         self.values = np.empty((n, len(self.features)), order="F")
-        self.died_of: Ints = np.full(n, -1, dtype=np.int64)
+        self.rejected_by: Ints = np.full(n, -1, dtype=np.int64)
         self.log_weight = np.zeros(n)
         self.rules = sorted(range(len(request.rules)), key=lambda r: str(request.rules[r]))
         names = [feature.name for feature in layout.features]
@@ -111,24 +111,24 @@ class JointBlock:
         for code, restricted in self.restricting.items():
             if code >= len(self.column_of) or self.column_of[code] >= 0:
                 bound |= restricted
-        bound &= self.died_of < 0
+        bound &= self.rejected_by < 0
         free = np.flatnonzero(~bound)
         if free.size:
             drawn = self.generator.draw_free(self.request.givens[free], self._streams(free))
-            self.values[free] = self._settled(drawn.values, {})
-            lost = free[drawn.dead & (self.died_of[free] < 0)]
-            self.died_of[lost] = len(self.request.constraints)
+            self.values[free] = self._rounded(drawn.values, {})
+            lost = free[drawn.rejected & (self.rejected_by[free] < 0)]
+            self.rejected_by[lost] = len(self.request.constraints)
         if bound.any():
             self._draw_bound(np.flatnonzero(bound))
-        self.log_weight[self.died_of >= 0] = -np.inf
+        self.log_weight[self.rejected_by >= 0] = -np.inf
         return self
 
     def tried(self) -> Ints:
-        """Return, for each constraint and for the fixed values, how many rows came to it alive and are restricted."""
+        """Return, for each constraint and for the fixed values, how many rows came to it and are restricted."""
         place = {code: at for at, code in enumerate([len(self.request.constraints), *self.restricting])}
-        place_of = np.full(len(place) + 1, len(place), dtype=np.int64)  # the last one is that of the living
+        place_of = np.full(len(place) + 1, len(place), dtype=np.int64)  # the last: of rows that are not rejected
         place_of[[*place]] = [*place.values()]
-        died_at = place_of[self.died_of]
+        died_at = place_of[self.rejected_by]
         tried = np.zeros(len(place), dtype=np.int64)
         tried[-1] = len(self.request)
         for code, restricted in self.restricting.items():
@@ -136,17 +136,17 @@ class JointBlock:
         return tried
 
     def _check_givens(self) -> None:
-        """Bury the rows whose fixed values are not allowed, or break a rule (step 1)."""
+        """Reject the rows whose fixed values are not allowed, or break a rule (step 1)."""
         for code, within in enumerate(self.request.restrictions.values()):
             column = self.column_of[code] + self.layout.n_given
             if column < self.layout.n_given:
                 broken = ~within.allows(self.request.givens[:, column])
-                self.died_of[broken & (self.died_of < 0)] = code
+                self.rejected_by[broken & (self.rejected_by < 0)] = code
         undrawn = np.full((len(self.request), len(self.features)), np.nan)
         for r in self.rules:
             if not self._is_late(r):
                 broken = ~self._holds(r, undrawn, np.arange(len(self.request)))
-                self.died_of[broken & (self.died_of < 0)] = self._code(r)
+                self.rejected_by[broken & (self.rejected_by < 0)] = self._code(r)
 
     def _draw_bound(self, at: Ints) -> None:
         """Draw rows inside restrictions and by rules (steps 3 to 6)."""
@@ -156,28 +156,28 @@ class JointBlock:
             if column >= 0
         }
         first, found = self._obey(at, within, ())
-        dead = found.dead.copy()
-        kept = self._kept(at[dead], within)
+        rejected = found.rejected.copy()
+        kept = self._kept(at[rejected], within)
         if kept is not None and not self.request.weighted:
-            again = at[dead][kept.any(axis=1)]
+            again = at[rejected][kept.any(axis=1)]
             loosened = self._obey(again, within, ("kept",), kept[kept.any(axis=1)])[1]
-            dead[np.isin(at, again[~loosened.dead])] = False
+            rejected[np.isin(at, again[~loosened.rejected])] = False
         self.log_weight[at] = 0.0 if found.log_mass is None else found.log_mass
-        lost = at[dead]
+        lost = at[rejected]
         if lost.size:
-            values, unreached = first[0][dead], first[1][dead]
-            self.died_of[lost] = self._blame(lost, within, values, unreached)
+            values, unreached = first[0][rejected], first[1][rejected]
+            self.rejected_by[lost] = self._blame(lost, within, values, unreached)
             missing = np.isnan(values).all(axis=1)
             self.values[lost] = values
             if missing.any():  # nothing inside: the row goes on with values that are not allowed
                 rest = lost[missing]
                 drawn = self.generator.draw_free(self.request.givens[rest], self._streams(rest, "free"))
-                self.values[rest] = self._settled(drawn.values, {})
+                self.values[rest] = self._rounded(drawn.values, {})
 
     def _obey(
         self, at: Ints, within: Withins, labels: tuple[object, ...], kept: Bools | None = None
     ) -> tuple[tuple[Floats, Bools], RestrictedDraw]:
-        """Draw rows until they are allowed; also return the first draws, and which of them the fixed values killed.
+        """Draw rows until they are allowed; also return the first draws, and which of them the fixed values rejected.
 
         Where `kept` marks a restricted feature of a row, it keeps the value that it has.
         """
@@ -190,13 +190,13 @@ class JointBlock:
             streams = self._streams(rows, *labels, *(("attempt", number) if number else ()))
             keeps = None if kept is None else kept[waiting]
             drawn, unreached = self._draw_once(rows, within, streams, keeps)
-            broken = drawn.dead.copy()
-            living = np.flatnonzero(~broken)
+            broken = drawn.rejected.copy()
+            passing = np.flatnonzero(~broken)
             for r in self.rules:
-                if self._is_late(r) and living.size:
-                    holds = self._holds(r, drawn.values[living], rows[living])
-                    broken[living[~holds]] = True
-                    living = living[holds]
+                if self._is_late(r) and passing.size:
+                    holds = self._holds(r, drawn.values[passing], rows[passing])
+                    broken[passing[~holds]] = True
+                    passing = passing[holds]
             if number == 0:
                 first[0][waiting], first[1][waiting] = drawn.values, unreached
             new = ~broken & ~found[waiting]
@@ -212,22 +212,22 @@ class JointBlock:
     def _draw_once(
         self, rows: Ints, within: Withins, streams: RowStreams, kept: Bools | None
     ) -> tuple[JointDraw, Bools]:
-        """Draw some rows; dead are those whose draw is not allowed, and of these some the fixed values killed."""
+        """Draw some rows; rejected are those whose draw is not allowed, and of these some by the fixed values."""
         givens, weighted = self.request.givens[rows], self.request.weighted
         inside = {k: each.take(rows) for k, each in within.items()}
         asked = inside if kept is None else {k: _loosened(w, kept[:, j]) for j, (k, w) in enumerate(inside.items())}
         nothing = np.zeros(rows.size, dtype=bool)
         if self.generator.restricts and within:
             known = {
-                k: before_settling(self.generator, self.features[k], each.known_to_samplers(), rows.size)
+                k: before_rounding(self.generator, self.features[k], each.known_to_samplers(), rows.size)
                 for k, each in asked.items()
             }
             drawn = self.generator.draw_within(givens, streams, known, weighted=weighted)
-            values, unreached = self._settled(drawn.values, asked), nothing
+            values, unreached = self._rounded(drawn.values, asked), nothing
         else:
             drawn = self.generator.draw_free(givens, streams)
-            values, unreached = self._settled(drawn.values, {}), drawn.dead
-        dead = drawn.dead.copy()
+            values, unreached = self._rounded(drawn.values, {}), drawn.rejected
+        rejected = drawn.rejected.copy()
         for j, (k, each) in enumerate(inside.items()):
             if not self.generator.restricts:
                 values[:, k], outside = _put_inside(values[:, k], each, self.features[k], weighted)
@@ -236,8 +236,10 @@ class JointBlock:
             if kept is not None and each.kept is not None:
                 values[:, k] = np.where(kept[:, j], each.kept, values[:, k])
                 outside = outside & ~kept[:, j]
-            dead |= outside | ~each.allows(values[:, k])
-        return JointDraw(values, dead, drawn.log_mass if drawn.log_mass is not None else np.zeros(rows.size)), unreached
+            rejected |= outside | ~each.allows(values[:, k])
+        return JointDraw(
+            values, rejected, drawn.log_mass if drawn.log_mass is not None else np.zeros(rows.size)
+        ), unreached
 
     def _kept(self, rows: Ints, within: Withins) -> Bools | None:
         """Return which restricted features may keep the value that they have, row by row; None if none has one."""
@@ -253,7 +255,7 @@ class JointBlock:
         return np.column_stack(columns)
 
     def _blame(self, rows: Ints, within: Withins, values: Floats, unreached: Bools) -> Ints:
-        """Return what each dead row died of (step 5)."""
+        """Return what each row was rejected by (step 5)."""
         blamed = np.full(rows.size, -1, dtype=np.int64)
         blamed[unreached] = len(self.request.constraints)
         code_of = {column: code for code, column in self.column_of.items()}
@@ -263,7 +265,7 @@ class JointBlock:
                 return blamed
             if self.generator.restricts:
                 some = dict(list(within.items())[:end])
-                lost = self._draw_once(rows[left], some, self._streams(rows[left], "cause"), None)[0].dead
+                lost = self._draw_once(rows[left], some, self._streams(rows[left], "cause"), None)[0].rejected
             else:
                 lost = ~within[k].take(rows[left]).allows(values[left, k])
             blamed[left[lost]] = code_of[k]
@@ -275,16 +277,16 @@ class JointBlock:
         last = [*self.restricting][-1]
         return np.where(blamed < 0, last, blamed)
 
-    def _settled(self, values: Floats, within: Withins) -> Floats:
+    def _rounded(self, values: Floats, within: Withins) -> Floats:
         if np.ndim(values) != 2 or values.shape[1] != len(self.features):
             raise SamplerError(
                 f"{self.generator!r} drew an array of shape {np.shape(values)} for {len(self.features)} features; "
                 "it returns one row for each row to draw, with a column for each mutable feature."
             )
-        settled = np.empty(values.shape, order="F")
+        on_grid = np.empty(values.shape, order="F")
         for k, feature in enumerate(self.features):
-            settled[:, k] = settle(values[:, k], self.generator, feature, values.shape[0], within.get(k))
-        return settled
+            on_grid[:, k] = put_on_grid(values[:, k], self.generator, feature, values.shape[0], within.get(k))
+        return on_grid
 
     def _streams(self, rows: Ints, *labels: object) -> RowStreams:
         key = derive_key(self.request.seed, "joint", *labels)

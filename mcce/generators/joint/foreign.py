@@ -116,7 +116,7 @@ class ForeignGenerator(JointGenerator):
     def draw_free(self, givens: Floats, streams: RowStreams) -> JointDraw:
         """Draw whole rows, block by block (step 2)."""
         n_mutable = len(self._features) - self._n_given
-        values, dead = np.empty((givens.shape[0], n_mutable)), np.zeros(givens.shape[0], dtype=bool)
+        values, rejected = np.empty((givens.shape[0], n_mutable)), np.zeros(givens.shape[0], dtype=bool)
         number, place = np.divmod(streams.draws, np.uint64(BLOCK))
         _, block = np.unique(np.column_stack([hash_rows(givens), streams.rows, number]), axis=0, return_inverse=True)
         ends = np.cumsum(np.bincount(block.ravel()))
@@ -125,8 +125,8 @@ class ForeignGenerator(JointGenerator):
             seed = derive_key(streams.key, int(streams.rows[at]), int(number[at]))
             drawn, n_met = self._block(givens[[at]], seed)
             values[rows] = drawn[place[rows].astype(np.intp)]
-            dead[rows] = place[rows] >= n_met
-        return JointDraw(values, dead)
+            rejected[rows] = place[rows] >= n_met
+        return JointDraw(values, rejected)
 
     def _block(self, given: Floats, seed: int) -> tuple[Floats, int]:
         """Return the mutable features of one block of rows, and how many of them have the givens."""
@@ -285,7 +285,7 @@ TRIED, TRIES = 1000, 20
 
 @dataclass(frozen=True)
 class Condition:
-    """What rows are to be drawn given, as SDV's own conditions say it."""
+    """Values that rows are to be drawn given, in the form of SDV's own conditions."""
 
     num_rows: int
     column_values: dict[Any, Any]
@@ -320,7 +320,7 @@ class SynthesizerGenerator(ForeignGenerator):
     -----
     It has no density, and cannot be saved but by pickle. Restrictions and rules are obeyed by rejection, of 20 draws at
     most. Without conditional sampling, 20 times 1000 rows are drawn for
-    each hundred; rows with the fixed values that are not among them are dead, and no candidates.
+    each hundred; rows with the fixed values that are not among them are rejected, and no candidates.
 
     Examples
     --------

@@ -115,13 +115,13 @@ class MixtureGenerator(JointGenerator):
                 assert found.log_mass is not None
                 log_mass += found.log_mass
                 rows[:, j] = found.values
-                if found.dead.any():  # a dead row goes on with what is not allowed
-                    rows[found.dead, j] = conditional.draw(streams.child("free", j))[found.dead]
+                if found.rejected.any():  # a rejected row goes on with what is not allowed
+                    rows[found.rejected, j] = conditional.draw(streams.child("free", j))[found.rejected]
             known.append(j)
-        dead = np.isneginf(log_mass)
+        rejected = np.isneginf(log_mass)
         values = rows[:, n_given:]
-        values[dead] = np.nan
-        return JointDraw(values, dead, log_mass)
+        values[rejected] = np.nan
+        return JointDraw(values, rejected, log_mass)
 
     def _log_densities(self, table: Table) -> Floats:
         first = self._layout.n_given

@@ -266,7 +266,7 @@ def _as_numbers(column: Any, is_date: bool) -> Floats:
     if isinstance(column.dtype, pd.PeriodDtype):
         column = column.dt.to_timestamp()
     if isinstance(column.dtype, pd.ArrowDtype):
-        column = column.astype("datetime64[ns]" if column.dtype.kind == "M" else "timedelta64[ns]")
+        column = column.astype("datetime64[us]" if column.dtype.kind == "M" else "timedelta64[us]")
     if getattr(column.dtype, "tz", None) is not None:
         column = column.dt.tz_convert(None)
     ticks = column.to_numpy()
@@ -276,8 +276,10 @@ def _as_numbers(column: Any, is_date: bool) -> Floats:
 
 def _date_labels(days: Floats) -> list[str]:
     """Return dates, as precise as their distance asks for."""
-    form = "%Y-%m" if np.ptp(days) > 100 else "%Y-%m-%d" if np.ptp(days) > 3 else "%m-%d %H:%M"
-    return [f"{pd.Timestamp(0) + pd.Timedelta(days=float(day)):{form}}" for day in days]
+    stamps = np.floor(days * 86_400).astype("M8[s]")  # of any year: nanoseconds end in 2262
+    if np.ptp(days) <= 3:
+        return [text[-11:].replace("T", " ") for text in np.datetime_as_string(stamps, unit="m")]
+    return list(np.datetime_as_string(stamps, unit="M" if np.ptp(days) > 100 else "D"))
 
 
 def _edges(values: Floats) -> tuple[Floats, bool]:

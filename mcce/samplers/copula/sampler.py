@@ -26,7 +26,7 @@ Latents that the samplers of a chain take over from each other while one block o
 8. Only the very next conditional may do so: its givens are the former ones and the former target, under the same
    correlations, and only rows that hold the drawn value. Fewer givens know less than z does.
 
-The chain carries them from one sampler to the next (`ConditionalSampler.sample_on`); a call of `sample` draws for
+The chain carries them from one sampler to the next (`ConditionalSampler.sample_carrying`); a call of `sample` draws for
 itself.
 """
 
@@ -120,7 +120,7 @@ class GaussianCopulaSampler(ConditionalSampler):
 
     thread_safe = True
     draws_observed = True
-    hands_on = True
+    carries_over = True
     takes_weights = True
 
     given_margins_: tuple[Margin | Utilities, ...] = learned(tuple, of=(Margin, Utilities))
@@ -163,9 +163,11 @@ class GaussianCopulaSampler(ConditionalSampler):
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
         """Draw the latents of the givens, then the target (step 3, restricted step 4)."""
-        return self.sample_on(given, rng, None)[0] if within is None else self.sample_within(given, rng, within).values
+        if within is not None:
+            return self.sample_within(given, rng, within).values
+        return self.sample_carrying(given, rng, None)[0]
 
-    def sample_on(self, given: Table, rng: RowStreams, carried: object) -> tuple[Floats, object]:
+    def sample_carrying(self, given: Table, rng: RowStreams, carried: object) -> tuple[Floats, object]:
         """Draw the target given the latents that the sampler before it drew, or new ones; return all latents too."""
         self.check_fitted("correlation_")
         self._check_complete(given)

@@ -93,6 +93,7 @@ def check_resampling(owner: object, proper: object, honest: object) -> None:
 
 
 Self = TypeVar("Self", bound="DonorSampler")
+LeafSelf = TypeVar("LeafSelf", bound="LeafDonorSampler")
 Purpose = Literal["value", "missing"]
 
 
@@ -203,7 +204,7 @@ class DonorSampler(ConditionalSampler):
 
     @property
     def _source(self) -> DonorModel | TreesApart:
-        """What is drawn from: all donors of a row alike, or tree by tree."""
+        """The donors to draw from: all of a row alike, or tree by tree."""
         return self.donors_
 
     @property
@@ -293,11 +294,11 @@ class LeafDonorSampler(DonorSampler):
                 return [tree]
             least += (least + 1) // 2  # some rows are several times in a bootstrap sample
 
-    def fit(self: Self, given: Table, target: Column) -> Self:
+    def fit(self: LeafSelf, given: Table, target: Column) -> LeafSelf:
         """Grow the tree and keep the donors of its leaves."""
         return super().fit(given, target).name_columns(given.features, target.feature)
 
-    def name_columns(self: Self, given: Sequence[Feature], target: Feature) -> Self:
+    def name_columns(self: LeafSelf, given: Sequence[Feature], target: Feature) -> LeafSelf:
         """Say what the columns are called in `tree`, if not as in `fit`."""
         self.given_features_, self.target_feature_ = tuple(given), target
         return self

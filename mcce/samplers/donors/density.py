@@ -86,7 +86,7 @@ class MarginalDensity:
 
     @property
     def base_measure(self) -> BaseMeasure:
-        """What densities of this margin are with respect to."""
+        """The measure that densities of this margin are with respect to."""
         if self.grid.size == 0:
             return "counting"
         return "mixed" if self.atoms.size else "lebesgue"

@@ -34,7 +34,7 @@ Nodes = npt.NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Smoothing:
-    """What sums of normal kernels are read from: runs without point mass, bandwidths of the nodes, cells."""
+    """Arrays that sums of normal kernels are read from: runs without point mass, bandwidths of the nodes, cells."""
 
     runs: kernels.Runs
     bandwidth: Floats

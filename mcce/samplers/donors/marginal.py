@@ -127,7 +127,7 @@ class MarginalSampler(ConditionalSampler):
         self.check_fitted("donors_")
         margin = self._margin
         own = np.full(values.size, float(training_rows is not None))
-        if training_rows is not None and self.weights_ is not None:
+        if training_rows is not None and self.row_weights_ is not None:
             own = self.row_weights_[training_rows]
         is_missing = np.isnan(values)
         with np.errstate(divide="ignore"):
@@ -173,4 +173,5 @@ class MarginalSampler(ConditionalSampler):
     @property
     def _upto(self) -> Floats:
         """Sums of the weights, donor after donor."""
+        assert self.weights_ is not None
         return np.cumsum(self.weights_)

@@ -64,8 +64,9 @@ def draw_around(model: DonorModel, given: Table, rng: RowStreams) -> Floats:
     width = model.smoothing.bandwidth[leaves[0]]
     moves = ~(np.isnan(drawn) | model.margin.is_atom(drawn)) & (width > 0.0)
     uniform = rng.uniform()
-    low, high = (np.full(int(moves.sum()), end(forest.values)) for end in (np.nanmin, np.nanmax))
-    drawn[moves] = truncated_normal(drawn[moves], width[moves], low, high, uniform[moves])
+    if moves.any():  # a column that is missing throughout has no range
+        low, high = (np.full(int(moves.sum()), end(forest.values)) for end in (np.nanmin, np.nanmax))
+        drawn[moves] = truncated_normal(drawn[moves], width[moves], low, high, uniform[moves])
     if model.decider is not None:
         drawn[model.decider.draw(model.decider.route(given), rng) > 0] = np.nan
     return drawn
@@ -210,7 +211,7 @@ class DonorModel:
 
     @cached_property
     def smoothing(self) -> Smoothing:
-        """What sums of kernels are read from."""
+        """The arrays that sums of kernels are read from."""
         return self.forest.smoothing(self.margin, self.forest.runs)
 
     @cached_property
@@ -296,11 +297,11 @@ class TreesApart:
         found = [tree.draw_within(given, rng.child("tree", t), within) for t, tree in enumerate(self.trees)]
         mass = np.exp(np.stack([each.log_mass for each in found if each.log_mass is not None], axis=1))  # all have one
         total = mass.sum(axis=1)
-        dead = ~(total > 0.0)
-        chosen = rng.categorical(np.where(dead[:, None], 1.0, mass))
+        rejected = ~(total > 0.0)
+        chosen = rng.categorical(np.where(rejected[:, None], 1.0, mass))
         values = np.stack([each.values for each in found])[chosen, np.arange(given.n_rows)]
-        log_mass = np.log(total / len(found), out=np.full(total.size, -np.inf), where=~dead)
-        return RestrictedDraw.of(values, dead, log_mass)
+        log_mass = np.log(total / len(found), out=np.full(total.size, -np.inf), where=~rejected)
+        return RestrictedDraw.of(values, rejected, log_mass)
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None) -> Floats:
         """Return the log of the mean density of the trees."""

@@ -62,7 +62,7 @@ from mcce.samplers.base import IMPOSSIBLE, BaseMeasure, supported_by
 from mcce.samplers.copula.margins import Margin, kernel_margin, place_numbers
 from mcce.samplers.density import ColumnDensity, find_point_masses
 from mcce.samplers.mixture import kernels
-from mcce.samplers.predicted import draw_levels
+from mcce.samplers.predictions import draw_levels
 from mcce.samplers.restricted import RestrictedDraw, Within, log_of
 from mcce.samplers.smoothing import log_normal_mass, truncated_normal
 from mcce.storage.fields import FLOAT, check_array, require, stored
@@ -102,7 +102,7 @@ class Levels:
 
     @property
     def base_measure(self) -> BaseMeasure:
-        """What densities of the column are with respect to."""
+        """The measure that densities of the column are with respect to."""
         return "counting"
 
 
@@ -186,7 +186,7 @@ class Numbers:
 
     @property
     def base_measure(self) -> BaseMeasure:
-        """What densities of the column are with respect to."""
+        """The measure that densities of the column are with respect to."""
         if self.margin is None or self.margin.atoms.all():
             return "counting"
         return "mixed" if self.classes.size or self.margin.atoms.any() else "lebesgue"
@@ -338,7 +338,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Patterns:
-    """What is known of the scores of some rows, and what that says of the others; see `mcce.samplers.mixture.kernels`.
+    """The scores that are known of some rows, and what they say of the others; see `mcce.samplers.mixture.kernels`.
 
     `rest` is the covariance of the unknown scores given the known ones, by pattern and component.
     """

@@ -6,10 +6,10 @@ two maximum likelihood fits (glm.py), the ridge regression (linear.py) and the t
 (regression.py).
 """
 
-from mcce.samplers.parametric.by_kind import ParametricSampler
 from mcce.samplers.parametric.logistic import LogregSampler, PolrSampler, PolyregSampler
 from mcce.samplers.parametric.norm import GaussianSampler, NormRankSampler, NormSampler
 from mcce.samplers.parametric.pmm import PmmSampler
+from mcce.samplers.parametric.sampler import ParametricSampler
 
 __all__ = [
     "GaussianSampler",

@@ -137,7 +137,7 @@ class RegressionSampler(ConditionalSampler):
             return found
         log_missing = self._log_missing(given)
         if log_mass is not None:
-            found = RestrictedDraw.of(drawn, found.dead, log_mass + log_missing[:, 0])
+            found = RestrictedDraw.of(drawn, found.rejected, log_mass + log_missing[:, 0])
         if within.missing is None:
             return found
         known, missing = np.exp(log_missing).T

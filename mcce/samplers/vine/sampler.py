@@ -143,9 +143,9 @@ class VineConditional:
         below = np.column_stack([self.below(np.full(n, share)) for share in shares])
         weights = np.maximum(np.diff(below, axis=1), 0.0) * within.level_mask(n, int(codes.max()) + 1)[:, codes]
         total = weights.sum(axis=1)
-        dead = ~(total > 0.0)
-        chosen = rng.categorical(np.where(dead[:, None], 1.0, weights))
-        return RestrictedDraw.of(self.margin.values[chosen], dead, log_of(total))
+        rejected = ~(total > 0.0)
+        chosen = rng.categorical(np.where(rejected[:, None], 1.0, weights))
+        return RestrictedDraw.of(self.margin.values[chosen], rejected, log_of(total))
 
     def supports(self, values: Floats) -> Bools:
         """Return whether each value was observed, or is a number as close to such as they are, and is possible."""

@@ -254,7 +254,7 @@ class _Level(NamedTuple):
 
 
 class _Data(NamedTuple):
-    """What the tree is grown on, and scratch: `rows` are kept node by node, `node_of_row` counts within a level."""
+    """The rows of a tree, and scratch: `rows` are kept node by node, `node_of_row` counts within a level."""
 
     columns: kernels.Columns
     response: kernels.Response

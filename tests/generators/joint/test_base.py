@@ -62,7 +62,7 @@ def test_rejection_conditions_the_joint_distribution(deck):
     drawn = deck.draw(request_of(deck, n, restrictions=within, rules=(Sum(),)))
     donors = donors_of()
     donors = donors[(donors["x"] >= 5) & donors["job"].isin(["a", "c"]) & (donors["x"] + donors["n"] < 30)]
-    assert not drawn.dead.any()
+    assert not drawn.rejected.any()
     keys = deck.schema_.encode(donors).matrix @ [1e6, 0, 1e3, 1]
     found, counts = np.unique(drawn.rows @ [1e6, 0, 1e3, 1], return_counts=True)
     expected = pd.Series(keys).value_counts().sort_index()
@@ -90,9 +90,9 @@ def test_what_rows_died_of_and_how_many_came_to_it(deck):
     }
     drawn = deck.draw(request_of(deck, n, restrictions=within))
     assert drawn.constraints == ("n", "sex", "job")
-    assert drawn.died_of[:6].tolist() == [1, 1, 1, 1, 0, -1]
-    assert drawn.died_of[39] == 2
-    assert drawn.dead.sum() == 4 + 18 + 1
+    assert drawn.rejected_by[:6].tolist() == [1, 1, 1, 1, 0, -1]
+    assert drawn.rejected_by[39] == 2
+    assert drawn.rejected.sum() == 4 + 18 + 1
     # of the 36 that sex leaves, n restricts 18; the other 18 are free there, and one of them restricted in job
     assert drawn.acceptance().to_numpy().tolist() == [[18, 0], [40, 36], [1, 0]]
     np.testing.assert_array_equal(drawn.rows[:, 1], 0.0)
@@ -114,9 +114,9 @@ def test_rules_on_fixed_features_are_looked_at_before_drawing(deck):
         def __str__(self):
             return "sex == 'f'"
 
-    assert not deck.draw(request_of(deck, 5, rules=(Women(),))).dead.any()
+    assert not deck.draw(request_of(deck, 5, rules=(Women(),))).rejected.any()
     men = deck.draw(request_of(deck, 5, sex="m", rules=(Women(),)))
-    assert men.dead.all()
+    assert men.rejected.all()
     assert men.acceptance().loc["sex == 'f'"].tolist() == [5, 0]
 
 
@@ -136,8 +136,8 @@ def test_a_rule_that_is_never_obeyed_ends(deck):
             return "never"
 
     drawn = deck.draw(request_of(deck, 3, rules=(Never(),)))
-    assert drawn.dead.all()
-    assert drawn.died_of.tolist() == [0, 0, 0]
+    assert drawn.rejected.all()
+    assert drawn.rejected_by.tolist() == [0, 0, 0]
     assert HotDeck.attempts <= Never.asked <= HotDeck.attempts + 2
 
 
@@ -145,7 +145,7 @@ def test_a_single_allowed_value_is_taken_as_fixed_ones_are(deck):
     n = 50
     within = {"x": Within(low=np.full(n, 3.25), high=np.full(n, 3.25)), "n": Within(high=np.full(n, 20.0))}
     drawn = deck.draw(request_of(deck, n, restrictions=within))
-    assert not drawn.dead.any()
+    assert not drawn.rejected.any()
     # on the column's grid of whole numbers there is no 3.25, but what is allowed is allowed
     assert drawn.rows[:, 0].tolist() == [3.25] * n
     assert (drawn.rows[:, 3] <= 20).all()
@@ -157,7 +157,7 @@ def test_what_may_stay_stays_where_nothing_else_can_be_drawn(deck):
     within = Within(low=np.full(n, 70.0), kept=own)
     drawn = deck.draw(request_of(deck, n, restrictions={"n": within}))
     assert drawn.rows[:30, 3].tolist() == [77.0] * 30
-    assert drawn.dead.tolist() == [False] * 30 + [True] * 30
+    assert drawn.rejected.tolist() == [False] * 30 + [True] * 30
     some = deck.draw(request_of(deck, n, restrictions={"n": replace(within, low=np.full(n, 38.0))}))
     assert some.rows[:30, 3].max() < 77  # others are drawn where there are some
 
@@ -168,7 +168,7 @@ def test_steps_and_numbers_never_to_be_used(deck):
         low=np.full(n, 3.0), high=np.full(n, 22.0), step=np.full(n, 5.0), never=np.tile([10.0, np.nan], (n, 1))
     )
     drawn = deck.draw(request_of(deck, n, restrictions={"n": within}))
-    assert not drawn.dead.any()
+    assert not drawn.rejected.any()
     assert set(drawn.rows[:, 3]) == {5.0, 15.0, 20.0}
 
 

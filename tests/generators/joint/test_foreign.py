@@ -49,7 +49,7 @@ def test_rows_have_the_fixed_values_and_are_those_of_the_model(name):
     assert not hasattr(MODELS[name]().get_params().get("synthesizer", None), "data")
     for sex in ("f", "m"):
         drawn = made.draw(request_of(made, 250, sex))
-        assert not drawn.dead.any()
+        assert not drawn.rejected.any()
         rows = made.schema_.decode(drawn.rows)
         assert (rows["sex"] == sex).all()
         known = X[X["sex"] == sex]
@@ -57,7 +57,6 @@ def test_rows_have_the_fixed_values_and_are_those_of_the_model(name):
         assert rows["pay"].nunique() > 60
 
 
-@pytest.mark.thorough("rejection")
 @pytest.mark.parametrize("name", MODELS)
 def test_a_row_does_not_depend_on_what_else_is_drawn_nor_on_global_states(name):
     made = MODELS[name]().fit(X, WANTED)
@@ -113,10 +112,10 @@ def test_conditions_by_rejection_are_met_within_a_tolerance_or_the_row_is_dead()
     drawn = made.draw(
         DrawRequest(np.full((3, 1), 1000.0), np.zeros(3, dtype=np.uint64), np.arange(3, dtype=np.uint64), 1)
     )
-    assert drawn.dead.all()
+    assert drawn.rejected.all()
     assert drawn.acceptance().loc["the fixed values"].tolist() == [3, 0]
     assert np.isfinite(drawn.rows).all()
-    with pytest.raises(InputError, match=r"none of 2 rows could be drawn.*2 died of 'the fixed values'"):
+    with pytest.raises(InputError, match=r"none of 2 rows could be drawn.*2 rejected by 'the fixed values'"):
         made.sample(2, far)
 
 
@@ -203,14 +202,14 @@ def test_fewer_rows_than_asked_are_the_ones_that_could_be_had():
 
     made = SampleGenerator(Few(), fixed=["sex"], random_state=1).fit(X)
     drawn = made.draw(request_of(made, 100))
-    assert drawn.dead.tolist() == [False] * 30 + [True] * 70
+    assert drawn.rejected.tolist() == [False] * 30 + [True] * 70
 
     class Short(Completing):
         def sample_remaining_columns(self, known_columns):
             return super().sample_remaining_columns(known_columns).head(40)
 
     made = SynthesizerGenerator(Short(), fixed=["sex"], random_state=1).fit(X)
-    assert made.draw(request_of(made, 100)).dead.sum() == 60
+    assert made.draw(request_of(made, 100)).rejected.sum() == 60
 
     class Nothing(Alike):
         def sample(self, n, given, random_state=None):

@@ -141,7 +141,7 @@ def test_draws_inside_restrictions_are_those_that_would_be_inside(forest):
         "debt": Within(high=np.full(k, 50.0), missing=np.full(k, True)),
     }
     drawn = forest.draw(request_of(forest, k, restrictions=within, weighted=True))
-    assert not drawn.dead.any()
+    assert not drawn.rejected.any()
     assert len({*drawn.log_weight}) == 1
     assert abs(np.exp(drawn.log_weight[0]) - share) < 4 * np.sqrt(share * (1 - share) / n)
     for j, name in enumerate(X.columns):
@@ -154,7 +154,7 @@ def test_draws_inside_restrictions_are_those_that_would_be_inside(forest):
             assert stats.ks_2samp(a[~np.isnan(a)], b[~np.isnan(b)]).pvalue > 1e-4
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_single_allowed_number_is_conditioned_on(forest):
     """Given y = 17, the leaves are those of group b's rows: brute force over the leaves' densities."""
     n = 4000
@@ -169,7 +169,7 @@ def test_a_single_allowed_number_is_conditioned_on(forest):
     assert stats.chisquare(counts, np.array(joint) / sum(joint) * n).pvalue > 1e-4
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_what_cannot_be_is_dead_and_says_of_what(forest):
     n = 12
     within = {
@@ -177,8 +177,8 @@ def test_what_cannot_be_is_dead_and_says_of_what(forest):
         "gain": Within(low=np.where(np.arange(n) < 4, 1e6, 0.0)),
     }
     drawn = forest.draw(request_of(forest, n, restrictions=within))
-    assert drawn.dead.tolist() == [True] * 4 + [False] * 8
-    assert drawn.died_of.tolist() == [1] * 4 + [-1] * 8
+    assert drawn.rejected.tolist() == [True] * 4 + [False] * 8
+    assert drawn.rejected_by.tolist() == [1] * 4 + [-1] * 8
     assert np.isfinite(drawn.rows[:, [0, 3, 4]]).all()
 
 
@@ -212,7 +212,7 @@ def test_odd_tables():
     assert len(few.sample(5)) == 5
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_independent_features_cannot_be_told_and_dependent_ones_can_at_first():
     rng = np.random.default_rng(1)
     apart = pd.DataFrame(rng.normal(size=(400, 3)))

@@ -19,7 +19,7 @@ def forest(rows, **settings):
     return AdversarialForest(random_state=1, **settings).fit(rows)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_its_own_model_is_learned_nearly_to_the_truth():
     made, new = forest(clusters(1500, 1), fixed=["side"]), clusters(1500, 2)
     lost = (clusters_log_density(new) - made.log_density(new)).mean()
@@ -33,7 +33,7 @@ def test_its_own_model_is_learned_nearly_to_the_truth():
             assert stats.ks_2samp(drawn, real).statistic < 0.08
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_skewed_number_whose_spread_grows():
     made, new = forest(skewed(1500, 1), fixed=["x"]), skewed(1500, 2)
     lost = (skewed_log_density(new) - made.log_density(new)).mean()
@@ -45,7 +45,7 @@ def test_a_skewed_number_whose_spread_grows():
         assert mean == pytest.approx(0.5 + (low + high), rel=0.15)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_atoms_and_whole_numbers():
     real = atoms(2000, 1)
     rows = forest(real).sample(4000)

@@ -13,6 +13,7 @@ from mcce.generators import AdversarialForest, MixtureGenerator, SynthesizerGene
 from tests.batches.problem import tables
 from tests.explainer.problem import DENIED, FIXED, TABLE, score
 from tests.generators.joint.models import Completing, HotDeck
+from tests.marks import slow_but
 
 GENERATORS = {
     "forest": AdversarialForest(fixed=FIXED, n_trees=8, random_state=1),
@@ -27,7 +28,7 @@ def explainer(request):
     return mcce.MCCE(score, fixed=FIXED, generator=GENERATORS[request.param]).fit(TABLE)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_diagnose(explainer):
     told = explainer.diagnose(TABLE.head(60), n_samples=40, max_factuals=5)
     assert told.marginals["distance"].max() < 0.5
@@ -35,7 +36,7 @@ def test_diagnose(explainer):
     assert told.evaluation.summary.loc["success", "mean"] == 1.0
 
 
-@pytest.mark.thorough("forest", "mixture", "synthesizer")
+@pytest.mark.slow
 def test_batches_are_answered_as_all_at_once(explainer, tmp_path):
     pytest.importorskip("pyarrow")
     factuals = DENIED.head(12).reset_index(names="who")
@@ -46,14 +47,13 @@ def test_batches_are_answered_as_all_at_once(explainer, tmp_path):
     assert_frame_equal(found, together, check_exact=True, check_dtype=False, check_categorical=False)
 
 
-@pytest.mark.thorough("synthesizer")
 def test_it_can_be_sent_to_another_process(explainer):
     again = pickle.loads(pickle.dumps(explainer))
     one, two = (each.explain(DENIED.head(5), n_samples=50, allow_missing=True) for each in (explainer, again))
     assert_frame_equal(one.frame, two.frame)
 
 
-@pytest.mark.thorough("mixture", "synthesizer")
+@pytest.mark.slow
 def test_a_constraint_that_excludes_nothing_changes_nothing(explainer):
     low, high = TABLE["income"].min() - 1e9, TABLE["income"].max() + 1e9
     free = explainer.explain(DENIED.head(8), n_samples=60, allow_missing=True)
@@ -66,7 +66,6 @@ def test_a_constraint_that_excludes_nothing_changes_nothing(explainer):
         assert_frame_equal(free.frame, bound.frame)
 
 
-@pytest.mark.thorough("synthesizer")
 def test_acceptance_is_reported(explainer):
     found = explainer.explain(
         DENIED.head(8), n_samples=60, allow_missing=True, constraints=[mcce.allow("income", high=60), "income >= 20"]
@@ -76,8 +75,7 @@ def test_acceptance_is_reported(explainer):
     assert found.constraints["tried"].sum() > 0
 
 
-@pytest.mark.thorough("forest", "mixture")
-@pytest.mark.parametrize("name", GENERATORS)
+@pytest.mark.parametrize("name", slow_but(GENERATORS, "hot deck", "synthesizer"))
 def test_weights_of_rows_are_heeded_or_refused(name):
     weighted = mcce.MCCE(score, fixed=FIXED, generator=GENERATORS[name])
     weights = np.arange(len(TABLE)) % 3 + 0.5

@@ -118,7 +118,7 @@ def test_restricted_draws_weighted_follow_the_joint_distribution_inside(made):
     }
     drawn = made.draw(request_of(made, k, restrictions=within, weighted=True))
     weight = np.exp(drawn.log_weight)
-    assert not drawn.dead.any()
+    assert not drawn.rejected.any()
     assert (drawn.rows[:, 2] >= 20.0).all()
     assert set(drawn.rows[:, 3]) == {1.0, 2.0}
     error = 4 * np.sqrt(weight.var() / k + allowed.mean() * (1 - allowed.mean()) / n)
@@ -134,9 +134,9 @@ def test_a_single_number_is_given_and_what_cannot_be_is_dead(made):
     drawn = made.draw(request_of(made, n, restrictions={"y": single}))
     assert (drawn.rows[:, 0] == 17.25).all()
     never = Within(levels=np.tile([False] * 4, (n, 1)))
-    dead = made.draw(request_of(made, n, restrictions={"y": single, "job": never}))
-    assert dead.dead.all()
-    assert set(dead.died_of) == {1}
+    rejected = made.draw(request_of(made, n, restrictions={"y": single, "job": never}))
+    assert rejected.rejected.all()
+    assert set(rejected.rejected_by) == {1}
 
 
 def test_codes_come_back_as_values():

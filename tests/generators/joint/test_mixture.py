@@ -30,7 +30,7 @@ def test_densities_are_those_of_a_chain_of_the_same_fit(mixture):
     )
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_its_own_model_is_learned_nearly_to_the_truth():
     made, new = (
         MixtureGenerator(fixed=["side"], max_components=4, random_state=1).fit(clusters(1500, 1)),
@@ -40,7 +40,7 @@ def test_its_own_model_is_learned_nearly_to_the_truth():
     assert 0 <= lost[np.isfinite(lost)].mean() < 0.25
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_skewed_number_whose_spread_grows():
     made, new = MixtureGenerator(fixed=["x"], random_state=1).fit(skewed(1500, 1)), skewed(1000, 2)
     lost = skewed_log_density(new) - made.log_density(new)
@@ -51,7 +51,7 @@ def test_a_skewed_number_whose_spread_grows():
         assert rows.loc[rows["x"].between(low, high), "y"].mean() == pytest.approx(0.5 + low + high, rel=0.25)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_atoms_and_whole_numbers():
     real = atoms(1500, 1)
     rows = MixtureGenerator(random_state=1).fit(real).sample(4000)
@@ -63,7 +63,7 @@ def test_atoms_and_whole_numbers():
         assert drawn[drawn > 0].mean() == pytest.approx(known[known > 0].mean(), rel=0.15)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_restricted_draws_weighted_follow_the_joint_distribution_inside(mixture):
     n, k = 20_000, 8000
 
@@ -80,9 +80,9 @@ def test_restricted_draws_weighted_follow_the_joint_distribution_inside(mixture)
     inside = free[allowed, 1].mean()
     assert abs(np.average(drawn.rows[:, 1], weights=weight) - inside) < 0.25
     assert abs(drawn.rows[:, 1].mean() - inside) > 0.5
-    dead = mixture.draw(request(5, restrictions={"y": Within(low=np.full(5, 1e6))}))
-    assert dead.dead.all()
-    assert np.isfinite(dead.rows[:, [1, 2]]).all()
+    rejected = mixture.draw(request(5, restrictions={"y": Within(low=np.full(5, 1e6))}))
+    assert rejected.rejected.all()
+    assert np.isfinite(rejected.rows[:, [1, 2]]).all()
 
 
 def test_it_is_stored_and_what_was_changed_is_refused(mixture, tmp_path):
@@ -98,7 +98,7 @@ def test_it_is_stored_and_what_was_changed_is_refused(mixture, tmp_path):
         MixtureGenerator(max_components=0).fit(X)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_lowest_of_numbers_with_ties_is_scored_without_a_warning():
     """Its interval of scores has no lower end."""
     rows = mcce.datasets.load_loans(600).X[["age", "years_employed"]]

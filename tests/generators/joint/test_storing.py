@@ -23,7 +23,7 @@ def forest():
     return AdversarialForest(fixed=["sex"], n_trees=3, random_state=5, n_jobs=1).fit(X, accepted(X) > 0.5)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_file_draws_and_scores_the_same(forest, tmp_path):
     forest.save(tmp_path / "a.mcce")
     for again in (JointGenerator.load(tmp_path / "a.mcce"), AdversarialForest.load(tmp_path / "a.mcce", n_jobs=2)):

@@ -15,9 +15,10 @@ from mcce.generators.joint.vine.model import JointColumn
 from mcce.samplers.vine.dvine import DVine
 from mcce.storage.state import from_state, to_state
 from mcce.testing import GENERATOR_CHECKS, check_generator
+from tests.extras import NO_VINE
 from tests.generators.joint.processes import atoms, clusters, skewed, skewed_log_density
 
-pytest.importorskip("pyvinecopulib", reason="pyvinecopulib is not installed: pip install 'mcce[vine]'")
+pytest.importorskip("pyvinecopulib", reason=NO_VINE)
 
 SMALL = VineGenerator(n_trees=4, random_state=1, n_jobs=1)
 LONG = ("check_fit", "check_not_fitted", "check_settings", "check_explains", "check_restrictions")
@@ -165,13 +166,13 @@ def test_restricted_draws_weighted_follow_the_joint_distribution_inside(vine):
     allowed = free[:, 3] >= 1.0
     drawn = vine.draw(request(k, restrictions={"y": Within(low=np.full(k, 1.0))}, weighted=True))
     weight = np.exp(drawn.log_weight)
-    assert (drawn.rows[~drawn.dead, 3] >= 1.0).all()
+    assert (drawn.rows[~drawn.rejected, 3] >= 1.0).all()
     assert abs(weight.mean() - allowed.mean()) < 0.04
     for level in (0, 2):  # the grade comes before y: truncation leaves it as it is, the weights condition it
         inside = (free[allowed, 2] == level).mean()
         assert np.average(drawn.rows[:, 2] == level, weights=weight) == pytest.approx(inside, abs=0.05)
-    dead = vine.draw(request(5, restrictions={"y": Within(low=np.full(5, 1e6))}))
-    assert dead.dead.all()
+    rejected = vine.draw(request(5, restrictions={"y": Within(low=np.full(5, 1e6))}))
+    assert rejected.rejected.all()
 
 
 def test_fewer_trees_are_a_part_of_the_dependence():

@@ -15,6 +15,7 @@ from mcce.generators import (
     SynthesizerGenerator,
     VineGenerator,
 )
+from tests.extras import NO_VINE
 from tests.weighted_loans import FIXED, N, some_counts, some_loans
 
 MAKERS = {
@@ -27,8 +28,10 @@ MAKERS = {
 
 @pytest.fixture(params=MAKERS)
 def make(request):
-    if request.param in ("made", "vine"):
-        pytest.importorskip({"made": "torch", "vine": "pyvinecopulib"}[request.param])
+    if request.param == "made":
+        pytest.importorskip("torch", reason="torch is not installed: pip install 'mcce[deep]'")
+    if request.param == "vine":
+        pytest.importorskip("pyvinecopulib", reason=NO_VINE)
     return MAKERS[request.param]
 
 
@@ -47,7 +50,7 @@ def decision(X):
     return (X["savings"] > 10_000).to_numpy()
 
 
-@pytest.mark.thorough("mixture", "forest")
+@pytest.mark.slow
 def test_counts_draw_and_score_what_the_repeated_rows_do(make, X, counts, decision):
     rows = np.repeat(np.arange(N), counts)
     weighted = make(fixed=FIXED).fit(X, decision, sample_weight=counts)
@@ -60,7 +63,7 @@ def test_counts_draw_and_score_what_the_repeated_rows_do(make, X, counts, decisi
     pd.testing.assert_series_equal(weighted.log_density(X), repeated.log_density(X))
 
 
-@pytest.mark.thorough("mixture", "forest")
+@pytest.mark.slow
 def test_weights_have_no_scale_and_zeros_are_absent(make, X):
     weights = np.random.default_rng(1).uniform(0.5, 2.0, N)
     weights[:40] = 0.0
@@ -72,7 +75,6 @@ def test_weights_have_no_scale_and_zeros_are_absent(make, X):
     assert found.schema_.features[3].high < 10**9
 
 
-@pytest.mark.thorough("mixture")
 def test_weighted_generators_survive_storage(make, X, counts, tmp_path):
     fitted = make(fixed=FIXED).fit(X, sample_weight=1.5 * counts)
     fitted.save(tmp_path / "generator")
@@ -84,7 +86,6 @@ def test_weighted_generators_survive_storage(make, X, counts, tmp_path):
     assert plain.training_weights_ is None
 
 
-@pytest.mark.thorough("forest-0.15", "forest-0.85")
 @pytest.mark.parametrize("share", [0.15, 0.85])
 def test_rows_follow_the_weights_of_a_known_process(make, share):
     """Two groups, level a with y near 3 x and level b with y near 30 - x: by weight, one or the other is the rule."""
@@ -165,7 +166,7 @@ def test_generators_that_would_ignore_weights_are_refused(X, counts):
         explainer.fit(X, sample_weight=counts)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_explainers_hand_weights_to_joint_generators(X, counts):
     def rich(rows):
         return rows["savings"] > 10_000

@@ -126,7 +126,7 @@ def test_pictures_are_those_of_the_plots(page):
     assert wide.std() > 0.01
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_is_written_and_the_same_each_time_whatever_the_style_of_the_user(page, found, tmp_path):
     with plt.style.context("dark_background"):
         target = found.to_html(tmp_path / "report.html")
@@ -135,7 +135,7 @@ def test_is_written_and_the_same_each_time_whatever_the_style_of_the_user(page, 
     assert plt.get_fignums() == []
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_pictures")
 def test_words_of_the_caller_and_examples(explainer, found):
     fitted, X, score = explainer
@@ -150,7 +150,7 @@ def test_words_of_the_caller_and_examples(explainer, found):
 
 
 @pytest.mark.usefixtures("few_trees")
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_with_diagnostics(explainer, found, monkeypatch):
     fitted, X, _ = explainer
     drawn = []
@@ -184,7 +184,7 @@ def test_nothing_found(found):
     assert "no <valid> row" in reader.text
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_pictures")
 def test_what_was_asked_and_what_was_binding(explainer):
     fitted, X, score = explainer
@@ -216,7 +216,7 @@ def test_without_constraints_nothing_is_said_of_them(page):
     assert "What may change" not in page
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_wide_tables_and_odd_names():
     before = pd.DataFrame(0, index=["<0>"], columns=[f"$x_{j}$ & <b>" for j in range(40)])
     index = pd.MultiIndex.from_arrays([before.index, [1]], names=["id", "rank"])

@@ -13,6 +13,7 @@ import pytest
 from matplotlib.axes import Axes
 
 from mcce.report.plots.change import change_plot, position
+from tests.marks import slow, slow_rows
 
 from .texts import assert_texts_fit
 
@@ -38,10 +39,9 @@ def rows(n_features: int, n_changes: int, long_names: bool = False):
     return pd.Series(before, dtype=object), pd.Series(after, dtype=object), kinds, ranges
 
 
-@pytest.mark.thorough("40-12-True", "3-3-True", "40-2-False")
 @pytest.mark.parametrize(
     ("n_features", "n_changes", "long_names"),
-    [(3, 0, False), (3, 3, False), (3, 3, True), (40, 2, False), (40, 12, True), (40, 40, False)],
+    [(3, 0, False), (3, 3, False), (40, 40, False), *slow_rows((3, 3, True), (40, 2, False), (40, 12, True))],
 )
 def test_no_text_overlaps_or_leaves_the_figure(n_features, n_changes, long_names):
     before, after, kinds, ranges = rows(n_features, n_changes, long_names)
@@ -97,7 +97,7 @@ def test_dollar_signs_are_not_mathematics():
     ax.figure.canvas.draw()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_draws_on_the_given_axes_and_leaves_settings_alone():
     settings = matplotlib.rcParams.copy()
     before, after, kinds, ranges = rows(3, 3)
@@ -107,7 +107,7 @@ def test_draws_on_the_given_axes_and_leaves_settings_alone():
     assert matplotlib.rcParams == settings
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_height_follows_the_number_of_changes():
     heights = []
     for n_changes in (2, 12):
@@ -130,8 +130,7 @@ def test_position_in_the_training_range():
     assert position(*(d - dates[1] for d in dates)) == 0.25
 
 
-@pytest.mark.thorough("3.5")
-@pytest.mark.parametrize("width", [3.5, 8])
+@pytest.mark.parametrize("width", [8, *slow(3.5)])
 def test_a_bar_shows_what_was_allowed_where_that_is_less_than_the_range(width):
     before, after, kinds, ranges = rows(6, 6)
     low, high = ranges["f2_2"]
@@ -148,7 +147,7 @@ def test_a_bar_shows_what_was_allowed_where_that_is_less_than_the_range(width):
     assert "constraints" not in plain.get_xlabel()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_hundred_changes_have_thirty_rows_and_the_other_names_below():
     """A page with three such pictures took half a minute."""
     before, after, kinds, ranges = rows(101, 100)

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from mcce.report.plots import changes_plot
+from tests.marks import slow_rows
 
 from .texts import assert_texts_fit
 
@@ -27,8 +28,9 @@ def table(p: int, name: str = "f") -> pd.DataFrame:
     return frame.assign(note="mostly to lives with parents, furnished")
 
 
-@pytest.mark.thorough("40-months_since_the_oldest_trade_was_opened_", "3-f")
-@pytest.mark.parametrize(("p", "name"), [(3, "f"), (40, "f"), (40, "months_since_the_oldest_trade_was_opened_")])
+@pytest.mark.parametrize(
+    ("p", "name"), [(40, "f"), *slow_rows((3, "f"), (40, "months_since_the_oldest_trade_was_opened_"))]
+)
 def test_no_text_overlaps_or_leaves_the_figure(p, name):
     changes = table(p, name)
     changes.iloc[2:] *= [0, 0, 0, 1] if p == 3 else [1, 1, 1, 1]
@@ -58,7 +60,7 @@ def test_nothing_changes():
     assert_texts_fit(ax)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_thirty_most_changed_have_a_bar():
     frame = table(100)
     total = frame[["up", "down", "other"]].sum(axis=1)

@@ -11,6 +11,7 @@ import pytest
 
 import mcce
 from mcce.report.plots import correlation_plot
+from tests.marks import slow_rows
 
 from .texts import assert_texts_fit
 
@@ -27,14 +28,15 @@ def matrix(p: int, long_names: bool = False) -> pd.DataFrame:
     return pd.DataFrame(np.corrcoef(rng.normal(size=(p, 30))).reshape(p, p), names, names)
 
 
-@pytest.mark.thorough("12-True", "40-True", "3-False", "3-True")
-@pytest.mark.parametrize(("p", "long_names"), [(1, False), (3, False), (3, True), (12, True), (40, False), (40, True)])
+@pytest.mark.parametrize(
+    ("p", "long_names"), [(1, False), (40, False), *slow_rows((3, False), (3, True), (12, True), (40, True))]
+)
 def test_no_text_overlaps_or_leaves_the_figure(p, long_names):
     ax = correlation_plot(matrix(p, long_names), title="Difference of the correlations, generated minus real")
     assert_texts_fit(ax)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_area_is_the_absolute_value_and_fill_the_sign():
     m = pd.DataFrame([[1, 0.25, -0.5], [0.25, 1, 0.0], [-0.5, 0.0, 1]], list("abc"), list("abc"))
     ax = correlation_plot(m, scale=0.5)

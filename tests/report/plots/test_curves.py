@@ -60,7 +60,7 @@ def test_rows_with_one_number_of_draws_are_averaged():
     assert ax.get_legend() is None
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_run_time_against_what_varies():
     axes = runtime_plot(times())
     assert [ax.get_title(loc="left") for ax in axes] == [
@@ -107,7 +107,7 @@ COSTS = pd.DataFrame(
 )
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_costs_against_the_floor():
     axes = trade_off_plot(COSTS, 0.22)
     assert len(axes) == 4

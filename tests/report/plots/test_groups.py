@@ -37,7 +37,7 @@ def table():
 OVERALL = pd.DataFrame({"mean": [0.25, 0.6]}, index=pd.Index(["gower", "explained"], name="measure"))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_points_and_intervals_are_the_figures():
     axes = groups_plot(table(), OVERALL, "branch")
     assert len(axes) == 2

@@ -11,6 +11,7 @@ import pytest
 
 import mcce
 from mcce.report.plots import marginal_plot
+from tests.marks import slow
 
 from .texts import assert_texts_fit
 
@@ -46,8 +47,7 @@ def table(n: int, p: int, seed: int) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-@pytest.mark.thorough("40", "3")
-@pytest.mark.parametrize("p", [1, 3, 40])
+@pytest.mark.parametrize("p", [1, *slow(3, 40)])
 def test_no_text_overlaps_or_leaves_the_figure(p):
     axes = marginal_plot(table(400, p, 1), table(300, p, 2), notes={"number_0": "KS 0.02"})
     assert len(axes) == p
@@ -145,6 +145,9 @@ def test_chosen_features_on_given_axes():
         pd.Series(pd.to_timedelta(np.arange(40), "D")),
         pd.Series(pd.period_range("2020-01", periods=40, freq="M")),
         pd.Series(pd.date_range("2020-01-01", periods=40)).where(np.arange(40) % 5 > 0),
+        pd.Series(np.datetime64("20000-01-01", "s") + np.arange(40) * np.timedelta64(1, "D")),
+        pd.Series(np.datetime64("-0044-03-15", "s") + np.arange(40) * np.timedelta64(90, "D")),
+        pd.Series(pd.PeriodIndex.from_ordinals(np.arange(40) + 18_030, freq="Y")),
     ],
 )
 def test_dates_and_durations(dates):

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from mcce.report.plots import overview_plot
+from tests.marks import slow_rows
 
 from .texts import assert_texts_fit
 
@@ -28,13 +29,14 @@ def parts(p: int, name: str = "f"):
     return distances, pairs, neighbours, pd.Series(rng.random(30))
 
 
-@pytest.mark.thorough("40-f", "40-months_since_the_oldest_trade_was_opened_")
-@pytest.mark.parametrize(("p", "name"), [(3, "f"), (40, "f"), (40, "months_since_the_oldest_trade_was_opened_")])
+@pytest.mark.parametrize(
+    ("p", "name"), [(3, "f"), *slow_rows((40, "f"), (40, "months_since_the_oldest_trade_was_opened_"))]
+)
 def test_no_text_overlaps_or_leaves_the_figure(p, name):
     assert_texts_fit(*overview_plot(*parts(p, name)))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_narrow_enough_for_a_telephone():
     figure = plt.figure(figsize=(4.2, 13), layout="constrained")
     axes = overview_plot(*parts(40, "months_since_"), n_columns=1, figure=figure)
@@ -42,7 +44,7 @@ def test_narrow_enough_for_a_telephone():
     assert_texts_fit(*axes)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_contents():
     distances, pairs, neighbours, validity = parts(20)
     bars, points, steps, shares = overview_plot(distances, pairs, neighbours, validity)

@@ -5,6 +5,7 @@ import pytest
 from scipy import integrate, stats
 
 from mcce.samplers.copula.kernels import CDF, PDF, choose_rows, mean_below
+from tests.marks import slow
 
 
 def chosen(means, sd):
@@ -14,19 +15,8 @@ def chosen(means, sd):
     return found
 
 
-@pytest.mark.thorough(
-    "means0-0.3",
-    "means2-0.3",
-    "means2-1.0",
-    "means2-2.5",
-    "means0-1.0",
-    "means1-0.3",
-    "means1-1.0",
-    "means1-2.5",
-    "means3-0.3",
-)
-@pytest.mark.parametrize("sd", [0.3, 1.0, 2.5])
-@pytest.mark.parametrize("means", [[0.0, 0.0, 0.0], [1.0, -0.5, 0.2], [3.0, 0.0, -4.0, 2.9, 1.0], [0.3, -0.3]])
+@pytest.mark.parametrize("sd", [1.0, 2.5, *slow(0.3)])
+@pytest.mark.parametrize("means", [[0.0, 0.0, 0.0], [0.3, -0.3], *slow([1.0, -0.5, 0.2], [3.0, 0.0, -4.0, 2.9, 1.0])])
 def test_the_largest_utility_by_quadrature(means, sd):
     def integrand(x, k):
         others = np.delete(means, k)

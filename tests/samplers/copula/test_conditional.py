@@ -34,7 +34,7 @@ def rows_like(latents, z, level):
     return latents[near & (latents[:, 1] > cuts[level]) & (latents[:, 1] < cuts[level + 1]), 2]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_given_a_number_and_a_level(margins, latents):
     conditional = LatentConditional(margins[:2], margins[2], R, particles=8)
     given = np.array([[1500.0, 0.0]])
@@ -52,7 +52,7 @@ def test_given_a_number_and_a_level(margins, latents):
     assert integrate.trapezoid(density, ends) == pytest.approx(1.0, abs=1e-3)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_restricted_number_also_moves_the_latents_of_the_givens(margins, latents):
     conditional = LatentConditional(margins[:2], margins[2], R, particles=8)
     n = 5000

@@ -23,7 +23,7 @@ def tables():
     return X.iloc[:300], X.iloc[300:]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_densities_are_not_far_behind_the_margin(tables):
     train, new = tables
     scores = {}
@@ -36,7 +36,7 @@ def test_densities_are_not_far_behind_the_margin(tables):
     assert gain.mean() > -0.15
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["x14", pytest.param("x15", marks=pytest.mark.slow)])
 def test_densities_are_those_of_the_draws(tables, target):
     train, new = tables

@@ -97,7 +97,7 @@ def test_the_jacobian_is_the_derivative_of_the_shares():
     np.testing.assert_allclose(margin.jacobian.sum(axis=1), 0.0, atol=1e-12)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_noise_given_the_winner_is_that_of_the_rows_where_it_wins():
     margin = margin_of(np.repeat(list("abc"), [10, 30, 60]))
     assert isinstance(margin, Utilities)

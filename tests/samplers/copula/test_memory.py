@@ -49,7 +49,7 @@ def draw_chain(samplers, start, features, seed, *, hand_on, rows=None, between=N
     carried = None
     for k, sampler in enumerate(samplers, 1):
         streams = RowStreams.from_seed(1000 * seed + k, start.size).take(rows)
-        matrix[:, k], left = sampler.sample_on(Table(features, matrix).first(k), streams, carried)
+        matrix[:, k], left = sampler.sample_carrying(Table(features, matrix).first(k), streams, carried)
         carried = left if hand_on else None
         if between is not None:
             between(matrix, k, rows)
@@ -76,14 +76,14 @@ def same_tables(a, b):
     return min(found) * len(found)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_latents_taken_over_and_drawn_anew_give_the_same_distribution(training, samplers):
     start = training.matrix[np.arange(N) % training.n_rows, 0]
     taken, anew = (draw_chain(samplers, start, training.features, 1 + h, hand_on=bool(h)) for h in (1, 0))
     assert same_tables(taken, anew) > LEVEL
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_chain_from_one_row_follows_the_training_rows_like_it(training, samplers):
     """Given the zeros of the first column, the rest is as in a large sample of the process."""
     frame = simulate(400_000, 2)
@@ -116,7 +116,7 @@ def test_a_row_depends_on_its_own_streams_only(training, samplers):
     np.testing.assert_array_equal(some, whole[rows])
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_rows_whose_value_was_replaced_are_drawn_anew(training, samplers):
     """Every third row gets another smoker than was drawn: what follows must know, and other rows must not."""
     start = np.full(N, training.matrix[:, 0].min())
@@ -142,16 +142,16 @@ def test_other_givens_take_nothing_over(training, samplers):
     sampler = GaussianCopulaSampler().fit(fewer, training.column(3))
     matrix = training.matrix[:500].copy(order="F")
     table = Table(training.features, matrix)
-    matrix[:, 1], carried = samplers[0].sample_on(table.first(1), RowStreams.from_seed(1, 500), None)
-    matrix[:, 2], carried = samplers[1].sample_on(table.first(2), RowStreams.from_seed(2, 500), carried)
-    drawn, _ = sampler.sample_on(table.select([0, 2]), RowStreams.from_seed(3, 500), carried)
+    matrix[:, 1], carried = samplers[0].sample_carrying(table.first(1), RowStreams.from_seed(1, 500), None)
+    matrix[:, 2], carried = samplers[1].sample_carrying(table.first(2), RowStreams.from_seed(2, 500), carried)
+    drawn, _ = sampler.sample_carrying(table.select([0, 2]), RowStreams.from_seed(3, 500), carried)
     alone = sampler.sample(Table(training.features, matrix).select([0, 2]), RowStreams.from_seed(3, 500))
     np.testing.assert_array_equal(drawn, alone)
 
 
 def test_what_another_class_left_is_not_taken_over(training, samplers):
     table = Table(training.features, training.matrix[:200].copy(order="F"))
-    drawn, _ = samplers[1].sample_on(table.first(2), RowStreams.from_seed(5, 200), {"latents": np.zeros(200)})
+    drawn, _ = samplers[1].sample_carrying(table.first(2), RowStreams.from_seed(5, 200), {"latents": np.zeros(200)})
     np.testing.assert_array_equal(drawn, samplers[1].sample(table.first(2), RowStreams.from_seed(5, 200)))
 
 

@@ -10,13 +10,18 @@ from scipy import stats
 from mcce.datasets import load_loans
 from mcce.rng import RowStreams
 from mcce.samplers import Within
+from tests.marks import slow_but
 from tests.samplers.copula.simulated import LEVEL, draw, fit, same_shares
 
 
-@pytest.mark.thorough("drink")
 @pytest.mark.parametrize(
     "target",
-    ["height", "drink", *(pytest.param(name, marks=pytest.mark.slow) for name in ("grade", "smoker"))],
+    slow_but(
+        ["height", "drink", *(pytest.param(name, marks=pytest.mark.slow) for name in ("grade", "smoker"))],
+        "height",
+        "grade",
+        "smoker",
+    ),
 )
 def test_restricted_draws_follow_the_conditional(training, target):
     sampler, given = fit(training[:5000], target)
@@ -36,7 +41,7 @@ def test_restricted_draws_follow_the_conditional(training, target):
     assert np.isnan(draw(sampler, given, 1, 3, Within(levels=np.zeros((3, n_levels), dtype=bool)))).all()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("target", "allowed"),
     [
@@ -57,7 +62,7 @@ def test_restricted_levels_where_the_givens_say_much(target, allowed):
     assert 0.5 * np.abs(shares[0] - shares[1]).sum() < 0.03
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_restricted_numbers_where_the_givens_say_much():
     """Three near copies of the number, cut in two: below its median given them, their latents lie near the cuts."""
     rng = np.random.default_rng(6)
@@ -87,7 +92,7 @@ def test_an_ordered_level_that_was_never_observed_has_no_probability():
     assert np.isneginf(sampler.log_density(some, np.arange(4.0))).tolist() == [False, True, False, True]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_supports(training):
     sampler, given = fit(training[:500], "height")
     values = training["height"][:500].to_numpy()

@@ -12,19 +12,18 @@ from mcce import CartSampler, InputError
 from mcce.table import Schema
 from mcce.testing import check_sampler
 from mcce.trees import rpart
+from tests.marks import slow
 from tests.samplers.donors.cart_problem import draw, fit
 
 
-@pytest.mark.thorough(
-    "CartSampler(dialect='rpart', min_leaf=1, cp=0.0)",
-    "CartSampler(dialect='rpart', min_split=20, min_leaf=7, max_depth=30, cp=0.01)",
-)
 @pytest.mark.parametrize(
     "sampler",
     [
         CartSampler(dialect="rpart"),
-        CartSampler(dialect="rpart", cp=0.0, min_leaf=1),
-        CartSampler(dialect="rpart", cp=0.01, min_split=20, min_leaf=7, max_depth=30),
+        *slow(
+            CartSampler(dialect="rpart", cp=0.0, min_leaf=1),
+            CartSampler(dialect="rpart", cp=0.01, min_split=20, min_leaf=7, max_depth=30),
+        ),
     ],
     ids=repr,
 )

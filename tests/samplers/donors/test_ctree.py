@@ -14,12 +14,14 @@ from mcce.rng import RowStreams
 from mcce.table import Schema
 from mcce.testing import check_sampler
 from mcce.trees.ctree import tree as ctree
+from tests.marks import slow
 from tests.trees.ctree.ctree_cases import read_case
 
 
-@pytest.mark.thorough("{'p_values': 'univariate', 'mincriterion': 0.5, 'min_leaf': 3}-0")
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
-@pytest.mark.parametrize("settings", [{}, {"p_values": "univariate", "mincriterion": 0.5, "min_leaf": 3}], ids=str)
+@pytest.mark.parametrize(
+    "settings", [{}, *slow({"p_values": "univariate", "mincriterion": 0.5, "min_leaf": 3})], ids=str
+)
 def test_contract(seed, settings):
     check_sampler(mcce.CtreeSampler(**settings), seed=seed)
 
@@ -44,7 +46,7 @@ def test_draws_are_the_values_of_the_leaf():
         )
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_in_a_chain_and_an_explainer():
     loans = mcce.datasets.load_loans(800)
     chain = mcce.ChainModel(sampler="ctree", fixed=["age", "sex"], random_state=1).fit(loans.X)

@@ -88,8 +88,11 @@ def test_without_missing_values_none_is_possible():
 # ---- against known densities
 
 
-@pytest.mark.thorough("forest")
-@pytest.mark.parametrize("sampler", [CartSampler(min_leaf=500), ForestSampler(min_leaf=500)], ids=["cart", "forest"])
+@pytest.mark.parametrize(
+    "sampler",
+    [CartSampler(min_leaf=500), pytest.param(ForestSampler(min_leaf=500), marks=pytest.mark.slow)],
+    ids=["cart", "forest"],
+)
 def test_a_normal_density_is_recovered(sampler):
     frame, fresh = make_groups(4000, 5), make_groups(4000, 6)
     fitted, given, values = fit(frame, sampler)

@@ -19,7 +19,7 @@ def two_leaves():
     return pd.DataFrame({"g": g, "y": rng.normal(20.0 * g, 1.0)})
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_numbers_by_hand(two_leaves):
     fitted, given, values = fit(two_leaves, CartSampler(min_leaf=30))
     assert fitted.tree_.n_leaves == 2

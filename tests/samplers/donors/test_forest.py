@@ -39,12 +39,11 @@ def pool_of(sampler, given, row):
     return np.concatenate(parts)
 
 
-@pytest.mark.thorough("parameters1")
 @pytest.mark.parametrize(
     "parameters",
     [
         pytest.param({}, marks=pytest.mark.slow),
-        {"max_features": None, "n_trees": 3},
+        pytest.param({"max_features": None, "n_trees": 3}, marks=pytest.mark.slow),
         pytest.param({"max_features": "sqrt", "n_trees": 5}, marks=pytest.mark.slow),
         {"n_trees": 1},
     ],
@@ -253,7 +252,7 @@ def test_not_fitted(smooth):
             call(ForestSampler(n_trees=3))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_threads_change_nothing(smooth):
     given, target = encode(smooth)
     alone = ForestSampler(n_trees=4).fit(given, target).sample(given, RowStreams.from_seed(0, 400))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mcce
@@ -14,7 +14,6 @@ from mcce.rng import RowStreams
 from mcce.samplers import Within
 from mcce.table import Schema
 from mcce.testing import check_sampler
-from tests.examples import examples
 
 BOUND = ("cart", "ctree", "forest", "marginal")
 SAMPLERS = [
@@ -41,7 +40,7 @@ def fit(sampler, frame: pd.DataFrame, min_donors: int):
     return bound.fit(table.first(2), table.column(2)), table.first(2)
 
 
-@examples(25)
+@settings(max_examples=6)
 @given(
     which=st.integers(0, len(SAMPLERS) - 1),
     min_donors=st.integers(2, 25),
@@ -91,16 +90,16 @@ def test_restricted_draws_count_the_allowed_donors(sampler):
     one_value = Within(low=np.full(200, values[3]), high=np.full(200, values[3]))
     free = sampler.clone().fit(table.first(2), table.column(2))
     found = free.sample_within(table.first(2), RowStreams.from_seed(0, 200), one_value)
-    assert (~found.dead).any()
+    assert (~found.rejected).any()
     bound, given = fit(sampler, frame, 5)
     found = bound.sample_within(given, RowStreams.from_seed(0, 200), one_value)
-    assert found.dead.all()
+    assert found.rejected.all()
     assert np.isnan(found.values).all()
     half = Within(low=np.full(200, -np.inf), high=np.full(200, values[100]))
-    assert (~bound.sample_within(given, RowStreams.from_seed(0, 200), half).dead).any()
+    assert (~bound.sample_within(given, RowStreams.from_seed(0, 200), half).rejected).any()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow) if name == "forest" else name for name in BOUND]
 )
@@ -114,7 +113,8 @@ def test_the_chain_hands_it_to_every_sampler():
     chain = ChainModel(sampler={"job": "marginal", "*": CartSampler(min_donors=40)}, fixed=["x"], min_donors=20)
     chain.fit(frame)
     assert [sampler.min_donors for sampler in chain.samplers_.values()] == [20, 40]
-    explainer = MCCE(lambda f: f["y"].to_numpy() > 1, decision=(0.5, 1.0), fixed=["x"], min_donors=15, random_state=1)
+    chain = ChainModel(fixed=["x"], min_donors=15, random_state=1)
+    explainer = MCCE(lambda f: f["y"].to_numpy() > 1, decision=(0.5, 1.0), fixed=["x"], generator=chain)
     found = explainer.fit(frame).explain(frame.iloc[:20], n_samples=50)
     assert {sampler.min_donors for sampler in explainer.chain_.samplers_.values()} == {15}
     assert found.run.settings["min_donors"] == 15
@@ -157,8 +157,8 @@ def test_a_forest_counts_the_distinct_rows_that_a_restriction_leaves():
                 leaf = leaves[t, i] - fitted.donors_.forest.first_node[t]
                 pool |= set(tree.donors[tree.start[leaf] : tree.start[leaf] + tree.size[leaf]].tolist())
             enough = (frame["y"].to_numpy()[list(pool)] <= values[n_allowed - 1]).sum() >= 4
-            assert found.dead[i] == (not enough)
-        assert found.dead.all() == (n_allowed == 3)
+            assert found.rejected[i] == (not enough)
+        assert found.rejected.all() == (n_allowed == 3)
 
 
 @pytest.mark.parametrize("wrong", [0, 2.5, True])

@@ -24,11 +24,7 @@ PARAMETERS = [
 OF_ALL_ROWS = ("check_marginal", "check_conditional", "check_grid")
 
 
-@pytest.mark.thorough(
-    "CartSampler(dialect='rpart', cp=0.001, proper=True)",
-    "ForestSampler(n_trees=3, honest=True)",
-    "ForestSampler(n_trees=3, proper=True)",
-)
+@pytest.mark.slow
 @pytest.mark.parametrize("sampler", PARAMETERS, ids=repr)
 def test_conformance(sampler):
     for check in CHECKS:
@@ -141,7 +137,7 @@ def test_a_proper_tree_is_grown_on_a_bootstrap_sample(sampler):
     np.testing.assert_array_equal(*drawn)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_proper_trees_draw_the_uncertainty_of_a_share():
     """Over fits, the share of a level varies as it does over data sets: sqrt(p (1 - p) / n) beside the draws."""
     n, fits = 50, 300

@@ -21,15 +21,6 @@ FIXED, CHOSEN = mcce.EmpiricalSampler(bandwidth=0.3), mcce.EmpiricalSampler()
 OF_THE_CHOICE = ("check_marginal", "check_conditional", "check_seeds", "check_state")  # the rest is the same, and slow
 
 
-@pytest.mark.thorough(
-    "check_global_state",
-    "check_marginal",
-    "check_missing",
-    "check_refit",
-    "check_seeds",
-    "check_state",
-    "check_threads",
-)
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_conformance(check):
     check(FIXED, 0)
@@ -101,7 +92,7 @@ def test_draws_follow_the_weights(frame, distance):
         assert stats.chi2.sf(((counts - hoped)[hoped > 0] ** 2 / hoped[hoped > 0]).sum(), (hoped > 0).sum() - 1) > 1e-4
 
 
-@pytest.mark.thorough("other units", "numbers")
+@pytest.mark.slow
 @of_both_distances
 def test_restricted_draws_and_their_mass(frame, distance):
     fitted, given, target = fit(frame)
@@ -111,8 +102,8 @@ def test_restricted_draws_and_their_mass(frame, distance):
     inside = (target.values >= low) & (target.values <= high)
     mass = np.array([kept_weights(distance(frame, i))[inside].sum() for i in range(N)])
     np.testing.assert_allclose(np.exp(found.log_mass), mass, rtol=1e-9)
-    np.testing.assert_array_equal(found.dead, mass == 0)
-    assert within.take(~found.dead).allows(found.values[~found.dead]).all()
+    np.testing.assert_array_equal(found.rejected, mass == 0)
+    assert within.take(~found.rejected).allows(found.values[~found.rejected]).all()
 
 
 @of_both_distances
@@ -181,7 +172,7 @@ def test_far_away_rows_draw_from_the_nearest():
     assert high > low
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_missing_targets_are_drawn_by_weight():
     rng = np.random.default_rng(1)
     g = rng.integers(0, 2, 2000)
@@ -200,7 +191,7 @@ def test_missing_targets_are_drawn_by_weight():
         assert np.isnan(found.values[g == level]).mean() == pytest.approx(share / (share + (1 - share) / 2), abs=0.05)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_bandwidth_minimises_the_criterion():
     frame = numbers(n=150)
     given, target = encode(frame)
@@ -221,7 +212,7 @@ def test_the_bandwidth_minimises_the_criterion():
     assert 0 < scores.argmin() < CANDIDATES.size - 1
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_bandwidth_knows_what_the_givens_say():
     """Of noise it is the widest; where the spread alone depends on the given, it is not."""
     rng = np.random.default_rng(2)

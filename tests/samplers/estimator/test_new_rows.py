@@ -19,6 +19,7 @@ from mcce import SamplerError
 from mcce.rng import RowStreams
 from mcce.samplers import Within
 from mcce.table import Table
+from tests.marks import slow
 from tests.samplers.estimator.problem import Known, KnownQuantiles, draw, fit
 
 
@@ -38,7 +39,6 @@ ESTIMATORS = {
 }
 
 
-@pytest.mark.thorough("forest", "forest of large leaves")
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_residuals_are_as_wide_as_the_errors_on_new_rows(name):
     """Truth: how far fresh rows are from the fit. Fits in-sample drew 0.9 (forest) and 0.0 (tree) for a sd of 2."""
@@ -52,7 +52,6 @@ def test_residuals_are_as_wide_as_the_errors_on_new_rows(name):
     assert 1.8 < spread < 2 * np.sqrt(2) * 1.08
 
 
-@pytest.mark.thorough("forest", "forest of large leaves")
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_pmm_is_as_wide_as_the_noise(name):
     frame = noisy_line()
@@ -63,7 +62,7 @@ def test_pmm_is_as_wide_as_the_noise(name):
     assert errors.std() == pytest.approx(2.0, rel=0.1) or (name in ("forest", "tree") and 2 < errors.std() < 2.9)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_spread_that_changes_is_followed_by_pmm_and_not_by_residuals():
     """sd = x: residuals are the same for all rows, by definition; donors are near in prediction, so in spread."""
     rng = np.random.default_rng(9)
@@ -100,11 +99,13 @@ def test_an_estimator_that_needs_more_rows_than_a_fold_leaves_is_refused():
         fit(frame, KNeighborsRegressor(5))
 
 
-@pytest.mark.thorough("pipeline-residuals", "forest-pmm", "forest-residuals")
-@pytest.mark.parametrize("method", ["residuals", "pmm"])
+@pytest.mark.parametrize("method", ["pmm", *slow("residuals")])
 @pytest.mark.parametrize(
     "estimator",
-    [RandomForestRegressor(n_estimators=3), make_pipeline(StandardScaler(), RandomForestRegressor(n_estimators=3))],
+    [
+        pytest.param(RandomForestRegressor(n_estimators=3), marks=pytest.mark.slow),
+        make_pipeline(StandardScaler(), RandomForestRegressor(n_estimators=3)),
+    ],
     ids=["forest", "pipeline"],
 )
 def test_a_forest_without_a_seed_is_the_same_every_time(estimator, method):

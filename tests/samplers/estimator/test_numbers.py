@@ -11,6 +11,7 @@ from sklearn.linear_model import LinearRegression, QuantileRegressor
 from mcce.rng import RowStreams
 from mcce.samplers import Within
 from mcce.table import Table
+from tests.marks import slow
 from tests.samplers.estimator.problem import BOOSTING, LEVEL, Known, KnownQuantiles, draw, fit
 
 
@@ -36,8 +37,7 @@ def test_each_residual_is_drawn_as_often():
     assert stats.chisquare(counts).pvalue > LEVEL
 
 
-@pytest.mark.thorough("5")
-@pytest.mark.parametrize("n_donors", [1, 5])
+@pytest.mark.parametrize("n_donors", [1, *slow(5)])
 def test_pmm_draws_the_donors_with_the_nearest_predictions(line, n_donors):
     sampler, given = fit(line, Known((2.0, 3.0)), method="pmm", n_donors=n_donors)
     predicted = (2.0 * line["x"] + 3.0 * (line["job"] == "cook")).to_numpy()
@@ -88,7 +88,7 @@ def test_pmm_with_fewer_rows_than_donors_draws_from_all():
     assert set(draw(sampler, given, 0, 50)) == {4.0, 5.0}
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "estimator",
     [
@@ -181,7 +181,7 @@ PROCESSES = {  # value and quantile function given x, and the share by which the
 }
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "process", ["lognormal", *(pytest.param(name, marks=pytest.mark.slow) for name in ("normal", "uniform"))]
 )
@@ -207,7 +207,7 @@ def test_quantiles_have_the_right_tails(process):
     assert sampler.supports(given.take(rows), drawn).all()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_quantiles_far_outside_the_data_are_the_observed_extremes():
     rng = np.random.default_rng(8)
     x = rng.uniform(0, 1, 200)
@@ -236,8 +236,7 @@ def test_restricted_numbers_are_exact(line, method):
     assert np.isnan(draw(sampler, given, 3, 3, nothing)).all()
 
 
-@pytest.mark.thorough("pmm")
-@pytest.mark.parametrize("method", ["residuals", "pmm"])
+@pytest.mark.parametrize("method", ["residuals", *slow("pmm")])
 def test_a_value_that_was_drawn_can_be_drawn_again(line, method):
     """The narrowest restriction: prediction + residual must not be lost to rounding."""
     sampler, given = fit(line, LinearRegression(), method=method)

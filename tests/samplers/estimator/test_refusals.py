@@ -33,15 +33,17 @@ class Numbers(EstimatorSampler):
     handles = frozenset({"numeric"})
 
 
-@pytest.mark.thorough("pmm-tree", "residuals", "tree")
 @pytest.mark.parametrize(
     "sampler",
     [
         Levels(make_pipeline(StandardScaler(), LogisticRegression(max_iter=3000))),
-        Levels(DecisionTreeClassifier(min_samples_leaf=30, random_state=0)),
-        Numbers(LinearRegression()),
+        pytest.param(Levels(DecisionTreeClassifier(min_samples_leaf=30, random_state=0)), marks=pytest.mark.slow),
+        pytest.param(Numbers(LinearRegression()), marks=pytest.mark.slow),
         Numbers(LinearRegression(), method="pmm"),
-        Numbers(DecisionTreeRegressor(min_samples_leaf=30, random_state=0), method="pmm", n_donors=30),
+        pytest.param(
+            Numbers(DecisionTreeRegressor(min_samples_leaf=30, random_state=0), method="pmm", n_donors=30),
+            marks=pytest.mark.slow,
+        ),
         pytest.param(Numbers(RandomForestRegressor(n_estimators=5, min_samples_leaf=30)), marks=pytest.mark.slow),
         pytest.param(
             Numbers(clone(BOOSTING).set_params(max_iter=5, max_leaf_nodes=4), method="quantiles", n_quantiles=4),

@@ -20,15 +20,7 @@ QUICK = [s for s in SAMPLERS if not s.proper or type(s) is mcce.NormSampler]
 QUICK = [s for s in QUICK if getattr(s, "smoothing", None) is None]  # which tests/samplers/donors has
 
 
-@pytest.mark.thorough(
-    "GaussianSampler()",
-    "LogregSampler()",
-    "NormSampler(proper=True, random_state=3)",
-    "PolyregSampler()",
-    "NormRankSampler()",
-    "NormSampler()",
-    "PolrSampler()",
-)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sampler",
     [*QUICK, *(pytest.param(s, marks=pytest.mark.slow) for s in SAMPLERS if s not in QUICK)],
@@ -79,13 +71,6 @@ def encode_odd(design, targets, kind):
     return encode(pd.DataFrame(columns, index=range(codes.size)).assign(y=target_of(kind, codes)))
 
 
-@pytest.mark.thorough(
-    "more columns than rows-LogregSampler()",
-    "more columns than rows-LogregSampler(proper=True)",
-    "more columns than rows-NormSampler()",
-    "more columns than rows-ParametricSampler()",
-    "more columns than rows-PolyregSampler()",
-)
 @of_every_sampler
 @pytest.mark.parametrize("design", odd_frames())
 def test_odd_designs_never_crash(sampler, design):
@@ -229,7 +214,7 @@ def test_in_a_chain_with_the_decision():
     assert drawn[0] - drawn[1] > 0.7 * (observed[0] - observed[1])
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("sampler", ["parametric", mcce.ParametricSampler(proper=True, smoothing="density")], ids=repr)
 def test_whole_chains(sampler):
     loans = mcce.datasets.load_loans()
@@ -266,7 +251,7 @@ def test_proper_parameters_follow_the_seed_of_the_chain(sampler):
     assert np.array_equal(alone, again, equal_nan=True)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_over_the_seeds_of_chains_the_coefficients_follow_their_posterior():
     """Both features have their own draws: coefficients over 300 chains spread as sigma^2 V says, and not together."""
     rng = np.random.default_rng(4)

@@ -40,7 +40,7 @@ def test_ridge_regression_recovers_least_squares():
     assert fitted.sigma_ == pytest.approx(np.sqrt(rss[0] / (2000 - 4)), rel=1e-4)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_proper_parameters_follow_their_posterior():
     given, target = linear_data(n=12)
     fit = fit_linear(given.matrix, target.values)

@@ -131,7 +131,7 @@ def test_logreg_covariance_is_the_inverse_information():
 # ---- proper
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_proper_logreg_is_normal_around_the_estimate():
     given, target = encode(softmax_data(n=200, levels=2))
     estimate = mcce.LogregSampler().fit(given, target).model_
@@ -143,7 +143,7 @@ def test_proper_logreg_is_normal_around_the_estimate():
     assert stats.kstest((z**2).sum(axis=0), stats.chi2(z.shape[0]).cdf).pvalue > LEVEL
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sampler", "frame"),
     [

@@ -101,7 +101,7 @@ def test_normrank_scores_and_map(case):
         np.testing.assert_array_equal(fitted._at(scores), case[table]["y"].astype(float))
 
 
-@pytest.mark.thorough("normrank_mixed")
+@pytest.mark.slow
 @of("normrank")
 def test_normrank_probabilities_are_the_lengths_of_the_map(case):
     """A fine grid of quantiles of the normal distribution, mapped: an independent way to the same shares."""
@@ -119,7 +119,7 @@ def test_normrank_probabilities_are_the_lengths_of_the_map(case):
     close(probabilities, shares, 2e-5)
 
 
-@pytest.mark.thorough("pmm_mixed")
+@pytest.mark.slow
 @of("pmm")
 def test_pmm_donors(case):
     fitted = case.fit()

@@ -5,9 +5,11 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
+import mcce
 from mcce.rng import RowStreams
 from mcce.samplers.smoothing import Smoother, bandwidth, log_normal_mass, truncated_normal
 from mcce.table.grid import decimals_of
@@ -28,7 +30,7 @@ def test_bandwidth_of_odd_values():
     assert bandwidth(np.append(np.zeros(99), 1.0)) > 0.0
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_smoothed_draws_are_a_truncated_kernel_estimate():
     rng = np.random.default_rng(0)
     observed = rng.exponential(size=500)
@@ -84,3 +86,26 @@ def test_log_normal_mass():
     a, b = np.array([-1.0, 30.0, -np.inf, -np.inf, -31.0]), np.array([2.0, 31.0, np.inf, -40.0, -30.0])
     expected = np.log(stats.norm.cdf(2) - stats.norm.cdf(-1)), stats.norm.logsf(30), 0.0, stats.norm.logcdf(-40)
     np.testing.assert_allclose(log_normal_mass(a, b), [*expected, expected[1]], rtol=1e-9, atol=1e-15)
+
+
+@pytest.mark.parametrize("scale", [1e-60, 1e-45, 1e45, 1e60])
+@pytest.mark.parametrize("name", CASES)
+def test_bandwidth_has_the_unit_of_the_values(name, scale):
+    values = np.array(CASES[name]["values"])
+    assert bandwidth(values * scale) == pytest.approx(CASES[name]["sj"] * scale, rel=1e-8)
+
+
+def test_a_value_far_from_all_others_leaves_a_bandwidth():
+    values = np.append(np.random.default_rng(0).normal(size=200), 1e100)
+    assert 0.0 < bandwidth(values) < 1.0
+
+
+@pytest.mark.parametrize("sampler", [mcce.PmmSampler, mcce.NormRankSampler])
+def test_large_numbers_are_smoothed(sampler):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=80)})
+    X["b"] = 1e45 * (X["a"] + rng.normal(size=80))
+    chain = mcce.ChainModel(sampler={"b": sampler(smoothing="density")}, fixed=["a"], random_state=1).fit(X)
+    drawn = chain.sample(100)["b"]
+    assert drawn.between(X["b"].min(), X["b"].max()).all()
+    assert not drawn.isin(X["b"]).all()

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-pv = pytest.importorskip("pyvinecopulib", reason="pyvinecopulib is not installed: pip install 'mcce[vine]'")
+from tests.extras import NO_VINE
+
+pv = pytest.importorskip("pyvinecopulib", reason=NO_VINE)
 
 from mcce.samplers.vine.dvine import Pair, joined  # noqa: E402
 

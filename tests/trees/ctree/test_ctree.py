@@ -117,7 +117,7 @@ def test_the_trees_of_mccer(name):
         assert_close(numbered(ours, ours.criteria).ravel(), theirs["criterion"].to_numpy())
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_logicals_and_variables_that_say_the_same():
     """The tied statistics are party's to the last bit: it decides which variable a node is cut on."""
     n_tied = 0

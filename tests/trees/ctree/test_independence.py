@@ -56,7 +56,7 @@ def test_closed_form_is_the_pseudo_inverse(seed):
             assert tree.criteria[0, j] == pytest.approx(stats.chi2.cdf(expected, rank) ** 2, rel=1e-9)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_rounding_of_a_p_value_decides_nothing():
     statistic = np.abs(np.random.default_rng(2).normal(size=20_000)) * 4
     for freedom in (1, 2, 6):

@@ -96,7 +96,7 @@ class Coding:
 
     @cached_property
     def value_of_code(self) -> Floats:
-        """What each code stands for."""
+        """The value that each code stands for."""
         return np.concatenate([[np.nan], np.arange(float(self.n_levels)), self.values])
 
     @cached_property

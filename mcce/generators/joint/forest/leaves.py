@@ -42,7 +42,7 @@ from mcce.generators.joint.forest.growing import Codes, Coding, GrownTree
 from mcce.generators.joint.forest.kernels import draw_free, draw_inside, leaf_likelihoods, leaf_masses, multiply_column
 from mcce.rng import RowStreams, hash_rows
 from mcce.samplers.restricted import Within
-from mcce.storage.fields import FLOAT, INT, INT32, check_between, require, stored
+from mcce.storage.fields import FLOAT, INT, INT32, check_array, check_between, require, stored
 from mcce.storage.state import stateful
 from mcce.table import Feature
 
@@ -125,7 +125,7 @@ class Leaves:
 
     codings: tuple[Coding, ...] = stored(tuple, of=Coding)
     codes: Codes = stored(INT32, "columns", "training", filled=True)
-    start: Ints = stored(INT, "leaves + 1", rising=True)
+    start: Ints = stored(INT, "leaves + 1")
     rows: Codes = stored(INT32, "donors", index_of="training")
     low: Codes = stored(INT32, "leaves", "columns")
     high: Codes = stored(INT32, "leaves", "columns")
@@ -166,8 +166,9 @@ class Leaves:
 
     def check_state(self) -> None:
         """Refuse leaves whose parts do not fit together."""
-        require(len(self.codings) == self.codes.shape[0], "codes are not of as many columns as the codings")
+        check_array(self.codes, "codes", INT32, len(self.codings), None)
         require(self.start[0] == 0 and self.start[-1] == self.rows.size, "start is not of the rows")
+        require((np.diff(self.start) > 0).all(), "start has an empty leaf")
         for j, coding in enumerate(self.codings):
             for name, part in (("codes", self.codes[j]), ("low", self.low[:, j]), ("high", self.high[:, j])):
                 check_between(part, name, 0, coding.n_codes - 1)
@@ -194,7 +195,7 @@ class Leaves:
 
     @cached_property
     def value_of_code(self) -> Floats:
-        """What each code of each column stands for."""
+        """The value that each code of each column stands for."""
         return np.concatenate([coding.value_of_code for coding in self.codings])
 
     @cached_property
@@ -217,12 +218,12 @@ class Leaves:
 
     @cached_property
     def weight(self) -> Floats:
-        """What each training row counts."""
+        """The weight of each training row."""
         return np.ones(self.codes.shape[1]) if self.weights is None else self.weights
 
     @cached_property
     def size(self) -> Floats:
-        """What the training rows of each leaf count together."""
+        """The weight of the training rows of each leaf together."""
         return np.asarray(np.add.reduceat(self.weight[self.rows], self.start[:-1]))
 
     @cached_property
@@ -236,7 +237,7 @@ class Leaves:
 
     @property
     def _parts(self) -> tuple[Any, ...]:
-        """What kernels read, in their order."""
+        """The arrays that kernels read, in their order."""
         normal, n_spread = self._moments
         return (self.first, self.has_mass, self.below, self.spread_below, self.codes, self.weight, self.start,
                 self.rows, self.size, self.low, self.high, self.box, normal, n_spread,
@@ -305,19 +306,19 @@ class Leaves:
             log_mass[rows] = np.logaddexp.reduce(weights) - before
             if not np.isneginf(log_mass[rows[0]]):
                 leaf_of[rows] = choose_leaves(weights, uniform[rows])
-        dead = np.isneginf(log_mass)
+        rejected = np.isneginf(log_mass)
         for k in range(n_drawn):
             if k not in within:
                 values[:, k] = self._draw_column(n_given + k, leaf_of, streams)
                 continue
             u_code, u_spread = streams.uniform(), streams.uniform()
             for rows, asked in zip(groups, inside):
-                if not dead[rows[0]]:
+                if not rejected[rows[0]]:
                     values[rows, k] = self._draw_inside(
                         n_given + k, leaf_of[rows], u_code[rows], u_spread[rows], asked[k]
                     )
-        values[dead] = np.nan
-        return JointDraw(values, dead, log_mass)
+        values[rejected] = np.nan
+        return JointDraw(values, rejected, log_mass)
 
     def _draw_inside(self, j: int, leaf_of: Ints, u_code: Floats, u_spread: Floats, allowed: tuple[Any, ...]) -> Floats:
         first, has_mass, *rest = self._parts

@@ -24,7 +24,7 @@ def _draw(logits, observed, begin, end, largest, whole, allowed, is_restricted, 
             if observed[o]:
                 total += math.exp(logits[o] - largest) * allowed[o]
         log_mass[i] += math.log(total / whole)
-        if total == 0.0:  # a dead row goes on with what is not allowed
+        if total == 0.0:  # a rejected row goes on with what is not allowed
             is_restricted, total = False, whole
     target, last = u * total, -1
     for o in range(begin, end):

@@ -264,9 +264,9 @@ class Network:
         values = np.empty((n, len(drawn)), order="F")
         for k, bins in enumerate(drawn):
             values[:, k] = bins.decode(codes[:, self.n_given + k], streams.uniform(), within.get(k))
-        dead = np.isneginf(log_mass)
-        values[dead] = np.nan
-        return JointDraw(values, dead, log_mass)
+        rejected = np.isneginf(log_mass)
+        values[rejected] = np.nan
+        return JointDraw(values, rejected, log_mass)
 
     def log_densities(self, matrix: Floats) -> Floats:
         """Return the log density of each column that is not given, given all before it."""

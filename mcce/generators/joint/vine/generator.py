@@ -119,14 +119,14 @@ class VineGenerator(JointGenerator):
             if k in within:
                 assert found.log_mass is not None
                 log_mass += found.log_mass
-                if found.dead.any():  # a dead row goes on with what is not allowed
+                if found.rejected.any():  # a rejected row goes on with what is not allowed
                     free = conditional.draw_within(streams.child("free", j), anything).values
-                    values[found.dead, k] = free[found.dead]
+                    values[found.rejected, k] = free[found.rejected]
             if k + 1 < values.shape[1]:
                 known = self.model_.columns[j].add_to(known, values[:, k])
-        dead = np.isneginf(log_mass)
-        values[dead] = np.nan
-        return JointDraw(values, dead, log_mass)
+        rejected = np.isneginf(log_mass)
+        values[rejected] = np.nan
+        return JointDraw(values, rejected, log_mass)
 
     def _log_densities(self, table: Table) -> Floats:
         first, model = self._layout.n_given, self.model_

@@ -52,7 +52,7 @@ from mcce.table import Column, Feature, Table
 @stateful("VineGenerator.Column")
 @dataclass(frozen=True)
 class JointColumn:
-    """What a vine sees of one column.
+    """One column as variables of a vine.
 
     Attributes
     ----------
@@ -320,16 +320,16 @@ class ColumnConditional:
             codes = self.column.levels.astype(np.intp)
             weights = self.levels * within.level_mask(n, int(codes.max()) + 1)[:, codes]
             total = weights.sum(axis=1)
-            dead = ~(total > 0.0)
-            chosen = rng.categorical(np.where(dead[:, None], 1.0, weights))
-            found = RestrictedDraw.of(self.column.levels[chosen], dead, log_of(total))
+            rejected = ~(total > 0.0)
+            chosen = rng.categorical(np.where(rejected[:, None], 1.0, weights))
+            found = RestrictedDraw.of(self.column.levels[chosen], rejected, log_of(total))
         else:
             found = RestrictedDraw.of(np.full(n, np.nan), np.ones(n, dtype=bool), np.full(n, -np.inf))
         assert found.log_mass is not None
         if self.column.missing == 0.0:
             return found
         known = log_of(1.0 - self.missing)
-        found = RestrictedDraw(found.values, found.dead | np.isneginf(known), found.log_mass + known)
+        found = RestrictedDraw(found.values, found.rejected | np.isneginf(known), found.log_mass + known)
         assert found.log_mass is not None
         return found.or_missing(np.exp(found.log_mass), self.missing * within.allows_missing(n), rng.uniform())
 

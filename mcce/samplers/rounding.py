@@ -1,4 +1,4 @@
-"""What becomes of the values that a sampler has drawn, before anyone sees them: ours or a plug-in's, the same for all.
+"""Drawn values before anyone sees them: checked, put on the column's grid, and inside what each row is allowed.
 
 1. There is one value for each row.
 2. Each is a number or missing; a level is a code that exists. Anything else is the sampler's error, and named.
@@ -7,7 +7,10 @@
    that draw training values only (`draws_observed`) are on it already.
 4. A restricted draw may have to be a multiple of some step: it becomes the nearest one inside the bounds. Where that is
    a number never to be used, the row is drawn again.
-5. Where nothing that is allowed can be drawn, a row that has a value already and may keep it keeps it. Others are dead.
+5. Where nothing that is allowed can be drawn, a row that has a value already and may keep it keeps it. Others are
+   rejected.
+
+The same for all samplers, ours or a plug-in's.
 """
 
 from __future__ import annotations
@@ -25,14 +28,14 @@ from mcce.table import Feature, Table
 
 
 class Drawing(Protocol):
-    """Who has drawn: a sampler, or a generator of whole rows."""
+    """A sampler, or a generator of whole rows, that has drawn."""
 
     @property
     def draws_observed(self) -> bool:
         """Whether what is drawn are training values only."""
 
 
-def settle(drawn: Floats, sampler: Drawing, feature: Feature, n_rows: int, within: Within | None = None) -> Floats:
+def put_on_grid(drawn: Floats, sampler: Drawing, feature: Feature, n_rows: int, within: Within | None = None) -> Floats:
     """Return the draws of a feature, checked (steps 1 and 2) and put on its grid (step 3)."""
     if np.shape(drawn) != (n_rows,):
         raise SamplerError(
@@ -51,7 +54,7 @@ def settle(drawn: Floats, sampler: Drawing, feature: Feature, n_rows: int, withi
 def draw_allowed(
     sampler: ConditionalSampler, given: Table, streams: RowStreams, feature: Feature, within: Within
 ) -> RestrictedDraw:
-    """Return restricted draws, settled; numbers never to be used are drawn again (step 4), 200 times at most.
+    """Return restricted draws on the grid; numbers never to be used are drawn again (step 4), 200 times at most.
 
     Where a single value is allowed there is nothing to draw: the row has it, as it has its fixed values. Only for a
     weight it is asked how probable the value is.
@@ -59,58 +62,52 @@ def draw_allowed(
     single, value = within.single_values(feature, given.n_rows)
     if single.any() and not within.weighted:
         drawn = np.flatnonzero(~single)
-        dead = np.zeros(given.n_rows, dtype=bool)
+        rejected = np.zeros(given.n_rows, dtype=bool)
         if drawn.size:
             others = draw_allowed(sampler, given.take(drawn), streams.take(drawn), feature, within.take(drawn))
-            value[drawn], dead[drawn] = others.values, others.dead
-        return RestrictedDraw.of(value, dead)
+            value[drawn], rejected[drawn] = others.values, others.rejected
+        return RestrictedDraw.of(value, rejected)
     found = _draw_once(sampler, given, streams, feature, within)
     if within.never is None:
-        return _kept_alive(found, within)
-    values, dead = found.values.copy(), found.dead.copy()
-    waiting = np.flatnonzero(~dead & ~within.allows(values))
+        return _with_kept_values(found, within)
+    values, rejected = found.values.copy(), found.rejected.copy()
+    waiting = np.flatnonzero(~rejected & ~within.allows(values))
     for attempt in range(REJECTION_ROUNDS):
         if not waiting.size:
             break
         part = within.take(waiting)
         rows = given.take(waiting)
         again = _draw_once(sampler, rows, streams.child("never", attempt).take(waiting), feature, part)
-        values[waiting], dead[waiting] = again.values, again.dead
-        waiting = waiting[~again.dead & ~part.allows(again.values)]
-    dead[waiting] = True
-    return _kept_alive(RestrictedDraw.of(values, dead), within)
+        values[waiting], rejected[waiting] = again.values, again.rejected
+        waiting = waiting[~again.rejected & ~part.allows(again.values)]
+    rejected[waiting] = True
+    return _with_kept_values(RestrictedDraw.of(values, rejected), within)
 
 
-def _kept_alive(found: RestrictedDraw, within: Within) -> RestrictedDraw:
-    """Return the draws with the value that a dead row has already, where it is allowed to keep it (step 5)."""
-    if within.kept is None or within.weighted or not found.dead.any():
+def _with_kept_values(found: RestrictedDraw, within: Within) -> RestrictedDraw:
+    """Return the draws with the value that a rejected row has already, where it is allowed to keep it (step 5)."""
+    if within.kept is None or within.weighted or not found.rejected.any():
         return found
-    stays = found.dead & ~np.isnan(within.kept) & within.allows(within.kept)
-    return RestrictedDraw(np.where(stays, within.kept, found.values), found.dead & ~stays)
+    stays = found.rejected & ~np.isnan(within.kept) & within.allows(within.kept)
+    return RestrictedDraw(np.where(stays, within.kept, found.values), found.rejected & ~stays)
 
 
 def _draw_once(
     sampler: ConditionalSampler, given: Table, streams: RowStreams, feature: Feature, within: Within
 ) -> RestrictedDraw:
-    asked = before_settling(sampler, feature, within.known_to_samplers(), given.n_rows)
-    return settle_restricted(sampler.sample_within(given, streams, asked), sampler, feature, within)
+    """Draw inside what is allowed; a row is rejected, too, if no point of the grid lies inside its bounds."""
+    asked = before_rounding(sampler, feature, within.known_to_samplers(), given.n_rows)
+    found = sampler.sample_within(given, streams, asked)
+    values = put_on_grid(found.values, sampler, feature, found.rejected.size, within)
+    return RestrictedDraw.of(values, found.rejected | (np.isnan(values) & ~np.isnan(found.values)), found.log_mass)
 
 
-def before_settling(sampler: Drawing, feature: Feature, within: Within, n_rows: int) -> Within:
+def before_rounding(sampler: Drawing, feature: Feature, within: Within, n_rows: int) -> Within:
     """Return what may be drawn so that it is allowed on the grid: of whole numbers up to 4, all below 4.5."""
     if sampler.draws_observed or not feature.is_numeric:
         return within
     low, high = feature.grid.basin(*within.bounds(n_rows))
     return replace(within, low=low, high=high)
-
-
-def settle_restricted(
-    found: RestrictedDraw, sampler: ConditionalSampler, feature: Feature, within: Within
-) -> RestrictedDraw:
-    """Return restricted draws, settled; a row is dead, too, if no point of the grid lies inside its bounds."""
-    n_rows = found.dead.size
-    values = settle(found.values, sampler, feature, n_rows, within)
-    return RestrictedDraw.of(values, found.dead | (np.isnan(values) & ~np.isnan(found.values)), found.log_mass)
 
 
 def _check(drawn: Floats, sampler: Drawing, feature: Feature) -> None:

@@ -10,7 +10,7 @@ from sklearn.linear_model import LinearRegression
 from mcce import MCCE, ChainModel, ConditionalSampler, EstimatorSampler, SamplerError
 from mcce.generators.base import DrawRequest
 from mcce.samplers import Within
-from mcce.samplers.allowed import settle
+from mcce.samplers.rounding import put_on_grid
 from mcce.table import Schema
 
 
@@ -165,5 +165,5 @@ def test_restricted_draws_are_rounded_inside_their_bounds():
     feature = Schema.from_data(X).features[0]
     low, high = np.array([2.3, 2.3, 2.3, -np.inf]), np.array([4.4, 2.9, np.inf, 2.6])
     drawn = np.array([2.4, 2.4, 2.4, 2.55])
-    settled = settle(drawn, Around(), feature, 4, Within(low=low, high=high))
-    np.testing.assert_array_equal(settled, [3.0, np.nan, 3.0, 2.0])
+    on_grid = put_on_grid(drawn, Around(), feature, 4, Within(low=low, high=high))
+    np.testing.assert_array_equal(on_grid, [3.0, np.nan, 3.0, 2.0])
