@@ -37,7 +37,8 @@ from mcce.model.decisions import Interval, OneOf
 from mcce.model.robustness import Robust
 from mcce.model.source import plain_values
 from mcce.report.names import Names
-from mcce.samplers import available_samplers, make_sampler
+from mcce.samplers import make_sampler
+from mcce.samplers.base import samplers_with_min_donors
 from mcce.table import Feature, Schema
 from mcce.table.checks import check_magnitudes, check_missing
 from mcce.table.dtypes import holds_missing
@@ -347,13 +348,8 @@ def _check_samplers(schema: Schema, arguments: argparse.Namespace) -> None:
         if arguments.min_donors is not None and "min_donors" not in made.get_params():
             raise InputError(
                 f"--min-donors {arguments.min_donors}: {made!r} for {feature.name!r} does not draw from pools of "
-                f"training rows; use {' or '.join(_with_donors())}, or leave --min-donors out."
+                f"training rows; use one of {samplers_with_min_donors()}, or leave --min-donors out."
             )
-
-
-def _with_donors() -> list[str]:
-    """Return the names of the samplers that draw from pools of training rows."""
-    return [name for name, sampler in available_samplers().items() if "min_donors" in sampler().get_params()]
 
 
 def _check_whole(feature: Feature, values: pd.Series[Any], train: Source, rows: Source) -> None:

@@ -66,6 +66,7 @@ from mcce.judging import N_DRAWS, Criticism, Scores
 from mcce.judging.criticism import LEVEL
 from mcce.rng import derive_key, hash_rows, resolve_seed
 from mcce.samplers import ConditionalSampler
+from mcce.samplers.base import samplers_that_leave_one_out
 from mcce.storage import load_fields, save_fields
 from mcce.storage.fields import check_type, require
 from mcce.storage.state import Fields, register
@@ -387,8 +388,9 @@ class ChainModel(Learner):
         for name, sampler in self.samplers_.items():
             if training and not sampler.leaves_one_out:
                 raise SamplerError(
-                    f"{sampler!r} for {name!r} cannot leave a training row out of its density; use one that can (cart, "
-                    "ctree, forest, marginal), or leave training=True out: each row then vouches for itself."
+                    f"{sampler!r} for {name!r} cannot leave a training row out of its density; use one that can "
+                    f"({samplers_that_leave_one_out()}), or leave training=True out: each row then vouches "
+                    "for itself."
                 )
         ordered = self._layout.order(matrix, decision)
         own = np.arange(matrix.shape[0], dtype=np.int64)

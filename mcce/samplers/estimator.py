@@ -45,7 +45,16 @@ from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.checks import check_count
 from mcce.exceptions import InputError, SamplerError
 from mcce.rng import RowStreams, derive_key, resolve_seed
-from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, Within, supported_by
+from mcce.samplers.base import (
+    SAMPLERS,
+    BaseMeasure,
+    ConditionalSampler,
+    RestrictedDraw,
+    Within,
+    samplers_of_weights,
+    samplers_that_handle_missing,
+    supported_by,
+)
 from mcce.samplers.donors.density import PSEUDO_DONORS
 from mcce.samplers.matching import Donors, copies_of
 from mcce.samplers.predictions import (
@@ -168,7 +177,7 @@ def ask_estimator(estimator: Any, method: str, design: Floats) -> Any:
         raise SamplerError(
             f"{estimator!r} cannot predict rows with missing values, which a fixed feature or one drawn before has "
             f"here, and no training row had: {str(error).splitlines()[0]} Fill them, or use a sampler that takes "
-            "them (cart)."
+            f"them ({samplers_that_handle_missing()})."
         ) from error
 
 
@@ -318,7 +327,8 @@ class EstimatorSampler(ConditionalSampler):
         if not takes_sample_weight(self.estimator):
             raise SamplerError(
                 f"{self!r} for {feature.name!r} does not take sample_weight, because the fit of its estimator has no "
-                "such parameter; use an estimator that has, another sampler (cart, parametric), or leave it out."
+                "such parameter; use an estimator that has, another sampler ("
+                f"{samplers_of_weights()}), or leave it out."
             )
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
@@ -396,7 +406,8 @@ class EstimatorSampler(ConditionalSampler):
         """Refuse: a scikit-learn estimator is not arrays and JSON."""
         raise SamplerError(
             f"{self!r} holds a scikit-learn estimator, which cannot be written as arrays and JSON: it is made of code. "
-            "Fit again where it is needed, or use a sampler that can be saved (cart, forest, parametric)."
+            "Fit again where it is needed, or use a sampler that can be saved "
+            f"({SAMPLERS.names_that(lambda cls: cls.get_state is not EstimatorSampler.get_state)})."
         )
 
     def _probabilities(self, given: Table) -> Floats:

@@ -11,6 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 import mcce
 from mcce import Auto, ChainModel, ConditionalSampler, InputError, MarginalSampler, SamplerError
 from mcce.base.progress import progress_bar
+from mcce.samplers.base import SAMPLERS
 from mcce.storage.state import from_state, to_state
 
 QUICK = ["marginal", "norm", "cart", "ctree", "parametric"]
@@ -128,7 +129,7 @@ class Doubled(MarginalSampler):
 
 
 def test_a_sampler_that_a_user_registers_takes_part_by_its_name(monkeypatch):
-    monkeypatch.setattr("mcce.samplers.registry._registered", dict(mcce.available_samplers()))
+    monkeypatch.setattr(SAMPLERS, "known", dict(SAMPLERS.known))
     mcce.register_sampler("doubled", Doubled)
     X = linear(300, np.random.default_rng(1))
     chain = ChainModel(sampler=Auto(["marginal", "doubled", "cart", "ctree"]), fixed=["x"], random_state=1).fit(X)

@@ -39,6 +39,7 @@ from mcce.generators.layout import ChainLayout, arrange
 from mcce.generators.sampling import Allowed, Weighted, sample_rows
 from mcce.generators.storing import Donors, check_donors, check_training_rows, fitted_fields, read_fitted, unfitted
 from mcce.rng import RowStreams, hash_rows, resolve_seed
+from mcce.samplers.base import samplers_without_donors
 from mcce.storage import load_fields, save_fields
 from mcce.storage.fields import require
 from mcce.storage.state import Fields, is_registered, register
@@ -372,7 +373,7 @@ class JointGenerator(Learner, ABC):
         if donors == "none":
             raise SamplerError(
                 f"donors='none' cannot be done for {self!r}: it is made of training values. Save with donors='all', or "
-                "use a chain of coefficients (norm, logreg, polyreg, polr)."
+                f"use a chain of coefficients ({samplers_without_donors()})."
             )
         return self
 

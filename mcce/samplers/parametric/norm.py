@@ -35,6 +35,7 @@ from mcce.rng import RowStreams
 from mcce.samplers.base import REACH, BaseMeasure, Within, supported_by
 from mcce.samplers.density import ColumnDensity
 from mcce.samplers.parametric.linear import LinearSampler
+from mcce.samplers.registry import register_sampler
 from mcce.samplers.smoothing import Smoother, Smoothing, check_smoothing, log_normal_mass, truncated_normal
 from mcce.storage.fields import FLOAT, check_count_of, learned, require
 from mcce.table import Column, Feature, Table
@@ -44,6 +45,7 @@ from mcce.table.weights import deviation_of, mean_of, place_of_copy, sorted_with
 Self = TypeVar("Self", bound="NormSampler")
 
 
+@register_sampler("norm")
 class NormSampler(LinearSampler):
     """Normal linear regression (synthpop's `norm`).
 
@@ -89,6 +91,7 @@ class NormSampler(LinearSampler):
     """
 
     takes_weights = True
+    draws_without_donors = True
 
     decimals_: int | None = learned(int, least=0, most=MOST_DECIMALS, optional=True)
     column_: ColumnDensity | None = learned(ColumnDensity, optional=True)  # for densities only
@@ -219,6 +222,7 @@ class NormSampler(LinearSampler):
         return lowest, np.where(highest > high, self._rounded(highest - unit), highest)
 
 
+@register_sampler("normrank")
 class NormRankSampler(LinearSampler):
     """Normal regression on ranks, which keeps the marginal distribution (synthpop's `normrank`).
 
@@ -440,6 +444,7 @@ LEAST_SHARE = 1e-8
 _RANK = 1e-9  # singular values below this share of the largest count as zero
 
 
+@register_sampler("gaussian")
 class GaussianSampler(NormSampler):
     """The conditional of a joint Gaussian of all numbers, levels among the givens as dummies.
 

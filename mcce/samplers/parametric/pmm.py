@@ -14,6 +14,7 @@ from mcce.samplers.base import BaseMeasure, Within, supported_by
 from mcce.samplers.density import ColumnDensity, silverman
 from mcce.samplers.matching import MOST_DONORS, Donors, copies_of
 from mcce.samplers.parametric.linear import LinearSampler
+from mcce.samplers.registry import register_sampler
 from mcce.samplers.smoothing import Smoother, Smoothing, check_smoothing
 from mcce.storage.fields import FLOAT, check_count_of, learned
 from mcce.table import Column, Table
@@ -21,6 +22,7 @@ from mcce.table import Column, Table
 FEWEST_SHARES = 20  # donors whose shares can be taken for probabilities: of three, most counted numbers have none
 
 
+@register_sampler("pmm")
 class PmmSampler(LinearSampler):
     """Predictive mean matching (synthpop's `pmm`).
 
