@@ -16,13 +16,8 @@ import mcce
 PAGE = Path(__file__).resolve().parents[1] / "vignettes" / "api.md"
 
 EXPLAINING = """
-<<<<<<< HEAD
-    MCCE Counterfactuals Names Interval Not OneOf Several Robust bootstrap_refits
-    allow no_copies only per_factual rule gower_distance
-=======
     MCCE Counterfactuals Interval Names Not OneOf Robust Several allow no_copies only per_factual rule
     bootstrap_refits gower_distance
->>>>>>> house
 """
 CHAIN = "Auto ChainModel Schema compare_conditionals"
 SAMPLERS = """
