@@ -208,7 +208,7 @@ def check_options(arguments: argparse.Namespace) -> dict[str, Any]:
         GENERATORS.find(arguments.generator)
         if arguments.min_donors is not None:
             raise InputError(
-                f"--min-donors goes with samplers, but --generator {arguments.generator} draws; leave one out."
+                f"--min-donors goes with samplers, but --generator {arguments.generator} draws; leave one of them out."
             )
     samplers = arguments.sampler.values() if isinstance(arguments.sampler, dict) else [arguments.sampler]
     for sampler in samplers:

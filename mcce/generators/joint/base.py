@@ -9,9 +9,9 @@
 4. A subclass that has a density says that of each mutable feature given those before it (`_log_densities`). They sum
    to log p(mutable | fixed, decision).
 5. A class can be stored if `stored_joint` or `mcce.register_generator` has registered it: what its `_fit` learns then
-   stands in ``model_``, an object whose class says how it is written and checked (`mcce.storage.state.stateful`), with a method
-   ``check_columns(features, n_given)``, unless the generator has a `check_model` of its own. Written are the settings,
-   the columns, the seed, the model, and the fixed values (and decisions) of the training rows, which `sample`
+   stands in ``model_``, an object whose class says how it is written and checked (`mcce.storage.state.stateful`), with
+   a method ``check_columns(features, n_given)``, unless the generator has a `check_model` of its own. Written are the
+   settings, the columns, the seed, the model, and the fixed values (and decisions) of the training rows, which `sample`
    bootstraps; the layout follows from these. What is read is checked as a whole (`mcce.generators.storing`).
 """
 
