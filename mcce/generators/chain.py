@@ -43,7 +43,7 @@ from mcce.base.parameters import Learner
 from mcce.base.threads import count_jobs, one_native_thread, run_in_threads
 from mcce.exceptions import InputError, MCCEWarning, SamplerError
 from mcce.generators.auto import Choice, threads_of
-from mcce.generators.base import Drawn, DrawRequest, RowRule
+from mcce.generators.base import Drawn, DrawRequest, RowRule, register_generator
 from mcce.generators.criticising import check_new_rows, criticise_features, score_features
 from mcce.generators.drawing import DrawPlan, draw_in_blocks
 from mcce.generators.givens import weighted_rows
@@ -84,6 +84,7 @@ BLOCK_ROWS = 8192  # a block's columns stay in the cache while its features are 
 FITTED = ("seed_", "schema_", "visit_sequence_", "associations_", "conditions_on_decision_", "training_givens_")
 
 
+@register_generator("chain")
 class ChainModel(Learner):
     """A chain of conditional samplers: a generative model of a table.
 
