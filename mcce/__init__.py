@@ -16,13 +16,22 @@ if TYPE_CHECKING:  # what `__getattr__` does, for type checkers and editors
     from mcce import samplers as samplers
     from mcce import table as table
     from mcce import testing as testing
-    from mcce.constraints import allow, no_copies, only, per_factual, rule
+    from mcce.constraints import (
+        allow,
+        available_constraints,
+        no_copies,
+        only,
+        per_factual,
+        register_constraint,
+        rule,
+    )
     from mcce.counterfactuals import Counterfactuals
     from mcce.diagnostics.conditionals import compare_conditionals
     from mcce.exceptions import InputError, MCCEError, MCCEWarning, ModelError, NotFittedError, SamplerError
-    from mcce.explain.distances import gower_distance
+    from mcce.explain.distances import available_measures, gower_distance, register_measure
     from mcce.explainer import MCCE
     from mcce.generators.auto import Auto
+    from mcce.generators.base import available_generators, register_generator
     from mcce.generators.chain import ChainModel
     from mcce.model.decisions import Interval, Not, OneOf, Several
     from mcce.model.robustness import Robust, bootstrap_refits
@@ -97,6 +106,9 @@ __all__ = [
     "VineSampler",
     "Within",
     "allow",
+    "available_constraints",
+    "available_generators",
+    "available_measures",
     "available_samplers",
     "bootstrap_refits",
     "compare_conditionals",
@@ -107,17 +119,24 @@ __all__ = [
     "only",
     "per_factual",
     "rcompat",
+    "register_constraint",
+    "register_generator",
+    "register_measure",
     "register_sampler",
     "rule",
 ]
 
 _HOMES = {  # the modules of the names above; all others are of `mcce.samplers`
-    "mcce.constraints": ("allow", "no_copies", "only", "per_factual", "rule"),
+    "mcce.constraints": (
+        *("allow", "no_copies", "only", "per_factual", "rule"),
+        *("available_constraints", "register_constraint"),
+    ),
     "mcce.counterfactuals": ("Counterfactuals",),
     "mcce.diagnostics.conditionals": ("compare_conditionals",),
     "mcce.exceptions": ("InputError", "MCCEError", "MCCEWarning", "ModelError", "NotFittedError", "SamplerError"),
-    "mcce.explain.distances": ("gower_distance",),
+    "mcce.explain.distances": ("available_measures", "gower_distance", "register_measure"),
     "mcce.generators.auto": ("Auto",),
+    "mcce.generators.base": ("available_generators", "register_generator"),
     "mcce.generators.chain": ("ChainModel",),
     "mcce.explainer": ("MCCE",),
     "mcce.model.decisions": ("Interval", "Not", "OneOf", "Several"),

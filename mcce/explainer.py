@@ -44,12 +44,13 @@ from mcce.base.checks import MOST_DRAWS, check_count, check_not_negative, check_
 from mcce.base.parameters import Learner, refuse_former
 from mcce.base.progress import progress_bar, working
 from mcce.base.threads import count_jobs, one_native_thread
-from mcce.constraints import Constraints, NoCopies, read, resolve
+from mcce.constraints import Constraints, NoCopies, read, resolve, simplest
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError, MCCEWarning
 from mcce.explain.copies import TrainingRows
+from mcce.explain.distances import NamedMeasure
 from mcce.explain.factuals import REACH_ROWS, encode_factuals, find_reach, read_factuals, warn_of_factuals
-from mcce.explain.order import DEFAULT, LEARNED, MeasureLike, Ordering, resolve_measures
+from mcce.explain.order import DEFAULT, MeasureLike, Ordering, find_measure, resolve_measures
 from mcce.explain.plan import Block, Plan, Settings, mutable_columns, searched
 from mcce.explain.plausibility import Plausibility
 from mcce.explain.pools import ConstrainedPools, draw_pools, fixed_columns, match_candidates, pool_keys
@@ -123,10 +124,12 @@ class MCCE(Learner):
         Whether the chain conditions on the wanted decision, which makes most draws valid.
     random_state : int or None
         One seed, one answer: for any number of threads, order and batching of the factuals. None takes a fresh seed.
-    generator : Generator or None
+    generator : Generator, name or None
         What draws the candidates, instead of a chain: an unfitted model with the methods of
         `mcce.generators.base.Generator`. It is copied; `fixed` must be the features that it is given. What a chain
-        would be made from (sampler, visit_sequence, predictors, kinds, random_state) is then set on the generator.
+        would be made from (sampler, visit_sequence, predictors, kinds, random_state) is then set on the generator. One
+        that is registered (`mcce.available_generators`) can be named: it is made with `fixed`, `kinds`, `random_state`
+        and `n_jobs` of the explainer.
     constraints : list, dict or file
         What may change and how, for every call of `explain` and `generate`; see there.
     names : Names, dict or None
@@ -177,7 +180,7 @@ class MCCE(Learner):
         kinds: Mapping[Any, Kind] | None = None,
         random_state: int | None = None,
         n_jobs: int | None = None,
-        generator: Generator | None = None,
+        generator: Generator | str | None = None,
         constraints: Any = (),
         names: Names | Mapping[str, Any] | None = None,
     ) -> None:
@@ -317,8 +320,9 @@ class MCCE(Learner):
             have no other, and `measures["plausibility"]` says so.
         measures : name, function or several of them
             What counterfactuals are ordered by, the first measure first: "L0", "gower", "gower_sum", "l2", "l1_raw",
-            "l2_raw", "mad", "hvdm", "ivdm" (`mcce.explain.distances`), "plausibility" with `sparse`, or any function
-            of the candidates (DataFrame) and the factual (Series) that is small for good ones.
+            "l2_raw", "mad", "hvdm", "ivdm" (`mcce.explain.distances`), "plausibility" with `sparse`, another one that
+            is registered (`mcce.register_measure`), or any function of the candidates (DataFrame) and the factual
+            (Series) that is small for good ones.
         weights : dict or None
             What a step in a feature counts in these distances, by feature; 1 for those not named.
         max_changes, max_gower : int, float or None
@@ -468,7 +472,7 @@ class MCCE(Learner):
         brought = match_candidates(candidates, factuals, members, schema, mutable_columns(self.generator_))
         asked, given = self._constraints(constraints), resolve(constraints, schema, self.generator_.fixed_)
         given = dataclasses.replace(given, known=() if asked is None else asked.known)
-        copies = any(isinstance(each, NoCopies) for each in read(constraints))
+        copies = any(isinstance(each, NoCopies) for each in simplest(constraints, schema))
         settings = Settings(0, n_counterfactuals, exhaustive=exhaustive, exclude_training=copies)
         order = resolve_measures(DEFAULT, schema.features)
         plan = self._plan(settings, order, given or None)
@@ -758,7 +762,7 @@ class MCCE(Learner):
             "decision": write_decision(self.decision),
             "constraints": read(self.constraints),
             "generator": generator,
-            "chosen": self.generator is not None,
+            "chosen": self.generator if isinstance(self.generator, str) else self.generator is not None,
             "positions": spots.positions[kept].astype(np.int64),
             "rows": spots.rows[kept],
             "scores": spots.answer.scores[kept],
@@ -810,7 +814,7 @@ class MCCE(Learner):
         known = _stored_settings(cls)
         fields = load_fields(path, "MCCE", lambda written: check_fields(written, known))
         wanted = read_decision(fields["decision"], model, decision)
-        chosen = fields["generator"] if fields["chosen"] else None
+        chosen = fields["generator"] if fields["chosen"] is True else fields["chosen"] or None  # an object, or a name
         parts: Fields = {"generator": chosen, "constraints": fields["constraints"], "n_jobs": n_jobs}
         several = isinstance(wanted, Several)
         make: Any = cls  # whose parameters are those of the explainer
@@ -874,7 +878,8 @@ class MCCE(Learner):
 
     def _excludes_copies(self, also: Any) -> bool:
         """Say whether the constraints, together with others, exclude copies of training rows."""
-        return any(isinstance(each, NoCopies) for each in [*read(self.constraints), *read(also)])
+        given = [*read(self.constraints), *read(also)]
+        return any(isinstance(each, NoCopies) for each in simplest(given, self.generator_.schema_))
 
     def _described(self) -> dict[str, object]:
         """Return the settings of the explainer itself, for the result."""
@@ -919,7 +924,7 @@ class MCCE(Learner):
         """Return the order that a user asks for, with what its measures learn from the training rows."""
         features = self.generator_.schema_.features
         named = [measures] if isinstance(measures, str) or not isinstance(measures, Sequence) else measures
-        learning = any(isinstance(name, str) and name in LEARNED for name in named)
+        learning = any(isinstance(name, str) and find_measure(name).is_learned for name in named)
         scorers = {} if plausibility is None else {"plausibility": plausibility.of_candidates}
         return resolve_measures(
             measures,
@@ -931,12 +936,13 @@ class MCCE(Learner):
         )
 
     def _learned_measures(self, measures: MeasureLike | Sequence[MeasureLike]) -> list[MeasureLike]:
-        """Return measures with distances in place of the names of those that are learned from the training rows."""
+        """Return measures in place of names, for workers: they have no training rows, nor what was registered here."""
         named = [measures] if isinstance(measures, str) or not isinstance(measures, Sequence) else measures
         found: list[MeasureLike] = []
         for item in named:
-            learned = isinstance(item, str) and item in LEARNED
-            function = self._ordering(item, None, None).measures[0].function if learned else item
+            known = find_measure(item) if isinstance(item, str) else item
+            learned = isinstance(known, NamedMeasure) and known.is_learned
+            function = self._ordering(item, None, None).measures[0].function if learned else known
             found.append(cast(MeasureLike, function))
         return found
 

@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 from mcce.batches.sources import BadRows, Part, pyarrow
-from mcce.constraints import Only, PerFactual, read
+from mcce.constraints import OfFactuals, read
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError, MCCEError, MCCEWarning, ModelError
 from mcce.explain.factuals import collected_quietly, encode_factuals
@@ -42,7 +42,7 @@ class Personal:
         self._said = read(request.settings["constraints"])
         self._by_id: dict[Hashable, list[tuple[int, Any]]] = {}
         for i, said in enumerate(self._said):
-            if isinstance(said, (Only, PerFactual)):
+            if isinstance(said, OfFactuals):
                 for entry in said.by_id:
                     self._by_id.setdefault(entry[0], []).append((i, entry))
 
@@ -56,7 +56,7 @@ class Personal:
                 mine.setdefault(i, []).append(entry)
         said: list[Any] = []
         for i, each in enumerate(self._said):
-            if not isinstance(each, (Only, PerFactual)):
+            if not isinstance(each, OfFactuals):
                 said.append(each)
             elif i in mine:
                 kind: Any = type(each)

@@ -27,17 +27,19 @@ from mcce.base.checks import MOST_DRAWS, check_count, check_not_negative, check_
 from mcce.cli.cells import Declared, Reading, plain
 from mcce.cli.console import say
 from mcce.cli.files import Source, check_column, check_columns, lacking
-from mcce.constraints import Constraint, Only, PerFactual, allow, no_copies, read, resolve
+from mcce.constraints import Constraint, OfFactuals, allow, available_constraints, no_copies, read, resolve
 from mcce.exceptions import InputError, did_you_mean, listing, spell
-from mcce.explain.order import KNOWN, OF_DENSITIES, resolve_weights
+from mcce.explain.order import find_measure, resolve_weights
 from mcce.generators.auto import AUTO
+from mcce.generators.base import GENERATORS
 from mcce.generators.layout import REST
 from mcce.generators.visit import make_visit_sequence
 from mcce.model.decisions import Interval, OneOf
 from mcce.model.robustness import Robust
 from mcce.model.source import plain_values
 from mcce.report.names import Names
-from mcce.samplers import available_samplers, make_sampler
+from mcce.samplers import make_sampler
+from mcce.samplers.base import samplers_with_min_donors
 from mcce.table import Feature, Schema
 from mcce.table.checks import check_magnitudes, check_missing
 from mcce.table.dtypes import holds_missing
@@ -142,7 +144,8 @@ def read_constraints(arguments: argparse.Namespace) -> list[Constraint]:
     with _naming_the_file(arguments):
         constraints = read(Path(source) if isinstance(source, str) else source)
     if not constraints:
-        raise InputError(f"--constraints {source} says nothing; give [[allow]], [[rule]] or [[only]], or leave it out.")
+        sections = ", ".join(f"[[{name}]]" for name in available_constraints())
+        raise InputError(f"--constraints {source} says nothing; give {sections}, or leave it out.")
     return constraints
 
 
@@ -175,11 +178,7 @@ def _naming_the_file(arguments: argparse.Namespace) -> Iterator[None]:
 
 
 def _by_text(constraint: Constraint) -> Constraint:
-    if isinstance(constraint, Only):
-        return replace(constraint, by_id=tuple((_name(who), features) for who, features in constraint.by_id))
-    if isinstance(constraint, PerFactual):
-        return replace(constraint, by_id=tuple((_name(who), each) for who, each in constraint.by_id))
-    return constraint
+    return constraint.with_names(_name) if isinstance(constraint, OfFactuals) else constraint
 
 
 def _name(who: Hashable) -> Hashable:
@@ -203,10 +202,14 @@ def check_options(arguments: argparse.Namespace) -> dict[str, Any]:
     if arguments.robust is not None and not 0 < arguments.robust <= 1:
         raise InputError(f"--robust is {arguments.robust:g}; it is a share, above 0 and at most 1.")
     for name in arguments.measures:
-        if name not in KNOWN:
-            raise InputError(f"--measures names {name!r}; {did_you_mean(name, KNOWN)}")
-        if name in OF_DENSITIES and not arguments.sparse:
+        if find_measure(name, "--measures").needs_score and not arguments.sparse:
             raise InputError(f"--measures {name} goes with --sparse; add it, or name another one.")
+    if arguments.generator is not None:
+        GENERATORS.find(arguments.generator)
+        if arguments.min_donors is not None:
+            raise InputError(
+                f"--min-donors goes with samplers, but --generator {arguments.generator} draws; leave one of them out."
+            )
     samplers = arguments.sampler.values() if isinstance(arguments.sampler, dict) else [arguments.sampler]
     for sampler in samplers:
         if sampler != AUTO:
@@ -347,13 +350,8 @@ def _check_samplers(schema: Schema, arguments: argparse.Namespace) -> None:
         if arguments.min_donors is not None and "min_donors" not in made.get_params():
             raise InputError(
                 f"--min-donors {arguments.min_donors}: {made!r} for {feature.name!r} does not draw from pools of "
-                f"training rows; use {' or '.join(_with_donors())}, or leave --min-donors out."
+                f"training rows; use one of {samplers_with_min_donors()}, or leave --min-donors out."
             )
-
-
-def _with_donors() -> list[str]:
-    """Return the names of the samplers that draw from pools of training rows."""
-    return [name for name, sampler in available_samplers().items() if "min_donors" in sampler().get_params()]
 
 
 def _check_whole(feature: Feature, values: pd.Series[Any], train: Source, rows: Source) -> None:

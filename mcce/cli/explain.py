@@ -115,6 +115,8 @@ def run_explain(given: argparse.Namespace) -> int:
         "kinds": kinds,
         "random_state": arguments.seed,
     }
+    if arguments.generator is not None:
+        how["generator"] = arguments.generator
     if arguments.min_donors is not None:
         chain = ChainModel(fixed=arguments.fixed, min_donors=arguments.min_donors, n_jobs=arguments.jobs, **how)
         how = {"generator": chain}

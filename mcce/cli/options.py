@@ -3,7 +3,7 @@
 1. `OPTIONS` is one table for the command line and for a TOML file. An option has the same name in both, with dashes
    there and underlines (or dashes) here.
 2. `--config job.toml` holds any of the options by their names, lists and tables as TOML has them, and constraints as
-   [[allow]], [[rule]] and [[only]] as in a file of constraints. Names of files are seen from the folder of the file. An
+   [[allow]], [[rule]] and so on, as in a file of constraints. Names of files are seen from the folder of the file. An
    option of the command line wins over the file, and defaults come last.
 3. The job as run is written beside its results, so that `mcce explain --config X.job.toml` repeats it to the byte.
 """
@@ -23,9 +23,12 @@ from typing import Any
 from mcce import __version__
 from mcce.cli import readers as read
 from mcce.cli.cells import WORD_OF, Decimals
-from mcce.constraints.reading import SECTIONS, parse_file
+from mcce.constraints import available_constraints
+from mcce.constraints.reading import parse_file
 from mcce.exceptions import InputError, did_you_mean
+from mcce.explain.distances import available_measures
 from mcce.generators.auto import AUTO
+from mcce.generators.base import available_generators
 from mcce.samplers import available_samplers
 
 BARE = re.compile(r"[A-Za-z0-9_-]+")  # a key of TOML that needs no quotes
@@ -39,7 +42,7 @@ class Option:
     ----------
     name : as in a file
     read : reads its value
-    metavar, help : for `--help`; {} in the text becomes the default, {samplers} the names of the samplers
+    metavar, help : for `--help`; {} in the text becomes the default, {samplers} and so on the names that are registered
     default : its value if it is not given
     is_path : whether it names a file, which in a TOML file is seen from there
     """
@@ -127,7 +130,7 @@ OPTIONS = (
         "with --sparse: the least plausibility of what is returned, as a share of real rows (0.05)",
     ),
     Option("diverse", read.flag, "", "with --n-counterfactuals: choose ones that differ", False),
-    Option("measures", read.names, "A,B", "what comes first, as in gower,L0 or mad or plausibility (L0,gower)", []),
+    Option("measures", read.names, "A,B", "what comes first, as in gower,L0 (L0,gower); there are {measures}", []),
     Option("weights", read.numbers_by_name, "A=2,..", "what a step in a feature counts in distances (1)", {}),
     Option("max_changes", read.count, "N", "at most so many changes"),
     Option("max_gower", read.number, "D", "at most so far away, in Gower's distance"),
@@ -139,7 +142,7 @@ OPTIONS = (
         "constraints",
         read.constraints,
         "FILE",
-        "what may change and how: .toml or .json with [[allow]], [[rule]] and [[only]]",
+        "what may change and how: .toml or .json with {constraints}",
         is_path=True,
     ),
     Option(
@@ -148,6 +151,12 @@ OPTIONS = (
         "NAME",
         "how features are drawn, or A=NAME,*=NAME by feature ({}); there are {samplers}",
         "cart",
+    ),
+    Option(
+        "generator",
+        read.text,
+        "NAME",
+        "what draws whole rows, instead of one sampler after the other; there are {generators}",
     ),
     Option("visit_sequence", read.visit_sequence, "ORDER", "data, correlation, or A,B,... ({})", "data"),
     Option("seed", read.whole, "N", "seed of the random draws ({})", 1),
@@ -184,9 +193,16 @@ def is_absent(value: Any) -> bool:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options to a parser; what is not given is not in its result."""
+    registered = {
+        "samplers": ", ".join([*available_samplers(), AUTO]),
+        "generators": ", ".join(available_generators()),
+        "measures": ", ".join(available_measures()),
+        "constraints": ", ".join(f"[[{name}]]" for name in available_constraints()),
+    }
     for option in OPTIONS:
-        samplers = ", ".join([*available_samplers(), AUTO])
-        about = option.help.replace("%", "%%").replace("{}", str(option.default)).replace("{samplers}", samplers)
+        about = option.help.replace("%", "%%").replace("{}", str(option.default))
+        for family, names in registered.items():
+            about = about.replace(f"{{{family}}}", names)
         if option.read is read.flag:
             parser.add_argument(
                 option.flag, dest=option.name, action="store_true", default=argparse.SUPPRESS, help=about
@@ -225,12 +241,13 @@ def read_config(path: str) -> dict[str, Any]:
         raise InputError(f"{where} is no TOML file: {error}; correct it there.") from None
     content = parse_file(text, "TOML", where)
     known = {option.name: option for option in OPTIONS}
-    inline = {section: content.pop(section) for section in SECTIONS if section in content}
+    sections = [section for section in available_constraints() if section not in known]
+    inline = {section: content.pop(section) for section in sections if section in content}
     found: dict[str, Any] = {}
     for key, value in content.items():
         name = key.replace("-", "_")
         if name not in known:
-            raise InputError(f"{where}: there is no option {key!r}; {did_you_mean(name, [*known, *SECTIONS])}")
+            raise InputError(f"{where}: there is no option {key!r}; {did_you_mean(name, [*known, *sections])}")
         try:
             found[name] = known[name].read(value)
         except argparse.ArgumentTypeError as error:
@@ -253,6 +270,9 @@ def job_text(arguments: argparse.Namespace, beside: Path) -> str:
     for name, table in tables.items():
         lines += ["", f"[{name}]", *(f"{_key(key)} = {_toml(value)}" for key, value in table.items())]
     for section, entries in constraints.items():
+        if isinstance(entries, bool):  # before the tables, to which it would belong
+            lines.insert(1, f"{section} = {_toml(entries)}")
+            continue
         for entry in [entries] if isinstance(entries, (dict, str)) else entries:
             parts = {"says": entry} if isinstance(entry, str) else entry
             lines += ["", f"[[{section}]]", *(f"{_key(key)} = {_toml(value)}" for key, value in parts.items())]

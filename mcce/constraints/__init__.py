@@ -1,8 +1,9 @@
 """What may change, and how: said by the user, checked against a table, and resolved to restrictions by feature."""
 
-from mcce.constraints.allow import Allow, NoCopies, Only, PerFactual, allow, no_copies, only, per_factual
-from mcce.constraints.reading import Constraint, read
-from mcce.constraints.resolve import Constraints, FactualConstraints, resolve
+from mcce.constraints.allow import Allow, NoCopies, OfFactuals, Only, PerFactual, allow, no_copies, only, per_factual
+from mcce.constraints.base import Constraint, available_constraints, register_constraint
+from mcce.constraints.reading import read
+from mcce.constraints.resolve import Constraints, FactualConstraints, resolve, simplest
 from mcce.constraints.rules import ResolvedRule, Rule, rule
 
 __all__ = [
@@ -11,15 +12,19 @@ __all__ = [
     "Constraints",
     "FactualConstraints",
     "NoCopies",
+    "OfFactuals",
     "Only",
     "PerFactual",
     "ResolvedRule",
     "Rule",
     "allow",
+    "available_constraints",
     "no_copies",
     "only",
     "per_factual",
     "read",
+    "register_constraint",
     "resolve",
     "rule",
+    "simplest",
 ]

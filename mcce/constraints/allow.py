@@ -14,28 +14,32 @@ What is said is checked here as far as no table is needed; `mcce.constraints.res
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, fields
-from typing import Any, Literal, get_args
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Literal, TypeVar, get_args
 
 import numpy as np
 import pandas as pd
 
 from mcce.base.checks import is_number, is_too_large
+from mcce.constraints.base import Constraint, plain, register_constraint
 from mcce.exceptions import InputError, did_you_mean, listing, spell
 from mcce.storage.fields import check_type, require
-from mcce.storage.state import register, stateful
-from mcce.table.dtypes import EXACT, date_text
+from mcce.storage.state import Fields
+from mcce.table import Schema
+from mcce.table.dtypes import EXACT
 from mcce.table.frames import is_other_frame, read_frame
 
+Self = TypeVar("Self", bound="OfFactuals")
 Direction = Literal["increase", "decrease", "none"]
 DIRECTIONS: tuple[str, ...] = get_args(Direction)
 MOST_SHOWN = 10  # levels in a sentence
 _MOVES = {"increase": "may only rise", "decrease": "may only fall", "none": "stays as it is"}
 
 
+@register_constraint("allow", stored_as="Allow")
 @dataclass(frozen=True)
-class Allow:
+class Allow(Constraint):
     """What one feature may be; made by `allow`, which says what each attribute means. None: nothing is said."""
 
     feature: Hashable
@@ -49,8 +53,32 @@ class Allow:
     step: float | None = None
     missing: bool | None = None
 
-    def __str__(self) -> str:
+    told_by: ClassVar[str] = "feature"
+
+    def words(self) -> str:
+        """Return what is said, in words."""
         return f"{self.feature}: {', '.join(self._words())}"
+
+    def resolve(self, schema: Schema) -> Iterable[Constraint]:
+        """Return the constraint itself: it is one of the simplest."""
+        return [self]
+
+    @classmethod
+    def keys(cls) -> dict[str, bool]:
+        """Return the keys of a table in a file: the fields, and the factual's `id`, without which it is of all."""
+        return {**super().keys(), "id": False}
+
+    @classmethod
+    def from_dict(cls, said: Mapping[str, Any]) -> Constraint:
+        """Return the constraint of a table in a file: of all factuals, or of one."""
+        bounds = {key: value for key, value in said.items() if key not in ("feature", "id")}
+        made = allow(said["feature"], **bounds)
+        return PerFactual(((said["id"], made),)) if "id" in said else made
+
+    @classmethod
+    def from_stored(cls, stored: Fields) -> Allow:
+        """Return the constraint of stored fields."""
+        return allow(**stored)
 
     def _words(self) -> Iterable[str]:
         if self.low is not None and self.high is not None:
@@ -83,8 +111,7 @@ class Allow:
         >>> mcce.allow("salary", low=0, direction="increase").to_dict()
         {'feature': 'salary', 'low': 0, 'direction': 'increase'}
         """
-        said = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: plain(value) for name, value in said.items() if value is not None}
+        return {name: plain(value) for name, value in self.to_stored().items() if value is not None}
 
 
 def allow(
@@ -197,9 +224,6 @@ def _check_size(value: Any, feature: Hashable, name: str) -> None:
         raise InputError(f"{name} of {feature!r} is {spell(value)}; give a smaller one, or leave it out.")
 
 
-register("Allow", Allow, lambda said: {f.name: getattr(said, f.name) for f in fields(said)}, lambda said: allow(**said))
-
-
 def say(value: Any) -> str:
     """Return a value as it stands in a sentence: text in quotes, numbers and dates plain."""
     value = plain(value)
@@ -213,39 +237,33 @@ def _say_all(values: tuple[Any, ...]) -> str:
     return ", ".join(map(say, values[:MOST_SHOWN])) + (f" and {rest} more" if rest > 0 else "")
 
 
-def plain(value: Any) -> Any:
-    """Return a value as JSON and TOML can hold it: dates and durations as text."""
-    if isinstance(value, np.datetime64):
-        value = pd.Timestamp(value)
-    elif isinstance(value, np.timedelta64):
-        value = pd.Timedelta(value)
-    elif isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, (tuple, list)):
-        return [plain(each) for each in value]
-    if isinstance(value, pd.Timedelta):
-        return str(value)
-    if isinstance(value, pd.Timestamp) and value.tz is None and value == value.normalize():
-        return date_text(value)
-    if isinstance(value, pd.Period):
-        return str(value)
-    return value.isoformat() if hasattr(value, "isoformat") else value
-
-
 def _is_date(text: str) -> bool:
     return re.match(r"-?\d{3,6}-\d\d", text) is not None or " days" in text
 
 
-@stateful("NoCopies")
+@register_constraint("no_copies", stored_as="NoCopies")
 @dataclass(frozen=True)
-class NoCopies:
+class NoCopies(Constraint):
     """No counterfactual is a copy of a training row; made by `no_copies`."""
 
     def check_state(self) -> None:
         """Nothing is stored."""
 
-    def __str__(self) -> str:
+    def words(self) -> str:
+        """Return what is said, in words."""
         return "no copy of a training row"
+
+    def resolve(self, schema: Schema) -> Iterable[Constraint]:
+        """Return the constraint itself: it is one of the simplest."""
+        return [self]
+
+    @classmethod
+    def from_section(cls, entries: Any, where: str) -> Iterator[Constraint]:
+        """Yield the constraint if its section says true."""
+        if not isinstance(entries, bool):
+            raise InputError(f"{where}: no_copies is {spell(entries)}; say true or false.")
+        if entries:
+            yield no_copies()
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values, of which `mcce.constraints.read` makes the same again."""
@@ -272,12 +290,39 @@ def no_copies() -> NoCopies:
 SAID = tuple(field.name for field in fields(Allow) if field.name != "feature")
 
 
-@stateful("Only")
 @dataclass(frozen=True)
-class Only:
+class OfFactuals(Constraint):
+    """What is said of single factuals: pairs of a factual's id and what is said of it."""
+
+    by_id: tuple[tuple[Hashable, Any], ...]
+
+    def resolve(self, schema: Schema) -> Iterable[Constraint]:
+        """Return the constraint itself: it is one of the simplest."""
+        return [self]
+
+    def with_names(self: Self, name: Callable[[Hashable], Hashable]) -> Self:
+        """Return the constraint with other names of the factuals."""
+        return replace(self, by_id=tuple((name(who), said) for who, said in self.by_id))
+
+
+@register_constraint("only", stored_as="Only")
+@dataclass(frozen=True)
+class Only(OfFactuals):
     """The features that may change, by the id of a factual; made by `only`."""
 
     by_id: tuple[tuple[Hashable, tuple[Hashable, ...]], ...]
+
+    told_by: ClassVar[str] = "features"
+
+    @classmethod
+    def keys(cls) -> dict[str, bool]:
+        """Return the keys of a table in a file."""
+        return {"id": True, "features": True}
+
+    @classmethod
+    def from_dict(cls, said: Mapping[str, Any]) -> Constraint:
+        """Return the constraint of a table in a file."""
+        return only({said["id"]: said["features"]})
 
     def check_state(self) -> None:
         """Refuse what `only` could not have made."""
@@ -286,7 +331,8 @@ class Only:
             for name in features:
                 require(isinstance(name, Hashable), "a feature is no label")
 
-    def __str__(self) -> str:
+    def words(self) -> str:
+        """Return what is said, in words."""
         return "; ".join(f"factual {spell(who)}: {only_words(features)}" for who, features in self.by_id)
 
     def to_dict(self) -> dict[str, Any]:
@@ -294,19 +340,30 @@ class Only:
         return {"only": [{"id": plain(who), "features": plain(features)} for who, features in self.by_id]}
 
 
-@stateful("PerFactual")
+@register_constraint("per_factual", stored_as="PerFactual")
 @dataclass(frozen=True)
-class PerFactual:
+class PerFactual(OfFactuals):
     """What features may be, by the id of a factual; made by `per_factual`."""
 
     by_id: tuple[tuple[Hashable, Allow], ...]
+
+    @classmethod
+    def keys(cls) -> dict[str, bool]:
+        """Return the keys of a table in a file: those of `allow`, and the factual's `id`."""
+        return {**Allow.keys(), "id": True}
+
+    @classmethod
+    def from_dict(cls, said: Mapping[str, Any]) -> Constraint:
+        """Return the constraint of a table in a file."""
+        return Allow.from_dict(said)
 
     def check_state(self) -> None:
         """Refuse what `per_factual` could not have made."""
         for _, said in _pairs(self.by_id):
             check_type(said, "what is allowed", Allow)
 
-    def __str__(self) -> str:
+    def words(self) -> str:
+        """Return what is said, in words."""
         return "; ".join(f"factual {spell(who)}: {said}" for who, said in self.by_id)
 
     def to_dict(self) -> dict[str, Any]:

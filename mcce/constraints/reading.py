@@ -1,8 +1,9 @@
 """Constraints from lists, dicts and files.
 
 1. A list holds constraints, dicts, texts (rules) and functions (rules).
-2. A dict holds sections, as a file does: ``allow``, ``rule`` and ``only``, each a list of dicts; or it is one of these
-   itself: with `feature` it is an `allow` (with `id`, for one factual), with `says` a rule, with `features` an `only`.
+2. A dict holds sections, as a file does: lists of dicts under the name of a kind (`mcce.available_constraints`); or it
+   is one of these itself: with `feature` it is an `allow` (with `id`, for one factual), with `says` a rule, with
+   `features` an `only`.
 3. A file is JSON or TOML with such sections::
 
        [[allow]]
@@ -31,9 +32,10 @@ from typing import Any, Literal
 import pandas as pd
 
 from mcce.base.files import checked_path
-from mcce.constraints.allow import SAID, Allow, NoCopies, Only, PerFactual, allow, no_copies, only, per_factual
-from mcce.constraints.rules import Rule, rule
-from mcce.exceptions import InputError, did_you_mean, listing, shorten, spell
+from mcce.constraints.allow import per_factual
+from mcce.constraints.base import CONSTRAINTS, Constraint
+from mcce.constraints.rules import rule
+from mcce.exceptions import InputError, did_you_mean, shorten, spell
 from mcce.storage.archive import depth_of
 
 if sys.version_info >= (3, 11):
@@ -41,10 +43,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-Constraint = Allow | Rule | Only | PerFactual | NoCopies
 MOST_NESTED = 20  # lists and tables inside each other; what is read needs five
-SECTIONS = ("allow", "rule", "only")
-_KEYS = {"allow": ("feature", *SAID, "id"), "rule": ("says", "name"), "only": ("id", "features")}
 _FILES = (".toml", ".json")
 
 
@@ -100,7 +99,7 @@ def parse_file(text: str, kind: Literal["TOML", "JSON"], where: str) -> Any:
 def _read(source: Any, where: str) -> Iterator[Constraint]:
     if source is None:
         return
-    if isinstance(source, (Allow, Rule, Only, PerFactual, NoCopies)):
+    if isinstance(source, Constraint):
         yield source
     elif isinstance(source, str) or callable(source):
         yield rule(source)
@@ -121,51 +120,12 @@ def _read(source: Any, where: str) -> Iterator[Constraint]:
 
 def _read_dict(said: dict[Any, Any], where: str) -> Iterator[Constraint]:
     """Step 2."""
-    if not said:
-        return
-    kind = "allow" if "feature" in said else "rule" if "says" in said else "only" if "features" in said else None
-    if kind is not None:
-        yield _one(kind, said, where)
-        return
+    for kind in CONSTRAINTS.known.values():
+        if kind.told_by and kind.told_by in said:
+            yield kind.from_table(said, where)
+            return
     for section, entries in said.items():
-        if section == "no_copies":
-            if not isinstance(entries, bool):
-                raise InputError(f"{where}: no_copies is {spell(entries)}; say true or false.")
-            if entries:
-                yield no_copies()
-            continue
-        if section not in SECTIONS:
-            known = (*SECTIONS, "no_copies", "feature", "says", "features")
+        if section not in CONSTRAINTS.known and section not in CONSTRAINTS.all():
+            known = [*CONSTRAINTS.known, *(kind.told_by for kind in CONSTRAINTS.known.values() if kind.told_by)]
             raise InputError(f"{where}: there is no {spell(section)}; {did_you_mean(section, known)}")
-        entries = [entries] if isinstance(entries, (Mapping, str)) else entries
-        if not isinstance(entries, list):
-            raise InputError(f"{where}: {section} is {spell(entries)}; give a list of dicts.")
-        for place, entry in enumerate(entries):
-            at = f"{where}, {section} {place + 1}"
-            if section == "rule" and isinstance(entry, str):
-                yield rule(entry)
-            elif isinstance(entry, Mapping):
-                yield _one(section, dict(entry), at)
-            else:
-                raise InputError(f"{at}: {spell(entry)} is no dict.")
-
-
-def _one(kind: str, said: dict[Any, Any], where: str) -> Constraint:
-    """Return the constraint of one dict."""
-    for key in said:
-        if key not in _KEYS[kind]:
-            raise InputError(f"{where}: {kind} has no {spell(key)}; {did_you_mean(key, _KEYS[kind])}")
-    needed = {"allow": ("feature",), "rule": ("says",), "only": ("id", "features")}[kind]
-    for key in needed:
-        if key not in said:
-            raise InputError(f"{where}: {kind} lacks {key!r}; it has {listing(said) if said else 'nothing'}.")
-    try:
-        if kind == "rule":
-            return rule(said["says"], name=said.get("name"))
-        if kind == "only":
-            return only({said["id"]: said["features"]})
-        bounds = {key: value for key, value in said.items() if key not in ("feature", "id")}
-        made = allow(said["feature"], **bounds)
-        return PerFactual(((said["id"], made),)) if "id" in said else made
-    except (InputError, TypeError) as error:
-        raise InputError(f"{where}: {error}") from error
+        yield from CONSTRAINTS.known[section].from_section(entries, where)

@@ -1,6 +1,8 @@
 """Constraints as they were said, checked against a table and made ready to be used.
 
-1. Names, levels, dates and bounds are looked up in the schema; what does not fit is an error.
+1. Constraints of kinds that others have registered resolve to simpler ones (`simplest`), whose limits and rules have
+   the words of the constraint that they come from. Names, levels, dates and bounds are looked up in the schema; what
+   does not fit is an error.
 2. Whether a feature may become missing is said by any constraint on it, and not if another one denies it.
    Where nothing is said of it, what is said of all features counts (``allow("*", missing=True)``).
 3. `only` becomes, for each factual, one limit for every feature that has to stay.
@@ -42,6 +44,7 @@ import pandas as pd
 
 from mcce.base.arrays import Bools, Floats, Indices
 from mcce.constraints.allow import Allow, Only, PerFactual, only_words
+from mcce.constraints.base import Constraint
 from mcce.constraints.limits import Applied, Limit, keep, limit_of, on_grid, stay_known, within_of
 from mcce.constraints.reading import read
 from mcce.constraints.rules import ResolvedRule, Rule, resolve_rule
@@ -190,6 +193,7 @@ def something_left(within: Within, feature: Feature, own: Floats) -> Bools:
 Ids = pd.Index
 ALL = "*"  # all features of which nothing else is said
 MOST_SHOWN = 3  # contradictions in a message
+MOST_STEPS = 20  # from a constraint to the simplest ones
 
 
 @dataclass(frozen=True, eq=False)
@@ -495,44 +499,79 @@ def resolve(
     >>> resolved.within(resolved.schema.encode(X).matrix)["salary"].low
     array([500., 700., 300.])
     """
-    said = read(constraints)
-    of_all = [each for each in said if isinstance(each, Allow) and each.feature == ALL and ALL not in schema.names]
+    said = list(_simplest(constraints, schema))
+    of_all = [each for each, _ in said if isinstance(each, Allow) and each.feature == ALL and ALL not in schema.names]
     for each in of_all:
         if each != Allow(ALL, missing=each.missing):
             raise InputError(
                 f"{each}: of all features it can be said only whether they may become missing; name the feature."
             )
         allow_missing = bool(each.missing)
-    said = [each for each in said if each not in of_all]
+    said = [(each, text) for each, text in said if each not in of_all]
     at_fixed = {schema.position(name, "fixed feature", "the training data") for name in fixed}
-    allows = [each for each in said if isinstance(each, Allow)]
-    may_be_missing = {_position(each, schema): each.missing for each in allows if each.missing}
+    allows = [(each, text) for each, text in said if isinstance(each, Allow)]
+    may_be_missing = {_position(each, schema): each.missing for each, _ in allows if each.missing}
 
-    def limit(each: Allow) -> Limit:
+    def limit(each: Allow, text: str | None) -> Limit:
         column = _position(each, schema)
         missing = may_be_missing.get(column, False) if each.missing is None else each.missing
         feature = schema.features[column]
-        return limit_of(each, column, feature, missing=bool(missing), is_fixed=column in at_fixed)
+        made = limit_of(each, column, feature, missing=bool(missing), is_fixed=column in at_fixed)
+        return made if text is None else replace(made, text=text)
 
     personal: dict[Hashable, set[Limit]] = {}
-    for constraint in said:
+    for constraint, text in said:
         if isinstance(constraint, PerFactual):
             for who, each in constraint.by_id:
                 try:
-                    personal.setdefault(who, set()).add(limit(each))
+                    personal.setdefault(who, set()).add(limit(each, text))
                 except InputError as error:
                     raise InputError(f"factual {spell(who)}: {error}") from error
         elif isinstance(constraint, Only):
             for who, features in constraint.by_id:
-                personal.setdefault(who, set()).update(_keeping(who, features, schema, at_fixed))
+                personal.setdefault(who, set()).update(_keeping(who, features, schema, at_fixed, text))
     return Constraints(
         schema,
         tuple(sorted(at_fixed)),
-        _ordered({limit(each) for each in allows}),
+        _ordered({limit(each, text) for each, text in allows}),
         tuple((who, _ordered(personal[who])) for who in sorted(personal, key=repr)),
-        _rules([each for each in said if isinstance(each, Rule)], schema),
-        _known(allow_missing, schema, at_fixed | {_position(each, schema) for each in allows}),
+        _rules([(each, text) for each, text in said if isinstance(each, Rule)], schema),
+        _known(allow_missing, schema, at_fixed | {_position(each, schema) for each, _ in allows}),
     )
+
+
+def simplest(constraints: Any, schema: Schema) -> list[Constraint]:
+    """Return the constraints of the simplest kinds that some constraints resolve to, for the columns of a table."""
+    return [each for each, _ in _simplest(constraints, schema)]
+
+
+def _simplest(constraints: Any, schema: Schema) -> Iterator[tuple[Constraint, str | None]]:
+    """Yield the simplest constraints, each with the words of the one that it comes from; None for its own words."""
+    for given in read(constraints):
+        parts = _parts(given, schema, 0)
+        if len(parts) == 1 and parts[0] is given:
+            yield given, None
+            continue
+        words = given.words()
+        n_rules = sum(isinstance(each, Rule) for each in parts)
+        for each in parts:
+            yield each, f"{words}: {each}" if isinstance(each, Rule) and n_rules > 1 else words
+
+
+def _parts(given: Constraint, schema: Schema, depth: int) -> list[Constraint]:
+    """Return the simplest constraints that one resolves to."""
+    if depth > MOST_STEPS:
+        raise InputError(f"the constraint {str(given)!r} resolves to others without end; correct its resolve().")
+    parts = list(given.resolve(schema))
+    for each in parts:
+        if not isinstance(each, Constraint):
+            raise InputError(
+                f"resolve() of the constraint {str(given)!r} ({type(given).__name__}) returned {spell(each)}; return "
+                "constraints, as mcce.allow(...) and mcce.rule(...) are."
+            )
+    if len(parts) == 1 and parts[0] is given:
+        return parts
+    return [simple for each in parts for simple in _parts(each, schema, depth + 1)]
 
 
 def _position(said: Allow, schema: Schema) -> int:
@@ -543,11 +582,14 @@ def _ordered(limits: Iterable[Limit]) -> tuple[Limit, ...]:
     return tuple(sorted(limits, key=lambda limit: (limit.column, limit.text, repr(limit))))
 
 
-def _keeping(who: Hashable, features: Sequence[Hashable], schema: Schema, fixed: set[int]) -> list[Limit]:
+def _keeping(
+    who: Hashable, features: Sequence[Hashable], schema: Schema, fixed: set[int], text: str | None
+) -> list[Limit]:
     """Step 3: return what keeps all features but some, for one factual."""
     role = f"a feature that only() names for factual {spell(who)},"
     changing = {schema.position(name, role, "the training data") for name in features} | fixed
-    return [keep(j, f, only_words(features)) for j, f in enumerate(schema.features) if j not in changing]
+    words = only_words(features) if text is None else text
+    return [keep(j, f, words) for j, f in enumerate(schema.features) if j not in changing]
 
 
 def _known(allow_missing: bool, schema: Schema, others: set[int]) -> tuple[int, ...]:
@@ -557,8 +599,9 @@ def _known(allow_missing: bool, schema: Schema, others: set[int]) -> tuple[int, 
     return tuple(j for j, feature in enumerate(schema.features) if feature.has_missing and j not in others)
 
 
-def _rules(said: Sequence[Rule], schema: Schema) -> tuple[ResolvedRule, ...]:
-    rules = {resolve_rule(each, schema) for each in said}
+def _rules(said: Sequence[tuple[Rule, str | None]], schema: Schema) -> tuple[ResolvedRule, ...]:
+    resolved = ((resolve_rule(each, schema), text) for each, text in said)
+    rules = {each if text is None else replace(each, text=text) for each, text in resolved}
     ordered = sorted(rules, key=lambda rule: (rule.text, repr(rule.condition)))
     for one, other in pairwise(ordered):
         if one.text == other.text:

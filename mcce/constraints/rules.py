@@ -17,14 +17,15 @@ Where a bound can be given, a value is allowed if, and only if, the rule holds w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
 from mcce.base.arrays import Bools, Floats
+from mcce.constraints.base import Constraint, register_constraint
 from mcce.constraints.conditions import (
     ColumnValue,
     Compared,
@@ -42,7 +43,7 @@ from mcce.constraints.grammar import Node, parse
 from mcce.constraints.meaning import condition_of
 from mcce.exceptions import InputError, spell
 from mcce.samplers.restricted import Within
-from mcce.storage.state import Fields, register
+from mcce.storage.state import Fields
 from mcce.table import Schema
 
 _TURNED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -191,8 +192,9 @@ def _where(condition: Bools, then: Within, otherwise: Within) -> Within:
 RowRule = Callable[[pd.DataFrame, pd.DataFrame], Any]
 
 
+@register_constraint("rule", stored_as="Rule")
 @dataclass(frozen=True)
-class Rule:
+class Rule(Constraint):
     """A rule, made by `rule`: a text with its tree, or a function."""
 
     says: str | None
@@ -201,7 +203,45 @@ class Rule:
     name: str | None = None
     tree: Node | None = field(default=None, compare=False, repr=False)
 
-    def __str__(self) -> str:
+    told_by: ClassVar[str] = "says"
+
+    def resolve(self, schema: Schema) -> Iterable[Constraint]:
+        """Return the constraint itself: it is one of the simplest."""
+        return [self]
+
+    @classmethod
+    def keys(cls) -> dict[str, bool]:
+        """Return the keys of a table in a file."""
+        return {"says": True, "name": False}
+
+    @classmethod
+    def from_dict(cls, said: Mapping[str, Any]) -> Constraint:
+        """Return the constraint of a table in a file."""
+        return rule(said["says"], name=said.get("name"))
+
+    @classmethod
+    def from_section(cls, entries: Any, where: str) -> Iterator[Constraint]:
+        """Yield the rules of a section of a file: tables or texts, one or a list of them."""
+        several = [entries] if isinstance(entries, (Mapping, str)) else entries
+        if isinstance(several, list):
+            several = [{"says": each} if isinstance(each, str) else each for each in several]
+        yield from super().from_section(several, where)
+
+    def to_stored(self) -> Fields:
+        """Return the fields that a saved explainer holds."""
+        if self.says is None:
+            raise InputError("a rule that is a Python function, which cannot be written down; say it as text.")
+        return {"says": self.says, "name": self.name}
+
+    @classmethod
+    def from_stored(cls, stored: Fields) -> Rule:
+        """Return the rule of stored fields."""
+        if not isinstance(stored["says"], str):
+            raise InputError("a rule that is no text")
+        return rule(stored["says"], name=stored["name"])
+
+    def words(self) -> str:
+        """Return what it is called."""
         if self.name is not None:
             return self.name
         return self.says if self.says is not None else getattr(self.function, "__name__", repr(self.function))
@@ -261,21 +301,6 @@ def rule(expression: str | RowRule, *, features: Iterable[Hashable] | None = Non
     if isinstance(features, str):
         raise InputError(f"features of a rule is {features!r}; give a list, for example [{features!r}].")
     return Rule(None, expression, None if features is None else tuple(dict.fromkeys(features)), name)
-
-
-def _write(said: Rule) -> Fields:
-    if said.says is None:
-        raise InputError("a rule that is a Python function, which cannot be written down; say it as text.")
-    return {"says": said.says, "name": said.name}
-
-
-def _read(fields: Fields) -> Rule:
-    if not isinstance(fields["says"], str):
-        raise InputError("a rule that is no text")
-    return rule(fields["says"], name=fields["name"])
-
-
-register("Rule", Rule, _write, _read)
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,12 @@
-"""How far a row is from a factual, as a table: the measures that need the features alone.
-
-They are sums of steps, defined in `mcce.explain.distances`: L0, gower_sum, gower (paper, equation 3), l1_raw, l2_raw.
-A factual outside the training range may be farther than 1 from a row in one feature.
-
-Distances between rows: sums over the columns of the steps from one value to the other.
+"""Distances between rows, and measures by name: sums over the columns of the steps from one value to the other.
 
 A distance of x and y is  finish(sum_j w_j s_j(x_j, y_j)^power), with power 1 or 2; `finish` divides (a mean) or takes
 the square root. What differs between distances is the step s_j. Two rules hold for all: a missing value against a value
 is a whole step, 1, and against a missing value none (Wilson and Martinez count 1 there as well: a row with a missing
 value would not be at 0 from itself); a changed value of a column that is constant in the training data is a whole step.
+A factual outside the training range may be farther than 1 from a row in one feature.
+
+A distance registers itself by the name that a user orders counterfactuals by (`register_measure`):
 
 name       step                                                                                      sum
 L0         1 for any change                                                                          plain
@@ -34,19 +32,22 @@ rows have p_c = 0, as in that paper.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from mcce.base.arrays import Floats, Ints
-from mcce.exceptions import InputError, spell
+from mcce.base.registry import Registry
+from mcce.exceptions import InputError, listing, spell
 from mcce.explain.rank_kernels import CURVES, LEVELS, SCALED, Steps, Tables, rank_candidates
 from mcce.table import Data, Feature, Schema
 
+Maker = TypeVar("Maker", bound=Callable[..., Any])
 NOTHING: Ints = np.empty(0, dtype=np.int64)
 CHUNK = 512  # rows measured at a time: their sums stay in the nearest cache
 SMALLEST = np.finfo(np.float64).tiny  # of a spread below, the inverse is infinite
@@ -169,6 +170,115 @@ def rowwise(rows: Floats) -> Floats:
     return np.require(rows, np.float64, ["C", "W"])
 
 
+# ---------------------------------------------------------------- measures by name
+
+
+Function = Callable[..., Any]
+ASKED = ("candidates", "factual")  # the parameters of a function that is asked itself
+NEEDS = ("features", "training", "decision", "score")  # those of one that makes the measure
+RESERVED = ("prediction", "log_density")  # columns of `Counterfactuals.measures` that are something else
+
+
+@dataclass(frozen=True)
+class NamedMeasure:
+    """A measure that was registered by name.
+
+    Attributes
+    ----------
+    name : what it is called in settings, tables and messages.
+    function : what is asked itself, or makes the measure.
+    needs : the parameters of a function that makes it, of `NEEDS`; none for one that is asked itself.
+    largest_first : whether large values are good.
+    """
+
+    name: str
+    function: Function
+    needs: tuple[str, ...]
+    largest_first: bool = False
+
+    @property
+    def is_learned(self) -> bool:
+        """Whether it is learned from the training rows."""
+        return "training" in self.needs
+
+    @property
+    def needs_score(self) -> bool:
+        """Whether it needs a score of how plausible rows are."""
+        return "score" in self.needs
+
+    def make(self, known: Mapping[str, Any]) -> Any:
+        """Return the measure, made of what is known; a function that is asked itself is returned as it is."""
+        return self.function(**{need: known[need] for need in self.needs}) if self.needs else self.function
+
+
+def _register(name: str, measure: Any, largest_first: bool = False) -> None:
+    """Register a measure, after a look at the parameters of its function."""
+    if isinstance(measure, NamedMeasure):  # of a plug-in whose module registers it under another name
+        measure, largest_first = measure.function, measure.largest_first
+    taken = tuple(inspect.signature(measure).parameters) if callable(measure) else ()
+    if taken != ASKED and (not taken or any(each not in NEEDS for each in taken)):
+        raise InputError(
+            f"register_measure({name!r}) got {spell(measure)}; it needs a function of (candidates, factual) that "
+            f"returns a number for each candidate, or one that makes a distance of {listing(NEEDS[:3])}, as many of "
+            "these as it needs."
+        )
+    if largest_first and taken not in (ASKED, ("score",)):
+        raise InputError(f"register_measure({name!r}): of distances the smallest is the best; leave largest_first out.")
+    if name in RESERVED:
+        raise InputError(f"the measure name {name!r} has a meaning of its own in results; choose another name.")
+    MEASURES.add(name, NamedMeasure(name, measure, () if taken == ASKED else taken, largest_first))
+
+
+MEASURES: Registry[NamedMeasure] = Registry("measure", "mcce.measures", _register)
+
+
+def register_measure(name: str, *, largest_first: bool = False) -> Callable[[Maker], Maker]:
+    """Make a distance or another measure available by name, as a decorator of a function.
+
+    Parameters
+    ----------
+    name : str
+        For ``explain(measures=...)``, jobs and the command line. A name can be given once.
+    largest_first : bool
+        Whether large values are good, of a function that is asked itself; of distances the small ones are.
+
+    Notes
+    -----
+    What the function is, the names of its parameters say.
+
+    ``function(candidates, factual)``
+        A number for each candidate of a factual (a DataFrame, and a Series), as ``explain(measures=function)`` takes.
+    ``function(features)``, ``function(features, training)``, ``function(features, training, decision)``
+        A `Distance` of the columns (`mcce.table.Feature`), perhaps learned from the encoded training rows and their
+        decisions. It is fast, and has ``weights=``.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> from mcce.explain.distances import gower
+    >>> mcce.register_measure("gower")(gower) is gower
+    True
+    """
+
+    def decorate(function: Maker) -> Maker:
+        _register(name, function, largest_first)
+        return function
+
+    return decorate
+
+
+def available_measures() -> list[str]:
+    """Return the names of the measures that counterfactuals can be ordered by, plug-ins included.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> mcce.available_measures()[:3]
+    ['L0', 'gower', 'gower_sum']
+    """
+    return list(MEASURES.all())
+
+
 # ---------------------------------------------------------------- distances that need the features alone
 
 
@@ -177,44 +287,52 @@ def scales(features: Sequence[Feature]) -> Floats:
     return np.array([0.0 if f.kind == "categorical" else _inverse(f.span) for f in features])
 
 
+@register_measure("L0")
 def changes(features: Sequence[Feature]) -> Distance:
     """Return L0, the number of features changed; a feature is unchanged only if it is exactly equal."""
-    return _scaled("L0", np.zeros(len(features)))
+    return scaled("L0", np.zeros(len(features)))
 
 
+@register_measure("gower")
 def gower(features: Sequence[Feature]) -> Distance:
     """Return the paper's Gower distance (equation 3), a mean over the features."""
-    return replace(_scaled("gower", scales(features)), divisor=float(len(features)))
+    return replace(scaled("gower", scales(features)), divisor=float(len(features)))
 
 
+@register_measure("gower_sum")
 def gower_sum(features: Sequence[Feature]) -> Distance:
     """Return Gower's distance without dividing by the number of features."""
-    return _scaled("gower_sum", scales(features))
+    return scaled("gower_sum", scales(features))
 
 
+@register_measure("l2")
 def l2(features: Sequence[Feature]) -> Distance:
     """Return the Euclidean distance of columns scaled to their training range."""
-    return replace(_scaled("l2", scales(features)), squared=True, root=True)
+    return replace(scaled("l2", scales(features)), squared=True, root=True)
 
 
+@register_measure("l1_raw")
 def l1_raw(features: Sequence[Feature]) -> Distance:
     """Return the sum of differences on the columns' own scales."""
-    return _scaled("l1_raw", _units(features))
+    return scaled("l1_raw", _units(features))
 
 
+@register_measure("l2_raw")
 def l2_raw(features: Sequence[Feature]) -> Distance:
     """Return the Euclidean distance on the columns' own scales."""
-    return replace(_scaled("l2_raw", _units(features)), squared=True, root=True)
+    return replace(scaled("l2_raw", _units(features)), squared=True, root=True)
 
 
 # ---------------------------------------------------------------- distances that need the training rows
 
 
+@register_measure("mad")
 def mad(features: Sequence[Feature], training: Floats) -> Distance:
     """Return the sum of differences over the median absolute deviation of the encoded training rows."""
-    return _scaled("mad", np.array([_over(f, training[:, j], _median_deviation) for j, f in enumerate(features)]))
+    return scaled("mad", np.array([_over(f, training[:, j], _median_deviation) for j, f in enumerate(features)]))
 
 
+@register_measure("hvdm")
 def hvdm(features: Sequence[Feature], training: Floats, decision: npt.NDArray[np.generic]) -> Distance:
     """Return Wilson and Martinez's HVDM; `decision` is the class of each encoded training row."""
     classes = _classes(training, decision)
@@ -224,9 +342,10 @@ def hvdm(features: Sequence[Feature], training: Floats, decision: npt.NDArray[np
         for j, f in enumerate(features)
         if f.kind == "categorical"
     }
-    return replace(_with_tables(_scaled("hvdm", scale), LEVELS, tables), squared=True, root=True)
+    return replace(_with_tables(scaled("hvdm", scale), LEVELS, tables), squared=True, root=True)
 
 
+@register_measure("ivdm")
 def ivdm(features: Sequence[Feature], training: Floats, decision: npt.NDArray[np.generic]) -> Distance:
     """Return Wilson and Martinez's IVDM; `decision` is the class of each encoded training row."""
     classes = _classes(training, decision)
@@ -244,15 +363,25 @@ def ivdm(features: Sequence[Feature], training: Floats, decision: npt.NDArray[np
             shares = np.zeros((n_intervals + 2, n_classes))
             shares[1:-1] = _shares(interval, classes, n_intervals)
             curves[j] = np.concatenate([[f.low - width / 2], shares.ravel()])
-    plain = replace(_scaled("ivdm", scale), squared=True, classes=n_classes)
+    plain = replace(scaled("ivdm", scale), squared=True, classes=n_classes)
     found = _with_tables(_with_tables(plain, LEVELS, levels), CURVES, curves)
     return replace(found, size=np.where(found.how == CURVES, n_intervals + 1, found.size))
+
+
+# ---------------------------------------------------------------- a measure that is no distance
+
+
+@register_measure("plausibility", largest_first=True)
+def plausibility(score: Function) -> Function:
+    """Return how plausible candidates are (`mcce.explain.plausibility`), of which the most plausible comes first."""
+    return score
 
 
 # ---------------------------------------------------------------- parts
 
 
-def _scaled(name: str, scale: Floats) -> Distance:
+def scaled(name: str, scale: Floats) -> Distance:
+    """Return the plain sum of |x - y| * scale by column; 0 where any change counts 1."""
     p = scale.size
     none = np.zeros(p, dtype=np.int64)
     return Distance(name, scale, np.ones(p), np.full(p, SCALED, dtype=np.int64), none, none)
@@ -313,28 +442,6 @@ def _squared_differences(shares: Floats) -> Floats:
     return np.asarray(((shares[:, None, :] - shares[None, :, :]) ** 2).sum(axis=2))
 
 
-__all__ = ["MEASURES", "Measure", "gower_distance", "measure_table", "scales"]
-
-Measure = Callable[[Floats, Floats, Sequence[Feature]], npt.NDArray[Any]]
-
-
-def _count_changes(rows: Floats, factuals: Floats, features: Sequence[Feature]) -> npt.NDArray[Any]:
-    return changes(features).sums(rows, factuals).astype(np.int64)
-
-
-def _measure_by(make: Callable[[Sequence[Feature]], Distance]) -> Measure:
-    return lambda rows, factuals, features: make(features).between(rows, factuals)
-
-
-MEASURES: dict[str, Measure] = {
-    "L0": _count_changes,
-    "gower": _measure_by(gower),
-    "gower_sum": _measure_by(gower_sum),
-    "l1_raw": _measure_by(l1_raw),
-    "l2_raw": _measure_by(l2_raw),
-}
-
-
 def gower_distance(X: Data, Y: Data, *, training: Data | Schema) -> npt.NDArray[np.float64]:
     """Return the Gower distance of each row of `X` to the row of `Y` at the same place.
 
@@ -361,6 +468,11 @@ def gower_distance(X: Data, Y: Data, *, training: Data | Schema) -> npt.NDArray[
 
 
 def measure_table(rows: Floats, factuals: Floats, features: Sequence[Feature], names: Sequence[str]) -> pd.DataFrame:
-    """Return some measures of encoded rows against the factuals beside them, one column each."""
-    columns: dict[str, Any] = {name: MEASURES[name](rows, factuals, features) for name in names}
+    """Return some distances, by name, of encoded rows to the factuals beside them, one column each."""
+    columns: dict[str, Any] = {}
+    for name in names:
+        distance = MEASURES.find(name).make({"features": features})
+        assert isinstance(distance, Distance)
+        found = distance.between(rows, factuals)
+        columns[name] = found.astype(np.int64) if distance.counts_changes else found
     return pd.DataFrame(columns)

@@ -1,7 +1,7 @@
 """The order of candidates: measures that are compared one after the other, the smallest first.
 
-1. `resolve_measures` reads what a user names: a measure of `mcce.explain.distances`, a `Distance`, or any function of
-   the candidates and the factual. Weights by feature enter every distance; L0 is a count, and has none.
+1. `resolve_measures` reads what a user names: a registered measure (`mcce.register_measure`), a `Distance`, or any
+   function of the candidates and the factual. Weights by feature enter every distance; L0 is a count, and has none.
 2. Each `Measure` says what it costs: "free" needs the table alone, "density" a score of how plausible a row is, "model"
    the explained model. Free and density measures rank candidates before the model is asked, so that it is asked
    best-first and few rows are; a model measure has every candidate asked.
@@ -13,7 +13,7 @@ The default, ("L0", "gower"), is the paper's (section 2.3); ("gower",) drops the
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -23,8 +23,7 @@ import pandas as pd
 from mcce.base.arrays import Floats
 from mcce.base.checks import is_number
 from mcce.exceptions import InputError, did_you_mean, listing, spell
-from mcce.explain import distances
-from mcce.explain.distances import Distance
+from mcce.explain.distances import MEASURES, Distance, NamedMeasure, available_measures
 from mcce.table import Feature, Schema
 
 Cost = Literal["free", "density", "model"]
@@ -34,23 +33,7 @@ DEFAULT = ("L0", "gower")
 # of the encoded candidates and the encoded factual: a value for each candidate
 Function = Callable[[Floats, Floats], Floats]
 UserFunction = Callable[[pd.DataFrame, "pd.Series[Any]"], npt.ArrayLike]
-MeasureLike = str | Distance | UserFunction
-
-OF_FEATURES: dict[str, Callable[[Sequence[Feature]], Distance]] = {
-    "L0": distances.changes,
-    "gower": distances.gower,
-    "gower_sum": distances.gower_sum,
-    "l2": distances.l2,
-    "l1_raw": distances.l1_raw,
-    "l2_raw": distances.l2_raw,
-}
-OF_DECISIONS: dict[str, Callable[[Sequence[Feature], Floats, npt.NDArray[np.generic]], Distance]] = {
-    "hvdm": distances.hvdm,
-    "ivdm": distances.ivdm,
-}
-LEARNED = ("mad", *OF_DECISIONS)  # from the training rows
-OF_DENSITIES = ("plausibility",)  # the largest is the best
-KNOWN = (*OF_FEATURES, "mad", *OF_DECISIONS, *OF_DENSITIES)
+MeasureLike = str | NamedMeasure | Distance | UserFunction
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +97,7 @@ def resolve_measures(
     Parameters
     ----------
     measures : name, Distance, function, or several of them
-        Names: "L0", "gower", "gower_sum", "l2", "l1_raw", "l2_raw", "mad", "hvdm", "ivdm", "plausibility".
+        Names are those of `mcce.available_measures`.
         A function takes the candidates of a factual (DataFrame) and the factual (Series) and returns a number for each
         candidate; the smallest is the best.
     features : the columns of the encoded matrices.
@@ -133,8 +116,8 @@ def resolve_measures(
     by_feature = resolve_weights(weights, features)
     found = []
     for item in given:
-        if isinstance(item, str):
-            measure = _known(item, features, training, decision, scorers or {})
+        if isinstance(item, (str, NamedMeasure)):
+            measure = _made(find_measure(item), features, training, decision, scorers or {})
         elif isinstance(item, Distance):
             measure = Measure(item.name, _checked(item, features))
         elif callable(item):
@@ -142,10 +125,10 @@ def resolve_measures(
         else:
             raise InputError(
                 f"measures holds {spell(item)}; give names, distances or functions of (candidates, factual). "
-                f"Names: {listing(KNOWN, len(KNOWN))}."
+                f"Names: {listing(available_measures(), len(MEASURES.known))}."
             )
         if by_feature is not None and isinstance(measure.function, Distance) and not measure.function.counts_changes:
-            measure = Measure(measure.name, measure.function.weighted(by_feature))
+            measure = replace(measure, function=measure.function.weighted(by_feature))
         found.append(measure)
     twice = [m.name for i, m in enumerate(found) if m.name in [other.name for other in found[:i]]]
     if twice:
@@ -172,34 +155,37 @@ def resolve_weights(weights: Mapping[Any, float] | None, features: Sequence[Feat
     return found
 
 
-def _known(
-    name: str,
+def _made(
+    named: NamedMeasure,
     features: Sequence[Feature],
     training: Floats | None,
     decision: npt.NDArray[np.generic] | None,
     scorers: Mapping[str, Function],
 ) -> Measure:
-    if name in OF_FEATURES:
-        return Measure(name, OF_FEATURES[name](features))
-    if name in OF_DENSITIES:
-        if name not in scorers:
-            raise InputError(
-                f"measure {name!r} needs a score of how plausible rows are, which is not there; use "
-                f"explain(..., sparse=True), or measures of distance: {listing(OF_FEATURES)}."
-            )
-        return Measure(name, scorers[name], "density", largest_first=True)
-    if name != "mad" and name not in OF_DECISIONS:
-        raise InputError(f"measures names {name!r}; {did_you_mean(name, KNOWN)}")
-    if training is None:
+    """Return a measure that was registered by name, made of what it needs."""
+    name = named.name
+    of_features = [each.name for each in MEASURES.known.values() if each.needs == ("features",)]
+    if named.needs_score and name not in scorers:
+        raise InputError(
+            f"measure {name!r} needs a score of how plausible rows are, which is not there; use "
+            f"explain(..., sparse=True), or measures of distance: {listing(of_features)}."
+        )
+    if named.is_learned and training is None:
         raise InputError(f"measure {name!r} needs the training rows, which are not there; fit again, or use 'gower'.")
-    if name == "mad":
-        return Measure(name, distances.mad(features, training))
-    if decision is None:
+    if "decision" in named.needs and decision is None:
         raise InputError(
             f"measure {name!r} compares what values say about the decision, and the training rows' decision is not "
             "there; set condition_on_decision=True, or use 'gower'."
         )
-    return Measure(name, OF_DECISIONS[name](features, training, decision))
+    score = scorers.get(name)
+    made = named.make({"features": features, "training": training, "decision": decision, "score": score})
+    if named.needs_score:
+        return Measure(name, made, "density", largest_first=named.largest_first)
+    if not named.needs:
+        return Measure(name, _AskedWithFrames(made, Schema(features)), largest_first=named.largest_first)
+    if not isinstance(made, Distance):
+        raise InputError(f"the measure {name!r} made {spell(made)} of the features; return a Distance.")
+    return Measure(name, replace(_checked(made, features), name=name))
 
 
 def _checked(distance: Distance, features: Sequence[Feature]) -> Distance:
@@ -209,6 +195,15 @@ def _checked(distance: Distance, features: Sequence[Feature]) -> Distance:
             "make it from the features of this table."
         )
     return distance
+
+
+def find_measure(item: str | NamedMeasure, where: str = "measures") -> NamedMeasure:
+    """Return the measure of a name."""
+    if isinstance(item, NamedMeasure):
+        return item
+    if item not in MEASURES.known and item not in MEASURES.all():
+        raise InputError(f"{where} names {item!r}; {did_you_mean(item, MEASURES.known)}")
+    return MEASURES.known[item]
 
 
 def _name_of(function: object) -> str:

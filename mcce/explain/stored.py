@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from mcce.constraints import Allow, NoCopies, Only, PerFactual, Rule
+from mcce.constraints import Constraint
 from mcce.exceptions import InputError, did_you_mean, listing
 from mcce.explain.copies import TrainingRows
 from mcce.explain.plausibility import Plausibility
-from mcce.generators.choice import METHODS, check_generator
+from mcce.generators.base import METHODS
+from mcce.generators.choice import check_generator
 from mcce.model.decisions import Several
 from mcce.storage.fields import BOOL, FLOAT, check_array, check_number, check_rising, check_type, require
 from mcce.storage.state import Fields
@@ -70,7 +71,7 @@ def check_fields(fields: Fields, known: Container[str]) -> Fields:
     require(all(callable(getattr(generator, name, None)) for name in METHODS), "generator is none")
     check_type(settings, "settings", dict)
     require(all(name in known for name in settings), "settings has one that an explainer does not have")
-    check_type(fields["chosen"], "chosen", bool)
+    check_type(fields["chosen"], "chosen", bool, str)
     check_type(generator.schema_, "schema_", Schema)
     check_type(settings["condition_on_decision"], "condition_on_decision", bool)
     check_generator(
@@ -78,7 +79,7 @@ def check_fields(fields: Fields, known: Container[str]) -> Fields:
     )
     check_type(fields["constraints"], "constraints", list)
     for each in fields["constraints"]:
-        check_type(each, "constraints", Allow, Rule, Only, PerFactual, NoCopies)
+        check_type(each, "constraints", Constraint)
     _check_decision(fields["decision"])
     _check_spots(fields, generator.schema_)
     check_type(fields["plausibility"], "plausibility", Plausibility, type(None))

@@ -1,5 +1,6 @@
 """Generators: joint models of the mutable features given the fixed ones and the decision. The chain is one."""
 
+from mcce.generators.chain import ChainModel
 from mcce.generators.joint.base import JointGenerator
 from mcce.generators.joint.foreign import SampleGenerator, SynthesizerGenerator
 from mcce.generators.joint.forest.generator import AdversarialForest
@@ -9,6 +10,7 @@ from mcce.generators.joint.vine.generator import VineGenerator
 
 __all__ = [
     "AdversarialForest",
+    "ChainModel",
     "JointGenerator",
     "Made",
     "MixtureGenerator",

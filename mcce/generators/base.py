@@ -3,20 +3,29 @@
 A `Generator` models p(mutable | fixed, decision) as a whole. `ChainModel` is the one that the paper proposes; a joint
 model is another. All it knows of a draw travels in one frozen object, `DrawRequest`, so that the same request gives the
 same rows in any block, order, thread or process.
+
+A class of generators registers itself by name (`register_generator`), so that ``MCCE(model, generator="mixture")``
+makes one: its constructor is handed the fixed features and what else it takes of the explainer's settings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+import inspect
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from mcce.base.arrays import Bools, Floats, Ints, UInts
+from mcce.base.registry import Registry
+from mcce.exceptions import InputError, listing
 from mcce.samplers import Within
 from mcce.table import Data, Schema
+
+Class = TypeVar("Class", bound=type[Any])
+METHODS = ("fit", "givens_of", "draw", "feature_log_densities")
 
 
 class RowRule(Protocol):
@@ -220,3 +229,79 @@ class Generator(Protocol):
         self, matrix: Floats, decision: bool | Bools = True, *, training: bool = False
     ) -> Mapping[Any, Floats]:
         """Return, by mutable feature, the log densities of encoded rows; they sum to that of the row."""
+
+
+def _register(name: str, generator: Any) -> None:
+    """Register a class of generators, after a look that it is one and can be made by name."""
+    lacking = [method for method in METHODS if not callable(getattr(generator, method, None))]
+    if not isinstance(generator, type) or lacking:
+        what = f"lacks {listing(lacking)}" if lacking else "is no class"
+        raise InputError(
+            f"register_generator({name!r}) got {generator!r}, which {what}; it needs a class with the methods of "
+            "mcce.generators.base.Generator."
+        )
+    parameters = inspect.signature(generator).parameters
+    if "fixed" not in parameters:
+        raise InputError(f"register_generator({name!r}): the constructor of {generator.__name__} takes no fixed.")
+    needed = [
+        each.name
+        for each in parameters.values()
+        if each.default is each.empty
+        and each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
+        and each.name != "fixed"
+    ]
+    if needed:
+        raise InputError(
+            f"register_generator({name!r}): the constructor of {generator.__name__} needs {listing(needed)}, which a "
+            "name does not say; give defaults."
+        )
+    GENERATORS.add(name, generator)
+    if hasattr(generator, "store_as"):
+        generator.store_as(f"generator.{name}")
+
+
+GENERATORS: Registry[type[Any]] = Registry("generator", "mcce.generators", _register)
+
+
+def register_generator(name: str) -> Callable[[Class], Class]:
+    """Make a class of generators available by name, as a decorator.
+
+    Parameters
+    ----------
+    name : str
+        For ``MCCE(model, generator=name)``. The class is called with `fixed`, and with `kinds`, `random_state` and
+        `n_jobs` of the explainer if its constructor takes them; other parameters need defaults. A name can be given
+        once.
+
+    Notes
+    -----
+    A `JointGenerator` can then be stored too, if what it learns is in ``model_`` (`mcce.generators.joint.base`).
+
+    Examples
+    --------
+    >>> import mcce
+    >>> mcce.register_generator("mixture")(mcce.generators.MixtureGenerator).__name__
+    'MixtureGenerator'
+    >>> X = mcce.datasets.load_loans(300).X[["age", "salary"]]
+    >>> explainer = mcce.MCCE(lambda rows: rows["salary"] / 120_000, fixed=["age"], generator="mixture", random_state=1)
+    >>> explainer.fit(X).generator_
+    MixtureGenerator(fixed=['age'], random_state=1)
+    """
+
+    def decorate(cls: Class) -> Class:
+        GENERATORS.register(name, cls)
+        return cls
+
+    return decorate
+
+
+def available_generators() -> dict[str, type[Any]]:
+    """Return the classes of generators by name, plug-ins included.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> mcce.available_generators()["mixture"].__name__
+    'MixtureGenerator'
+    """
+    return dict(sorted(GENERATORS.all().items()))

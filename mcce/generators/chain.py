@@ -43,7 +43,7 @@ from mcce.base.parameters import Learner
 from mcce.base.threads import count_jobs, one_native_thread, run_in_threads
 from mcce.exceptions import InputError, MCCEWarning, SamplerError
 from mcce.generators.auto import Choice, threads_of
-from mcce.generators.base import Drawn, DrawRequest, RowRule
+from mcce.generators.base import Drawn, DrawRequest, RowRule, register_generator
 from mcce.generators.criticising import check_new_rows, criticise_features, score_features
 from mcce.generators.drawing import DrawPlan, draw_in_blocks
 from mcce.generators.givens import weighted_rows
@@ -66,6 +66,7 @@ from mcce.judging import N_DRAWS, Criticism, Scores
 from mcce.judging.criticism import LEVEL
 from mcce.rng import derive_key, hash_rows, resolve_seed
 from mcce.samplers import ConditionalSampler
+from mcce.samplers.base import samplers_that_leave_one_out
 from mcce.storage import load_fields, save_fields
 from mcce.storage.fields import check_type, require
 from mcce.storage.state import Fields, register
@@ -83,6 +84,7 @@ BLOCK_ROWS = 8192  # a block's columns stay in the cache while its features are 
 FITTED = ("seed_", "schema_", "visit_sequence_", "associations_", "conditions_on_decision_", "training_givens_")
 
 
+@register_generator("chain")
 class ChainModel(Learner):
     """A chain of conditional samplers: a generative model of a table.
 
@@ -387,8 +389,9 @@ class ChainModel(Learner):
         for name, sampler in self.samplers_.items():
             if training and not sampler.leaves_one_out:
                 raise SamplerError(
-                    f"{sampler!r} for {name!r} cannot leave a training row out of its density; use one that can (cart, "
-                    "ctree, forest, marginal), or leave training=True out: each row then vouches for itself."
+                    f"{sampler!r} for {name!r} cannot leave a training row out of its density; use one that can "
+                    f"({samplers_that_leave_one_out()}), or leave training=True out: each row then vouches "
+                    "for itself."
                 )
         ordered = self._layout.order(matrix, decision)
         own = np.arange(matrix.shape[0], dtype=np.int64)
@@ -420,8 +423,9 @@ class ChainModel(Learner):
         decision : bool or bool array
             For a chain fitted with a decision, what each row's is.
         sample_weight : array or None
-            Weights of the new rows, for a chain of weighted ones: whole numbers repeat a row, of others as many rows
-            are taken, by weight, as these are worth (`mcce.table.weights.rows_by_weight`).
+            Weights of the new rows, for a chain of weighted ones: whole numbers repeat a row; with others each row is
+            kept with probability w / max(w), so that the tests keep their level
+            (`mcce.table.weights.rows_by_weight`).
         n_draws : int
             Draws for each row and feature.
         level : float
@@ -464,12 +468,13 @@ class ChainModel(Learner):
                 MCCEWarning,
                 stacklevel=2,
             )
-        given = True if decision is None else decision
+        given, where = True if decision is None else decision, "X_new"
         if sample_weight is not None:
             self._layout.check_decision(given, table.n_rows)
-            rows = rows_by_weight(read_weights(sample_weight, table.n_rows))
+            rows = rows_by_weight(read_weights(sample_weight, table.n_rows), seed)
+            where = "X_new" if rows.size >= table.n_rows else "X_new, thinned by weight,"
             table, given = table.take(rows), np.broadcast_to(given, table.n_rows)[rows]
-        check_new_rows(self.samplers_, self._layout.order(table.matrix, given), self._layout, "X_new")
+        check_new_rows(self.samplers_, self._layout.order(table.matrix, given), self._layout, where)
         scores = self.scores(table.matrix, given, n_draws, seed, progress)
         return self.judge(scores, table.matrix, given, level=level, seed=seed, judged_by="new rows", progress=progress)
 

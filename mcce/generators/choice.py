@@ -1,7 +1,8 @@
-"""Which generator an explainer draws from: the one that the user gives, or a chain made from the settings.
+"""Which generator an explainer draws from: the one that the user gives or names, or a chain made from the settings.
 
 1. `choose_generator` copies the one given, so that `fit` leaves the user's as it is. Settings of a chain would have no
-   effect on it, so they are refused beside it.
+   effect on it, so they are refused beside it. One that is named is made from those settings that its class takes; the
+   others are refused.
 2. `check_generator` compares the fitted one with what the explainer was told: what is fixed, and whether the decision
    is conditioned on. A generator that is given other columns would draw candidates that change fixed features.
 3. `fit_generator` hands weights of rows over to a generator whose `fit` takes `sample_weight`, and to no other.
@@ -16,11 +17,10 @@ from typing import Any
 
 from mcce.base.arrays import Bools, Floats
 from mcce.exceptions import InputError, listing, spell
-from mcce.generators.base import Generator
+from mcce.generators.base import GENERATORS, METHODS, Generator
 from mcce.generators.chain import ChainModel
 from mcce.table import Data
 
-METHODS = ("fit", "givens_of", "draw", "feature_log_densities")
 OF_A_CHAIN = {
     "sampler": "cart",
     "visit_sequence": "data",
@@ -31,26 +31,38 @@ OF_A_CHAIN = {
 
 
 def choose_generator(
-    generator: Generator | None, fixed: list[Any], settings: Mapping[str, Any], n_jobs: int | None
+    generator: Generator | str | None, fixed: list[Any], settings: Mapping[str, Any], n_jobs: int | None
 ) -> Generator:
     """Return an unfitted generator (step 1); `settings` are those of `OF_A_CHAIN`."""
     if generator is None:
         return ChainModel(fixed=fixed, n_jobs=n_jobs, **settings)
+    if isinstance(generator, str):
+        cls = GENERATORS.find(generator)
+        taken = inspect.signature(cls).parameters
+        _refuse_settings({name: value for name, value in settings.items() if name not in taken}, generator)
+        given = {name: value for name, value in {**settings, "n_jobs": n_jobs}.items() if name in taken}
+        made: Generator = cls(fixed=fixed, **given)
+        return made
     lacking = [name for name in METHODS if not callable(getattr(generator, name, None))]
     if isinstance(generator, type) or lacking:
         what = f"lacks {listing(lacking)}" if lacking else "is a class"
         raise InputError(
             f"generator is {spell(generator)}, which {what}; give an unfitted object with the methods of "
-            "mcce.generators.base.Generator, or None for a chain."
+            f"mcce.generators.base.Generator, a name ({GENERATORS.names_that(bool)}), or None for a chain."
         )
-    for name, default in OF_A_CHAIN.items():
-        value = settings[name]
+    _refuse_settings(settings, generator)
+    return copy.deepcopy(generator)
+
+
+def _refuse_settings(settings: Mapping[str, Any], generator: object) -> None:
+    """Refuse settings that have no effect beside a generator, unless they are the defaults."""
+    for name, value in settings.items():
+        default = OF_A_CHAIN[name]
         if not (value is default or (isinstance(value, str) and value == default)):
             raise InputError(
                 f"{name} is {spell(value)}, a setting of the chain, but generator={generator!r} draws in its place; "
                 "set it on the generator."
             )
-    return copy.deepcopy(generator)
 
 
 def fit_generator(

@@ -17,6 +17,7 @@ from mcce.exceptions import InputError, listing
 from mcce.generators.layout import ChainLayout
 from mcce.judging import FeatureCriticism, Scores, criticise_feature, score_conditional
 from mcce.samplers import ConditionalSampler
+from mcce.samplers.base import samplers_that_handle_missing
 from mcce.table import Table
 
 LEAST_ROWS = 20
@@ -79,5 +80,5 @@ def check_new_rows(samplers: Mapping[Any, ConditionalSampler], ordered: Table, l
         if concerned and not sampler.handles_missing:
             raise InputError(
                 f"{where} has missing values in {listing(concerned)}, which {sampler!r} for {name!r} does not handle; "
-                "fill them, leave the rows out, or use a sampler that does (cart)."
+                f"fill them, leave the rows out, or use a sampler that does ({samplers_that_handle_missing()})."
             )

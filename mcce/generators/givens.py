@@ -14,6 +14,7 @@ from mcce.generators.base import DrawRequest
 from mcce.generators.layout import ChainLayout, check_training_decision
 from mcce.rng import RowStreams, derive_key, hash_rows
 from mcce.samplers import ConditionalSampler
+from mcce.samplers.base import samplers_that_handle_missing
 from mcce.samplers.donors.base import draw_rows
 from mcce.table import Data, Schema, Table, as_frame
 from mcce.table.checks import check_magnitudes, check_missing, rows_of
@@ -97,7 +98,7 @@ def encode_givens(
     if incomplete and refusing:
         raise InputError(
             f"given has missing values in {listing(incomplete)}, which {refusing[0]} does not handle; fill them, "
-            "or use a sampler that does (cart)."
+            f"or use a sampler that does ({samplers_that_handle_missing()})."
         )
     givens = np.empty((len(given), layout.n_given), order="F")
     givens[:, : len(fixed)] = table.matrix

@@ -23,6 +23,7 @@ from mcce.exceptions import InputError, SamplerError, did_you_mean, listing
 from mcce.generators.auto import AUTO, Auto, Choice, choose_samplers
 from mcce.generators.visit import VisitSequence, make_visit_sequence
 from mcce.samplers import ConditionalSampler, make_sampler
+from mcce.samplers.base import samplers_that_handle_missing, samplers_with_min_donors
 from mcce.table import Data, Feature, Kind, Schema, Table
 from mcce.table.checks import check_fixed, check_magnitudes, refuse_iterator
 
@@ -267,7 +268,7 @@ def suited_to(
     if seen_missing and not made.handles_missing:
         raise SamplerError(
             f"{made!r} for {feature.name!r} does not handle missing values, and {listing(seen_missing)} has "
-            "some; fill them, or use a sampler that does (cart)."
+            f"some; fill them, or use a sampler that does ({samplers_that_handle_missing()})."
         )
     return made
 
@@ -278,7 +279,7 @@ def _bound_donors(made: ConditionalSampler, min_donors: int, name: object) -> Co
     if "min_donors" not in parameters:
         raise SamplerError(
             f"{made!r} for {name!r} cannot promise min_donors={min_donors}: it does not draw from pools of training "
-            "rows that it could bound. Use one that does (cart, ctree, forest, marginal), or leave min_donors out."
+            f"rows that it could bound. Use one that does ({samplers_with_min_donors()}), or leave min_donors out."
         )
     return type(made)(**{**parameters, "min_donors": max(min_donors, parameters["min_donors"])})
 

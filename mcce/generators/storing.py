@@ -21,6 +21,7 @@ from mcce.exceptions import InputError, MCCEError, SamplerError
 from mcce.generators.layout import ChainLayout
 from mcce.rng import resolve_seed
 from mcce.samplers import ConditionalSampler
+from mcce.samplers.base import samplers_without_donors
 from mcce.samplers.donors.base import LeafDonorSampler
 from mcce.samplers.registry import Recipe
 from mcce.storage.fields import FLOAT, check_array, check_codes, check_flag, check_type, check_weights, require
@@ -123,6 +124,6 @@ def without_training_values(name: object, sampler: ConditionalSampler) -> Condit
         return sampler.without_donors()
     except SamplerError as error:
         raise SamplerError(
-            f"donors='none' cannot be done for {name!r}: {error} Choose a sampler of coefficients for it (norm, "
-            "logreg, polyreg, polr), or save with donors='all'."
+            f"donors='none' cannot be done for {name!r}: {error} Choose a sampler of coefficients for it "
+            f"({samplers_without_donors()}), or save with donors='all'."
         ) from None

@@ -1,4 +1,4 @@
-"""Conditional samplers: one family a file, all behind `ConditionalSampler`."""
+"""Conditional samplers: one family a file, which registers itself by name; all behind `ConditionalSampler`."""
 
 from mcce.samplers.base import ConditionalSampler
 from mcce.samplers.boosting import BoostingSampler
@@ -23,24 +23,6 @@ from mcce.samplers.parametric import (
 from mcce.samplers.registry import available_samplers, make_sampler, register_sampler
 from mcce.samplers.restricted import RestrictedDraw, Within
 from mcce.samplers.vine import VineSampler
-
-register_sampler("cart", CartSampler)
-register_sampler("copula", GaussianCopulaSampler)
-register_sampler("ctree", CtreeSampler)
-register_sampler("empirical", EmpiricalSampler)
-register_sampler("forest", ForestSampler)
-register_sampler("gaussian", GaussianSampler)
-register_sampler("marginal", MarginalSampler)
-register_sampler("mixture", MixtureSampler)
-register_sampler("norm", NormSampler)
-register_sampler("normrank", NormRankSampler)
-register_sampler("pmm", PmmSampler)
-register_sampler("logreg", LogregSampler)
-register_sampler("polyreg", PolyregSampler)
-register_sampler("polr", PolrSampler)
-register_sampler("parametric", ParametricSampler)
-register_sampler("boosting", BoostingSampler)
-register_sampler("vine", VineSampler)
 
 __all__ = [
     "BoostingSampler",

@@ -13,6 +13,7 @@ A conditional *supports* a value (`ConditionalSampler.supports`) by one definiti
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal, TypeVar
@@ -23,6 +24,7 @@ import numpy.typing as npt
 from mcce import exceptions
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.parameters import Parameters
+from mcce.base.registry import Registry
 from mcce.exceptions import InputError, SamplerError, listing
 from mcce.rng import RowStreams, derive_key, resolve_seed
 from mcce.samplers.restricted import RestrictedDraw, Within, draw_until_allowed
@@ -162,6 +164,8 @@ class ConditionalSampler(Parameters, ABC):
         Whether `fit` heeds ``target.weights``, which are None or the positive weights of the training rows: a row of
         weight 2 counts as two (`mcce.table.weights`); "counts": whole numbers only. A chain with weights refuses
         samplers that do not.
+    draws_without_donors : bool
+        Whether `without_donors` gives a sampler that draws, whatever the target is.
 
     Notes
     -----
@@ -263,6 +267,7 @@ class ConditionalSampler(Parameters, ABC):
     carries_over: ClassVar[bool] = False
     ignores_given: ClassVar[bool] = False
     takes_weights: ClassVar[bool | Literal["counts"]] = False
+    draws_without_donors: ClassVar[bool] = False
 
     _fit_key: int | None = None
 
@@ -300,18 +305,27 @@ class ConditionalSampler(Parameters, ABC):
     def supports(self, given: Table, values: Floats) -> Bools:
         """Return whether the conditional could have produced each value, or a number as close as training values."""
         raise SamplerError(
-            f"{self!r} cannot tell which values its conditional supports; use a sampler that implements supports()."
+            f"{self!r} cannot tell which values its conditional supports; use a sampler that implements supports() "
+            f"({samplers_with('supports')})."
         )
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
         """Return the log density or log probability of each value; of training rows, without each row itself."""
-        raise SamplerError(f"{self!r} has no density; use a sampler that implements log_density().")
+        raise SamplerError(
+            f"{self!r} has no density; use a sampler that implements log_density() ({samplers_with('log_density')})."
+        )
 
     def base_measure(self) -> BaseMeasure:
         """Return what `log_density` is a density of: "counting", "lebesgue" or "mixed"."""
         raise SamplerError(
-            f"{self!r} does not say what its density is with respect to; use a sampler that implements base_measure()."
+            f"{self!r} does not say what its density is with respect to; use a sampler that implements base_measure() "
+            f"({samplers_with('base_measure')})."
         )
+
+    @property
+    def has_coarse_probabilities(self) -> bool:
+        """Whether `log_density` of counted numbers says little of the draws, as the shares of three donors do."""
+        return False
 
     def get_state(self) -> dict[str, Any]:
         """Return the fitted state: numpy arrays and JSON values by name."""
@@ -378,7 +392,8 @@ class ConditionalSampler(Parameters, ABC):
         if not self.takes_weights:
             raise SamplerError(
                 f"{self!r} for {feature.name!r} does not take sample_weight, and would learn from all rows alike; use "
-                "a sampler that does (cart, forest, parametric, marginal), or leave sample_weight out."
+                f"a sampler that does ({SAMPLERS.names_that(lambda cls: cls.takes_weights)}), or leave "
+                "sample_weight out."
             )
 
     def refuse_training_rows(self, training_rows: Ints | None) -> None:
@@ -386,13 +401,56 @@ class ConditionalSampler(Parameters, ABC):
         if training_rows is not None:
             raise SamplerError(
                 f"{self!r} cannot leave a training row out of its density; ask for the density of new rows, or use a "
-                "sampler that can (cart, ctree, forest, marginal)."
+                f"sampler that can ({samplers_that_leave_one_out()})."
             )
 
     def check_fitted(self, attribute: str) -> None:
         """Refuse a call that needs `fit` first."""
         if not hasattr(self, attribute):
             raise exceptions.NotFittedError(f"{self!r} is not fitted; call fit(given, target) first.")
+
+
+def _register(name: str, sampler: Any) -> None:
+    """Register a sampler class, after a look that it is one."""
+    if not (isinstance(sampler, type) and issubclass(sampler, ConditionalSampler)):
+        raise InputError(f"register_sampler({name!r}, ...) got {sampler!r}; it needs a subclass of ConditionalSampler.")
+    if name in RESERVED:
+        raise SamplerError(f"the sampler name {name!r} has a meaning of its own in a chain; choose another name.")
+    SAMPLERS.add(name, sampler)
+
+
+RESERVED = ("auto", "*")  # "auto": to be chosen by evidence; "*": the features that are not named
+SAMPLERS: Registry[type[ConditionalSampler]] = Registry("sampler", "mcce.samplers", _register, SamplerError)
+
+
+def samplers_with(method: str) -> str:
+    """Return the names of the samplers that have one of the optional methods, for a message."""
+    return SAMPLERS.names_that(lambda cls: getattr(cls, method) is not getattr(ConditionalSampler, method))
+
+
+def samplers_that_handle_missing() -> str:
+    """Return the names of the samplers that handle missing values, for a message."""
+    return SAMPLERS.names_that(lambda cls: cls.handles_missing)
+
+
+def samplers_that_leave_one_out() -> str:
+    """Return the names of the samplers whose density can leave a training row out, for a message."""
+    return SAMPLERS.names_that(lambda cls: cls.leaves_one_out)
+
+
+def samplers_of_weights() -> str:
+    """Return the names of the samplers that take any weights, not only counts, for a message."""
+    return SAMPLERS.names_that(lambda cls: cls.takes_weights is True)
+
+
+def samplers_with_min_donors() -> str:
+    """Return the names of the samplers that draw from at least so many training rows, for a message."""
+    return SAMPLERS.names_that(lambda cls: "min_donors" in inspect.signature(cls.__init__).parameters)
+
+
+def samplers_without_donors() -> str:
+    """Return the names of the samplers that can be stored without training values, for a message."""
+    return SAMPLERS.names_that(lambda cls: cls.draws_without_donors)
 
 
 def _is_fitted(name: str) -> bool:

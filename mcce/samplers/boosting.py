@@ -54,6 +54,7 @@ from mcce.samplers.base import IMPOSSIBLE, BaseMeasure, ConditionalSampler, Rest
 from mcce.samplers.density import ColumnDensity
 from mcce.samplers.estimator import deal_folds, indicator_design, n_design_columns
 from mcce.samplers.predictions import PredictedQuantiles, Tails, draw_levels, log_probability, supported_levels
+from mcce.samplers.registry import register_sampler
 from mcce.samplers.restricted import log_of
 from mcce.storage.fields import (
     BOOL,
@@ -389,6 +390,7 @@ Self = TypeVar("Self", bound="BoostingSampler")
 _HALF_WIDTH = 0.125  # of an interval that a density is read from, in spreads
 
 
+@register_sampler("boosting")
 class BoostingSampler(ConditionalSampler):
     """Draws from quantiles or probabilities that gradient boosting predicts.
 

@@ -3,6 +3,9 @@
 A classifier (categorical and ordered targets):
 1. Fit it on the given columns; unordered categories enter as 0/1 columns, one a level, ordered ones by their codes.
 2. Draw a level with its predicted probabilities.
+3. The probability of a level in `log_density` is (n p + c share) / (n + c), for n training rows and c = 5 pseudo-donors
+   spread like the target's margin, as in `mcce.samplers.donors.density`: a tree that is sure of one level does not call
+   the others impossible. A level that no training row has stays so.
 
 A regressor (numeric targets):
 1. Predict every training row by a fit that has not seen it: cross-fitting in five folds (below). How far
@@ -42,7 +45,17 @@ from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.checks import check_count
 from mcce.exceptions import InputError, SamplerError
 from mcce.rng import RowStreams, derive_key, resolve_seed
-from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, Within, supported_by
+from mcce.samplers.base import (
+    SAMPLERS,
+    BaseMeasure,
+    ConditionalSampler,
+    RestrictedDraw,
+    Within,
+    samplers_of_weights,
+    samplers_that_handle_missing,
+    supported_by,
+)
+from mcce.samplers.donors.density import PSEUDO_DONORS
 from mcce.samplers.matching import Donors, copies_of
 from mcce.samplers.predictions import (
     ROUNDING,
@@ -164,7 +177,7 @@ def ask_estimator(estimator: Any, method: str, design: Floats) -> Any:
         raise SamplerError(
             f"{estimator!r} cannot predict rows with missing values, which a fixed feature or one drawn before has "
             f"here, and no training row had: {str(error).splitlines()[0]} Fill them, or use a sampler that takes "
-            "them (cart)."
+            f"them ({samplers_that_handle_missing()})."
         ) from error
 
 
@@ -281,6 +294,8 @@ class EstimatorSampler(ConditionalSampler):
         self.estimators_: list[Any] = []
         if self.is_classifier_:
             codes = values.astype(np.int64)
+            self.level_shares_ = np.bincount(codes, weights, minlength=self.n_levels_) / target.total
+            self.share_of_margin_ = PSEUDO_DONORS / (target.total + PSEUDO_DONORS)
             self.first_level_ = int(codes[0])
             if np.unique(codes).size > 1:  # a single level needs no classifier, and many refuse it
                 self.estimators_ = [fit_seeded(self.estimator, design, codes, seed, weights)]
@@ -312,7 +327,8 @@ class EstimatorSampler(ConditionalSampler):
         if not takes_sample_weight(self.estimator):
             raise SamplerError(
                 f"{self!r} for {feature.name!r} does not take sample_weight, because the fit of its estimator has no "
-                "such parameter; use an estimator that has, another sampler (cart, parametric), or leave it out."
+                "such parameter; use an estimator that has, another sampler ("
+                f"{samplers_of_weights()}), or leave it out."
             )
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
@@ -354,12 +370,13 @@ class EstimatorSampler(ConditionalSampler):
         return supported_by(self.residuals_, values - predicted, is_number=True, slack=self._slack(predicted))
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
-        """Return the log probability of each level; a regressor has no density here."""
+        """Return the log probability of each level (step 3); a regressor has no density here."""
         self.check_fitted("estimators_")
         if not self.is_classifier_:
             return super().log_density(given, values)
         self.refuse_training_rows(training_rows)
-        return log_probability(self._probabilities(given), values)
+        predicted = self._probabilities(given)
+        return log_probability(predicted + self.share_of_margin_ * (self.level_shares_ - predicted), values)
 
     def base_measure(self) -> BaseMeasure:
         """Return what the density is with respect to; a regressor has no density here."""
@@ -389,7 +406,8 @@ class EstimatorSampler(ConditionalSampler):
         """Refuse: a scikit-learn estimator is not arrays and JSON."""
         raise SamplerError(
             f"{self!r} holds a scikit-learn estimator, which cannot be written as arrays and JSON: it is made of code. "
-            "Fit again where it is needed, or use a sampler that can be saved (cart, forest, parametric)."
+            "Fit again where it is needed, or use a sampler that can be saved "
+            f"({SAMPLERS.names_that(lambda cls: cls.get_state is not EstimatorSampler.get_state)})."
         )
 
     def _probabilities(self, given: Table) -> Floats:

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from mcce.base.arrays import Bools, Floats
 from mcce.exceptions import SamplerError
 from mcce.rng import RowStreams
-from mcce.samplers.base import supported_in_segments
+from mcce.samplers.base import samplers_of_weights, supported_in_segments
 from mcce.table import Column
 from mcce.table.weights import whole_counts
 
@@ -176,7 +176,8 @@ def copies_of(target: Column, owner: object) -> Places:
         found = f"weights that sum to {target.total:,.0f}" if is_sum else "weights that are not whole numbers"
         raise SamplerError(
             f"{owner!r} for {target.feature.name!r} takes the nearest donors, of which a row of weight 2 is two; got "
-            f"{found}; give counts that sum to {MOST_DONORS:,} at most, or use another sampler (cart, parametric)."
+            f"{found}; give counts that sum to {MOST_DONORS:,} at most, or use another sampler "
+            f"({samplers_of_weights()})."
         )
     return counts
 

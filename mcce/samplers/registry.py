@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import entry_points
+from typing import Any, TypeVar, overload
 
 from mcce import exceptions
-from mcce.exceptions import InputError, SamplerError, did_you_mean
-from mcce.samplers.base import ConditionalSampler
+from mcce.exceptions import InputError, SamplerError
+from mcce.samplers.base import SAMPLERS, ConditionalSampler
 from mcce.storage.state import Fields, flatten, from_state, register, to_state, unflatten
 
-_GROUP = "mcce.samplers"
-RESERVED = ("auto", "*")  # "auto": to be chosen by evidence; "*": the features that are not named
-_registered: dict[str, type[ConditionalSampler]] = {}
+Class = TypeVar("Class", bound=type[ConditionalSampler])
 
 
-def register_sampler(name: str, sampler: type[ConditionalSampler]) -> type[ConditionalSampler]:
-    """Make a sampler class available by name.
+@overload
+def register_sampler(name: str) -> Callable[[Class], Class]: ...
+@overload
+def register_sampler(name: str, sampler: Class) -> Class: ...
+def register_sampler(name: str, sampler: Any = ...) -> Any:
+    """Make a sampler class available by name; without a class it is a decorator.
 
     A name can be given once; registering the same class again is allowed.
 
@@ -26,17 +29,12 @@ def register_sampler(name: str, sampler: type[ConditionalSampler]) -> type[Condi
     >>> mcce.register_sampler("marginal", mcce.MarginalSampler).__name__
     'MarginalSampler'
     """
-    if not (isinstance(sampler, type) and issubclass(sampler, ConditionalSampler)):
-        raise InputError(f"register_sampler({name!r}, ...) got {sampler!r}; it needs a subclass of ConditionalSampler.")
-    if name in RESERVED:
-        raise SamplerError(f"the sampler name {name!r} has a meaning of its own in a chain; choose another name.")
-    known = _registered.get(name)
-    if known is not None and known is not sampler:
-        raise SamplerError(
-            f"the sampler name {name!r} is taken by {known.__module__}.{known.__name__}; choose another name."
-        )
-    _registered[name] = sampler
-    return sampler
+
+    def decorate(cls: Class) -> Class:
+        SAMPLERS.register(name, cls)
+        return cls
+
+    return decorate if sampler is ... else decorate(sampler)
 
 
 def available_samplers() -> dict[str, type[ConditionalSampler]]:
@@ -48,15 +46,7 @@ def available_samplers() -> dict[str, type[ConditionalSampler]]:
     >>> mcce.available_samplers()["cart"].__name__
     'CartSampler'
     """
-    for point in entry_points(group=_GROUP):
-        try:
-            plug_in = point.load()
-        except Exception as error:
-            raise SamplerError(
-                f"the sampler {point.name!r} of a plug-in, {point.value}, cannot be loaded: {error}"
-            ) from error
-        register_sampler(point.name, plug_in)
-    return dict(_registered)
+    return dict(sorted(SAMPLERS.all().items()))
 
 
 def make_sampler(sampler: str | ConditionalSampler) -> ConditionalSampler:
@@ -67,16 +57,13 @@ def make_sampler(sampler: str | ConditionalSampler) -> ConditionalSampler:
         return sampler()
     if not isinstance(sampler, str):
         raise InputError(f"sampler is {sampler!r}; give a name, a ConditionalSampler, or a dict of them by feature.")
-    found = _registered.get(sampler) or available_samplers().get(sampler)
-    if found is None:
-        raise SamplerError(f"there is no sampler {sampler!r}; {did_you_mean(sampler, available_samplers())}")
-    return found()
+    return SAMPLERS.find(sampler)()
 
 
 def name_of_sampler(sampler: ConditionalSampler) -> str:
     """Return the name that the class of a sampler is registered by; one without a name is an error."""
-    for known in (_registered, available_samplers):
-        for name, each in (known() if callable(known) else known).items():
+    for loaded in (True, False):  # plug-ins are loaded only if the sampler is none of those that are
+        for name, each in (SAMPLERS.known if loaded else SAMPLERS.all()).items():
             if each is type(sampler):
                 return name
     raise InputError("a sampler without a name; give its class one by register_sampler().")

@@ -21,8 +21,7 @@ from __future__ import annotations
 import copy
 
 from mcce.exceptions import InputError, spell
-from mcce.generators.base import Generator
-from mcce.generators.choice import METHODS
+from mcce.generators.base import METHODS, Generator
 from mcce.samplers import ConditionalSampler
 from mcce.testing.generators import (
     check_conditioning,

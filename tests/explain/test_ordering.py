@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from mcce import InputError, Schema
 from mcce.explain import distances
-from mcce.explain.order import KNOWN, Measure, Ordering, resolve_measures, resolve_weights
+from mcce.explain.distances import available_measures
+from mcce.explain.order import Measure, Ordering, resolve_measures, resolve_weights
 from mcce.explain.pools import Candidates
 from mcce.explain.rank import Selector
 from tests.explain.test_selector import chosen_by_factual, places
@@ -255,6 +256,6 @@ def test_what_a_function_may_not_answer_is_said(answer, message):
 
 def test_every_name_resolves():
     assert resolve_measures(
-        KNOWN, FEATURES, training=ENCODED, decision=DECISION,
+        available_measures(), FEATURES, training=ENCODED, decision=DECISION,
         scorers={name: lambda rows, _: rows[:, 0] for name in ("plausibility",)},
-    ).names == list(KNOWN)  # fmt: skip
+    ).names == available_measures()  # fmt: skip

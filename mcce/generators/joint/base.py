@@ -8,10 +8,10 @@
    draws inside them itself (`mcce.generators.joint.drawing`).
 4. A subclass that has a density says that of each mutable feature given those before it (`_log_densities`). They sum
    to log p(mutable | fixed, decision).
-5. A class can be stored if `stored_joint` has registered it: what its `_fit` learns then stands in ``model_``, an
-   object whose class says how it is written and checked (`mcce.storage.state.stateful`), with a method
-   ``check_columns(features, n_given)``, unless the generator has a `check_model` of its own. Written are the settings,
-   the columns, the seed, the model, and the fixed values (and decisions) of the training rows, which `sample`
+5. A class can be stored if `stored_joint` or `mcce.register_generator` has registered it: what its `_fit` learns then
+   stands in ``model_``, an object whose class says how it is written and checked (`mcce.storage.state.stateful`), with
+   a method ``check_columns(features, n_given)``, unless the generator has a `check_model` of its own. Written are the
+   settings, the columns, the seed, the model, and the fixed values (and decisions) of the training rows, which `sample`
    bootstraps; the layout follows from these. What is read is checked as a whole (`mcce.generators.storing`).
 """
 
@@ -32,13 +32,14 @@ from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.parameters import Learner
 from mcce.base.threads import count_jobs, one_native_thread, run_in_threads
 from mcce.exceptions import InputError, SamplerError
-from mcce.generators.base import Drawn, DrawRequest, RowRule
+from mcce.generators.base import GENERATORS, Drawn, DrawRequest, RowRule
 from mcce.generators.givens import weighted_rows
 from mcce.generators.joint.drawing import UNREACHED, JointBlock, JointDraw, Withins
 from mcce.generators.layout import ChainLayout, arrange
 from mcce.generators.sampling import Allowed, Weighted, sample_rows
 from mcce.generators.storing import Donors, check_donors, check_training_rows, fitted_fields, read_fitted, unfitted
 from mcce.rng import RowStreams, hash_rows, resolve_seed
+from mcce.samplers.base import samplers_without_donors
 from mcce.storage import load_fields, save_fields
 from mcce.storage.fields import require
 from mcce.storage.state import Fields, is_registered, register
@@ -49,7 +50,6 @@ Class = TypeVar("Class", bound=type[Any])
 Self = TypeVar("Self", bound="JointGenerator")
 
 BLOCK_ROWS = 8192
-OURS = "AdversarialForest, MixtureGenerator, VineGenerator, Made"  # which score rows, take weights and can be stored
 FITTED = ("seed_", "schema_", "conditions_on_decision_", "training_givens_", "model_")
 
 
@@ -57,7 +57,7 @@ def stored_joint(name: str) -> Callable[[Class], Class]:
     """Register a class of joint generators under the name that files have for it (step 5)."""
 
     def decorate(cls: Class) -> Class:
-        register(name, cls, cls._write, cls._read)
+        cls.store_as(name)
         return cls
 
     return decorate
@@ -162,8 +162,8 @@ class JointGenerator(Learner, ABC):
     def _log_densities(self, table: Table) -> Floats:
         """Return the log densities of the mutable features of each row, each given those before it."""
         raise SamplerError(
-            f"{self!r} has no density; use a generator that has ({OURS}), or a chain. Counterfactuals need none: their "
-            "log_density is then missing."
+            f"{self!r} has no density; use a generator that has ({_joint(_has_density)}), or a chain. "
+            "Counterfactuals need none: their log_density is then missing."
         )
 
     @one_native_thread()
@@ -221,7 +221,7 @@ class JointGenerator(Learner, ABC):
         if not self.takes_weights:
             raise SamplerError(
                 f"{self!r} does not take sample_weight, and would learn from all rows alike; use a generator that does "
-                f"({OURS}), a chain, or leave sample_weight out."
+                f"({joint_generators_of_weights()}), a chain, or leave sample_weight out."
             )
 
     @one_native_thread()
@@ -338,6 +338,12 @@ class JointGenerator(Learner, ABC):
         save_fields(path, "JointGenerator", fields, {"donors": "all"}, itemgetter("generator"))
 
     @classmethod
+    def store_as(cls, name: str) -> None:
+        """Let objects of this class be stored under a name, unless they have one (step 5)."""
+        if not is_registered(cls):
+            register(name, cls, cls._write, cls._read)
+
+    @classmethod
     def load(cls: type[Self], path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Self:
         """Return the generator in a file that `save` wrote; nothing in a file is run.
 
@@ -363,16 +369,16 @@ class JointGenerator(Learner, ABC):
         """Return the generator as it is to be stored; it has none without training values."""
         if not hasattr(self, "training_givens_"):
             raise exceptions.NotFittedError(f"this {type(self).__name__} is not fitted; call fit(X) before saving it.")
-        if not is_registered(type(self)):
+        if not is_registered(type(self)) or not hasattr(self, "model_"):
             raise SamplerError(
                 f"{self!r} cannot be saved: what it has learned could not be checked when it is read. Pickle it, or "
-                f"use a generator made of arrays ({OURS}), or a chain."
+                f"use a generator made of arrays ({_joint(is_registered)}), or a chain."
             )
         check_donors(donors)
         if donors == "none":
             raise SamplerError(
                 f"donors='none' cannot be done for {self!r}: it is made of training values. Save with donors='all', or "
-                "use a chain of coefficients (norm, logreg, polyreg, polr)."
+                f"use a chain of coefficients ({samplers_without_donors()})."
             )
         return self
 
@@ -414,3 +420,17 @@ class JointGenerator(Learner, ABC):
 
     def _known_schema(self) -> Schema | None:
         return self.schema_ if hasattr(self, "training_givens_") else None
+
+
+def _joint(declares: Callable[[type[JointGenerator]], object]) -> str:
+    """Return the names of the joint generators that declare something, for a message."""
+    return GENERATORS.names_that(lambda cls: issubclass(cls, JointGenerator) and declares(cls))
+
+
+def _has_density(cls: type[JointGenerator]) -> bool:
+    return cls._log_densities is not JointGenerator._log_densities
+
+
+def joint_generators_of_weights() -> str:
+    """Return the names of the joint generators that take weights, for a message."""
+    return _joint(lambda cls: cls.takes_weights)

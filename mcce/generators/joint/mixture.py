@@ -17,6 +17,7 @@ import numpy as np
 
 from mcce.base.arrays import Floats
 from mcce.base.checks import check_count
+from mcce.generators.base import register_generator
 from mcce.generators.joint.base import JointGenerator, stored_joint
 from mcce.generators.joint.drawing import JointDraw, Withins
 from mcce.rng import RowStreams, derive_key
@@ -26,6 +27,7 @@ from mcce.storage.fields import check_type
 from mcce.table import Feature, Kind, Table
 
 
+@register_generator("mixture")
 @stored_joint("MixtureGenerator")
 class MixtureGenerator(JointGenerator):
     """A finite mixture for mixed data as a joint model: any columns given any others, in closed form.

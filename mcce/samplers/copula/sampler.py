@@ -43,10 +43,19 @@ from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.checks import check_count
 from mcce.exceptions import SamplerError, listing
 from mcce.rng import RowStreams
-from mcce.samplers.base import IMPOSSIBLE, BaseMeasure, ConditionalSampler, RestrictedDraw, Within, supported_by
+from mcce.samplers.base import (
+    IMPOSSIBLE,
+    BaseMeasure,
+    ConditionalSampler,
+    RestrictedDraw,
+    Within,
+    samplers_that_handle_missing,
+    supported_by,
+)
 from mcce.samplers.copula.conditional import GIVEN_CALLS, LatentConditional
 from mcce.samplers.copula.latent import check_correlations, fit_latent
 from mcce.samplers.copula.margins import Margin, Utilities, kernel_margin, place_numbers
+from mcce.samplers.registry import register_sampler
 from mcce.samplers.restricted import log_of
 from mcce.storage.fields import FLOAT, learned, require
 from mcce.table import Column, Feature, Table
@@ -83,6 +92,7 @@ Self = TypeVar("Self", bound="GaussianCopulaSampler")
 MOST_REPEATS = 100_000  # particles, sweeps or points: beyond, a draw takes longer than anybody waits
 
 
+@register_sampler("copula")
 class GaussianCopulaSampler(ConditionalSampler):
     """Draws from the conditional of a Gaussian copula with the training data's own margins.
 
@@ -143,7 +153,7 @@ class GaussianCopulaSampler(ConditionalSampler):
         if np.isnan(target.values).any():
             raise SamplerError(
                 f"{self!r} does not handle missing values, and the target {target.feature.name!r} has some; fill them, "
-                "or use a sampler that does (cart)."
+                f"or use a sampler that does ({samplers_that_handle_missing()})."
             )
         place = place_in_root(given, target)
         if place is None:
@@ -337,7 +347,7 @@ class GaussianCopulaSampler(ConditionalSampler):
         holders = [f.name for j, f in enumerate(given.features) if np.isnan(given.matrix[:, j]).any()]
         raise SamplerError(
             f"{self!r} does not handle missing values, and {listing(holders)} has some; fill them, or use a sampler "
-            "that does (cart)."
+            f"that does ({samplers_that_handle_missing()})."
         )
 
 

@@ -18,6 +18,7 @@ from mcce.base.checks import check_count, is_number
 from mcce.exceptions import InputError, did_you_mean, spell
 from mcce.rng import resolve_seed
 from mcce.samplers.donors.base import LeafDonorSampler, check_resampling
+from mcce.samplers.registry import register_sampler
 from mcce.samplers.smoothing import Smoothing, check_smoothing
 from mcce.table import Column, Table
 from mcce.trees import cart, rpart
@@ -27,6 +28,7 @@ Dialect = Literal["mcce", "rpart"]
 DIALECTS = ("mcce", "rpart")
 
 
+@register_sampler("cart")
 class CartSampler(LeafDonorSampler):
     """Draws donors from the leaves of a CART tree: the paper's conditional, and the default.
 

@@ -17,7 +17,9 @@ import numpy as np
 from mcce.base.checks import check_count, is_number
 from mcce.exceptions import InputError, SamplerError, listing
 from mcce.rng import resolve_seed
+from mcce.samplers.base import samplers_of_weights
 from mcce.samplers.donors.base import LeafDonorSampler, check_resampling
+from mcce.samplers.registry import register_sampler
 from mcce.samplers.smoothing import Smoothing, check_smoothing
 from mcce.table import Column, Table
 from mcce.table.weights import whole_counts
@@ -30,6 +32,7 @@ _STATISTICS = ("quadratic", "maximum")
 _P_VALUES = ("bonferroni", "univariate", "none")
 
 
+@register_sampler("ctree")
 class CtreeSampler(LeafDonorSampler):
     """Draws donors from the leaves of a conditional inference tree (Hothorn, Hornik and Zeileis 2006), as party's.
 
@@ -112,7 +115,7 @@ class CtreeSampler(LeafDonorSampler):
             raise SamplerError(
                 f"{self!r} for {target.feature.name!r} tests how independent rows are, and takes counts of them only, "
                 f"{MOST_ROWS:,} together at most, as party does; sample_weight has other weights. Use another sampler "
-                "(cart, forest)."
+                f"({samplers_of_weights()})."
             )
         rows = np.repeat(np.arange(given.n_rows), counts)
         tree = ctree.grow(given.take(rows), Column(target.feature, target.values[rows]), **options)

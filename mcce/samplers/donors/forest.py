@@ -33,6 +33,7 @@ from mcce.samplers.donors.base import (
     outside,
 )
 from mcce.samplers.donors.model import DonorModel, TreesApart
+from mcce.samplers.registry import register_sampler
 from mcce.samplers.smoothing import Smoothing, check_smoothing
 from mcce.table import Column, Table
 from mcce.trees import cart
@@ -43,6 +44,7 @@ Pooling = Literal["donors", "trees"]
 POOLINGS = ("donors", "trees")
 
 
+@register_sampler("forest")
 class ForestSampler(DonorSampler):
     """Draws donors pooled over the leaves of a random forest.
 

@@ -18,6 +18,7 @@ from mcce.exceptions import SamplerError
 from mcce.rng import RowStreams
 from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, Within, supported_by
 from mcce.samplers.donors.density import MarginalDensity
+from mcce.samplers.registry import register_sampler
 from mcce.samplers.restricted import log_of
 from mcce.storage.fields import FLOAT, check_codes, learned, require
 from mcce.table import Column, Feature, Table
@@ -26,6 +27,7 @@ from mcce.table.weights import place_of_copy, sorted_with_weights
 Self = TypeVar("Self", bound="MarginalSampler")
 
 
+@register_sampler("marginal")
 class MarginalSampler(ConditionalSampler):
     """Draws from the observed values of the target, whatever is given.
 

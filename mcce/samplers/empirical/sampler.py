@@ -40,6 +40,7 @@ from mcce.rng import RowStreams, resolve_seed
 from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, Within
 from mcce.samplers.donors.density import PSEUDO_DONORS, MarginalDensity
 from mcce.samplers.empirical import kernels
+from mcce.samplers.registry import register_sampler
 from mcce.samplers.restricted import log_of
 from mcce.storage.fields import (
     FLOAT,
@@ -166,6 +167,7 @@ LEAST_BANDWIDTH = 1e-100  # of a stored one: its square is still a number
 Self = TypeVar("Self", bound="EmpiricalSampler")
 
 
+@register_sampler("empirical")
 class EmpiricalSampler(ConditionalSampler):
     """Draws training values, those of rows with near givens more often.
 

@@ -20,6 +20,7 @@ from mcce.rng import RowStreams, resolve_seed
 from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, Within
 from mcce.samplers.copula.sampler import place_in_root
 from mcce.samplers.mixture.model import Conditional, Mixture, Numbers, fit_mixture
+from mcce.samplers.registry import register_sampler
 from mcce.storage.fields import learned
 from mcce.table import Column, Feature, Table
 
@@ -28,6 +29,7 @@ Self = TypeVar("Self", bound="MixtureSampler")
 MOST_COMPONENTS = 1000
 
 
+@register_sampler("mixture")
 class MixtureSampler(ConditionalSampler):
     """Draws from the conditional of a finite mixture over numbers, levels and missing values.
 

@@ -30,6 +30,7 @@ from mcce.samplers.parametric.glm import (
     log_softmax,
 )
 from mcce.samplers.parametric.regression import RegressionSampler
+from mcce.samplers.registry import register_sampler
 from mcce.storage.fields import FLOAT, INT, learned, require
 from mcce.table import Column, Table
 from mcce.table.weights import mean_of
@@ -46,6 +47,7 @@ class _LevelSampler(RegressionSampler):
 
     handles = frozenset({"categorical", "ordered"})
     takes_weights = True
+    draws_without_donors = True
     bootstraps: ClassVar[bool] = True
 
     n_levels_: int = learned(int, least="levels", most="levels")
@@ -173,6 +175,7 @@ class _LevelSampler(RegressionSampler):
         return log_softmax(self.design_.predict(given, self.model_.intercept - coef @ self.shift_, coef))
 
 
+@register_sampler("logreg")
 class LogregSampler(_LevelSampler):
     """Logistic regression (synthpop's `logreg`).
 
@@ -233,6 +236,7 @@ class LogregSampler(_LevelSampler):
         self.model_ = fitted
 
 
+@register_sampler("polyreg")
 class PolyregSampler(_LevelSampler):
     """Multinomial logistic regression (synthpop's `polyreg`).
 
@@ -278,6 +282,7 @@ class PolyregSampler(_LevelSampler):
         self.fit_rescaled(x, codes, varies, weights)
 
 
+@register_sampler("polr")
 class PolrSampler(_LevelSampler):
     """Proportional odds logistic regression for ordered targets (synthpop's `polr`).
 

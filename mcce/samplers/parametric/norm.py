@@ -35,6 +35,7 @@ from mcce.rng import RowStreams
 from mcce.samplers.base import REACH, BaseMeasure, Within, supported_by
 from mcce.samplers.density import ColumnDensity
 from mcce.samplers.parametric.linear import LinearSampler
+from mcce.samplers.registry import register_sampler
 from mcce.samplers.smoothing import Smoother, Smoothing, check_smoothing, log_normal_mass, truncated_normal
 from mcce.storage.fields import FLOAT, check_count_of, learned, require
 from mcce.table import Column, Feature, Table
@@ -44,6 +45,7 @@ from mcce.table.weights import deviation_of, mean_of, place_of_copy, sorted_with
 Self = TypeVar("Self", bound="NormSampler")
 
 
+@register_sampler("norm")
 class NormSampler(LinearSampler):
     """Normal linear regression (synthpop's `norm`).
 
@@ -89,6 +91,7 @@ class NormSampler(LinearSampler):
     """
 
     takes_weights = True
+    draws_without_donors = True
 
     decimals_: int | None = learned(int, least=0, most=MOST_DECIMALS, optional=True)
     column_: ColumnDensity | None = learned(ColumnDensity, optional=True)  # for densities only
@@ -219,6 +222,7 @@ class NormSampler(LinearSampler):
         return lowest, np.where(highest > high, self._rounded(highest - unit), highest)
 
 
+@register_sampler("normrank")
 class NormRankSampler(LinearSampler):
     """Normal regression on ranks, which keeps the marginal distribution (synthpop's `normrank`).
 
@@ -347,7 +351,26 @@ class NormRankSampler(LinearSampler):
         score = scipy.special.ndtri(np.clip(below, least, 1.0 - least))
         beside = (score - self.predict(given)) / self.sigma_
         ratio = np.exp(0.5 * score**2 - 0.5 * beside**2) / self.sigma_
+        if self.column_.base_measure == "mixed":
+            density = density * self._between_atoms(given)
         return self.column_.log_with_even_part(np.where(self.column_.has_mass(values), mass, density * ratio), values)
+
+    def _between_atoms(self, given: Table) -> Floats:
+        """Return by what the density of numbers without point mass is multiplied, so that the mass of all is 1.
+
+        Draws count positions, and the margin is smoothed: they do not quite agree on how many numbers lie between two
+        point masses.
+        """
+        atoms, mean = self.column_.atoms, self.predict(given)
+        before = self.column_.margin(atoms)[0]
+        ends = scipy.special.ndtri(np.clip([before, before + self.column_.shares], 0.0, 1.0))
+        drawn, in_margin = np.zeros(mean.size), np.zeros(mean.size)
+        for atom, low, high in zip(atoms, *ends):
+            at = np.full(mean.size, atom)
+            drawn += np.exp(self._log_mass(given, at, at))
+            in_margin += np.exp(log_normal_mass((low - mean) / self.sigma_, (high - mean) / self.sigma_))
+        left = 1.0 - in_margin
+        return np.divide(np.maximum(1.0 - drawn, 0.0), left, out=np.zeros(mean.size), where=left > 0.0)
 
     def base_measure(self) -> BaseMeasure:
         """Return what the density is with respect to."""
@@ -421,6 +444,7 @@ LEAST_SHARE = 1e-8
 _RANK = 1e-9  # singular values below this share of the largest count as zero
 
 
+@register_sampler("gaussian")
 class GaussianSampler(NormSampler):
     """The conditional of a joint Gaussian of all numbers, levels among the givens as dummies.
 

@@ -12,6 +12,7 @@ from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, 
 from mcce.samplers.parametric.logistic import LogregSampler, PolrSampler, PolyregSampler
 from mcce.samplers.parametric.norm import NormRankSampler
 from mcce.samplers.parametric.regression import RegressionSampler
+from mcce.samplers.registry import register_sampler
 from mcce.samplers.smoothing import Smoothing, check_smoothing
 from mcce.storage.fields import check_type
 from mcce.table import Column, Feature, Table
@@ -19,6 +20,7 @@ from mcce.table import Column, Feature, Table
 Chooser = TypeVar("Chooser", bound="ParametricSampler")
 
 
+@register_sampler("parametric")
 class ParametricSampler(ConditionalSampler):
     """The parametric sampler that synthpop takes for the target's kind.
 

@@ -27,8 +27,17 @@ from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.checks import check_count
 from mcce.exceptions import InputError, SamplerError, did_you_mean, listing
 from mcce.rng import RowStreams
-from mcce.samplers.base import IMPOSSIBLE, BaseMeasure, ConditionalSampler, RestrictedDraw, Within, supported_by
+from mcce.samplers.base import (
+    IMPOSSIBLE,
+    BaseMeasure,
+    ConditionalSampler,
+    RestrictedDraw,
+    Within,
+    samplers_that_handle_missing,
+    supported_by,
+)
 from mcce.samplers.copula.margins import Margin, by_frequency, kernel_margin, place_numbers
+from mcce.samplers.registry import register_sampler
 from mcce.samplers.restricted import log_of
 from mcce.samplers.vine.dvine import SETS, DVine, Families
 from mcce.storage.fields import learned, require, stored
@@ -190,6 +199,7 @@ def measure_of(margin: Margin, *, is_number: bool) -> BaseMeasure:
 Self = TypeVar("Self", bound="VineSampler")
 
 
+@register_sampler("vine")
 class VineSampler(ConditionalSampler):
     """Draws from the conditional of a vine copula with empirical margins.
 
@@ -253,7 +263,7 @@ class VineSampler(ConditionalSampler):
             what = "has no rows" if not target.values.size else "has some"
             raise SamplerError(
                 f"{self!r} does not handle missing values, and the target {target.feature.name!r} {what}; fill them, "
-                "or use a sampler that does (cart)."
+                f"or use a sampler that does ({samplers_that_handle_missing()})."
             )
         self.margin_ = Margin.from_column(target)
         self.is_number_ = target.feature.is_numeric
@@ -344,7 +354,7 @@ class VineSampler(ConditionalSampler):
         if holders:
             raise SamplerError(
                 f"{self!r} does not handle missing values, and {listing(holders)} has some; fill them, or use a "
-                "sampler that does (cart)."
+                f"sampler that does ({samplers_that_handle_missing()})."
             )
 
 

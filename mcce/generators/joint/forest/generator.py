@@ -9,6 +9,7 @@ import numpy as np
 
 from mcce.base.arrays import Floats
 from mcce.base.checks import check_count, check_not_negative, check_share
+from mcce.generators.base import register_generator
 from mcce.generators.joint.base import JointGenerator, stored_joint
 from mcce.generators.joint.drawing import JointDraw, Withins
 from mcce.generators.joint.forest.growing import Coding, grow
@@ -18,6 +19,7 @@ from mcce.table import Kind, Table
 from mcce.table.weights import as_copies
 
 
+@register_generator("forest")
 @stored_joint("AdversarialForest")
 class AdversarialForest(JointGenerator):
     """An adversarial random forest: leaves inside which the features are independent (Watson and others 2023).

@@ -10,6 +10,7 @@ import numpy as np
 from mcce.base.arrays import Floats
 from mcce.base.checks import check_count, is_number
 from mcce.exceptions import InputError, spell
+from mcce.generators.base import register_generator
 from mcce.generators.joint.base import JointGenerator, stored_joint
 from mcce.generators.joint.drawing import JointDraw, Withins
 from mcce.generators.joint.made.network import Bins, Network
@@ -19,6 +20,7 @@ from mcce.table import Kind, Table
 from mcce.table.weights import as_copies
 
 
+@register_generator("made")
 @stored_joint("Made")
 class Made(JointGenerator):
     """A masked autoencoder, MADE (Germain and others 2015), which the paper names as another way to draw.

@@ -10,6 +10,7 @@ import numpy as np
 from mcce.base.arrays import Floats
 from mcce.base.checks import check_count
 from mcce.exceptions import InputError, did_you_mean
+from mcce.generators.base import register_generator
 from mcce.generators.joint.base import JointGenerator, stored_joint
 from mcce.generators.joint.drawing import JointDraw, Withins
 from mcce.generators.joint.vine.model import JointVine
@@ -20,6 +21,7 @@ from mcce.table import Kind, Table
 from mcce.table.weights import as_copies
 
 
+@register_generator("vine")
 @stored_joint("VineGenerator")
 class VineGenerator(JointGenerator):
     """A vine copula as a joint model: one D-vine over all columns, with the training data's own margins.

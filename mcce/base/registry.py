@@ -1,0 +1,98 @@
+"""Names of a family's members: each registers itself in its own file; messages, help texts and tables read the names.
+
+1. A member registers under a name, which is given once: a second one is refused, and both are named. The same member
+   may register again, as an entry point does whose module has registered it already.
+2. A name that is not known is looked for among the entry points of installed packages (step 3), then refused, with the
+   nearest name that is.
+3. An installed package names its members by an entry point of the family's group, ``name = "module:member"``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.metadata import entry_points
+from typing import Any, Generic, TypeVar
+
+from mcce.exceptions import InputError, MCCEError, did_you_mean, spell
+
+Member = TypeVar("Member")
+
+
+class Registry(Generic[Member]):
+    """The members of one family by name.
+
+    Parameters
+    ----------
+    family : what a member is called in messages.
+    group : of the entry points; members of installed packages are registered by `register`.
+    register : what registers a plug-in's member under its name.
+    error : what is raised for a name that is taken or not known.
+
+    Attributes
+    ----------
+    known : the members registered so far, in their order.
+
+    Examples
+    --------
+    >>> from mcce.base.registry import Registry
+    >>> fruits = Registry("fruit", "example.fruits", lambda name, fruit: fruits.add(name, fruit))
+    >>> fruits.add("apple", str)
+    >>> fruits.find("apple")
+    <class 'str'>
+    >>> fruits.add("apple", int)
+    Traceback (most recent call last):
+    mcce.exceptions.InputError: the fruit name 'apple' is taken by builtins.str; choose another name for builtins.int.
+    """
+
+    def __init__(
+        self, family: str, group: str, register: Callable[[str, Any], object], error: type[MCCEError] = InputError
+    ) -> None:
+        self.family = family
+        self.group = group
+        self.register = register
+        self.error = error
+        self.known: dict[str, Member] = {}
+
+    def add(self, name: str, member: Member) -> None:
+        """Register a member (step 1)."""
+        if not isinstance(name, str) or not name:
+            raise InputError(f"the name of a {self.family} is {spell(name)}; give a text.")
+        taken = self.known.get(name)
+        if taken is not None and taken != member:
+            raise self.error(
+                f"the {self.family} name {name!r} is taken by {_place(taken)}; choose another name for "
+                f"{_place(member)}."
+            )
+        self.known[name] = member
+
+    def all(self) -> dict[str, Member]:
+        """Return the members by name, those of installed packages included (step 3)."""
+        for point in entry_points(group=self.group):
+            try:
+                plug_in = point.load()
+            except Exception as error:
+                raise self.error(
+                    f"the {self.family} {point.name!r} of a plug-in, {point.value}, cannot be loaded: {error}"
+                ) from error
+            self.register(point.name, plug_in)
+        return dict(self.known)
+
+    def find(self, name: str) -> Member:
+        """Return the member of that name (step 2)."""
+        found = self.known.get(name)
+        found = self.all().get(name) if found is None else found
+        if found is None:
+            raise self.error(f"there is no {self.family} {spell(name)}; {did_you_mean(name, sorted(self.known))}")
+        return found
+
+    def names_that(self, declares: Callable[[Member], object]) -> str:
+        """Return the names of the members that declare something, for a message; "none" if there are none."""
+        return ", ".join(sorted(name for name, member in self.known.items() if declares(member))) or "none"
+
+
+def _place(member: object) -> str:
+    """Return where a class or function is defined."""
+    member = getattr(member, "function", member)
+    if hasattr(member, "__qualname__"):
+        return f"{member.__module__}.{member.__qualname__}"
+    return spell(member)

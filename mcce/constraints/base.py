@@ -1,0 +1,195 @@
+"""The protocol of a constraint, and the kinds of constraints by name.
+
+1. A kind is a frozen dataclass of what is said, registered by `register_constraint` under the name of its section in
+   files. It says itself in words, as letters and tables have it; it is written as plain values and read from them; and
+   it resolves, for the columns of a table, to constraints of simpler kinds.
+2. The simplest kinds are `mcce.allow`, `mcce.rule`, `mcce.only`, `mcce.per_factual` and `mcce.no_copies`, which resolve
+   to themselves (`mcce.constraints.resolve` makes limits and rules of encoded rows of these).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+import pandas as pd
+
+from mcce.base.registry import Registry
+from mcce.exceptions import InputError, did_you_mean, listing, spell
+from mcce.storage.fields import declarations
+from mcce.storage.state import Fields, add_check, register
+from mcce.table import Schema
+from mcce.table.dtypes import date_text
+
+Class = TypeVar("Class", bound=type[Any])
+Self = TypeVar("Self", bound="Constraint")
+
+
+class Constraint(ABC):
+    """What may change and how; to write a kind, subclass this and implement two methods.
+
+    ``words()``
+        What is said, in words: the text of the constraint in tables, reasons and letters.
+    ``resolve(schema)``
+        Constraints of simpler kinds that say the same of the columns of a table (`mcce.Schema`): `mcce.allow`,
+        `mcce.rule` with a text or a function, `mcce.only`, `mcce.per_factual`, `mcce.no_copies`, or other kinds.
+        What does not fit the columns is an `mcce.InputError`.
+
+    What may be overridden: `keys`, `from_dict` and `to_dict`, if the table of a file is not the fields of the class.
+
+    Attributes
+    ----------
+    kind : the name that it is registered by.
+    told_by : a key by which a dict alone is known to be of this kind.
+    """
+
+    kind: ClassVar[str] = ""
+    told_by: ClassVar[str] = ""
+
+    @abstractmethod
+    def words(self) -> str:
+        """Return what is said, in words."""
+
+    @abstractmethod
+    def resolve(self, schema: Schema) -> Iterable[Constraint]:
+        """Return constraints of simpler kinds that say the same of the columns of a table."""
+
+    def __str__(self) -> str:
+        return self.words()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is said as plain values, of which `mcce.constraints.read` makes the same again."""
+        return {self.kind: {name: plain(value) for name, value in self.to_stored().items() if value is not None}}
+
+    @classmethod
+    def keys(cls) -> dict[str, bool]:
+        """Return the keys of a table in a file, and whether each is needed."""
+        made = [each for each in fields(cls) if each.init]  # type: ignore[arg-type]
+        return {each.name: each.default is MISSING and each.default_factory is MISSING for each in made}
+
+    @classmethod
+    def from_dict(cls, said: Mapping[str, Any]) -> Constraint:
+        """Return the constraint of a table in a file, whose keys are checked; lists become tuples."""
+        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in said.items()})
+
+    @classmethod
+    def from_table(cls, said: Mapping[Any, Any], where: str) -> Constraint:
+        """Return the constraint of a table in a file; keys that are unknown or lacking are errors."""
+        keys = cls.keys()
+        for key in said:
+            if key not in keys:
+                raise InputError(f"{where}: {cls.kind} has no {spell(key)}; {did_you_mean(key, keys)}")
+        for key, is_needed in keys.items():
+            if is_needed and key not in said:
+                raise InputError(f"{where}: {cls.kind} lacks {key!r}; it has {listing(said) if said else 'nothing'}.")
+        try:
+            return cls.from_dict(said)
+        except (InputError, TypeError) as error:
+            raise InputError(f"{where}: {error}") from error
+
+    @classmethod
+    def from_section(cls, entries: Any, where: str) -> Iterator[Constraint]:
+        """Yield the constraints of a section of a file: a table, or a list of tables."""
+        entries = [entries] if isinstance(entries, (Mapping, str)) else entries
+        if not isinstance(entries, list):
+            raise InputError(f"{where}: {cls.kind} is {spell(entries)}; give a list of dicts.")
+        for place, entry in enumerate(entries):
+            at = f"{where}, {cls.kind} {place + 1}"
+            if not isinstance(entry, Mapping):
+                raise InputError(f"{at}: {spell(entry)} is no dict.")
+            yield cls.from_table(dict(entry), at)
+
+    def to_stored(self) -> Fields:
+        """Return the fields that a saved explainer holds."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
+
+    @classmethod
+    def from_stored(cls: type[Self], stored: Fields) -> Self:
+        """Return the constraint of stored fields."""
+        return cls(**stored)
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON and TOML can hold it: dates and durations as text."""
+    if isinstance(value, np.datetime64):
+        value = pd.Timestamp(value)
+    elif isinstance(value, np.timedelta64):
+        value = pd.Timedelta(value)
+    elif isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, (tuple, list)):
+        return [plain(each) for each in value]
+    if isinstance(value, pd.Timedelta):
+        return str(value)
+    if isinstance(value, pd.Timestamp) and value.tz is None and value == value.normalize():
+        return date_text(value)
+    if isinstance(value, pd.Period):
+        return str(value)
+    return value.isoformat() if hasattr(value, "isoformat") else value
+
+
+def _register(name: str, kind: Any, stored_as: str | None = None) -> None:
+    """Register a kind of constraint, after a look that it is one."""
+    if not (isinstance(kind, type) and issubclass(kind, Constraint) and is_dataclass(kind)):
+        raise InputError(
+            f"register_constraint({name!r}) got {kind!r}; it needs a dataclass that is a subclass of "
+            "mcce.constraints.Constraint."
+        )
+    if name in CONSTRAINTS.known and CONSTRAINTS.known[name] is kind:
+        return
+    CONSTRAINTS.add(name, kind)
+    kind.kind = name
+    register(stored_as or f"constraint.{name}", kind, kind.to_stored, kind.from_stored)
+    if declarations(kind) or hasattr(kind, "check_state"):
+        add_check(kind, getattr(kind, "check_state", _check_nothing_more))
+
+
+def _check_nothing_more(made: object) -> None:
+    """Take an object whose declarations say all there is to check."""
+
+
+CONSTRAINTS: Registry[type[Constraint]] = Registry("constraint", "mcce.constraints", _register)
+
+
+def register_constraint(name: str, *, stored_as: str | None = None) -> Callable[[Class], Class]:
+    """Make a kind of constraint available by name, as a decorator of a frozen dataclass.
+
+    Parameters
+    ----------
+    name : str
+        Of its section in TOML and JSON files, ``[[name]]``, whose keys are the fields of the class. A name can be given
+        once.
+    stored_as : str or None
+        What files of saved explainers call it; "constraint.NAME" unless given.
+
+    Notes
+    -----
+    The class is a subclass of `mcce.constraints.Constraint`, with `words` and `resolve`.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> mcce.register_constraint("only")(mcce.constraints.Only).kind
+    'only'
+    """
+
+    def decorate(cls: Class) -> Class:
+        _register(name, cls, stored_as)
+        return cls
+
+    return decorate
+
+
+def available_constraints() -> dict[str, type[Constraint]]:
+    """Return the kinds of constraints by the names of their sections in files, plug-ins included.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> list(mcce.available_constraints())
+    ['allow', 'no_copies', 'only', 'per_factual', 'rule']
+    """
+    return dict(sorted(CONSTRAINTS.all().items()))
