@@ -62,10 +62,10 @@ def make_sampler(sampler: str | ConditionalSampler) -> ConditionalSampler:
 
 def name_of_sampler(sampler: ConditionalSampler) -> str:
     """Return the name that the class of a sampler is registered by; one without a name is an error."""
-    for known in (lambda: SAMPLERS.known, SAMPLERS.all):
-        for name, each in known().items():
-            if each is type(sampler):
-                return name
+    known = SAMPLERS.known if type(sampler) in SAMPLERS.known.values() else SAMPLERS.all()
+    for name, each in known.items():
+        if each is type(sampler):
+            return name
     raise InputError("a sampler without a name; give its class one by register_sampler().")
 
 
