@@ -253,7 +253,8 @@ def check_explains(generator: Generator, seed: int) -> None:
     explainer.fit(training.X, progress=False)
     denied = training.X[_income(training.X) < 50.0].head(12)
     bounded: dict[str, Any] = {"constraints": [allow("income", high=60), allow("rooms", direction="increase")]}
-    for options in ({}, bounded, {"sparse": True, "floor": 0.01}):
+    sparse: dict[str, Any] = {"sparse": True, "floor": 0.01}
+    for options in ({}, bounded, sparse):
         constraints = [allow("*", missing=True), *options.get("constraints", [])]
         asked: dict[str, Any] = {"n_samples": 150, "progress": False, **options, "constraints": constraints}
         found = explainer.explain(denied, **asked)
