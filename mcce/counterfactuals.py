@@ -486,6 +486,15 @@ class Counterfactuals:
         ----------
         n : int, optional
             How many factuals to look into, the first of `unexplained`; by default all.
+
+        Examples
+        --------
+        >>> import mcce
+        >>> X = mcce.datasets.load_loans(300).X.select_dtypes("number")
+        >>> explainer = mcce.MCCE(lambda rows: rows["salary"] > 40_000, decision=True, random_state=1).fit(X)
+        >>> found = explainer.explain(X[X["salary"] < 30_000].head(1), n_samples=100, max_gower=0.01).with_why()
+        >>> found.unexplained["would_help"].iloc[0]
+        'without bounds on changes or distance'
         """
         if self._questions.why is None or self.draws is None:
             raise InputError("this result was saved, or built without a generator; explain again to draw again.")
@@ -512,6 +521,15 @@ class Counterfactuals:
         ----------
         redraw : int
             0 for the drawing that belongs to the seed, each other number for another one from the same generator.
+
+        Examples
+        --------
+        >>> import mcce
+        >>> X = mcce.datasets.load_loans(300).X.select_dtypes("number")
+        >>> explainer = mcce.MCCE(lambda rows: rows["salary"] > 40_000, decision=True, random_state=1).fit(X)
+        >>> found = explainer.explain(X.head(20), n_samples=100)
+        >>> found.redrawn(0).frame.equals(found.frame), found.redrawn(1).frame.equals(found.frame)
+        (True, False)
         """
         if self._questions.redrawn is None:
             raise InputError("this result was saved, or built without a generator; explain again to draw again.")

@@ -16,7 +16,8 @@ import mcce
 PAGE = Path(__file__).resolve().parents[1] / "vignettes" / "api.md"
 
 EXPLAINING = """
-    MCCE Counterfactuals Interval Names Not OneOf Several allow only per_factual rule bootstrap_refits gower_distance
+    MCCE Counterfactuals Interval Names Not OneOf Robust Several allow no_copies only per_factual rule
+    bootstrap_refits gower_distance
     available_constraints available_measures register_constraint register_measure
 """
 CHAIN = "Auto ChainModel Schema available_generators compare_conditionals register_generator"
@@ -34,7 +35,7 @@ NOT_BY_STAR = "plots testing"  # modules that `from mcce import *` leaves out
 KEYWORDS = {
     "MCCE": """
         model decision fixed sampler visit_sequence predictors condition_on_decision kinds random_state n_jobs generator
-        min_donors constraints labels units formats
+        constraints names
     """,
     "Counterfactuals": """
         frame measures factuals unexplained factual_predictions decision fixed kinds ranges draws copies constraints
@@ -106,8 +107,7 @@ METHODS = {
         "fit": "given target",
         "sample": "given rng within",
         "sample_within": "given rng within",
-        "sample_by_rejection": "given rng within",
-        "sample_on": "given rng carried",
+        "sample_carrying": "given rng carried",
         "supports": "given values",
         "log_density": "given values training_rows",
         "base_measure": "",

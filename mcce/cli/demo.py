@@ -26,17 +26,18 @@ from mcce.datasets import load_loans
 from mcce.explainer import MCCE
 from mcce.model.decisions import Interval
 from mcce.report.html import as_png
+from mcce.report.names import Names
 
-WORDS: dict[str, Any] = {
-    "labels": {
+NAMES = Names(
+    labels={
         "loan_amount": "loan",
         "years_employed": "years employed",
         "defaulted_last_year": "default last year",
         "prediction": "probability of default",
     },
-    "units": dict.fromkeys(("salary", "savings", "loan_amount"), "$"),
-    "formats": {"prediction": "0.0%", "defaulted_last_year": {True: "yes", False: "no"}},
-}
+    units=dict.fromkeys(("salary", "savings", "loan_amount"), "$"),
+    formats={"prediction": "0.0%", "defaulted_last_year": {True: "yes", False: "no"}},
+)
 WAYS, SEARCHED = 3, 100  # ways shown for one customer, and the nearest examples they are taken from
 
 
@@ -67,9 +68,8 @@ def run_demo(arguments: argparse.Namespace) -> int:
     refused = customers[risk >= 0.1]
     clock.stop("the bank's model learns from its customers")
     granted = Interval(0, 0.1, closed="left", of=True, label="probability of default below 10%")
-    explainer = MCCE(model, decision=granted, fixed=loans.fixed, random_state=arguments.seed, names=WORDS).fit(
-        customers
-    )
+    explainer = MCCE(model, decision=granted, fixed=loans.fixed, random_state=arguments.seed, names=NAMES)
+    explainer.fit(customers)
     clock.stop("mcce learns what customers look like")
     nearest = explainer.explain(customers.iloc[[0]], n_counterfactuals=SEARCHED, sparse=True)
     one = _different_ways(nearest)

@@ -141,7 +141,7 @@ def conditionals(
         ChainLayout.check_decision(decision, table.n_rows)
         wanted = np.broadcast_to(decision, table.n_rows)
     fold = deal_folds(table.n_rows, derive_key(seed, "criticism"), n_folds)
-    rows = np.arange(table.n_rows) if weights is None else rows_by_weight(weights)
+    rows = np.arange(table.n_rows) if weights is None else rows_by_weight(weights, seed)
     parts: list[dict[Any, Scores]] = []
     for held_out in range(n_folds):
         inside = fold == held_out

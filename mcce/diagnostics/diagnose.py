@@ -274,7 +274,7 @@ def diagnose(
     schema = explainer.generator_.schema_
     matrix, index = schema.encode(X).matrix, frame.index
     if sample_weight is not None:
-        matrix = matrix[rows_by_weight(read_weights(sample_weight, len(frame)))]
+        matrix = matrix[rows_by_weight(read_weights(sample_weight, len(frame)), random_state)]
         index = pd.RangeIndex(len(matrix))
     wanted = explainer.decision_.ask(schema.decode_for_model(matrix), "the rows of X").wanted
     chosen = spread(len(matrix), max_rows)

@@ -156,7 +156,7 @@ def _quality(explainer: MCCE, found: Any, X: Data, training: Data) -> dict[str, 
 def _realism(explainer: MCCE, training: Data, max_rows: int) -> dict[str, float]:
     frame, _ = as_frame(training)
     weights = explainer.chain_.training_weights_
-    rows = np.arange(len(frame)) if weights is None else rows_by_weight(weights)
+    rows = np.arange(len(frame)) if weights is None else rows_by_weight(weights, 0)
     schema = explainer.chain_.schema_
     matrix = schema.encode(training).matrix[rows[spread(rows.size, max_rows)]]
     wanted = explainer.decision_.ask(schema.decode_for_model(matrix), "some training rows").wanted

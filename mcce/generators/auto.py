@@ -2,8 +2,8 @@
 
 1. The candidates of a feature predict rows that they have not seen (`mcce.judging.crossvalidation`): at most `max_rows`
    rows, in `folds` folds, on the columns that the chain gives the feature. What cannot model it, or fails, is left out.
-2. They are judged by the mean log score; if one of those left has no density that can be compared, all of them by CRPS
-   or Brier score from draws.
+2. They are judged by the mean log score; if one of those left has no density that can be compared (as pmm of counted
+   numbers), all of them by CRPS or Brier score from draws.
 3. For each, the difference to the best, row by row, has a mean and a standard error: of the paired difference, because
    hard rows are hard for all. Rows of a fold share a fit; the standard error ignores that.
 4. Of the candidates whose mean difference is at most its standard error the first one is taken: they are listed from

@@ -423,8 +423,9 @@ class ChainModel(Learner):
         decision : bool or bool array
             For a chain fitted with a decision, what each row's is.
         sample_weight : array or None
-            Weights of the new rows, for a chain of weighted ones: whole numbers repeat a row, of others as many rows
-            are taken, by weight, as these are worth (`mcce.table.weights.rows_by_weight`).
+            Weights of the new rows, for a chain of weighted ones: whole numbers repeat a row; with others each row is
+            kept with probability w / max(w), so that the tests keep their level
+            (`mcce.table.weights.rows_by_weight`).
         n_draws : int
             Draws for each row and feature.
         level : float
@@ -467,12 +468,13 @@ class ChainModel(Learner):
                 MCCEWarning,
                 stacklevel=2,
             )
-        given = True if decision is None else decision
+        given, where = True if decision is None else decision, "X_new"
         if sample_weight is not None:
             self._layout.check_decision(given, table.n_rows)
-            rows = rows_by_weight(read_weights(sample_weight, table.n_rows))
+            rows = rows_by_weight(read_weights(sample_weight, table.n_rows), seed)
+            where = "X_new" if rows.size >= table.n_rows else "X_new, thinned by weight,"
             table, given = table.take(rows), np.broadcast_to(given, table.n_rows)[rows]
-        check_new_rows(self.samplers_, self._layout.order(table.matrix, given), self._layout, "X_new")
+        check_new_rows(self.samplers_, self._layout.order(table.matrix, given), self._layout, where)
         scores = self.scores(table.matrix, given, n_draws, seed, progress)
         return self.judge(scores, table.matrix, given, level=level, seed=seed, judged_by="new rows", progress=progress)
 

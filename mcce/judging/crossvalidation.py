@@ -8,7 +8,8 @@
 4. A log score needs a density with respect to the measure of the column (`mcce.samplers.density`), found from
    the fold's training values alone; a density of something else is none. A thousandth of every density is spread evenly
    over the column: over its levels, its numbers with point mass and its range. So a value that a candidate calls
-   impossible costs it much, but not everything, and the same for all.
+   impossible costs it much, but not everything, and the same for all. Shares of a few donors (pmm) are no
+   probabilities of counted numbers: they have no log score, and their draws are judged.
 5. In a race a candidate that is more than `BEHIND` standard errors of the paired difference behind the best of its
    feature after the first fold runs no further; its score is that of the first fold.
 
@@ -186,6 +187,8 @@ def _score_fold(
     except Exception as error:  # a plug-in may fail in any way: it is left out, and named
         why = str(error) if isinstance(error, MCCEError) else f"{type(error).__name__}: {error}"
         return Record(record.label, record.sampler, why)
+    if measure == "counting" and target.feature.is_numeric and sampler.has_coarse_probabilities:
+        scored = None
     if scored is not None:
         scored = comparable(scored, measure, target, observed)
     losses, draw_seconds = (None, 0.0) if drawn is None else (drawn.from_draws, drawn.seconds)

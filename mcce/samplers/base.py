@@ -322,6 +322,11 @@ class ConditionalSampler(Parameters, ABC):
             f"({samplers_with('base_measure')})."
         )
 
+    @property
+    def has_coarse_probabilities(self) -> bool:
+        """Whether `log_density` of counted numbers says little of the draws, as the shares of three donors do."""
+        return False
+
     def get_state(self) -> dict[str, Any]:
         """Return the fitted state: numpy arrays and JSON values by name."""
         state = {}

@@ -37,6 +37,7 @@ What scikit-learn has learnt becomes arrays (`BoostedTrees`), which can be store
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -354,7 +355,10 @@ class Growing:
             return _constant([float(share[1] - share[0])] if classes.size == 2 else share.tolist(), classes)
         estimator = HistGradientBoostingClassifier(**self._options(n_trees))
         points = _with_values(points)
-        return read_trees(estimator.fit(points, codes, sample_weight=weights), points)
+        with warnings.catch_warnings():  # where most levels have one row scikit-learn doubts that they are classes
+            warnings.filterwarnings("ignore", "The number of unique classes is greater", UserWarning)
+            estimator.fit(points, codes, sample_weight=weights)
+        return read_trees(estimator, points)
 
     def _options(self, n_trees: int) -> dict[str, Any]:
         return {**self.options, "max_iter": n_trees, "early_stopping": False, "random_state": self.seed >> 33}

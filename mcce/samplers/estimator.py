@@ -3,6 +3,9 @@
 A classifier (categorical and ordered targets):
 1. Fit it on the given columns; unordered categories enter as 0/1 columns, one a level, ordered ones by their codes.
 2. Draw a level with its predicted probabilities.
+3. The probability of a level in `log_density` is (n p + c share) / (n + c), for n training rows and c = 5 pseudo-donors
+   spread like the target's margin, as in `mcce.samplers.donors.density`: a tree that is sure of one level does not call
+   the others impossible. A level that no training row has stays so.
 
 A regressor (numeric targets):
 1. Predict every training row by a fit that has not seen it: cross-fitting in five folds (below). How far
@@ -52,6 +55,7 @@ from mcce.samplers.base import (
     samplers_that_handle_missing,
     supported_by,
 )
+from mcce.samplers.donors.density import PSEUDO_DONORS
 from mcce.samplers.matching import Donors, copies_of
 from mcce.samplers.predictions import (
     ROUNDING,
@@ -290,6 +294,8 @@ class EstimatorSampler(ConditionalSampler):
         self.estimators_: list[Any] = []
         if self.is_classifier_:
             codes = values.astype(np.int64)
+            self.level_shares_ = np.bincount(codes, weights, minlength=self.n_levels_) / target.total
+            self.share_of_margin_ = PSEUDO_DONORS / (target.total + PSEUDO_DONORS)
             self.first_level_ = int(codes[0])
             if np.unique(codes).size > 1:  # a single level needs no classifier, and many refuse it
                 self.estimators_ = [fit_seeded(self.estimator, design, codes, seed, weights)]
@@ -364,12 +370,13 @@ class EstimatorSampler(ConditionalSampler):
         return supported_by(self.residuals_, values - predicted, is_number=True, slack=self._slack(predicted))
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
-        """Return the log probability of each level; a regressor has no density here."""
+        """Return the log probability of each level (step 3); a regressor has no density here."""
         self.check_fitted("estimators_")
         if not self.is_classifier_:
             return super().log_density(given, values)
         self.refuse_training_rows(training_rows)
-        return log_probability(self._probabilities(given), values)
+        predicted = self._probabilities(given)
+        return log_probability(predicted + self.share_of_margin_ * (self.level_shares_ - predicted), values)
 
     def base_measure(self) -> BaseMeasure:
         """Return what the density is with respect to; a regressor has no density here."""

@@ -62,10 +62,10 @@ def make_sampler(sampler: str | ConditionalSampler) -> ConditionalSampler:
 
 def name_of_sampler(sampler: ConditionalSampler) -> str:
     """Return the name that the class of a sampler is registered by; one without a name is an error."""
-    known = SAMPLERS.known if type(sampler) in SAMPLERS.known.values() else SAMPLERS.all()
-    for name, each in known.items():
-        if each is type(sampler):
-            return name
+    for loaded in (True, False):  # plug-ins are loaded only if the sampler is none of those that are
+        for name, each in (SAMPLERS.known if loaded else SAMPLERS.all()).items():
+            if each is type(sampler):
+                return name
     raise InputError("a sampler without a name; give its class one by register_sampler().")
 
 

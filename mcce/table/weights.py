@@ -22,6 +22,7 @@ import pandas as pd
 from mcce import exceptions
 from mcce.base.arrays import Floats, Ints
 from mcce.exceptions import InputError
+from mcce.rng import derive_key
 from mcce.table.checks import rows_of
 from mcce.table.schema import Data, Table
 
@@ -166,17 +167,19 @@ def as_copies(table: Table) -> Table:
     return table if counts is None else replace(table.take(np.repeat(np.arange(table.n_rows), counts)), weights=None)
 
 
-def rows_by_weight(weights: Floats) -> Ints:
+def rows_by_weight(weights: Floats, seed: int) -> Ints:
     """Return rows that stand for weighted ones where each has to count the same, as in tests.
 
-    Counts repeat their rows. Of other weights, or counts of more than 20 on average, as many rows are taken as the
-    weights are worth, (sum w)^2 / sum w^2 (Kish 1965), evenly spaced by weight: each row w_i times, rounded up or down.
+    Counts repeat their rows. Of other weights, or counts of more than 20 on average, each row is kept with probability
+    w_i / max w, independently of the others, by the seed. If rows are independent, those that are kept are independent
+    rows of the population that the weights stand for, so that tests keep their level; a row taken twice would not be
+    independent of itself.
     """
     counts = whole_counts(weights, FINE * weights.size)
     if counts is not None:
         return np.repeat(np.arange(weights.size), counts)
-    n = max(round(float(weights.sum()) ** 2 / float(weights @ weights)), 1)
-    return copies_at(weights, np.arange(n), n)
+    chance = np.random.default_rng(derive_key(seed, "rows by weight")).random(weights.size)
+    return np.flatnonzero(chance < weights / weights.max())
 
 
 def equal_chances(values: Floats, weights: Floats | None) -> Floats:

@@ -252,9 +252,12 @@ def check_explains(generator: Generator, seed: int) -> None:
     explainer = MCCE(_income, decision=(50.0, np.inf), fixed=training.fixed, generator=made)
     explainer.fit(training.X, progress=False)
     denied = training.X[_income(training.X) < 50.0].head(12)
-    bounded: dict[str, Any] = {"constraints": [allow("income", high=60), allow("rooms", direction="increase")]}
-    sparse: dict[str, Any] = {"sparse": True, "floor": 0.01}
-    for options in ({}, bounded, sparse):
+    ways: tuple[dict[str, Any], ...] = (
+        {},
+        {"constraints": [allow("income", high=60), allow("rooms", direction="increase")]},
+        {"sparse": True, "floor": 0.01},
+    )
+    for options in ways:
         constraints = [allow("*", missing=True), *options.get("constraints", [])]
         asked: dict[str, Any] = {"n_samples": 150, "progress": False, **options, "constraints": constraints}
         found = explainer.explain(denied, **asked)

@@ -141,5 +141,5 @@ def test_dates_of_any_year_are_shown(zone, tmp_path):
     ranges = {"day": (years.min(), years.max())}
     said = shown_in_every_way(replace(found, kinds={"day": "numeric"}, ranges=ranges), tmp_path)
     assert said.startswith("With day 20000-01-01 instead of -044-03-15, ")
-    names = Names.read(None, None, {"day": "%d.%m.%Y"}, ["day"])
+    names = Names.read({"formats": {"day": "%d.%m.%Y"}}, ["day"])
     assert shown_in_every_way(replace(found, names=names), tmp_path) == said

@@ -56,14 +56,14 @@ def repeated(X, counts):
     return X.iloc[np.repeat(np.arange(len(X)), counts)].reset_index(drop=True)
 
 
-def test_rows_by_weight_are_copies_or_as_many_as_the_weights_are_worth():
-    assert rows_by_weight(np.array([2.0, 0.0, 1.0])).tolist() == [0, 0, 2]
-    weights = np.concatenate([np.full(50, 0.2), np.full(50, 1.8)])
-    rows = rows_by_weight(weights)
-    assert rows.size == round(weights.sum() ** 2 / (weights**2).sum()) == 61
-    assert (rows >= 50).mean() == pytest.approx(0.9, abs=0.02)
-    assert np.unique(rows[rows >= 50]).size == 50
-    many = rows_by_weight(np.full(30, 1000.0))  # counts that large are worth no more than rows
+def test_rows_by_weight_are_copies_or_thinned():
+    assert rows_by_weight(np.array([2.0, 0.0, 1.0]), 1).tolist() == [0, 0, 2]
+    weights = np.concatenate([np.full(500, 0.2), np.full(50, 1.8)])
+    rows = rows_by_weight(weights, 1)
+    assert np.unique(rows).size == rows.size
+    assert (rows >= 500).sum() == 50  # the heaviest stay
+    assert (rows < 500).sum() == pytest.approx(500 / 9, abs=3 * np.sqrt(500 * 8 / 81))
+    many = rows_by_weight(np.full(30, 1000.0), 1)  # counts that large are worth no more than rows
     np.testing.assert_array_equal(many, np.arange(30))
 
 

@@ -8,10 +8,9 @@ import pickle
 import numpy as np
 import pytest
 
+import mcce.explainer
 from mcce.explain import pools
-from mcce.explain.factuals import read_factuals
-from mcce.explain.plan import Settings
-from mcce.explain.search import explain_block, join_blocks
+from mcce.explain.search import explain_block, join_blocks, search
 from tests.explainer.problem import DENIED, FIXED, TABLE, fitted, score
 from tests.generators.row_bootstrap import RowBootstrap
 from tests.marks import slow
@@ -24,17 +23,19 @@ def explainer(request):
     return fitted(random_state=None, generator=RowBootstrap(FIXED))
 
 
-def plan_and_blocks(explainer, monkeypatch, settings, X=DENIED):
-    """The blocks of `explain`, made small."""
+def plan_and_blocks(explainer, monkeypatch, X=DENIED, **asked):
+    """Return the plan, small blocks and the factuals of a call of `explain`, as its search gets them."""
+    seen = []
+
+    def watched(*arguments):
+        seen.extend(arguments)
+        return search(*arguments)
+
+    monkeypatch.setattr(mcce.explainer, "search", watched)
     monkeypatch.setattr(pools, "BLOCK_FACTUALS", 3)
-    plausibility = explainer._plausibility(False) if settings.sparse else None
-    ordering = explainer._ordering(("L0", "gower"), None, plausibility)
-    asked = explainer._constraints(())
-    plan = explainer._plan(settings, ordering, asked, plausibility)
-    factuals = read_factuals(X, explainer.generator_.schema_, explainer.decision_, explainer._training.spots)
-    keys, refused = plan.keys(factuals), np.flatnonzero(~factuals.wanted)
-    blocks = list(plan.blocks(factuals, refused, range(settings.n_samples)))
-    return plan, blocks, np.unique(keys[refused]).size, factuals
+    explainer.explain(X, **asked)
+    plan, factuals, which, _ = seen
+    return plan, list(plan.blocks(factuals, which, range(plan.settings.n_samples))), factuals
 
 
 def same(one, two):
@@ -48,8 +49,8 @@ def same(one, two):
 @pytest.mark.parametrize("sparse", [False, *slow(True)])
 @pytest.mark.parametrize("independent", [False, True])
 def test_blocks_can_be_sent_away_and_joined_in_any_order(explainer, monkeypatch, sparse, independent):
-    settings = Settings(40, n_counterfactuals=2, sparse=sparse, independent=independent)
-    plan, blocks, _, factuals = plan_and_blocks(explainer, monkeypatch, settings)
+    asked = {"n_samples": 40, "n_counterfactuals": 2, "sparse": sparse, "independent": independent}
+    plan, blocks, factuals = plan_and_blocks(explainer, monkeypatch, **asked)
     assert len(blocks) > 5
     here = [explain_block(plan, block) for block in blocks]
     sent = pickle.dumps(plan)
@@ -62,11 +63,11 @@ def test_blocks_can_be_sent_away_and_joined_in_any_order(explainer, monkeypatch,
 
 @pytest.mark.parametrize("sparse", [True, *slow(False)])
 def test_the_size_of_a_block_changes_nothing(explainer, monkeypatch, sparse):
-    settings = Settings(40, n_counterfactuals=2, sparse=sparse)
-    plan, blocks, _, factuals = plan_and_blocks(explainer, monkeypatch, settings)
+    asked = {"n_samples": 40, "n_counterfactuals": 2, "sparse": sparse}
+    plan, blocks, factuals = plan_and_blocks(explainer, monkeypatch, **asked)
     joined = join_blocks([explain_block(plan, block) for block in blocks], factuals)
     monkeypatch.undo()
-    found = explainer.explain(DENIED, n_samples=40, n_counterfactuals=2, sparse=sparse)
+    found = explainer.explain(DENIED, **asked)
     decoded = explainer.generator_.schema_.encode(found.frame).matrix
     np.testing.assert_array_equal(joined.rows, decoded)
     np.testing.assert_array_equal(DENIED.index[joined.owner], found.frame.index.get_level_values("id"))
@@ -74,20 +75,20 @@ def test_the_size_of_a_block_changes_nothing(explainer, monkeypatch, sparse):
 
 def test_blocks_hold_who_lacks_the_decision_once_and_keep_pools_together(explainer, monkeypatch):
     X = TABLE.iloc[:80]
-    _, blocks, n_pools, factuals = plan_and_blocks(explainer, monkeypatch, Settings(10), X)
+    plan, blocks, factuals = plan_and_blocks(explainer, monkeypatch, X, n_samples=10)
     members = np.concatenate([block.members for block in blocks])
     assert sorted(members) == np.flatnonzero(score(X) < 0.5).tolist()
     for block in blocks:
         np.testing.assert_array_equal(block.matrix, factuals.matrix[block.members])
     fixed = [tuple(row) for row in X[FIXED].iloc[members].to_numpy()]
     runs = [key for key, _ in itertools.groupby(fixed)]
-    assert len(runs) == len(set(runs)) == n_pools
+    assert len(runs) == len(set(runs)) == np.unique(plan.keys(factuals)[members]).size
 
 
 def test_nothing_to_explain(explainer, monkeypatch):
     X = TABLE[score(TABLE) >= 0.5].iloc[:5]
-    _, blocks, n_pools, factuals = plan_and_blocks(explainer, monkeypatch, Settings(10), X)
-    assert (blocks, n_pools) == ([], 0)
+    _, blocks, factuals = plan_and_blocks(explainer, monkeypatch, X, n_samples=10)
+    assert blocks == []
     nothing = join_blocks([], factuals)
     assert nothing.rows.shape == (0, TABLE.shape[1])
     assert nothing.owner.size == nothing.scores.size == nothing.plausibility.size == nothing.cost.asked == 0

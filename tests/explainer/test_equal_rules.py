@@ -222,7 +222,7 @@ def explained(said, sparse):
 
 
 @given(st.lists(demands(), min_size=1, max_size=3), st.booleans(), st.randoms(use_true_random=False))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_the_same_people_are_explained_however_it_is_said(asked, sparse, random):
     could_be = {
         id

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import mcce
 from mcce import MCCE, InputError, NotFittedError
 from tests.explainer.problem import DENIED, SMALL, TABLE, fitted, score
 
@@ -40,13 +41,20 @@ def test_no_more_draws_than_memory_holds(explainer, call, value, got):
             {"max_gower": 10**400},
             "max_gower is a whole number of about 401 digits, .*; it must be a number of at least",
         ),
-        ({"redraw": 10**5000}, "redraw is a whole number of about 5001 digits, .* at most 9223372036854775807"),
-        ({"noise": 10**5000, "robust": 0.9}, "noise is a whole number of about 5001 digits, .*; it is a share"),
+        (
+            {"robust": mcce.Robust(noise=10**5000, share=0.9)},
+            "noise is a whole number of about 5001 digits, .*; it is a share",
+        ),
     ],
 )
 def test_numbers_that_no_float_holds(explainer, settings, message):
     with pytest.raises(InputError, match=message):
         explainer.explain(DENIED, **settings)
+
+
+def test_a_redraw_that_no_integer_of_the_machine_holds(explainer):
+    with pytest.raises(InputError, match="redraw is a whole number of about 5001 digits"):
+        explainer.explain(DENIED.iloc[:2], n_samples=5).redrawn(10**5000)
 
 
 @pytest.mark.parametrize("call", ["explain", "generate"])

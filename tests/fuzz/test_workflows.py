@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.fuzz.workflows import OURS, main, try_case
 
-QUICK, NIGHTLY = range(100_000, 100_010), range(20_000)
+QUICK, NIGHTLY = range(100_010, 100_020), range(20_000)
 
 
 @given(st.randoms(use_true_random=False))

@@ -95,6 +95,18 @@ def test_a_feature_with_a_candidate_without_density_is_judged_by_draws():
     assert type(chain.samplers_["y"]).__name__ == "EstimatorSampler"
 
 
+def test_three_donors_of_counted_numbers_are_judged_by_draws():
+    """Their shares are thirds, so that most counts are nearly impossible: the log score says nothing of the draws."""
+    rng = np.random.default_rng(4)
+    x = rng.uniform(0, 10, 400)
+    X = pd.DataFrame({"x": x, "y": rng.poisson(5 + 4 * x).astype(float)})
+    chain = ChainModel(sampler=Auto(["marginal", "pmm"]), fixed=["x"], random_state=1).fit(X)
+    assert chain.choice_.table.loc["y", ["sampler", "judged_by"]].tolist() == ["pmm", "CRPS"]
+    many = Auto({"marginal": "marginal", "many donors": mcce.PmmSampler(n_donors=40)})
+    by_share = ChainModel(sampler=many, fixed=["x"], random_state=1).fit(X).choice_.table
+    assert by_share.loc["y", ["sampler", "judged_by"]].tolist() == ["many donors", "log score"]
+
+
 def test_brier_scores_judge_levels_from_draws():
     X = step(300, np.random.default_rng(3))
     tree = mcce.EstimatorSampler(DecisionTreeClassifier(max_depth=1))

@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 
 from mcce import MCCE, rcompat
-from mcce.rcompat import fit_autoregressive, names
-from mcce.rcompat import stages as generate
+from mcce.rcompat import fit_autoregressive, generate, names
 from mcce.rng import RGenerator
 from mcce.trees import rpart
 from mcce.trees.ctree import tree as ctree

@@ -242,3 +242,9 @@ def test_a_given_that_is_missing_throughout_or_nearly(n_known):
     growing = Growing({"min_samples_leaf": 5}, 4, 1)
     with_it, alone = (growing._quantile(p, X["x"].to_numpy(), None, 0.5, 4) for p in (points, points[:, 1:]))
     assert np.array_equal(with_it.outputs(points), alone.outputs(points[:, 1:]))
+
+
+def test_levels_of_one_row_each_are_classes_without_a_word():
+    X = pd.DataFrame({"x": np.arange(30.0), "name": [f"n{i}" for i in range(25)] + ["n0"] * 5})
+    chain = mcce.ChainModel(sampler={"name": "boosting", "*": "marginal"}, random_state=1).fit(X)
+    assert set(chain.sample(20)["name"]) <= set(X["name"])

@@ -351,7 +351,26 @@ class NormRankSampler(LinearSampler):
         score = scipy.special.ndtri(np.clip(below, least, 1.0 - least))
         beside = (score - self.predict(given)) / self.sigma_
         ratio = np.exp(0.5 * score**2 - 0.5 * beside**2) / self.sigma_
+        if self.column_.base_measure == "mixed":
+            density = density * self._between_atoms(given)
         return self.column_.log_with_even_part(np.where(self.column_.has_mass(values), mass, density * ratio), values)
+
+    def _between_atoms(self, given: Table) -> Floats:
+        """Return by what the density of numbers without point mass is multiplied, so that the mass of all is 1.
+
+        Draws count positions, and the margin is smoothed: they do not quite agree on how many numbers lie between two
+        point masses.
+        """
+        atoms, mean = self.column_.atoms, self.predict(given)
+        before = self.column_.margin(atoms)[0]
+        ends = scipy.special.ndtri(np.clip([before, before + self.column_.shares], 0.0, 1.0))
+        drawn, in_margin = np.zeros(mean.size), np.zeros(mean.size)
+        for atom, low, high in zip(atoms, *ends):
+            at = np.full(mean.size, atom)
+            drawn += np.exp(self._log_mass(given, at, at))
+            in_margin += np.exp(log_normal_mass((low - mean) / self.sigma_, (high - mean) / self.sigma_))
+        left = 1.0 - in_margin
+        return np.divide(np.maximum(1.0 - drawn, 0.0), left, out=np.zeros(mean.size), where=left > 0.0)
 
     def base_measure(self) -> BaseMeasure:
         """Return what the density is with respect to."""

@@ -19,6 +19,8 @@ from mcce.samplers.smoothing import Smoother, Smoothing, check_smoothing
 from mcce.storage.fields import FLOAT, check_count_of, learned
 from mcce.table import Column, Table
 
+FEWEST_SHARES = 20  # donors whose shares can be taken for probabilities: of three, most counted numbers have none
+
 
 @register_sampler("pmm")
 class PmmSampler(LinearSampler):
@@ -51,8 +53,10 @@ class PmmSampler(LinearSampler):
     -----
     `log_density` of a number with point mass is the log of the donors' share that has it; of other numbers it is that
     of normal kernels at the donors, a declared surrogate, with bandwidth 0.9 sigma n_donors^(-1/5): so few donors do
-    not tell their own spread. Both have a small even part (`mcce.samplers.density`). A restricted draw takes the
-    three nearest among the allowed donors; with smoothing it is drawn again until it lies inside.
+    not tell their own spread. Of fewer than 20 donors the shares of counted numbers are too coarse to be compared:
+    ``sampler="auto"`` and `compare_conditionals` then judge the draws. Both have a small even part
+    (`mcce.samplers.density`). A restricted draw takes the three nearest among the allowed donors; with smoothing it is
+    drawn again until it lies inside.
 
     Weights of training rows have to be counts: a row of weight 2 is two donors. Of other weights there are no three
     nearest, and they are refused.
@@ -150,6 +154,11 @@ class PmmSampler(LinearSampler):
         width = silverman(self.sigma_, 0.0, self.n_donors) or 1.0  # an exact fit has no spread
         kernel = np.exp(-0.5 * ((values - donors) / width) ** 2) / (width * np.sqrt(2.0 * np.pi))
         return np.where(self.column_.has_mass(donors), 0.0, kernel)
+
+    @property
+    def has_coarse_probabilities(self) -> bool:
+        """Whether there are too few donors for their shares to be probabilities; they are judged by draws instead."""
+        return self.n_donors < FEWEST_SHARES
 
     def base_measure(self) -> BaseMeasure:
         """Return what the density is with respect to."""

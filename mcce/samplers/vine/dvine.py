@@ -245,8 +245,9 @@ class DVine:
     def check_state(self) -> None:
         """Refuse what is no vine; what the library itself would refuse, too."""
         d = self.discrete.size
+        check_array(self.rotations, "rotations", INT, d * (d - 1) // 2)
         sizes = {len(self.families), len(self.parameters), self.rotations.size}
-        require(sizes == {d * (d - 1) // 2}, "families, rotations and parameters are not one for each pair")
+        require(len(sizes) == 1, "families are not one for each pair")
         require(bool(np.isin(self.rotations, [0, 90, 180, 270]).all()), "rotations are no right angles")
         for name, parameters in zip(self.families, self.parameters):
             require(name in NAMES, "families holds one that is not known")

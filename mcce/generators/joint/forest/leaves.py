@@ -42,7 +42,7 @@ from mcce.generators.joint.forest.growing import Codes, Coding, GrownTree
 from mcce.generators.joint.forest.kernels import draw_free, draw_inside, leaf_likelihoods, leaf_masses, multiply_column
 from mcce.rng import RowStreams, hash_rows
 from mcce.samplers.restricted import Within
-from mcce.storage.fields import FLOAT, INT, INT32, check_between, require, stored
+from mcce.storage.fields import FLOAT, INT, INT32, check_array, check_between, require, stored
 from mcce.storage.state import stateful
 from mcce.table import Feature
 
@@ -125,7 +125,7 @@ class Leaves:
 
     codings: tuple[Coding, ...] = stored(tuple, of=Coding)
     codes: Codes = stored(INT32, "columns", "training", filled=True)
-    start: Ints = stored(INT, "leaves + 1", rising=True)
+    start: Ints = stored(INT, "leaves + 1")
     rows: Codes = stored(INT32, "donors", index_of="training")
     low: Codes = stored(INT32, "leaves", "columns")
     high: Codes = stored(INT32, "leaves", "columns")
@@ -166,8 +166,9 @@ class Leaves:
 
     def check_state(self) -> None:
         """Refuse leaves whose parts do not fit together."""
-        require(len(self.codings) == self.codes.shape[0], "codes are not of as many columns as the codings")
+        check_array(self.codes, "codes", INT32, len(self.codings), None)
         require(self.start[0] == 0 and self.start[-1] == self.rows.size, "start is not of the rows")
+        require((np.diff(self.start) > 0).all(), "start has an empty leaf")
         for j, coding in enumerate(self.codings):
             for name, part in (("codes", self.codes[j]), ("low", self.low[:, j]), ("high", self.high[:, j])):
                 check_between(part, name, 0, coding.n_codes - 1)
