@@ -18,8 +18,9 @@ PAGE = Path(__file__).resolve().parents[1] / "vignettes" / "api.md"
 EXPLAINING = """
     MCCE Counterfactuals Interval Names Not OneOf Robust Several allow no_copies only per_factual rule
     bootstrap_refits gower_distance
+    available_constraints available_measures register_constraint register_measure
 """
-CHAIN = "Auto ChainModel Schema compare_conditionals"
+CHAIN = "Auto ChainModel Schema available_generators compare_conditionals register_generator"
 SAMPLERS = """
     ConditionalSampler RestrictedDraw Within available_samplers register_sampler
     BoostingSampler CartSampler CtreeSampler EmpiricalSampler EstimatorSampler ForestSampler GaussianCopulaSampler

@@ -229,12 +229,6 @@ def test_an_installed_package_is_found(forgotten, tmp_path, monkeypatch):
     monkeypatch.delitem(sys.modules, "users_own", raising=False)
 
 
-def taken(own):
-    @mcce.register_sampler("own.shuffled")
-    class Other(mcce.MarginalSampler):
-        pass
-
-
 def test_a_name_is_taken_once_and_both_are_named(own):
     class Other(own.WholeRows):
         pass
@@ -280,7 +274,7 @@ def test_what_is_none_of_a_family_is_refused(forgotten):
         mcce.register_generator("x")(Lacking)
     with pytest.raises(mcce.InputError, match="the constructor of Model needs 'model', which a name does not say"):
         mcce.register_generator("x")(Model)
-    with pytest.raises(mcce.InputError, match="needs a dataclass that is a subclass of mcce.constraints.Constraint"):
+    with pytest.raises(mcce.InputError, match=r"needs a dataclass that is a subclass of mcce\.constraints\.Constraint"):
         mcce.register_constraint("x")(NoData)
     with pytest.raises(mcce.InputError, match=r"needs a function of \(candidates, factual\)"):
         mcce.register_measure("x")(lambda rows: rows)
@@ -306,7 +300,7 @@ def test_messages_name_those_that_declare_it(own):
         takes_weights = False
 
     with pytest.raises(mcce.SamplerError) as error:
-        mcce.ChainModel(sampler=Plain()).fit(X, sample_weight=np.arange(1, 301))
+        mcce.ChainModel(sampler=Plain()).fit(X, sample_weight=np.linspace(0.5, 1.5, 300))
     named = re.search(r"a sampler that does \(([^)]*)\)", str(error.value))[1].split(", ")
     assert named == sorted(name for name, cls in SAMPLERS.known.items() if cls.takes_weights)
     assert "own.shuffled" in named
@@ -320,8 +314,8 @@ def test_messages_name_those_that_declare_it(own):
 
 def test_pages_name_what_is_registered():
     table = (ROOT / "vignettes" / "joint-generators.md").read_text(encoding="utf-8")
-    assert re.findall(r"^\| `\"(\w+)\"`", table, re.M) == [*mcce.available_generators()] or set(
-        re.findall(r"^\| `\"(\w+)\"`", table, re.M)
-    ) == set(mcce.available_generators())
+    named = re.findall(r"^\| `\"(\w+)\"`", table, re.M)
+    ours = [name for name, cls in mcce.available_generators().items() if cls.__module__.startswith("mcce.")]
+    assert sorted(named) == ours
     for name in mcce.available_measures():
         assert f'"{name}"' in inspect.getdoc(mcce.MCCE.explain)

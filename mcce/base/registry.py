@@ -92,7 +92,7 @@ class Registry(Generic[Member]):
 
 def _place(member: object) -> str:
     """Return where a class or function is defined."""
-    member = getattr(member, "function", member)
+    member = member if isinstance(member, type) else getattr(member, "function", member)
     if hasattr(member, "__qualname__"):
         return f"{member.__module__}.{member.__qualname__}"
     return spell(member)

@@ -271,11 +271,11 @@ def job_text(arguments: argparse.Namespace, beside: Path) -> str:
         lines += ["", f"[{name}]", *(f"{_key(key)} = {_toml(value)}" for key, value in table.items())]
     for section, entries in constraints.items():
         if isinstance(entries, bool):  # before the tables, to which it would belong
-            lines.insert(1, f"{section} = {_toml(entries)}")
+            lines.insert(1, f"{_key(section)} = {_toml(entries)}")
             continue
         for entry in [entries] if isinstance(entries, (dict, str)) else entries:
             parts = {"says": entry} if isinstance(entry, str) else entry
-            lines += ["", f"[[{section}]]", *(f"{_key(key)} = {_toml(value)}" for key, value in parts.items())]
+            lines += ["", f"[[{_key(section)}]]", *(f"{_key(key)} = {_toml(value)}" for key, value in parts.items())]
     return "\n".join(lines) + "\n"
 
 

@@ -44,6 +44,32 @@ class Constraint(ABC):
     ----------
     kind : the name that it is registered by.
     told_by : a key by which a dict alone is known to be of this kind.
+
+    Examples
+    --------
+    ``@mcce.register_constraint("budget")`` above the class makes it known by name: in files, in saved explainers.
+
+    >>> from dataclasses import dataclass
+    >>> import mcce
+    >>> @dataclass(frozen=True)
+    ... class Budget(mcce.constraints.Constraint):
+    ...     features: tuple
+    ...     most: float
+    ...     def words(self):
+    ...         return f"{' and '.join(self.features)} together at most {self.most:g}"
+    ...     def resolve(self, schema):
+    ...         return [mcce.rule(f"{' + '.join(self.features)} <= {self.most}")]
+    >>> budget = Budget(("rent", "savings"), 900)
+    >>> print(budget)
+    rent and savings together at most 900
+    >>> print(*budget.resolve(None))
+    rent + savings <= 900
+    >>> Budget.keys()
+    {'features': True, 'most': True}
+    >>> Budget.from_dict({"features": ["rent", "savings"], "most": 900}) == budget
+    True
+    >>> mcce.allow("salary", low=0).to_dict()
+    {'feature': 'salary', 'low': 0}
     """
 
     kind: ClassVar[str] = ""

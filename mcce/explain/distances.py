@@ -66,6 +66,14 @@ class Distance:
     squared : whether steps are squared.
     root : whether the square root is taken of the sum.
     divisor : what the sum is divided by.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mcce.explain.distances import scaled
+    >>> years_and_level = scaled("mine", np.array([0.1, 0.0]))  # a tenth of a step a year; any change of level is one
+    >>> years_and_level.between(np.array([[30.0, 2.0], [45.0, 1.0]]), np.array([[40.0, 1.0], [40.0, 1.0]]))
+    array([2. , 0.5])
     """
 
     name: str
