@@ -218,8 +218,8 @@ class SharedNumbers:
 
     1. A number that more than a twentieth of the rows share (`mcce.samplers.density`) has point mass. Predictions are
        seldom exactly there, and a straight line that starts from it leaves it at once.
-    2. What is drawn within a reach of it becomes the number. The reach is the smallest with which draws for the training
-       rows are this number as often as the rows are; it ends before half of the way to the next such number.
+    2. What is drawn within a reach of it becomes the number. The reach is the smallest with which draws for the
+       training rows are this number as often as the rows are; it ends before half of the way to the next such number.
     """
 
     numbers: Floats
