@@ -539,7 +539,9 @@ class Counterfactuals:
         """Return the Monte Carlo standard error of the mean of each measure, over the best counterfactuals.
 
         It is the spread of the mean over redraws for the same factuals, fitted generator and model; factuals that share
-        a pool are drawn together, and the error knows it. It says nothing about other factuals or training rows.
+        a pool are drawn together, and the error knows it. It says nothing about other factuals or training rows. Nor
+        does it contain what another seed changes in the fit: in the generator's, and with ``sparse=True`` in the trees
+        that tell plausible rows, which are the same in all redraws. Explainers with another `random_state` show it.
         Everything is drawn and chosen a second time, which takes as long as explaining did.
 
         Examples

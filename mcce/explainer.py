@@ -332,8 +332,8 @@ class MCCE(Learner):
             what it adds to those before it, at its cost (`mcce.explain.diversity`). `Counterfactuals.diversity` says
             how far apart they are.
         robust : float, Robust or None
-            What counterfactuals have to outlive: `mcce.Robust` says how many of some refitted models, and of rows whose
-            numbers are a little off, have to give the wanted decision as well. A share, 0.9 for nine in ten, is of rows
+            What counterfactuals have to outlive: `mcce.Robust` says which share of refitted models, and of rows whose
+            numbers are a little off, has to give the wanted decision as well. A share, 0.9 for nine in ten, is of rows
             whose numbers are off by up to 2 per cent. See `mcce.model.robustness`.
         progress : bool or None
             Whether to show a progress bar; None shows one in a terminal or notebook after a second.

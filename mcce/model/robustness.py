@@ -1,8 +1,12 @@
 """Robust recourse: counterfactuals that a refitted model accepts too, also if their numbers are a bit off.
 
 1. Refits are other models that decide the same: the model fitted again to bootstrap samples (`bootstrap_refits`), next
-   month's version, or a list of the user's own. A row is robust if a large enough share of them gives it the wanted
-   decision.
+   month's version, or a list of the user's own. A row is robust if so many of them give it the wanted decision that
+   a share of all such refits, fresh ones included, can be believed: a row that just this share accepts would pass in
+   at most 5 per cent of cases (a tolerance limit of the binomial distribution, Wilks 1941). The row is chosen among
+   many because it passes, so the share of the refits that were asked is too good: of rows that 27 of 30 accepted, far
+   fewer than all had nine in ten of fresh ones. For a share of 0.9 all of 30 refits have to accept, or 59 of 60; with
+   fewer than 29 all have to, and the promise is weaker (10 that all accept are passed by 35 per cent of such rows).
 2. Noise moves every mutable number of a row by a share of its value, up or down, evenly drawn and put on the column's
    grid. A row is robust if a large enough share of such neighbours has the wanted decision. The noise is a function of
    the seed and the row, so that a row has one answer.
@@ -19,6 +23,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import scipy
 
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.checks import check_count, is_number
@@ -33,6 +38,7 @@ from mcce.table.dtypes import is_dated
 from mcce.table.frames import is_other_frame
 
 NEIGHBOURS = 32  # of a row, with noise
+MISTAKEN = 0.05  # how often a row of just the share that is demanded may pass
 USUAL_NOISE = 0.02  # where a share alone is asked for
 Noise = float | Mapping[Any, float]
 
@@ -52,13 +58,16 @@ class Robust:
     ----------
     refits : list of models
         Other models that decide the same, as `bootstrap_refits` makes; `measures["refits"]` of the result is the share
-        of them that gives a counterfactual the wanted decision.
+        of them that gives a counterfactual the wanted decision. That is of the refits which it was chosen by; fresh
+        ones accept it less often.
     noise : float or dict
         By how much the numbers of a counterfactual may be off, as a share of the value, for all that may change or by
         feature; `measures["noise"]` is the share of noisy neighbours that have the wanted decision.
     share : float or None
-        The least of these shares that a counterfactual must have, 0.9 for nine in ten; None measures them and demands
-        nothing. Refits and noise are asked last, about rows that the model accepts.
+        The least share of fresh refits, and of noisy neighbours, that has to accept a counterfactual, 0.9 for nine in
+        ten; None measures them and demands nothing. More of the refits at hand have to accept it, because it is chosen
+        among many by them: for 0.9 all of 30, or 59 of 60 (`mcce.model.robustness`). Refits and noise are asked last,
+        about rows that the model accepts.
 
     Examples
     --------
@@ -80,6 +89,13 @@ class Robust:
         if given is None or isinstance(given, Robust):
             return given
         return cls(noise=USUAL_NOISE, share=_check_share(given))
+
+
+def refusals_allowed(n_refits: int, share: float) -> int:
+    """Return how many refits may refuse a row, for a share of fresh ones to be believed (step 1)."""
+    refused = np.arange(n_refits + 1)
+    chance = scipy.special.bdtr(refused, n_refits, 1.0 - share)
+    return max(int((chance <= MISTAKEN).sum()) - 1, 0) if share > 0.0 else n_refits
 
 
 @dataclass(frozen=True)
@@ -139,7 +155,7 @@ class Robustness:
     def hold(self, rows: Floats) -> Bools:
         """Return which encoded rows reach the share that is demanded (step 3)."""
         least = 0.0 if self.share is None else self.share
-        allowed = int(np.floor((1.0 - least) * len(self.refits) + 1e-9))
+        allowed = refusals_allowed(len(self.refits), least)
         refused = np.zeros(rows.shape[0], dtype=np.int64)
         for refit in self.refits:
             left = np.flatnonzero(refused <= allowed)
@@ -178,7 +194,7 @@ class ConfirmingAsker:
 
 
 @one_native_thread()
-def bootstrap_refits(model: Any, X: Any, y: Any, n: int = 20, *, random_state: int | None = 0) -> list[Any]:
+def bootstrap_refits(model: Any, X: Any, y: Any, n: int = 30, *, random_state: int | None = 0) -> list[Any]:
     """Fit a model again to bootstrap samples of its training rows, for `Robust(refits=...)`.
 
     Parameters
@@ -187,7 +203,7 @@ def bootstrap_refits(model: Any, X: Any, y: Any, n: int = 20, *, random_state: i
         It is cloned; parameters named ``random_state`` stay as they are.
     X, y : the rows that it was fitted to.
     n : int
-        How many refits.
+        How many refits. With 30, all have to accept a row for a share of 0.9 to be believed; fewer tell less.
     random_state : int or None
         Seed of the samples.
 

@@ -13,14 +13,15 @@ A regressor (numeric targets):
    tree that has grown to the end hits them all. The given columns are written as for a classifier.
 2. Draw, by `method`:
    "residuals"  prediction + residual: the prediction of a fit on all rows, and a training value minus its
-                prediction of step 1, uniformly. The errors are taken to have the same distribution for all rows; their
-                variance is that of the noise plus that of the predictions.
+                prediction of step 1, uniformly, as wide as the noise (`Residuals`). The errors are taken to have the
+                same distribution for all rows, up to a scale that may change with the prediction.
    "pmm"        predictive mean matching: one of the `n_donors` training values with the nearest predictions of step 1.
                 The row's own prediction to be compared is made by the fit of the donor's fold: one that
                 both have not been part of (`mcce.samplers.matching`). Follows a spread that changes with the givens.
    "quantiles"  a fit on all rows for each of `n_quantiles` levels (its parameter `quantile` or `alpha`). Straight
                 between the predictions; beyond the outer ones by as much as training values lie beyond theirs
-                of step 1 (`mcce.samplers.predictions`).
+                of step 1 (`mcce.samplers.predictions`). Numbers that many rows share keep their share
+                (`SharedNumbers`).
 
 The same seed gives the same fit, and rows are predicted by fits that have not seen them:
 1. An estimator is cloned; every `random_state` that is None, its own or that of a part (a step of a pipeline),
@@ -40,6 +41,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
+import scipy
 
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.checks import check_count
@@ -55,6 +57,7 @@ from mcce.samplers.base import (
     samplers_that_handle_missing,
     supported_by,
 )
+from mcce.samplers.density import DRAWN_AS_IT_IS, ColumnDensity
 from mcce.samplers.donors.density import PSEUDO_DONORS
 from mcce.samplers.matching import Donors, copies_of
 from mcce.samplers.predictions import (
@@ -68,9 +71,14 @@ from mcce.samplers.predictions import (
 )
 from mcce.samplers.restricted import log_of
 from mcce.table import Column, Feature, Table
-from mcce.table.weights import equal_chances
+from mcce.table.weights import deviation_of, equal_chances, mean_of
 
 N_FOLDS = 5
+FEWEST_TO_SHRINK = 20  # rows; of fewer, the folds do not tell how much predictions vary
+ROWS_OF_A_SCALE, MOST_SCALES = 100, 20
+SCALE_LEVEL = 0.01
+HALVINGS = 30  # of an interval, to find a reach
+LEAST_SCALE = 0.05  # of the mean scale
 _SEED = "random_state"
 # parameters by which a regressor chooses what it fits; without the value "quantile" its level has no effect
 _CHOOSERS = ("loss", "strategy")
@@ -123,6 +131,149 @@ def cross_fit(estimator: Any, design: Floats, values: Floats, seed: int, weights
         except ValueError as error:  # nearest neighbours say here that they are too few
             raise _not_fitted(estimator, design[training], n, error) from error
     return CrossFit(fold, predictions, tuple(fits))
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """What is added to a prediction: the noise, as far as it can be told from the errors of the predictions.
+
+    1. The error of a prediction by a fit that has not seen the row has the variance of the noise plus V, that of the
+       predictions. V is estimated by the jackknife over the folds (Efron and Stein 1981): (K - 1) / K times the sum of
+       squares of the K fits' predictions of a row around their mean, averaged over the rows. Residuals are shrunk
+       towards their mean to the variance that is left, at least half: no mean of values varies more than a value.
+       Draws lie around the true mean with the variance of the noise plus V, no longer plus 2 V. Of fewer than 20 rows V
+       cannot be told, and the residuals stay as they are.
+    2. Their scale, the mean absolute residual, is that of groups of at least 100 rows with like predictions, straight
+       between the groups' medians, if it differs among these (analysis of variance, level 0.01); else the same for all.
+    3. A draw beyond the least or the greatest training value becomes that value, as with "quantiles": a target that is
+       never negative is never drawn so.
+
+    `values` are in order, and multiples of the scale of their rows; `at` and `scale` say where it is what.
+    """
+
+    values: Floats
+    at: Floats
+    scale: Floats
+    lowest: float
+    highest: float
+
+    @classmethod
+    def read(cls, crossed: CrossFit, design: Floats, values: Floats, weights: Floats | None) -> Residuals:
+        """Learn the residuals from the errors of predictions (steps 1 and 2)."""
+        left = values - crossed.predictions
+        at, scale = _scale_by_prediction(crossed.predictions, left)
+        of_row = np.interp(crossed.predictions, at, scale)
+        left = left / of_row
+        middle, variance = mean_of(left, weights), float(deviation_of(left, weights)) ** 2
+        if values.size >= FEWEST_TO_SHRINK and variance > 0.0:
+            fits = np.column_stack([predict(each, design) for each in crossed.fits]) / of_row[:, None]
+            jackknife = (N_FOLDS - 1) * mean_of(fits.var(axis=1), weights)
+            left = middle + np.sqrt(1.0 - min(float(jackknife) / variance, 0.5)) * (left - middle)
+        return cls(equal_chances(left, weights), at, scale, float(values.min()), float(values.max()))
+
+    def between(self, predicted: Floats, low: Floats, high: Floats) -> tuple[Ints, Ints]:
+        """Return the first residual that leads inside each row's bounds, and the one after the last."""
+        scale, slack = self._scale(predicted), self._slack(predicted)
+        low, high = np.where(low <= self.lowest, -np.inf, low), np.where(high >= self.highest, np.inf, high)
+        first = np.searchsorted(self.values, (low - predicted - slack) / scale)
+        after = np.searchsorted(self.values, (high - predicted + slack) / scale, side="right")
+        possible = (low <= high) & (low <= self.highest) & (high >= self.lowest)
+        return first, np.where(possible, after, first)
+
+    def draw(self, predicted: Floats, rng: RowStreams, low: Floats, high: Floats) -> Floats:
+        """Draw one allowed value for each row (step 3); NaN where no residual leads to one."""
+        first, after = self.between(predicted, low, high)
+        place = np.minimum(first + rng.integer(np.maximum(after - first, 1)), self.values.size - 1)
+        drawn = predicted + self._scale(predicted) * self.values[place]
+        drawn = np.clip(np.clip(drawn, self.lowest, self.highest), low, np.maximum(low, high))
+        return np.where(after > first, drawn, np.nan)
+
+    def supports(self, predicted: Floats, values: Floats) -> Bools:
+        """Return whether each value can be drawn, or is as close to what can as residuals are to each other."""
+        scale, slack = self._scale(predicted), self._slack(predicted)
+        near = supported_by(self.values, (values - predicted) / scale, is_number=True, slack=slack / scale)
+        first, after = self.between(predicted, values, values)
+        at_end = np.isin(values, [self.lowest, self.highest]) & (after > first)
+        return np.asarray((near & (values >= self.lowest) & (values <= self.highest)) | at_end)
+
+    def _scale(self, predicted: Floats) -> Floats:
+        return np.asarray(np.interp(predicted, self.at, self.scale))
+
+    def _slack(self, predicted: Floats) -> Floats:
+        # prediction + residual may round across a bound that was itself a draw
+        return np.asarray(ROUNDING * (np.abs(predicted) + self._scale(predicted) * np.abs(self.values[[0, -1]]).max()))
+
+
+def _scale_by_prediction(predictions: Floats, left: Floats) -> tuple[Floats, Floats]:
+    """Return the scale of residuals and the predictions at which they have it; 1 for all, if it does not differ."""
+    n_groups = min(left.size // ROWS_OF_A_SCALE, MOST_SCALES)
+    size = np.abs(left - left.mean())
+    same = np.zeros(1), np.ones(1)
+    if n_groups < 2 or np.ptp(predictions) == 0.0:
+        return same
+    groups = np.array_split(np.argsort(predictions, kind="stable"), n_groups)
+    means = np.array([size[rows].mean() for rows in groups])
+    within = sum(float(((size[rows] - mean) ** 2).sum()) for rows, mean in zip(groups, means))
+    among = sum(rows.size * (mean - size.mean()) ** 2 for rows, mean in zip(groups, means))
+    degrees = (n_groups - 1, left.size - n_groups)
+    if within == 0.0 or scipy.special.fdtrc(*degrees, among / degrees[0] / (within / degrees[1])) > SCALE_LEVEL:
+        return same
+    return np.array([np.median(predictions[rows]) for rows in groups]), np.maximum(means, LEAST_SCALE * size.mean())
+
+
+@dataclass(frozen=True)
+class SharedNumbers:
+    """Numbers that many rows share, and how far from each a draw becomes it.
+
+    1. A number that more than a twentieth of the rows share (`mcce.samplers.density`) has point mass. Predictions are
+       seldom exactly there, and a straight line that starts from it leaves it at once.
+    2. What is drawn within a reach of it becomes the number. The reach is the smallest with which draws for the
+       training rows are this number as often as the rows are; it ends before half of the way to the next such number.
+    """
+
+    numbers: Floats
+    reach: Floats
+
+    @classmethod
+    def read(cls, quantiles: PredictedQuantiles, values: Floats, weights: Floats | None) -> SharedNumbers:
+        """Learn the reach of each number from the training rows' distributions and their values."""
+        column = ColumnDensity.of(values, weights)
+        numbers = column.atoms[column.shares > DRAWN_AS_IT_IS] if column.base_measure == "mixed" else column.atoms[:0]
+        shares = column.shares[np.isin(column.atoms, numbers)]
+        gap = np.diff(numbers, prepend=-np.inf, append=np.inf)
+        widest = np.minimum(0.49 * np.minimum(gap[:-1], gap[1:]), column.high - column.low)
+        reach = np.zeros(numbers.size)
+        for i, (number, share) in enumerate(zip(numbers, shares)):
+
+            def has(within: float, number: float = number) -> float:
+                at = np.full(values.size, number)
+                return float(mean_of(quantiles.mass(at - within, at + within), weights))
+
+            if has(0.0) < share:
+                low, high = 0.0, float(widest[i])
+                for _ in range(HALVINGS):
+                    middle = 0.5 * (low + high)
+                    low, high = (middle, high) if has(middle) < share else (low, middle)
+                reach[i] = high
+        return cls(numbers, reach)
+
+    def bounds(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+        """Return bounds of what may be drawn so that what it becomes lies in [low, high]."""
+        for number, reach in zip(self.numbers, self.reach):
+            below, above = number - reach, number + reach
+            low, high = (
+                np.where((low > number) & (low <= above), np.nextafter(above, np.inf), low),
+                np.where((high < number) & (high >= below), np.nextafter(below, -np.inf), high),
+            )
+            low = np.where((low >= below) & (low <= number), below, low)
+            high = np.where((high <= above) & (high >= number), above, high)
+        return low, high
+
+    def become(self, drawn: Floats) -> Floats:
+        """Return draws with those in reach of a number as this number."""
+        for number, reach in zip(self.numbers, self.reach):
+            drawn = np.where(np.abs(drawn - number) <= reach, number, drawn)
+        return drawn
 
 
 def fit_seeded(
@@ -316,10 +467,11 @@ class EstimatorSampler(ConditionalSampler):
             self.estimators_ = [fit_seeded(estimator, design, values, seed, weights) for estimator in levels]
             outer = [cross_fit(each, design, values, seed, weights).predictions for each in (levels[0], levels[-1])]
             self.tails_ = Tails.read(np.column_stack(outer), values, float(self.quantiles_[0]), weights)
+            self.shared_ = SharedNumbers.read(self._predicted_quantiles(given), values, weights)
         else:
             self.estimators_ = [fit_seeded(self.estimator, design, values, seed, weights)]
-            left = values - cross_fit(self.estimator, design, values, seed, weights).predictions
-            self.residuals_ = equal_chances(left, weights)
+            crossed = cross_fit(self.estimator, design, values, seed, weights)
+            self.residuals_ = Residuals.read(crossed, design, values, weights)
         return self
 
     def check_weights(self, feature: Feature) -> None:
@@ -338,14 +490,11 @@ class EstimatorSampler(ConditionalSampler):
             return draw_levels(self._probabilities(given), rng, within)
         low, high = (within or Within()).bounds(given.n_rows)
         if self.method == "quantiles":
-            return self._predicted_quantiles(given).draw(rng.uniform(), low, high)
+            drawn = self._predicted_quantiles(given).draw(rng.uniform(), *self.shared_.bounds(low, high))
+            return self.shared_.become(drawn)
         if self.method == "pmm":
             return self.donors_.draw(self._predict(given), rng, *(() if within is None else (low, high)))
-        predicted = self._predict(given)[:, 0]
-        first, after = self._allowed_residuals(predicted, low, high)
-        place = np.minimum(first + rng.integer(np.maximum(after - first, 1)), self.residuals_.size - 1)
-        drawn = np.clip(predicted + self.residuals_[place], low, high)
-        return np.where((after > first) & (low <= high), drawn, np.nan)
+        return self.residuals_.draw(self._predict(given)[:, 0], rng, low, high)
 
     def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
         """Draw one allowed value for each row, exactly; no draw is missing."""
@@ -363,11 +512,13 @@ class EstimatorSampler(ConditionalSampler):
         if self.is_classifier_:
             return supported_levels(self._probabilities(given), values)
         if self.method == "quantiles":
-            return self._predicted_quantiles(given).supports(values)
+            predicted = self._predicted_quantiles(given)
+            is_shared = np.isin(values, self.shared_.numbers)
+            mass = predicted.mass(*self.shared_.bounds(values, values))
+            return np.asarray(predicted.supports(values) | (is_shared & (mass > 0.0)))
         if self.method == "pmm":
             return self.donors_.supports(self._predict(given), values, partial(supported_by, is_number=True))
-        predicted = self._predict(given)[:, 0]
-        return supported_by(self.residuals_, values - predicted, is_number=True, slack=self._slack(predicted))
+        return self.residuals_.supports(self._predict(given)[:, 0], values)
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
         """Return the log probability of each level (step 3); a regressor has no density here."""
@@ -390,17 +541,11 @@ class EstimatorSampler(ConditionalSampler):
             return log_mass_of_levels(self._probabilities(given), within)
         low, high = within.bounds(n)
         if self.method == "quantiles":
-            return log_of(self._predicted_quantiles(given).mass(low, high))
+            return log_of(self._predicted_quantiles(given).mass(*self.shared_.bounds(low, high)))
         if self.method == "pmm":
             return self.donors_.log_weight(self._predict(given), drawn, low, high)
-        first, after = self._allowed_residuals(self._predict(given)[:, 0], low, high)
-        return log_of(np.maximum(after - first, 0) / self.residuals_.size)
-
-    def _allowed_residuals(self, predicted: Floats, low: Floats, high: Floats) -> tuple[Ints, Ints]:
-        """Return the first residual that leads inside each row's bounds, and the one after the last."""
-        slack = self._slack(predicted)
-        first = np.searchsorted(self.residuals_, low - predicted - slack)
-        return first, np.searchsorted(self.residuals_, high - predicted + slack, side="right")
+        first, after = self.residuals_.between(self._predict(given)[:, 0], low, high)
+        return log_of(np.maximum(after - first, 0) / self.residuals_.values.size)
 
     def get_state(self) -> dict[str, Any]:
         """Refuse: a scikit-learn estimator is not arrays and JSON."""
@@ -420,10 +565,6 @@ class EstimatorSampler(ConditionalSampler):
         if given.n_rows:
             probabilities[:, estimator.classes_] = ask_estimator(estimator, "predict_proba", indicator_design(given))
         return probabilities
-
-    def _slack(self, predicted: Floats) -> Floats:
-        # prediction + residual may round across a bound that was itself a draw
-        return np.asarray(ROUNDING * (np.abs(predicted) + np.abs(self.residuals_[[0, -1]]).max()))
 
     def _predict(self, given: Table) -> Floats:
         """Return the predictions of each row, one column an estimator."""

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
@@ -10,7 +11,7 @@ import mcce
 from mcce.exceptions import InputError
 from mcce.model.ask import Asker
 from mcce.model.decisions import resolve_decision
-from mcce.model.robustness import NEIGHBOURS, ConfirmingAsker, Robust, Robustness
+from mcce.model.robustness import NEIGHBOURS, ConfirmingAsker, Robust, Robustness, refusals_allowed
 from mcce.table import Schema
 from tests.marks import slow
 
@@ -40,6 +41,47 @@ def test_every_counterfactual_reaches_the_share(explainer, sparse, robust):
     assert (share >= robust - 1e-9).all()
     assert (MODEL.predict_proba(found.frame)[:, 1] >= 0.5).all()
     np.testing.assert_allclose(found.measures["refits"], share)
+
+
+@pytest.mark.parametrize("n_refits", [30, 60])
+def test_the_nearest_row_that_lasts_is_accepted_by_fresh_refits(n_refits):
+    """Refits move a threshold by a normal error, so that the true share of refits that accept x is known.
+
+    The nearest row that nine in ten of the refits at hand accept was chosen among many to please them: with 30 of them
+    one in three such rows had a true share of 0.9.
+    """
+    schema = Schema.from_data(pd.DataFrame({"x": [-4.0, 4.0]}))
+    rows = np.linspace(0.0, 4.0, 400)[:, None]
+    model = Asker(resolve_decision((0.5, 1), Threshold(0.0)), schema)
+    rng, good = np.random.default_rng(5), 0
+    for _ in range(100):
+        refits = tuple(Asker(resolve_decision((0.5, 1), Threshold(t)), schema) for t in rng.normal(size=n_refits))
+        robustness = Robustness(model, refits, np.zeros(1), 0, 0.9)
+        holds = robustness.hold(rows)
+        nearest = rows[holds][0, 0] if holds.any() else np.inf
+        good += stats.norm.cdf(nearest) >= 0.9
+    assert good >= 90
+
+
+class Threshold:
+    classes_ = np.array([False, True])
+
+    def __init__(self, at):
+        self.at = at
+
+    def predict_proba(self, rows):
+        accepted = (np.asarray(rows)[:, 0] >= self.at).astype(float)
+        return np.column_stack([1.0 - accepted, accepted])
+
+
+@pytest.mark.parametrize(
+    ("n_refits", "share", "refusals"), [(30, 0.9, 0), (60, 0.9, 1), (9, 0.5, 1), (5, 0.9, 0), (9, 1.0, 0)]
+)
+def test_how_many_refits_may_refuse(n_refits, share, refusals):
+    """A row of just the share that is demanded passes in at most one of twenty cases, by the binomial distribution."""
+    assert refusals_allowed(n_refits, share) == refusals
+    chance = stats.binom.cdf(np.arange(n_refits + 1), n_refits, 1 - share)
+    assert refusals == max(int((chance <= 0.05).sum()) - 1, 0)
 
 
 @pytest.mark.slow

@@ -131,6 +131,18 @@ def test_scores_of_new_rows_compare_the_samplers():
         assert score["marginal"] + 0.2 < score[name] < truth + 0.02, name
 
 
+def test_cart_is_no_safe_choice_of_a_density():
+    """Columns that have nothing to do with each other: the marginal is the truth, small leaves are noise."""
+    rng = np.random.default_rng(8)
+    X = pd.DataFrame(rng.normal(size=(700, 6)), columns=list("abcdef"))
+    score = {
+        name: mcce.ChainModel(sampler=name, random_state=1, n_jobs=1).fit(X[:400]).log_density(X[400:]).mean()
+        for name in ("marginal", "cart", "ctree")
+    }
+    assert score["cart"] < score["marginal"] - 0.2
+    assert score["ctree"] == pytest.approx(score["marginal"], abs=0.1)
+
+
 def test_with_many_zeros_the_normal_model_is_found_out():
     """Its density says nothing of the zeros, which are a third of the rows; before, it was not even comparable."""
     frame, new = columns("zeros", N, 6), columns("zeros", 2000, 7)

@@ -112,7 +112,7 @@ def test_a_linear_estimator_is_that_of_the_repeated_rows(two_groups):
     weighted = mcce.EstimatorSampler(LinearRegression()).fit(table.first(1), target)
     repeated = mcce.EstimatorSampler(LinearRegression()).fit(table.take(rows).first(1), table.take(rows).column(1))
     np.testing.assert_allclose(weighted.estimators_[0].coef_, repeated.estimators_[0].coef_, rtol=1e-9)
-    assert weighted.residuals_.size == repeated.residuals_.size == rows.size
+    assert weighted.residuals_.values.size == repeated.residuals_.values.size == rows.size
 
 
 def test_matching_by_an_estimator_takes_each_copy_for_a_donor(two_groups):

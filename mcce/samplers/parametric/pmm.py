@@ -53,10 +53,10 @@ class PmmSampler(LinearSampler):
     -----
     `log_density` of a number with point mass is the log of the donors' share that has it; of other numbers it is that
     of normal kernels at the donors, a declared surrogate, with bandwidth 0.9 sigma n_donors^(-1/5): so few donors do
-    not tell their own spread. Of fewer than 20 donors the shares of counted numbers are too coarse to be compared:
-    ``sampler="auto"`` and `compare_conditionals` then judge the draws. Both have a small even part
-    (`mcce.samplers.density`). A restricted draw takes the three nearest among the allowed donors; with smoothing it is
-    drawn again until it lies inside.
+    not tell their own spread. Both have a small even part (`mcce.samplers.density`). Of fewer than 20 donors the shares
+    of counted numbers are too coarse to be compared: ``sampler="auto"`` and `compare_conditionals` judge the draws. A
+    restricted draw takes the three nearest among the allowed donors; with smoothing it is drawn again until it lies
+    inside.
 
     Weights of training rows have to be counts: a row of weight 2 is two donors. Of other weights there are no three
     nearest, and they are refused.

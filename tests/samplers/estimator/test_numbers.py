@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression, QuantileRegressor
 
 from mcce.rng import RowStreams
@@ -27,12 +28,12 @@ def test_residuals_recover_a_linear_model(line):
 
 def test_each_residual_is_drawn_as_often():
     """Five rows have a fold each: the residuals are those of leaving one out, e / (1 - leverage) in a regression."""
-    x, y = np.arange(5.0), np.array([0.0, 3.0, 1.0, 7.0, 2.0])
+    x, y = np.arange(5.0), np.array([0.0, 23.0, 41.0, 67.0, 82.0])  # so steep that no draw in the middle is outside
     sampler, given = fit(pd.DataFrame({"x": x, "y": y}), LinearRegression())
     slope, intercept = np.polyfit(x, y, 1)
     leverage = 1 / 5 + (x - x.mean()) ** 2 / ((x - x.mean()) ** 2).sum()
-    expected = np.sort((y - intercept - slope * x) / (1 - leverage)) + intercept + slope * 1.0  # drawn at x = 1
-    values, counts = np.unique(draw(sampler, given, 1, 4000), return_counts=True)
+    expected = np.sort((y - intercept - slope * x) / (1 - leverage)) + intercept + slope * 2.0  # drawn at x = 2
+    values, counts = np.unique(draw(sampler, given, 2, 4000), return_counts=True)
     np.testing.assert_allclose(values, expected, rtol=1e-9)
     assert stats.chisquare(counts).pvalue > LEVEL
 
@@ -207,6 +208,30 @@ def test_quantiles_have_the_right_tails(process):
     assert sampler.supports(given.take(rows), drawn).all()
 
 
+@pytest.mark.parametrize("share", [0.1, 0.35])
+def test_quantiles_keep_zeros_that_many_rows_share(share):
+    """Predictions near a point mass are seldom exactly there: 6 to 10 points of the zeros became small numbers."""
+    rng = np.random.default_rng(7)
+    x = rng.uniform(0, 2, 1000)
+    y = np.where(rng.random(1000) < share * x, 0.0, np.exp(x + 0.5 * rng.normal(size=1000)))
+    quick = HistGradientBoostingRegressor(loss="quantile", max_iter=15, min_samples_leaf=50, learning_rate=0.3)
+    sampler, given = fit(pd.DataFrame({"x": x, "y": y}), quick, method="quantiles", n_quantiles=9)
+    new = rng.uniform(0, 2, 4000)
+    rows = Table(given.features, new[:, None])
+    drawn = sampler.sample(rows, RowStreams.from_seed(0, 4000))
+    for part in (new < 1, new >= 1):
+        assert (drawn[part] == 0.0).mean() == pytest.approx(share * new[part].mean(), abs=0.07)  # were up to 0.22 off
+    assert (drawn == 0.0).mean() == pytest.approx(share, abs=0.03)
+    small = (drawn > 0) & (drawn < np.exp(new - 3 * 0.5))
+    assert small.mean() < 0.05
+    assert sampler.supports(rows, drawn).all()
+    zeros = np.zeros(4000)
+    again = sampler.sample(rows, RowStreams.from_seed(1, 4000), Within(low=zeros, high=zeros))
+    assert (again[drawn == 0.0] == 0.0).all()
+    positive = sampler.sample(rows, RowStreams.from_seed(1, 4000), Within(low=np.full(4000, 1e-9)))
+    assert np.nanmin(positive) > 0.0
+
+
 @pytest.mark.slow
 def test_quantiles_far_outside_the_data_are_the_observed_extremes():
     rng = np.random.default_rng(8)
@@ -247,8 +272,11 @@ def test_a_value_that_was_drawn_can_be_drawn_again(line, method):
 
 
 def test_residuals_support_the_range_that_they_reach():
-    frame = pd.DataFrame({"x": [0.0, 0.0, 1.0, 1.0], "y": [-1.0, 1.0, 8.0, 12.0]})
+    frame = pd.DataFrame({"x": [0.0, 0.0, 1.0, 1.0, -1.0], "y": [-1.0, 1.0, 8.0, 12.0, -10.0]})
     sampler, given = fit(frame, Known((10.0,)))
     rows = given.take(np.array([0, 0, 0, 0, 2, 2, 2]))
     values = np.array([-2.1, -1.9, 1.9, 2.1, 7.9, 8.1, np.nan])
     assert sampler.supports(rows, values).tolist() == [False, True, True, False, False, True, False]
+    ends = given.take(np.array([4, 4, 2, 2]))  # what lies beyond the training values becomes the outermost of them
+    assert sampler.supports(ends, np.array([-10.0, -10.1, 12.0, 12.1])).tolist() == [True, False, True, False]
+    assert draw(sampler, given, 4, 200).min() == -10.0
