@@ -70,9 +70,8 @@ class Fitted:
 
 def fit_plausibility(rows: Rows, rng: np.random.Generator) -> Fitted:
     """mcce's own."""
-    seed = int(rng.integers(2**31))
-    trees = Plausibility.fit(rows.matrix, rows.schema.features, rows.mutable, seed)
-    return Fitted(lambda matrix: trees.score(matrix, trees.fold_of(matrix)), trees.calibration)
+    scale = Plausibility.fit(rows.matrix, rows.schema.features, rows.mutable)
+    return Fitted(lambda matrix: scale.score(matrix, scale.fold_of(matrix)), scale.calibration.values)
 
 
 def fit_density(sampler: str) -> Callable[[Rows, np.random.Generator], Fitted]:

@@ -57,7 +57,7 @@ class Judge:
         self.training = self.schema.encode(problem.X).matrix
         features = self.schema.features
         mutable = np.array([j for j, f in enumerate(features) if f.name not in problem.fixed], dtype=np.int64)
-        self.plausibility = Plausibility.fit(self.training, features, mutable, SEED)
+        self.plausibility = Plausibility.fit(self.training, features, mutable)
         self.points = Points(self.training, features)
         wanted = np.flatnonzero(problem.decision.contains(problem.score(problem.X)))
         self.places = {"": np.arange(len(self.training)), " wanted": wanted}

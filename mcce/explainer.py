@@ -11,7 +11,7 @@
 with the number of factuals; `generate` and `select` are the two steps by themselves.
 
 What the paper's method does not need is learned from the training rows when it is first asked for: distances that these
-scale, the trees of plausibility, and hashes that tell copies of training rows. Scales of distances are those of the
+scale, what is plausible, and hashes that tell copies of training rows. Scales of distances are those of the
 training rows whatever these weigh; plausibility is by weight.
 
 A saved explainer is one file:
@@ -722,8 +722,8 @@ class MCCE(Learner):
         """Write the fitted explainer to one file, without pickle and without the model; what is there is replaced.
 
         **The file holds training values**: those that the samplers draw, the fixed values and the decision of every
-        training row, a few whole rows, and hashes of all rows. Whoever gets it can read them. ``mcce inspect FILE``
-        lists what it discloses. The scale of plausibility, for ``sparse=True``, is learned now if it was not before.
+        training row, some thousand whole rows, and hashes of all rows. Whoever gets it can read them. ``mcce inspect
+        FILE`` lists what it discloses. What is plausible, for ``sparse=True``, is learned now if it was not before.
 
         Parameters
         ----------
@@ -943,13 +943,15 @@ class MCCE(Learner):
     def _plausibility(self, progress: bool | None) -> Plausibility:
         """Return the scorer of plausibility, fitted once, when it is first needed."""
         if "plausibility_" not in vars(self):
-            matrix = self._training.matrix("Fit it again, or call explain(..., sparse=True) once before saving it.")
+            matrix = self._training.matrix(
+                "Fit it again, or call explain(..., sparse=True) once before saving it; what earlier versions have "
+                "saved of plausibility is no longer used."
+            )
             weights = self._training.weights
             self.plausibility_ = Plausibility.fit(
                 matrix,
                 self.generator_.schema_.features,
                 mutable_columns(self.generator_),
-                self.generator_.seed_,
                 self.n_jobs,
                 progress,
                 None if weights is None else read_weights(weights, matrix.shape[0], tell=False),

@@ -214,7 +214,7 @@ class _Walk:
 
     def _advance(self, tries: Floats, at: Ints) -> Ints:
         """Replace each row by the nearest of its tries that is valid and plausible enough; return those replaced."""
-        plausibility = self.way.scale.score(tries, self.fold[at])
+        plausibility = self.way.scale.score(tries, self.fold[at], self.factuals[at])
         enough = (plausibility >= self.way.least) | (plausibility > self.plausibility[at])
         enough &= (tries != self.factuals[at]).any(axis=1)
         if not self.sought.admits_all:

@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,9 +30,9 @@ from mcce.explain.crossing import Crossings, NearestCrossings, PoolCodes, Thinni
 from mcce.explain.distances import Distance, columnwise, gower
 from mcce.explain.order import Measure, Ordering
 from mcce.explain.plan import Block, Plan
-from mcce.explain.plausibility import Bytes, Plausibility
+from mcce.explain.plausibility import Plausibility
 from mcce.explain.pools import Candidates
-from mcce.explain.rank import Ask, Selector, best_of
+from mcce.explain.rank import Admit, Ask, Selector, best_of
 from mcce.explain.refine import Inwards, Sought
 from mcce.explain.winners import Winners
 from mcce.table import Feature
@@ -185,18 +185,9 @@ class SparseSearch:
         self, pools: Candidates, sought: Sought, which: Ints, size: int, k: int
     ) -> Iterator[tuple[Winners, Bools]]:
         """Yield the best crossings of one size (steps 1 and 2), and for which all crossings were looked at."""
-        for members, candidates, bins, complete in self._cross(pools, sought, which, size):
-            owner = np.repeat(np.arange(members.size), candidates.end - candidates.begin)
-
-            def score(which: Ints, bins: Bytes = bins, of: Ints = members[owner]) -> Floats:
-                return self._score(bins, sought.fold[of], which)
-
-            def admit(
-                which: Ints, rows: Floats = candidates.rows, bins: Bytes = bins, of: Ints = members[owner]
-            ) -> Bools:
-                admitted = score(which, bins, of) >= self.least
-                return admitted if sought.admits_all else admitted & sought.admits(rows[which], of[which])
-
+        for members, candidates, complete in self._cross(pools, sought, which, size):
+            of = members[np.repeat(np.arange(members.size), candidates.end - candidates.begin)]
+            score, admit = self._scoring(candidates.rows, of, sought)
             chosen = self.selector.select(
                 candidates,
                 sought.matrix[members],
@@ -204,7 +195,7 @@ class SparseSearch:
                 ordering=self.ordering,
                 max_changes=self.bounds.max_changes,
                 max_gower=self.bounds.max_gower,
-                admit=None if self.least == -np.inf and sought.admits_all else admit,
+                admit=admit,
                 score=score,
             )
             found = chosen.of_factuals(members)
@@ -214,8 +205,8 @@ class SparseSearch:
 
     def _cross(
         self, pools: Candidates, sought: Sought, which: Ints, size: int
-    ) -> Iterator[tuple[Ints, Candidates, Bytes, Bools]]:
-        """Yield whose crossings they are, the crossed rows, their bins, and for whom these are all there are."""
+    ) -> Iterator[tuple[Ints, Candidates, Bools]]:
+        """Yield whose crossings they are, the crossed rows, and for whom these are all there are."""
         cells = columnwise(pools.rows)
         near = NearestCrossings(cells, self.mutable, self.distance)
         made: list[Crossings] = []
@@ -238,7 +229,7 @@ class SparseSearch:
                     crossings = replace(crossings, chosen=thinning.keep(factual[self.mutable], crossings.chosen))
                 made.append(crossings)
                 held += made[-1].chosen.size
-                if 9 * held * cells.shape[0] > CROSSED_BYTES:  # a float and a bin for each cell
+                if 8 * held * cells.shape[0] > CROSSED_BYTES:
                     yield self._write(made, cells, sought, held)
                     made, held = [], 0
         if made:
@@ -246,35 +237,37 @@ class SparseSearch:
 
     def _write(
         self, made: list[Crossings], cells: Floats, sought: Sought, n_rows: int
-    ) -> tuple[Ints, Candidates, Bytes, Bools]:
-        """Write crossings as candidates, and as the bins in which they are scored."""
+    ) -> tuple[Ints, Candidates, Bools]:
+        """Write crossings as candidates."""
         rows = np.empty((cells.shape[0], n_rows))
-        bins = np.empty((cells.shape[0], n_rows), dtype=np.uint8)
-        binned: dict[tuple[int, int], Bytes] = {}
         members = np.array([crossings.factual for crossings in made], dtype=np.int64)
         ends = np.cumsum([crossings.chosen.size for crossings in made])
-        own = {k: scorer.binning.encode(sought.matrix[members]) for k, scorer in enumerate(self.plausibility.scorers)}
         for i, crossings in enumerate(made):
-            at = int(ends[i]) - crossings.chosen.size
-            k, begin = int(sought.fold[crossings.factual]), crossings.begin
-            if (k, begin) not in binned:
-                draws = cells[:, begin : begin + crossings.n_draws].T
-                binned[k, begin] = self.plausibility.scorers[k].binning.encode(draws)
             factual = np.ascontiguousarray(sought.matrix[crossings.factual])
-            crossings.write(cells, begin, factual, self.mutable, rows, at)
-            crossings.write(binned[k, begin], 0, np.ascontiguousarray(own[k][:, i]), self.mutable, bins, at)
+            crossings.write(cells, factual, self.mutable, rows, int(ends[i]) - crossings.chosen.size)
         begins = ends - [crossings.chosen.size for crossings in made]
         complete = np.array([crossings.complete for crossings in made], dtype=bool)
-        return members, Candidates(rows.T, begins, ends, distinct=True), bins, complete
+        return members, Candidates(rows.T, begins, ends, distinct=True), complete
 
-    def _score(self, bins: Bytes, fold_of_row: Ints, rows: Ints) -> Floats:
-        """Return the scores of some binned rows, each by the trees of its fold."""
-        scores = np.empty(rows.size)
-        for k, scorer in enumerate(self.plausibility.scorers):
-            mine = np.flatnonzero(fold_of_row[rows] == k)
-            if mine.size:
-                scores[mine] = scorer.score(np.ascontiguousarray(bins[:, rows[mine]]))
-        return scores
+    def _scoring(
+        self, rows: Floats, of: Ints, sought: Sought, least: float | None = None
+    ) -> tuple[Callable[[Ints], Floats], Admit | None]:
+        """Return functions of places among candidates of the factuals `of`: scores of plausibility, and who may win.
+
+        Constraints come first, then the cells, then the distance to real rows, which costs most.
+        """
+        least = self.least if least is None else least
+
+        def score(some: Ints, least: float = -np.inf) -> Floats:
+            return self.plausibility.score(rows[some], sought.fold[of[some]], sought.matrix[of[some]], least)
+
+        def admit(some: Ints) -> Bools:
+            admitted = sought.admits(rows[some], of[some])
+            if least > -np.inf:
+                admitted[admitted] = score(some[admitted], least) >= least
+            return admitted
+
+        return score, None if least == -np.inf and sought.admits_all else admit
 
     def _choose_fewer(self, pools: Candidates, sought: Sought, done_at: Ints, k: int) -> Iterator[Winners]:
         """Yield draws with fewer changes than the crossings chosen: where there are many, some were passed over."""
@@ -320,14 +313,13 @@ class SparseSearch:
         rows = np.asfortranarray(pools.rows[place])
         owner = np.repeat(members, sizes)
         ordering = self.ordering if plausible else self._by_plausibility()
+        score, admit = self._scoring(rows, owner, sought, self.least if plausible else -np.inf)
 
-        least = self.least if plausible else -np.inf
-
-        def admit(some: Ints) -> Bools:
-            admitted = self.plausibility.score(rows[some], sought.fold[owner[some]]) >= least
-            if most is not None:
-                admitted &= (np.isnan(rows[some]) <= np.isnan(sought.matrix[owner[some]])).all(axis=1)
-            return admitted if sought.admits_all else admitted & sought.admits(rows[some], owner[some])
+        def keep_known(some: Ints) -> Bools:
+            kept = (np.isnan(rows[some]) <= np.isnan(sought.matrix[owner[some]])).all(axis=1)
+            if admit is not None:
+                kept[kept] = admit(some[kept])
+            return np.asarray(kept)
 
         chosen = self.selector.select(
             Candidates(rows, ends - sizes, ends),
@@ -335,8 +327,8 @@ class SparseSearch:
             max(k, STARTS),
             ordering=ordering,
             max_changes=most,
-            admit=None if least == -np.inf and most is None and sought.admits_all else admit,
-            score=lambda some: self.plausibility.score(rows[some], sought.fold[owner[some]]),
+            admit=admit if most is None else keep_known,
+            score=score,
         )
         return chosen.of_factuals(members)
 

@@ -187,6 +187,6 @@ class TrainingTable:
         """Leave out the training table as the user gave it.
 
         What is saved with an explainer still holds training rows: the fixed values and decisions of all of them, the
-        values that donors give, and a few whole rows. Whoever gets the file can read them.
+        values that donors give, and many whole rows. Whoever gets the file can read them.
         """
         return {**vars(self), "table": None}

@@ -39,7 +39,7 @@ def test_a_large_set_does_not_win_over_a_draw_with_fewer_changes():
     def ask(rows):
         return rows.sum(axis=1), rows.sum(axis=1) >= 10
 
-    scorer = Plausibility.fit(X.to_numpy(), features, mutable, 0, 1)
+    scorer = Plausibility.fit(X.to_numpy(), features, mutable, 1)
     ordering = resolve_measures(("L0", "gower"), features)
     pools = Candidates(np.asfortranarray(draws), np.array([0]), np.array([80]))
     found = SparseSearch(features, mutable, ask, ordering, scorer, 0.0, UNBOUNDED).search(pools, np.zeros((1, 12)), 1)
@@ -70,7 +70,7 @@ def test_a_single_value_that_is_passed_over_wins_over_two_changes():
     """Of 300 values of a number a third are tried at first; one draw has nothing but a valid one of the others."""
     X = pd.DataFrame({"a": np.arange(300.0), "b": np.arange(300.0) % 2})
     features, mutable = Schema.from_data(X).features, np.arange(2)
-    scorer = Plausibility.fit(X.to_numpy(), features, mutable, 0, 1)
+    scorer = Plausibility.fit(X.to_numpy(), features, mutable, 1)
     ordering = resolve_measures(("L0", "gower"), features)
     pools = Candidates(np.asfortranarray(X.assign(b=X["a"] % 7 == 0)).astype(float), np.array([0]), np.array([300]))
     for valid in (101.0, 102.0, 103.0):
@@ -88,7 +88,7 @@ def test_of_many_levels_none_is_passed_over(ordered):
     levels = pd.Categorical([f"l{i:03d}" for i in range(300)], ordered=ordered)
     schema = Schema.from_data(pd.DataFrame({"l": levels, "b": np.arange(300.0) % 2, "c": np.arange(300.0) % 3}))
     X, mutable = np.column_stack([np.arange(300.0), np.ones(300), np.arange(300.0) % 3]), np.arange(3)
-    scorer = Plausibility.fit(X, schema.features, mutable, 0, 1)
+    scorer = Plausibility.fit(X, schema.features, mutable, 1)
     ordering = resolve_measures(("L0", "gower"), schema.features)
     pools = Candidates(np.asfortranarray(X), np.array([0]), np.array([300]))
     for valid in (100.0, 101.0, 102.0):
@@ -119,7 +119,7 @@ def test_more_features_than_can_be_combined(monkeypatch):
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.integers(0, 4, (30, 320)).astype(float), columns=[f"x{j}" for j in range(320)])
     features, mutable = Schema.from_data(X).features, np.arange(320)
-    scorer = Plausibility.fit(X.to_numpy(), features, mutable, 0, 1)
+    scorer = Plausibility.fit(X.to_numpy(), features, mutable, 1)
     draws = rng.integers(0, 4, (1_000, 320)).astype(float)
     factuals = np.zeros((2, 320))
     factuals[1, 7] = 1.0

@@ -74,8 +74,7 @@ def plausibility(explainer, found):
     """The share of training rows with a score as low or lower, one row at a time."""
     schema, scorer = explainer.generator_.schema_, explainer.plausibility_
     rows, own = schema.encode(found.frame).matrix, schema.encode(factuals_of(found)).matrix
-    training = schema.encode(TABLE).matrix
-    calibration = scorer.score(training, scorer.fold_of(training))
+    calibration = scorer.calibration.values
     shares = []
     for row, factual in zip(rows, own, strict=True):
         least = scorer.score(row[None], scorer.fold_of(factual[None]))[0]
@@ -316,9 +315,9 @@ def test_a_training_table_that_was_changed_is_refused():
 def test_a_new_fit_forgets_what_was_plausible():
     explainer = fitted()
     explainer.explain(FEW.iloc[:1], n_samples=10, sparse=True)
-    one = explainer.plausibility_.calibration
+    one = explainer.plausibility_.calibration.values
     explainer.fit(TABLE.iloc[:250]).explain(FEW.iloc[:1], n_samples=10, sparse=True)
-    assert (one.size, explainer.plausibility_.calibration.size) == (300, 250)
+    assert (one.size, explainer.plausibility_.calibration.values.size) == (300, 250)
 
 
 @pytest.mark.parametrize(
