@@ -128,6 +128,8 @@ def _explainer_holds(fields: dict[str, Any]) -> list[str]:
     if fields["plausibility"] is not None:
         rows = fields["plausibility"].n_neighbours
         held.append(f"up to {rows:,} whole training rows, to which nearness is measured for plausibility")
+    if fields["margins"] is not None:
+        held.append("how far inside the wanted decision the accepted training rows are, without saying which")
     return held
 
 

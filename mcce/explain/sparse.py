@@ -9,6 +9,14 @@
 3. Where that is not enough, take the best valid draws at or above the floor inwards (`mcce.explain.refine`).
 4. Where no draw is both valid and at or above the floor, do the same from the most plausible valid draws. Such a row
    may only become more plausible on the way, and comes back as one below the floor if it does not reach it.
+5. By the usual order, rows with equally few changes are compared by their cost, which counts a step away from the edge
+   of the data and of the decision beside the distance (`mcce.explain.caution`). Crossings are looked at in the order of
+   their distance, which is the least that the cost can be, until that is no less than the best cost: exact, and few are
+   asked about.
+6. Every change is needed: in all rows that were found, changes are set back without which the row is still valid and at
+   or above the floor. A change that makes the decision worse is not taken for the sake of plausibility: of rows with
+   several changes, those without such a one are taken; where there is none, it is set back, and the row is told as one
+   below the floor. So it is where the order is one of distances; measures of the user's own are obeyed as they are.
 """
 
 from __future__ import annotations
@@ -25,12 +33,12 @@ import pandas as pd
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.threads import run_in_threads
 from mcce.constraints import Constraints
+from mcce.explain.caution import Caution, best_by, cheapest_of
 from mcce.explain.copies import TrainingRows
 from mcce.explain.crossing import Crossings, NearestCrossings, PoolCodes, Thinning
-from mcce.explain.distances import Distance, columnwise, gower
+from mcce.explain.distances import Distance, changed_columns, columnwise, gower
 from mcce.explain.order import Measure, Ordering
 from mcce.explain.plan import Block, Plan
-from mcce.explain.plausibility import Plausibility
 from mcce.explain.pools import Candidates
 from mcce.explain.rank import Admit, Ask, Selector, best_of
 from mcce.explain.refine import Inwards, Sought
@@ -40,6 +48,7 @@ from mcce.table import Feature
 NEAREST = 512  # crossings of several features that are looked at, for each number of features
 LARGEST_SET = 3  # features crossed at once where not all sets can be tried
 ALL_CROSSINGS = 8192  # crossings of a pool, of every size, up to which all are tried
+FIRST_LOOKED_AT, MOST_LOOKED_AT = 12, 256  # crossings of a factual at a time, in order of distance
 STARTS = 4  # draws taken inwards, at least
 CROSSED_BYTES = 48 * 2**20  # crossed rows held at a time
 SEARCHED_TOGETHER = 64, 512  # factuals of one thread, at least and at most: of few the model is asked about few rows
@@ -61,7 +70,7 @@ class SparseSearch:
     ----------
     features, mutable, ask : as of a `Selector`
     ordering : what candidates are compared by.
-    plausibility : a fitted scorer.
+    caution : the scale of plausibility, and what a step away from the edge counts.
     floor : least plausibility of a counterfactual.
     bounds : on changes and distance.
     excluded : training rows that no counterfactual may be a copy of.
@@ -76,7 +85,7 @@ class SparseSearch:
         mutable: Ints,
         ask: Ask,
         ordering: Ordering,
-        plausibility: Plausibility,
+        caution: Caution,
         floor: float,
         bounds: Bounds,
         excluded: TrainingRows | None = None,
@@ -92,7 +101,8 @@ class SparseSearch:
 
         self.selector = Selector(features, mutable, ask_alone)
         self.ordering = ordering
-        self.plausibility = plausibility
+        self.caution = caution
+        self.plausibility = plausibility = caution.plausibility
         self.least = plausibility.least_score(floor)
         self.bounds = bounds
         self.excluded = excluded
@@ -101,6 +111,7 @@ class SparseSearch:
         steps = [distance for distance in steps if not distance.counts_changes]
         self.distance = steps[0] if steps else gower(features)
         self.changes_first = _counts_changes(ordering.measures[0])
+        self.by_distance = all(isinstance(m.function, Distance) for m in ordering.measures)
         numbers = np.array([j for j in mutable if features[j].is_numeric], dtype=np.int64)
         self.inwards = Inwards(ask_alone, plausibility, self.least, self.distance, numbers)
 
@@ -174,8 +185,12 @@ class SparseSearch:
 
         Some may meet on the way: where they started counts as well.
         """
-        moved = self.inwards.take(starts, self._sought(factuals, ids), pools, k if self.changes_first else None)
-        return self._best([found, moved], factuals, k)
+        sought = self._sought(factuals, ids)
+        moved = self.inwards.take(starts, sought, pools, k if self.changes_first else None)
+        joined = Winners.join([found, moved])
+        if self.by_distance:
+            joined = self._spared(self.inwards.set_back(joined, sought), sought)
+        return self._best(joined, factuals, k)
 
     def _sought(self, factuals: Floats, ids: pd.Index[Any] | None) -> Sought:
         constraints = None if self.constraints is None else self.constraints.of_factuals(factuals, ids)
@@ -187,6 +202,10 @@ class SparseSearch:
         """Yield the best crossings of one size (steps 1 and 2), and for which all crossings were looked at."""
         for members, candidates, complete in self._cross(pools, sought, which, size):
             of = members[np.repeat(np.arange(members.size), candidates.end - candidates.begin)]
+            if self.caution.strength > 0.0:
+                cheapest = self._cheapest(candidates, of, sought, size, k)
+                yield cheapest.of_factuals(members), complete[cheapest.owner] | (size == 1)
+                continue
             score, admit = self._scoring(candidates.rows, of, sought)
             chosen = self.selector.select(
                 candidates,
@@ -198,6 +217,9 @@ class SparseSearch:
                 admit=admit,
                 score=score,
             )
+            if size > 1 and self.by_distance:
+                needed, n = self._needed(chosen.rows, members[chosen.owner], chosen.scores, sought)
+                chosen = replace(chosen.take(needed), cost=replace(chosen.cost, asked=chosen.cost.asked + n))
             found = chosen.of_factuals(members)
             if size == 1:
                 found = self.inwards.look_between(found, sought, pools)
@@ -248,6 +270,130 @@ class SparseSearch:
         begins = ends - [crossings.chosen.size for crossings in made]
         complete = np.array([crossings.complete for crossings in made], dtype=bool)
         return members, Candidates(rows.T, begins, ends, distinct=True), complete
+
+    def _cheapest(self, candidates: Candidates, of: Ints, sought: Sought, size: int, k: int) -> Winners:
+        """Return the valid and plausible crossings of one size with the least costs (step 5); `of` are their factuals.
+
+        Owners are counted as the candidates are.
+        """
+        rows, factuals = candidates.rows, sought.matrix
+        owner = np.repeat(np.arange(candidates.begin.size), candidates.end - candidates.begin)
+        steps = self.distance.sums(rows, factuals[of])
+        too_far = np.zeros(of.size, dtype=bool)
+        if self.bounds.max_changes is not None:
+            too_far |= size > self.bounds.max_changes
+        if self.bounds.max_gower is not None:
+            too_far |= self.distance.finish(steps) > self.bounds.max_gower
+        steps[too_far] = np.inf
+        order = np.lexsort((steps, owner))
+        at, end = candidates.begin.copy(), candidates.end
+        most = np.full(at.size, np.inf)  # the cost that is to be undercut
+        asked, depth = 0, FIRST_LOOKED_AT
+        place, cost, plausibility = np.empty(0, dtype=np.int64), np.empty(0), np.empty(0)
+        scores: npt.NDArray[np.generic] = np.empty(0)
+        while True:
+            left = np.flatnonzero(at < end)
+            left = left[steps[order[at[left]]] < most[left]]
+            if not left.size:
+                break
+            stop = np.minimum(at[left] + depth, end[left])
+            some = order[np.concatenate([np.arange(a, b) for a, b in zip(at[left], stop)])]
+            at[left] = stop
+            depth = min(2 * depth, MOST_LOOKED_AT)
+            some, cells, near = self._believed(rows, some[steps[some] < most[owner[some]]], of, sought)
+            nearer = self.caution.cost(steps[some], near) < most[owner[some]]
+            some, cells, near = some[nearer], cells[nearer], near[nearer]
+            if not some.size:
+                continue
+            answered, wanted = self.selector.ask(np.ascontiguousarray(rows[some]))
+            asked += some.size
+            found = self.caution.cost(steps[some], near, answered)
+            kept = np.flatnonzero(wanted & (found < most[owner[some]]))
+            if size > 1 and kept.size:
+                needed, n = self._needed(rows[some[kept]], of[some[kept]], answered[kept], sought)
+                kept, asked = kept[needed], asked + n
+            place, cost = np.append(place, some[kept]), np.append(cost, found[kept])
+            plausibility = np.append(plausibility, self.plausibility.join(cells[kept], near[kept]))
+            scores = np.concatenate([scores, answered[kept]]) if scores.size else answered[kept]
+            best = best_by(owner[place], rows[place], (cost,), k)
+            place, cost, plausibility, scores = place[best], cost[best], plausibility[best], scores[best]
+            mine = owner[place]
+            enough = np.arange(place.size) - np.searchsorted(mine, mine) == k - 1
+            most[mine[enough]] = cost[enough]
+        return Winners.chosen(owner[place], rows[place], scores, plausibility, asked)
+
+    def _believed(self, rows: Floats, some: Ints, of: Ints, sought: Sought) -> tuple[Ints, Floats, Floats]:
+        """Return which of some crossings are admitted and at or above the floor, with their cells and distances."""
+        some = some[sought.admits(rows[some], of[some])]
+        cells = self.plausibility.least_cells(rows[some], sought.fold[of[some]])
+        some, cells = some[cells >= self.least], cells[cells >= self.least]
+        near = self.plausibility.distance(rows[some], sought.fold[of[some]], sought.matrix[of[some]])
+        kept = self.plausibility.join(cells, near) >= self.least
+        return some[kept], cells[kept], near[kept]
+
+    def _needed(self, rows: Floats, owner: Ints, scores: npt.NDArray[np.generic], sought: Sought) -> tuple[Bools, int]:
+        """Return of which valid rows every change is needed and none makes the decision worse (step 6).
+
+        The second value is how many rows were asked about.
+        """
+        at, _, tries = _set_back_one(rows, sought.matrix[owner])
+        needed = np.ones(rows.shape[0], dtype=bool)
+        if not at.size:
+            return needed, 0
+        answered, wanted = self.selector.ask(tries)
+        of = owner[at]
+        spare = wanted & sought.admits(tries, of)
+        some = np.flatnonzero(spare)
+        believed = self.plausibility.score(tries[some], sought.fold[of[some]], sought.matrix[of[some]], self.least)
+        spare[some] = believed >= self.least
+        needed[at[spare | self.caution.hurts(scores[at], answered)]] = False
+        return needed, at.size
+
+    def _harm(self, rows: Floats, factuals: Floats, scores: npt.NDArray[np.generic]) -> tuple[Floats, int]:
+        """Return how far inside the decision valid rows would be without each change that makes it worse, else -inf.
+
+        A row has a line, a column of the table one; the second value is how many rows were asked about. The only change
+        of a row is needed.
+        """
+        margins = self.caution.margins
+        without = np.full(rows.shape, -np.inf)
+        if margins is None:
+            return without, 0
+        at, column, tries = _set_back_one(rows, factuals)
+        if at.size:
+            answered, _ = self.selector.ask(tries)
+            worse = self.caution.hurts(scores[at], answered)
+            without[at[worse], column[worse]] = margins.inside(answered[worse])
+        return without, at.size
+
+    def _spared(self, found: Winners, sought: Sought) -> Winners:
+        """Return valid rows without changes that make the decision worse (step 6).
+
+        Such rows are left out where their factual has others, and else their worst changes are set back one by one, as
+        far as constraints allow.
+        """
+        harm, asked = self._harm(found.rows, sought.matrix[found.owner], found.scores)
+        harmed = np.isfinite(harm).any(axis=1)
+        kept = ~harmed | ~np.isin(found.owner, found.owner[~harmed])
+        spared, harm = found.take(kept), harm[kept]
+        rows, scores, plausibility = spared.rows.copy(), spared.scores.copy(), spared.plausibility.copy()
+        at = np.flatnonzero(np.isfinite(harm).any(axis=1))
+        while at.size:
+            factuals = sought.matrix[spared.owner[at]]
+            tries, worst = rows[at], harm[at].argmax(axis=1)
+            tries[np.arange(at.size), worst] = factuals[np.arange(at.size), worst]
+            may = sought.admits(tries, spared.owner[at])
+            harm[at[~may], worst[~may]] = -np.inf
+            moved, tries = at[may], tries[may]
+            if moved.size:
+                rows[moved] = tries
+                scores[moved] = self.selector.ask(tries)[0]
+                plausibility[moved] = self.plausibility.score(tries, sought.fold[spared.owner[moved]], factuals[may])
+                harm[moved], n = self._harm(tries, factuals[may], scores[moved])
+                asked += moved.size + n
+            at = at[np.isfinite(harm[at]).any(axis=1)]
+        cost = replace(found.cost, asked=found.cost.asked + asked)
+        return replace(spared, rows=rows, scores=scores, plausibility=plausibility, cost=cost)
 
     def _scoring(
         self, rows: Floats, of: Ints, sought: Sought, least: float | None = None
@@ -336,26 +482,29 @@ class SparseSearch:
         most_plausible = Measure("plausibility", self.plausibility.of_candidates, "density", largest_first=True)
         return Ordering((most_plausible, *self.ordering.measures))
 
-    def _best(self, parts: list[Winners], factuals: Floats, k: int) -> Winners:
-        """Join the parts, and keep the best distinct ones of each factual, none beyond a bound.
+    def _best(self, joined: Winners, factuals: Floats, k: int) -> Winners:
+        """Keep the best distinct rows of each factual, none beyond a bound.
 
         A row that stayed below the floor is kept only if its factual has no other.
         """
-        joined = Winners.join(parts)
         low = joined.plausibility < self.least
         found = joined.take(~low | ~np.isin(joined.owner, joined.owner[~low]))
-        kept = best_of(
-            self.ordering,
-            self.features,
-            self.mutable,
-            found.owner,
-            found.rows,
-            factuals,
-            k,
-            self.bounds.max_changes,
-            self.bounds.max_gower,
-        )
+        ordering, most_changes, most_gower = self.ordering, self.bounds.max_changes, self.bounds.max_gower
+        if self.caution.strength > 0.0:
+            kept = cheapest_of(self.caution, found, factuals, k, self.distance, most_changes, most_gower)
+        else:
+            of = self.features, self.mutable, found.owner, found.rows, factuals
+            kept = best_of(ordering, *of, k, most_changes, most_gower)
         return replace(found.take(kept), cost=joined.cost)
+
+
+def _set_back_one(rows: Floats, factuals: Floats) -> tuple[Ints, Ints, Floats]:
+    """Return every change of rows that have several: whose it is, in which column, and the row without it."""
+    changed = changed_columns(rows, factuals)
+    at, column = np.nonzero(changed & (changed.sum(axis=1) > 1)[:, None])
+    tries = rows[at]
+    tries[np.arange(at.size), column] = factuals[at, column]
+    return at, column, tries
 
 
 def _counts_changes(measure: Measure) -> bool:
@@ -364,14 +513,14 @@ def _counts_changes(measure: Measure) -> bool:
 
 def crossed_draws(plan: Plan, block: Block, pools: Candidates) -> Winners:
     """Choose the best valid crossings of the draws with the factuals of a block."""
-    assert plan.plausibility is not None
+    assert plan.caution is not None
     settings = plan.settings
     search = SparseSearch(
         plan.features,
         plan.mutable,
         plan.question.ask_encoded,
         plan.order,
-        plan.plausibility,
+        plan.caution,
         settings.floor,
         Bounds(settings.max_changes, settings.max_gower),
         plan.excluded,

@@ -14,6 +14,7 @@ import numpy as np
 
 from mcce.constraints import Allow, NoCopies, Only, PerFactual, Rule
 from mcce.exceptions import InputError, did_you_mean, listing
+from mcce.explain.caution import Margins
 from mcce.explain.copies import TrainingRows
 from mcce.explain.plausibility import Binning, Plausibility
 from mcce.generators.choice import METHODS, check_generator
@@ -116,6 +117,7 @@ def check_fields(fields: Fields, known: Container[str]) -> Fields:
     check_type(fields["plausibility"], "plausibility", Plausibility, type(None))
     if fields["plausibility"] is not None:
         fields["plausibility"].check_columns(len(generator.schema_))
+    check_type(fields.setdefault("margins", None), "margins", Margins, type(None))
     check_type(fields["training_rows"], "training_rows", TrainingRows, type(None))
     check_number(fields["fit_seconds"], "fit_seconds", 0.0)
     return fields

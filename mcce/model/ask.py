@@ -145,7 +145,7 @@ class TrainingTable:
     schema : its columns.
     decision : the wanted decision, bound to the model.
     spots : some of its rows, and the model's answers about them.
-    answered : which rows have the wanted decision, None if that was not asked yet.
+    answered : what the model says of the rows, None if it was not asked yet.
     reach : by column the lowest and highest value that is not far outside, None if nobody looked.
     weights : of the rows, None if they have none; rows of weight 0 are not in the table.
     """
@@ -154,7 +154,7 @@ class TrainingTable:
     schema: Schema
     decision: Decision
     spots: SpotCheck
-    answered: Bools | None = None
+    answered: Answer | None = None
     reach: Floats | None = None
     weights: Floats | None = None
 
@@ -173,8 +173,12 @@ class TrainingTable:
 
     def wanted(self) -> Bools:
         """Return which rows have the wanted decision."""
+        return self.answer().wanted
+
+    def answer(self) -> Answer:
+        """Return what the model says of the rows."""
         if self.answered is None:
-            self.answered = ask_table(self.decision, self._needed(AGAIN)).wanted
+            self.answered = ask_table(self.decision, self._needed(AGAIN))
         return self.answered
 
     def _needed(self, otherwise: str) -> Data:

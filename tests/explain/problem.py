@@ -11,6 +11,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
+from mcce.explain.caution import Caution
 from mcce.explain.order import resolve_measures
 from mcce.explain.plausibility import Plausibility
 from mcce.explain.pools import Candidates
@@ -178,7 +179,9 @@ def search(problem, k, floor, bound=UNBOUNDED, name="default"):
     ordering = resolve_measures(
         measures, FEATURES, weights=weights, scorers={"plausibility": plausibility().of_candidates}
     )
-    searching = SparseSearch(FEATURES, MUTABLE, problem.model, ordering, plausibility(), floor, bound)
+    searching = SparseSearch(
+        FEATURES, MUTABLE, problem.model, ordering, Caution(plausibility(), strength=0.0), floor, bound
+    )
     found = searching.search(problem.pools, problem.factuals, k)
     assert (np.diff(found.owner) >= 0).all()
     np.testing.assert_array_equal(found.scores, [problem.model.score(row) for row in found.rows])

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from mcce.explain import pools
+from mcce.explain.caution import Caution
 from mcce.explain.factuals import read_factuals
 from mcce.explain.plan import Settings
 from mcce.explain.search import explain_block, join_blocks
@@ -30,7 +31,8 @@ def plan_and_blocks(explainer, monkeypatch, settings, X=DENIED):
     plausibility = explainer._plausibility(False) if settings.sparse else None
     ordering = explainer._ordering(("L0", "gower"), None, plausibility)
     asked = explainer._constraints(())
-    plan = explainer._plan(settings, ordering, asked, plausibility)
+    caution = None if plausibility is None else Caution(plausibility, explainer.margins_)
+    plan = explainer._plan(settings, ordering, asked, caution)
     factuals = read_factuals(X, explainer.generator_.schema_, explainer.decision_, explainer._training.spots)
     keys, refused = plan.keys(factuals), np.flatnonzero(~factuals.wanted)
     blocks = list(plan.blocks(factuals, refused, range(settings.n_samples)))
