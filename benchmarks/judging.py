@@ -3,7 +3,7 @@
 1. Changes: how many features (L0), how far in all (L1: the sum of range-scaled differences, 1 for another level), how
    many fixed ones.
 2. Decision: whether the model, asked again, says the wanted one.
-3. Plausibility: by trees of another seed than those that a method may have chosen by (`mcce.explain.plausibility`).
+3. Plausibility (`mcce.explain.plausibility`): sparse rows were chosen by it, so that it judges the others only.
 4. Nearness: distance (as L1) to the nearest training row and the mean of that to the five nearest ones, among all and
    among those with the wanted decision. Of the training rows equal to the factual one does not count: a
    counterfactual is always near its own factual.
@@ -24,7 +24,6 @@ from mcce.explain.distances import gower
 from mcce.explain.plausibility import Plausibility
 from mcce.table import Feature
 
-SEED = 20_000  # of the trees that judge
 NEIGHBOURS = 5
 
 

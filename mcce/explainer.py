@@ -250,7 +250,8 @@ class MCCE(Learner):
         checked = SpotCheck(spots, schema.encode(rows_of(X, spots)).matrix, first)
         some = np.unique(np.linspace(0, len(frame) - 1, REACH_ROWS).astype(np.intp))
         reach = find_reach(schema.encode(rows_of(X, some)).matrix, schema.features)
-        self._training = TrainingTable(X, schema, self.decision_, checked, answer, reach, weights)
+        scores = None if answer is None else answer.scores
+        self._training = TrainingTable(X, schema, self.decision_, checked, wanted, reach, weights, scores)
         self.fit_seconds_ = time.perf_counter() - begun
         return self
 

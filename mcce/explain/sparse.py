@@ -42,7 +42,7 @@ from mcce.explain.plan import Block, Plan
 from mcce.explain.pools import Candidates
 from mcce.explain.rank import Admit, Ask, Selector, best_of
 from mcce.explain.refine import Inwards, Sought
-from mcce.explain.winners import Winners
+from mcce.explain.winners import Cost, Winners
 from mcce.table import Feature
 
 NEAREST = 512  # crossings of several features that are looked at, for each number of features
@@ -218,8 +218,10 @@ class SparseSearch:
                 score=score,
             )
             if size > 1 and self.by_distance:
-                needed, n = self._needed(chosen.rows, members[chosen.owner], chosen.scores, sought)
-                chosen = replace(chosen.take(needed), cost=replace(chosen.cost, asked=chosen.cost.asked + n))
+                needed, less = self._needed(chosen.rows, members[chosen.owner], chosen.scores, sought)
+                asked = chosen.cost.asked + less.cost.asked
+                less = less.take(slice(None)).of_factuals(chosen.owner)
+                chosen = replace(Winners.join([chosen.take(needed), less]), cost=Cost(asked))
             found = chosen.of_factuals(members)
             if size == 1:
                 found = self.inwards.look_between(found, sought, pools)
@@ -291,6 +293,7 @@ class SparseSearch:
         asked, depth = 0, FIRST_LOOKED_AT
         place, cost, plausibility = np.empty(0, dtype=np.int64), np.empty(0), np.empty(0)
         scores: npt.NDArray[np.generic] = np.empty(0)
+        fewer: list[Winners] = []
         while True:
             left = np.flatnonzero(at < end)
             left = left[steps[order[at[left]]] < most[left]]
@@ -310,8 +313,9 @@ class SparseSearch:
             found = self.caution.cost(steps[some], near, answered)
             kept = np.flatnonzero(wanted & (found < most[owner[some]]))
             if size > 1 and kept.size:
-                needed, n = self._needed(rows[some[kept]], of[some[kept]], answered[kept], sought)
-                kept, asked = kept[needed], asked + n
+                needed, less = self._needed(rows[some[kept]], of[some[kept]], answered[kept], sought)
+                fewer.append(less.take(slice(None)).of_factuals(owner[some[kept]]))
+                kept, asked = kept[needed], asked + less.cost.asked
             place, cost = np.append(place, some[kept]), np.append(cost, found[kept])
             plausibility = np.append(plausibility, self.plausibility.join(cells[kept], near[kept]))
             scores = np.concatenate([scores, answered[kept]]) if scores.size else answered[kept]
@@ -320,7 +324,7 @@ class SparseSearch:
             mine = owner[place]
             enough = np.arange(place.size) - np.searchsorted(mine, mine) == k - 1
             most[mine[enough]] = cost[enough]
-        return Winners.chosen(owner[place], rows[place], scores, plausibility, asked)
+        return Winners.join([Winners.chosen(owner[place], rows[place], scores, plausibility, asked), *fewer])
 
     def _believed(self, rows: Floats, some: Ints, of: Ints, sought: Sought) -> tuple[Ints, Floats, Floats]:
         """Return which of some crossings are admitted and at or above the floor, with their cells and distances."""
@@ -331,15 +335,17 @@ class SparseSearch:
         kept = self.plausibility.join(cells, near) >= self.least
         return some[kept], cells[kept], near[kept]
 
-    def _needed(self, rows: Floats, owner: Ints, scores: npt.NDArray[np.generic], sought: Sought) -> tuple[Bools, int]:
+    def _needed(
+        self, rows: Floats, owner: Ints, scores: npt.NDArray[np.generic], sought: Sought
+    ) -> tuple[Bools, Winners]:
         """Return of which valid rows every change is needed and none makes the decision worse (step 6).
 
-        The second value is how many rows were asked about.
+        Beside it, the valid and plausible rows with a change less, owned by the places of the rows.
         """
         at, _, tries = _set_back_one(rows, sought.matrix[owner])
         needed = np.ones(rows.shape[0], dtype=bool)
         if not at.size:
-            return needed, 0
+            return needed, Winners.none(scores, rows.shape[1])
         answered, wanted = self.selector.ask(tries)
         of = owner[at]
         spare = wanted & sought.admits(tries, of)
@@ -347,7 +353,8 @@ class SparseSearch:
         believed = self.plausibility.score(tries[some], sought.fold[of[some]], sought.matrix[of[some]], self.least)
         spare[some] = believed >= self.least
         needed[at[spare | self.caution.hurts(scores[at], answered)]] = False
-        return needed, at.size
+        less = at[spare], tries[spare], answered[spare], believed[spare[some]]
+        return needed, Winners.chosen(*less, at.size)
 
     def _harm(self, rows: Floats, factuals: Floats, scores: npt.NDArray[np.generic]) -> tuple[Floats, int]:
         """Return how far inside the decision valid rows would be without each change that makes it worse, else -inf.

@@ -25,7 +25,7 @@ def training_rows(table, *, answered=True):
     spots = spot_positions(len(table))
     answer = ask_table(decision, table.iloc[spots])
     checked = SpotCheck(spots, schema.encode(table.iloc[spots]).matrix, answer)
-    return TrainingTable(table, schema, decision, checked, ask_table(decision, table) if answered else None)
+    return TrainingTable(table, schema, decision, checked, ask_table(decision, table).wanted if answered else None)
 
 
 def table_of(n=100):
