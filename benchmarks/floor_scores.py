@@ -3,7 +3,7 @@
 A scorer is fitted on encoded training rows and returns a score (the higher the more real) with the scores that real
 rows have by its own account, which say what quantile a row is at:
 
-plausibility      boosted trees against spoilt rows, cross-fitted (`mcce.explain.plausibility`)
+plausibility      the least cell given all others, and nearness, cross-fitted (`mcce.explain.plausibility`)
 density, cart     log density of the mutable features, summed over a chain of CART trees without the decision; training
 density, ctree    rows, each left out of its own leaf, calibrate. The trees have seen the row that is left out
 ratio, ctree      the same sum less that of the margins, log p(x | given) - log p(x); one half of the rows fits, the
@@ -70,9 +70,8 @@ class Fitted:
 
 def fit_plausibility(rows: Rows, rng: np.random.Generator) -> Fitted:
     """mcce's own."""
-    seed = int(rng.integers(2**31))
-    trees = Plausibility.fit(rows.matrix, rows.schema.features, rows.mutable, seed)
-    return Fitted(lambda matrix: trees.score(matrix, trees.fold_of(matrix)), trees.calibration)
+    scale = Plausibility.fit(rows.matrix, rows.schema.features, rows.mutable)
+    return Fitted(lambda matrix: scale.score(matrix, scale.fold_of(matrix)), scale.calibration.values)
 
 
 def fit_density(sampler: str) -> Callable[[Rows, np.random.Generator], Fitted]:

@@ -3,7 +3,7 @@
 1. Changes: how many features (L0), how far in all (L1: the sum of range-scaled differences, 1 for another level), how
    many fixed ones.
 2. Decision: whether the model, asked again, says the wanted one.
-3. Plausibility: by trees of another seed than those that a method may have chosen by (`mcce.explain.plausibility`).
+3. Plausibility (`mcce.explain.plausibility`): sparse rows were chosen by it, so that it judges the others only.
 4. Nearness: distance (as L1) to the nearest training row and the mean of that to the five nearest ones, among all and
    among those with the wanted decision. Of the training rows equal to the factual one does not count: a
    counterfactual is always near its own factual.
@@ -24,7 +24,6 @@ from mcce.explain.distances import gower
 from mcce.explain.plausibility import Plausibility
 from mcce.table import Feature
 
-SEED = 20_000  # of the trees that judge
 NEIGHBOURS = 5
 
 
@@ -57,7 +56,7 @@ class Judge:
         self.training = self.schema.encode(problem.X).matrix
         features = self.schema.features
         mutable = np.array([j for j, f in enumerate(features) if f.name not in problem.fixed], dtype=np.int64)
-        self.plausibility = Plausibility.fit(self.training, features, mutable, SEED)
+        self.plausibility = Plausibility.fit(self.training, features, mutable)
         self.points = Points(self.training, features)
         wanted = np.flatnonzero(problem.decision.contains(problem.score(problem.X)))
         self.places = {"": np.arange(len(self.training)), " wanted": wanted}

@@ -56,8 +56,8 @@ HEAD += ["near w.", "5 n. w.", "asked", "sec."]
 NOTES = """\
 Means over the factuals that a method explains (expl.). L1: sum of range-scaled differences (gower_sum). viol.: changed
 fixed values. valid: share of rows with the wanted decision when asked again. floor: share of rows at or above the floor
-that was asked for. real: share with a plausibility of 0.05 or more by trees of another seed, which no method has chosen
-by; 0.95 of real rows have it. near, 5 near: distance, as L1, to the nearest training row and mean of that to the five
+that was asked for. real: share with a plausibility of 0.05 or more, by which sparse rows were chosen; 0.95 of
+real rows have it. near, 5 near: distance, as L1, to the nearest training row and mean of that to the five
 nearest; w.: among those with the wanted decision; the factual itself does not count. asked: rows asked of the model per
 factual after the fit. sec.: from frame to frame, warm, one run; for mcce they hold the fit, with sparse that of the
 plausibility. plain: the method straight from the paper (benchmarks.plain). mcce: as in the paper. sparse: mcce with

@@ -41,6 +41,7 @@ from mcce.report.names import PREDICTION, Names
 from mcce.report.plots import change_plot, changes_plot
 from mcce.report.reasons import ALREADY
 from mcce.report.words import (
+    Change,
     care_sentence,
     change_sentence,
     count_figures,
@@ -70,7 +71,17 @@ ROUNDING = 1e-9  # a plausibility that is below the floor by no more than this i
 TABLES = ("frame", "measures", "factuals", "unexplained", "factual_predictions", "draws", "nearest", "allowed")
 COMPUTED = ("changes", "changed_features", "summary", "diversity", "sentences", "to_frame")
 
-_FRAMES = ("frame", "measures", "factuals", "unexplained", "pairwise", "constraints", "nearest", "allowed")
+_FRAMES = (
+    "frame",
+    "measures",
+    "factuals",
+    "unexplained",
+    "pairwise",
+    "comes_along",
+    "constraints",
+    "nearest",
+    "allowed",
+)
 _SERIES = ("factual_predictions", "draws")
 _COLUMNS = {
     "measures": ("prediction", "L0", "gower"),
@@ -82,6 +93,7 @@ _MAPPINGS = ("kinds", "ranges", "standard_errors", "timings", "settings", "rules
 _PRIVATE = {  # what a file calls them
     "standard_errors": "_standard_errors",
     "pairwise": "_pairwise",
+    "comes_along": "_along",
     "rules": "_rules",
     "frames": "_frame_kind",
 }
@@ -282,6 +294,7 @@ class Counterfactuals:
     run: Run = field(default_factory=Run)
     _standard_errors: Mapping[str, float] = field(default_factory=dict)
     _pairwise: pd.DataFrame | None = None  # what `diversity` returns
+    _along: pd.DataFrame | None = None  # cells of `frame` that the decision does not need; None if nobody asked
     _rules: Mapping[Hashable, tuple[str, ...]] = field(default_factory=dict)  # by id, its constraints in words
     _frame_kind: FrameKind | None = None  # the kind of frame that was explained; None for pandas
     _questions: Questions = field(default_factory=Questions)
@@ -325,6 +338,7 @@ class Counterfactuals:
             self,
             frame=self.frame[rows],
             measures=self.measures[rows],
+            _along=None if self._along is None else self._along[rows],
             factuals=self.factuals.iloc[[factual]],
             factual_predictions=self.factual_predictions.iloc[[factual]],
             copies=None,  # known of all rows together, as the standard errors of the means
@@ -336,6 +350,9 @@ class Counterfactuals:
     def changes(self, *, words: bool = False) -> pd.DataFrame:
         """Return every changed cell: id, rank, feature, from, to, in the order of `frame`.
 
+        Sparse counterfactuals have a `role` as well: a change is "needed" for the decision, or it "comes along",
+        since what is needed would not be believable without it. What is neither is not there.
+
         Parameters
         ----------
         words : bool
@@ -343,6 +360,9 @@ class Counterfactuals:
         """
         before, changed = self._compare(np.arange(len(self)))
         table = changed_cells(before, self.frame, changed)
+        if self._along is not None:
+            along = self._along.to_numpy(dtype=bool)[changed]
+            table["role"] = pd.Series(np.where(along, "comes along", "needed"), dtype=object)
         return self._as_explained(in_words(table, table["feature"], self.names) if words else table)
 
     def changed_features(self) -> pd.DataFrame:
@@ -721,6 +741,7 @@ class Counterfactuals:
                 before=before,
                 after=self.frame.iloc[rows],
                 changed=changed,
+                along=np.zeros_like(changed) if self._along is None else self._along.to_numpy(dtype=bool)[rows],
                 measures=self.measures.iloc[rows],
                 factual_of_row=factual_of_row[rows],
                 factual_predictions=self.factual_predictions.iloc[factual_of_row[rows]],
@@ -977,6 +998,9 @@ class Counterfactuals:
     def _check_tables(self) -> None:
         """Refuse tables without the columns that every result has."""
         require({*self.frame.columns} <= {*self.factuals.columns}, "frame has a column that factuals do not have")
+        if self._along is not None:
+            require(self._along.shape == self.frame.shape, "comes_along has another shape than frame")
+            require(all(dtype == np.dtype(bool) for dtype in self._along.dtypes), "comes_along holds what is no truth")
         for name, columns in _COLUMNS.items():
             table = getattr(self, _PRIVATE.get(name, name))
             lacking = [] if table is None else [column for column in columns if column not in table.columns]
@@ -1027,14 +1051,15 @@ class Counterfactuals:
         after = self.frame.iloc[rows].reset_index(drop=True)
         return before, differing_cells(before, after)
 
-    def _changes_of(self, row: int, names: Names | None = None) -> list[tuple[str, str, str]]:
-        """Return the changes of a row in words (feature, before, after), by other names than the result's if given."""
+    def _changes_of(self, row: int, names: Names | None = None) -> list[Change]:
+        """Return the changes of a row in words, by other names than the result's if given."""
         names = names or self.names
         before, changed = self._compare(np.array([row]))
         return [
-            (
+            Change(
                 names.label(self.frame.columns[j]),
                 *names.pair(self.frame.columns[j], before.iloc[0, j], self.frame.iloc[row, j]),
+                self._along is not None and bool(self._along.iloc[row, j]),
             )
             for j in np.flatnonzero(changed[0]).tolist()
         ]

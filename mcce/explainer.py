@@ -11,7 +11,7 @@
 with the number of factuals; `generate` and `select` are the two steps by themselves.
 
 What the paper's method does not need is learned from the training rows when it is first asked for: distances that these
-scale, the trees of plausibility, and hashes that tell copies of training rows. Scales of distances are those of the
+scale, what is plausible, and hashes that tell copies of training rows. Scales of distances are those of the
 training rows whatever these weigh; plausibility is by weight.
 
 A saved explainer is one file:
@@ -47,6 +47,7 @@ from mcce.base.threads import count_jobs, one_native_thread
 from mcce.constraints import Constraints, NoCopies, read, resolve, simplest
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError, MCCEWarning
+from mcce.explain.caution import Caution, Margins
 from mcce.explain.copies import TrainingRows
 from mcce.explain.distances import NamedMeasure
 from mcce.explain.factuals import REACH_ROWS, encode_factuals, find_reach, read_factuals, warn_of_factuals
@@ -217,7 +218,7 @@ class MCCE(Learner):
         """
         begun = time.perf_counter()
         # a fit that fails leaves no half-fitted explainer
-        for name in ("fit_seconds_", "generator_", "names_", "plausibility_", "training_rows_"):
+        for name in ("fit_seconds_", "generator_", "margins_", "names_", "plausibility_", "training_rows_"):
             vars(self).pop(name, None)
         if not isinstance(self.condition_on_decision, (bool, np.bool_)):
             raise InputError(f"condition_on_decision is {self.condition_on_decision!r}; it must be True or False.")
@@ -252,7 +253,8 @@ class MCCE(Learner):
         checked = SpotCheck(spots, schema.encode(rows_of(X, spots)).matrix, first)
         some = np.unique(np.linspace(0, len(frame) - 1, REACH_ROWS).astype(np.intp))
         reach = find_reach(schema.encode(rows_of(X, some)).matrix, schema.features)
-        self._training = TrainingTable(X, schema, self.decision_, checked, wanted, reach, weights)
+        scores = None if answer is None else answer.scores
+        self._training = TrainingTable(X, schema, self.decision_, checked, wanted, reach, weights, scores)
         self.fit_seconds_ = time.perf_counter() - begun
         return self
 
@@ -280,6 +282,7 @@ class MCCE(Learner):
         constraints: Any = (),
         sparse: bool = False,
         floor: float = 0.05,
+        caution: float = 1.0,
         measures: MeasureLike | Sequence[MeasureLike] = DEFAULT,
         weights: Mapping[Any, float] | None = None,
         max_changes: int | None = None,
@@ -318,6 +321,10 @@ class MCCE(Learner):
             With `sparse`, the least plausibility of a counterfactual: the share of real rows that look no more like a
             real row. At 0.05 one real row in twenty would be rejected. Rows below it come back only for factuals that
             have no other, and `measures["plausibility"]` says so.
+        caution : float
+            With `sparse` and the usual order: among rows with equally few changes, how much a step away from the edge
+            counts, of the data and of the decision, against a step from the factual. 0 takes the nearest row; see
+            `mcce.explain.caution`. Measures or weights of your own are obeyed as they are.
         measures : name, function or several of them
             What counterfactuals are ordered by, the first measure first: "L0", "gower", "gower_sum", "l2", "l1_raw",
             "l2_raw", "mad", "hvdm", "ivdm" (`mcce.explain.distances`), "plausibility" with `sparse`, another one that
@@ -351,6 +358,7 @@ class MCCE(Learner):
             independent=independent,
             sparse=sparse,
             floor=check_share(floor, "floor"),
+            caution=check_not_negative(caution, "caution"),
             max_changes=None if max_changes is None else check_count(max_changes, "max_changes"),
             max_gower=None if max_gower is None else check_not_negative(max_gower, "max_gower"),
             diverse=diverse,
@@ -360,7 +368,11 @@ class MCCE(Learner):
         order = self._ordering(measures, weights, plausibility)
         factuals = read_factuals(X, self.generator_.schema_, self.decision_, self._training.spots)
         warn_of_factuals(factuals.matrix, factuals.index, self.generator_, self._training.reach)
-        plan = self._plan(settings, order, self._constraints(constraints), plausibility, Robust.read(robust))
+        usual = weights is None and order.names == list(DEFAULT)
+        cautious = None
+        if plausibility is not None:
+            cautious = Caution(plausibility, self.margins_, settings.caution if usual else 0.0)
+        plan = self._plan(settings, order, self._constraints(constraints), cautious, Robust.read(robust))
         contradictions = plan.contradictions(factuals)
         which = searched(factuals, contradictions)
         with progress_bar(which.size, "explaining", progress) as bar:
@@ -726,8 +738,8 @@ class MCCE(Learner):
         """Write the fitted explainer to one file, without pickle and without the model; what is there is replaced.
 
         **The file holds training values**: those that the samplers draw, the fixed values and the decision of every
-        training row, a few whole rows, and hashes of all rows. Whoever gets it can read them. ``mcce inspect FILE``
-        lists what it discloses. The scale of plausibility, for ``sparse=True``, is learned now if it was not before.
+        training row, some thousand whole rows, and hashes of all rows. Whoever gets it can read them. ``mcce inspect
+        FILE`` lists what it discloses. What is plausible, for ``sparse=True``, is learned now if it was not before.
 
         Parameters
         ----------
@@ -768,6 +780,7 @@ class MCCE(Learner):
             "scores": spots.answer.scores[kept],
             "wanted": spots.answer.wanted[kept],
             "plausibility": self._plausibility(None) if everything and self._can_learn() else None,
+            "margins": self.margins_ if everything and self._can_learn() else None,
             "training_rows": self._training_rows() if everything else None,
             "fit_seconds": float(self.fit_seconds_),
         }
@@ -829,7 +842,7 @@ class MCCE(Learner):
         spots = SpotCheck(fields["positions"].astype(np.intp), fields["rows"], answer)
         made._training = TrainingTable(None, schema, made.decision_, spots)
         if fields["plausibility"] is not None:
-            made.plausibility_ = fields["plausibility"]
+            made.plausibility_, made.margins_ = fields["plausibility"], fields["margins"]
         if fields["training_rows"] is not None:
             made.training_rows_ = fields["training_rows"]
         made.fit_seconds_ = fields["fit_seconds"]
@@ -847,7 +860,7 @@ class MCCE(Learner):
         settings: Settings,
         order: Ordering,
         constraints: Constraints | None,
-        plausibility: Plausibility | None = None,
+        caution: Caution | None = None,
         robust: Robust | None = None,
     ) -> Plan:
         schema = self.generator_.schema_
@@ -864,7 +877,7 @@ class MCCE(Learner):
             settings=settings,
             order=order,
             constraints=constraints,
-            plausibility=plausibility,
+            caution=caution,
             training=self._training_rows(needed=settings.exclude_training),
             robustness=robustness,
             threads=count_jobs(self.n_jobs),
@@ -947,18 +960,22 @@ class MCCE(Learner):
         return found
 
     def _plausibility(self, progress: bool | None) -> Plausibility:
-        """Return the scorer of plausibility, fitted once, when it is first needed."""
+        """Return the scale of plausibility, learned once, when it is first needed; `margins_` with it."""
         if "plausibility_" not in vars(self):
-            matrix = self._training.matrix("Fit it again, or call explain(..., sparse=True) once before saving it.")
+            matrix = self._training.matrix(
+                "Fit it again, or call explain(..., sparse=True) once before saving it; what earlier versions have "
+                "saved of plausibility is no longer used."
+            )
             weights = self._training.weights
+            read = None if weights is None else read_weights(weights, matrix.shape[0], tell=False)
+            self.margins_ = Margins.of(self.decision_, self._training.answer(), read)
             self.plausibility_ = Plausibility.fit(
                 matrix,
                 self.generator_.schema_.features,
                 mutable_columns(self.generator_),
-                self.generator_.seed_,
                 self.n_jobs,
                 progress,
-                None if weights is None else read_weights(weights, matrix.shape[0], tell=False),
+                read,
             )
         return self.plausibility_
 

@@ -191,6 +191,8 @@ def check_options(arguments: argparse.Namespace) -> dict[str, Any]:
         raise InputError("there is no model: give --model FILE, or --response COLUMN to train one.")
     if arguments.floor is not None and not arguments.sparse:
         raise InputError(f"--floor {arguments.floor:g} goes with --sparse; add it, or leave --floor out.")
+    if arguments.caution is not None and not arguments.sparse:
+        raise InputError(f"--caution {arguments.caution:g} goes with --sparse; add it, or leave --caution out.")
     if arguments.diverse and arguments.n_counterfactuals == 1:
         raise InputError("--diverse goes with --n-counterfactuals of 2 or more; add it, or leave --diverse out.")
     if arguments.diverse and arguments.n_samples == "auto":
@@ -229,6 +231,8 @@ def check_options(arguments: argparse.Namespace) -> dict[str, Any]:
     }
     if arguments.floor is not None:
         asked["floor"] = check_share(arguments.floor, "--floor")
+    if arguments.caution is not None:
+        asked["caution"] = check_not_negative(arguments.caution, "--caution")
     if arguments.measures:
         asked["measures"] = arguments.measures
     if arguments.noise is not None:

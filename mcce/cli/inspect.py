@@ -126,7 +126,10 @@ def _explainer_holds(fields: dict[str, Any]) -> list[str]:
         hashes = fields["training_rows"].hashes.size
         held.append(f"hashes of {hashes:,} training rows, which tell whether a row that one knows was among them")
     if fields["plausibility"] is not None:
-        held.append("the values at which the bins of plausibility end, which are training values")
+        rows = fields["plausibility"].n_neighbours
+        held.append(f"up to {rows:,} whole training rows, to which nearness is measured for plausibility")
+    if fields["margins"] is not None:
+        held.append("how far inside the wanted decision the accepted training rows are, without saying which")
     return held
 
 

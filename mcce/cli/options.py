@@ -129,6 +129,12 @@ OPTIONS = (
         "SHARE",
         "with --sparse: the least plausibility of what is returned, as a share of real rows (0.05)",
     ),
+    Option(
+        "caution",
+        read.number,
+        "NUMBER",
+        "with --sparse: what a step away from the edge counts, of the data and of the decision; 0 for the nearest (1)",
+    ),
     Option("diverse", read.flag, "", "with --n-counterfactuals: choose ones that differ", False),
     Option("measures", read.names, "A,B", "what comes first, as in gower,L0 (L0,gower); there are {measures}", []),
     Option("weights", read.numbers_by_name, "A=2,..", "what a step in a feature counts in distances (1)", {}),

@@ -33,6 +33,8 @@ from dataclasses import replace
 import numpy as np
 
 from mcce.base.arrays import Bools, Ints
+from mcce.explain.caution import cheapest_of
+from mcce.explain.distances import gower
 from mcce.explain.factuals import Factuals
 from mcce.explain.plan import Plan
 from mcce.explain.rank import best_of
@@ -82,6 +84,9 @@ def _join(plan: Plan, factuals: Factuals, before: Winners, new: Winners) -> Winn
         low = both.plausibility < plan.least
         found = both.take(~low | ~np.isin(both.owner, both.owner[~low]))
     k = plan.settings.n_counterfactuals
+    if plan.caution is not None and plan.caution.strength > 0.0:
+        kept = cheapest_of(plan.caution, found, factuals.matrix, k, gower(plan.features))
+        return replace(found.take(kept), cost=both.cost)
     kept = best_of(plan.order, plan.features, plan.mutable, found.owner, found.rows, factuals.matrix, k)
     return replace(found.take(kept), cost=both.cost)
 

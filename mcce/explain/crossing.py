@@ -19,10 +19,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mcce.base.arrays import Floats, Ints
 from mcce.explain.crossing_kernels import (
@@ -35,8 +33,6 @@ from mcce.explain.crossing_kernels import (
     step_table,
 )
 from mcce.explain.distances import Distance, stack
-
-Cells = npt.NDArray[Any]
 
 MOST_VALUES = 24  # of a single number that are looked at first
 MOST_TUPLES = 60_000  # tuples of a pool that are looked through, of its first draws if there are more
@@ -137,10 +133,10 @@ class Crossings:
     chosen: Ints
     complete: bool = True  # whether none was passed over
 
-    def write(self, cells: Cells, begin: int, factual: Cells, mutable: Ints, out: Cells, at: int) -> None:
-        """Write them as rows out[:, at:]. The draws are cells[:, begin:]; they may be in another coding, as bins."""
+    def write(self, cells: Floats, factual: Floats, mutable: Ints, out: Floats, at: int) -> None:
+        """Write them as rows out[:, at:]; `cells` are the draws of all pools, column by column."""
         tuples = self.tuples
-        cross(cells, begin, factual, mutable, tuples.draws, tuples.which, tuples.sets, self.chosen, out, at)
+        cross(cells, self.begin, factual, mutable, tuples.draws, tuples.which, tuples.sets, self.chosen, out, at)
 
 
 class NearestCrossings:

@@ -41,7 +41,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce.base.arrays import Floats, Ints
+from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.registry import Registry
 from mcce.exceptions import InputError, listing, spell
 from mcce.explain.rank_kernels import CURVES, LEVELS, SCALED, Steps, Tables, rank_candidates
@@ -293,6 +293,11 @@ def available_measures() -> list[str]:
 def scales(features: Sequence[Feature]) -> Floats:
     """Return 1 / range for numeric and ordered columns; 0 where any change counts 1."""
     return np.array([0.0 if f.kind == "categorical" else _inverse(f.span) for f in features])
+
+
+def changed_columns(rows: Floats, factuals: Floats) -> Bools:
+    """Return which cells of encoded rows differ from those of their factuals; missing ones do not."""
+    return np.asarray((rows != factuals) & ~(np.isnan(rows) & np.isnan(factuals)))
 
 
 @register_measure("L0")

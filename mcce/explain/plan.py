@@ -17,6 +17,7 @@ import pandas as pd
 
 from mcce.base.arrays import Floats, Ints, UInts
 from mcce.constraints import Constraints
+from mcce.explain.caution import Caution
 from mcce.explain.copies import TrainingRows
 from mcce.explain.factuals import Factuals
 from mcce.explain.order import Ordering
@@ -39,6 +40,7 @@ class Settings:
     exhaustive: bool = False
     sparse: bool = False
     floor: float = 0.05
+    caution: float = 1.0
     max_changes: int | None = None
     max_gower: float | None = None
     diverse: bool = False
@@ -58,7 +60,7 @@ class Plan:
     settings : what is asked for.
     order : what candidates are compared by.
     constraints : what may change, and how; None for anything.
-    plausibility : the scale of plausibility, for crossed draws.
+    caution : the scale of plausibility, for crossed draws, and what a step away from the edge counts.
     training : the training rows, to count copies of them or to have none; None if they are gone.
     robustness : what counterfactuals are to stand; None for nothing.
     threads : how many there may be; what is found does not depend on it.
@@ -70,7 +72,7 @@ class Plan:
     settings: Settings
     order: Ordering
     constraints: Constraints | None = None
-    plausibility: Plausibility | None = None
+    caution: Caution | None = None
     training: TrainingRows | None = None
     robustness: Robustness | None = None
     threads: int = 1
@@ -89,6 +91,11 @@ class Plan:
     def excluded(self) -> TrainingRows | None:
         """The training rows that no counterfactual may be a copy of."""
         return self.training if self.settings.exclude_training else None
+
+    @property
+    def plausibility(self) -> Plausibility | None:
+        """The scale of plausibility."""
+        return None if self.caution is None else self.caution.plausibility
 
     @cached_property
     def least(self) -> float:

@@ -1,25 +1,29 @@
-"""How plausible is a row? Boosted trees tell real rows from spoilt ones; real rows that they have not seen calibrate.
+"""How plausible is a row? Every cell given all others, and the row as a whole; the least of these decides.
 
-The paper's criterion 1 asks that p(mutable | fixed) be above some epsilon. Here a row's score is an estimate of
-log p(row) - log p(spoilt row), and epsilon a quantile of the scores of real rows:
+The paper's criterion 1 asks that p(mutable | fixed) be above some epsilon. A sum over the cells of a row would let a
+likely cell pay for an unlikely one. Here nothing can be paid for:
 
-1. Folds. A training row's fold is a hash of its cells, so that a factual meets trees that have not seen it, whether it
-   is one of the training rows or new; its candidates are scored by the trees of its fold. Of equal training rows, the
-   first is in that fold and the others in any: the trees leave one of them out, not all.
-2. Bins. For each fold, the rows outside it (at most 10,000) are binned column by column: a level or a distinct value
-   has a bin of its own; a number with more values has bins of equal counts and of equal widths, so that rare values are
-   not lost in the bins of common ones. Missing is bin 0.
-3. Spoilt rows. Fixed cells stay. Most rows get several of their mutable cells from other rows, each from a row of its
-   own: telling these from real rows is to know what belongs together. The others get one cell spread evenly over the
-   range or the levels: telling these is to know which values are rare.
-4. Boosting. Trees with one split a level, by Newton steps on the logistic loss, with spoilt rows drawn anew now and
-   then. The sum of the leaves is the score. It is finite for every row, whatever its values.
-5. Calibration. Every training row is scored by the trees that a factual equal to it meets, so that equal rows have one
-   score, in training and later. The plausibility of a row is the share of training rows with a score as low or lower;
-   at `floor=0.05` one real row in twenty is rejected, or fewer where many have equal scores.
+1. Folds. A training row's fold is a hash of its cells, so that what judges a row has not seen it, be it a training row
+   or a new factual; the candidates of a factual are judged as it is. Of equal training rows, the first is in that fold
+   and the others in any: one of them is left out, not all.
+2. Cells. For each mutable column and fold, a tree splits the other rows where the distribution of the column changes:
+   its values are put into classes, and a node asks the question about another column with the largest chi-square
+   statistic, if chance does not explain it (level 0.05 over all questions of a node, Bonferroni). So it sees spread and
+   several modes as well as means. In a leaf, the counts of the bins of the column, smoothed over neighbouring bins,
+   with one pseudo-row spread like the margin, are its conditional density: per bin of levels, missing values and
+   numbers that many rows share; per unit of other numbers.
+3. A cell's share is that of real cells of its column, scored by trees that have not seen them, whose log density is as
+   low or lower. A row has its least cell's share. With a value outside the range of the rows outside its fold it is
+   below all others, the lower the farther: minus how far, in units of the range.
+4. Nearness. The mean distance (Gower's sum) to the five nearest of some rows that are outside the fold. It sees holes
+   that no single cell shows.
+5. Both are turned into shares of real rows that are as low or lower, and the row has the lesser one; nearness counts
+   double before, so that the cells decide first.
+6. Calibration. The plausibility of a row is the share of training rows, each judged by the parts that have not seen it,
+   that have a score as low or lower: at `floor=0.05` one real row in twenty is rejected, or fewer where many have equal
+   scores.
 
-Training rows with weights have them in the losses of step 4, give their cells in step 3 by them, and count by them in
-step 5: the floor is a share of the population that the weights stand for.
+Weights of training rows count as copies in steps 2 to 6; copies of a row are neighbours of each other.
 """
 
 from __future__ import annotations
@@ -30,14 +34,17 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 
-from mcce.base.arrays import Floats, Ints, UInts
+from mcce.base.arrays import Bools, Floats, Int32s, Ints, UInts
 from mcce.base.threads import count_jobs, run_in_threads
-from mcce.explain.distances import columnwise
-from mcce.explain.plausibility_kernels import add_scores, encode_bins, grow_tree
+from mcce.explain.distances import columnwise, gower
+from mcce.explain.plausibility_kernels import encode_bins, find_leaves, grow_cells, least_shares, mean_of_nearest
 from mcce.generators.givens import occurrences
-from mcce.rng import derive_key, hash_rows
+from mcce.rng import hash_rows
+from mcce.samplers.density import DRAWN_AS_IT_IS, find_point_masses, silverman
 from mcce.storage.fields import (
+    BOOL,
     FLOAT,
     INT32,
     check_array,
@@ -49,16 +56,22 @@ from mcce.storage.fields import (
 )
 from mcce.storage.state import IF_ANY, stateful
 from mcce.table import Feature
-from mcce.table.weights import place_of_copy, sorted_with_weights
+from mcce.table.weights import copies_at, deviation_of, quantiles, sorted_with_weights
 
 Bytes = npt.NDArray[np.uint8]
 
-MOST_ROWS = 10_000  # that the trees of a fold are grown on
 BINS = 128
-TREES, DEPTH, RATE, RIDGE, RENEWED = 60, 6, 0.1, 30.0, 20
-SHARE_OF_COLUMNS = 0.5  # tried at a level of a tree
-SPREAD_EVENLY = 0.15  # share of spoilt rows with one cell spread over the range
-_CHUNK = 512
+MOST_ROWS = 10_000  # that the trees of a fold are grown on
+MOST_NEAR = 3_000  # among which the nearest of a row are looked for
+MOST_CALIBRATING = 5_000  # rows that nearness, and the whole, are calibrated on
+NEAREST = 5
+CLASSES = 12  # into which the values of a column are put, to find where it changes
+FEWEST = 20.0  # rows of a leaf
+DEPTH = 12
+LEVEL = 0.05  # of the questions of a node
+PSEUDO_ROWS = 1.0  # of a leaf: with more, a value that its rows do not have is vouched for by the margin
+NEARNESS_COUNTS = 2.0
+FARTHEST = 1e6  # distance that is told from a larger one
 
 
 @stateful("plausibility.Binning")
@@ -75,20 +88,11 @@ class Binning:
             check_array(edges, "edges", FLOAT, None)
             check_rising(edges, "edges")
 
-    @classmethod
-    def of(cls, matrix: Floats, features: Sequence[Feature]) -> Binning:
-        """Choose the bins of encoded rows."""
-        return cls(tuple(_edges(matrix[:, j], feature) for j, feature in enumerate(features)))
-
     def encode(self, matrix: Floats) -> Bytes:
         """Return the bins of encoded rows, column by column."""
         out = np.empty((len(self.edges), matrix.shape[0]), dtype=np.uint8)
         encode_bins(columnwise(matrix), *self.joined, BINS - 1, out)
         return out
-
-    def encode_column(self, values: Floats, j: int) -> Bytes:
-        """Return the bins of values of one column; values beyond the last edge share a bin."""
-        return np.asarray(Binning((self.edges[j],)).encode(values[:, None])[0])
 
     @cached_property
     def joined(self) -> tuple[Floats, Ints]:
@@ -96,58 +100,155 @@ class Binning:
         return np.concatenate([*self.edges, np.empty(0)]), np.cumsum([0, *(edges.size for edges in self.edges)])
 
 
-@stateful("plausibility.Scorer")
+@stateful("plausibility.Scale")
 @dataclass(frozen=True)
-class Scorer:
-    """The bins and trees of one fold: by tree and level a column and the bin to cut after; the values of the leaves."""
+class Scale:
+    """Scores of real rows in order, by which others are turned into shares; `upto` are sums of their weights."""
 
-    binning: Binning
-    column: npt.NDArray[np.int32]
-    cut: Bytes
-    value: Floats
-
-    def check_state(self) -> None:
-        """Refuse trees that look at columns which there are not, or have too few leaves."""
-        check_type(self.binning, "binning", Binning)
-        check_array(self.column, "column", INT32, None, DEPTH)
-        check_array(self.cut, "cut", np.dtype(np.uint8), *self.column.shape)
-        check_array(self.value, "value", FLOAT, self.column.shape[0], 1 << DEPTH)
-        check_between(self.column, "column", 0, len(self.binning.edges) - 1)
-        check_finite(self.value, "value")
-
-    def score(self, bins: Bytes) -> Floats:
-        """Return the scores of binned rows."""
-        scores = np.zeros(bins.shape[1])
-        add_scores(bins, self.column, self.cut, self.value, np.empty(_CHUNK, dtype=np.uint8), scores)
-        return scores
-
-
-@stateful("Plausibility")
-@dataclass(frozen=True)
-class Plausibility:
-    """Scorers by fold, and the sorted scores of training rows that calibrate them; `upto` are sums of their weights."""
-
-    scorers: tuple[Scorer, ...]
-    calibration: Floats
+    values: Floats
     upto: Floats | None = field(default=None, metadata=IF_ANY)
 
     def check_state(self) -> None:
-        """Refuse scores without an order, and a scale without scorers."""
-        check_type(self.scorers, "scorers", tuple)
-        require(len(self.scorers) > 0, "scorers are none")
-        for scorer in self.scorers:
-            check_type(scorer, "scorers", Scorer)
-        check_array(self.calibration, "calibration", FLOAT, None)
-        check_rising(self.calibration, "calibration", strictly=False)
+        """Refuse scores without an order."""
+        check_array(self.values, "values", FLOAT, None)
+        check_rising(self.values, "values", strictly=False)
         if self.upto is not None:
-            check_array(self.upto, "upto", FLOAT, self.calibration.size)
+            check_array(self.upto, "upto", FLOAT, self.values.size)
             check_rising(self.upto, "upto")
             require(bool((self.upto > 0.0).all()), "upto begins with no weight")
 
+    @classmethod
+    def of(cls, scores: Floats, weights: Floats | None) -> Scale:
+        """Order the scores of real rows."""
+        ordered, of_ordered = sorted_with_weights(scores, weights)
+        return cls(ordered, None if of_ordered is None else np.cumsum(of_ordered))
+
+    def share(self, scores: Floats) -> Floats:
+        """Return the share of real rows with a score as low or lower, the row itself included."""
+        below = np.searchsorted(self.values, scores, side="right")
+        if self.upto is not None:
+            below = np.append(0.0, self.upto)[below]
+        return np.asarray((1.0 + below) / (self.total + 1.0), dtype=np.float64)
+
+    def share_of_others(self, scores: Floats, weights: Floats | None) -> Floats:
+        """Return the share of each of the real rows among the others, as one that was not there would have it."""
+        own = 1.0 if weights is None else weights
+        return np.asarray((self.share(scores) * (self.total + 1.0) - own) / (self.total + 1.0 - own))
+
+    def least(self, share: float) -> float:
+        """Return the least score whose share is at least so much; -inf if any is."""
+        needed = share * (self.total + 1.0) - 1.0 - 1e-9
+        if needed <= 0.0 or not self.values.size:
+            return -np.inf
+        upto = np.arange(1.0, self.values.size + 1.0) if self.upto is None else self.upto
+        return float(self.values[min(int(np.searchsorted(upto, needed)), self.values.size - 1)])
+
+    @property
+    def middle(self) -> float:
+        """The median of the scores."""
+        place = self.values.size // 2 if self.upto is None else int(np.searchsorted(self.upto, self.upto[-1] / 2))
+        return float(self.values[min(place, self.values.size - 1)])
+
+    @property
+    def total(self) -> float:
+        """Number of real rows, or the sum of their weights."""
+        return self.values.size if self.upto is None else float(self.upto[-1])
+
+
+@stateful("plausibility.Conditionals")
+@dataclass(frozen=True)
+class Conditionals:
+    """The trees of one fold, one for each target column, their nodes one after the other.
+
+    Attributes
+    ----------
+    targets, roots : the columns, and the root of each one's tree.
+    column, cut, single, left : of a node (`mcce.explain.plausibility_kernels`); `left` of a leaf is its row in `share`.
+    share : by leaf and bin of the target, the share of real cells that are as unlikely or more so.
+    """
+
+    targets: Int32s
+    roots: Int32s
+    column: Int32s
+    cut: Bytes
+    single: Bools
+    left: Int32s
+    share: Floats
+
+    def check_state(self) -> None:
+        """Refuse nodes that lead nowhere, and shares that are none."""
+        n = self.column.size if isinstance(self.column, np.ndarray) else 0
+        require(n > 0, "column has no node")
+        for name in ("column", "left"):
+            check_array(getattr(self, name), name, INT32, n)
+        check_array(self.cut, "cut", np.dtype(np.uint8), n)
+        check_array(self.single, "single", BOOL, n)
+        check_array(self.targets, "targets", INT32, None)
+        check_array(self.roots, "roots", INT32, self.targets.size)
+        check_array(self.share, "share", FLOAT, None, BINS)
+        check_finite(self.share, "share")
+        check_between(self.roots, "roots", 0, n - 1)
+        check_between(self.cut, "cut", 0, BINS - 1)
+        leaf = self.column < 0
+        check_between(self.left[leaf], "left", 0, self.share.shape[0] - 1)
+        inner = np.flatnonzero(~leaf)
+        require(bool((self.left[inner] > inner).all() and (self.left[inner] < n - 1).all()), "left leads nowhere")
+
+    def least(self, bins: Bytes) -> Floats:
+        """Return the share of the least likely cell of binned rows."""
+        out = np.ones(bins.shape[1])
+        nodes = (self.column, self.cut, self.single, self.left)
+        least_shares(bins, self.targets, self.roots, *nodes, self.share, out)
+        return out
+
+
+@stateful("plausibility.Plausibility")
+@dataclass(frozen=True)
+class Plausibility:
+    """What is known of real rows: conditionals and neighbours by fold, and the scales that turn these into shares.
+
+    Attributes
+    ----------
+    binning : the bins of all columns.
+    low, high : the range of the rows outside a fold, by fold and column; levels and columns without a value have none.
+    conditionals : by fold.
+    neighbours : by fold, encoded rows among which the nearest are looked for, column by column.
+    scale : of a step in each column; 0 where any change is a whole step.
+    cells, nearness, calibration : scales of the least cell, of minus the distance, and of the lesser of both shares.
+    """
+
+    binning: Binning
+    low: Floats
+    high: Floats
+    conditionals: tuple[Conditionals, ...]
+    neighbours: tuple[Floats, ...]
+    scale: Floats
+    cells: Scale
+    nearness: Scale
+    calibration: Scale
+
+    def check_state(self) -> None:
+        """Refuse parts that are not of the same columns."""
+        check_type(self.binning, "binning", Binning)
+        p = len(self.binning.edges)
+        check_array(self.scale, "scale", FLOAT, p)
+        check_type(self.conditionals, "conditionals", tuple)
+        for name in ("low", "high"):
+            check_array(getattr(self, name), name, FLOAT, len(self.conditionals), p)
+        require(len(self.conditionals) > 0, "conditionals are none")
+        for fold in self.conditionals:
+            check_type(fold, "conditionals", Conditionals)
+            check_between(fold.column, "column", -1, p - 1)
+            check_between(fold.targets, "targets", 0, p - 1)
+        require(len(self.neighbours) == len(self.conditionals), "neighbours are not of as many folds as conditionals")
+        for rows in self.neighbours:
+            check_array(rows, "neighbours", FLOAT, p, None)
+        for name in ("cells", "nearness", "calibration"):
+            check_type(getattr(self, name), name, Scale)
+
     def check_columns(self, n_columns: int) -> None:
         """Refuse a scale that is not of a table with so many columns."""
-        found = {len(scorer.binning.edges) for scorer in self.scorers}
-        require(found == {n_columns}, "plausibility is not of as many columns as there are")
+        require(len(self.binning.edges) == n_columns, "plausibility is not of as many columns as there are")
 
     @classmethod
     def fit(
@@ -155,69 +256,123 @@ class Plausibility:
         matrix: Floats,
         features: Sequence[Feature],
         mutable: Ints,
-        seed: int,
         n_jobs: int | None = None,
         progress: bool | None = None,
         weights: Floats | None = None,
     ) -> Plausibility:
         """Learn what real rows look like from encoded training rows, by their weights if they have some."""
-        keys = _row_keys(matrix)
-        n_folds = _count_folds(matrix.shape[0])
-        fold = _fold(keys, n_folds)
-        met = _fold(hash_rows(matrix), n_folds)
-        scores = np.empty(matrix.shape[0])
+        n = matrix.shape[0]
+        keys, n_folds = _row_keys(matrix), _count_folds(n)
+        fold, met = _fold(keys, n_folds), _fold(hash_rows(matrix), n_folds)
+        binning = Binning(tuple(_edges(matrix[:, j], feature) for j, feature in enumerate(features)))
+        bins = binning.encode(matrix)
+        columns = [_Target.of(matrix[:, j], bins[j], features[j], binning.edges[j], weights) for j in mutable]
+        ordered = np.array([f.is_numeric or f.kind == "ordered" for f in features])
+        counts = np.ones(n) if weights is None else weights
 
-        def fit_fold(k: int) -> Scorer:
-            others = np.flatnonzero(fold != k)
-            if others.size > MOST_ROWS:
-                others = np.sort(others[np.argsort(keys[others], kind="stable")[:MOST_ROWS]])
-            rng = np.random.default_rng(derive_key(seed, "plausibility", k))
-            scorer = _boost(matrix[others], features, mutable, rng, None if weights is None else weights[others])
+        def grow(k: int) -> tuple[list[_Grown], Floats]:
+            others = _some(np.flatnonzero(fold != k), keys, MOST_ROWS)
             meeting = np.flatnonzero(met == k)
-            scores[meeting] = scorer.score(scorer.binning.encode(matrix[meeting]))
-            return scorer
+            return _grow_fold(bins, columns, mutable, ordered, counts, others, meeting)
 
-        scorers = tuple(run_in_threads(fit_fold, range(n_folds), count_jobs(n_jobs), "plausibility", progress))
-        ordered, of_ordered = sorted_with_weights(scores, weights)
-        return cls(scorers, ordered, None if of_ordered is None else np.cumsum(of_ordered))
+        found = list(run_in_threads(grow, range(n_folds), count_jobs(n_jobs), "plausibility", progress))
+        density = np.empty((mutable.size, n))
+        for k, (_, of_meeting) in enumerate(found):
+            density[:, met == k] = of_meeting
+        scales = [Scale.of(density[a], weights) for a in range(mutable.size)]
+        conditionals = tuple(_join(grown, mutable, scales) for grown, _ in found)
+        near = tuple(
+            np.ascontiguousarray(matrix[_neighbours(np.flatnonzero(fold != k), keys, weights)].T)
+            for k in range(n_folds)
+        )
+        low, high = np.stack([_ranges(matrix[fold != k], features) for k in range(n_folds)], axis=1)
+        shares = [scales[a].share_of_others(density[a], weights) for a in range(mutable.size)]
+        least = np.min([np.ones(n), *shares], axis=0)
+        for k in range(n_folds):
+            mine = np.flatnonzero(met == k)
+            _lower_outside(least, mine, matrix[mine], low[k], high[k])
+        scale = gower(features).scale
+        some = _some(np.arange(n), keys, MOST_CALIBRATING)
+        of_some = None if weights is None else weights[some]
+        distance = np.empty(some.size)
+        for k in range(n_folds):
+            mine = np.flatnonzero(met[some] == k)
+            distance[mine] = _distance(matrix[some[mine]], matrix[some[mine]], near[k], scale)
+        cells, nearness = Scale.of(least, weights), Scale.of(-distance, of_some)
+        of_cells = np.where(least < 0.0, least, cells.share_of_others(least, weights))[some]
+        joined = np.minimum(of_cells, NEARNESS_COUNTS * nearness.share_of_others(-distance, of_some))
+        return cls(binning, low, high, conditionals, near, scale, cells, nearness, Scale.of(joined, of_some))
 
     def fold_of(self, matrix: Floats) -> Ints:
-        """Return the fold of each encoded factual: that of trees which have not seen it."""
-        return _fold(hash_rows(matrix), len(self.scorers))
+        """Return the fold of each encoded factual: that of trees and neighbours which it does not belong to."""
+        return _fold(hash_rows(matrix), len(self.conditionals))
 
-    def score(self, matrix: Floats, fold: Ints) -> Floats:
-        """Return the scores of encoded rows, each by the trees of a fold."""
-        scores = np.empty(matrix.shape[0])
-        for k, scorer in enumerate(self.scorers):
-            rows = fold == k
-            if rows.any():
-                scores[rows] = scorer.score(scorer.binning.encode(matrix[rows]))
+    def least_cells(self, matrix: Floats, fold: Ints) -> Floats:
+        """Return the share of real rows whose least cell is as unlikely or more so; below 0 out of range (step 3)."""
+        least = np.empty(matrix.shape[0])
+        bins = self.binning.encode(matrix)
+        for k, conditionals in enumerate(self.conditionals):
+            rows = np.flatnonzero(fold == k)
+            if rows.size:
+                least[rows] = conditionals.least(np.ascontiguousarray(bins[:, rows]))
+                _lower_outside(least, rows, matrix[rows], self.low[k], self.high[k])
+        return self._cells(least)
+
+    def _cells(self, least: Floats) -> Floats:
+        return np.where(least < 0.0, least, self.cells.share(least))
+
+    def distance(self, matrix: Floats, fold: Ints, factuals: Floats | None = None) -> Floats:
+        """Return the mean distance of rows to the nearest ones, Gower's sum (step 4).
+
+        With `factuals`, the row that each was made from: where neighbours in the table have the same one and few cells
+        differ, most of the work is done once.
+        """
+        made_from = matrix if factuals is None else factuals
+        out = np.empty(matrix.shape[0])
+        for k, others in enumerate(self.neighbours):
+            rows = np.flatnonzero(fold == k)
+            if rows.size:
+                out[rows] = _distance(matrix[rows], made_from[rows], others, self.scale)
+        return out
+
+    def score(self, matrix: Floats, fold: Ints, factuals: Floats | None = None, least: float = -np.inf) -> Floats:
+        """Return the scores of encoded rows, each by the parts of a fold (step 5).
+
+        Rows whose cells are below `least` are not looked at further: their score is that of their cells.
+        """
+        scores = self.least_cells(matrix, fold)
+        rows = np.flatnonzero(scores >= least)
+        if rows.size:
+            distance = self.distance(matrix[rows], fold[rows], None if factuals is None else factuals[rows])
+            scores[rows] = self.join(scores[rows], distance)
         return scores
+
+    def join(self, cells: Floats, distance: Floats) -> Floats:
+        """Return the scores of rows with these shares of their cells and distances (step 5)."""
+        return np.minimum(cells, NEARNESS_COUNTS * self.nearness.share(-distance))
 
     def of_candidates(self, rows: Floats, factual: Floats) -> Floats:
         """Return the plausibility of encoded candidates of an encoded factual."""
-        return self.quantile(self.score(rows, np.broadcast_to(self.fold_of(factual[None]), rows.shape[0])))
+        fold = np.repeat(self.fold_of(factual[None]), rows.shape[0])
+        return self.quantile(self.score(rows, fold, np.broadcast_to(factual, rows.shape)))
 
     def quantile(self, scores: Floats) -> Floats:
         """Return the share of training rows with a score as low or lower (a conformal p-value)."""
-        below = np.searchsorted(self.calibration, scores, side="right")
-        if self.upto is not None:
-            below = np.append(0.0, self.upto)[below]
-        return np.asarray((1.0 + below) / (self._total + 1.0), dtype=np.float64)
+        return self.calibration.share(scores)
 
     def least_score(self, floor: float) -> float:
         """Return the least score whose quantile is at least `floor`."""
-        if self.upto is not None:
-            weight = floor * (self._total + 1.0) - 1.0 - 1e-9
-            place = min(int(np.searchsorted(self.upto, weight)), self.upto.size - 1)
-            return -np.inf if weight <= 0.0 else float(self.calibration[place])
-        needed = int(np.ceil(floor * (self._total + 1.0) - 1e-9)) - 1
-        return -np.inf if needed <= 0 else float(self.calibration[needed - 1])
+        return self.calibration.least(floor)
 
     @property
-    def _total(self) -> float:
-        """Number of training rows, or the sum of their weights."""
-        return self.calibration.size if self.upto is None else float(self.upto[-1])
+    def n_neighbours(self) -> int:
+        """How many training rows it holds, those of all folds together."""
+        return int(np.unique(np.concatenate([hash_rows(rows.T) for rows in self.neighbours])).size)
+
+    @cached_property
+    def typical_distance(self) -> float:
+        """The median distance of real rows to their nearest ones."""
+        return -self.nearness.middle
 
 
 def _row_keys(matrix: Floats) -> UInts:
@@ -236,91 +391,216 @@ def _count_folds(n_rows: int) -> int:
     return 10 if n_rows < 2_000 else 3 if n_rows < 10_000 else 2
 
 
-def _edges(column: Floats, feature: Feature) -> Floats:
-    room = BINS - 2
+def _ranges(matrix: Floats, features: Sequence[Feature]) -> Floats:
+    """Return the lowest and the highest number of each column; -inf and inf where there is none."""
+    known = np.isfinite(matrix) & np.array([feature.is_numeric for feature in features])
+    low = np.where(known, matrix, np.inf).min(axis=0, initial=np.inf)
+    high = np.where(known, matrix, -np.inf).max(axis=0, initial=-np.inf)
+    return np.where(low <= high, np.stack([low, high]), [[-np.inf], [np.inf]])
+
+
+def _lower_outside(least: Floats, rows: Ints, matrix: Floats, low: Floats, high: Floats) -> None:
+    """Write minus how far rows are outside the range, of those that are."""
+    reach = np.where((high > low) & np.isfinite(high - low), high - low, 1.0)
+    beyond = np.fmax(np.fmax(low - matrix, matrix - high), 0.0) / reach
+    far = beyond.max(axis=1, initial=0.0)
+    least[rows[far > 0.0]] = -far[far > 0.0]
+
+
+# ---------------------------------------------------------------- growing (step 2)
+
+
+def _edges(values: Floats, feature: Feature) -> Floats:
+    """Return where the bins of a column end: levels and counted numbers have one each, others share it with some."""
+    known = values[~np.isnan(values)]
     if not feature.is_numeric:
-        return np.unique(
-            np.linspace(0.0, max(feature.n_levels - 1.0, 0.0), min(room, max(feature.n_levels, 1))).round()
-        )
-    values = column[~np.isnan(column)]
-    distinct = np.unique(values)
-    if distinct.size <= room:
-        return distinct
-    counted = np.quantile(values, np.linspace(0.0, 1.0, room * 3 // 4), method="inverted_cdf")
-    return np.unique(np.concatenate([counted, np.linspace(distinct[0], distinct[-1], room // 4)]))
+        last = max(feature.n_levels - 1.0, 0.0)
+        return np.unique(np.linspace(0.0, last, min(BINS - 2, max(feature.n_levels, 1))).round())
+    if not known.size:
+        return known
+    distinct, times, is_atom = find_point_masses(known)
+    if is_atom.all() and distinct.size <= BINS - 2:
+        return np.asarray(distinct)
+    # a bin of few rows is as wide as chance makes it: rows that were not there would fall into the wide ones
+    counted = np.quantile(known, np.linspace(0.0, 1.0, int(np.clip(known.size // 20, 4, 64))), method="inverted_cdf")
+    even = np.linspace(distinct[0], distinct[-1], int(np.clip(known.size // 80, 2, 22)))
+    heavy = np.flatnonzero(times >= DRAWN_AS_IT_IS * known.size)
+    return np.unique(np.concatenate([counted, even, distinct[heavy], distinct[np.maximum(heavy - 1, 0)]]))
 
 
-def _boost(
-    matrix: Floats,
-    features: Sequence[Feature],
+@dataclass(frozen=True)
+class _Target:
+    """A column whose conditional is learned: the class of each bin, which bins are smoothed, and how wide they are."""
+
+    classes: npt.NDArray[np.int64]
+    smoothed: Bools
+    log_width: Floats
+    margin: Floats
+
+    @classmethod
+    def of(cls, values: Floats, bins: Bytes, feature: Feature, edges: Floats, weights: Floats | None) -> _Target:
+        mass = np.bincount(bins, weights, minlength=BINS).astype(np.float64)
+        total = max(float(mass.sum()), 1.0)
+        log_width, smoothed = np.zeros(BINS), np.zeros(BINS, dtype=bool)
+        if feature.is_numeric and edges.size > 1:
+            is_known = ~np.isnan(values)
+            _, _, is_atom = find_point_masses(values[is_known], None if weights is None else weights[is_known])
+            alone = mass >= DRAWN_AS_IT_IS * total
+            smoothed[1 : edges.size + 1] = ~alone[1 : edges.size + 1]
+            if not is_atom.all():  # else all bins are single values, which are counted
+                reach = float(edges[-1] - edges[0])
+                width = np.diff(edges, prepend=edges[0]) / reach if reach > 0.0 else np.ones(edges.size)
+                width[0] = width[1:].min()
+                width[alone[1 : edges.size + 1]] = 1.0 / 64.0
+                log_width[1 : edges.size + 1] = np.log(np.maximum(width, 1e-6))
+        return cls(_classes(mass, feature), smoothed, log_width, mass / total)
+
+    def log_density(self, counts: Floats) -> Floats:
+        """Return the log density of every bin in a leaf with these counts."""
+        kept = np.where(self.smoothed, 0.0, counts)
+        spread = np.where(self.smoothed, counts, 0.0)
+        size = float(spread.sum())
+        if size > 0.0:
+            kept = kept + np.where(self.smoothed, _smooth(spread, size, self.smoothed), 0.0)
+        share = (kept + PSEUDO_ROWS * self.margin) / (counts.sum() + PSEUDO_ROWS)
+        return np.asarray(np.log(np.maximum(share, 1e-12)) - self.log_width)
+
+
+def _smooth(counts: Floats, size: float, smoothed: Bools) -> Floats:
+    """Return the counts of bins spread over neighbouring ones by a normal kernel; their sum stays."""
+    bins = np.arange(BINS, dtype=np.float64)
+    low, high = quantiles(bins, [0.25, 0.75], np.maximum(counts, 0.0)) if size > 1.0 else (0.0, 0.0)
+    width = silverman(float(deviation_of(bins, counts)), float(high - low), size)
+    if width < 0.3:
+        return counts
+    held = np.flatnonzero(counts)
+    kernel = np.exp(-0.5 * ((bins[:, None] - bins[held]) / width) ** 2) * smoothed[:, None]
+    return np.asarray(kernel @ (counts[held] / kernel.sum(axis=0)))
+
+
+def _classes(mass: Floats, feature: Feature) -> npt.NDArray[np.int64]:
+    """Return the class of each bin: of numbers and ordered levels neighbours together, about evenly; missing alone."""
+    classes = np.zeros(BINS, dtype=np.int64)
+    known = mass[1:]
+    if feature.is_numeric or feature.kind == "ordered":
+        middle = np.cumsum(known) - known / 2
+        raw = np.minimum((middle / max(float(known.sum()), 1.0) * CLASSES).astype(np.int64), CLASSES - 1)
+        held = raw[known > 0.0]
+        classes[1:] = 1 + np.searchsorted(np.unique(held), raw)
+        classes[1:] = np.minimum(classes[1:], CLASSES)
+    else:
+        order = np.argsort(-known, kind="stable")
+        place = np.empty(known.size, dtype=np.int64)
+        place[order] = np.arange(known.size)
+        classes[1:] = 1 + np.minimum(place, CLASSES - 1)
+    return classes
+
+
+@dataclass(frozen=True)
+class _Grown:
+    """One tree, and the log density of each bin of the target in its leaves; leaves are numbered in `left`."""
+
+    column: Int32s
+    cut: Bytes
+    single: Bools
+    left: Int32s
+    log_density: Floats
+
+
+def _grow_fold(
+    bins: Bytes,
+    columns: list[_Target],
     mutable: Ints,
-    rng: np.random.Generator,
-    weights: Floats | None,
-) -> Scorer:
-    """Return the bins and trees of one fold (steps 2 to 4)."""
-    binning = Binning.of(matrix, features)
-    real = binning.encode(matrix)
-    p, n = real.shape
-    column = np.zeros((TREES, DEPTH), dtype=np.int32)
-    cut = np.full((TREES, DEPTH), BINS, dtype=np.uint8)
-    value = np.zeros((TREES, 1 << DEPTH))
-    if n == 0:
-        return Scorer(binning, column, cut, value)
-    n_tried = max(1, int(np.ceil(SHARE_OF_COLUMNS * p)))
-    node = np.empty(2 * n, dtype=np.uint8)
-    room = np.empty((1 << DEPTH, BINS, 2)), np.empty((1 << DEPTH, 2)), np.empty((1 << DEPTH, 2))
-    is_real = np.repeat([1.0, 0.0], n)
-    for t in range(TREES):
-        if t % RENEWED == 0:
-            spoilt = _spoil(matrix, real, binning, features, mutable, rng, weights)
-            bins = np.ascontiguousarray(np.concatenate([real, spoilt], axis=1))
-            scores = Scorer(binning, column[:t], cut[:t], value[:t]).score(bins)
-        share = 1.0 / (1.0 + np.exp(-scores))
-        tried = np.argsort(rng.random((DEPTH, p)), axis=1)[:, :n_tried]
-        slope, curvature = is_real - share, share * (1.0 - share)
-        if weights is not None:
-            slope, curvature = slope * np.tile(weights, 2), curvature * np.tile(weights, 2)
-        grow_tree(bins, slope, curvature, tried, RIDGE, RATE, node, *room, column[t], cut[t], value[t])
-        scores += value[t][node]
-    return Scorer(binning, column, cut, value)
-
-
-def _spoil(
-    matrix: Floats,
-    real: Bytes,
-    binning: Binning,
-    features: Sequence[Feature],
-    mutable: Ints,
-    rng: np.random.Generator,
-    weights: Floats | None,
-) -> Bytes:
-    """Step 3: return the rows' bins with some mutable cells replaced."""
-    n, m = matrix.shape[0], mutable.size
-    is_spread = rng.random(n) < SPREAD_EVENLY
-    n_cells = np.where(is_spread, 1, rng.integers(min(2, m), m + 1, n))
-    replaced = np.argsort(np.argsort(rng.random((n, m)), axis=1), axis=1) < n_cells[:, None]
-    spoilt = real.copy()
+    ordered: Bools,
+    counts: Floats,
+    others: Ints,
+    meeting: Ints,
+) -> tuple[list[_Grown], Floats]:
+    """Grow the trees of a fold on its other rows; return them, and the log densities of the cells that it judges."""
+    learned = np.ascontiguousarray(bins[:, others])
+    judged = np.ascontiguousarray(bins[:, meeting])
+    weight = counts[others]
+    n, p = others.size, bins.shape[0]
+    questions = max(1, (p - 1) * CLASSES)
+    needed = np.append(0.0, scipy.stats.chi2.isf(LEVEL / questions, np.arange(1, CLASSES + 1)))
+    most = 2 * int(max(1.0, weight.sum() // FEWEST)) + 1
+    room = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    kept = (np.empty((BINS + 1, CLASSES + 1)), np.empty(CLASSES + 1), np.empty(CLASSES + 1))
+    grown, density = [], np.empty((mutable.size, meeting.size))
     for a, j in enumerate(mutable):
-        taken = np.flatnonzero(replaced[:, a] & ~is_spread)
-        if weights is None:
-            others: Ints = rng.integers(0, n, taken.size)
-        else:
-            upto = np.cumsum(weights)
-            others = place_of_copy(upto, rng.random(taken.size) * upto[-1])
-        spoilt[j, taken] = real[j, others]
-        spread = np.flatnonzero(replaced[:, a] & is_spread)
-        values = np.unique(matrix[~np.isnan(matrix[:, j]), j])
-        if spread.size and values.size:
-            drawn = _spread_evenly(values, features[j], spread.size, rng)
-            spoilt[j, spread] = binning.encode_column(drawn, int(j))
-    return spoilt
+        target = columns[a]
+        column, left = np.empty(most, dtype=np.int32), np.zeros(most, dtype=np.int32)
+        cut, single = np.zeros(most, dtype=np.uint8), np.zeros(most, dtype=np.bool_)
+        begin, end, level = np.empty((3, most), dtype=np.int64)
+        leaf = np.zeros(n, dtype=np.int64)
+        n_nodes = grow_cells(
+            learned, int(j), target.classes[learned[j]], weight, ordered, needed, FEWEST, DEPTH,
+            *room, *kept, column, cut, single, left, begin, end, level, leaf,
+        )  # fmt: skip
+        column, cut, single, left = column[:n_nodes], cut[:n_nodes], single[:n_nodes], left[:n_nodes]
+        leaves = np.flatnonzero(column < 0)
+        number = np.zeros(n_nodes, dtype=np.int32)
+        number[leaves] = np.arange(leaves.size)
+        table: Floats = np.bincount(number[leaf] * BINS + learned[j], weight, leaves.size * BINS).astype(np.float64)
+        log_density = np.stack([target.log_density(row) for row in table.reshape(leaves.size, BINS)])
+        left[leaves] = number[leaves]
+        at = np.empty(meeting.size, dtype=np.int64)
+        find_leaves(judged, column, cut, single, left, 0, at)
+        density[a] = log_density[number[at], judged[j]]
+        grown.append(_Grown(column, cut, single, left, log_density))
+    return grown, density
 
 
-def _spread_evenly(values: Floats, feature: Feature, n: int, rng: np.random.Generator) -> Floats:
-    """Draw observed values evenly over the levels, or over the range of a number."""
-    if not feature.is_numeric or values.size == 1:
-        return values[rng.integers(0, values.size, n)]
-    even = rng.uniform(values[0], values[-1], n)
-    above = np.clip(np.searchsorted(values, even), 1, values.size - 1)
-    nearer_below = even - values[above - 1] < values[above] - even
-    return np.where(nearer_below, values[above - 1], values[above])
+def _join(grown: list[_Grown], mutable: Ints, scales: list[Scale]) -> Conditionals:
+    """Put the trees of a fold one after the other, with shares of real cells in place of densities (step 3)."""
+    roots = np.cumsum([0, *(tree.column.size for tree in grown)])
+    tables = np.cumsum([0, *(tree.log_density.shape[0] for tree in grown)])
+    left = [
+        np.where(tree.column < 0, tree.left + tables[a], tree.left + roots[a]).astype(np.int32)
+        for a, tree in enumerate(grown)
+    ]
+    share = [
+        np.minimum(scale.share(tree.log_density.ravel()), 1.0).reshape(-1, BINS)
+        for tree, scale in zip(grown, scales, strict=True)
+    ]
+    return Conditionals(
+        mutable.astype(np.int32),
+        roots[:-1].astype(np.int32),
+        np.concatenate([tree.column for tree in grown]),
+        np.concatenate([tree.cut for tree in grown]),
+        np.concatenate([tree.single for tree in grown]),
+        np.concatenate(left),
+        np.concatenate(share),
+    )
+
+
+# ---------------------------------------------------------------- neighbours (step 4)
+
+
+def _some(rows: Ints, keys: UInts, most: int) -> Ints:
+    """Return at most so many of the rows, chosen by their keys, in order."""
+    return rows if rows.size <= most else np.sort(rows[np.argsort(keys[rows], kind="stable")[:most]])
+
+
+def _neighbours(rows: Ints, keys: UInts, weights: Floats | None) -> Ints:
+    """Return the rows among which the nearest are looked for; of weighted ones as many copies as they count."""
+    if weights is None:
+        return _some(rows, keys, MOST_NEAR)
+    by_key = rows[np.argsort(keys[rows], kind="stable")]
+    n = int(min(max(round(float(weights[rows].sum())), 1), MOST_NEAR)) if rows.size else 0
+    return np.sort(by_key[copies_at(weights[by_key], np.arange(n), n)]) if n else rows
+
+
+def _distance(rows: Floats, made_from: Floats, others: Floats, scale: Floats) -> Floats:
+    """Return the mean distance of rows to the nearest of some others, given by column."""
+    if not rows.shape[0]:
+        return np.empty(0)
+    made_from = np.ascontiguousarray(made_from)
+    same = (made_from[1:] == made_from[:-1]) | (np.isnan(made_from[1:]) & np.isnan(made_from[:-1]))
+    begin = np.concatenate([[0], 1 + np.flatnonzero(~same.all(axis=1)), [rows.shape[0]]]).astype(np.int64)
+    owners = made_from[begin[:-1]]
+    out = np.empty(rows.shape[0])
+    own, sums = np.empty((2, others.shape[1]))
+    mean_of_nearest(np.ascontiguousarray(rows), begin, owners, others, scale, own, sums, np.empty(NEAREST), out)
+    # sums are added up in an order that depends on what a row was made from, and ties are to stay ties
+    return np.minimum(out, FARTHEST).round(10)

@@ -1,6 +1,7 @@
-"""Boosted oblivious trees on binned cells: all nodes of a level have the same split, so a leaf is a few comparisons.
+"""Trees for the conditional of one column given the others, on binned cells; and distances to the nearest rows.
 
-Cells come column by column: `bins[j, i]` is the bin of column j of row i.
+Cells come column by column: `bins[j, i]` is the bin of column j of row i. A node asks whether the bin of a column is at
+most `cut`, or (`single`) whether it is `cut`; the left child is for yes, the right one stands next to it.
 """
 
 from __future__ import annotations
@@ -11,102 +12,221 @@ from mcce.base.compiling import entry, inner
 
 # mypy: disable-error-code="no-untyped-def"
 
-
-ONE = np.uint8(1)
+LEAF = -1
 
 
 @inner
-def best_cut(histogram, totals, left, n_nodes, ridge):
-    """Return the bin after which to cut all nodes of a level, and the gain; -1 if no cut separates anything."""
-    best = -1.0
-    cut = -1
-    for q in range(n_nodes):
-        left[q, 0] = 0.0
-        left[q, 1] = 0.0
-    for b in range(histogram.shape[1] - 1):
-        moved = False
-        for q in range(n_nodes):
-            if histogram[q, b, 1] > 0.0:
-                left[q, 0] += histogram[q, b, 0]
-                left[q, 1] += histogram[q, b, 1]
-                moved = True
-        if not moved:
-            continue
-        gain = 0.0
-        for q in range(n_nodes):
-            gradient, weight = left[q, 0], left[q, 1]
-            gain += gradient * gradient / (weight + ridge)
-            gradient, weight = totals[q, 0] - gradient, totals[q, 1] - weight
-            gain += gradient * gradient / (weight + ridge)
-        if gain > best:
-            best = gain
-            cut = b
-    return cut, best
+def best_question(histogram, total, expected, size, is_ordered, fewest):
+    """Return the largest chi-square statistic of a question about one column, its bin, and whether it is a single one.
 
-
-@entry
-def grow_tree(bins, gradient, weight, tried, ridge, rate, node, histogram, totals, left, column, cut, value):
-    """Grow one tree by Newton steps: write the column and the cut of each level, and the value of each leaf.
-
-    `tried[level]` are the columns tried at a level. `node` holds each row's leaf afterwards.
+    `histogram[b, c]` is the weight of class c in bin b, `total[c]` that of the node, `expected[c]` one over its share.
     """
-    depth = column.size
-    n = gradient.size
-    for i in range(n):
-        node[i] = 0
-    for level in range(depth):
-        n_nodes = 1 << level
-        for q in range(n_nodes):
-            totals[q, 0] = 0.0
-            totals[q, 1] = 0.0
-        for i in range(n):
-            totals[node[i], 0] += gradient[i]
-            totals[node[i], 1] += weight[i]
-        best = -1.0
-        column[level] = tried[level, 0]
-        cut[level] = histogram.shape[1] - 1
-        for j in tried[level]:
-            for q in range(n_nodes):
-                for b in range(histogram.shape[1]):
-                    histogram[q, b, 0] = 0.0
-                    histogram[q, b, 1] = 0.0
-            for i in range(n):
-                histogram[node[i], bins[j, i], 0] += gradient[i]
-                histogram[node[i], bins[j, i], 1] += weight[i]
-            b, gain = best_cut(histogram, totals, left, n_nodes, ridge)
-            if gain > best:
-                best = gain
-                column[level] = j
-                cut[level] = b
-        j = column[level]
-        for i in range(n):
-            node[i] = (node[i] << ONE) | np.uint8(bins[j, i] > cut[level])
-    for q in range(1 << depth):
-        totals[q, 0] = 0.0
-        totals[q, 1] = 0.0
-    for i in range(n):
-        totals[node[i], 0] += gradient[i]
-        totals[node[i], 1] += weight[i]
-    for q in range(1 << depth):
-        value[q] = rate * totals[q, 0] / (totals[q, 1] + ridge)
+    best = 0.0
+    cut = -1
+    single = False
+    n_classes = total.size
+    running = histogram.shape[0] - 1  # no column has so many bins: there the sums are kept
+    for c in range(n_classes):
+        histogram[running, c] = 0.0
+    left = 0.0
+    for b in range(running):
+        here = 0.0
+        for c in range(n_classes):
+            here += histogram[b, c]
+        if here == 0.0:
+            continue
+        left += here
+        if is_ordered:
+            for c in range(n_classes):
+                histogram[running, c] += histogram[b, c]
+            if left >= fewest and size - left >= fewest:
+                statistic = 0.0
+                for c in range(n_classes):
+                    gap = histogram[running, c] - left * total[c] / size
+                    statistic += gap * gap * expected[c]
+                statistic *= size / (left * (size - left))
+                if statistic > best:
+                    best = statistic
+                    cut = b
+                    single = False
+        if (b == 0 or not is_ordered) and here >= fewest and size - here >= fewest:
+            statistic = 0.0
+            for c in range(n_classes):
+                gap = histogram[b, c] - here * total[c] / size
+                statistic += gap * gap * expected[c]
+            statistic *= size / (here * (size - here))
+            if statistic > best:
+                best = statistic
+                cut = b
+                single = True
+    return best, cut, single
 
 
 @entry
-def add_scores(bins, column, cut, value, leaf, scores):
-    """Add the values of all trees to the scores of the rows; `leaf` is room for some rows at a time."""
-    n_trees, depth = column.shape
-    for first in range(0, scores.size, leaf.size):
-        n = min(leaf.size, scores.size - first)
-        for t in range(n_trees):
-            for i in range(n):
-                leaf[i] = 0
-            for level in range(depth):
-                j = column[t, level]
-                at = cut[t, level]
-                for i in range(n):  # bytes only, so that many rows are compared at once
-                    leaf[i] = (leaf[i] << ONE) | np.uint8(bins[j, first + i] > at)
-            for i in range(n):
-                scores[first + i] += value[t, leaf[i]]
+def grow_cells(
+    bins, target, classes, weight, ordered, needed, fewest, depth, rows, spare, histogram, total, expected,
+    column, cut, single, left, begin, end, level, leaf,
+):  # fmt: skip
+    """Grow a tree for the classes of column `target`; return how many nodes it has. `leaf` gets the node of each row.
+
+    A node is split by the question with the largest chi-square statistic, if that is above `needed[d]`, d being one
+    less than the classes that the node has, and each side has a weight of `fewest`.
+    """
+    n = weight.size
+    for i in range(n):
+        rows[i] = i
+    begin[0] = 0
+    end[0] = n
+    level[0] = 0
+    n_nodes = 1
+    node = 0
+    n_classes = total.size
+    most = column.size
+    while node < n_nodes:
+        first, last = begin[node], end[node]
+        column[node] = LEAF
+        for c in range(n_classes):
+            total[c] = 0.0
+        for a in range(first, last):
+            total[classes[rows[a]]] += weight[rows[a]]
+        size = 0.0
+        freedom = -1
+        for c in range(n_classes):
+            size += total[c]
+            freedom += total[c] > 0.0
+        best = 0.0
+        if freedom > 0 and size >= 2.0 * fewest and level[node] < depth and n_nodes + 2 <= most:
+            for c in range(n_classes):
+                expected[c] = size / total[c] if total[c] > 0.0 else 0.0
+            best = needed[freedom]
+            for j in range(bins.shape[0]):
+                if j == target:
+                    continue
+                for b in range(histogram.shape[0]):
+                    for c in range(n_classes):
+                        histogram[b, c] = 0.0
+                for a in range(first, last):
+                    histogram[bins[j, rows[a]], classes[rows[a]]] += weight[rows[a]]
+                statistic, at, alone = best_question(histogram, total, expected, size, ordered[j], fewest)
+                if statistic > best:
+                    best = statistic
+                    column[node] = j
+                    cut[node] = at
+                    single[node] = alone
+        if column[node] == LEAF:
+            for a in range(first, last):
+                leaf[rows[a]] = node
+        else:
+            j = column[node]
+            kept = first
+            others = 0
+            for a in range(first, last):
+                i = rows[a]
+                value = bins[j, i]
+                if value == cut[node] or (not single[node] and value < cut[node]):
+                    rows[kept] = i
+                    kept += 1
+                else:
+                    spare[others] = i
+                    others += 1
+            for a in range(others):
+                rows[kept + a] = spare[a]
+            left[node] = n_nodes
+            begin[n_nodes], end[n_nodes] = first, kept
+            begin[n_nodes + 1], end[n_nodes + 1] = kept, last
+            level[n_nodes] = level[n_nodes + 1] = level[node] + 1
+            n_nodes += 2
+        node += 1
+    return n_nodes
+
+
+@inner
+def walk(bins, i, column, cut, single, left, node):
+    """Return the leaf of a row in the tree whose root is `node`."""
+    while column[node] != LEAF:
+        value = bins[column[node], i]
+        goes_left = value == cut[node] or (not single[node] and value < cut[node])
+        node = left[node] + (0 if goes_left else 1)
+    return node
+
+
+@entry
+def find_leaves(bins, column, cut, single, left, root, leaf):
+    """Write the leaf of every row in one tree."""
+    for i in range(leaf.size):
+        leaf[i] = walk(bins, i, column, cut, single, left, root)
+
+
+@entry
+def least_shares(bins, targets, roots, column, cut, single, left, share, least):
+    """Lower `least` to the least share of a row's cells; `share[left[leaf], bin]` is that of a cell in a leaf."""
+    for a in range(targets.size):
+        for i in range(least.size):
+            node = walk(bins, i, column, cut, single, left, roots[a])
+            found = share[left[node], bins[targets[a], i]]
+            if found < least[i]:
+                least[i] = found
+
+
+@inner
+def add_steps(values, x, scale, factor, sums):
+    """Add `factor` times the steps of some values of one column to x.
+
+    A step is |x - y| times the column's scale, or 1 for any change where that is 0; 1 against a missing value.
+    """
+    if scale == 0.0 or x != x:
+        for r in range(values.size):
+            y = values[r]
+            sums[r] += factor if x != y and not (x != x and y != y) else 0.0
+    else:
+        for r in range(values.size):
+            step = abs(values[r] - x) * scale
+            sums[r] += factor * (1.0 if step != step else step)
+
+
+@inner
+def mean_of_smallest(sums, nearest):
+    """Return the mean of the smallest sums, as many as `nearest` has room for."""
+    k = nearest.size
+    for a in range(k):
+        nearest[a] = np.inf
+    for r in range(sums.size):
+        if sums[r] < nearest[k - 1]:
+            a = k - 1
+            while a > 0 and nearest[a - 1] > sums[r]:
+                nearest[a] = nearest[a - 1]
+                a -= 1
+            nearest[a] = sums[r]
+    total = 0.0
+    known = min(k, sums.size)
+    for a in range(known):
+        total += nearest[a]
+    return max(total / known, 0.0) if known > 0 else np.inf
+
+
+@entry
+def mean_of_nearest(rows, begin, owners, others, scale, own, sums, nearest, out):
+    """Write the mean distance of each row to its nearest of some others.
+
+    Rows begin[f] : begin[f + 1] are like row f of `owners` but for a few cells: the distances of that row are kept in
+    `own`, and those of its rows differ from them by these cells. `others` comes column by column.
+    """
+    for f in range(owners.shape[0]):
+        if begin[f] == begin[f + 1]:
+            continue
+        for r in range(own.size):
+            own[r] = 0.0
+        for j in range(owners.shape[1]):
+            add_steps(others[j], owners[f, j], scale[j], 1.0, own)
+        for i in range(begin[f], begin[f + 1]):
+            for r in range(own.size):
+                sums[r] = own[r]
+            for j in range(owners.shape[1]):
+                x, old = rows[i, j], owners[f, j]
+                if x != old and not (x != x and old != old):
+                    add_steps(others[j], old, scale[j], -1.0, sums)
+                    add_steps(others[j], x, scale[j], 1.0, sums)
+            out[i] = mean_of_smallest(sums, nearest)
 
 
 @entry

@@ -18,6 +18,7 @@ import pandas as pd
 from mcce.base.arrays import Bools, Floats, Ints, UInts
 from mcce.base.progress import progress_bar
 from mcce.counterfactuals import Agreement
+from mcce.explain.distances import changed_columns
 from mcce.explain.factuals import Factuals
 from mcce.explain.plan import Plan
 from mcce.explain.search import search
@@ -70,7 +71,7 @@ def _changed_sets(winners: Winners, factuals: Factuals) -> Bools:
     new, old = winners.rows[first], factuals.matrix[owners]
     sets = np.zeros((len(factuals), factuals.matrix.shape[1] + 1), dtype=bool)
     sets[:, -1] = True
-    sets[owners, :-1] = (new != old) & ~(np.isnan(new) & np.isnan(old))
+    sets[owners, :-1] = changed_columns(new, old)
     sets[owners, -1] = False
     return sets
 

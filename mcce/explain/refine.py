@@ -22,7 +22,7 @@ from mcce.base.arrays import Bools, Floats, Ints
 from mcce.constraints import FactualConstraints
 from mcce.explain.copies import TrainingRows
 from mcce.explain.crossing import MOST_VALUES
-from mcce.explain.distances import Distance
+from mcce.explain.distances import Distance, changed_columns
 from mcce.explain.plausibility import Plausibility
 from mcce.explain.pools import Candidates
 from mcce.explain.rank import Ask
@@ -97,6 +97,12 @@ class Inwards:
             walk.move_number(place, numbers, pools)
         return walk.winners(starts.cost)
 
+    def set_back(self, found: Winners, sought: Sought) -> Winners:
+        """Return rows without the changes that neither validity nor the floor needs (step 1)."""
+        walk = _Walk(self, found, sought)
+        walk.set_back()
+        return walk.winners(found.cost)
+
     def look_between(self, found: Winners, sought: Sought, pools: Candidates) -> Winners:
         """Return rows with a single change at the nearest value among those passed over beside the chosen one."""
         walk = _Walk(self, found, sought)
@@ -126,7 +132,8 @@ class _Walk:
 
     def set_back(self) -> None:
         """Step 1: in rounds, try the cells that have not been tried since their row last moved."""
-        at, column = np.nonzero(self.changed())
+        changed = self.changed()
+        at, column = np.nonzero(changed & (changed.sum(axis=1) > 1)[:, None])  # an only change is needed
         tried, moved = np.full(at.size, -1), np.zeros(self.owner.size, dtype=np.int64)
         now = 0
         while (todo := np.flatnonzero(tried < moved[at])).size:
@@ -147,7 +154,7 @@ class _Walk:
 
     def changed(self) -> Bools:
         """Return which cells differ from the factual's."""
-        return np.asarray((self.rows != self.factuals) & ~(np.isnan(self.rows) & np.isnan(self.factuals)))
+        return changed_columns(self.rows, self.factuals)
 
     def has_few_changes(self, best: int | None) -> Bools:
         """Return which rows have at most as many changes as the `best`-th of their factual; all if it is None."""
@@ -214,7 +221,7 @@ class _Walk:
 
     def _advance(self, tries: Floats, at: Ints) -> Ints:
         """Replace each row by the nearest of its tries that is valid and plausible enough; return those replaced."""
-        plausibility = self.way.scale.score(tries, self.fold[at])
+        plausibility = self.way.scale.score(tries, self.fold[at], self.factuals[at])
         enough = (plausibility >= self.way.least) | (plausibility > self.plausibility[at])
         enough &= (tries != self.factuals[at]).any(axis=1)
         if not self.sought.admits_all:

@@ -27,6 +27,7 @@ from mcce.base.progress import working
 from mcce.constraints import Constraints
 from mcce.counterfactuals import Agreement, Counterfactuals, Questions, Run
 from mcce.exceptions import SamplerError
+from mcce.explain.distances import changed_columns
 from mcce.explain.diversity import diversity_table
 from mcce.explain.factuals import Factuals
 from mcce.explain.plan import Plan, searched
@@ -155,7 +156,11 @@ def write_result(
     pairwise = diversity_table(owner, rows, schema.features)
     robustness = plan.robustness
     demanded = {} if robustness is None else robustness.described()
-    cost = winners.cost
+    cost, along = winners.cost, None
+    if plan.settings.sparse:
+        cells, asked = _coming_along(plan, factuals, winners)
+        along = pd.DataFrame(cells, index=index, columns=pd.Index(schema.names, tupleize_cols=False))
+        cost = replace(cost, asked=cost.asked + asked)
     questions = Questions(ask=partial(_ask_frame, Asker(plan.decision, schema)))
     if drawn is not None:
         questions = Search(plan, factuals, winners, contradictions, wording).questions(questions.ask)
@@ -181,8 +186,38 @@ def write_result(
         _questions=questions,
         _rules={who: given.texts_of(who) for who in factuals.index} if given else {},
         _frame_kind=wording.frames,
+        _along=along,
         _pairwise=pairwise.set_axis(factuals.index[pairwise.index].rename("id"), axis=0),
     )
+
+
+def _coming_along(plan: Plan, factuals: Factuals, winners: Winners) -> tuple[Bools, int]:
+    """Return which changes of winners the decision does not need, and how many rows were asked about.
+
+    Of the changes of a row, the one that the decision needs least is set back, as long as the decision stays; what is
+    left is needed. Which it needs least is told by the model's score, if it has one, and else by their order.
+    """
+    rows, own = winners.rows.copy(), factuals.matrix[winners.owner]
+    along, asked = np.zeros(rows.shape, dtype=bool), 0
+    margins = None if plan.caution is None else plan.caution.margins
+    left = np.arange(rows.shape[0])
+    while left.size:
+        changed = changed_columns(rows[left], own[left])
+        at, column = np.nonzero(changed & (changed.sum(axis=1) > 1)[:, None])
+        tries = rows[left[at]]
+        tries[np.arange(at.size), column] = own[left[at], column]
+        if not at.size:
+            break
+        scores, wanted = plan.question.ask_encoded(tries)
+        asked += at.size
+        inside = np.zeros(at.size) if margins is None else margins.inside(scores)
+        order = np.lexsort((column, -inside, at))
+        order = order[wanted[order]]
+        first = order[np.unique(at[order], return_index=True)[1]]
+        rows[left[at[first]], column[first]] = own[left[at[first]], column[first]]
+        along[left[at[first]], column[first]] = True
+        left = left[at[first]]
+    return along, asked
 
 
 def _ask_frame(asker: Asker, frame: pd.DataFrame) -> tuple[npt.NDArray[Any], Bools]:

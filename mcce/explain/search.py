@@ -174,7 +174,8 @@ def diverse_set(plan: Plan, block: Block, pools: Candidates) -> Winners:
             left = part.owner[new]
             if not left.size:  # the others have no further candidate
                 break
-            one = replace(one, order=spread.next_ordering())
+            nearest = None if plan.caution is None else replace(plan.caution, strength=0.0)
+            one = replace(one, order=spread.next_ordering(), caution=nearest)
         n_asked += asker.n_asked
     found = Winners.join(parts)
     kept = best_of(plan.order, plan.features, plan.mutable, found.owner, found.rows, block.matrix, k)

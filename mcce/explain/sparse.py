@@ -9,12 +9,20 @@
 3. Where that is not enough, take the best valid draws at or above the floor inwards (`mcce.explain.refine`).
 4. Where no draw is both valid and at or above the floor, do the same from the most plausible valid draws. Such a row
    may only become more plausible on the way, and comes back as one below the floor if it does not reach it.
+5. By the usual order, rows with equally few changes are compared by their cost, which counts a step away from the edge
+   of the data and of the decision beside the distance (`mcce.explain.caution`). Crossings are looked at in the order of
+   their distance, which is the least that the cost can be, until that is no less than the best cost: exact, and few are
+   asked about.
+6. Every change is needed: in all rows that were found, changes are set back without which the row is still valid and at
+   or above the floor. A change that makes the decision worse is not taken for the sake of plausibility: of rows with
+   several changes, those without such a one are taken; where there is none, it is set back, and the row is told as one
+   below the floor. So it is where the order is one of distances; measures of the user's own are obeyed as they are.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,21 +33,22 @@ import pandas as pd
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.threads import run_in_threads
 from mcce.constraints import Constraints
+from mcce.explain.caution import Caution, best_by, cheapest_of
 from mcce.explain.copies import TrainingRows
 from mcce.explain.crossing import Crossings, NearestCrossings, PoolCodes, Thinning
-from mcce.explain.distances import Distance, columnwise, gower
+from mcce.explain.distances import Distance, changed_columns, columnwise, gower
 from mcce.explain.order import Measure, Ordering
 from mcce.explain.plan import Block, Plan
-from mcce.explain.plausibility import Bytes, Plausibility
 from mcce.explain.pools import Candidates
-from mcce.explain.rank import Ask, Selector, best_of
+from mcce.explain.rank import Admit, Ask, Selector, best_of
 from mcce.explain.refine import Inwards, Sought
-from mcce.explain.winners import Winners
+from mcce.explain.winners import Cost, Winners
 from mcce.table import Feature
 
 NEAREST = 512  # crossings of several features that are looked at, for each number of features
 LARGEST_SET = 3  # features crossed at once where not all sets can be tried
 ALL_CROSSINGS = 8192  # crossings of a pool, of every size, up to which all are tried
+FIRST_LOOKED_AT, MOST_LOOKED_AT = 12, 256  # crossings of a factual at a time, in order of distance
 STARTS = 4  # draws taken inwards, at least
 CROSSED_BYTES = 48 * 2**20  # crossed rows held at a time
 SEARCHED_TOGETHER = 64, 512  # factuals of one thread, at least and at most: of few the model is asked about few rows
@@ -61,7 +70,7 @@ class SparseSearch:
     ----------
     features, mutable, ask : as of a `Selector`
     ordering : what candidates are compared by.
-    plausibility : a fitted scorer.
+    caution : the scale of plausibility, and what a step away from the edge counts.
     floor : least plausibility of a counterfactual.
     bounds : on changes and distance.
     excluded : training rows that no counterfactual may be a copy of.
@@ -76,7 +85,7 @@ class SparseSearch:
         mutable: Ints,
         ask: Ask,
         ordering: Ordering,
-        plausibility: Plausibility,
+        caution: Caution,
         floor: float,
         bounds: Bounds,
         excluded: TrainingRows | None = None,
@@ -92,7 +101,8 @@ class SparseSearch:
 
         self.selector = Selector(features, mutable, ask_alone)
         self.ordering = ordering
-        self.plausibility = plausibility
+        self.caution = caution
+        self.plausibility = plausibility = caution.plausibility
         self.least = plausibility.least_score(floor)
         self.bounds = bounds
         self.excluded = excluded
@@ -101,6 +111,7 @@ class SparseSearch:
         steps = [distance for distance in steps if not distance.counts_changes]
         self.distance = steps[0] if steps else gower(features)
         self.changes_first = _counts_changes(ordering.measures[0])
+        self.by_distance = all(isinstance(m.function, Distance) for m in ordering.measures)
         numbers = np.array([j for j in mutable if features[j].is_numeric], dtype=np.int64)
         self.inwards = Inwards(ask_alone, plausibility, self.least, self.distance, numbers)
 
@@ -174,8 +185,12 @@ class SparseSearch:
 
         Some may meet on the way: where they started counts as well.
         """
-        moved = self.inwards.take(starts, self._sought(factuals, ids), pools, k if self.changes_first else None)
-        return self._best([found, moved], factuals, k)
+        sought = self._sought(factuals, ids)
+        moved = self.inwards.take(starts, sought, pools, k if self.changes_first else None)
+        joined = Winners.join([found, moved])
+        if self.by_distance:
+            joined = self._spared(self.inwards.set_back(joined, sought), sought)
+        return self._best(joined, factuals, k)
 
     def _sought(self, factuals: Floats, ids: pd.Index[Any] | None) -> Sought:
         constraints = None if self.constraints is None else self.constraints.of_factuals(factuals, ids)
@@ -185,18 +200,13 @@ class SparseSearch:
         self, pools: Candidates, sought: Sought, which: Ints, size: int, k: int
     ) -> Iterator[tuple[Winners, Bools]]:
         """Yield the best crossings of one size (steps 1 and 2), and for which all crossings were looked at."""
-        for members, candidates, bins, complete in self._cross(pools, sought, which, size):
-            owner = np.repeat(np.arange(members.size), candidates.end - candidates.begin)
-
-            def score(which: Ints, bins: Bytes = bins, of: Ints = members[owner]) -> Floats:
-                return self._score(bins, sought.fold[of], which)
-
-            def admit(
-                which: Ints, rows: Floats = candidates.rows, bins: Bytes = bins, of: Ints = members[owner]
-            ) -> Bools:
-                admitted = score(which, bins, of) >= self.least
-                return admitted if sought.admits_all else admitted & sought.admits(rows[which], of[which])
-
+        for members, candidates, complete in self._cross(pools, sought, which, size):
+            of = members[np.repeat(np.arange(members.size), candidates.end - candidates.begin)]
+            if self.caution.strength > 0.0:
+                cheapest = self._cheapest(candidates, of, sought, size, k)
+                yield cheapest.of_factuals(members), complete[cheapest.owner] | (size == 1)
+                continue
+            score, admit = self._scoring(candidates.rows, of, sought)
             chosen = self.selector.select(
                 candidates,
                 sought.matrix[members],
@@ -204,9 +214,14 @@ class SparseSearch:
                 ordering=self.ordering,
                 max_changes=self.bounds.max_changes,
                 max_gower=self.bounds.max_gower,
-                admit=None if self.least == -np.inf and sought.admits_all else admit,
+                admit=admit,
                 score=score,
             )
+            if size > 1 and self.by_distance:
+                needed, less = self._needed(chosen.rows, members[chosen.owner], chosen.scores, sought)
+                asked = chosen.cost.asked + less.cost.asked
+                less = less.take(slice(None)).of_factuals(chosen.owner)
+                chosen = replace(Winners.join([chosen.take(needed), less]), cost=Cost(asked))
             found = chosen.of_factuals(members)
             if size == 1:
                 found = self.inwards.look_between(found, sought, pools)
@@ -214,8 +229,8 @@ class SparseSearch:
 
     def _cross(
         self, pools: Candidates, sought: Sought, which: Ints, size: int
-    ) -> Iterator[tuple[Ints, Candidates, Bytes, Bools]]:
-        """Yield whose crossings they are, the crossed rows, their bins, and for whom these are all there are."""
+    ) -> Iterator[tuple[Ints, Candidates, Bools]]:
+        """Yield whose crossings they are, the crossed rows, and for whom these are all there are."""
         cells = columnwise(pools.rows)
         near = NearestCrossings(cells, self.mutable, self.distance)
         made: list[Crossings] = []
@@ -238,7 +253,7 @@ class SparseSearch:
                     crossings = replace(crossings, chosen=thinning.keep(factual[self.mutable], crossings.chosen))
                 made.append(crossings)
                 held += made[-1].chosen.size
-                if 9 * held * cells.shape[0] > CROSSED_BYTES:  # a float and a bin for each cell
+                if 8 * held * cells.shape[0] > CROSSED_BYTES:
                     yield self._write(made, cells, sought, held)
                     made, held = [], 0
         if made:
@@ -246,35 +261,166 @@ class SparseSearch:
 
     def _write(
         self, made: list[Crossings], cells: Floats, sought: Sought, n_rows: int
-    ) -> tuple[Ints, Candidates, Bytes, Bools]:
-        """Write crossings as candidates, and as the bins in which they are scored."""
+    ) -> tuple[Ints, Candidates, Bools]:
+        """Write crossings as candidates."""
         rows = np.empty((cells.shape[0], n_rows))
-        bins = np.empty((cells.shape[0], n_rows), dtype=np.uint8)
-        binned: dict[tuple[int, int], Bytes] = {}
         members = np.array([crossings.factual for crossings in made], dtype=np.int64)
         ends = np.cumsum([crossings.chosen.size for crossings in made])
-        own = {k: scorer.binning.encode(sought.matrix[members]) for k, scorer in enumerate(self.plausibility.scorers)}
         for i, crossings in enumerate(made):
-            at = int(ends[i]) - crossings.chosen.size
-            k, begin = int(sought.fold[crossings.factual]), crossings.begin
-            if (k, begin) not in binned:
-                draws = cells[:, begin : begin + crossings.n_draws].T
-                binned[k, begin] = self.plausibility.scorers[k].binning.encode(draws)
             factual = np.ascontiguousarray(sought.matrix[crossings.factual])
-            crossings.write(cells, begin, factual, self.mutable, rows, at)
-            crossings.write(binned[k, begin], 0, np.ascontiguousarray(own[k][:, i]), self.mutable, bins, at)
+            crossings.write(cells, factual, self.mutable, rows, int(ends[i]) - crossings.chosen.size)
         begins = ends - [crossings.chosen.size for crossings in made]
         complete = np.array([crossings.complete for crossings in made], dtype=bool)
-        return members, Candidates(rows.T, begins, ends, distinct=True), bins, complete
+        return members, Candidates(rows.T, begins, ends, distinct=True), complete
 
-    def _score(self, bins: Bytes, fold_of_row: Ints, rows: Ints) -> Floats:
-        """Return the scores of some binned rows, each by the trees of its fold."""
-        scores = np.empty(rows.size)
-        for k, scorer in enumerate(self.plausibility.scorers):
-            mine = np.flatnonzero(fold_of_row[rows] == k)
-            if mine.size:
-                scores[mine] = scorer.score(np.ascontiguousarray(bins[:, rows[mine]]))
-        return scores
+    def _cheapest(self, candidates: Candidates, of: Ints, sought: Sought, size: int, k: int) -> Winners:
+        """Return the valid and plausible crossings of one size with the least costs (step 5); `of` are their factuals.
+
+        Owners are counted as the candidates are.
+        """
+        rows, factuals = candidates.rows, sought.matrix
+        owner = np.repeat(np.arange(candidates.begin.size), candidates.end - candidates.begin)
+        steps = self.distance.sums(rows, factuals[of])
+        too_far = np.zeros(of.size, dtype=bool)
+        if self.bounds.max_changes is not None:
+            too_far |= size > self.bounds.max_changes
+        if self.bounds.max_gower is not None:
+            too_far |= self.distance.finish(steps) > self.bounds.max_gower
+        steps[too_far] = np.inf
+        order = np.lexsort((steps, owner))
+        at, end = candidates.begin.copy(), candidates.end
+        most = np.full(at.size, np.inf)  # the cost that is to be undercut
+        asked, depth = 0, FIRST_LOOKED_AT
+        place, cost, plausibility = np.empty(0, dtype=np.int64), np.empty(0), np.empty(0)
+        scores: npt.NDArray[np.generic] = np.empty(0)
+        fewer: list[Winners] = []
+        while True:
+            left = np.flatnonzero(at < end)
+            left = left[steps[order[at[left]]] < most[left]]
+            if not left.size:
+                break
+            stop = np.minimum(at[left] + depth, end[left])
+            some = order[np.concatenate([np.arange(a, b) for a, b in zip(at[left], stop)])]
+            at[left] = stop
+            depth = min(2 * depth, MOST_LOOKED_AT)
+            some, cells, near = self._believed(rows, some[steps[some] < most[owner[some]]], of, sought)
+            nearer = self.caution.cost(steps[some], near) < most[owner[some]]
+            some, cells, near = some[nearer], cells[nearer], near[nearer]
+            if not some.size:
+                continue
+            answered, wanted = self.selector.ask(np.ascontiguousarray(rows[some]))
+            asked += some.size
+            found = self.caution.cost(steps[some], near, answered)
+            kept = np.flatnonzero(wanted & (found < most[owner[some]]))
+            if size > 1 and kept.size:
+                needed, less = self._needed(rows[some[kept]], of[some[kept]], answered[kept], sought)
+                fewer.append(less.take(slice(None)).of_factuals(owner[some[kept]]))
+                kept, asked = kept[needed], asked + less.cost.asked
+            place, cost = np.append(place, some[kept]), np.append(cost, found[kept])
+            plausibility = np.append(plausibility, self.plausibility.join(cells[kept], near[kept]))
+            scores = np.concatenate([scores, answered[kept]]) if scores.size else answered[kept]
+            best = best_by(owner[place], rows[place], (cost,), k)
+            place, cost, plausibility, scores = place[best], cost[best], plausibility[best], scores[best]
+            mine = owner[place]
+            enough = np.arange(place.size) - np.searchsorted(mine, mine) == k - 1
+            most[mine[enough]] = cost[enough]
+        return Winners.join([Winners.chosen(owner[place], rows[place], scores, plausibility, asked), *fewer])
+
+    def _believed(self, rows: Floats, some: Ints, of: Ints, sought: Sought) -> tuple[Ints, Floats, Floats]:
+        """Return which of some crossings are admitted and at or above the floor, with their cells and distances."""
+        some = some[sought.admits(rows[some], of[some])]
+        cells = self.plausibility.least_cells(rows[some], sought.fold[of[some]])
+        some, cells = some[cells >= self.least], cells[cells >= self.least]
+        near = self.plausibility.distance(rows[some], sought.fold[of[some]], sought.matrix[of[some]])
+        kept = self.plausibility.join(cells, near) >= self.least
+        return some[kept], cells[kept], near[kept]
+
+    def _needed(
+        self, rows: Floats, owner: Ints, scores: npt.NDArray[np.generic], sought: Sought
+    ) -> tuple[Bools, Winners]:
+        """Return of which valid rows every change is needed and none makes the decision worse (step 6).
+
+        Beside it, the valid and plausible rows with a change less, owned by the places of the rows.
+        """
+        at, _, tries = _set_back_one(rows, sought.matrix[owner])
+        needed = np.ones(rows.shape[0], dtype=bool)
+        if not at.size:
+            return needed, Winners.none(scores, rows.shape[1])
+        answered, wanted = self.selector.ask(tries)
+        of = owner[at]
+        spare = wanted & sought.admits(tries, of)
+        some = np.flatnonzero(spare)
+        believed = self.plausibility.score(tries[some], sought.fold[of[some]], sought.matrix[of[some]], self.least)
+        spare[some] = believed >= self.least
+        needed[at[spare | self.caution.hurts(scores[at], answered)]] = False
+        less = at[spare], tries[spare], answered[spare], believed[spare[some]]
+        return needed, Winners.chosen(*less, at.size)
+
+    def _harm(self, rows: Floats, factuals: Floats, scores: npt.NDArray[np.generic]) -> tuple[Floats, int]:
+        """Return how far inside the decision valid rows would be without each change that makes it worse, else -inf.
+
+        A row has a line, a column of the table one; the second value is how many rows were asked about. The only change
+        of a row is needed.
+        """
+        margins = self.caution.margins
+        without = np.full(rows.shape, -np.inf)
+        if margins is None:
+            return without, 0
+        at, column, tries = _set_back_one(rows, factuals)
+        if at.size:
+            answered, _ = self.selector.ask(tries)
+            worse = self.caution.hurts(scores[at], answered)
+            without[at[worse], column[worse]] = margins.inside(answered[worse])
+        return without, at.size
+
+    def _spared(self, found: Winners, sought: Sought) -> Winners:
+        """Return valid rows without changes that make the decision worse (step 6).
+
+        Such rows are left out where their factual has others, and else their worst changes are set back one by one, as
+        far as constraints allow.
+        """
+        harm, asked = self._harm(found.rows, sought.matrix[found.owner], found.scores)
+        harmed = np.isfinite(harm).any(axis=1)
+        kept = ~harmed | ~np.isin(found.owner, found.owner[~harmed])
+        spared, harm = found.take(kept), harm[kept]
+        rows, scores, plausibility = spared.rows.copy(), spared.scores.copy(), spared.plausibility.copy()
+        at = np.flatnonzero(np.isfinite(harm).any(axis=1))
+        while at.size:
+            factuals = sought.matrix[spared.owner[at]]
+            tries, worst = rows[at], harm[at].argmax(axis=1)
+            tries[np.arange(at.size), worst] = factuals[np.arange(at.size), worst]
+            may = sought.admits(tries, spared.owner[at])
+            harm[at[~may], worst[~may]] = -np.inf
+            moved, tries = at[may], tries[may]
+            if moved.size:
+                rows[moved] = tries
+                scores[moved] = self.selector.ask(tries)[0]
+                plausibility[moved] = self.plausibility.score(tries, sought.fold[spared.owner[moved]], factuals[may])
+                harm[moved], n = self._harm(tries, factuals[may], scores[moved])
+                asked += moved.size + n
+            at = at[np.isfinite(harm[at]).any(axis=1)]
+        cost = replace(found.cost, asked=found.cost.asked + asked)
+        return replace(spared, rows=rows, scores=scores, plausibility=plausibility, cost=cost)
+
+    def _scoring(
+        self, rows: Floats, of: Ints, sought: Sought, least: float | None = None
+    ) -> tuple[Callable[[Ints], Floats], Admit | None]:
+        """Return functions of places among candidates of the factuals `of`: scores of plausibility, and who may win.
+
+        Constraints come first, then the cells, then the distance to real rows, which costs most.
+        """
+        least = self.least if least is None else least
+
+        def score(some: Ints, least: float = -np.inf) -> Floats:
+            return self.plausibility.score(rows[some], sought.fold[of[some]], sought.matrix[of[some]], least)
+
+        def admit(some: Ints) -> Bools:
+            admitted = sought.admits(rows[some], of[some])
+            if least > -np.inf:
+                admitted[admitted] = score(some[admitted], least) >= least
+            return admitted
+
+        return score, None if least == -np.inf and sought.admits_all else admit
 
     def _choose_fewer(self, pools: Candidates, sought: Sought, done_at: Ints, k: int) -> Iterator[Winners]:
         """Yield draws with fewer changes than the crossings chosen: where there are many, some were passed over."""
@@ -320,14 +466,13 @@ class SparseSearch:
         rows = np.asfortranarray(pools.rows[place])
         owner = np.repeat(members, sizes)
         ordering = self.ordering if plausible else self._by_plausibility()
+        score, admit = self._scoring(rows, owner, sought, self.least if plausible else -np.inf)
 
-        least = self.least if plausible else -np.inf
-
-        def admit(some: Ints) -> Bools:
-            admitted = self.plausibility.score(rows[some], sought.fold[owner[some]]) >= least
-            if most is not None:
-                admitted &= (np.isnan(rows[some]) <= np.isnan(sought.matrix[owner[some]])).all(axis=1)
-            return admitted if sought.admits_all else admitted & sought.admits(rows[some], owner[some])
+        def keep_known(some: Ints) -> Bools:
+            kept = (np.isnan(rows[some]) <= np.isnan(sought.matrix[owner[some]])).all(axis=1)
+            if admit is not None:
+                kept[kept] = admit(some[kept])
+            return np.asarray(kept)
 
         chosen = self.selector.select(
             Candidates(rows, ends - sizes, ends),
@@ -335,8 +480,8 @@ class SparseSearch:
             max(k, STARTS),
             ordering=ordering,
             max_changes=most,
-            admit=None if least == -np.inf and most is None and sought.admits_all else admit,
-            score=lambda some: self.plausibility.score(rows[some], sought.fold[owner[some]]),
+            admit=admit if most is None else keep_known,
+            score=score,
         )
         return chosen.of_factuals(members)
 
@@ -344,26 +489,29 @@ class SparseSearch:
         most_plausible = Measure("plausibility", self.plausibility.of_candidates, "density", largest_first=True)
         return Ordering((most_plausible, *self.ordering.measures))
 
-    def _best(self, parts: list[Winners], factuals: Floats, k: int) -> Winners:
-        """Join the parts, and keep the best distinct ones of each factual, none beyond a bound.
+    def _best(self, joined: Winners, factuals: Floats, k: int) -> Winners:
+        """Keep the best distinct rows of each factual, none beyond a bound.
 
         A row that stayed below the floor is kept only if its factual has no other.
         """
-        joined = Winners.join(parts)
         low = joined.plausibility < self.least
         found = joined.take(~low | ~np.isin(joined.owner, joined.owner[~low]))
-        kept = best_of(
-            self.ordering,
-            self.features,
-            self.mutable,
-            found.owner,
-            found.rows,
-            factuals,
-            k,
-            self.bounds.max_changes,
-            self.bounds.max_gower,
-        )
+        ordering, most_changes, most_gower = self.ordering, self.bounds.max_changes, self.bounds.max_gower
+        if self.caution.strength > 0.0:
+            kept = cheapest_of(self.caution, found, factuals, k, self.distance, most_changes, most_gower)
+        else:
+            of = self.features, self.mutable, found.owner, found.rows, factuals
+            kept = best_of(ordering, *of, k, most_changes, most_gower)
         return replace(found.take(kept), cost=joined.cost)
+
+
+def _set_back_one(rows: Floats, factuals: Floats) -> tuple[Ints, Ints, Floats]:
+    """Return every change of rows that have several: whose it is, in which column, and the row without it."""
+    changed = changed_columns(rows, factuals)
+    at, column = np.nonzero(changed & (changed.sum(axis=1) > 1)[:, None])
+    tries = rows[at]
+    tries[np.arange(at.size), column] = factuals[at, column]
+    return at, column, tries
 
 
 def _counts_changes(measure: Measure) -> bool:
@@ -372,14 +520,14 @@ def _counts_changes(measure: Measure) -> bool:
 
 def crossed_draws(plan: Plan, block: Block, pools: Candidates) -> Winners:
     """Choose the best valid crossings of the draws with the factuals of a block."""
-    assert plan.plausibility is not None
+    assert plan.caution is not None
     settings = plan.settings
     search = SparseSearch(
         plan.features,
         plan.mutable,
         plan.question.ask_encoded,
         plan.order,
-        plan.plausibility,
+        plan.caution,
         settings.floor,
         Bounds(settings.max_changes, settings.max_gower),
         plan.excluded,

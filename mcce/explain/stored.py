@@ -7,21 +7,52 @@ from a file. `MCCE.save` and `MCCE.load` use these.
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from mcce.constraints import Constraint
 from mcce.exceptions import InputError, did_you_mean, listing
+from mcce.explain.caution import Margins
 from mcce.explain.copies import TrainingRows
-from mcce.explain.plausibility import Plausibility
+from mcce.explain.plausibility import Binning, Plausibility
 from mcce.generators.base import METHODS
 from mcce.generators.choice import check_generator
 from mcce.model.decisions import Several
 from mcce.storage.fields import BOOL, FLOAT, check_array, check_number, check_rising, check_type, require
-from mcce.storage.state import Fields
+from mcce.storage.state import IF_ANY, Fields, stateful
 from mcce.table import Schema
 from mcce.table.checks import check_fixed
+
+
+@stateful("plausibility.Scorer")
+@dataclass(frozen=True)
+class FormerScorer:
+    """The boosted trees by which earlier versions told what is plausible, as their files hold them; not used."""
+
+    binning: Binning
+    column: Any
+    cut: Any
+    value: Any
+
+    def check_state(self) -> None:
+        """Refuse what is no scorer."""
+        check_type(self.binning, "binning", Binning)
+
+
+@stateful("Plausibility")
+@dataclass(frozen=True)
+class FormerPlausibility:
+    """The scale of plausibility of earlier versions, as their files hold it; not used, as it is to be learned anew."""
+
+    scorers: Any
+    calibration: Any
+    upto: Any = field(default=None, metadata=IF_ANY)
+
+    def check_state(self) -> None:
+        """Refuse what is no scale."""
+        check_type(self.scorers, "scorers", tuple)
 
 
 def write_decision(decision: Any) -> Fields:
@@ -82,9 +113,12 @@ def check_fields(fields: Fields, known: Container[str]) -> Fields:
         check_type(each, "constraints", Constraint)
     _check_decision(fields["decision"])
     _check_spots(fields, generator.schema_)
+    if isinstance(fields["plausibility"], FormerPlausibility):
+        fields["plausibility"] = None
     check_type(fields["plausibility"], "plausibility", Plausibility, type(None))
     if fields["plausibility"] is not None:
         fields["plausibility"].check_columns(len(generator.schema_))
+    check_type(fields.setdefault("margins", None), "margins", Margins, type(None))
     check_type(fields["training_rows"], "training_rows", TrainingRows, type(None))
     check_number(fields["fit_seconds"], "fit_seconds", 0.0)
     return fields

@@ -60,7 +60,7 @@ class Winners:
     owner : the position of each row's factual.
     rows : encoded rows.
     scores : what the model says of them.
-    plausibility : the scores that the trees of plausibility give them; NaN where these were not asked.
+    plausibility : their scores of plausibility; NaN where nobody asked.
     measures : for each row, how many features it changes, and the sum of Gower's steps; NaN before `measured`.
     cost : what was spent on finding them.
     """

@@ -148,6 +148,7 @@ class TrainingTable:
     answered : which rows have the wanted decision, None if that was not asked yet.
     reach : by column the lowest and highest value that is not far outside, None if nobody looked.
     weights : of the rows, None if they have none; rows of weight 0 are not in the table.
+    scores : what the model says of the rows, None if it was not asked yet, or in a copy that was saved.
     """
 
     table: Data | None
@@ -157,6 +158,7 @@ class TrainingTable:
     answered: Bools | None = None
     reach: Floats | None = None
     weights: Floats | None = None
+    scores: npt.NDArray[Any] | None = None
 
     def known_table(self) -> Data | None:
         """Return the table given to `fit`, unless it is gone; a table that was changed since is an error."""
@@ -173,9 +175,14 @@ class TrainingTable:
 
     def wanted(self) -> Bools:
         """Return which rows have the wanted decision."""
-        if self.answered is None:
-            self.answered = ask_table(self.decision, self._needed(AGAIN)).wanted
-        return self.answered
+        return self.answer().wanted if self.answered is None else self.answered
+
+    def answer(self) -> Answer:
+        """Return what the model says of the rows."""
+        if self.answered is None or self.scores is None:
+            answer = ask_table(self.decision, self._needed(AGAIN))
+            self.answered, self.scores = answer.wanted, answer.scores
+        return Answer(self.scores, self.answered)
 
     def _needed(self, otherwise: str) -> Data:
         table = self.known_table()
@@ -187,6 +194,6 @@ class TrainingTable:
         """Leave out the training table as the user gave it.
 
         What is saved with an explainer still holds training rows: the fixed values and decisions of all of them, the
-        values that donors give, and a few whole rows. Whoever gets the file can read them.
+        values that donors give, and many whole rows. Whoever gets the file can read them.
         """
-        return {**vars(self), "table": None}
+        return {**vars(self), "table": None, "scores": None}

@@ -93,6 +93,10 @@ class Decision(ABC):
         """Return the finite scores at which the decision changes, if it is about scores."""
         return ()
 
+    def bounds(self) -> tuple[float, float] | None:
+        """Return the lowest and the highest wanted score; None if the decision is not about scores."""
+        return None
+
     @abstractmethod
     def describe(self) -> str:
         """Return the decision in words, as in "probability of class 1 at least 0.5"."""
@@ -294,6 +298,9 @@ class ScoreDecision(SourceDecision):
 
     def ends(self) -> tuple[float, ...]:
         return tuple(end for end in (self.inside.low, self.inside.high) if math.isfinite(end))
+
+    def bounds(self) -> tuple[float, float] | None:
+        return self.inside.low, self.inside.high
 
     def shortfall(self, scores: npt.NDArray[Any]) -> npt.NDArray[np.float64] | None:
         return np.maximum(np.maximum(self.inside.low - scores, scores - self.inside.high), 0.0)

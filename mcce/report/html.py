@@ -117,6 +117,8 @@ class Shown:
         The lines above the table, and those below it.
     n_more_rows, n_more_factuals : int
         How much is not shown.
+    along : ndarray of bool or None
+        Which changes come along with others, as the decision does not need them.
     """
 
     before: pd.DataFrame
@@ -132,6 +134,7 @@ class Shown:
     reasons: list[str]
     n_more_rows: int
     n_more_factuals: int
+    along: NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True)
@@ -206,9 +209,10 @@ def _rows(shown: Shown, order: NDArray[np.intp], columns: list[_Column], figures
     for k, (id, rank) in enumerate(shown.after.index):
         if k == 0 or shown.factual_of_row[k] != shown.factual_of_row[k - 1]:
             prediction = shown.names.text(PREDICTION, shown.factual_predictions.iloc[k], 3)
-            cells = _cells(old[k], old[k], np.zeros(len(order), dtype=bool), columns, shown.names, plain="")
+            cells = _cells(old[k], old[k], np.zeros(len(order), dtype=bool), columns, shown.names, "")
             rows.append(_tr("factual", id, labels, [prediction] + [""] * (len(figures) - 1), cells))
-        cells = _cells(old[k], new[k], shown.changed[k, order], columns, shown.names, plain="same")
+        along = None if shown.along is None else shown.along[k, order]
+        cells = _cells(old[k], new[k], shown.changed[k, order], columns, shown.names, "same", along)
         texts = [_figure_text(shown, name, k) for name in figures]
         rows.append(_tr("found", f"→ {rank}", labels, texts, cells))
     return rows
@@ -224,11 +228,17 @@ def _class(names: str) -> str:
 
 
 def _cells(
-    old: NDArray[Any], new: NDArray[Any], changed: NDArray[np.bool_], columns: list[_Column], names: Names, plain: str
+    old: NDArray[Any],
+    new: NDArray[Any],
+    changed: NDArray[np.bool_],
+    columns: list[_Column],
+    names: Names,
+    plain: str,
+    along: NDArray[np.bool_] | None = None,
 ) -> str:
-    """Return the cells of one row; a changed one is bold, has a ground and says what it was."""
+    """Return the cells of one row; a changed one is bold, has a ground and says what it was, and if it comes along."""
     cells = []
-    for before, after, is_changed, column in zip(old, new, changed, columns):
+    for k, (before, after, is_changed, column) in enumerate(zip(old, new, changed, columns)):
         kind = "n " * column.is_number + ("changed" if is_changed else plain)
         pair = names.pair(column.name, before, after, unit=False)
         was, text = (escape(fold(t, 120, 1)) for t in pair)
@@ -236,6 +246,8 @@ def _cells(
         if is_changed:
             label = escape(column.label_with_unit)
             content = f' data-name="{label}" title="was {was}" aria-label="{text}, was {was}"><b>{text}</b>'
+            if along is not None and along[k]:
+                content = content.replace(f'was {was}"', f'was {was}, comes along"') + " <small>comes along</small>"
         cells.append(f"<td{_class(kind)}{content}</td>")
     return "".join(cells)
 
@@ -255,6 +267,8 @@ def _notes(shown: Shown) -> list[str]:
             "Bold on a coloured ground: changed; the row of the factual above has what it was. Features that change in "
             "these rows stand first."
         )
+    if shown.along is not None and shown.along.any():
+        lines.append("What comes along is not needed for the decision, but the other changes are not believable alone.")
     if shown.n_more_rows:
         lines.append(f"Not shown: {shown.n_more_rows} more rows, {shown.n_more_factuals} more explained factuals.")
     return lines

@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 
 from mcce.report.names import PREDICTION, Names, kept_together, listed, value_text
 from mcce.report.reasons import ALREADY, NO_ROOM, NOBODY_ALIKE, NONE_ALIKE_WANTED
+from mcce.report.words import Change, changes_text
 
 TITLE = "What would have led to another decision"
 WIDTH = 76
@@ -30,7 +31,7 @@ PROMISE = (
 )
 OTHERS = "There may be other ways: many possible cases were tried, not all, and those near to this one were preferred."
 
-Way: TypeAlias = tuple[tuple[tuple[str, str, str], ...], Any, bool]
+Way: TypeAlias = tuple[tuple[Change, ...], Any, bool]
 
 STYLE = """
 :root{color-scheme:light dark;--ground:#fff;--text:#1d2330;--soft:#5a6372;--line:#d5d9e0}
@@ -108,7 +109,7 @@ class Case:
     names : labels, units and formats
     columns, fixed : the features that the model sees, and those that may not change
     prediction : what the model says
-    ways : for each example its changes (feature, before, after), its prediction, and whether it is an unusual one, best
+    ways : for each example its changes, its prediction, and whether it is an unusual one, best
         first; of those that change the same features, the letter has the first
     reason : why there is no example; empty if there is one
     n_tried : how many possible cases were tried; None if that is not known
@@ -150,9 +151,8 @@ def _ways(case: Case) -> Section:
     """Say what each example changes; of several, the second begins with "or"."""
     ways, texts = _different(case), []
     for k, (changes, prediction, is_unusual) in enumerate(ways[:MOST_WAYS]):
-        parts = listed([f"{name} {after} instead of {before}" for name, before, after in changes])
-        text = f"{'Or: with' if k else 'With'} {parts}, and everything else as it is, the decision would have been "
-        text += "the wanted one"
+        text = f"{'Or: with' if k else 'With'} {changes_text(changes)}, and everything else as it is, "
+        text += "the decision would have been the wanted one"
         if PREDICTION in case.names.labels:
             old, new = case.names.pair(PREDICTION, case.prediction, prediction, 3)
             text += f" ({case.names.label(PREDICTION)} {new} instead of {old})"
@@ -168,7 +168,7 @@ def _ways(case: Case) -> Section:
 
 def _different(case: Case) -> list[Way]:
     """Return the ways of a case, of those that change the same features the first."""
-    sets = [frozenset(name for name, _, _ in changes) for changes, _, _ in case.ways]
+    sets = [frozenset(change.feature for change in changes) for changes, _, _ in case.ways]
     return [way for k, way in enumerate(case.ways) if sets[k] not in sets[:k]]
 
 

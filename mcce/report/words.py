@@ -21,12 +21,37 @@ NEARLY_ALL = 0.995  # more would be rounded to all of the draws
 CHANGES_PRINTED = 3
 
 
-def change_sentence(changes: Sequence[tuple[str, str, str]], decision: str, old: str, new: str) -> str:
-    """Return the changes (feature, before, after) and the old and new prediction as a sentence."""
-    parts = [f"{name} {after} instead of {before}" for name, before, after in changes]
-    if not parts:
+class Change(NamedTuple):
+    """A change in words; one that `comes_along` is not needed for the decision, but others are not believable alone."""
+
+    feature: str
+    before: str
+    after: str
+    comes_along: bool = False
+
+
+def changes_text(changes: Sequence[Change]) -> str:
+    """Return changes as part of a sentence: those that are needed, and in brackets those that come along with them.
+
+    Examples
+    --------
+    >>> changes_text([Change("job", "none", "nurse", True), Change("salary", "0", "30,000")])
+    'salary 30,000 instead of 0 (with job nurse instead of none, which comes along)'
+    """
+    texts = [f"{change.feature} {change.after} instead of {change.before}" for change in changes]
+    needed = listed([text for text, change in zip(texts, changes) if not change.comes_along])
+    along = [text for text, change in zip(texts, changes) if change.comes_along]
+    if not along:
+        return needed
+    return f"{needed} (with {listed(along)}, which {'comes' if len(along) == 1 else 'come'} along)"
+
+
+def change_sentence(changes: Sequence[Change], decision: str, old: str, new: str) -> str:
+    """Return the changes and the old and new prediction as a sentence."""
+    if not changes:
         return f"Nothing has to change: the decision is the wanted one ({decision}: {new})."
-    return f"With {listed(parts)}, the decision would have been the wanted one ({decision}: {new} instead of {old})."
+    figures = f"{decision}: {new} instead of {old}"
+    return f"With {changes_text(changes)}, the decision would have been the wanted one ({figures})."
 
 
 def care_sentence(plausibility: float, floor: float) -> str:
@@ -73,14 +98,14 @@ def headline(
     return lines
 
 
-def printed_rows(measures: pd.DataFrame, changes: Sequence[Sequence[tuple[str, str, str]]], names: Names) -> list[str]:
+def printed_rows(measures: pd.DataFrame, changes: Sequence[Sequence[Change]], names: Names) -> list[str]:
     """Return a line for each counterfactual, below a line of names: id, rank, figures and the first changes."""
     if not len(measures):
         return []
     figures = [m for m in ("prediction", "L0", "gower", "plausibility") if m in measures]
     table = [["id", "rank", *figures, "changes"]]
     for row, (id, rank) in enumerate(measures.index):
-        texts = [f"{name}: {fold(f'{old} -> {new}', 48, 1)}" for name, old, new in changes[row]]
+        texts = [f"{name}: {fold(f'{old} -> {new}', 48, 1)}" for name, old, new, _ in changes[row]]
         more = [f"and {len(texts) - CHANGES_PRINTED} more"] if len(texts) > CHANGES_PRINTED else []
         values = [
             names.text(m, measures[m].iloc[row], 3) if m == PREDICTION else value_text(measures[m].iloc[row], 3)

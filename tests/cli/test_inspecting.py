@@ -54,7 +54,7 @@ def test_an_explainer(tmp_path, capsys):
         "MCCE, format 1",
         "16 whole training rows, and the model's answers to them",
         "hashes of 60 training rows",
-        "the bins of plausibility",
+        "whole training rows, to which nearness is measured",
         "n: at least 1, may only rise",
         "if sex == 'f' then n >= 2",
     ):

@@ -11,6 +11,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
+from mcce.explain.caution import Caution
 from mcce.explain.order import resolve_measures
 from mcce.explain.plausibility import Plausibility
 from mcce.explain.pools import Candidates
@@ -54,7 +55,7 @@ FEATURES = SCHEMA.features
 
 @functools.cache
 def plausibility() -> Plausibility:
-    return Plausibility.fit(SCHEMA.encode(training()).matrix, FEATURES, MUTABLE, 3, 1)
+    return Plausibility.fit(SCHEMA.encode(training()).matrix, FEATURES, MUTABLE, 1)
 
 
 @dataclass(frozen=True)
@@ -99,14 +100,14 @@ def gower_sum(row, factual, weights=(1.0,) * 6) -> float:
     return total
 
 
-def tree_scores(rows, factual):
+def believed(rows, factual):
     fold = plausibility().fold_of(np.array([factual]))
     return plausibility().score(np.array(rows).reshape(-1, 6), np.repeat(fold, len(rows)))
 
 
 def quantiles(rows, factual) -> list[float]:
-    calibration = plausibility().calibration
-    return [(1 + (calibration <= score).sum()) / (len(calibration) + 1) for score in tree_scores(rows, factual)]
+    calibration = plausibility().calibration.values
+    return [(1 + (calibration <= score).sum()) / (len(calibration) + 1) for score in believed(rows, factual)]
 
 
 def crossings(pool, factual):
@@ -178,12 +179,14 @@ def search(problem, k, floor, bound=UNBOUNDED, name="default"):
     ordering = resolve_measures(
         measures, FEATURES, weights=weights, scorers={"plausibility": plausibility().of_candidates}
     )
-    searching = SparseSearch(FEATURES, MUTABLE, problem.model, ordering, plausibility(), floor, bound)
+    searching = SparseSearch(
+        FEATURES, MUTABLE, problem.model, ordering, Caution(plausibility(), strength=0.0), floor, bound
+    )
     found = searching.search(problem.pools, problem.factuals, k)
     assert (np.diff(found.owner) >= 0).all()
     np.testing.assert_array_equal(found.scores, [problem.model.score(row) for row in found.rows])
     for f, row, score in zip(found.owner, found.rows, found.plausibility, strict=True):
-        assert score == tree_scores([row], problem.factuals[f])[0]
+        assert score == believed([row], problem.factuals[f])[0]
     return [[tuple(row) for row in found.rows[found.owner == f].tolist()] for f in range(len(problem.factuals))]
 
 

@@ -109,7 +109,7 @@ def test_where_there_are_many_half_are_the_nearest_and_half_are_spread(pool, fac
     assert found.complete == (len(expected) <= most)
 
     out = np.full((6, len(nearest) + 2), -9.0)
-    found.write(cells, before, factual, MUTABLE, out, 1)
+    found.write(cells, factual, MUTABLE, out, 1)
     assert (out[:, [0, -1]] == -9.0).all()
     for t, row in zip(nearest, out.T[1:-1], strict=True):
         draw, s = draws[t]

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcce.explain.plausibility import Plausibility
+from mcce.explain.plausibility import NEAREST, Plausibility, Scale
+from mcce.storage.state import from_state, to_state
 from mcce.table import Schema
 from tests.marks import slow, slow_rows
 
@@ -56,10 +57,10 @@ def binary(n, rng):
     return pd.DataFrame({f"b{j}": (z + rng.normal(size=n) > 0.5 * j - 0.5).astype(float) for j in range(4)})
 
 
-def fit(X, mutable=None, seed=0, n_jobs=1, also=None):
+def fit(X, mutable=None, n_jobs=1, also=None, weights=None):
     schema = Schema.from_data(X if also is None else pd.concat([X, also]))
     mutable = np.arange(len(schema)) if mutable is None else np.array([schema.names.index(name) for name in mutable])
-    return Plausibility.fit(schema.encode(X).matrix, schema.features, mutable, seed, n_jobs), schema
+    return Plausibility.fit(schema.encode(X).matrix, schema.features, mutable, n_jobs, weights=weights), schema
 
 
 def quantiles(scorer, schema, X):
@@ -72,7 +73,7 @@ def fitted(process, n, seed):
     """A scorer of a process, the quantiles of new rows, and those rows."""
     rng = np.random.default_rng([seed, n])
     X, fresh = process(n, rng), process(N_FRESH, rng)
-    scorer, schema = fit(X, seed=seed, also=fresh)
+    scorer, schema = fit(X, also=fresh)
     return scorer, schema, quantiles(scorer, schema, fresh), fresh
 
 
@@ -88,7 +89,7 @@ def four_deviations(n, floor):
 @pytest.mark.parametrize("process", [categorical, atoms, *slow(gaussian)])
 def test_the_floor_is_the_share_of_new_rows_that_it_rejects(process, n):
     _, _, found, _ = fitted(process, n, 0)
-    for floor in (FLOOR, 0.2):  # level of each comparison: 6e-5
+    for floor in (0.01, FLOOR, 0.1, 0.2):  # level of each comparison: 6e-5
         assert abs((found < floor).mean() - floor) < four_deviations(n, floor)
 
 
@@ -103,7 +104,20 @@ def test_equal_rows_are_calibrated_as_a_factual_equal_to_them_is_scored():
     X = binary(500, np.random.default_rng(3))
     scorer, schema = fit(X)
     matrix = schema.encode(X).matrix
-    np.testing.assert_array_equal(np.sort(scorer.score(matrix, scorer.fold_of(matrix))), scorer.calibration)
+    scores = np.sort(
+        scorer.score(matrix, scorer.fold_of(matrix))
+    )  # a row counts itself, where calibration leaves it out
+    np.testing.assert_allclose(scores, scorer.calibration.values, atol=3 / 500)
+
+
+def test_weights_that_count_copies_keep_the_level_of_the_population():
+    rng = np.random.default_rng(1)
+    X, fresh = gaussian(6_000, rng), gaussian(N_FRESH, rng)
+    rare = X["a"] > 0
+    kept = ~rare | (rng.random(len(X)) < 0.25)
+    weights = np.where(rare, 4.0, 1.0)[kept]
+    found = quantiles(*fit(X[kept], also=fresh, weights=weights), fresh)
+    assert abs((found < 0.1).mean() - 0.1) < four_deviations(1_000, 0.1)  # what unequal weights are worth
 
 
 # ---------------------------------------------------------------- power
@@ -129,10 +143,19 @@ def test_rows_that_do_not_belong_together_are_rejected_far_more_often_than_by_th
     wrong = shuffled(fresh, np.random.default_rng(1))
     blind = (margin_quantiles(fresh.iloc[:5000], wrong) < FLOOR).mean()
     assert blind < 0.08
-    assert (quantiles(scorer, schema, wrong) < FLOOR).mean() > 0.4
+    assert (quantiles(scorer, schema, wrong) < FLOOR).mean() > 0.3
 
 
-def xor(n, rng, wrong=0.02):
+def test_one_spoilt_cell_is_seen():
+    """A sparse row is one; boosted trees on whole rows rejected 13 to 15 per cent of them."""
+    rng = np.random.default_rng(9)
+    scorer, schema, _, fresh = fitted(gaussian, 2_000, 0)
+    column = rng.integers(0, 5, len(fresh))
+    wrong = fresh.mask(np.arange(5) == column[:, None], shuffled(fresh, rng))
+    assert (quantiles(scorer, schema, wrong) < FLOOR).mean() > 0.15
+
+
+def xor(n, rng, wrong=0.005):
     a, b = rng.integers(0, 2, (2, n))
     c = a ^ b ^ (rng.random(n) < wrong)
     return pd.DataFrame({"a": a, "b": b, "c": c, "noise": rng.normal(size=n)}).astype(float)
@@ -157,20 +180,81 @@ def test_rare_values_are_less_plausible_than_common_ones():
     assert (quantiles(scorer, schema, far) < FLOOR).mean() > 0.9
 
 
+def job_and_salary(n, rng):
+    job = rng.random(n) < 0.8
+    salary = np.where(job, np.round(np.exp(10.3 + 0.3 * rng.normal(size=n)), -2), 0.0)
+    likely = rng.normal(size=(n, 3))
+    frame = pd.DataFrame({"job": pd.Categorical(np.where(job, "yes", "no")), "salary": salary})
+    return frame.join(pd.DataFrame(likely, columns=list("abc")))
+
+
+def test_no_likely_cell_pays_for_an_unlikely_one():
+    rng = np.random.default_rng(2)
+    scorer, schema = fit(job_and_salary(3_000, rng))
+    wrong = job_and_salary(500, rng)
+    wrong = wrong[wrong["job"] == "no"].assign(salary=30_000.0, a=0.0, b=0.0, c=0.0)
+    assert (quantiles(scorer, schema, wrong) < FLOOR).all()
+    right = wrong.assign(job=pd.Categorical(["yes"] * len(wrong), categories=["no", "yes"]))
+    assert (quantiles(scorer, schema, right) >= FLOOR).mean() > 0.9
+
+
+def ring(n, rng):
+    turn, radius = 2 * np.pi * rng.random(n), 1 + 0.05 * rng.normal(size=n)
+    return pd.DataFrame({"x": radius * np.cos(turn), "y": radius * np.sin(turn)})
+
+
+def test_a_hole_that_no_mean_shows_is_seen():
+    scorer, schema = fit(ring(3_000, np.random.default_rng(3)))
+    inside = pd.DataFrame(np.random.default_rng(4).uniform(-0.5, 0.5, (500, 2)), columns=["x", "y"])
+    assert (quantiles(scorer, schema, inside) < FLOOR).all()
+
+
+def test_values_outside_the_range_fail_and_the_farther_the_lower():
+    rng = np.random.default_rng(5)
+    scorer, schema = fit(gaussian(2_000, rng))
+    row = gaussian(1, rng) * 0.0
+    out = pd.concat([row.assign(a=value) for value in (0.0, 50.0, 1e9)], ignore_index=True)
+    matrix = schema.encode(out).matrix
+    scores = scorer.score(matrix, np.zeros(3, dtype=np.int64))
+    assert scores[0] > 0 > scores[1] > scores[2]
+    assert (scorer.quantile(scores)[1:] < 0.01).all()
+
+
+def test_the_distance_is_that_of_a_brute_force_search_however_it_is_asked():
+    rng = np.random.default_rng(6)
+    X = atoms(600, rng).join(categorical(600, rng))
+    scorer, schema = fit(X)
+    factuals = schema.encode(X.iloc[:20]).matrix
+    rows = np.repeat(factuals, 5, axis=0)
+    for i in range(len(rows)):
+        j = i % rows.shape[1]
+        rows[i, j] = schema.encode(X).matrix[i, j]
+    made_from = np.repeat(factuals, 5, axis=0)
+    fold = scorer.fold_of(made_from)
+    found = scorer.distance(rows, fold, made_from)
+    np.testing.assert_allclose(found, scorer.distance(rows, fold), atol=1e-12)
+    for i in range(0, len(rows), 7):
+        others = scorer.neighbours[fold[i]].T
+        steps = np.abs(others - rows[i]) * scorer.scale
+        steps = np.where(scorer.scale == 0, (others != rows[i]).astype(float), steps)
+        both = np.isnan(others) & np.isnan(rows[i])
+        steps = np.where(both, 0.0, np.where(np.isnan(others) | np.isnan(rows[i]), 1.0, steps))
+        assert found[i] == pytest.approx(np.sort(steps.sum(axis=1))[:NEAREST].mean(), abs=1e-10)
+
+
 # ---------------------------------------------------------------- one seed, one answer; hard tables
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [2, None])
-def test_threads_do_not_matter_and_seeds_do(n_jobs):
-    X = atoms(300, np.random.default_rng(0))
-    one, _ = fit(X, seed=1, n_jobs=1)
-    two, _ = fit(X, seed=1, n_jobs=n_jobs)
-    np.testing.assert_array_equal(one.calibration, two.calibration)
-    for a, b in zip(one.scorers, two.scorers, strict=True):
-        np.testing.assert_array_equal(a.value, b.value)
-        np.testing.assert_array_equal(a.cut, b.cut)
-    assert not np.array_equal(one.calibration, fit(X, seed=2)[0].calibration)
+def test_it_is_the_same_for_any_number_of_threads_and_after_storing(n_jobs):
+    rng = np.random.default_rng(7)
+    X = atoms(500, rng)
+    one, schema = fit(X, n_jobs=1)
+    other, _ = fit(X, n_jobs=n_jobs)
+    fresh = schema.encode(atoms(200, rng)).matrix
+    expected = one.score(fresh, one.fold_of(fresh))
+    for each in (other, from_state(to_state(one, "plausibility"))):
+        np.testing.assert_array_equal(each.score(fresh, each.fold_of(fresh)), expected)
 
 
 def levels(n):
@@ -231,11 +315,11 @@ def test_one_mutable_feature_is_judged_by_the_fixed_ones():
     st.one_of(st.integers(0, 999).map(lambda i: i / 1000), st.floats(0, 1, exclude_max=True)),
 )
 def test_a_score_reaches_the_floor_just_if_its_quantile_does(calibration, floor):
-    scorer = Plausibility((), np.sort(np.array(calibration, dtype=float)))
-    least = scorer.least_score(floor)
+    scale = Scale(np.sort(np.array(calibration, dtype=float)))
+    least = scale.least(floor)
     scores = np.arange(-6, 6.5, 0.5)
     near = abs(floor * (len(calibration) + 1) - round(floor * (len(calibration) + 1)))
     if near == 0 or near > 1e-6:  # a floor within rounding of a quantile may go either way
-        np.testing.assert_array_equal(scores >= least, scorer.quantile(scores) >= floor)
+        np.testing.assert_array_equal(scores >= least, scale.share(scores) >= floor)
     by_hand = [(1 + sum(c <= s for c in calibration)) / (len(calibration) + 1) for s in scores]
-    np.testing.assert_array_equal(scorer.quantile(scores), by_hand)
+    np.testing.assert_array_equal(scale.share(scores), by_hand)

@@ -8,6 +8,7 @@ import pytest
 
 from mcce import gower_distance
 from mcce.exceptions import SamplerError
+from mcce.explain.caution import Caution
 from mcce.explain.factuals import Factuals
 from mcce.explain.order import resolve_measures
 from mcce.explain.plan import Plan, Settings
@@ -52,7 +53,7 @@ def assembled(generator, *, plausibility=np.nan, owner=(0, 0, 2), measures=("L0"
         question=Asker(DECISION, generator.schema_),
         settings=Settings(n_samples or 0, sparse=sparse),
         order=resolve_measures(measures, generator.schema_.features),
-        plausibility=Scale() if sparse else None,
+        caution=Caution(Scale()) if sparse else None,
     )
     drawn = None if n_samples is None else np.full(len(rows), n_samples)
     wording = Wording(settings={"n_samples": n_samples}, fit_seconds=3.0)

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import mcce.explain.plausibility
 import mcce.explain.sparse as sparse
+from mcce.explain.caution import Caution
 from mcce.explain.order import resolve_measures
 from mcce.explain.plausibility import Plausibility
 from mcce.explain.pools import Candidates
@@ -39,10 +39,12 @@ def test_a_large_set_does_not_win_over_a_draw_with_fewer_changes():
     def ask(rows):
         return rows.sum(axis=1), rows.sum(axis=1) >= 10
 
-    scorer = Plausibility.fit(X.to_numpy(), features, mutable, 0, 1)
+    scorer = Plausibility.fit(X.to_numpy(), features, mutable, 1)
     ordering = resolve_measures(("L0", "gower"), features)
     pools = Candidates(np.asfortranarray(draws), np.array([0]), np.array([80]))
-    found = SparseSearch(features, mutable, ask, ordering, scorer, 0.0, UNBOUNDED).search(pools, np.zeros((1, 12)), 1)
+    found = SparseSearch(features, mutable, ask, ordering, Caution(scorer, strength=0.0), 0.0, UNBOUNDED).search(
+        pools, np.zeros((1, 12)), 1
+    )
     np.testing.assert_array_equal(found.rows, draws[[40]])
 
 
@@ -61,7 +63,7 @@ def test_a_pair_that_is_not_among_the_nearest_wins_over_three_changes(floor, mon
 
     pools = Candidates(np.asfortranarray([near, far, withholding]), np.array([0]), np.array([3]))
     ordering = resolve_measures(("L0", "gower"), FEATURES)
-    searching = SparseSearch(FEATURES, MUTABLE, ask, ordering, plausibility(), floor, UNBOUNDED)
+    searching = SparseSearch(FEATURES, MUTABLE, ask, ordering, Caution(plausibility(), strength=0.0), floor, UNBOUNDED)
     found = searching.search(pools, np.array([factual]), 1)
     np.testing.assert_array_equal(found.rows, [far])
 
@@ -70,7 +72,7 @@ def test_a_single_value_that_is_passed_over_wins_over_two_changes():
     """Of 300 values of a number a third are tried at first; one draw has nothing but a valid one of the others."""
     X = pd.DataFrame({"a": np.arange(300.0), "b": np.arange(300.0) % 2})
     features, mutable = Schema.from_data(X).features, np.arange(2)
-    scorer = Plausibility.fit(X.to_numpy(), features, mutable, 0, 1)
+    scorer = Plausibility.fit(X.to_numpy(), features, mutable, 1)
     ordering = resolve_measures(("L0", "gower"), features)
     pools = Candidates(np.asfortranarray(X.assign(b=X["a"] % 7 == 0)).astype(float), np.array([0]), np.array([300]))
     for valid in (101.0, 102.0, 103.0):
@@ -79,7 +81,7 @@ def test_a_single_value_that_is_passed_over_wins_over_two_changes():
             answer = (rows[:, 0] == valid) & (rows[:, 1] == 0) | (rows[:, 1] == 1) & (rows[:, 0] > 0)
             return answer.astype(float), answer
 
-        searching = SparseSearch(features, mutable, ask, ordering, scorer, 0.0, UNBOUNDED)
+        searching = SparseSearch(features, mutable, ask, ordering, Caution(scorer, strength=0.0), 0.0, UNBOUNDED)
         assert searching.search(pools, np.zeros((1, 2)), 1).rows.tolist() == [[valid, 0.0]]
 
 
@@ -88,7 +90,7 @@ def test_of_many_levels_none_is_passed_over(ordered):
     levels = pd.Categorical([f"l{i:03d}" for i in range(300)], ordered=ordered)
     schema = Schema.from_data(pd.DataFrame({"l": levels, "b": np.arange(300.0) % 2, "c": np.arange(300.0) % 3}))
     X, mutable = np.column_stack([np.arange(300.0), np.ones(300), np.arange(300.0) % 3]), np.arange(3)
-    scorer = Plausibility.fit(X, schema.features, mutable, 0, 1)
+    scorer = Plausibility.fit(X, schema.features, mutable, 1)
     ordering = resolve_measures(("L0", "gower"), schema.features)
     pools = Candidates(np.asfortranarray(X), np.array([0]), np.array([300]))
     for valid in (100.0, 101.0, 102.0):
@@ -97,7 +99,7 @@ def test_of_many_levels_none_is_passed_over(ordered):
             answer = (rows[:, 0] == valid) | (rows[:, 1] == 1) & (rows[:, 2] == 1)
             return answer.astype(float), answer
 
-        searching = SparseSearch(schema.features, mutable, ask, ordering, scorer, 0.0, UNBOUNDED)
+        searching = SparseSearch(schema.features, mutable, ask, ordering, Caution(scorer, strength=0.0), 0.0, UNBOUNDED)
         assert searching.search(pools, np.zeros((1, 3)), 1).rows.tolist() == [[valid, 0.0, 0.0]]
 
 
@@ -115,11 +117,10 @@ def test_how_many_crossings_are_held_at_a_time_does_not_matter(crossed_bytes, mo
 @pytest.mark.slow
 def test_more_features_than_can_be_combined(monkeypatch):
     """Of 320 features, pairs are too many to look through; single features are not."""
-    monkeypatch.setattr(mcce.explain.plausibility, "TREES", 1)
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.integers(0, 4, (30, 320)).astype(float), columns=[f"x{j}" for j in range(320)])
     features, mutable = Schema.from_data(X).features, np.arange(320)
-    scorer = Plausibility.fit(X.to_numpy(), features, mutable, 0, 1)
+    scorer = Plausibility.fit(X.to_numpy(), features, mutable, 1)
     draws = rng.integers(0, 4, (1_000, 320)).astype(float)
     factuals = np.zeros((2, 320))
     factuals[1, 7] = 1.0
@@ -129,7 +130,9 @@ def test_more_features_than_can_be_combined(monkeypatch):
 
     ordering = resolve_measures(("L0", "gower"), features)
     pools = Candidates(np.asfortranarray(draws), np.zeros(2, dtype=int), np.full(2, 1_000))
-    found = SparseSearch(features, mutable, ask, ordering, scorer, 0.0, UNBOUNDED).search(pools, factuals, 1)
+    found = SparseSearch(features, mutable, ask, ordering, Caution(scorer, strength=0.0), 0.0, UNBOUNDED).search(
+        pools, factuals, 1
+    )
     expected = np.zeros((2, 320))
     expected[:, 7] = 2.0
     np.testing.assert_array_equal(found.rows, expected)

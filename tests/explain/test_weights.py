@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import mcce
-from mcce.explain.plausibility import Plausibility
+from mcce.explain.plausibility import Plausibility, Scale
 from mcce.table import Schema
 
 
@@ -18,7 +18,7 @@ def _fitted(weights, n=600):
     matrix = np.column_stack([rng.normal(size=n) + 6 * cluster, rng.normal(size=n) + 6 * cluster])
     features = Schema.from_data(pd.DataFrame(matrix, columns=["a", "b"])).features
     w = None if weights is None else np.where(cluster == 1, weights, 1.0)
-    return Plausibility.fit(matrix, features, np.array([0, 1]), 1, n_jobs=1, weights=w), matrix, cluster, w
+    return Plausibility.fit(matrix, features, np.array([0, 1]), n_jobs=1, weights=w), matrix, cluster, w
 
 
 def test_a_share_of_the_weight_lies_below_the_floor():
@@ -30,18 +30,22 @@ def test_a_share_of_the_weight_lies_below_the_floor():
         assert w[scores < least].sum() <= floor * (w.sum() + 1)
         at_least = fitted.quantile(scores) >= floor
         np.testing.assert_array_equal(at_least, scores >= least)
-    brute = [(1 + w[scores <= each].sum()) / (w.sum() + 1) for each in scores[:20]]
+    known, counts = fitted.calibration.values, np.diff(fitted.calibration.upto, prepend=0.0)
+    assert counts.sum() == pytest.approx(w.sum())
+    brute = [(1 + counts[known <= each].sum()) / (w.sum() + 1) for each in scores[:20]]
     np.testing.assert_allclose(fitted.quantile(scores[:20]), brute, rtol=1e-12)
 
 
 def test_whole_weights_calibrate_as_repeated_scores():
     fitted, _, _, _ = _fitted(3.0, n=200)
-    times = np.diff(fitted.upto, prepend=0.0).astype(int)
-    repeated = Plausibility(fitted.scorers, np.repeat(fitted.calibration, times))
-    probes = np.linspace(fitted.calibration[0] - 1, fitted.calibration[-1] + 1, 99)
-    np.testing.assert_allclose(fitted.quantile(probes), repeated.quantile(probes), rtol=1e-12)
+    scale = fitted.calibration
+    times = np.diff(scale.upto, prepend=0.0).astype(int)
+    repeated = Scale(np.repeat(scale.values, times))
+    probes = np.linspace(scale.values[0] - 1, scale.values[-1] + 1, 99)
+    np.testing.assert_allclose(scale.share(probes), repeated.share(probes), rtol=1e-12)
     for floor in (0.0, 0.003, 0.05, 0.5, 1.0):
-        assert fitted.least_score(floor) == repeated.least_score(floor)
+        assert scale.least(floor) == repeated.least(floor)
+    assert scale.middle == repeated.middle
 
 
 @pytest.mark.slow
@@ -67,7 +71,7 @@ def _crossed(weights, n=800):
     cluster = cluster[np.abs(x) > 1]
     features = Schema.from_data(pd.DataFrame(matrix, columns=["a", "b"])).features
     w = np.where(cluster == 1, weights, 1.0)
-    return Plausibility.fit(matrix, features, np.array([0, 1]), 1, n_jobs=1, weights=w), matrix, cluster, w
+    return Plausibility.fit(matrix, features, np.array([0, 1]), n_jobs=1, weights=w), matrix, cluster, w
 
 
 def test_explain_sparse_uses_the_weights_and_survives_storage(tmp_path):
@@ -80,7 +84,7 @@ def test_explain_sparse_uses_the_weights_and_survives_storage(tmp_path):
     explainer = mcce.MCCE(rich, decision=True, fixed=["age"], random_state=1).fit(X, sample_weight=weights)
     poor = X[X["salary"] < 40_000].iloc[:4]
     found = explainer.explain(poor, sparse=True, n_samples=100)
-    assert explainer.plausibility_.upto[-1] == pytest.approx(300, rel=1e-6)
+    assert explainer.plausibility_.calibration.total == pytest.approx(300, rel=1e-6)
     explainer.save(tmp_path / "explainer")
     again = mcce.MCCE.load(tmp_path / "explainer", rich)
     assert again.explain(poor, sparse=True, n_samples=100).frame.equals(found.frame)

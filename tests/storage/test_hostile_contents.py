@@ -221,9 +221,11 @@ def test_numbers_that_kernels_would_follow(files, name, kind, field, change, mat
 @pytest.mark.parametrize(
     ("kind", "field", "change", "match"),
     [
-        ("plausibility.Scorer", "column", put(0, 7), "column holds 7, which is not from 0 to 6"),
-        ("plausibility.Scorer", "value", lambda a: a[:, :8], "value has the shape"),
-        ("Plausibility", "calibration", put(0, np.nan), "calibration holds nan"),
+        ("plausibility.Conditionals", "column", put(0, 7), "column holds 7, which is not from -1 to 6"),
+        ("plausibility.Conditionals", "left", put(0, 10**6), "left (leads nowhere|holds 1000000)"),
+        ("plausibility.Conditionals", "share", lambda a: a[:, :8], "share has the shape"),
+        ("plausibility.Scale", "values", put(0, np.nan), "values holds nan"),
+        ("plausibility.Plausibility", "scale", lambda a: a[:2], "scale has the shape"),
         ("TrainingRows", "hashes", lambda a: a[:0], "hashes are none"),
     ],
 )

@@ -1,0 +1,138 @@
+"""A step away from the edge: how rows with equally few changes are compared.
+
+The nearest valid and plausible row stands at the edge of the decision and at the edge of the data, where a refitted
+model or a stricter judge says no. So among rows with as few changes the one with the least cost is taken,
+
+    d + caution * (1.25 max(n - t, 0) + 0.25 t max(0, 1 - m / 0.25)),
+
+where d is the Gower sum of its steps from the factual, n its mean distance to the five nearest real rows and t the
+median of that over real rows (`mcce.explain.plausibility`), and m the share of accepted training rows whose score is as
+near to an end of the decision or nearer (`Margins`). All is in steps of d. With caution 0 the nearest row is taken; 1,
+the default, and the numbers above were chosen on some of the rows of benchmarks/advice.py and tried on others.
+
+An end of the decision that no training row is beyond is no edge: nobody has a probability above 1. Labels and functions
+have no margin, and m does not count.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mcce.base.arrays import Bools, Floats, Ints
+from mcce.explain.distances import Distance, changed_columns
+from mcce.explain.plausibility import Plausibility, Scale
+from mcce.explain.winners import Winners
+from mcce.model.decisions import Answer, Decision
+from mcce.rng import hash_rows
+from mcce.storage.fields import check_number, check_type, require
+from mcce.storage.state import stateful
+
+OF_NEARNESS, OF_MARGIN, ENOUGH = 1.25, 0.25, 0.25
+ROUNDING = 1e-12  # of scores
+
+
+@stateful("Margins")
+@dataclass(frozen=True)
+class Margins:
+    """How far inside the decision scores are: its ends that matter, and the margins of accepted training rows."""
+
+    low: float
+    high: float
+    accepted: Scale
+
+    def check_state(self) -> None:
+        """Refuse ends that are none."""
+        check_type(self.low, "low", float)
+        check_type(self.high, "high", float)
+        require(self.low <= self.high, "low is above high")
+        check_type(self.accepted, "accepted", Scale)
+        check_number(self.accepted.total, "accepted", 0.0)
+
+    @classmethod
+    def of(cls, decision: Decision, answer: Answer, weights: Floats | None = None) -> Margins | None:
+        """Return the margins of training rows that were asked about; None if the decision is not about scores."""
+        bounds = decision.bounds()
+        if bounds is None or not answer.wanted.any():
+            return None
+        scores = np.asarray(answer.scores, dtype=np.float64)
+        low = bounds[0] if (scores < bounds[0]).any() else -np.inf
+        high = bounds[1] if (scores > bounds[1]).any() else np.inf
+        if np.isinf(low) and np.isinf(high):
+            return None
+        inside = np.minimum(scores - low, high - scores)[answer.wanted]
+        return cls(float(low), float(high), Scale.of(inside, None if weights is None else weights[answer.wanted]))
+
+    def inside(self, scores: npt.NDArray[np.generic]) -> Floats:
+        """Return how far inside the decision scores are; below 0 outside."""
+        numbers = np.asarray(scores, dtype=np.float64)
+        return np.minimum(numbers - self.low, self.high - numbers)
+
+    def share(self, scores: npt.NDArray[np.generic]) -> Floats:
+        """Return the share of accepted training rows that are as near to an end or nearer."""
+        return self.accepted.share(self.inside(scores))
+
+
+@dataclass(frozen=True)
+class Caution:
+    """The trade-off of nearness, believability and margin; `strength` 0 is for the nearest row."""
+
+    plausibility: Plausibility
+    margins: Margins | None = None
+    strength: float = 1.0
+
+    def cost(self, steps: Floats, near: Floats, scores: npt.NDArray[np.generic] | None = None) -> Floats:
+        """Return the costs of rows, or without scores the least that these can be.
+
+        Parameters
+        ----------
+        steps, near : Gower's sum to the factual, and the mean distance to the nearest real rows.
+        scores : what the model says of them.
+        """
+        typical = self.plausibility.typical_distance
+        cost = steps + self.strength * OF_NEARNESS * np.maximum(near - typical, 0.0)
+        if scores is None or self.margins is None:
+            return cost
+        lacking = np.maximum(0.0, 1.0 - self.margins.share(scores) / ENOUGH)
+        return np.asarray(cost + self.strength * OF_MARGIN * typical * lacking)
+
+    def hurts(self, scores: npt.NDArray[np.generic], without: npt.NDArray[np.generic]) -> Bools:
+        """Return which changes make the decision worse: `without` them the scores are farther inside."""
+        if self.margins is None:
+            return np.zeros(scores.size, dtype=bool)
+        return np.asarray(self.margins.inside(without) > self.margins.inside(scores) + ROUNDING)
+
+
+def cheapest_of(
+    caution: Caution,
+    found: Winners,
+    factuals: Floats,
+    k: int,
+    distance: Distance,
+    max_changes: int | None = None,
+    max_gower: float | None = None,
+) -> Ints:
+    """Return the places of the best `k` distinct rows of each factual: the fewest changes, then the least cost."""
+    own = factuals[found.owner]
+    n_changes, steps = changed_columns(found.rows, own).sum(axis=1), distance.sums(found.rows, own)
+    scale = caution.plausibility
+    near = scale.distance(found.rows, scale.fold_of(factuals)[found.owner], own)
+    within = np.ones(found.owner.size, dtype=bool)
+    if max_changes is not None:
+        within &= n_changes <= max_changes
+    if max_gower is not None:
+        within &= distance.finish(steps) <= max_gower
+    places = np.flatnonzero(within)
+    keys = n_changes[places].astype(np.float64), caution.cost(steps, near, found.scores)[places]
+    return np.asarray(places[best_by(found.owner[places], found.rows[places], keys, k)])
+
+
+def best_by(owner: Ints, rows: Floats, keys: tuple[Floats, ...], k: int) -> Ints:
+    """Return the places of the best `k` distinct rows of each factual, the first key first; ties go to the earlier."""
+    order = np.lexsort((np.arange(owner.size), *keys[::-1], owner))
+    _, first = np.unique(hash_rows(np.column_stack([owner[order].astype(np.float64), rows[order]])), return_index=True)
+    order = order[np.sort(first)]
+    nth = np.arange(order.size) - np.searchsorted(owner[order], owner[order])
+    return np.asarray(order[nth < k])

@@ -1,0 +1,175 @@
+"""A step away from the edge: the cost that is minimised, by brute force, and what a change is there for."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import mcce
+from mcce.explain.caution import Caution, Margins
+from mcce.explain.order import DEFAULT, resolve_measures
+from mcce.explain.plausibility import Scale
+from mcce.explain.sparse import SparseSearch
+from mcce.model.decisions import Answer, resolve_decision
+from tests.explain.problem import (
+    FEATURES,
+    MUTABLE,
+    UNBOUNDED,
+    VALUES,
+    Problem,
+    believed,
+    changes,
+    crossings,
+    gower_sum,
+    plausibility,
+)
+
+MARGINS = Margins(-np.inf, 0.4, Scale(np.linspace(0.0, 0.4, 50)))
+row = st.tuples(*(st.sampled_from(values) for values in VALUES))
+
+
+def cost(problem, candidate, factual, strength):
+    """The cost by the formula of the module, one row at a time."""
+    scale = plausibility()
+    fold = scale.fold_of(np.array([factual]))
+    near = scale.distance(np.array([candidate]), fold)[0]
+    inside = 0.4 - problem.model.score(candidate)
+    m = (1 + (MARGINS.accepted.values <= inside).sum()) / 51
+    t = scale.typical_distance
+    edge = 1.25 * max(near - t, 0.0) + 0.25 * t * max(0.0, 1.0 - m / 0.25)
+    return gower_sum(candidate, factual) + strength * edge
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    pools=st.lists(st.lists(row, min_size=1, max_size=6), min_size=1, max_size=2),
+    factuals=st.lists(st.tuples(st.integers(0, 9), row), min_size=1, max_size=4),
+    seed=st.integers(0, 99),
+    floor=st.sampled_from([0.0, 0.05, 0.3]),
+    strength=st.sampled_from([0.5, 1.0, 4.0]),
+    k=st.sampled_from([1, 2]),
+)
+def test_single_changes_are_those_of_the_least_cost_by_brute_force(pools, factuals, seed, floor, strength, k):
+    problem = Problem.of(pools, factuals, seed, 0.4)
+    search = SparseSearch(
+        FEATURES,
+        MUTABLE,
+        problem.model,
+        resolve_measures(DEFAULT, FEATURES),
+        Caution(plausibility(), MARGINS, strength),
+        floor,
+        UNBOUNDED,
+    )
+    found = search.search(problem.pools, problem.factuals, k)
+    least = plausibility().least_score(floor)
+    for f, factual in enumerate(problem.factuals):
+        single = [c for c in crossings(problem.pool(f), factual) if changes(c, factual) == 1 and problem.model.wants(c)]
+        single = [c for c, score in zip(single, believed(single, factual), strict=True) if score >= least]
+        if len(single) < k:
+            continue
+        expected = sorted(cost(problem, c, factual, strength) for c in single)[:k]
+        mine = [cost(problem, tuple(r), factual, strength) for r in found.rows[found.owner == f]]
+        assert mine == pytest.approx(expected, abs=1e-9)
+
+
+def test_margins_are_of_the_ends_that_somebody_is_beyond():
+    scores = np.array([0.1, 0.4, 0.6, 0.7, 1.0])
+    decision = resolve_decision((0.5, 1.0), lambda rows: rows)
+    margins = Margins.of(decision, Answer(scores, scores >= 0.5))
+    assert (margins.low, margins.high) == (0.5, np.inf)
+    np.testing.assert_allclose(margins.inside(scores), scores - 0.5)
+    np.testing.assert_allclose(margins.share(np.array([0.55, 0.65, 1.0])), [1 / 4, 2 / 4, 1.0])
+    assert Margins.of(decision, Answer(scores[2:], scores[2:] >= 0.5)) is None
+    assert Margins.of(resolve_decision("yes", lambda rows: rows), Answer(scores, scores >= 0.5)) is None
+
+
+# ---------------------------------------------------------------- needed, or coming along
+
+
+def people(n=2_000):
+    """Nobody without a job has a salary, everybody with one does; what else there is has nothing to do with it."""
+    rng = np.random.default_rng(0)
+    job = rng.random(n) < 0.7
+    return pd.DataFrame(
+        {
+            "job": pd.Categorical(np.where(job, "nurse", "none")),
+            "salary": np.where(job, np.round(rng.normal(40_000, 8_000, n), -2), 0.0),
+            "height": np.round(rng.normal(170, 10, n)),
+            "loan": np.round(rng.uniform(1_000, 50_000, n), -2),
+        }
+    )
+
+
+def score(rows):
+    """The salary helps, the loan harms, and nothing else counts."""
+    return rows["salary"].to_numpy() / 40_000 - rows["loan"].to_numpy() / 100_000
+
+
+@functools.cache
+def fitted():
+    return mcce.MCCE(score, decision=(0.6, np.inf), random_state=1).fit(people())
+
+
+@functools.cache
+def explained(floor=0.1, **asked):
+    X = people()
+    return fitted().explain(X[X["job"] == "none"].head(40), sparse=True, floor=floor, **asked)
+
+
+def test_a_job_comes_along_with_a_salary_and_says_so():
+    found = explained()
+    table = found.changes()
+    roles = table.groupby("feature")["role"].agg(set).to_dict()
+    assert roles["salary"] == {"needed"}
+    assert roles["job"] == {"comes along"}
+    who = table.loc[table["role"] == "comes along", "id"].iloc[0]
+    told = "(with job nurse instead of none, which comes along)"
+    assert told in found.sentence(who)
+    assert told in " ".join(found.letter(who).split())
+    assert "<small>comes along</small>" in found.to_html()
+    assert found[who].changes()["role"].tolist() == table.loc[table["id"] == who, "role"].tolist()
+
+
+def test_roles_are_kept_in_a_file(tmp_path):
+    found = explained()
+    found.save(tmp_path / "found.mcce")
+    pd.testing.assert_frame_equal(mcce.Counterfactuals.load(tmp_path / "found.mcce").changes(), found.changes())
+
+
+@pytest.mark.parametrize("floor", [0.0, 0.1, 0.5])
+@pytest.mark.parametrize("measures", [("L0", "gower"), ("gower",)])
+def test_no_change_is_there_for_nothing_and_none_does_harm(floor, measures):
+    found = explained(floor, measures=measures)
+    table = found.changes()
+    loans = table[table["feature"] == "loan"]
+    assert (loans["to"] < loans["from"]).all()
+    assert set(table.loc[table["feature"] == "height", "role"]) <= {"comes along"}
+    explainer = fitted()
+    scale, schema = explainer.plausibility_, explainer.generator_.schema_
+    several = table[table.groupby("id")["feature"].transform("size") > 1]
+    assert len(several) or floor == 0.0
+    for who, name in zip(several["id"], several["feature"], strict=True):
+        without = found.frame.loc[[(who, 1)]].assign(**{name: found.factuals[name][who]})
+        rows, own = (schema.encode(frame).matrix for frame in (without, found.factuals.loc[[who]]))
+        believable = scale.score(rows, scale.fold_of(own))[0] >= scale.least_score(floor)
+        assert not (believable and score(without)[0] >= 0.6)
+
+
+def test_the_plain_method_has_no_roles():
+    X = people(300)
+    found = mcce.MCCE(score, decision=(0.6, np.inf), random_state=1).fit(X).explain(X.head(20), n_samples=50)
+    assert "role" not in found.changes()
+
+
+def test_caution_buys_margin_with_distance():
+    near, far = explained(0.1, caution=0.0).measures, explained(0.1, caution=4.0).measures
+    assert near["L0"].mean() == far["L0"].mean()
+    assert near["gower"].mean() < far["gower"].mean()
+    assert near["prediction"].mean() < far["prediction"].mean()
+    with pytest.raises(mcce.exceptions.InputError, match="caution is -1; it must be a number of at least 0"):
+        explained(caution=-1)
