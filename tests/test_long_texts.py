@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -48,6 +49,9 @@ class Case(NamedTuple):
     module: ModuleType
     read: Callable[[str], object]
     text: Callable[[int], str]
+
+
+ALLOW = sys.modules["mcce.constraints.allow"]  # `mcce.constraints.allow` is the function
 
 
 def in_a_western_file(text: str) -> None:
@@ -94,6 +98,7 @@ CASES = {
     "blanks in a rule": Case(grammar, grammar.parse, lambda n: "a <" + " " * n + "?"),
     "a long name in a rule": Case(grammar, grammar.parse, lambda n: "a." * (n // 2) + " ?"),
     "digits as a date of a rule": Case(encoding, date_in_a_rule, lambda n: "1:" * (n // 2)),
+    "digits as a value of a constraint": Case(ALLOW, ALLOW.say, lambda n: "1" * n + "-x"),
     "digits before a letter": Case(numerals, number, lambda n: "1" * n + "x"),
     "decimals before a letter": Case(numerals, lambda t: numerals.plain(t, ","), lambda n: "1," + "1" * n + "x"),
     "thousands before a letter": Case(numerals, number, lambda n: "1" + ",111" * (n // 4) + "x"),

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import mcce
-from mcce.diagnostics import propensity as pmse
+from mcce.diagnostics import pmse
 from tests.marks import slow
 
 from .reference import CASES, read

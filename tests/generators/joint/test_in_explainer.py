@@ -22,6 +22,8 @@ GENERATORS = {
     "synthesizer": SynthesizerGenerator(Completing(), fixed=FIXED, random_state=1),
 }
 
+ANY_MISSING = mcce.allow("*", missing=True)
+
 
 @pytest.fixture(scope="module", params=GENERATORS)
 def explainer(request):
@@ -49,16 +51,16 @@ def test_batches_are_answered_as_all_at_once(explainer, tmp_path):
 
 def test_it_can_be_sent_to_another_process(explainer):
     again = pickle.loads(pickle.dumps(explainer))
-    one, two = (each.explain(DENIED.head(5), n_samples=50, allow_missing=True) for each in (explainer, again))
+    one, two = (each.explain(DENIED.head(5), n_samples=50, constraints=[ANY_MISSING]) for each in (explainer, again))
     assert_frame_equal(one.frame, two.frame)
 
 
 @pytest.mark.slow
 def test_a_constraint_that_excludes_nothing_changes_nothing(explainer):
     low, high = TABLE["income"].min() - 1e9, TABLE["income"].max() + 1e9
-    free = explainer.explain(DENIED.head(8), n_samples=60, allow_missing=True)
+    free = explainer.explain(DENIED.head(8), n_samples=60, constraints=[ANY_MISSING])
     bound = explainer.explain(
-        DENIED.head(8), n_samples=60, allow_missing=True, constraints=[mcce.allow("income", low=low, high=high)]
+        DENIED.head(8), n_samples=60, constraints=[ANY_MISSING, mcce.allow("income", low=low, high=high)]
     )
     if not explainer.generator_.draws_observed:  # any number may be drawn, so that a far bound excludes something
         assert len(bound) == len(free)
@@ -68,7 +70,7 @@ def test_a_constraint_that_excludes_nothing_changes_nothing(explainer):
 
 def test_acceptance_is_reported(explainer):
     found = explainer.explain(
-        DENIED.head(8), n_samples=60, allow_missing=True, constraints=[mcce.allow("income", high=60), "income >= 20"]
+        DENIED.head(8), n_samples=60, constraints=[ANY_MISSING, mcce.allow("income", high=60), "income >= 20"]
     )
     assert (found.frame["income"] <= 60).all()
     assert (found.constraints["passed"] <= found.constraints["tried"]).all()

@@ -38,7 +38,10 @@ def test_an_explainer_with_one_is_saved_with_it(tmp_path):
     again = mcce.MCCE.load(tmp_path / "a.mcce", model=accepted, n_jobs=1)
     denied = X[accepted(X) < 0.5].head(6)
     for options in ({}, {"sparse": True, "floor": 0.01}):
-        one, two = (each.explain(denied, n_samples=60, allow_missing=True, **options) for each in (explainer, again))
+        one, two = (
+            each.explain(denied, n_samples=60, constraints=[mcce.allow("*", missing=True)], **options)
+            for each in (explainer, again)
+        )
         pd.testing.assert_frame_equal(one.frame, two.frame)
     assert again.generator_.n_jobs == 1
     with pytest.raises(SamplerError, match=r"donors='none' cannot be done for AdversarialForest"):
