@@ -248,15 +248,15 @@ class Counterfactuals:
     With savings 36,500 instead of 12,000, the decision would have been the wanted one (probability of class True at
     least 0.5: 1 instead of 0).
     >>> found.changes()
-       id  rank  feature   from     to
-    0   0     1  savings  12000  36500
-    1   5     1   salary  68600  87800
-    2   7     1  savings      0  40400
+       id  rank  feature   from     to    role
+    0   0     1  savings  12000  36500  needed
+    1   5     1   salary  68600  87800  needed
+    2   7     1   salary  54900  86600  needed
     >>> found.changed_features()[["times", "up", "down"]]
              times        up  down
     feature
-    savings      2  0.666667   0.0
-    salary       1  0.333333   0.0
+    salary       2  0.666667   0.0
+    savings      1  0.333333   0.0
     age          0  0.000000   0.0
     >>> found.reasons(0)[["from", "to", "enough", "needed"]]
               from     to  enough  needed
