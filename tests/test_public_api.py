@@ -46,8 +46,8 @@ METHODS = {
     "MCCE": {
         "fit": "X y sample_weight progress",
         "explain": """
-            X n_samples n_counterfactuals independent constraints sparse floor measures weights max_changes max_gower
-            diverse robust progress
+            X n_samples n_counterfactuals independent constraints sparse floor caution measures weights max_changes
+            max_gower diverse robust progress
         """,
         "explain_batches": "source out id batch_size n_jobs skip_bad missing progress settings",
         "generate": "X n_samples independent constraints progress",
