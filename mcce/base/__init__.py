@@ -1,1 +1,1 @@
-"""What every module may use: arrays, checks of parameters, compiled kernels, files, progress, threads, figures."""
+"""The ground under all modules: arrays, checks of parameters, compiled kernels, files, progress, threads, figures."""

@@ -1,4 +1,4 @@
-"""What arrays hold: one name for each dtype, the same in every module."""
+"""Types of arrays: one name for each dtype, the same in every module."""
 
 from __future__ import annotations
 

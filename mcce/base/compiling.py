@@ -1,13 +1,12 @@
-"""How kernels are compiled that allocate nothing and have no array expressions: about a tenth faster.
-
-`entry` is for what Python calls, and is cached on disk; `inner` is for what only kernels call, and has no wrappers.
-Neither counts references, nor looks for array expressions to rewrite.
-
-How kernels that Python calls are compiled: kept on disk, or in memory alone where there is no disk to keep them on.
+"""Compiling kernels: kept on disk, or in memory alone where there is no disk to keep them on.
 
 1. Numba keeps compiled kernels beside the package, or in the user's cache folder; `NUMBA_CACHE_DIR` names another.
 2. Where none of these can be written, or the disk is full, it raises: at import, and in the midst of a fit.
 3. Then kernels are compiled in memory, by each process anew, and one line says so.
+
+Kernels that allocate nothing and have no array expressions are compiled without counting references and without looking
+for expressions to rewrite, which makes them about a tenth faster: `entry` is for those that Python calls, cached on
+disk; `inner` for those that only kernels call, without wrappers.
 """
 
 from __future__ import annotations

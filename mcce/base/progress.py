@@ -1,4 +1,4 @@
-"""What is being done, on the screen, as soon as it takes longer than a second, in a terminal or a notebook.
+"""Progress on the screen, as soon as it takes longer than a second, in a terminal or a notebook.
 
 1. `progress_bar` counts steps. It appears after a second, also while the first step still runs: a thread keeps it up to
    date. In a notebook, where only the cell's own thread may draw, it appears with the next step.

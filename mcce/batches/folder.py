@@ -1,22 +1,6 @@
-"""What a folder was begun with, as JSON: settings, explainer, versions.
+"""The folder that parts are written to: its files, its manifest and its lock.
 
-1. Settings are written as they are if JSON can hold them. Functions are named; refits are told by what they answer;
-   anything else by its repr, or the checksum of a long one.
-2. An explainer is told by its behaviour: its columns, what it draws for a few training rows, and what the model says of
-   those draws. That is the same for one that was saved, or fitted again with the same seed; nothing is pickled.
-3. Results may differ between versions of the packages that make them, so these belong to it.
-
-One run at a time in a folder.
-
-1. The lock is one of the operating system on the file `.lock`: it ends with the process that holds it, however that
-   ends, so a file that a dead process left behind locks nobody out.
-2. The file says who holds it, for the message to whoever comes second.
-3. The holder removes the file at the end. Whoever opened it before that holds a lock on a file that is gone, and tries
-   again with the one that stands.
-
-The folder that parts are written to, and what it remembers.
-
-    manifest.json                          what it was begun with; at the end also all parts and totals
+    manifest.json                          the settings it was begun with; at the end also all parts and totals
     counterfactuals/part-000000.parquet    features and measures of the counterfactuals of a part
     unexplained/part-000000.parquet        who has none, and why
     parts/part-000000.json                 rows, counts, and checksums of the two: written last, so the part is finished
@@ -26,6 +10,22 @@ The folder that parts are written to, and what it remembers.
 2. Files that an interrupted run has left half written are removed. Finished parts are compared with their checksums;
    one that was damaged since is done again.
 3. Nothing in it depends on time, process or place, so that the bytes are those of any other run.
+
+The manifest has settings, explainer and versions as JSON:
+
+4. Settings are written as they are if JSON can hold them. Functions are named; refits are told by what they answer;
+   anything else by its repr, or the checksum of a long one.
+5. An explainer is told by its behaviour: its columns, what it draws for a few training rows, and what the model says of
+   those draws. That is the same for one that was saved, or fitted again with the same seed; nothing is pickled.
+6. Results may differ between versions of the packages that make them, so these belong to it.
+
+One run at a time writes to a folder:
+
+7. The lock is one of the operating system on the file `.lock`: it ends with the process that holds it, however that
+   ends, so a file that a killed process left behind locks nobody out.
+8. The file says who holds it, for the message to whoever comes second.
+9. The holder removes the file at the end. Whoever opened it before that holds a lock on a file that is gone, and tries
+   again with the one that stands.
 """
 
 from __future__ import annotations
@@ -373,7 +373,7 @@ def check_settings(explainer: MCCE, settings: Mapping[str, Any]) -> dict[str, An
 
 
 def describe_settings(explainer: MCCE, settings: Mapping[str, Any], rows: Floats) -> dict[str, Any]:
-    """Return settings of `explain` as JSON values (step 1)."""
+    """Return settings of `explain` as JSON values (step 4)."""
     described = {name: _plain(value) for name, value in settings.items()}
     described["constraints"] = [_plain(said) for said in read(settings["constraints"])]
     robust = Robust.read(settings["robust"])
@@ -384,7 +384,7 @@ def describe_settings(explainer: MCCE, settings: Mapping[str, Any], rows: Floats
 
 
 def describe_explainer(explainer: MCCE, rows: Floats) -> dict[str, Any]:
-    """Return what tells an explainer from others, given some encoded training rows (step 2)."""
+    """Return what tells an explainer from others, given some encoded training rows (step 5)."""
     generator = explainer.generator_
     keys = pool_keys(generator, rows, fixed_columns(generator))
     drawn = draw_pools(generator, rows, keys, DRAWS).rows
@@ -404,7 +404,7 @@ def describe_explainer(explainer: MCCE, rows: Floats) -> dict[str, Any]:
 
 
 def describe_versions() -> dict[str, str]:
-    """Return the versions of the packages that results depend on (step 3)."""
+    """Return the versions of the packages that results depend on (step 6)."""
     return {name: str(sys.modules[name].__version__) for name in PACKAGES}
 
 

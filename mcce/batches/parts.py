@@ -6,9 +6,8 @@
 3. Every other row is in one of two tables: its counterfactuals (features and measures, `Counterfactuals.to_frame`), or
    why it has none. Their columns have the same types in every part, also where a part has no rows.
 
-Constraints about single factuals, handed out to the parts that these are in: `explain` refuses ids it does not find.
-
-A constraint by id holds wherever the id occurs; one that occurs nowhere does nothing.
+Constraints about single factuals are handed out to the parts that these are in, because `explain` refuses ids that it
+does not find. A constraint by id holds wherever the id occurs; one that occurs nowhere does nothing.
 """
 
 from __future__ import annotations

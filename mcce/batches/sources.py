@@ -1,4 +1,4 @@
-"""Where factuals come from: files of any size, or frames one after the other; and how they are cut into parts.
+"""The factuals of a batch run: read from files of any size, or taken from frames, and cut into parts.
 
 1. A source is a file, the Parquet and CSV files of a folder in the order of their names, or frames. Its fingerprint has
    the size and checksum of every file; frames are known when they come, so that theirs stands with each part.
@@ -7,26 +7,20 @@
 3. Rows are named by a column that is checked, before any work, to name each row of all files once; or by their number.
    For files that takes 8 bytes a row, for frames about 60.
 
-The cells of a CSV as values of the training columns.
+A file is read as chunks, which are consecutive rows, some of which may be bad:
 
-1. A cell that is empty, or one of the texts said to mean so, is missing.
-2. What a column is was found from the training rows: numbers, dates and durations are read as such, levels by how they
-   are written. A text that is no number or date is a problem of its row. An unknown level stays the text that it is, to
-   be refused as any other table's.
+4. It is opened by its ending; columns that nobody needs are not read. Parquet is read a row group at a time, batch by
+   batch; a group that cannot be read is one stretch of bad rows. Groups whose rows are done already are passed over.
+5. CSV is read as text, line by line; a line with too few or too many cells, or that is no UTF-8, is a bad row.
+6. `cut_into_parts` cuts and joins chunks so that each holds the rows of one part: those whose number in the file,
+   divided by the size of a batch, is the same.
 
-Rows of a file as they are read, cut where parts begin.
+The cells of a CSV become values of the training columns:
 
-1. A reader yields chunks: consecutive rows of a file, some of which may be bad.
-2. `cut_into_parts` cuts and joins them so that each holds the rows of one part: those whose number in the file, divided
-   by the size of a batch, is the same.
-
-Reading one file of a source, Parquet or CSV, as chunks.
-
-1. A file is opened by its ending; columns that nobody needs are not read.
-2. Parquet is read a row group at a time, batch by batch; a group that cannot be read is one stretch of bad rows. Groups
-   whose rows are done already are passed over.
-3. CSV is read as text, line by line; a line with too few or too many cells, or that is no UTF-8, is a bad row. Cells
-   become values of the training columns (`mcce.batches.sources`).
+7. A cell that is empty, or one of the texts given as `missing`, is missing.
+8. The kind of a column was found from the training rows: numbers, dates and durations are read as such, levels by how
+   they are written. A text that is no number or date is a problem of its row. An unknown level stays the text that it
+   is, to be refused as any other table's.
 """
 
 from __future__ import annotations

@@ -1,22 +1,14 @@
-"""The workers of a Dask cluster.
-
-1. Each gets the explainer when it joins, once: also one that joins later, or takes the place of another that died.
-2. Parts are handed out as bytes, two for each core at a time. Those of a worker that died go to others.
-
-joblib's own way to Dask is not taken: it waits forever for a part that failed, and loses what was sent to a worker that
-died.
-
-An explainer on its way to another process: it is sent once, and made once there.
-
-Getting parts explained by workers that joblib is set to, with the fitted explainer sent once a worker.
+"""Workers that explain parts: threads, processes and clusters, with the fitted explainer sent once to each.
 
 1. In this process, by one or several threads, the explainer is used as it is.
 2. For other processes it is pickled once. joblib puts a large array into a file that all processes of a machine map, so
    the pickle travels as an array; a process reads it once and keeps the explainer for all its parts.
-3. On a Dask cluster each worker gets it when it joins, also one that takes the place of another that died
-   (`mcce.batches.workers`).
-4. A worker searches with one thread: there are as many workers as cores.
-5. Parts come back one by one, or, from backends of joblib that cannot do so, a few for each worker at a time.
+3. A worker searches with one thread: there are as many workers as cores.
+4. Parts come back one by one, or, from backends of joblib that cannot do so, a few for each worker at a time.
+5. A worker of a Dask cluster gets the explainer when it joins: also one that joins later, or takes the place of another
+   that was lost. Parts are handed out as bytes, two for each core at a time; those of a lost worker go to others.
+   joblib's own way to Dask is not taken: it waits forever for a part that failed, and loses what was sent to a worker
+   that was lost.
 
 What is read or explained wrongly ends the run only after the parts under way have been handed over, so that nothing
 that is finished gets lost.
@@ -234,7 +226,7 @@ class Deliver(Plugin):
 
 @contextmanager
 def _delivered(client: Any, name: str, pickled: Pickled) -> Iterator[None]:
-    """Have every worker hold the explainer (step 1)."""
+    """Have every worker hold the explainer (step 5)."""
     plugin = f"mcce-{name}"
     client.register_plugin(Deliver(name, pickled), name=plugin)
     try:

@@ -1,4 +1,4 @@
-"""What may change, and how: said by the user, checked against a table, and resolved to restrictions by feature."""
+"""Constraints on changes: given by the user, checked against a table, and resolved to restrictions by feature."""
 
 from mcce.constraints.allow import Allow, NoCopies, OfFactuals, Only, PerFactual, allow, no_copies, only, per_factual
 from mcce.constraints.base import Constraint, available_constraints, register_constraint

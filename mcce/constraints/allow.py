@@ -1,14 +1,13 @@
-"""What single factuals may change, as the user says it: `only` these features, or a table of bounds by factual.
-
-What one feature may be, as the user says it: `allow`.
+"""Constraints on single features, as the user gives them: `allow`, `only`, `per_factual`, `no_copies`.
 
 1. A range, a set of levels and values never to be used bind every row that is returned: a factual outside of them has
    to change.
 2. A direction, a largest step and a grid bind changes: the factual's own value may always be kept as far as these are
    concerned. From a missing value there is no direction and no step: with either, it stays missing.
-3. A feature that is said anything of may become missing only if that is said too; a missing one may stay missing.
+3. A feature that is named by an `allow` may become missing only if that says so; a missing one may stay missing.
+4. `only` names the features that single factuals may change, `per_factual` is a table of bounds by factual.
 
-What is said is checked here as far as no table is needed; `mcce.constraints.resolve` checks the rest.
+Constraints are checked here as far as no table is needed; `mcce.constraints.resolve` checks the rest.
 """
 
 from __future__ import annotations

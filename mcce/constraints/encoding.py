@@ -1,4 +1,4 @@
-"""What users write for the values of a feature, as encoded numbers: levels, dates, durations, numbers."""
+"""Values of a feature as users write them, turned into encoded numbers: levels, dates, durations, numbers."""
 
 from __future__ import annotations
 

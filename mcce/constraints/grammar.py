@@ -15,8 +15,6 @@
 
    Functions are abs, min, max, was (the factual's value) and missing.
 3. Whether the parts fit together is not the grammar's concern: `mcce.constraints.meaning` checks it with a table.
-
-The parts of a rule as it is written: what `mcce.constraints.grammar` makes of a text.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a rule means for a table: names become columns, levels codes, dates numbers; what does not fit is refused.
+"""The meaning of a rule for a table: names become columns, levels codes, dates numbers; what does not fit is refused.
 
 1. Every part has a sort: a number, a level of some column, a date, a condition, or something in quotes that only the
    other side of its comparison can tell.

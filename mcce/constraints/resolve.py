@@ -1,33 +1,30 @@
-"""Constraints as they were said, checked against a table and made ready to be used.
+"""Constraints checked against a table, and ready to be used: the values of each draw, and whether a row is allowed.
 
 1. Constraints of kinds that others have registered resolve to simpler ones (`simplest`), whose limits and rules have
    the words of the constraint that they come from. Names, levels, dates and bounds are looked up in the schema; what
    does not fit is an error.
-2. Whether a feature may become missing is said by any constraint on it, and not if another one denies it.
-   Where nothing is said of it, what is said of all features counts (``allow("*", missing=True)``).
+2. A feature may become missing if any constraint on it says so, and none denies it. Where no constraint on it says
+   anything of it, one on all features counts (``allow("*", missing=True)``).
 3. `only` becomes, for each factual, one limit for every feature that has to stay.
 4. All is put in data order and by text, equal ones once: the order in which constraints are given changes nothing.
 
-Contradictions: constraints that nothing can meet for a factual, found before anything is drawn.
+Contradictions, which nothing can meet for a factual, are found before anything is drawn (`check_factuals`):
 
-1. A value that has to stay (fixed, or kept by a constraint) breaks a limit of its own feature.
-2. The limits on a mutable feature leave nothing: no level, no number inside the training range.
-3. A rule names only values that have to stay, and does not hold for them.
-4. A rule names one feature more, and what it leaves of that feature is nothing.
+5. A value that has to stay (fixed, or kept by a constraint) breaks a limit of its own feature; the limits on a mutable
+   feature leave no level, or no number inside the training range; a rule names only values that have to stay, and does
+   not hold for them; or a rule names one feature more, and leaves nothing of it. A factual with a contradiction is
+   named with the constraints and the reason; if all have one, that is an error.
 
-A factual with a contradiction is named with the constraints and the reason; if all have one, that is an error.
+`Constraints` are asked on encoded matrices:
 
-Constraints ready to be used: what each draw may be, and whether a row is allowed, on encoded matrices.
-
-1. `Constraints.within` says for each factual what its draws may be, feature by feature: what all limits on the feature
+6. `within` gives for each factual the values of its draws, feature by feature: those that all limits on the feature
    allow together, and the rules that bound it exactly and name nothing else that changes.
-2. The other rules (`Constraints.open_rules`) are asked as soon as the last of their columns is drawn; of draws that are
-   crossed with the factual afterwards (`before_crossing`) only then, because the factual's own values may mend a row.
-3. `Constraints.hold` and `broken` ask everything of finished rows, whatever made them; `of_factuals` works out first
-   what does not depend on the rows, if many are to be asked.
-4. `Constraints.draws_depend_on` says what of a factual its draws depend on, besides its fixed values: factuals that
-   agree in it can share their draws.
-5. `Constraints.check_factuals` finds contradictions before anything is drawn.
+7. The other rules (`open_rules`) are asked as soon as the last of their columns is drawn; of draws that are crossed
+   with the factual afterwards (`before_crossing`) only then, because the factual's own values may mend a row.
+8. `hold` and `broken` ask everything of finished rows, whatever made them; `of_factuals` works out first what does not
+   depend on the rows, if many are to be asked.
+9. `draws_depend_on` gives the values of a factual that its draws depend on, besides its fixed ones: factuals that agree
+   in them can share their draws.
 """
 
 from __future__ import annotations
@@ -117,7 +114,7 @@ class _Found:
         return f"{feature.name} is {spell(value) if isinstance(value, str) else value}"
 
     def look_at_limits(self) -> None:
-        """Look for values and limits that leave nothing (steps 1 and 2)."""
+        """Look for values and limits that leave nothing (step 5)."""
         for column in sorted({limit.column for limit, _ in self.applied}):
             feature = self.schema.features[column]
             own = self.factuals[:, column]
@@ -135,7 +132,7 @@ class _Found:
         return "; ".join(dict.fromkeys(applied))
 
     def look_at_rules(self) -> None:
-        """Look for rules that cannot hold (steps 3 and 4)."""
+        """Look for rules that cannot hold (step 5)."""
         for rule in self.rules:
             changes = [column for column in rule.columns if not self.stays[:, column].all()]
             n_open = (~self.stays[:, list(rule.columns)]).sum(axis=1)

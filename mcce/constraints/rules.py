@@ -1,16 +1,16 @@
-"""Rules over a row and its factual: as the user says them, and ready to be asked.
+"""Rules over a row and its factual: as the user gives them, ready to be asked, and as bounds of a feature.
 
 1. `rule` reads a text by a small grammar (`mcce.constraints.grammar`), or takes a function of two frames.
 2. `resolve_rule` finds the columns it names, and makes a `ResolvedRule` that is asked of encoded rows.
 
-Exact bounds of the last feature that a rule names, the others being known.
+`bounds_of` gives exact bounds of the last feature that a rule names, the others being known:
 
-1. A comparison with the feature alone on one side bounds it: an interval, some levels, or a number that it may not be.
-2. Conditions that hold together: what all of them allow. Conditions of which one has to hold: everything where one
-   holds that is known without the feature; elsewhere the levels that any of the others allows, or what the only other
-   one allows of a number.
-3. ``if A then B else C``, where A is known without the feature: what B or C allows.
-4. Anything else is tried level by level; for a number it is not solved (None): such a rule is asked of the drawn row.
+3. A comparison with the feature alone on one side bounds it: an interval, some levels, or a number that it may not be.
+4. Conditions that hold together: values that all of them allow. Conditions of which one has to hold: everything where
+   one holds that is known without the feature; elsewhere the levels that any of the others allows, or the numbers that
+   the only other one allows.
+5. ``if A then B else C``, where A is known without the feature: the values that B or C allows.
+6. Anything else is tried level by level; for a number it is not solved (None): such a rule is asked of the drawn row.
 
 Where a bound can be given, a value is allowed if, and only if, the rule holds with it.
 """

@@ -1,4 +1,6 @@
-"""Which sampler predicts which feature best: cross-validated scores of all candidates on all features.
+"""Conditionals compared and criticised by cross-validation: which sampler is best for a feature, which one is wrong.
+
+`compare_conditionals` lets all candidates predict all features:
 
 1. Order the columns as a chain would: fixed features, the decision if there is one, the others in visiting order.
 2. Let every candidate predict every feature on rows that it has not seen (`mcce.judging.crossvalidation`), by the log
@@ -8,12 +10,12 @@
 4. The log scores of the features of a row sum to the log density that a chain of one sampler gives it: the joint score.
 5. Say what ``sampler="auto"`` would choose from these scores (`mcce.generators.auto`).
 
-Which conditional of a chain is wrong, by the rows at hand: each is judged by chains that have not seen it.
+`conditionals` criticises each conditional of a chain by the rows at hand, with chains that have not seen them:
 
-1. The order of the features is found once, from all rows. The rows are dealt to five folds, by the seed.
-2. A chain is fitted on all folds but one, and scored on that one (`mcce.judging`). Each row has scores by a chain that
+6. The order of the features is found once, from all rows. The rows are dealt to five folds, by the seed.
+7. A chain is fitted on all folds but one, and scored on that one (`mcce.judging`). Each row has scores by a chain that
    has not seen it.
-3. The scores of all rows are tested, feature by feature (`mcce.judging`).
+8. The scores of all rows are tested, feature by feature (`mcce.judging`).
 
 With new rows the chain is fitted on all of X, and judged by the new rows.
 """

@@ -1,4 +1,4 @@
-"""All diagnostics of a fitted explainer, gathered.
+"""All diagnostics of a fitted explainer, gathered in one object: tables, words, pictures (`Diagnostics`).
 
 1. Realism. One row is generated for each real row, given its fixed values and its own decision, and the two tables are
    compared: discriminator, pMSE, marginals, tables of counts, correlations.
@@ -8,8 +8,6 @@
 4. Visit sequence. The same with the features in other orders.
 
 Real rows with weights are first made into rows that count the same (`mcce.table.weights.rows_by_weight`).
-
-The diagnostics of an explainer in one object: tables, words, pictures. `mcce.diagnostics.diagnose` makes it.
 """
 
 from __future__ import annotations

@@ -1,16 +1,13 @@
-"""What the chain gives to choose from: rows like real ones, and the candidates of each factual.
-
-1. `draw_like`: one generated row for each real row, given its fixed values and its own decision. Compared with the real
-   rows these tell whether the chain is realistic, whatever the mix of decisions.
-2. `candidate_table`: for each factual, how many of its K candidates are distinct, how many have the wanted decision.
-
-Reading tables that are to be compared: real with generated rows, counterfactuals with factuals and training rows.
+"""Tables to be compared: real with generated rows, counterfactuals with factuals and training rows.
 
 1. The schema is that of the real (or training) table.
 2. A table that others made may hold what the real one does not: fractions in a column of integers, further levels,
    missing values. The feature is widened to hold them; it keeps its range, so distances do not change.
 3. Both tables become float matrices with the columns of the schema.
 4. Columns that were not drawn but copied (`fixed`) are checked to be copies: the same rows of them, as often.
+5. `draw_like`: one generated row for each real row, given its fixed values and its own decision. Compared with the real
+   rows these tell whether the chain is realistic, whatever the mix of decisions.
+6. `candidate_table`: for each factual, how many of its K candidates are distinct, how many have the wanted decision.
 """
 
 from __future__ import annotations
@@ -151,7 +148,7 @@ BLOCK_CELLS = 4_000_000  # of candidates held at a time
 
 
 def draw_like(generator: Generator, matrix: Floats, wanted: npt.NDArray[np.bool_], seed: int) -> Floats:
-    """Draw a row for each encoded row, given its fixed values and its decision (step 1)."""
+    """Draw a row for each encoded row, given its fixed values and its decision (step 5)."""
     givens = generator.givens_of(matrix, wanted)
     keys = hash_rows(givens)
     request = DrawRequest(givens, keys, occurrences(keys), derive_key(seed, "diagnose"))
@@ -159,7 +156,7 @@ def draw_like(generator: Generator, matrix: Floats, wanted: npt.NDArray[np.bool_
 
 
 def candidate_table(explainer: MCCE, factuals: pd.DataFrame, n_samples: int) -> pd.DataFrame:
-    """Return the candidates of each factual in numbers (step 2).
+    """Return the candidates of each factual in numbers (step 6).
 
     Parameters
     ----------

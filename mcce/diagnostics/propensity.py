@@ -3,7 +3,7 @@
 As synthpop's `utility.gen` (Snoke, Raab, Nowok, Dibben and Slavkovic 2018, "General and specific utility measures for
 synthetic data", JRSS A 181):
 
-1. Score every row: the probability that it is generated (`mcce.diagnostics.propensity`). N rows, a share c generated.
+1. Score every row: the probability that it is generated. N rows, a share c generated.
 2. pMSE = mean of (score - c)^2: 0 if the model cannot tell.
 3. Expected if the generated rows are drawn from a correct model of the real ones: for the logistic regression
    k (1 - c)^2 c / N with k coefficients beside the intercept; for the tree half the mean over trees grown for t
@@ -13,14 +13,14 @@ synthetic data", JRSS A 181):
 4. From the scores also SPECKS, the Kolmogorov-Smirnov distance between those of generated and real rows; PO50, the rows
    predicted rightly (generated above 0.5) in per cent over 50; U, the Mann-Whitney count.
 
-Propensity scores: the probability that a row is generated, as a logistic regression or a tree sees it.
+The propensity score, the probability that a row is generated, is that of a logistic regression or of a tree:
 
-1. Both tables are put together, generated rows first (t = 1), then real ones (t = 0).
-2. A missing number counts 0 and has an indicator of its own, at the end; a missing level is one more level.
-3. `logit`: t on all columns (treatment dummies for levels) and, with `max_order` 1, all their products two by two; by
+5. Both tables are put together, generated rows first (t = 1), then real ones (t = 0).
+6. A missing number counts 0 and has an indicator of its own, at the end; a missing level is one more level.
+7. `logit`: t on all columns (treatment dummies for levels) and, with `max_order` 1, all their products two by two; by
    iteratively reweighted least squares from fitted values of 1/4 and 3/4, until the deviance changes by less than 1e-8
    of itself. Columns that depend linearly on those before them are left out.
-4. `cart`: a classification tree as rpart grows it (`mcce.trees.rpart`), with cp = 0.001 and at least 5 rows in a leaf;
+8. `cart`: a classification tree as rpart grows it (`mcce.trees.rpart`), with cp = 0.001 and at least 5 rows in a leaf;
    a row's score is the share of generated rows in its leaf.
 """
 
@@ -66,7 +66,7 @@ class Scores:
 
 
 def logit_scores(pair: Pair, max_order: int, fixed: Sequence[int] = ()) -> Scores:
-    """Return the scores of a logistic regression (step 3); `fixed` are the places of the columns that were copied."""
+    """Return the scores of a logistic regression (step 7); `fixed` are the places of the columns that were copied."""
     n_generated = pair.generated.shape[0]
     t = np.zeros(n_generated + pair.real.shape[0])
     t[:n_generated] = 1.0
@@ -126,7 +126,7 @@ def _blocks(matrix: Floats, pair: Pair) -> tuple[list[Floats], list[int]]:
 
 
 class TreeModel:
-    """The tables as rpart takes them (steps 1, 2 and 4): grown for the generated rows, or for permuted ones."""
+    """The tables as rpart takes them (steps 5, 6 and 8): grown for the generated rows, or for permuted ones."""
 
     def __init__(self, pair: Pair, cp: float, min_leaf: int) -> None:
         self.n_generated = pair.generated.shape[0]

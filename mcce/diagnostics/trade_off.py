@@ -1,4 +1,4 @@
-"""What a floor of plausibility costs: changes, distances and shares against the floor, so that a user can choose one.
+"""The price of a floor of plausibility: changes, distances and shares against the floor, so that a user can choose one.
 
 1. Factuals. The rows to explain that lack the wanted decision, at most `max_factuals` of them, spread over the table.
 2. Explain them sparsely at each floor, from the same draws, and once by the plain method, which returns whole drawn

@@ -1,4 +1,4 @@
-"""What the order of the features in the chain does to the result.
+"""The effect of the order of the features in the chain on the result.
 
 1. Fit the explainer again with each order: as in the data, by correlation, the reverse of the data's, or a given one.
 2. Explain the same factuals with each. For comparison, once more with the first order and another seed: what differs

@@ -75,8 +75,7 @@ from mcce.table.checks import check_fixed, warn_of_columns
 from mcce.table.weights import read_weights, rows_by_weight
 
 if TYPE_CHECKING:
-    from operator import itemgetter
-from typing import Unpack
+    from typing import Unpack
 
 Self = TypeVar("Self", bound="ChainModel")
 
