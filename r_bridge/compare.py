@@ -25,7 +25,7 @@ import pandas as pd
 from mcce.base.arrays import Floats
 from mcce.base.checks import check_count
 from mcce.diagnostics import Correlations, Discriminator, compare_correlations, discriminator, marginal_distances
-from mcce.diagnostics.pairs import Pair, read_pair
+from mcce.diagnostics.pairs import TablePair, read_pair
 from mcce.exceptions import InputError, listing
 from mcce.generators.chain import ChainModel
 from mcce.generators.layout import Predictors, Samplers
@@ -219,7 +219,7 @@ def _name(sampler: Any) -> str:
     return sampler if isinstance(sampler, str) else repr(sampler)
 
 
-def _test_feature(pair: Pair, j: int, n_permutations: int, rng: np.random.Generator) -> list[Any]:
+def _test_feature(pair: TablePair, j: int, n_permutations: int, rng: np.random.Generator) -> list[Any]:
     """Test one feature (step 2): its name, kind, test, statistic and p-value."""
     feature, a, b = pair.features[j], pair.real[:, j], pair.generated[:, j]
     if feature.kind == "categorical":
@@ -227,7 +227,7 @@ def _test_feature(pair: Pair, j: int, n_permutations: int, rng: np.random.Genera
     return [feature.name, feature.kind, "Kolmogorov-Smirnov", *permuted_ks(a, b, n_permutations, rng)]
 
 
-def _test_correlations(pair: Pair, n_permutations: int, rng: np.random.Generator) -> list[Any]:
+def _test_correlations(pair: TablePair, n_permutations: int, rng: np.random.Generator) -> list[Any]:
     """Test the correlations of all features together (step 3)."""
     columns, owner = _columns(pair)
     apart = owner[:, None] != owner[None, :]
@@ -249,7 +249,7 @@ def _test_correlations(pair: Pair, n_permutations: int, rng: np.random.Generator
     return [JOINT, None, "correlations", observed, p_value]
 
 
-def _columns(pair: Pair) -> tuple[Floats, npt.NDArray[np.intp]]:
+def _columns(pair: TablePair) -> tuple[Floats, npt.NDArray[np.intp]]:
     """Write both samples as ranks of numbers and indicators of common levels; return whose column each is, too."""
     columns: list[Floats] = []
     owner: list[int] = []

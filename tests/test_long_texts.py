@@ -28,7 +28,7 @@ from mcce.cli import checking as wanted
 from mcce.cli import files as texts
 from mcce.cli import options as job
 from mcce.cli import outputs as cli_report
-from mcce.cli.cells import Column, Declared
+from mcce.cli.cells import Declared, TextColumn
 from mcce.constraints import encoding, grammar
 from mcce.exceptions import did_you_mean, shorten, spell
 from mcce.report import letter
@@ -176,9 +176,9 @@ def test_every_module_with_a_pattern_is_tried():
 LONG = 5000
 
 
-def column(text: str) -> Column:
+def column(text: str) -> TextColumn:
     values = pd.Series([text, "3", "4"], name="a")
-    return Column("a", values, values, "the file", lambda row: f"line {row + 2}")
+    return TextColumn("a", values, values, "the file", lambda row: f"line {row + 2}")
 
 
 def resolved(rule: str) -> object:

@@ -21,7 +21,7 @@ from mcce.batches.folder import (
     locked,
 )
 from mcce.batches.parts import Personal, Request
-from mcce.batches.sources import Part, Source, open_source, pyarrow
+from mcce.batches.sources import Part, RowSource, open_source, pyarrow
 from mcce.batches.workers import run_parts
 from mcce.exceptions import InputError, MCCEWarning, spell
 from mcce.model.ask import SpotCheck
@@ -86,7 +86,7 @@ def explain_batches(
 
 def _run(
     explainer: MCCE,
-    source: Source,
+    source: RowSource,
     folder: Folder,
     head: Mapping[str, Any],
     request: Request,

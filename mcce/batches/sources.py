@@ -389,7 +389,7 @@ class Part:
 Done = Callable[[int], bool]
 
 
-class Source(Protocol):
+class RowSource(Protocol):
     """What can be explained in batches; `total` is how many rows it has, as far as that is known."""
 
     @property
@@ -402,7 +402,7 @@ class Source(Protocol):
         """Yield all parts in order; the cells of those that are done may be missing."""
 
 
-def open_source(source: Any, schema: Schema, id: str | None, missing: Sequence[str]) -> Source:
+def open_source(source: Any, schema: Schema, id: str | None, missing: Sequence[str]) -> RowSource:
     """Return the source that a user names."""
     if isinstance(source, (str, PathLike)):
         return Files.find(checked_path(source), schema, id, missing)

@@ -48,7 +48,7 @@ from mcce.exceptions import InputError, did_you_mean, listing, shorten, spell
 
 
 @dataclass(frozen=True)
-class Column:
+class TextColumn:
     """A column as text.
 
     Attributes
@@ -209,7 +209,7 @@ def unread(texts: Collection[str]) -> tuple[str, str] | None:
 
 
 def find_marks(
-    columns: Sequence[Column], declared: Decimals, *, sep: str, levels: Collection[str], hints: Mapping[str, Mark]
+    columns: Sequence[TextColumn], declared: Decimals, *, sep: str, levels: Collection[str], hints: Mapping[str, Mark]
 ) -> dict[str, Mark]:
     """Return the decimal mark of each column of a file.
 
@@ -226,7 +226,7 @@ def find_marks(
     could = {column.name: _possible(column, given[column.name]) for column in numbers}
     seen = {marks[0] for name, marks in could.items() if len(marks) == 1 and given[name] is None}
     found: dict[str, Mark] = {}
-    told: dict[Mark, list[Column]] = {".": [], ",": []}
+    told: dict[Mark, list[TextColumn]] = {".": [], ",": []}
     for column in numbers:
         marks, hint = could[column.name], hints.get(column.name)
         if len(marks) < 2:
@@ -247,7 +247,7 @@ def find_marks(
     return found
 
 
-def _possible(column: Column, given: Mark | None) -> list[Mark]:
+def _possible(column: TextColumn, given: Mark | None) -> list[Mark]:
     """Return the marks under which all cells are numbers; none if they are the same numbers under both."""
     texts = [text for text in column.texts if text.strip()]
     allowed = MARKS if given is None else (given,)
@@ -256,13 +256,13 @@ def _possible(column: Column, given: Mark | None) -> list[Mark]:
     return [] if same else marks  # whole numbers say nothing about the mark
 
 
-def _nearer(column: Column) -> Mark:
+def _nearer(column: TextColumn) -> Mark:
     """Return the mark under which more of the cells are numbers, the point on ties."""
     counts = [sum(plain(text, mark) is not None for text in column.texts) for mark in MARKS]
     return "," if counts[1] > counts[0] else "."
 
 
-def _two_readings(column: Column, marks: Sequence[Mark]) -> InputError:
+def _two_readings(column: TextColumn, marks: Sequence[Mark]) -> InputError:
     text = next(text for text in column.texts if plain(text, ".") != plain(text, ","))
     point, comma = (float(str(plain(text, mark))) for mark in marks)
     return InputError(
@@ -273,7 +273,7 @@ def _two_readings(column: Column, marks: Sequence[Mark]) -> InputError:
     )
 
 
-def _tell(columns: Sequence[Column], mark: Mark) -> None:
+def _tell(columns: Sequence[TextColumn], mark: Mark) -> None:
     if not columns:
         return
     first = columns[0]
@@ -346,7 +346,7 @@ class Reading:
 TEXT = Reading("text")
 
 
-def find_reading(column: Column, mark: Mark, declared: Declared) -> Reading:
+def find_reading(column: TextColumn, mark: Mark, declared: Declared) -> Reading:
     """Return what the cells of a training column are (steps 2 to 5)."""
     name, texts = column.name, column.texts
     filled = [text for text in texts if text.strip()]
@@ -373,7 +373,7 @@ def find_reading(column: Column, mark: Mark, declared: Declared) -> Reading:
     return reading
 
 
-def read_cells(column: Column, reading: Reading, *, checked: bool, numbers: Collection[str] = ()) -> pd.Series[Any]:
+def read_cells(column: TextColumn, reading: Reading, *, checked: bool, numbers: Collection[str] = ()) -> pd.Series[Any]:
     """Return the values of a column, as pandas would read them; `checked`: its cells are known to be of this kind."""
     cells = column.cells
     if reading.kind == "text":
@@ -399,7 +399,7 @@ def _stamp(value: Any) -> datetime | None:
     return value if isinstance(value, datetime) and not pd.isna(value) else None
 
 
-def _check_cells(column: Column, reading: Reading, numbers: Collection[str]) -> None:
+def _check_cells(column: TextColumn, reading: Reading, numbers: Collection[str]) -> None:
     """Refuse cells that are not what those of the training column are."""
     name, kind = column.name, reading.kind
     for text in column.texts:
@@ -446,7 +446,7 @@ def _lost_as_numbers(texts: list[str], mark: Mark) -> str:
     return ""
 
 
-def _numbers_or_codes(column: Column, mark: Mark, filled: list[str], others: list[str]) -> Reading:
+def _numbers_or_codes(column: TextColumn, mark: Mark, filled: list[str], others: list[str]) -> Reading:
     """Return what a column is of which some cells, but not those of `others`, are numbers (steps 2 and 4)."""
     name = column.name
     zero = next((text for text in filled if LEADING_ZERO.match(text.strip())), None)
@@ -467,7 +467,7 @@ def _numbers_or_codes(column: Column, mark: Mark, filled: list[str], others: lis
     return Reading("number", mark)
 
 
-def _dates_or_text(column: Column, filled: list[str]) -> Reading:
+def _dates_or_text(column: TextColumn, filled: list[str]) -> Reading:
     """Return what a column is that has no numbers: dates, or text (steps 3 and 4)."""
     name = column.name
     if (found := unread(filled)) is not None:
@@ -498,7 +498,7 @@ def _dates_or_text(column: Column, filled: list[str]) -> Reading:
     return TEXT
 
 
-def _named_format(column: Column, filled: list[str], order: str) -> str:
+def _named_format(column: TextColumn, filled: list[str], order: str) -> str:
     """Return the format of a column that `--dates` names; `order` is that of day, month and year, a format or empty."""
     if "%" in order:
         wrong = next((text for text in filled if date_of(text, order) is None), None)
@@ -517,7 +517,7 @@ def _named_format(column: Column, filled: list[str], order: str) -> str:
     return forms[0]
 
 
-def _two_dates(column: Column, filled: list[str], forms: list[str]) -> InputError:
+def _two_dates(column: TextColumn, filled: list[str], forms: list[str]) -> InputError:
     text = next(text for text in filled if len({date_of(text, form) for form in forms}) > 1)
     read = " or ".join(_iso(date_of(text, form)) for form in forms)
     orders = [order for order in ORDERS if any(form.lower().startswith(f"%{order[0]}") for form in forms)]
@@ -527,7 +527,7 @@ def _two_dates(column: Column, filled: list[str], forms: list[str]) -> InputErro
     )
 
 
-def _mixed(column: Column, others: list[str]) -> Reading:
+def _mixed(column: TextColumn, others: list[str]) -> Reading:
     """Step 4: numbers beside text."""
     name, filled = column.name, column.cells.dropna()
     n_others = int(filled.isin(others).sum())
@@ -545,7 +545,7 @@ def _mixed(column: Column, others: list[str]) -> Reading:
     return TEXT
 
 
-def _wrong_cell(column: Column, text: str, why: str, what: str) -> InputError:
+def _wrong_cell(column: TextColumn, text: str, why: str, what: str) -> InputError:
     return InputError(
         f"column {column.name!r} of {column.where} {why}, but {column.place_of(text)} holds {spell(text)}, which is "
         f"{what}. Correct it, or name it by --missing if it means missing."
@@ -564,7 +564,7 @@ def _now(form: str) -> str:
     return datetime(2024, 12, 31, 18, 30).strftime(form)
 
 
-def _tell_missing_words(column: Column) -> None:
+def _tell_missing_words(column: TextColumn) -> None:
     words = [text for text in column.texts if text in MISSING_WORDS]
     if words:
         say(
@@ -652,7 +652,7 @@ class Spelling:
     alike: bool
 
     @classmethod
-    def of(cls, training: Column, reading: Reading, of_factuals: Reading) -> Spelling:
+    def of(cls, training: TextColumn, reading: Reading, of_factuals: Reading) -> Spelling:
         """Learn the spelling from the training file."""
         known = [text for text in training.texts if reading.kind == "text" or text.strip()]
         texts: dict[Any, str] = {}

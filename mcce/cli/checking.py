@@ -26,7 +26,7 @@ import pandas as pd
 from mcce.base.checks import MOST_DRAWS, check_count, check_not_negative, check_share
 from mcce.cli.cells import Declared, Reading, plain
 from mcce.cli.console import say
-from mcce.cli.files import Source, check_column, check_columns, lacking
+from mcce.cli.files import TableFile, check_column, check_columns, lacking
 from mcce.constraints import Constraint, OfFactuals, allow, available_constraints, no_copies, read, resolve
 from mcce.exceptions import InputError, did_you_mean, listing, spell
 from mcce.explain.order import find_measure, resolve_weights
@@ -269,7 +269,7 @@ def check_named_columns(train: pd.DataFrame, arguments: argparse.Namespace) -> N
         check_column("--response", arguments.response, train, arguments.train)
 
 
-def check_features(names: list[Any], train: Source, rows: Source, arguments: argparse.Namespace) -> None:
+def check_features(names: list[Any], train: TableFile, rows: TableFile, arguments: argparse.Namespace) -> None:
     """Refuse features that a file lacks, and options that name others (step 2)."""
     of_model = f"the feature of --model {arguments.model}" if arguments.model is not None else "the feature"
     problems = [lacking(of_model, names, train.table, train.path), lacking("the feature", names, rows.table, rows.path)]
@@ -306,7 +306,7 @@ def _check_among(option: str, named: Iterable[str], features: pd.DataFrame, argu
 
 
 def check_rows(
-    train: Source, rows: Source, factuals: pd.DataFrame, schema: Schema, arguments: argparse.Namespace
+    train: TableFile, rows: TableFile, factuals: pd.DataFrame, schema: Schema, arguments: argparse.Namespace
 ) -> None:
     """Refuse rows to explain that do not fit the training rows, and orders and weights that do not (step 3)."""
     for feature in schema.features:
@@ -358,7 +358,7 @@ def _check_samplers(schema: Schema, arguments: argparse.Namespace) -> None:
             )
 
 
-def _check_whole(feature: Feature, values: pd.Series[Any], train: Source, rows: Source) -> None:
+def _check_whole(feature: Feature, values: pd.Series[Any], train: TableFile, rows: TableFile) -> None:
     if not pd.api.types.is_integer_dtype(feature.dtype) or not pd.api.types.is_float_dtype(values.dtype):
         return
     broken = values % 1 != 0
@@ -371,7 +371,7 @@ def _check_whole(feature: Feature, values: pd.Series[Any], train: Source, rows: 
 
 
 def order_levels(
-    X: pd.DataFrame, declared: Declared, train: Source, readings: Mapping[Any, Reading]
+    X: pd.DataFrame, declared: Declared, train: TableFile, readings: Mapping[Any, Reading]
 ) -> dict[Any, tuple[Any, ...]]:
     """Return the ordered levels of the columns that `--ordered` is about, as values."""
     found: dict[Any, tuple[Any, ...]] = {}
@@ -396,7 +396,7 @@ def _has_only(values: pd.Series[Any], levels: tuple[str, ...]) -> bool:
 
 
 def _levels_as_values(
-    values: pd.Series[Any], levels: tuple[str, ...], train: Source, reading: Reading
+    values: pd.Series[Any], levels: tuple[str, ...], train: TableFile, reading: Reading
 ) -> tuple[Any, ...]:
     known: tuple[Any, ...] = levels
     if reading.kind == "number" and all(plain(level, reading.mark) for level in levels):

@@ -33,7 +33,7 @@ from mcce.cli.checking import (
     read_wanted,
 )
 from mcce.cli.console import say
-from mcce.cli.files import UNNAMED, Source, name_rows, read_source
+from mcce.cli.files import UNNAMED, TableFile, name_rows, read_source
 from mcce.cli.models import OnnxClassifier, OnnxRegressor, load_model, train_model
 from mcce.cli.options import NEEDED, OPTIONS, add_options, complete
 from mcce.cli.outputs import Outputs, Spellings, write
@@ -136,10 +136,10 @@ def run_explain(given: argparse.Namespace) -> int:
     return write(found, outputs, Spellings.of(train, rows, factuals, both), as_asked)
 
 
-def _read_both(arguments: argparse.Namespace) -> tuple[Source, Source]:
+def _read_both(arguments: argparse.Namespace) -> tuple[TableFile, TableFile]:
     """Read the training rows and the rows to explain, which are named."""
 
-    def read(role: str, path: str) -> Source:
+    def read(role: str, path: str) -> TableFile:
         sheet = arguments.sheet.get(role)
         return read_source(
             f"--{role}", path, arguments.sep, arguments.missing, encoding=arguments.encoding, sheet=sheet

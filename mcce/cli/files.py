@@ -45,10 +45,10 @@ import pandas as pd
 
 from mcce.cli.cells import (
     CellKind,
-    Column,
     Declared,
     Mark,
     Reading,
+    TextColumn,
     find_format,
     find_marks,
     find_reading,
@@ -358,7 +358,7 @@ UNREAD = {
 
 
 @dataclass(frozen=True)
-class Source:
+class TableFile:
     """A table read from a file: cells as the text they are, or a Parquet file's values.
 
     Attributes
@@ -382,11 +382,11 @@ class Source:
     rows: tuple[int, ...] = ()
     native: frozenset[str] = frozenset()
 
-    def column(self, name: Any) -> Column:
+    def column(self, name: Any) -> TextColumn:
         """Return a column of text, missing cells marked."""
         raw = self.table[name]
         cells = raw.mask(raw.isin(["", *self.missing]))
-        return Column(name, raw, cells, self.path, self.place, name in self.native)
+        return TextColumn(name, raw, cells, self.path, self.place, name in self.native)
 
     def place(self, row: int) -> str:
         """Return where a row stands in the file: a quoted cell may have several lines, an empty line is no row."""
@@ -481,7 +481,7 @@ def read_source(
     *,
     encoding: str | None = None,
     sheet: str | None = None,
-) -> Source:
+) -> TableFile:
     """Read a file; the cells of a CSV or a workbook stay text."""
     where = f"{role} {path}"
     if not Path(path).is_file():
@@ -491,10 +491,10 @@ def read_source(
         raise InputError(f"{where}: {suffix} files are not read; {UNREAD[suffix]}.")
     if suffix in WORKBOOKS:
         found = read_sheet(where, path, sheet)
-        return Source(role, path, found.table, True, tuple(missing), rows=found.rows, native=found.numeric)
+        return TableFile(role, path, found.table, True, tuple(missing), rows=found.rows, native=found.numeric)
     try:
         if suffix == ".parquet":
-            return Source(role, path, _read_parquet(path), False, tuple(missing))
+            return TableFile(role, path, _read_parquet(path), False, tuple(missing))
         text = read_text(where, path, encoding, sep)
         table = _read_cells_of(path, text.text, text.sep)
     except pd.errors.EmptyDataError:
@@ -514,7 +514,7 @@ def read_source(
         raise InputError(f"{where} cannot be read as a table: {problem}. Check the file and --sep.") from None
     if table.shape[1] == 1 and (other := next((c for c in ";\t|," if c in str(table.columns[0])), "")):
         raise InputError(f"{where} has one column, {table.columns[0]!r}; is it separated by --sep {other!r}?")
-    return Source(role, path, table, True, tuple(missing), text.sep, text.encoding)
+    return TableFile(role, path, table, True, tuple(missing), text.sep, text.encoding)
 
 
 def _read_cells_of(path: str, text: str, sep: str) -> pd.DataFrame:

@@ -23,7 +23,7 @@ import pandas as pd
 from mcce.base.files import written_whole
 from mcce.cli.cells import Reading, Spelling
 from mcce.cli.console import DONE, SOME_UNEXPLAINED, say
-from mcce.cli.files import Source
+from mcce.cli.files import TableFile
 from mcce.cli.options import complete, job_text
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError, listing
@@ -150,7 +150,7 @@ class Style:
     spreadsheet_safe: bool = False
 
     @classmethod
-    def of(cls, source: Source, decimal: str) -> Style:
+    def of(cls, source: TableFile, decimal: str) -> Style:
         """Write as a file was; one that is not plain UTF-8 as UTF-8 with a mark, by which Excel knows it."""
         return cls(source.sep or ",", decimal, "utf-8-sig" if source.encoding not in ("", "utf-8") else "utf-8")
 
@@ -178,7 +178,7 @@ class Spellings:
 
     @classmethod
     def of(
-        cls, train: Source, rows: Source, factuals: pd.DataFrame, both: Mapping[Any, tuple[Reading, Reading]]
+        cls, train: TableFile, rows: TableFile, factuals: pd.DataFrame, both: Mapping[Any, tuple[Reading, Reading]]
     ) -> Spellings:
         """Learn them from both files; `both` says how each column is read in them."""
         commas = any(own.kind == "number" and own.mark == "," for own, _ in both.values())

@@ -57,7 +57,7 @@ class Truth(Node):
 
 
 @dataclass(frozen=True)
-class Name(Node):
+class NameOf(Node):
     """A column; `was` asks for the factual's value."""
 
     name: str
@@ -68,7 +68,7 @@ class Name(Node):
 class Missing(Node):
     """Whether a value is missing."""
 
-    name: Name
+    name: NameOf
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Arithmetic(Node):
 
 
 @dataclass(frozen=True)
-class Comparison(Node):
+class ComparisonOf(Node):
     """Values compared one with the next; all comparisons have to hold."""
 
     values: tuple[Node, ...]
@@ -127,7 +127,7 @@ class AnyOf(Node):
 
 
 @dataclass(frozen=True)
-class Not(Node):
+class Negation(Node):
     """A condition that may not hold."""
 
     part: Node
@@ -176,7 +176,7 @@ def parse(text: str) -> Node:
     --------
     >>> from mcce.constraints.grammar import parse
     >>> parse("a < 2")
-    Comparison(at=0, values=(Name(at=0, name='a', was=False), Number(at=4, value=2.0)), signs=('<',))
+    ComparisonOf(at=0, values=(NameOf(at=0, name='a', was=False), Number(at=4, value=2.0)), signs=('<',))
     """
     return _Parser(text).whole()
 
@@ -295,7 +295,7 @@ class _Parser:
         if not self.takes("not"):
             return self.comparison()
         self.deeper()
-        found = Not(self.negation(), at=at)
+        found = Negation(self.negation(), at=at)
         self.nested -= 1
         return found
 
@@ -305,7 +305,7 @@ class _Parser:
             signs.append(sign)
             values.append(self.sum())
         if signs:
-            return Comparison(tuple(values), tuple(signs), at=at)
+            return ComparisonOf(tuple(values), tuple(signs), at=at)
         follows = self.tokens[min(self.place + 1, len(self.tokens) - 1)]
         if self.now.text == "not" and follows.text == "in":
             self.place += 2
@@ -359,12 +359,12 @@ class _Parser:
         if token.kind == "text":
             return Text(token.text[1:-1], at=token.at)
         if token.kind == "quoted":
-            return Name(token.text[1:-1], at=token.at)
+            return NameOf(token.text[1:-1], at=token.at)
         if self.takes("("):
             return self.call(token)
         if token.text in _TRUTH:
             return Truth(_TRUTH[token.text], at=token.at)
-        return Name(token.text, at=token.at)
+        return NameOf(token.text, at=token.at)
 
     def call(self, token: Token) -> Node:
         function, at = token.text, token.at
@@ -379,6 +379,6 @@ class _Parser:
         if function in ("abs", "min", "max"):
             return Call(function, arguments, at=at)
         column = arguments[0]
-        if not isinstance(column, Name) or (column.was and function == "was"):
+        if not isinstance(column, NameOf) or (column.was and function == "was"):
             refuse(self.text, at, f"{function}() takes a column, as in {function}(age).")
-        return Name(column.name, was=True, at=column.at) if function == "was" else Missing(column, at=at)
+        return NameOf(column.name, was=True, at=column.at) if function == "was" else Missing(column, at=at)

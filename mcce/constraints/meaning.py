@@ -88,12 +88,12 @@ class _Reader:
             return Every(tuple(map(self.condition, node.parts)))
         if isinstance(node, nodes.AnyOf):
             return Some(tuple(map(self.condition, node.parts)))
-        if isinstance(node, nodes.Not):
+        if isinstance(node, nodes.Negation):
             return Opposite(self.condition(node.part))
         if isinstance(node, nodes.If):
             otherwise = Always(True) if node.otherwise is None else self.condition(node.otherwise)
             return Where(self.condition(node.condition), self.condition(node.then), otherwise)
-        if isinstance(node, nodes.Comparison):
+        if isinstance(node, nodes.ComparisonOf):
             pairs = zip(node.values[:-1], node.signs, node.values[1:])
             found = [self.compared(left, sign, right) for left, sign, right in pairs]
             return found[0] if len(found) == 1 else Every(tuple(found))
@@ -190,7 +190,7 @@ class _Reader:
             return _Number(Constant(node.value))
         if isinstance(node, nodes.Text):
             return _Quoted(node.value)
-        if isinstance(node, nodes.Name):
+        if isinstance(node, nodes.NameOf):
             return self.named(node)
         if isinstance(node, nodes.Negative):
             inner = self.number(node.value, self.sort(node.value))
@@ -224,7 +224,7 @@ class _Reader:
         days = Computed("*", (self.number(node.right, right), day))
         return _Date(Computed(node.sign, (left.value, days)), left.feature)
 
-    def named(self, node: nodes.Name) -> _Sort:
+    def named(self, node: nodes.NameOf) -> _Sort:
         value = self.column(node)
         feature = self.schema.features[value.column]
         if not feature.is_numeric:
@@ -237,11 +237,11 @@ class _Reader:
         clock = clock_of(self.schema, feature)
         return _Date(replace(value, times=clock.times[value.column], plus=clock.plus[value.column]), feature)
 
-    def column(self, node: nodes.Name) -> ColumnValue:
+    def column(self, node: nodes.NameOf) -> ColumnValue:
         found = self.position(node)
         return ColumnValue(found, node.was, n_levels=self.schema.features[found].n_levels)
 
-    def position(self, node: nodes.Name) -> int:
+    def position(self, node: nodes.NameOf) -> int:
         """Return the column of a name; one that is no text may be named by its text."""
         names = self.schema.names
         for alike in ([n == node.name for n in names], [str(n) == node.name for n in names]):
@@ -261,7 +261,7 @@ class _Reader:
 
     def called(self, node: nodes.Node, sort: _Sort) -> str:
         """Return what a part is, in words."""
-        if isinstance(node, nodes.Name):
+        if isinstance(node, nodes.NameOf):
             kind = {_Level: "levels", _Date: "dates"}.get(type(sort), "numbers")
             return f"{spell(node.name)} (a column of {kind})"
         if isinstance(sort, _Quoted):

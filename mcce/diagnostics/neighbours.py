@@ -33,7 +33,7 @@ SAMPLE = 256  # rows that tell which features differ most
 
 
 @dataclass(frozen=True)
-class Nearest:
+class NearestRows:
     """For each row its nearest training row (-1 if there is none to choose from) and the Gower distance to it.
 
     Where several were asked for, they stand in columns, the nearest first.
@@ -119,7 +119,7 @@ def find_nearest(
     among: Bools | None = None,
     n_jobs: int | None = None,
     progress: bool | None = False,
-) -> Nearest:
+) -> NearestRows:
     """Find the nearest training row of each row.
 
     Parameters
@@ -130,7 +130,7 @@ def find_nearest(
     n_jobs : threads; the result does not depend on it.
     """
     found = find_several_nearest(rows, training, features, 1, own=own, among=among, n_jobs=n_jobs, progress=progress)
-    return Nearest(found.row[:, 0], found.distance[:, 0])
+    return NearestRows(found.row[:, 0], found.distance[:, 0])
 
 
 def find_several_nearest(
@@ -143,7 +143,7 @@ def find_several_nearest(
     among: Bools | None = None,
     n_jobs: int | None = None,
     progress: bool | None = False,
-) -> Nearest:
+) -> NearestRows:
     """Find the `k` nearest training rows of each row; the parameters are those of `find_nearest`."""
     n = rows.shape[0]
     chosen = np.arange(training.shape[0]) if among is None else np.flatnonzero(among)
@@ -166,7 +166,7 @@ def find_several_nearest(
     has = found >= 0
     row = np.where(has, chosen[np.where(has, found, 0)] if chosen.size else -1, -1)
     nearest[has] = distance.between(rows[np.nonzero(has)[0]], training[row[has]])
-    return Nearest(row, nearest)
+    return NearestRows(row, nearest)
 
 
 def _most_different_first(rows: Floats, training: Floats, distance: Distance) -> Ints:

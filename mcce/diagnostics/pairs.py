@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Pair:
+class TablePair:
     """Real and generated rows as matrices with the same columns."""
 
     features: tuple[Feature, ...]
@@ -48,7 +48,7 @@ class Pair:
         return [f.name for f in self.features]
 
 
-def read_pair(real: Data, generated: Data, kinds: Mapping[Any, Kind] | None = None, fewest: int = 1) -> Pair:
+def read_pair(real: Data, generated: Data, kinds: Mapping[Any, Kind] | None = None, fewest: int = 1) -> TablePair:
     """Encode two tables with the same columns, in any order, each of at least `fewest` rows."""
     left, _ = as_frame(real, "real")
     right, _ = as_frame(generated, "generated")
@@ -65,10 +65,10 @@ def read_pair(real: Data, generated: Data, kinds: Mapping[Any, Kind] | None = No
     schema = Schema.from_data(left, kinds, "real")
     features = tuple(widen(f, right[f.name]) for f in schema.features)
     both = (_encode(features, frame, name) for frame, name in ((left, "real"), (right, "generated")))
-    return Pair(features, *both)
+    return TablePair(features, *both)
 
 
-def find_copied(pair: Pair, fixed: Sequence[Hashable]) -> tuple[list[int], Ints]:
+def find_copied(pair: TablePair, fixed: Sequence[Hashable]) -> tuple[list[int], Ints]:
     """Return the places of the fixed columns, and which rows, generated ones first, are equal in them (step 4)."""
     places = [pair.names.index(name) for name in check_fixed(fixed, pair.names)]
     both = np.concatenate([pair.generated[:, places], pair.real[:, places]])

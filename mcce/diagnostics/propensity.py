@@ -40,7 +40,7 @@ from mcce.base.arrays import Floats, Ints
 from mcce.base.checks import check_count, check_share
 from mcce.base.progress import working
 from mcce.base.threads import count_jobs, one_native_thread, run_in_threads
-from mcce.diagnostics.pairs import Pair, find_copied, read_pair
+from mcce.diagnostics.pairs import TablePair, find_copied, read_pair
 from mcce.diagnostics.tables import count_above
 from mcce.exceptions import InputError
 from mcce.rng import derive_key, resolve_seed
@@ -53,7 +53,7 @@ MOST_ROUNDS = 200
 
 
 @dataclass(frozen=True)
-class Scores:
+class PropensityScores:
     """The score of every row, generated rows first; the coefficients beside the intercept, or the leaves.
 
     `drawn` is how many of the coefficients can differ from 0 by chance: those that the fixed columns leave free.
@@ -65,7 +65,7 @@ class Scores:
     converged: bool = True
 
 
-def logit_scores(pair: Pair, max_order: int, fixed: Sequence[int] = ()) -> Scores:
+def logit_scores(pair: TablePair, max_order: int, fixed: Sequence[int] = ()) -> PropensityScores:
     """Return the scores of a logistic regression (step 7); `fixed` are the places of the columns that were copied."""
     n_generated = pair.generated.shape[0]
     t = np.zeros(n_generated + pair.real.shape[0])
@@ -88,10 +88,10 @@ def logit_scores(pair: Pair, max_order: int, fixed: Sequence[int] = ()) -> Score
         design = _independent(np.concatenate(columns, axis=1))
         values, converged = _fit_logit(design, t)
         alike = _independent(np.concatenate([c for c, is_same in zip(columns, same) if is_same], axis=1))
-    return Scores(values, design.shape[1] - 1, design.shape[1] - alike.shape[1], converged)
+    return PropensityScores(values, design.shape[1] - 1, design.shape[1] - alike.shape[1], converged)
 
 
-def count_columns(pair: Pair, max_order: int) -> int:
+def count_columns(pair: TablePair, max_order: int) -> int:
     """Return how many columns the design has, those that depend on others included."""
     widths = []
     for j, feature in enumerate(pair.features):
@@ -105,7 +105,7 @@ def count_columns(pair: Pair, max_order: int) -> int:
     return 1 + sum(widths) + products * max_order
 
 
-def _blocks(matrix: Floats, pair: Pair) -> tuple[list[Floats], list[int]]:
+def _blocks(matrix: Floats, pair: TablePair) -> tuple[list[Floats], list[int]]:
     """Step 2: design columns of each feature, then those of the indicators; numbers standardised; and whose they are.
 
     Centring and scaling change no score, since the products come with the columns themselves.
@@ -128,7 +128,7 @@ def _blocks(matrix: Floats, pair: Pair) -> tuple[list[Floats], list[int]]:
 class TreeModel:
     """The tables as rpart takes them (steps 5, 6 and 8): grown for the generated rows, or for permuted ones."""
 
-    def __init__(self, pair: Pair, cp: float, min_leaf: int) -> None:
+    def __init__(self, pair: TablePair, cp: float, min_leaf: int) -> None:
         self.n_generated = pair.generated.shape[0]
         self.cp = cp
         self.min_leaf = min_leaf
@@ -144,7 +144,7 @@ class TreeModel:
         features += [Feature(f"missing {k}", "numeric", np.dtype(np.float64)) for k in range(len(indicators))]
         self.table = Table(tuple(features), np.asfortranarray(np.column_stack(columns + indicators)), complete=True)
 
-    def grow(self, rng: np.random.Generator | None = None, group: Ints | None = None) -> Scores:
+    def grow(self, rng: np.random.Generator | None = None, group: Ints | None = None) -> PropensityScores:
         """Return the scores of the tree; with a generator those for rows permuted, within groups if given."""
         t = np.zeros(self.table.n_rows)
         t[: self.n_generated] = 1.0
@@ -157,7 +157,7 @@ class TreeModel:
         for leaf in leaves:
             rows = tree.donors[tree.start[leaf] : tree.start[leaf] + tree.size[leaf]]
             values[rows] = t[rows].mean()
-        return Scores(values, leaves.size, leaves.size)
+        return PropensityScores(values, leaves.size, leaves.size)
 
 
 def _permute_within(t: Floats, group: Ints, rng: np.random.Generator) -> Floats:
@@ -386,7 +386,7 @@ def _expected_by_permutation(
     return float(np.mean(list(values))) / 2 if n_permutations else math.nan
 
 
-def _measure(scores: Scores, expected: float, n_generated: int, settings: dict[str, Any]) -> PMSE:
+def _measure(scores: PropensityScores, expected: float, n_generated: int, settings: dict[str, Any]) -> PMSE:
     """Return the measures of the scores (steps 2 and 4)."""
     values = scores.values
     share = n_generated / values.size

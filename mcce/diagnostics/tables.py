@@ -31,7 +31,7 @@ import pandas as pd
 
 from mcce.base.arrays import Floats, Ints
 from mcce.base.checks import check_count
-from mcce.diagnostics.pairs import Pair, find_copied, read_pair
+from mcce.diagnostics.pairs import TablePair, find_copied, read_pair
 from mcce.exceptions import InputError
 from mcce.table import Data, Kind
 
@@ -150,7 +150,7 @@ def group_breaks(values: Floats, n_groups: int = 5) -> Floats:
     return breaks if breaks.size > 3 else np.linspace(distinct[0], distinct[-1], n_groups + 1)
 
 
-def _cells(pair: Pair, j: int, n_groups: int) -> Ints:
+def _cells(pair: TablePair, j: int, n_groups: int) -> Ints:
     """Step 1: the group or level of every row, real ones first, numbered from 0 without gaps."""
     values = np.concatenate([pair.real[:, j], pair.generated[:, j]])
     codes = values

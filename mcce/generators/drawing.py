@@ -163,7 +163,7 @@ class DrawPlan:
         return cls(layout, samplers, keys, due)
 
 
-class Block:
+class DrawnBlock:
     """The rows of one block while they are drawn: `matrix` in chain order, what rejected each row, and its weight."""
 
     def __init__(self, plan: DrawPlan, request: DrawRequest) -> None:
@@ -179,7 +179,7 @@ class Block:
         if request.rules:
             self._rows[:, list(layout.fixed_positions)] = request.givens[:, : len(layout.fixed_positions)]
 
-    def draw(self) -> Block:
+    def draw(self) -> DrawnBlock:
         """Draw all features."""
         plan, request, features = self.plan, self.request, self.plan.layout.features
         self._check_givens()
@@ -325,7 +325,7 @@ def draw_in_blocks(plan: DrawPlan, request: DrawRequest, block_rows: int, thread
 
     def draw_block(begin: int) -> Ints:
         part = slice(begin, min(begin + block_rows, len(request)))
-        block = Block(plan, request.take(part)).draw()
+        block = DrawnBlock(plan, request.take(part)).draw()
         for j, k in enumerate(layout.place_in_chain):
             rows[part, j] = block.matrix[:, k]
         rejected_by[part], log_weight[part] = block.rejected_by, block.log_weight

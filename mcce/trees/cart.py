@@ -37,7 +37,7 @@ from mcce.table import Column, Table
 from mcce.table.weights import whole_counts
 from mcce.trees import announce_compiling, kernels
 from mcce.trees.kernels import LEAF
-from mcce.trees.ranking import Ranking
+from mcce.trees.ranking import ColumnRanks
 from mcce.trees.tree import Tree, each_donor_once, with_splits
 
 MOST_COPIES = 10  # of a row, on average, up to which whole weights repeat rows
@@ -70,7 +70,7 @@ def grow(
         options = {"min_split": min_split, "min_leaf": min_leaf, "max_depth": max_depth, "cp": cp}
         repeated = np.repeat(np.arange(given.n_rows), counts)
         return each_donor_once(grow(given, target, rows=repeated, **options))  # type: ignore[arg-type]
-    ranking = Ranking.of(given)
+    ranking = ColumnRanks.of(given)
     positions = np.array(given.positions, dtype=np.int64)
     how, slot = ranking.how[positions], ranking.slot[positions]
     weights = None if rows is not None else target.weights

@@ -27,7 +27,7 @@ from mcce.base.checks import check_count
 from mcce.table.dtypes import is_dated
 from mcce.trees.ctree.tree import CtreeTree
 from mcce.trees.kernels import LEAF
-from mcce.trees.nodes import DIGITS, Nodes, Rule, format_numbers, text_of, value_of
+from mcce.trees.nodes import DIGITS, Nodes, SplitRule, format_numbers, text_of, value_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -230,7 +230,7 @@ def _draw_split(canvas: Canvas, view: Nodes, places: dict[int, Place], node: int
         _write(canvas, x, (top - BRANCH + below) / 2, rule, SMALL, bbox=plain)
 
 
-def _rule_text(rule: Rule) -> str:
+def _rule_text(rule: SplitRule) -> str:
     return f"{SIGNS.get(rule.sign, rule.sign)} {', '.join(rule.values)}".strip()
 
 

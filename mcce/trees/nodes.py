@@ -150,27 +150,27 @@ class Nodes:
             child, parent = parent, self.parent[parent]
         return seen
 
-    def rule(self, node: int) -> Rule:
+    def rule(self, node: int) -> SplitRule:
         """Return what sends a row from the parent to this node."""
         parent = self.parent[node]
         to_left = node == self.tree.left[parent]
         feature, threshold = self.given[self.tree.feature[parent]], self.tree.threshold[parent]
         name = str(feature.name)
         if np.isinf(threshold):
-            return Rule(name, "is", ("known" if to_left == (threshold > 0) else "missing",))
+            return SplitRule(name, "is", ("known" if to_left == (threshold > 0) else "missing",))
         by_cut = isinstance(self.tree, CtreeTree) and not np.isnan(self.tree.cut[parent])
         if feature.levels is not None and not by_cut:
             chosen = feature.levels[self.seen(parent) & (self.goes_left(parent) == to_left)]
-            return Rule(name, "in", tuple(str(level) for level in chosen))
+            return SplitRule(name, "in", tuple(str(level) for level in chosen))
         if isinstance(self.tree, CtreeTree):
-            return Rule(name, "<=" if to_left else ">", (text_of(feature, self.tree.cut[parent]),))
-        return Rule(name, "<" if to_left else ">=", (text_of(feature, threshold),))
+            return SplitRule(name, "<=" if to_left else ">", (text_of(feature, self.tree.cut[parent]),))
+        return SplitRule(name, "<" if to_left else ">=", (text_of(feature, threshold),))
 
 
 DIGITS = 7  # significant digits of a number
 
 
-class Rule(NamedTuple):
+class SplitRule(NamedTuple):
     """A rule that sends a row to a node: a bound, a set of levels, or whether the value is missing.
 
     Attributes

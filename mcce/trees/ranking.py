@@ -24,7 +24,7 @@ MAX_LEVELS = 65_535
 
 
 @dataclass(frozen=True)
-class Ranking:
+class ColumnRanks:
     """Ranked columns of one table.
 
     Attributes
@@ -46,12 +46,12 @@ class Ranking:
     offset: npt.NDArray[np.int64]
 
     @classmethod
-    def of(cls, table: Table) -> Ranking:
+    def of(cls, table: Table) -> ColumnRanks:
         """Return the ranking of a table's root, computed at the first request."""
         return table.shared("ranking", _rank)
 
 
-def _rank(table: Table) -> Ranking:
+def _rank(table: Table) -> ColumnRanks:
     columns = range(len(table.features))
     ranked = [_rank_column(table.features[j], table.matrix[:, j]) for j in columns]
     how = np.array([_how(table.features[j], *ranked[j]) for j in columns], dtype=np.int64)
@@ -70,7 +70,9 @@ def _rank(table: Table) -> Ranking:
         packed[slot[j]] = np.sort(ranked[j][1].astype(np.uint64) << np.uint64(32) | rows)
     sizes = np.array([len(values) for values, _ in ranked], dtype=np.int64)
     values = np.concatenate([values for values, _ in ranked]) if ranked else np.empty(0)
-    return Ranking(how, slot, sizes, codes, packed, values, np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64))
+    return ColumnRanks(
+        how, slot, sizes, codes, packed, values, np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    )
 
 
 def _how(feature: Feature, values: npt.NDArray[np.float64], codes: npt.NDArray[Any]) -> int:

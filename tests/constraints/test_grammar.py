@@ -11,12 +11,12 @@ from mcce.constraints.grammar import (
     AllOf,
     AnyOf,
     Arithmetic,
-    Comparison,
+    ComparisonOf,
     If,
     Member,
     Missing,
-    Name,
-    Not,
+    NameOf,
+    Negation,
     Number,
     Text,
     parse,
@@ -96,16 +96,18 @@ def test_what_is_just_short_enough_is_asked():
     [
         (
             "a + b * c < 1",
-            Comparison((Arithmetic("+", Name("a"), Arithmetic("*", Name("b"), Name("c"))), Number(1.0)), ("<",)),
+            ComparisonOf(
+                (Arithmetic("+", NameOf("a"), Arithmetic("*", NameOf("b"), NameOf("c"))), Number(1.0)), ("<",)
+            ),
         ),
-        ("a - b - c", Arithmetic("-", Arithmetic("-", Name("a"), Name("b")), Name("c"))),
-        ("a or b and not c", AnyOf((Name("a"), AllOf((Name("b"), Not(Name("c"))))))),
-        ("1 <= a < 2", Comparison((Number(1.0), Name("a"), Number(2.0)), ("<=", "<"))),
-        ("`my col` not in ['x', \"it's\"]", Member(Name("my col"), (Text("x"), Text("it's")), True)),
-        ("if a then b else if c then d", If(Name("a"), Name("b"), If(Name("c"), Name("d"), None))),
-        ("missing(was(a))", Missing(Name("a", was=True))),
-        ("min > max", Comparison((Name("min"), Name("max")), (">",))),
-        ("not a.b in [1e3]", Not(Member(Name("a.b"), (Number(1000.0),), False))),
+        ("a - b - c", Arithmetic("-", Arithmetic("-", NameOf("a"), NameOf("b")), NameOf("c"))),
+        ("a or b and not c", AnyOf((NameOf("a"), AllOf((NameOf("b"), Negation(NameOf("c"))))))),
+        ("1 <= a < 2", ComparisonOf((Number(1.0), NameOf("a"), Number(2.0)), ("<=", "<"))),
+        ("`my col` not in ['x', \"it's\"]", Member(NameOf("my col"), (Text("x"), Text("it's")), True)),
+        ("if a then b else if c then d", If(NameOf("a"), NameOf("b"), If(NameOf("c"), NameOf("d"), None))),
+        ("missing(was(a))", Missing(NameOf("a", was=True))),
+        ("min > max", ComparisonOf((NameOf("min"), NameOf("max")), (">",))),
+        ("not a.b in [1e3]", Negation(Member(NameOf("a.b"), (Number(1000.0),), False))),
     ],
 )
 def test_the_tree_of_a_text(text, tree):

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from mcce.exceptions import InputError
 from mcce.table import Feature, Schema, Table
 from mcce.trees.kernels import HISTOGRAM, PAIR, SORTED, UNORDERED
-from mcce.trees.ranking import MAX_BINS, MAX_LEVELS, Ranking
+from mcce.trees.ranking import MAX_BINS, MAX_LEVELS, ColumnRanks
 
 
 def rank(frame, kinds=None):
     table = Schema.from_data(frame, kinds).encode(frame)
-    return Ranking.of(table), table
+    return ColumnRanks.of(table), table
 
 
 def values_of(ranking, j):
@@ -40,7 +40,7 @@ def check_numbers(column):
     """One numeric column: distinct values and codes are numpy's; missing gets the code after the last."""
     column = np.asarray(column, dtype=float)
     table = Table((Feature("x", "numeric", np.dtype(float)),), np.asfortranarray(column[:, None]))
-    ranking = Ranking.of(table)
+    ranking = ColumnRanks.of(table)
     seen = ~np.isnan(column)
     values, ranks = np.unique(column[seen], return_inverse=True)
     assert np.array_equal(values_of(ranking, 0), values)
@@ -195,8 +195,8 @@ def test_sorted_entries_are_numpy_s_lexsort():
 
 def test_a_table_is_ranked_once_for_all_its_cuts():
     _, table = rank(pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"], "c": [3, 4]}))
-    assert Ranking.of(table.first(1)) is Ranking.of(table.select([2, 0])) is Ranking.of(table)
-    assert Ranking.of(table.take(np.array([0]))) is not Ranking.of(table)
+    assert ColumnRanks.of(table.first(1)) is ColumnRanks.of(table.select([2, 0])) is ColumnRanks.of(table)
+    assert ColumnRanks.of(table.take(np.array([0]))) is not ColumnRanks.of(table)
 
 
 def test_the_largest_factor_and_one_level_more():
@@ -206,6 +206,6 @@ def test_the_largest_factor_and_one_level_more():
         matrix = np.array([[0.0], [n_levels - 1.0], [np.nan]], order="F")
         return Table((feature,), matrix)
 
-    assert codes_of(Ranking.of(factor(MAX_LEVELS)), 0).tolist() == [0, MAX_LEVELS - 1, MAX_LEVELS]
+    assert codes_of(ColumnRanks.of(factor(MAX_LEVELS)), 0).tolist() == [0, MAX_LEVELS - 1, MAX_LEVELS]
     with pytest.raises(InputError, match="column 'town' has 65536 levels; a tree handles up to 65535"):
-        Ranking.of(factor(MAX_LEVELS + 1))
+        ColumnRanks.of(factor(MAX_LEVELS + 1))

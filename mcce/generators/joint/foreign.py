@@ -284,7 +284,7 @@ TRIED, TRIES = 1000, 20
 
 
 @dataclass(frozen=True)
-class Condition:
+class SynthesizerCondition:
     """Values that rows are to be drawn given, in the form of SDV's own conditions."""
 
     num_rows: int
@@ -378,7 +378,7 @@ class SynthesizerGenerator(ForeignGenerator):
             known = given.loc[given.index.repeat(n)].reset_index(drop=True)
             drawn = self._call(model.sample_remaining_columns, known, seed=seed)
         elif callable(getattr(model, "sample_from_conditions", None)):
-            condition = Condition(n, given.iloc[0].to_dict())
+            condition = SynthesizerCondition(n, given.iloc[0].to_dict())
             drawn = self._call(model.sample_from_conditions, [condition], seed=seed)
         else:
             return self._draw_until_given(n, given, seed)

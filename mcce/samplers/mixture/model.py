@@ -22,7 +22,7 @@ A column is a symbol, and some numbers have a score (`Levels`, `Numbers`):
    of its own included. A number between two training values has the score of the share below it.
 7. What the training rows do not have, a level or a missing value, is no symbol (-1): it says nothing.
 
-One column given others (`Conditional`): the symbols have probabilities, and "another number" a mixture of normal
+One column given others (`MixtureConditional`): the symbols have probabilities, and "another number" a mixture of normal
 scores (step 3). A score stands for the training number whose share of the margin it falls into; what lies between
 bounds is an interval of scores, so that restricted draws are exact. Densities are placed as those of the copula
 (`mcce.samplers.copula.margins`).
@@ -200,7 +200,7 @@ def read_column(column: Column) -> Levels | Numbers:
 
 
 @dataclass(frozen=True)
-class Conditional:
+class MixtureConditional:
     """The distributions of one column in some rows.
 
     Attributes
@@ -466,7 +466,7 @@ class Mixture:
         kernels.add_normal(seen.scores, *of_rows, self.means, patterns.precision, patterns.constant, out)
         return out
 
-    def conditional(self, matrix: Floats, known: Sequence[int], target: int) -> Conditional:
+    def conditional(self, matrix: Floats, known: Sequence[int], target: int) -> MixtureConditional:
         """Return the distribution of one column in each row, given the known ones (step 3)."""
         seen = self.see(matrix, known)
         patterns = Patterns.of(~np.isnan(seen.scores), self.covariances)
@@ -475,11 +475,11 @@ class Mixture:
         shares = self.shares[:, self.first[target] : self.first[target + 1]]
         column, at = self.columns[target], self.place[target]
         if not column.n_scores:
-            return Conditional(column, log_weights, shares, np.empty((0, 0)), np.empty((0, 0)))
+            return MixtureConditional(column, log_weights, shares, np.empty((0, 0)), np.empty((0, 0)))
         means = np.empty(joint.shape)
         kernels.predict_score(seen.scores, patterns.of_row, patterns.known, self.means, patterns.slopes, int(at), means)
         sds = np.sqrt(patterns.rest[:, :, at, at])[patterns.of_row]
-        return Conditional(column, log_weights, shares, means, sds)
+        return MixtureConditional(column, log_weights, shares, means, sds)
 
     def draw(self, matrix: Floats, known: Sequence[int], targets: Sequence[int], rng: RowStreams) -> Floats:
         """Return the rows with the target columns drawn given the known ones (step 4)."""

@@ -19,7 +19,7 @@ from mcce.exceptions import InputError
 from mcce.rng import RowStreams, resolve_seed
 from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, Within
 from mcce.samplers.copula.sampler import place_in_root
-from mcce.samplers.mixture.model import Conditional, Mixture, Numbers, fit_mixture
+from mcce.samplers.mixture.model import Mixture, MixtureConditional, Numbers, fit_mixture
 from mcce.samplers.registry import register_sampler
 from mcce.storage.fields import learned
 from mcce.table import Column, Feature, Table
@@ -138,7 +138,7 @@ class MixtureSampler(ConditionalSampler):
         ]
         return f"{sum(counts):,} distinct training values of it and of the columns it is drawn given, with their shares"
 
-    def _conditional(self, given: Table) -> Conditional:
+    def _conditional(self, given: Table) -> MixtureConditional:
         self.check_fitted("mixture_")
         q = len(given.features)
         matrix = np.column_stack([given.matrix, np.full(given.n_rows, np.nan)])

@@ -48,7 +48,7 @@ from mcce.trees.ctree import kernels
 from mcce.trees.ctree.kernels import TOLERANCE
 from mcce.trees.ctree.svd_kernels import decompose
 from mcce.trees.kernels import LEAF, ROW, SORTED
-from mcce.trees.ranking import Ranking
+from mcce.trees.ranking import ColumnRanks
 from mcce.trees.tree import Tree
 
 
@@ -448,7 +448,7 @@ def _read(given: Table, target: Column) -> _Data:
     """Return the columns, the response and scratch arrays."""
     features, n = given.features, target.values.size
     kind = np.array([_kind(feature) for feature in features], dtype=np.int64)
-    ranking = Ranking.of(given)  # before the next line: what is shared is made under one lock
+    ranking = ColumnRanks.of(given)  # before the next line: what is shared is made under one lock
     orders, slot = given.shared("orders", lambda root: _orders(root, ranking))
     columns = kernels.Columns(
         values=given.matrix.ravel(order="F"),
@@ -469,7 +469,7 @@ def _read(given: Table, target: Column) -> _Data:
     return _Data(columns, response, work, np.arange(n, dtype=np.int32), np.zeros(n, dtype=np.int32))
 
 
-def _orders(table: Table, ranking: Ranking) -> tuple[Int32s, Ints]:
+def _orders(table: Table, ranking: ColumnRanks) -> tuple[Int32s, Ints]:
     """Return the rows in the order of each column that has one, equal values in row order, and the columns' places."""
     slot = np.full(len(table.features), -1, dtype=np.int64)
     wanted = [j for j, feature in enumerate(table.features) if feature.kind != "categorical"]
