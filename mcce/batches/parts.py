@@ -38,9 +38,9 @@ class Personal:
 
     def __init__(self, request: Request) -> None:
         self.request = request
-        self._said = read(request.settings["constraints"])
+        self._given = read(request.settings["constraints"])
         self._by_id: dict[Hashable, list[tuple[int, Any]]] = {}
-        for i, said in enumerate(self._said):
+        for i, said in enumerate(self._given):
             if isinstance(said, OfFactuals):
                 for entry in said.by_id:
                     self._by_id.setdefault(entry[0], []).append((i, entry))
@@ -54,7 +54,7 @@ class Personal:
             for i, entry in self._by_id.get(id, ()):
                 mine.setdefault(i, []).append(entry)
         said: list[Any] = []
-        for i, each in enumerate(self._said):
+        for i, each in enumerate(self._given):
             if not isinstance(each, OfFactuals):
                 said.append(each)
             elif i in mine:

@@ -261,13 +261,13 @@ class Constraints:
         return tuple(dict.fromkeys([*(limit.text for limit in limits), *(rule.text for rule in self.rules)]))
 
     @cached_property
-    def said(self) -> Constraints:
-        """What was said, without what is understood."""
+    def explicit(self) -> Constraints:
+        """The constraints that were given explicitly."""
         return replace(self, known=())
 
     @cached_property
-    def understood(self) -> Constraints:
-        """What is understood without being said."""
+    def implicit(self) -> Constraints:
+        """The constraints that hold without being given: a known value does not become missing."""
         return replace(self, limits=(), personal=(), rules=())
 
     @cached_property
@@ -409,7 +409,7 @@ class Constraints:
     def broken(self, rows: Floats, factuals: Floats, index: Ids[Any] | None = None) -> dict[str, Bools]:
         """Return which rows break each constraint, by its text."""
         found = {text: np.zeros(rows.shape[0], dtype=bool) for text in self.texts}
-        for limit, places in self.said._applied(rows.shape[0], index):
+        for limit, places in self.explicit._applied(rows.shape[0], index):
             at: Any = slice(None) if places is None else places
             found[limit.text][at] |= ~limit.allows(rows[at, limit.column], factuals[at, limit.column])
         for rule in self.rules:

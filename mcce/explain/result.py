@@ -152,7 +152,7 @@ def write_result(
     schema, owner, rows = plan.generator.schema_, winners.owner, winners.rows
     rank = np.arange(owner.size) - np.searchsorted(owner, owner) + 1
     index = pd.MultiIndex.from_arrays([factuals.index[owner], rank], names=["id", "rank"])
-    given = None if plan.constraints is None else plan.constraints.said
+    given = None if plan.constraints is None else plan.constraints.explicit
     pairwise = diversity_table(owner, rows, schema.features)
     robustness = plan.robustness
     demanded = {} if robustness is None else robustness.described()

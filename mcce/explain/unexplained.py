@@ -60,7 +60,7 @@ def unexplained_table(
 def _demands(plan: Plan) -> list[str]:
     """Return what was asked of rows beside the wanted decision, in words."""
     settings = plan.settings
-    demands = ["obeys the constraints"] if plan.constraints is not None and plan.constraints.said else []
+    demands = ["obeys the constraints"] if plan.constraints is not None and plan.constraints.explicit else []
     demands += ["is no copy of a training row"] if settings.exclude_training else []
     if settings.max_changes is not None or settings.max_gower is not None:
         demands.append("lies within the bounds")
@@ -148,7 +148,7 @@ def what_helps(plan: Plan, factuals: Factuals, which: Ints) -> list[str]:
         attempt(words, relaxed, which)
     left = np.array([i for i, words in helps.items() if not words], dtype=np.int64)
     if left.size and plan.constraints is not None and len(plan.constraints.texts) > 1:
-        attempt("no constraints at all", replace(plan, constraints=plan.constraints.understood or None), left)
+        attempt("no constraints at all", replace(plan, constraints=plan.constraints.implicit or None), left)
     return ["; or ".join(words) if words else "nothing that was tried" for words in helps.values()]
 
 
