@@ -23,7 +23,7 @@ import mcce
 from benchmarks.scores import AUTO, held_out_scores
 from benchmarks.settings import Problem, Setting, make_problem
 from mcce.diagnostics import Discriminator, discriminator
-from mcce.diagnostics import propensity as pmse
+from mcce.diagnostics import pmse
 
 Result = dict[str, Any]
 

@@ -269,7 +269,7 @@ class PMSE:
     >>> import mcce
     >>> X = mcce.datasets.load_loans(400).X[["age", "salary", "savings"]]
     >>> drawn = mcce.ChainModel(random_state=1).fit(X[:200]).sample(200)
-    >>> told = mcce.diagnostics.propensity(X[200:], drawn)
+    >>> told = mcce.diagnostics.pmse(X[200:], drawn)
     >>> told.pMSE < 0.01, told.size
     (True, 6)
     """
@@ -345,7 +345,7 @@ def pmse(
     >>> X = mcce.datasets.load_loans(1000).X
     >>> good, bad = (
     ...     mcce.ChainModel(sampler=sampler, random_state=1).fit(X).sample(1000) for sampler in ("cart", "marginal"))
-    >>> bool(mcce.diagnostics.propensity(X, good).S_pMSE < 3 < mcce.diagnostics.propensity(X, bad).S_pMSE)
+    >>> bool(mcce.diagnostics.pmse(X, good).S_pMSE < 3 < mcce.diagnostics.pmse(X, bad).S_pMSE)
     True
     """
     if model not in ("logit", "cart"):

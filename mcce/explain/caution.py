@@ -62,17 +62,22 @@ class Margins:
         high = bounds[1] if (scores > bounds[1]).any() else np.inf
         if np.isinf(low) and np.isinf(high):
             return None
-        inside = np.minimum(scores - low, high - scores)[answer.wanted]
+        inside = _inside(scores[answer.wanted], low, high)
         return cls(float(low), float(high), Scale.of(inside, None if weights is None else weights[answer.wanted]))
 
     def inside(self, scores: npt.NDArray[np.generic]) -> Floats:
         """Return how far inside the decision scores are; below 0 outside."""
-        numbers = np.asarray(scores, dtype=np.float64)
-        return np.minimum(numbers - self.low, self.high - numbers)
+        return _inside(np.asarray(scores, dtype=np.float64), self.low, self.high)
 
     def share(self, scores: npt.NDArray[np.generic]) -> Floats:
         """Return the share of accepted training rows that are as near to an end or nearer."""
         return self.accepted.share(self.inside(scores))
+
+
+def _inside(scores: Floats, low: float, high: float) -> Floats:
+    """Return how far scores are from the nearer end; an end at infinity is none, even for an infinite score."""
+    above = scores - low if low > -np.inf else np.full(scores.shape, np.inf)
+    return np.minimum(above, high - scores) if high < np.inf else above
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ import sys, importlib.util
 spec = importlib.util.spec_from_file_location("locking", sys.argv[1])
 sys.path.insert(0, sys.argv[3])
 locking = importlib.util.module_from_spec(spec)
+sys.modules[spec.name] = locking  # dataclasses look for their module there
 spec.loader.exec_module(locking)
 from pathlib import Path
 with locking.locked(Path(sys.argv[2])):

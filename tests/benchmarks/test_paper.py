@@ -260,6 +260,7 @@ def test_the_papers_own_grid_grows_as_its_text_says():
 
 @pytest.mark.slow
 @needs_weights
+@pytest.mark.filterwarnings("ignore:X has levels that one row only has")  # the stand-ins are small
 def test_appendix(tmp_path, capsys):
     run_quick(tmp_path, capsys, "appendix", "--only", "german")
     variations = output.read("appendix_variations", tmp_path)

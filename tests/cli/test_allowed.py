@@ -93,7 +93,7 @@ def test_a_person_is_named_by_digits_and_the_unexplained_say_what_would_help(fil
     assert after.loc[1, stays].tolist() == before.loc[1, stays].tolist()
     assert after.loc[1, "savings"] > before.loc[1, "savings"]
     rest = pd.read_csv("cf.unexplained.csv").set_index("id")
-    assert {"drawn", "dead", "plausible", "asked", "nearest", "would_help"} <= {*rest.columns}
+    assert {"drawn", "rejected", "plausible", "asked", "nearest", "would_help"} <= {*rest.columns}
     assert rest.loc[2, "would_help"] == "without the constraint 'nothing may change'"
 
 

