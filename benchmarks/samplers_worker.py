@@ -22,8 +22,7 @@ import pandas as pd
 import mcce
 from benchmarks.scores import AUTO, held_out_scores
 from benchmarks.settings import Problem, Setting, make_problem
-from mcce.diagnostics import Discriminator, discriminator
-from mcce.diagnostics import pmse
+from mcce.diagnostics import Discriminator, discriminator, pmse
 
 Result = dict[str, Any]
 
