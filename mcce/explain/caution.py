@@ -3,7 +3,7 @@
 The nearest valid and plausible row stands at the edge of the decision and at the edge of the data, where a refitted
 model or a stricter judge says no. So among rows with as few changes the one with the least cost is taken,
 
-    d + caution * (1.25 max(n - t, 0) + 0.25 t max(0, 1 - m / 0.25)),
+    d + caution * (1.25 max(n - t, 0) + 0.5 t max(0, 1 - m / 0.25)),
 
 where d is the Gower sum of its steps from the factual, n its mean distance to the five nearest real rows and t the
 median of that over real rows (`mcce.explain.plausibility`), and m the share of accepted training rows whose score is as
@@ -30,7 +30,7 @@ from mcce.rng import hash_rows
 from mcce.storage.fields import check_number, check_type, require
 from mcce.storage.state import stateful
 
-OF_NEARNESS, OF_MARGIN, ENOUGH = 1.25, 0.25, 0.25
+OF_NEARNESS, OF_MARGIN, ENOUGH = 1.25, 0.5, 0.25
 ROUNDING = 1e-12  # of scores
 
 

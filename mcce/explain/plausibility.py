@@ -10,7 +10,7 @@ likely cell pay for an unlikely one. Here nothing can be paid for:
    its values are put into classes, and a node asks the question about another column with the largest chi-square
    statistic, if chance does not explain it (level 0.05 over all questions of a node, Bonferroni). So it sees spread and
    several modes as well as means. In a leaf, the counts of the bins of the column, smoothed over neighbouring bins,
-   with one pseudo-row spread like the margin, are its conditional density: per bin of levels, missing values and
+   with a third of a row spread like the margin, are its conditional density: per bin of levels, missing values and
    numbers that many rows share; per unit of other numbers.
 3. A cell's share is that of real cells of its column, scored by trees that have not seen them, whose log density is as
    low or lower. A row has its least cell's share. With a value outside the range of the rows outside its fold it is
@@ -69,7 +69,7 @@ CLASSES = 12  # into which the values of a column are put, to find where it chan
 FEWEST = 20.0  # rows of a leaf
 DEPTH = 12
 LEVEL = 0.05  # of the questions of a node
-PSEUDO_ROWS = 1.0  # of a leaf: with more, a value that its rows do not have is vouched for by the margin
+PSEUDO_ROWS = 0.3  # of a leaf: with more, a value that its rows do not have is vouched for by the margin
 NEARNESS_COUNTS = 2.0
 FARTHEST = 1e6  # distance that is told from a larger one
 

@@ -41,7 +41,7 @@ def cost(problem, candidate, factual, strength):
     inside = 0.4 - problem.model.score(candidate)
     m = (1 + (MARGINS.accepted.values <= inside).sum()) / 51
     t = scale.typical_distance
-    edge = 1.25 * max(near - t, 0.0) + 0.25 * t * max(0.0, 1.0 - m / 0.25)
+    edge = 1.25 * max(near - t, 0.0) + 0.5 * t * max(0.0, 1.0 - m / 0.25)
     return gower_sum(candidate, factual) + strength * edge
 
 
