@@ -316,7 +316,9 @@ class MCCE(Learner):
             training row in every column.
         sparse : bool
             Whether to cross the draws with the factual, so that few features change, instead of taking whole drawn
-            rows as the paper does; see `mcce.explain.sparse`.
+            rows as the paper does; see `mcce.explain.sparse`. The paper's method is the default, so that results can
+            be compared with the paper and with R. What is sent to a person is better explained with ``sparse=True``,
+            as README and demo do: few changes, each needed (the vignette "Is this advice fit to send?").
         floor : float
             With `sparse`, the least plausibility of a counterfactual: the share of real rows that look no more like a
             real row. At 0.05 one real row in twenty would be rejected. Rows below it come back only for factuals that
@@ -517,6 +519,7 @@ class MCCE(Learner):
         max_rows: int = 5000,
         visit_sequences: Sequence[VisitSequence] = ("data", "correlation", "reversed"),
         random_state: int = 0,
+        **settings: Any,
     ) -> Diagnostics:
         """Find out how realistic the candidates are and how good the counterfactuals; see `mcce.diagnostics`.
 
@@ -540,6 +543,8 @@ class MCCE(Learner):
             fit; () leaves this out.
         random_state : int
             Seed of the discriminator. All draws have the seed of the explainer.
+        **settings
+            Further arguments of `explain`, so that what is diagnosed is what is sent: sparse, floor, constraints, ...
 
         Returns
         -------
@@ -574,6 +579,7 @@ class MCCE(Learner):
                 visit_sequences=visit_sequences,
                 random_state=random_state,
                 n_jobs=self.n_jobs,
+                asked=settings,
             )
 
     @one_native_thread()

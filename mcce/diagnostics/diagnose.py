@@ -78,7 +78,7 @@ class Diagnostics:
     notes : tuple of str
         What could not be done, and why.
     settings : mapping
-        n_real, n_factuals, n_samples, random_state.
+        n_real, n_factuals, n_samples, random_state, sparse.
     names : Names
         Labels, units and formats that `MCCE` was given; words and pictures use them, the tables do not.
 
@@ -209,7 +209,7 @@ class Diagnostics:
         s = self.settings
         return (
             f"Diagnostics: {s['n_real']:,} real rows, as many generated; {s['n_factuals']} factuals with "
-            f"{s['n_samples']:,} draws each"
+            f"{s['n_samples']:,} draws each{', crossed with the factuals' if s['sparse'] else ''}"
         )
 
     def _visit_table(self) -> pd.DataFrame | None:
@@ -261,6 +261,7 @@ def diagnose(
     visit_sequences: Sequence[Order] = ("data", "correlation", "reversed"),
     random_state: int = 0,
     n_jobs: int | None = None,
+    asked: Mapping[str, Any] | None = None,
 ) -> Diagnostics:
     """Gather all diagnostics of a fitted explainer; `MCCE.diagnose` is the call to use, and says what the parts are."""
     for name, value in (("n_samples", n_samples), ("max_factuals", max_factuals), ("max_rows", max_rows)):
@@ -292,7 +293,8 @@ def diagnose(
     factuals = schema.decode(matrix, index).iloc[denied[spread(denied.size, max_factuals)]]
     if not len(factuals):
         notes.append("every row of X has the wanted decision: there is nothing to explain.")
-    parts |= _explain(explainer, factuals, training, n_samples, n_jobs, notes)
+    asked = {"n_samples": n_samples, "progress": False, **(asked or {})}
+    parts |= _explain(explainer, factuals, training, asked, n_jobs, notes)
     visit = None
     if len(visit_sequences) and not has_visit_sequence(explainer):
         notes.append(f"a {type(explainer.generator_).__name__} visits the features in no order; none are compared.")
@@ -302,14 +304,15 @@ def diagnose(
             factuals,
             training=training,
             visit_sequences=visit_sequences,
-            n_samples=n_samples,
             max_rows=max_rows,
+            **asked,
         )
     settings = {
         "n_real": len(real),
         "n_factuals": len(factuals),
         "n_samples": n_samples,
         "random_state": explainer.generator_.seed_,
+        "sparse": bool(asked.get("sparse")),
     }
     return Diagnostics(
         **parts,
@@ -356,14 +359,14 @@ def _explain(
     explainer: MCCE,
     factuals: pd.DataFrame,
     training: Data | None,
-    n_samples: int,
+    asked: Mapping[str, Any],
     n_jobs: int | None,
     notes: list[str],
 ) -> dict[str, Any]:
     """Look at the candidates and the counterfactuals of the factuals (steps 2 and 3)."""
     if not len(factuals):
         return {"candidates": None, "found": None, "evaluation": None}
-    found = explainer.explain(factuals, n_samples=n_samples, progress=False)
+    found = explainer.explain(factuals, **asked)
     if training is None:
         notes.append(
             "the training rows are not at hand, so there are no distances to them, no copies and no other orders; give "
@@ -379,7 +382,7 @@ def _explain(
         n_jobs=n_jobs,
     )
     return {
-        "candidates": candidate_table(explainer, factuals, n_samples),
+        "candidates": candidate_table(explainer, factuals, asked["n_samples"]),
         "found": found,
         "evaluation": evaluation,
     }

@@ -46,6 +46,7 @@ def visit_effect(
     visit_sequences: Sequence[Order] = ("data", "correlation", "reversed"),
     n_samples: int = 1000,
     max_rows: int = 5000,
+    **settings: Any,
 ) -> pd.DataFrame:
     """Explain the same factuals with several orders of the features.
 
@@ -64,6 +65,8 @@ def visit_effect(
         K, rows drawn for each factual.
     max_rows : int
         Rows that realism is measured on.
+    **settings
+        Further arguments of `explain`: sparse, floor, ...
 
     Returns
     -------
@@ -97,7 +100,7 @@ def visit_effect(
     first: pd.DataFrame | None = None
     for name, order, state in orders:
         other = _refit(explainer, training, order, state)
-        found = other.explain(X, n_samples=n_samples, progress=False)
+        found = other.explain(X, **{"n_samples": n_samples, "progress": False, **settings})
         first = found.frame if first is None else first
         rows[name] = {
             **_quality(other, found, X, training),

@@ -152,6 +152,17 @@ def test_pictures(diagnostics):
 
 
 @pytest.mark.slow
+def test_the_method_that_is_used_is_diagnosed(explainer):
+    asked = {"sparse": True, "floor": 0.1, "constraints": ["loan_amount <= was(loan_amount)"]}
+    d = explainer.diagnose(NEW, n_samples=100, max_factuals=15, visit_sequences=["data"], **asked)
+    found = explainer.explain(d.found.factuals, n_samples=100, **asked)
+    pd.testing.assert_frame_equal(d.found.frame, found.frame)
+    assert d.evaluation.summary.loc["L0", "mean"] == d.visit.loc["data", "L0"] == found.measures["L0"].mean()
+    assert "crossed with the factuals" in repr(d)
+    with pytest.raises(TypeError, match="flor"):
+        explainer.diagnose(NEW, flor=0.1, visit_sequences=())
+
+
 def test_training_rows_are_pointed_out(explainer):
     d = explainer.diagnose(TRAINING.head(60), n_samples=20, max_factuals=3, visit_sequences=())
     assert any("100% of the rows of X are training rows" in note for note in d.notes)
