@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import mcce
+import r_bridge
 
 PAGE = Path(__file__).resolve().parents[1] / "vignettes" / "api.md"
 
@@ -208,3 +209,13 @@ def test_type_checkers_see_what_is_loaded():
         found = getattr(mcce, name)
         home = sys.modules[f"{module}.{name}"] if inspect.ismodule(found) else getattr(sys.modules[module], name)
         assert found is home
+
+
+def test_a_class_name_stands_for_one_thing():
+    """Those with an underscore too, which counts for nothing."""
+    homes = {}
+    for path in [path for package in (mcce.__file__, r_bridge.__file__) for path in Path(package).parent.rglob("*.py")]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name.lstrip("_"), []).append(f"{path.parent.name}/{path.name}")
+    assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}

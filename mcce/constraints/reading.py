@@ -118,13 +118,13 @@ def _read(source: Any, where: str) -> Iterator[Constraint]:
         )
 
 
-def _read_dict(said: dict[Any, Any], where: str) -> Iterator[Constraint]:
+def _read_dict(table: dict[Any, Any], where: str) -> Iterator[Constraint]:
     """Step 2."""
     for kind in CONSTRAINTS.known.values():
-        if kind.told_by and kind.told_by in said:
-            yield kind.from_table(said, where)
+        if kind.told_by and kind.told_by in table:
+            yield kind.from_table(table, where)
             return
-    for section, entries in said.items():
+    for section, entries in table.items():
         if section not in CONSTRAINTS.known and section not in CONSTRAINTS.all():
             known = [*CONSTRAINTS.known, *(kind.told_by for kind in CONSTRAINTS.known.values() if kind.told_by)]
             raise InputError(f"{where}: there is no {spell(section)}; {did_you_mean(section, known)}")

@@ -215,9 +215,9 @@ class Rule(Constraint):
         return {"says": True, "name": False}
 
     @classmethod
-    def from_dict(cls, said: Mapping[str, Any]) -> Constraint:
+    def from_dict(cls, table: Mapping[str, Any]) -> Constraint:
         """Return the constraint of a table in a file."""
-        return rule(said["says"], name=said.get("name"))
+        return rule(table["says"], name=table.get("name"))
 
     @classmethod
     def from_section(cls, entries: Any, where: str) -> Iterator[Constraint]:
@@ -261,7 +261,7 @@ class Rule(Constraint):
 
 
 def rule(expression: str | RowRule, *, features: Iterable[Hashable] | None = None, name: str | None = None) -> Rule:
-    """Say what has to hold for a row, seen beside its factual.
+    """Demand a condition of every row, seen beside its factual.
 
     Parameters
     ----------
@@ -376,16 +376,16 @@ def _booleans(answer: Any) -> Bools:
     return np.array([bool(each) for each in answer])
 
 
-def resolve_rule(said: Rule, schema: Schema) -> ResolvedRule:
+def resolve_rule(given: Rule, schema: Schema) -> ResolvedRule:
     """Return a rule for the columns of a table; names and levels that it does not have are errors."""
-    if said.says is not None:
-        assert said.tree is not None
-        condition = condition_of(said.tree, said.says, schema)
+    if given.says is not None:
+        assert given.tree is not None
+        condition = condition_of(given.tree, given.says, schema)
         found = list(columns_read(condition))
         rows, factuals = ({c.column for c in found if c.was == was} for was in (False, True))
-        return ResolvedRule(str(said), tuple(sorted(rows)), tuple(sorted(factuals)), condition)
-    names = schema.names if said.features is None else said.features
-    where = f"a feature of the rule {str(said)!r},"
+        return ResolvedRule(str(given), tuple(sorted(rows)), tuple(sorted(factuals)), condition)
+    names = schema.names if given.features is None else given.features
+    where = f"a feature of the rule {str(given)!r},"
     read = sorted(schema.position(name, where, "the training data") for name in names)
     subset = schema.subset([schema.names[j] for j in read])
-    return ResolvedRule(str(said), tuple(read), tuple(read), None, said.function, subset)
+    return ResolvedRule(str(given), tuple(read), tuple(read), None, given.function, subset)

@@ -169,7 +169,7 @@ def conditionals(
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Comparison:
-    """What `compare_conditionals` returns; prints as a table of log scores.
+    """The scores of `compare_conditionals`; prints as a table of log scores.
 
     Attributes
     ----------

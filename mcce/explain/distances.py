@@ -252,7 +252,7 @@ def register_measure(name: str, *, largest_first: bool = False) -> Callable[[Mak
 
     Notes
     -----
-    What the function is, the names of its parameters say.
+    The names of its parameters tell which kind of function it is.
 
     ``function(candidates, factual)``
         A number for each candidate of a factual (a DataFrame, and a Series), as ``explain(measures=function)`` takes.
