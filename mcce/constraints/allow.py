@@ -23,7 +23,7 @@ import pandas as pd
 from mcce.base.checks import is_number, is_too_large
 from mcce.constraints.base import Constraint, plain, register_constraint
 from mcce.exceptions import InputError, did_you_mean, listing, spell
-from mcce.storage.fields import check_type, require
+from mcce.storage.fields import stored
 from mcce.storage.state import Fields
 from mcce.table import Schema
 from mcce.table.dtypes import EXACT
@@ -309,7 +309,9 @@ class OfFactuals(Constraint):
 class Only(OfFactuals):
     """The features that may change, by the id of a factual; made by `only`."""
 
-    by_id: tuple[tuple[Hashable, tuple[Hashable, ...]], ...]
+    by_id: tuple[tuple[Hashable, tuple[Hashable, ...]], ...] = stored(
+        tuple, of=stored(tuple, parts=(Hashable, stored(tuple, of=Hashable)))
+    )
 
     told_by: ClassVar[str] = "features"
 
@@ -322,13 +324,6 @@ class Only(OfFactuals):
     def from_dict(cls, table: Mapping[str, Any]) -> Constraint:
         """Return the constraint of a table in a file."""
         return only({table["id"]: table["features"]})
-
-    def check_state(self) -> None:
-        """Refuse what `only` could not have made."""
-        for _, features in _pairs(self.by_id):
-            check_type(features, "features", tuple)
-            for name in features:
-                require(isinstance(name, Hashable), "a feature is no label")
 
     def words(self) -> str:
         """Return the constraint in words."""
@@ -344,7 +339,7 @@ class Only(OfFactuals):
 class PerFactual(OfFactuals):
     """The values that features may have, by the id of a factual; made by `per_factual`."""
 
-    by_id: tuple[tuple[Hashable, Allow], ...]
+    by_id: tuple[tuple[Hashable, Allow], ...] = stored(tuple, of=stored(tuple, parts=(Hashable, Allow)))
 
     @classmethod
     def keys(cls) -> dict[str, bool]:
@@ -356,11 +351,6 @@ class PerFactual(OfFactuals):
         """Return the constraint of a table in a file."""
         return Allow.from_dict(table)
 
-    def check_state(self) -> None:
-        """Refuse what `per_factual` could not have made."""
-        for _, allowed in _pairs(self.by_id):
-            check_type(allowed, "what is allowed", Allow)
-
     def words(self) -> str:
         """Return the constraint in words."""
         return "; ".join(f"factual {spell(who)}: {allowed}" for who, allowed in self.by_id)
@@ -368,14 +358,6 @@ class PerFactual(OfFactuals):
     def to_dict(self) -> dict[str, Any]:
         """Return the constraint as plain values, of which `mcce.constraints.read` makes the same again."""
         return {"allow": [{"id": plain(who)} | allowed.to_dict() for who, allowed in self.by_id]}
-
-
-def _pairs(by_id: Any) -> Any:
-    """Return pairs of a factual's label and its constraint, after a look that they are such."""
-    check_type(by_id, "by_id", tuple)
-    for pair in by_id:
-        require(isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], Hashable), "by_id holds no pairs")
-    return by_id
 
 
 def only_words(features: Iterable[Hashable]) -> str:

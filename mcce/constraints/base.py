@@ -170,11 +170,7 @@ def _register(name: str, kind: Any, stored_as: str | None = None) -> None:
     kind.kind = name
     register(stored_as or f"constraint.{name}", kind, kind.to_stored, kind.from_stored)
     if declarations(kind) or hasattr(kind, "check_state"):
-        add_check(kind, getattr(kind, "check_state", _check_nothing_more))
-
-
-def _check_nothing_more(made: object) -> None:
-    """Take an object whose declarations say all there is to check."""
+        add_check(kind)
 
 
 CONSTRAINTS: Registry[type[Constraint]] = Registry("constraint", "mcce.constraints", _register)

@@ -20,7 +20,7 @@ from mcce.explain.plausibility import Binning, Plausibility
 from mcce.generators.base import METHODS
 from mcce.generators.choice import check_generator
 from mcce.model.decisions import Several
-from mcce.storage.fields import BOOL, FLOAT, check_array, check_number, check_rising, check_type, require
+from mcce.storage.fields import BOOL, FLOAT, check_array, check_number, check_rising, check_type, require, stored
 from mcce.storage.state import IF_ANY, Fields, stateful
 from mcce.table import Schema
 from mcce.table.checks import check_fixed
@@ -31,14 +31,10 @@ from mcce.table.checks import check_fixed
 class FormerScorer:
     """The boosted trees by which earlier versions told what is plausible, as their files hold them; not used."""
 
-    binning: Binning
-    column: Any
-    cut: Any
-    value: Any
-
-    def check_state(self) -> None:
-        """Refuse what is no scorer."""
-        check_type(self.binning, "binning", Binning)
+    binning: Binning = stored(Binning)
+    column: Any = stored(object)
+    cut: Any = stored(object)
+    value: Any = stored(object)
 
 
 @stateful("Plausibility")
@@ -46,13 +42,9 @@ class FormerScorer:
 class FormerPlausibility:
     """The scale of plausibility of earlier versions, as their files hold it; not used, as it is to be learned anew."""
 
-    scorers: Any
-    calibration: Any
+    scorers: Any = stored(tuple)
+    calibration: Any = stored(object)
     upto: Any = field(default=None, metadata=IF_ANY)
-
-    def check_state(self) -> None:
-        """Refuse what is no scale."""
-        check_type(self.scorers, "scorers", tuple)
 
 
 def write_decision(decision: Any) -> Fields:

@@ -95,12 +95,13 @@ def is_registered(cls: type[Any]) -> bool:
     return cls in _by_class
 
 
-def add_check(cls: type[Any], check: Callable[[Any], None]) -> None:
+def add_check(cls: type[Any], check: Callable[[Any], None] | None = None) -> None:
     """Say how an object of a registered class is checked when it is read, after the declarations of its fields.
 
-    A check raises an `InputError` for parts that do not fit together.
+    A check raises an `InputError` for parts that do not fit together; it is the method `check_state`, unless given.
     """
     registered = next(each for each in _by_name.values() if each.cls is cls)
+    check = check or getattr(cls, "check_state", _nothing_more)
     _by_name[registered.name] = replace(registered, check=check)
 
 
@@ -142,7 +143,7 @@ def stateful(name: str, fields: Sequence[str] | None = None) -> Callable[[Class]
 
         register(name, cls, write, lambda read: cls(**read))
         if declarations(cls) or hasattr(cls, "check_state"):
-            add_check(cls, getattr(cls, "check_state", _nothing_more))
+            add_check(cls)
         return cls
 
     return decorate
