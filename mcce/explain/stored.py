@@ -18,7 +18,7 @@ from mcce.explain.caution import Margins
 from mcce.explain.copies import TrainingRows
 from mcce.explain.plausibility import Binning, Plausibility
 from mcce.generators.base import METHODS
-from mcce.generators.choice import check_generator
+from mcce.generators.choice import OF_A_CHAIN, check_generator
 from mcce.model.decisions import Several
 from mcce.storage.fields import BOOL, FLOAT, check_array, check_number, check_rising, check_type, require, stored
 from mcce.storage.state import IF_ANY, Fields, stateful
@@ -88,7 +88,9 @@ def check_fields(fields: Fields, known: Container[str]) -> Fields:
     """Refuse fields that do not fit together; `known` are the settings that there are."""
     generator, settings = fields["generator"], fields["settings"]
     if isinstance(settings, dict):  # of a file that an earlier version wrote
-        settings.pop("min_donors", None)
+        if settings.pop("min_donors", None) is not None and fields["chosen"] is False:
+            fields["chosen"] = True  # a setting of the chain alone, which has it, and the others too
+            settings |= OF_A_CHAIN
         roles = {role: settings.pop(role, None) for role in ("labels", "units", "formats")}
         settings.setdefault("names", {role: given for role, given in roles.items() if given is not None} or None)
     require(all(callable(getattr(generator, name, None)) for name in METHODS), "generator is none")
