@@ -55,8 +55,6 @@ from mcce.explain.order import DEFAULT, MeasureLike, Ordering, find_measure, res
 from mcce.explain.plan import Block, Plan, Settings, mutable_columns, searched
 from mcce.explain.plausibility import Plausibility
 from mcce.explain.pools import ConstrainedPools, draw_pools, fixed_columns, match_candidates, pool_keys
-from mcce.explain.result import Wording, write_result
-from mcce.explain.search import choose, join_blocks, search
 from mcce.explain.stored import check_fields, read_decision, write_decision
 from mcce.generators import JointGenerator
 from mcce.generators.base import Generator
@@ -345,6 +343,9 @@ class MCCE(Learner):
         progress : bool or None
             Whether to show a progress bar; None shows one in a terminal or notebook after a second.
         """
+        from mcce.explain.result import Wording, write_result  # loaded by the first search
+        from mcce.explain.search import search
+
         self._check_fitted()
         if diverse and n_samples == "auto":
             raise InputError(
@@ -475,6 +476,9 @@ class MCCE(Learner):
         >>> bool(explainer.select(rich, X.iloc[[0]]).frame["savings"].iloc[0] > 50_000)
         True
         """
+        from mcce.explain.result import Wording, write_result  # loaded by the first search
+        from mcce.explain.search import choose, join_blocks
+
         self._check_fitted()
         check_count(n_counterfactuals, "n_counterfactuals")
         schema = self.generator_.schema_

@@ -22,7 +22,6 @@ import numpy as np
 from mcce.base.arrays import Bools, Floats, Indices
 from mcce.constraints.allow import Allow, say
 from mcce.constraints.encoding import encode_step, encode_value
-from mcce.constraints.rules import everything
 from mcce.exceptions import InputError, spell, spell_all
 from mcce.samplers.restricted import Within
 from mcce.table import Feature
@@ -107,6 +106,18 @@ class Limit:
     def allows(self, values: Floats, own: Floats) -> Bools:
         """Return which values are allowed beside the factuals' own."""
         return self.within(own).allows(values)
+
+
+def everything(n_rows: int, n_levels: int) -> Within:
+    """Return the restriction that allows everything."""
+    return everything_where(np.ones(n_rows, dtype=bool), n_levels)
+
+
+def everything_where(holds: Bools, n_levels: int) -> Within:
+    """Return everything where a condition holds, nothing elsewhere."""
+    if n_levels:
+        return Within(levels=np.repeat(holds[:, None], n_levels, axis=1), missing=holds.copy())
+    return Within(low=np.where(holds, -np.inf, np.inf), high=np.where(holds, np.inf, -np.inf), missing=holds.copy())
 
 
 def keep(column: int, feature: Feature, text: str) -> Limit:

@@ -38,11 +38,6 @@ from mcce.constraints.rules import rule
 from mcce.exceptions import InputError, did_you_mean, shorten, spell
 from mcce.storage.archive import depth_of
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 MOST_NESTED = 20  # lists and tables inside each other; what is read needs five
 _FILES = (".toml", ".json")
 
@@ -82,6 +77,11 @@ def _load(path: Path) -> Any:
 
 def parse_file(text: str, kind: Literal["TOML", "JSON"], where: str) -> Any:
     """Return what the text of a file holds; what is no TOML or JSON, or nested beyond all use, is refused."""
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+
     try:
         found = tomllib.loads(text) if kind == "TOML" else json.loads(text)
         deep = depth_of(found) > MOST_NESTED
