@@ -16,6 +16,7 @@ from mcce.constraints import Constraint
 from mcce.exceptions import InputError, did_you_mean, listing
 from mcce.explain.caution import Margins
 from mcce.explain.copies import TrainingRows
+from mcce.explain.distances import Distance
 from mcce.explain.plausibility import Binning, Plausibility
 from mcce.generators.base import METHODS
 from mcce.generators.choice import OF_A_CHAIN, check_generator
@@ -113,6 +114,11 @@ def check_fields(fields: Fields, known: Container[str]) -> Fields:
     if fields["plausibility"] is not None:
         fields["plausibility"].check_columns(len(generator.schema_))
     check_type(fields.setdefault("margins", None), "margins", Margins, type(None))
+    check_type(fields.setdefault("distances", {}), "distances", dict)
+    for name, distance in fields["distances"].items():
+        check_type(name, "distances", str)
+        check_type(distance, "distances", Distance)
+        require(distance.scale.size == len(generator.schema_), "distances are not of as many columns as there are")
     check_type(fields["training_rows"], "training_rows", TrainingRows, type(None))
     check_number(fields["fit_seconds"], "fit_seconds", 0.0)
     return fields

@@ -241,6 +241,7 @@ def stored(
     longest: int | None = None,
     optional: bool = False,
     default: Any = dataclasses.MISSING,
+    default_factory: Any = dataclasses.MISSING,
     if_any: bool = False,
     repr: bool = True,
 ) -> Any:
@@ -261,7 +262,7 @@ def stored(
     parts : what the items may hold one by one, of a tuple that has as many.
     longest : most letters of a text.
     optional : whether it may be None.
-    default, repr : as of a dataclass field.
+    default, default_factory, repr : as of a dataclass field.
     if_any : whether it is left out of the state where it is None, its default.
     """
     finite = what is float if finite is None else finite
@@ -269,7 +270,8 @@ def stored(
     inside = (None if of is None else _holds(of), tuple(map(_holds, parts)))
     holds = Holds(what, shape, *limits, *inside, longest, optional or if_any)
     metadata = {_HOLDS: holds} | (IF_ANY if if_any else {})
-    return dataclasses.field(default=None if if_any else default, metadata=metadata, repr=repr)
+    made: Any = {"default_factory": default_factory} if default is dataclasses.MISSING else {"default": default}
+    return dataclasses.field(metadata=metadata, repr=repr, **({"default": None} if if_any else made))
 
 
 def learned(what: Any, *shape: int | str | None, default: Any = dataclasses.MISSING, **more: Any) -> Any:
