@@ -49,14 +49,12 @@ from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError, MCCEWarning
 from mcce.explain.caution import Caution, Margins
 from mcce.explain.copies import TrainingRows
-from mcce.explain.distances import NamedMeasure
+from mcce.explain.distances import MEASURES, Distance, NamedMeasure
 from mcce.explain.factuals import REACH_ROWS, encode_factuals, find_reach, read_factuals, warn_of_factuals
 from mcce.explain.order import DEFAULT, MeasureLike, Ordering, find_measure, resolve_measures
 from mcce.explain.plan import Block, Plan, Settings, mutable_columns, searched
 from mcce.explain.plausibility import Plausibility
 from mcce.explain.pools import ConstrainedPools, draw_pools, fixed_columns, match_candidates, pool_keys
-from mcce.explain.result import Wording, write_result
-from mcce.explain.search import choose, join_blocks, search
 from mcce.explain.stored import check_fields, read_decision, write_decision
 from mcce.generators import JointGenerator
 from mcce.generators.base import Generator
@@ -103,6 +101,7 @@ FORMER_OF_EXPLAIN = {
 }
 GIVEN_AGAIN = ("model", "decision", "generator", "constraints", "n_jobs")  # to `load`; they stand in no file's settings
 OURS = (ChainModel, JointGenerator)
+MOST_PAIRS = 1_000_000  # of levels, whose distances a file holds
 
 
 class MCCE(Learner):
@@ -166,6 +165,7 @@ class MCCE(Learner):
 
     # what is explained is explained as it is: a copy by scikit-learn would be a model without its fit
     whole_parameters = ("model", "decision", "constraints")
+    distances_: dict[str, Distance]  # of an explainer that was loaded
 
     @refuse_former("MCCE", FORMER)
     def __init__(
@@ -218,7 +218,8 @@ class MCCE(Learner):
         """
         begun = time.perf_counter()
         # a fit that fails leaves no half-fitted explainer
-        for name in ("fit_seconds_", "generator_", "margins_", "names_", "plausibility_", "training_rows_"):
+        learned = ("distances_", "generator_", "margins_", "names_", "plausibility_", "training_rows_")
+        for name in ("fit_seconds_", *learned):
             vars(self).pop(name, None)
         if not isinstance(self.condition_on_decision, (bool, np.bool_)):
             raise InputError(f"condition_on_decision is {self.condition_on_decision!r}; it must be True or False.")
@@ -347,6 +348,9 @@ class MCCE(Learner):
         progress : bool or None
             Whether to show a progress bar; None shows one in a terminal or notebook after a second.
         """
+        from mcce.explain.result import Wording, write_result  # loaded by the first search
+        from mcce.explain.search import search
+
         self._check_fitted()
         if diverse and n_samples == "auto":
             raise InputError(
@@ -477,6 +481,9 @@ class MCCE(Learner):
         >>> bool(explainer.select(rich, X.iloc[[0]]).frame["savings"].iloc[0] > 50_000)
         True
         """
+        from mcce.explain.result import Wording, write_result  # loaded by the first search
+        from mcce.explain.search import choose, join_blocks
+
         self._check_fitted()
         check_count(n_counterfactuals, "n_counterfactuals")
         schema = self.generator_.schema_
@@ -787,6 +794,7 @@ class MCCE(Learner):
             "wanted": spots.answer.wanted[kept],
             "plausibility": self._plausibility(None) if everything and self._can_learn() else None,
             "margins": self.margins_ if everything and self._can_learn() else None,
+            "distances": self._learned_distances() if everything else {},
             "training_rows": self._training_rows() if everything else None,
             "fit_seconds": float(self.fit_seconds_),
         }
@@ -849,6 +857,7 @@ class MCCE(Learner):
         made._training = TrainingTable(None, schema, made.decision_, spots)
         if fields["plausibility"] is not None:
             made.plausibility_, made.margins_ = fields["plausibility"], fields["margins"]
+        made.distances_ = fields["distances"]
         if fields["training_rows"] is not None:
             made.training_rows_ = fields["training_rows"]
         made.fit_seconds_ = fields["fit_seconds"]
@@ -943,13 +952,16 @@ class MCCE(Learner):
         """Return the order that a user asks for, with what its measures learn from the training rows."""
         features = self.generator_.schema_.features
         named = [measures] if isinstance(measures, str) or not isinstance(measures, Sequence) else measures
-        learning = any(isinstance(name, str) and find_measure(name).is_learned for name in named)
+        if self._training.table is None:  # of a file, or of a copy in another process
+            known = getattr(self, "distances_", {})
+            named = [known.get(name, name) if isinstance(name, str) else name for name in named]
+        learning = [name for name in named if isinstance(name, str) and find_measure(name).is_learned]
         scorers = {} if plausibility is None else {"plausibility": plausibility.of_candidates}
         return resolve_measures(
-            measures,
+            named,
             features,
             weights=weights,
-            training=self._training.matrix() if learning else None,
+            training=self._training.matrix(needed_by=f"measure {learning[0]!r}") if learning else None,
             decision=self._training.wanted() if learning else None,
             scorers=scorers,
         )
@@ -964,6 +976,19 @@ class MCCE(Learner):
             function = self._ordering(item, None, None).measures[0].function if learned else known
             found.append(cast(MeasureLike, function))
         return found
+
+    def _learned_distances(self) -> dict[str, Distance]:
+        """Return the distances by name that are learned from the training rows, as far as these are few numbers."""
+        if self._training.table is None:
+            return dict(getattr(self, "distances_", {}))
+        n_pairs = sum(feature.n_levels**2 for feature in self.generator_.schema_.features)
+        learned = [name for name, known in MEASURES.all().items() if known.is_learned]
+        kept = [name for name in learned if n_pairs <= MOST_PAIRS or "decision" not in find_measure(name).needs]
+        try:
+            found = {name: self._ordering(name, None, None).measures[0].function for name in kept}
+        except InputError:  # the table has been changed since `fit`, and says nothing of it any more
+            return {}
+        return {name: distance for name, distance in found.items() if isinstance(distance, Distance)}
 
     def _plausibility(self, progress: bool | None) -> Plausibility:
         """Return the scale of plausibility, learned once, when it is first needed; `margins_` with it."""

@@ -39,7 +39,7 @@ PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Pari
 
 @dataclass(frozen=True)
 class Example:
-    """What to compare on: a model of R's, its rows, and the wanted scores."""
+    """A case to compare on: a model of R's, its rows, and the wanted scores."""
 
     model: RModel
     x_explain: pd.DataFrame

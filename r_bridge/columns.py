@@ -1,4 +1,4 @@
-"""What both directions of `r_bridge.frames` share: R's types of columns, levels as text, units of time."""
+"""Columns as both directions of `r_bridge.frames` need them: R's types of columns, levels as text, units of time."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def check_parity(
     by_mccer = r.has("mcceR") if use_mccer is None else use_mccer
     if by_mccer:
         r.need("mcceR", "check_parity(use_mccer=True)")
-    run = _Run(
+    run = _ComparisonRun(
         stages=RStages(train, factuals, generated_like(train, factuals, fixed), by_mccer),
         engine=fit_autoregressive_model,
         K=check_count(generate_K, "generate_K"),
@@ -142,7 +142,7 @@ def check_parity(
 
 
 @dataclass(frozen=True)
-class _Run:
+class _ComparisonRun:
     """One comparison under way: its settings, and the rows of its table and the notes so far."""
 
     stages: RStages

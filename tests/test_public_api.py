@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import mcce
+import r_bridge
 
 PAGE = Path(__file__).resolve().parents[1] / "vignettes" / "api.md"
 
@@ -181,12 +182,32 @@ def fresh(code):
 HEAVY = ["matplotlib", "sklearn", "scipy.special", "scipy.stats", "statsmodels", "pyarrow.dataset", "joblib", "tqdm"]
 HEAVY += ["mcce.batches", "mcce.diagnostics", "mcce.generators", "mcce.judging", "mcce.rcompat", "mcce.report"]
 
+NOT_FOR_MCCE = [  # loaded when one of them is used
+    *(f"mcce.samplers.{family}" for family in ("boosting", "copula", "estimator", "mixture", "parametric", "vine")),
+    *("mcce.generators.joint.forest", "mcce.generators.joint.vine", "mcce.judging.criticism", "mcce.trees.rpart.tree"),
+    *("mcce.constraints.grammar", "mcce.explain.search", "mcce.trees.display", "mcce.rng.r", "tomllib"),
+]
+
 
 def test_importing_loads_nothing_that_takes_long():
     """Of pyarrow a part, since pandas itself loads the rest."""
     assert fresh(f"import sys, mcce, pandas; print(*(name for name in {HEAVY} if name in sys.modules))") == []
     outside = [name for name in HEAVY if not name.startswith("mcce")]
-    assert fresh(f"import sys; from mcce import MCCE; print(*(n for n in {outside} if n in sys.modules))") == []
+    unused = [*outside, *NOT_FOR_MCCE]
+    assert fresh(f"import sys; from mcce import MCCE; print(*(n for n in {unused} if n in sys.modules))") == []
+
+
+def test_what_is_not_loaded_yet_is_found_by_name():
+    """By a chain, by a file, and by whoever would take the name."""
+    kept = Path(__file__).parent / "fixtures" / "storage" / "v1"
+    code = "import mcce; print(mcce.ChainModel.load({!r}).samplers_['n'].__class__.__name__)"
+    assert fresh(code.format(str(kept / "boosting.mcce"))) == ["BoostingSampler"]
+    assert fresh(code.format(str(kept / "rpart.mcce"))) == ["CartSampler"]
+    assert fresh("from mcce.samplers import make_sampler; print(make_sampler('pmm'))") == ["PmmSampler()"]
+    assert fresh("import mcce; print(mcce.samplers.boosting.BoostedTrees.__name__)") == ["BoostedTrees"]
+    taken = "import mcce\nclass Mine(mcce.ConditionalSampler): pass\nmcce.register_sampler('pmm', Mine)"
+    with pytest.raises(AssertionError, match="the sampler name 'pmm' is taken by mcce"):
+        fresh(taken)
 
 
 def test_every_name_is_loaded_when_it_is_first_used():
@@ -208,3 +229,13 @@ def test_type_checkers_see_what_is_loaded():
         found = getattr(mcce, name)
         home = sys.modules[f"{module}.{name}"] if inspect.ismodule(found) else getattr(sys.modules[module], name)
         assert found is home
+
+
+def test_a_class_name_stands_for_one_thing():
+    """Those with an underscore too, which counts for nothing."""
+    homes = {}
+    for path in [path for package in (mcce.__file__, r_bridge.__file__) for path in Path(package).parent.rglob("*.py")]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name.lstrip("_"), []).append(f"{path.parent.name}/{path.name}")
+    assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}

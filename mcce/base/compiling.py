@@ -3,6 +3,7 @@
 1. Numba keeps compiled kernels beside the package, or in the user's cache folder; `NUMBA_CACHE_DIR` names another.
 2. Where none of these can be written, or the disk is full, it raises: at import, and in the midst of a fit.
 3. Then kernels are compiled in memory, by each process anew, and one line says so.
+4. Ctrl-C waits until a kernel is compiled, some seconds at most: numba would keep the half, and fail on it later.
 
 Kernels that allocate nothing and have no array expressions are compiled without counting references and without looking
 for expressions to rewrite, which makes them about a tenth faster: `entry` is for those that Python calls, cached on
@@ -11,8 +12,11 @@ disk; `inner` for those that only kernels call, without wrappers.
 
 from __future__ import annotations
 
+import signal
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from numba import njit
@@ -43,6 +47,7 @@ def cached(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
     def compile(function: Callable[..., Any]) -> Any:
         compiled = njit(**options)(function)
+        compiled.compile = _whole(compiled.compile)
         try:
             compiled._cache = _DiskCache(function)  # what `cache=True` does
         except (RuntimeError, OSError) as error:  # step 2
@@ -50,6 +55,33 @@ def cached(**options: Any) -> Callable[[Callable[..., Any]], Any]:
         return compiled
 
     return compile
+
+
+def _whole(compile: Callable[..., Any]) -> Callable[..., Any]:
+    """Return how a kernel is compiled for a signature, without interrupts (step 4)."""
+
+    def compile_whole(signature: Any) -> Any:
+        with _interrupts_put_off():
+            return compile(signature)
+
+    return compile_whole
+
+
+@contextmanager
+def _interrupts_put_off() -> Iterator[None]:
+    """Put an interrupt off to the end of the block; only the main thread gets any."""
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
+    came: list[Any] = []
+    signal.signal(signal.SIGINT, lambda *arguments: came.append(arguments))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if came:
+            before(*came[0])
 
 
 _told: set[str] = set()

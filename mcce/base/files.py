@@ -48,8 +48,10 @@ def written_whole(path: str | os.PathLike[str], *, overwrite: bool = True) -> It
         Whether a file that stands there by then is replaced; else it is an error, and that file is left alone.
     """
     target = Path(os.path.realpath(checked_path(path)))
+    if target.is_dir():
+        raise InputError(f"{spell(os.fspath(path))} is a folder; give the name of a file.")
     if target.exists() and not target.is_file():
-        yield target  # a folder refuses by itself
+        yield target
         return
     beside = target.with_name(f".mcce-{secrets.token_hex(4)}{''.join(target.suffixes[-2:])}")  # they say the format
     try:

@@ -53,7 +53,7 @@ def refuse_former(name: str, former: Mapping[str, str]) -> Callable[[Call], Call
 
 
 class Parameters:
-    """What an object is made of: the parameters of its constructor, by name.
+    """The parameters of an object: those of its constructor, by name.
 
     Attributes
     ----------

@@ -2,14 +2,15 @@
 
 1. A member registers under a name, which is given once: a second one is refused, and both are named. The same member
    may register again, as an entry point does whose module has registered it already.
-2. A name that is not known is looked for among the entry points of installed packages (step 3), then refused, with the
-   nearest name that is.
+2. A name that is not known is looked for in those modules of the package that have not been loaded yet (`homes`), then
+   among the entry points of installed packages (step 3), then refused, with the nearest name that is.
 3. An installed package names its members by an entry point of the family's group, ``name = "module:member"``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, Generic, TypeVar
 
@@ -30,7 +31,8 @@ class Registry(Generic[Member]):
 
     Attributes
     ----------
-    known : the members registered so far, in their order.
+    homes : modules whose members register themselves when they are loaded, which is when one is looked for.
+    known : the members registered so far, those of all homes included.
 
     Examples
     --------
@@ -51,19 +53,32 @@ class Registry(Generic[Member]):
         self.group = group
         self.register = register
         self.error = error
-        self.known: dict[str, Member] = {}
+        self.homes: tuple[str, ...] = ()
+        self._known: dict[str, Member] = {}
+
+    @property
+    def known(self) -> dict[str, Member]:
+        """The members registered so far, those of all homes included."""
+        for home in self.homes:
+            import_module(home)
+        return self._known
+
+    @known.setter
+    def known(self, members: dict[str, Member]) -> None:
+        self._known = members
 
     def add(self, name: str, member: Member) -> None:
         """Register a member (step 1)."""
         if not isinstance(name, str) or not name:
             raise InputError(f"the name of a {self.family} is {spell(name)}; give a text.")
-        taken = self.known.get(name)
+        ours = getattr(member, "__module__", "").startswith(f"{self.group}.")
+        taken = (self._known if ours else self.known).get(name)
         if taken is not None and taken != member:
             raise self.error(
                 f"the {self.family} name {name!r} is taken by {_place(taken)}; choose another name for "
                 f"{_place(member)}."
             )
-        self.known[name] = member
+        self._known[name] = member
 
     def all(self) -> dict[str, Member]:
         """Return the members by name, those of installed packages included (step 3)."""
@@ -79,7 +94,8 @@ class Registry(Generic[Member]):
 
     def find(self, name: str) -> Member:
         """Return the member of that name (step 2)."""
-        found = self.known.get(name)
+        found = self._known.get(name)
+        found = self.known.get(name) if found is None else found
         found = self.all().get(name) if found is None else found
         if found is None:
             raise self.error(f"there is no {self.family} {spell(name)}; {did_you_mean(name, sorted(self.known))}")

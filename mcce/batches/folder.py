@@ -135,7 +135,7 @@ UNFINISHED = ".mcce-"  # what `written_whole` calls a file before it is renamed
 
 @dataclass(frozen=True)
 class BatchResult:
-    """What `MCCE.explain_batches` wrote.
+    """The files that `MCCE.explain_batches` wrote, with their counts.
 
     Attributes
     ----------
@@ -165,8 +165,8 @@ class BatchResult:
 
     def __repr__(self) -> str:
         totals = self.totals
-        said = ", ".join(f"{totals[name]} {name}" for name in COUNTS)
-        return f"BatchResult({str(self.folder)!r}: {len(self.manifest['parts'])} parts; {said})"
+        counts = ", ".join(f"{totals[name]} {name}" for name in COUNTS)
+        return f"BatchResult({str(self.folder)!r}: {len(self.manifest['parts'])} parts; {counts})"
 
 
 class Folder:
@@ -313,7 +313,7 @@ class Folder:
             files = {self.path / name: checks["sha256"] for name, checks in known["files"].items()}
         except (InputError, KeyError, AttributeError, TypeError):
             return None
-        whole = all(p.is_file() and hashlib.sha256(p.read_bytes()).hexdigest() == said for p, said in files.items())
+        whole = all(p.is_file() and hashlib.sha256(p.read_bytes()).hexdigest() == digest for p, digest in files.items())
         return known if whole and manifest.name == f"part-{known.get('part', -1):06d}.json" else None
 
 
@@ -335,8 +335,8 @@ def _differences(name: str, before: Any, now: Any) -> Iterator[str]:
 
 
 def _short(value: Any) -> str:
-    said = json.dumps(value)
-    return said if len(said) <= 80 else said[:77] + "..."
+    text = json.dumps(value)
+    return text if len(text) <= 80 else text[:77] + "..."
 
 
 def _read_json(path: Path) -> dict[str, Any]:
@@ -375,7 +375,7 @@ def check_settings(explainer: MCCE, settings: Mapping[str, Any]) -> dict[str, An
 def describe_settings(explainer: MCCE, settings: Mapping[str, Any], rows: Floats) -> dict[str, Any]:
     """Return settings of `explain` as JSON values (step 4)."""
     described = {name: _plain(value) for name, value in settings.items()}
-    described["constraints"] = [_plain(said) for said in read(settings["constraints"])]
+    described["constraints"] = [_plain(each) for each in read(settings["constraints"])]
     robust = Robust.read(settings["robust"])
     if robust is not None:
         refits = [f"{type(model).__name__} {_answers(explainer, model, rows)}" for model in robust.refits]
@@ -396,7 +396,7 @@ def describe_explainer(explainer: MCCE, rows: Floats) -> dict[str, Any]:
         "generator": type(generator).__name__,
         "sampler": _plain(explainer.sampler),
         "random_state": int(generator.seed_),
-        "constraints": [_plain(said) for said in read(explainer.constraints)],
+        "constraints": [_plain(each) for each in read(explainer.constraints)],
         "columns": {str(f.name): f"{f.kind}, {f.dtype}" for f in generator.schema_.features},
         "draws": _checksum(np.concatenate([rows, drawn]).tobytes()),
         "answers": _checksum(_rounded(scores) + wanted.tobytes()),
@@ -434,5 +434,5 @@ def _plain(value: Any) -> Any:
         return {str(name): _plain(item) for name, item in value.items()}
     if inspect.isfunction(value) or inspect.isclass(value):
         return f"{value.__module__}.{value.__qualname__}"
-    said = re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))
-    return said if len(said) <= LONGEST else f"{said[:60]}... ({_checksum(said.encode())})"
+    text = re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))
+    return text if len(text) <= LONGEST else f"{text[:60]}... ({_checksum(text.encode())})"

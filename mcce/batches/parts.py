@@ -34,33 +34,33 @@ if TYPE_CHECKING:
 
 
 class Personal:
-    """What is asked for, part by part."""
+    """A request, part by part: each part has the constraints of its own factuals alone."""
 
     def __init__(self, request: Request) -> None:
         self.request = request
         self._given = read(request.settings["constraints"])
         self._by_id: dict[Hashable, list[tuple[int, Any]]] = {}
-        for i, said in enumerate(self._given):
-            if isinstance(said, OfFactuals):
-                for entry in said.by_id:
+        for i, each in enumerate(self._given):
+            if isinstance(each, OfFactuals):
+                for entry in each.by_id:
                     self._by_id.setdefault(entry[0], []).append((i, entry))
 
     def request_for(self, part: Part) -> Request:
-        """Return what is asked for, with the constraints of the factuals in a part alone."""
+        """Return the request with the constraints of the factuals in a part alone."""
         if not self._by_id:
             return self.request
         mine: dict[int, list[Any]] = {}
         for id in part.factuals(self.request.id).index:
             for i, entry in self._by_id.get(id, ()):
                 mine.setdefault(i, []).append(entry)
-        said: list[Any] = []
+        constraints: list[Any] = []
         for i, each in enumerate(self._given):
             if not isinstance(each, OfFactuals):
-                said.append(each)
+                constraints.append(each)
             elif i in mine:
                 kind: Any = type(each)
-                said.append(kind(tuple(mine[i])))
-        return replace(self.request, settings={**self.request.settings, "constraints": said})
+                constraints.append(kind(tuple(mine[i])))
+        return replace(self.request, settings={**self.request.settings, "constraints": constraints})
 
 
 TABLES = ("counterfactuals", "unexplained")
@@ -69,7 +69,7 @@ COUNTS = ("rows", "factuals", "explained", "already", "unexplained", "counterfac
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked for, the same for all parts.
+    """A request for explanations, the same for all parts.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Explained:
-    """What became of a part: the bytes of its files and counts; or the problem that stopped it.
+    """The results of a part: the bytes of its files and counts; or the problem that stopped it.
 
     `unusual` has words about rows that the training data say little about, `warned` all other warnings.
     """
@@ -110,8 +110,8 @@ def explain_part(explainer: MCCE, request: Request, part: Part) -> Explained:
     with warnings.catch_warnings(record=True) as caught:  # nobody reads what another process says
         warnings.simplefilter("always")
         found = _explain(explainer, request, part)
-    said = [str(warning.message) for warning in caught if issubclass(warning.category, MCCEWarning)]
-    return replace(found, warned=tuple(dict.fromkeys(said)))
+    texts = [str(warning.message) for warning in caught if issubclass(warning.category, MCCEWarning)]
+    return replace(found, warned=tuple(dict.fromkeys(texts)))
 
 
 def _explain(explainer: MCCE, request: Request, part: Part) -> Explained:

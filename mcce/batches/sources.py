@@ -348,13 +348,13 @@ def _first_line(error: BaseException) -> str:
 BYTES = 1 << 22  # of a file that are read at a time for its checksum
 
 
-class _Column(Enum):
+class _IdColumn(Enum):
     """The name of the column of ids while rows are read: no feature has it."""
 
     ID = "id"
 
 
-ID = _Column.ID
+ID = _IdColumn.ID
 
 
 @dataclass(frozen=True)
@@ -390,7 +390,7 @@ Done = Callable[[int], bool]
 
 
 class RowSource(Protocol):
-    """What can be explained in batches; `total` is how many rows it has, as far as that is known."""
+    """Rows that can be explained in batches; `total` is how many rows it has, as far as that is known."""
 
     @property
     def total(self) -> int | None: ...
@@ -486,7 +486,7 @@ class Files:
         if self.id is None or not self.paths[0].name.endswith(PARQUET):
             return None if self.id is None else pyarrow().string()
         for path in self.paths:
-            with contextlib.suppress(pyarrow().ArrowException, OSError):  # a file that cannot be read: said later
+            with contextlib.suppress(pyarrow().ArrowException, OSError):  # a file that cannot be read: an error later
                 return _plain_type(pyarrow().parquet.read_schema(path).field(self.id).type)
         return None
 
@@ -629,4 +629,4 @@ def _count_rows(path: Path, lines: int) -> int | None:
     try:
         return int(pyarrow().parquet.read_metadata(path).num_rows)
     except (pyarrow().ArrowException, OSError):
-        return None  # said when it is read
+        return None  # an error when it is read

@@ -80,7 +80,7 @@ PARTS_A_ROUND = 4  # for each worker
 
 def run_parts(explainer: MCCE, parts: Iterator[tuple[Request, Part]], n_jobs: int | None) -> Iterator[Explained]:
     """Yield what becomes of the parts, as it comes; at the end raise what stopped it."""
-    reading = _Reading(parts)
+    reading = _PartReader(parts)
     first: Explained | None = None
     for explained in _run(explainer, reading, n_jobs):
         if explained.problem is None:
@@ -96,7 +96,7 @@ def run_parts(explainer: MCCE, parts: Iterator[tuple[Request, Part]], n_jobs: in
         raise reading.problem
 
 
-def _run(explainer: MCCE, reading: _Reading, n_jobs: int | None) -> Iterator[Explained]:
+def _run(explainer: MCCE, reading: _PartReader, n_jobs: int | None) -> Iterator[Explained]:
     """Have the parts explained by whom joblib is set to (steps 1 to 5)."""
     from joblib import Parallel, delayed, effective_n_jobs
     from joblib.parallel import get_active_backend
@@ -131,7 +131,7 @@ def _run(explainer: MCCE, reading: _Reading, n_jobs: int | None) -> Iterator[Exp
         ) from error
 
 
-class _Reading:
+class _PartReader:
     """Parts one after the other; joblib asks for them in threads that could not report an error."""
 
     def __init__(self, parts: Iterator[tuple[Request, Part]]) -> None:

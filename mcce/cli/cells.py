@@ -5,11 +5,11 @@ Nothing is recoded in silence.
 1. An empty cell is missing, and so is one that `--missing` names; in a column of numbers or dates a blank one, too.
 2. A column is of numbers if every other cell is a number and writing it as a number loses nothing: no leading zero
    (00026 is a code), no two spellings of one number (1.1 and 1.10 may be versions), no more digits than a whole number
-   has room for. Otherwise it is text, and that is said, or refused if it cannot be told.
+   has room for. Otherwise it is text, and a note says so, or refused if it cannot be told.
 3. A column is of truths if every other cell is True or False, spelled in one way; of dates if every other cell is a
-   date in one format, and that is said.
+   date in one format, and a note says so.
 4. A column that is mostly numbers or dates and has text in some cells is refused, with the line of the first; where
-   numbers are the minority it is text, and that is said.
+   numbers are the minority it is text, and a note says so.
 5. `--categorical`, `--numeric`, `--dates`, `--kinds` and `--ordered` say it for the columns they name (`Declared`).
 6. Results are written in the words, marks and formats of the user's files (`Spelling`).
 

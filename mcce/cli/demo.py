@@ -58,7 +58,7 @@ def add_demo(commands: Any) -> None:
 
 def run_demo(arguments: argparse.Namespace) -> int:
     """Explain one refused loan in words, then many in figures; write a picture and a page."""
-    clock = _Clock()
+    clock = _Stopwatch()
     picture, page = _fresh_names(Path(arguments.out), arguments.force)
     loans = load_loans()
     names = [f"customer {i + 1}" for i in range(len(loans.X))]
@@ -176,7 +176,7 @@ def _print_demo(story: str, ways: list[str], one: Counterfactuals, many: Counter
     print(f"{aligned(bars, left=(0, 2))}\n\n{wrap(plain)}")
 
 
-class _Clock:
+class _Stopwatch:
     """Seconds of each step, in order."""
 
     def __init__(self) -> None:

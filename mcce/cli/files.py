@@ -3,14 +3,14 @@
 1. Text files and workbooks are read as text; the kinds of their columns are found by `mcce.cli.cells`, for the columns
    that are used. Names of rows stay text.
 2. A Parquet file knows the kinds of its columns. Text in it is read as numbers or dates only if the user asks for it;
-   that it looks like them is said.
+   a note says that it looks like them.
 3. Whoever reads a message about a cell can find it: file, line or row, value.
 
 A text file (`read_text`): its encoding, its separator, and whether its rows are whole.
 
 1. Bytes become text by the mark at their beginning (UTF-8, UTF-16, UTF-32), else as UTF-8. Bytes that are no UTF-8 are
-   read as Windows' western code page, which contains Latin-1, if they look like it, and that is said; anything else is
-   refused with its line. `--encoding` names it.
+   read as Windows' western code page, which contains Latin-1, if they look like it, and a note says so; anything else
+   is refused with its line. `--encoding` names it.
 2. The separator is the one of , ; tab | by which the first rows have as many cells as the header has names; a first
    line as in `sep=;` names it, and so does `--sep`. If two would do, neither is chosen.
 3. A row with fewer cells than the header has names, or a quote that is never closed, is refused with its line.
@@ -22,7 +22,7 @@ A sheet of a workbook (`read_sheet`), as a table of text, so that its cells are 
 3. Numbers, dates and truths are written as Python writes them, so that nothing is lost and nothing is guessed about
    them; text stays as it is.
 4. Refused: values in columns without a name, merged cells (all but one of which are empty), and formulas whose values
-   were not saved. Hidden rows are read, and that is said.
+   were not saved. Hidden rows are read, and a note says so.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A file is opened by the ending of its name (`load_model`):
 
 .skops   only types that are trusted are made; others are refused and can be named by `--trusted`
 .onnx    a graph of computations, run by onnxruntime; nothing else of the file is executed
-others   joblib's pickles: opening one runs whatever code it holds, and that is said
+others   joblib's pickles: opening one runs whatever code it holds, and a note says so
 
 An ONNX model is asked like one of scikit-learn's (`load_onnx`):
 

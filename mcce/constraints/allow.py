@@ -23,7 +23,7 @@ import pandas as pd
 from mcce.base.checks import is_number, is_too_large
 from mcce.constraints.base import Constraint, plain, register_constraint
 from mcce.exceptions import InputError, did_you_mean, listing, spell
-from mcce.storage.fields import check_type, require
+from mcce.storage.fields import stored
 from mcce.storage.state import Fields
 from mcce.table import Schema
 from mcce.table.dtypes import EXACT
@@ -39,7 +39,7 @@ _MOVES = {"increase": "may only rise", "decrease": "may only fall", "none": "sta
 @register_constraint("allow", stored_as="Allow")
 @dataclass(frozen=True)
 class Allow(Constraint):
-    """What one feature may be; made by `allow`, which says what each attribute means. None: nothing is said."""
+    """The values that one feature may have; made by `allow`, which explains the attributes. None: no such limit."""
 
     feature: Hashable
     low: Any = None
@@ -55,7 +55,7 @@ class Allow(Constraint):
     told_by: ClassVar[str] = "feature"
 
     def words(self) -> str:
-        """Return what is said, in words."""
+        """Return the constraint in words."""
         return f"{self.feature}: {', '.join(self._words())}"
 
     def resolve(self, schema: Schema) -> Iterable[Constraint]:
@@ -68,11 +68,11 @@ class Allow(Constraint):
         return {**super().keys(), "id": False}
 
     @classmethod
-    def from_dict(cls, said: Mapping[str, Any]) -> Constraint:
+    def from_dict(cls, table: Mapping[str, Any]) -> Constraint:
         """Return the constraint of a table in a file: of all factuals, or of one."""
-        bounds = {key: value for key, value in said.items() if key not in ("feature", "id")}
-        made = allow(said["feature"], **bounds)
-        return PerFactual(((said["id"], made),)) if "id" in said else made
+        bounds = {key: value for key, value in table.items() if key not in ("feature", "id")}
+        made = allow(table["feature"], **bounds)
+        return PerFactual(((table["id"], made),)) if "id" in table else made
 
     @classmethod
     def from_stored(cls, stored: Fields) -> Allow:
@@ -102,7 +102,7 @@ class Allow(Constraint):
             yield "may become missing" if self.missing else "may not become missing"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what is said as plain values, of which `mcce.constraints.read` makes the same again.
+        """Return the constraint as plain values, of which `mcce.constraints.read` makes the same again.
 
         Examples
         --------
@@ -126,12 +126,12 @@ def allow(
     step: float | None = None,
     missing: bool | None = None,
 ) -> Allow:
-    """Say what one feature may be.
+    """Limit the values that one feature may have.
 
     Parameters
     ----------
     feature : column label
-        Or "*", with `missing` alone: for all features of which nothing else is said.
+        Or "*", with `missing` alone: for all features that no other `allow` says this of.
     low, high : number, date or ordered level
         Smallest and largest value.
     levels, never : list
@@ -145,7 +145,7 @@ def allow(
     step : number
         Numbers that it changes to are multiples of it.
     missing : bool
-        Whether it may become missing where the factual's value is known; not unless said.
+        Whether it may become missing where the factual's value is known. Not, unless True.
 
     Notes
     -----
@@ -184,21 +184,21 @@ def allow(
     return made
 
 
-def _check(said: Allow) -> None:
-    name = said.feature
-    if is_number(said.low) and is_number(said.high) and said.low > said.high:
+def _check(made: Allow) -> None:
+    name = made.feature
+    if is_number(made.low) and is_number(made.high) and made.low > made.high:
         raise InputError(
-            f"low of {name!r} is {say(said.low)}, above its high, {say(said.high)}: no value is between; swap them."
+            f"low of {name!r} is {say(made.low)}, above its high, {say(made.high)}: no value is between; swap them."
         )
-    if said.step is not None and not (is_number(said.step) and 0 < said.step < np.inf):
-        raise InputError(f"step of {name!r} is {spell(said.step)}; it must be a positive number.")
-    if said.max_share is not None and not (is_number(said.max_share) and 0 <= said.max_share <= 1):
-        raise InputError(f"max_share of {name!r} is {spell(said.max_share)}; it must be a number from 0 to 1.")
-    if is_number(said.max_step) and not said.max_step >= 0:
-        raise InputError(f"max_step of {name!r} is {spell(said.max_step)}; it must be at least 0.")
-    if said.missing is not None and not isinstance(said.missing, (bool, np.bool_)):
-        raise InputError(f"missing of {name!r} is {spell(said.missing)}; say True or False.")
-    if said.levels is not None and not said.levels:
+    if made.step is not None and not (is_number(made.step) and 0 < made.step < np.inf):
+        raise InputError(f"step of {name!r} is {spell(made.step)}; it must be a positive number.")
+    if made.max_share is not None and not (is_number(made.max_share) and 0 <= made.max_share <= 1):
+        raise InputError(f"max_share of {name!r} is {spell(made.max_share)}; it must be a number from 0 to 1.")
+    if is_number(made.max_step) and not made.max_step >= 0:
+        raise InputError(f"max_step of {name!r} is {spell(made.max_step)}; it must be at least 0.")
+    if made.missing is not None and not isinstance(made.missing, (bool, np.bool_)):
+        raise InputError(f"missing of {name!r} is {spell(made.missing)}; say True or False.")
+    if made.levels is not None and not made.levels:
         raise InputError(f"levels of {name!r} is empty: no level is allowed; name at least one.")
 
 
@@ -249,7 +249,7 @@ class NoCopies(Constraint):
         """Nothing is stored."""
 
     def words(self) -> str:
-        """Return what is said, in words."""
+        """Return the constraint in words."""
         return "no copy of a training row"
 
     def resolve(self, schema: Schema) -> Iterable[Constraint]:
@@ -270,7 +270,7 @@ class NoCopies(Constraint):
 
 
 def no_copies() -> NoCopies:
-    """Say that no counterfactual may equal a training row in every column (the paper's safeguard).
+    """Forbid counterfactuals that equal a training row in every column (the paper's safeguard).
 
     Nothing more is promised: every value is still one that somebody has, unless its sampler smooths. Without it,
     `Counterfactuals.copies` counts such rows.
@@ -286,12 +286,12 @@ def no_copies() -> NoCopies:
     return NoCopies()
 
 
-SAID = tuple(field.name for field in fields(Allow) if field.name != "feature")
+BOUNDS = tuple(field.name for field in fields(Allow) if field.name != "feature")
 
 
 @dataclass(frozen=True)
 class OfFactuals(Constraint):
-    """What is said of single factuals: pairs of a factual's id and what is said of it."""
+    """Constraints of single factuals: pairs of a factual's id and its constraint."""
 
     by_id: tuple[tuple[Hashable, Any], ...]
 
@@ -301,7 +301,7 @@ class OfFactuals(Constraint):
 
     def with_names(self: Self, name: Callable[[Hashable], Hashable]) -> Self:
         """Return the constraint with other names of the factuals."""
-        return replace(self, by_id=tuple((name(who), said) for who, said in self.by_id))
+        return replace(self, by_id=tuple((name(who), its) for who, its in self.by_id))
 
 
 @register_constraint("only", stored_as="Only")
@@ -309,7 +309,9 @@ class OfFactuals(Constraint):
 class Only(OfFactuals):
     """The features that may change, by the id of a factual; made by `only`."""
 
-    by_id: tuple[tuple[Hashable, tuple[Hashable, ...]], ...]
+    by_id: tuple[tuple[Hashable, tuple[Hashable, ...]], ...] = stored(
+        tuple, of=stored(tuple, parts=(Hashable, stored(tuple, of=Hashable)))
+    )
 
     told_by: ClassVar[str] = "features"
 
@@ -319,32 +321,25 @@ class Only(OfFactuals):
         return {"id": True, "features": True}
 
     @classmethod
-    def from_dict(cls, said: Mapping[str, Any]) -> Constraint:
+    def from_dict(cls, table: Mapping[str, Any]) -> Constraint:
         """Return the constraint of a table in a file."""
-        return only({said["id"]: said["features"]})
-
-    def check_state(self) -> None:
-        """Refuse what `only` could not have made."""
-        for _, features in _pairs(self.by_id):
-            check_type(features, "features", tuple)
-            for name in features:
-                require(isinstance(name, Hashable), "a feature is no label")
+        return only({table["id"]: table["features"]})
 
     def words(self) -> str:
-        """Return what is said, in words."""
+        """Return the constraint in words."""
         return "; ".join(f"factual {spell(who)}: {only_words(features)}" for who, features in self.by_id)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what is said as plain values, of which `mcce.constraints.read` makes the same again."""
+        """Return the constraint as plain values, of which `mcce.constraints.read` makes the same again."""
         return {"only": [{"id": plain(who), "features": plain(features)} for who, features in self.by_id]}
 
 
 @register_constraint("per_factual", stored_as="PerFactual")
 @dataclass(frozen=True)
 class PerFactual(OfFactuals):
-    """What features may be, by the id of a factual; made by `per_factual`."""
+    """The values that features may have, by the id of a factual; made by `per_factual`."""
 
-    by_id: tuple[tuple[Hashable, Allow], ...]
+    by_id: tuple[tuple[Hashable, Allow], ...] = stored(tuple, of=stored(tuple, parts=(Hashable, Allow)))
 
     @classmethod
     def keys(cls) -> dict[str, bool]:
@@ -352,30 +347,17 @@ class PerFactual(OfFactuals):
         return {**Allow.keys(), "id": True}
 
     @classmethod
-    def from_dict(cls, said: Mapping[str, Any]) -> Constraint:
+    def from_dict(cls, table: Mapping[str, Any]) -> Constraint:
         """Return the constraint of a table in a file."""
-        return Allow.from_dict(said)
-
-    def check_state(self) -> None:
-        """Refuse what `per_factual` could not have made."""
-        for _, said in _pairs(self.by_id):
-            check_type(said, "what is allowed", Allow)
+        return Allow.from_dict(table)
 
     def words(self) -> str:
-        """Return what is said, in words."""
-        return "; ".join(f"factual {spell(who)}: {said}" for who, said in self.by_id)
+        """Return the constraint in words."""
+        return "; ".join(f"factual {spell(who)}: {allowed}" for who, allowed in self.by_id)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what is said as plain values, of which `mcce.constraints.read` makes the same again."""
-        return {"allow": [{"id": plain(who)} | said.to_dict() for who, said in self.by_id]}
-
-
-def _pairs(by_id: Any) -> Any:
-    """Return pairs of a factual's label and what is said of it, after a look that they are such."""
-    check_type(by_id, "by_id", tuple)
-    for pair in by_id:
-        require(isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], Hashable), "by_id holds no pairs")
-    return by_id
+        """Return the constraint as plain values, of which `mcce.constraints.read` makes the same again."""
+        return {"allow": [{"id": plain(who)} | allowed.to_dict() for who, allowed in self.by_id]}
 
 
 def only_words(features: Iterable[Hashable]) -> str:
@@ -385,7 +367,7 @@ def only_words(features: Iterable[Hashable]) -> str:
 
 
 def only(features: Mapping[Any, Iterable[Hashable]] | pd.Series[Any]) -> Only:
-    """Say which features of single factuals may change; all others of these factuals stay.
+    """Limit the features that may change, for single factuals: all others of these factuals stay.
 
     Parameters
     ----------
@@ -411,15 +393,14 @@ def only(features: Mapping[Any, Iterable[Hashable]] | pd.Series[Any]) -> Only:
 
 
 def per_factual(table: pd.DataFrame) -> PerFactual:
-    """Say what features of single factuals may be, by a table.
+    """Limit the values that features may have, for single factuals, by a table.
 
     Parameters
     ----------
     table : DataFrame
         Its index holds the factuals' index labels, repeats allowed; in a frame without an index (polars, pyarrow) its
-        column `id` does. The column `feature` names a feature; any of low,
-        high, levels, never, direction, max_step, max_share, step and missing say what `allow` says. An empty cell (None
-        or NaN) says nothing.
+        column `id` does. The column `feature` names a feature; columns called low, high, levels, never, direction,
+        max_step, max_share, step and missing hold what `allow` takes. An empty cell (None or NaN) sets no limit.
 
     Examples
     --------
@@ -439,10 +420,10 @@ def per_factual(table: pd.DataFrame) -> PerFactual:
         raise InputError(f"per_factual() takes a DataFrame; got a {type(table).__name__}.")
     if "feature" not in table.columns:
         raise InputError(f"the table of per_factual() has no column 'feature'; it has {listing(table.columns)}.")
-    unknown = [name for name in table.columns if name not in ("feature", *SAID)]
+    unknown = [name for name in table.columns if name not in ("feature", *BOUNDS)]
     if unknown:
         raise InputError(
-            f"the table of per_factual() has a column {unknown[0]!r}; {did_you_mean(unknown[0], ('feature', *SAID))}"
+            f"the table of per_factual() has a column {unknown[0]!r}; {did_you_mean(unknown[0], ('feature', *BOUNDS))}"
         )
     return PerFactual(
         tuple(
@@ -453,14 +434,14 @@ def per_factual(table: pd.DataFrame) -> PerFactual:
 
 
 def _read_row(cells: dict[Any, Any], place: int, who: Hashable) -> Allow:
-    said = {name: cell for name, cell in cells.items() if not _is_empty(cell)}
+    given = {name: cell for name, cell in cells.items() if not _is_empty(cell)}
     for name in ("levels", "never"):
-        if name in said and (isinstance(said[name], str) or not isinstance(said[name], Iterable)):
-            said[name] = [said[name]]
-    if "feature" not in said:
+        if name in given and (isinstance(given[name], str) or not isinstance(given[name], Iterable)):
+            given[name] = [given[name]]
+    if "feature" not in given:
         raise InputError(f"row {place} of the table of per_factual() (factual {spell(who)}) names no feature.")
     try:
-        return allow(said.pop("feature"), **said)
+        return allow(given.pop("feature"), **given)
     except InputError as error:
         raise InputError(f"row {place} of the table of per_factual() (factual {spell(who)}): {error}") from error
 

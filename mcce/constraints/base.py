@@ -1,6 +1,6 @@
 """The protocol of a constraint, and the kinds of constraints by name.
 
-1. A kind is a frozen dataclass of what is said, registered by `register_constraint` under the name of its section in
+1. A kind is a frozen dataclass, registered by `register_constraint` under the name of its section in
    files. It says itself in words, as letters and tables have it; it is written as plain values and read from them; and
    it resolves, for the columns of a table, to constraints of simpler kinds.
 2. The simplest kinds are `mcce.allow`, `mcce.rule`, `mcce.only`, `mcce.per_factual` and `mcce.no_copies`, which resolve
@@ -29,10 +29,10 @@ Self = TypeVar("Self", bound="Constraint")
 
 
 class Constraint(ABC):
-    """What may change and how; to write a kind, subclass this and implement two methods.
+    """A limit on what may change and how; to write a kind, subclass this and implement two methods.
 
     ``words()``
-        What is said, in words: the text of the constraint in tables, reasons and letters.
+        The constraint in words, as it stands in tables, reasons and letters.
     ``resolve(schema)``
         Constraints of simpler kinds that say the same of the columns of a table (`mcce.Schema`): `mcce.allow`,
         `mcce.rule` with a text or a function, `mcce.only`, `mcce.per_factual`, `mcce.no_copies`, or other kinds.
@@ -77,7 +77,7 @@ class Constraint(ABC):
 
     @abstractmethod
     def words(self) -> str:
-        """Return what is said, in words."""
+        """Return the constraint in words."""
 
     @abstractmethod
     def resolve(self, schema: Schema) -> Iterable[Constraint]:
@@ -87,7 +87,7 @@ class Constraint(ABC):
         return self.words()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what is said as plain values, of which `mcce.constraints.read` makes the same again."""
+        """Return the constraint as plain values, of which `mcce.constraints.read` makes the same again."""
         return {self.kind: {name: plain(value) for name, value in self.to_stored().items() if value is not None}}
 
     @classmethod
@@ -97,22 +97,22 @@ class Constraint(ABC):
         return {each.name: each.default is MISSING and each.default_factory is MISSING for each in made}
 
     @classmethod
-    def from_dict(cls, said: Mapping[str, Any]) -> Constraint:
+    def from_dict(cls, table: Mapping[str, Any]) -> Constraint:
         """Return the constraint of a table in a file, whose keys are checked; lists become tuples."""
-        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in said.items()})
+        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in table.items()})
 
     @classmethod
-    def from_table(cls, said: Mapping[Any, Any], where: str) -> Constraint:
+    def from_table(cls, table: Mapping[Any, Any], where: str) -> Constraint:
         """Return the constraint of a table in a file; keys that are unknown or lacking are errors."""
         keys = cls.keys()
-        for key in said:
+        for key in table:
             if key not in keys:
                 raise InputError(f"{where}: {cls.kind} has no {spell(key)}; {did_you_mean(key, keys)}")
         for key, is_needed in keys.items():
-            if is_needed and key not in said:
-                raise InputError(f"{where}: {cls.kind} lacks {key!r}; it has {listing(said) if said else 'nothing'}.")
+            if is_needed and key not in table:
+                raise InputError(f"{where}: {cls.kind} lacks {key!r}; it has {listing(table) if table else 'nothing'}.")
         try:
-            return cls.from_dict(said)
+            return cls.from_dict(table)
         except (InputError, TypeError) as error:
             raise InputError(f"{where}: {error}") from error
 
@@ -170,11 +170,7 @@ def _register(name: str, kind: Any, stored_as: str | None = None) -> None:
     kind.kind = name
     register(stored_as or f"constraint.{name}", kind, kind.to_stored, kind.from_stored)
     if declarations(kind) or hasattr(kind, "check_state"):
-        add_check(kind, getattr(kind, "check_state", _check_nothing_more))
-
-
-def _check_nothing_more(made: object) -> None:
-    """Take an object whose declarations say all there is to check."""
+        add_check(kind)
 
 
 CONSTRAINTS: Registry[type[Constraint]] = Registry("constraint", "mcce.constraints", _register)

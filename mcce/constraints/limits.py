@@ -22,7 +22,6 @@ import numpy as np
 from mcce.base.arrays import Bools, Floats, Indices
 from mcce.constraints.allow import Allow, say
 from mcce.constraints.encoding import encode_step, encode_value
-from mcce.constraints.rules import everything
 from mcce.exceptions import InputError, spell, spell_all
 from mcce.samplers.restricted import Within
 from mcce.table import Feature
@@ -32,12 +31,12 @@ from mcce.table.grid import common_multiples, put_on_multiples
 
 @dataclass(frozen=True)
 class Limit:
-    """What a column may be.
+    """The values that a column may have.
 
     Attributes
     ----------
     column : position of the column.
-    text : what was said, in words.
+    text : the constraint in words.
     low, high : encoded bounds.
     levels : which levels are allowed; None for numbers.
     never : numbers never to be used.
@@ -66,7 +65,7 @@ class Limit:
 
     @property
     def looks_at_changes(self) -> bool:
-        """Whether a direction or a largest step is said."""
+        """Whether there is a direction or a largest step."""
         return not (self.rises and self.falls) or self.largest < np.inf
 
     @property
@@ -109,6 +108,18 @@ class Limit:
         return self.within(own).allows(values)
 
 
+def everything(n_rows: int, n_levels: int) -> Within:
+    """Return the restriction that allows everything."""
+    return everything_where(np.ones(n_rows, dtype=bool), n_levels)
+
+
+def everything_where(holds: Bools, n_levels: int) -> Within:
+    """Return everything where a condition holds, nothing elsewhere."""
+    if n_levels:
+        return Within(levels=np.repeat(holds[:, None], n_levels, axis=1), missing=holds.copy())
+    return Within(low=np.where(holds, -np.inf, np.inf), high=np.where(holds, np.inf, -np.inf), missing=holds.copy())
+
+
 def keep(column: int, feature: Feature, text: str) -> Limit:
     """Return the limit that keeps a feature as it is."""
     levels = None if feature.is_numeric else (True,) * feature.n_levels
@@ -116,7 +127,7 @@ def keep(column: int, feature: Feature, text: str) -> Limit:
 
 
 def stay_known(column: int, feature: Feature) -> Limit:
-    """Return the limit that lets a feature be anything but missing, where it is known; nobody said it in words."""
+    """Return the limit that lets a feature be anything but missing, where it is known; nobody gives it in words."""
     return Limit(column, "", levels=None if feature.is_numeric else (True,) * feature.n_levels)
 
 
@@ -130,34 +141,34 @@ def _round(bounds: Floats, own: Floats, largest: float) -> Floats:
     return np.where(np.isfinite(rounded), rounded, bounds)
 
 
-def limit_of(said: Allow, column: int, feature: Feature, *, missing: bool, is_fixed: bool) -> Limit:
-    """Step 1: return what is said of a feature, checked and encoded."""
-    _check_kind(said, feature)
-    low = -np.inf if said.low is None else _encoded(feature, said.low, "low")
-    high = np.inf if said.high is None else _encoded(feature, said.high, "high")
+def limit_of(given: Allow, column: int, feature: Feature, *, missing: bool, is_fixed: bool) -> Limit:
+    """Step 1: return the limit of an `Allow`, checked and encoded."""
+    _check_kind(given, feature)
+    low = -np.inf if given.low is None else _encoded(feature, given.low, "low")
+    high = np.inf if given.high is None else _encoded(feature, given.high, "high")
     if low > high:
         raise InputError(
-            f"constraint on {feature.name!r}: low is {say(said.low)}, above high, {say(said.high)}; swap them."
+            f"constraint on {feature.name!r}: low is {say(given.low)}, above high, {say(given.high)}; swap them."
         )
-    never = tuple(_encoded(feature, value, "never") for value in said.never or ())
+    never = tuple(_encoded(feature, value, "never") for value in given.never or ())
     levels = None
     if not feature.is_numeric:
-        named = None if said.levels is None else {_encoded(feature, value, "levels") for value in said.levels}
+        named = None if given.levels is None else {_encoded(feature, value, "levels") for value in given.levels}
         levels = tuple(
             (named is None or code in named) and code not in never and low <= code <= high
             for code in range(feature.n_levels)
         )
     made = Limit(
         column,
-        str(said),
+        str(given),
         low,
         high,
         levels,
         tuple(sorted(set(never))) if feature.is_numeric else (),
-        rises=said.direction not in ("decrease", "none"),
-        falls=said.direction not in ("increase", "none"),
-        largest=_largest(said, feature),
-        step=0.0 if said.step is None else float(said.step),
+        rises=given.direction not in ("decrease", "none"),
+        falls=given.direction not in ("increase", "none"),
+        largest=_largest(given, feature),
+        step=0.0 if given.step is None else float(given.step),
         missing=missing,
     )
     if not is_fixed:
@@ -172,43 +183,43 @@ def _encoded(feature: Feature, value: Any, role: str) -> float:
         raise InputError(f"constraint on {feature.name!r}, {role}: {error}") from error
 
 
-def _largest(said: Allow, feature: Feature) -> float:
+def _largest(given: Allow, feature: Feature) -> float:
     largest = np.inf
-    if said.max_step is not None:
+    if given.max_step is not None:
         try:
-            largest = encode_step(feature, said.max_step)
+            largest = encode_step(feature, given.max_step)
         except InputError as error:
             raise InputError(f"constraint on {feature.name!r}, max_step: {error}.") from error
-    if said.max_share is not None:
-        share = float(said.max_share) * feature.span
+    if given.max_share is not None:
+        share = float(given.max_share) * feature.span
         largest = min(largest, share if feature.is_numeric else np.floor(share + 1e-9))
     return float(largest)
 
 
-def _check_kind(said: Allow, feature: Feature) -> None:
+def _check_kind(given: Allow, feature: Feature) -> None:
     """Refuse what the kind of a feature cannot have."""
     where = f"constraint on {feature.name!r}"
     if feature.is_numeric:
-        if said.levels is not None:
+        if given.levels is not None:
             raise InputError(
-                f"{where}: levels is {spell_all(said.levels)}, but it holds numbers; use low, high, step or never."
+                f"{where}: levels is {spell_all(given.levels)}, but it holds numbers; use low, high, step or never."
             )
-        if said.step is not None and is_dated(feature.dtype):
-            raise InputError(f"{where}: step is {spell(said.step)}, but dates have no multiples; use a rule.")
+        if given.step is not None and is_dated(feature.dtype):
+            raise InputError(f"{where}: step is {spell(given.step)}, but dates have no multiples; use a rule.")
         return
-    if said.step is not None:
-        raise InputError(f"{where}: step is {spell(said.step)}, but it holds levels; use levels or max_step.")
+    if given.step is not None:
+        raise InputError(f"{where}: step is {spell(given.step)}, but it holds levels; use levels or max_step.")
     if feature.kind == "ordered":
         return
     for name in ("low", "high", "max_step", "max_share"):
-        if getattr(said, name) is not None:
+        if getattr(given, name) is not None:
             raise InputError(
-                f"{where}: {name} is {spell(getattr(said, name))}, but its levels have no order; name levels, "
+                f"{where}: {name} is {spell(getattr(given, name))}, but its levels have no order; name levels, "
                 "or make it an ordered category."
             )
-    if said.direction in ("increase", "decrease"):
+    if given.direction in ("increase", "decrease"):
         raise InputError(
-            f"{where}: direction is {said.direction!r}, but its levels have no order; name the levels that are "
+            f"{where}: direction is {given.direction!r}, but its levels have no order; name the levels that are "
             "allowed, or make it an ordered category."
         )
 
@@ -241,7 +252,7 @@ Applied = tuple[Limit, Indices | None]  # a limit, and the rows that it applies 
 
 
 def within_of(column: int, feature: Feature, factuals: Floats, applied: Iterable[Applied]) -> Within:
-    """Step 1: return what one column may be for each factual, as it was said."""
+    """Step 1: return the values that one column may have for each factual, as the limits give them."""
     within = everything(factuals.shape[0], feature.n_levels)
     for limit, rows in applied:
         if limit.column != column:

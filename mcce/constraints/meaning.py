@@ -39,33 +39,33 @@ from mcce.table.dtypes import date_family, is_dated
 
 
 @dataclass(frozen=True)
-class _Number:
+class _NumberSort:
     value: Value
 
 
 @dataclass(frozen=True)
-class _Level:
+class _LevelSort:
     value: ColumnValue
     feature: Feature
 
 
 @dataclass(frozen=True)
-class _Date:
+class _DateSort:
     value: Value
     feature: Feature
 
 
 @dataclass(frozen=True)
-class _Quoted:
+class _QuotedSort:
     text: str
 
 
 @dataclass(frozen=True)
-class _Condition:
+class _ConditionSort:
     condition: Condition
 
 
-_Sort = _Number | _Level | _Date | _Quoted | _Condition
+_Sort = _NumberSort | _LevelSort | _DateSort | _QuotedSort | _ConditionSort
 
 
 def condition_of(tree: nodes.Node, text: str, schema: Schema) -> Condition:
@@ -106,31 +106,31 @@ class _Reader:
         if isinstance(node, nodes.Truth):
             return Always(node.value)
         found_sort = self.sort(node)
-        if isinstance(found_sort, _Level) and _is_logical(found_sort.feature):
+        if isinstance(found_sort, _LevelSort) and _is_logical(found_sort.feature):
             return Compared(found_sort.value, "==", Constant(float(level_code(found_sort.feature, True))))
         self.refuse(node, f"{self.called(node, found_sort)} is neither true nor false; compare it with something.")
 
     def compared(self, left: nodes.Node, sign: str, right: nodes.Node) -> Condition:
         """Return the condition of one comparison (steps 2 and 3)."""
         a, b = self.sort(left), self.sort(right)
-        if isinstance(a, _Level):
+        if isinstance(a, _LevelSort):
             return Compared(a.value, sign, self.level_beside(a, sign, right, b))
-        if isinstance(b, _Level):
+        if isinstance(b, _LevelSort):
             return Compared(self.level_beside(b, sign, left, a), sign, b.value)
-        if isinstance(a, _Date) or isinstance(b, _Date):
-            date = a if isinstance(a, _Date) else b
-            assert isinstance(date, _Date)
+        if isinstance(a, _DateSort) or isinstance(b, _DateSort):
+            date = a if isinstance(a, _DateSort) else b
+            assert isinstance(date, _DateSort)
             return Compared(self.date_beside(date, left, a), sign, self.date_beside(date, right, b))
-        if isinstance(a, _Number) and isinstance(b, _Number):
+        if isinstance(a, _NumberSort) and isinstance(b, _NumberSort):
             return Compared(a.value, sign, b.value)
-        wrong, other = (left, right) if not isinstance(a, _Number) else (right, left)
+        wrong, other = (left, right) if not isinstance(a, _NumberSort) else (right, left)
         self.refuse(
             wrong,
             f"{self.called(wrong, self.sort(wrong))} cannot be compared with "
             f"{self.called(other, self.sort(other))}; compare numbers with numbers, levels with a column of levels.",
         )
 
-    def level_beside(self, level: _Level, sign: str, node: nodes.Node, sort: _Sort) -> Value:
+    def level_beside(self, level: _LevelSort, sign: str, node: nodes.Node, sort: _Sort) -> Value:
         """Return what a column of levels is compared with, in its codes."""
         feature = level.feature
         by_order = sign not in ("==", "!=")
@@ -140,7 +140,7 @@ class _Reader:
                 f"the levels of {feature.name!r} have no order, so {sign} cannot compare them; use == or in [...], "
                 "or make it an ordered category.",
             )
-        if isinstance(sort, _Level):
+        if isinstance(sort, _LevelSort):
             assert feature.levels is not None
             assert sort.feature.levels is not None
             if feature.levels.equals(sort.feature.levels):
@@ -150,24 +150,24 @@ class _Reader:
             codes = tuple(_code_or_none(feature, each) for each in sort.feature.levels)
             return replace(sort.value, codes=codes)
         written: object = None
-        if isinstance(sort, _Quoted):
+        if isinstance(sort, _QuotedSort):
             written = sort.text
         elif isinstance(node, nodes.Truth):
             written = node.value
-        elif isinstance(sort, _Number) and isinstance(sort.value, Constant):
+        elif isinstance(sort, _NumberSort) and isinstance(sort.value, Constant):
             written = sort.value.value
         else:
             self.refuse(node, f"{self.called(node, sort)} cannot be compared with the levels of {feature.name!r}.")
         return Constant(float(self.guarded(node, lambda: level_code(feature, written))))
 
-    def date_beside(self, date: _Date, node: nodes.Node, sort: _Sort) -> Value:
+    def date_beside(self, date: _DateSort, node: nodes.Node, sort: _Sort) -> Value:
         """Return a side of a comparison with dates, on their clock."""
-        if isinstance(sort, _Quoted):
+        if isinstance(sort, _QuotedSort):
             clock, j = clock_of(self.schema, date.feature), self.schema.names.index(date.feature.name)
             text = sort.text
             encoded = self.guarded(node, lambda: encode_value(date.feature, text))
             return Constant(encoded * clock.times[j] + clock.plus[j])
-        if isinstance(sort, _Date) and date_family(sort.feature.dtype) == date_family(date.feature.dtype):
+        if isinstance(sort, _DateSort) and date_family(sort.feature.dtype) == date_family(date.feature.dtype):
             return sort.value
         self.refuse(
             node,
@@ -187,55 +187,55 @@ class _Reader:
     def sort(self, node: nodes.Node) -> _Sort:
         """Return what a part is (step 1)."""
         if isinstance(node, nodes.Number):
-            return _Number(Constant(node.value))
+            return _NumberSort(Constant(node.value))
         if isinstance(node, nodes.Text):
-            return _Quoted(node.value)
+            return _QuotedSort(node.value)
         if isinstance(node, nodes.NameOf):
             return self.named(node)
         if isinstance(node, nodes.Negative):
             inner = self.number(node.value, self.sort(node.value))
             if isinstance(inner, Constant):
-                return _Number(Constant(-inner.value))
-            return _Number(Computed("-", (Constant(0.0), inner)))
+                return _NumberSort(Constant(-inner.value))
+            return _NumberSort(Computed("-", (Constant(0.0), inner)))
         if isinstance(node, nodes.Arithmetic):
             return self.arithmetic(node)
         if isinstance(node, nodes.Call):
             sorts = [self.sort(each) for each in node.arguments]
-            if node.function != "abs" and any(isinstance(each, _Date) for each in sorts):
-                date = next(each for each in sorts if isinstance(each, _Date))
+            if node.function != "abs" and any(isinstance(each, _DateSort) for each in sorts):
+                date = next(each for each in sorts if isinstance(each, _DateSort))
                 sides = (self.date_beside(date, each, sort) for each, sort in zip(node.arguments, sorts))
-                return _Date(Computed(node.function, tuple(sides)), date.feature)
-            return _Number(Computed(node.function, tuple(map(self.number, node.arguments, sorts))))
-        return _Condition(self.condition(node))
+                return _DateSort(Computed(node.function, tuple(sides)), date.feature)
+            return _NumberSort(Computed(node.function, tuple(map(self.number, node.arguments, sorts))))
+        return _ConditionSort(self.condition(node))
 
     def number(self, node: nodes.Node, sort: _Sort) -> Value:
-        if isinstance(sort, _Number):
+        if isinstance(sort, _NumberSort):
             return sort.value
         self.refuse(node, f"{self.called(node, sort)} cannot be computed with; numbers can.")
 
     def arithmetic(self, node: nodes.Arithmetic) -> _Sort:
         left, right = self.sort(node.left), self.sort(node.right)
-        if not isinstance(left, _Date) or node.sign not in ("+", "-"):
-            return _Number(Computed(node.sign, (self.number(node.left, left), self.number(node.right, right))))
+        if not isinstance(left, _DateSort) or node.sign not in ("+", "-"):
+            return _NumberSort(Computed(node.sign, (self.number(node.left, left), self.number(node.right, right))))
         day = Constant(clock_of(self.schema, left.feature).day)
-        if isinstance(right, _Date) and node.sign == "-":
+        if isinstance(right, _DateSort) and node.sign == "-":
             difference = Computed("-", (left.value, self.date_beside(left, node.right, right)))
-            return _Number(Computed("/", (difference, day)))
+            return _NumberSort(Computed("/", (difference, day)))
         days = Computed("*", (self.number(node.right, right), day))
-        return _Date(Computed(node.sign, (left.value, days)), left.feature)
+        return _DateSort(Computed(node.sign, (left.value, days)), left.feature)
 
     def named(self, node: nodes.NameOf) -> _Sort:
         value = self.column(node)
         feature = self.schema.features[value.column]
         if not feature.is_numeric:
-            return _Level(value, feature)
+            return _LevelSort(value, feature)
         if not is_dated(feature.dtype):
-            return _Number(value)
+            return _NumberSort(value)
         if getattr(feature.dtype, "kind", "O") == "m":
             times, plus = days_of(feature)
-            return _Number(replace(value, times=times, plus=plus))
+            return _NumberSort(replace(value, times=times, plus=plus))
         clock = clock_of(self.schema, feature)
-        return _Date(replace(value, times=clock.times[value.column], plus=clock.plus[value.column]), feature)
+        return _DateSort(replace(value, times=clock.times[value.column], plus=clock.plus[value.column]), feature)
 
     def column(self, node: nodes.NameOf) -> ColumnValue:
         found = self.position(node)
@@ -262,13 +262,13 @@ class _Reader:
     def called(self, node: nodes.Node, sort: _Sort) -> str:
         """Return what a part is, in words."""
         if isinstance(node, nodes.NameOf):
-            kind = {_Level: "levels", _Date: "dates"}.get(type(sort), "numbers")
+            kind = {_LevelSort: "levels", _DateSort: "dates"}.get(type(sort), "numbers")
             return f"{spell(node.name)} (a column of {kind})"
-        if isinstance(sort, _Quoted):
+        if isinstance(sort, _QuotedSort):
             return f"{spell(sort.text)} (text)"
-        if isinstance(sort, _Number):
+        if isinstance(sort, _NumberSort):
             return f"{node.value:g}" if isinstance(node, nodes.Number) else "a number"
-        return "a condition" if isinstance(sort, _Condition) else "a date"
+        return "a condition" if isinstance(sort, _ConditionSort) else "a date"
 
 
 def _is_logical(feature: Feature) -> bool:

@@ -38,11 +38,6 @@ from mcce.constraints.rules import rule
 from mcce.exceptions import InputError, did_you_mean, shorten, spell
 from mcce.storage.archive import depth_of
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 MOST_NESTED = 20  # lists and tables inside each other; what is read needs five
 _FILES = (".toml", ".json")
 
@@ -82,6 +77,11 @@ def _load(path: Path) -> Any:
 
 def parse_file(text: str, kind: Literal["TOML", "JSON"], where: str) -> Any:
     """Return what the text of a file holds; what is no TOML or JSON, or nested beyond all use, is refused."""
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+
     try:
         found = tomllib.loads(text) if kind == "TOML" else json.loads(text)
         deep = depth_of(found) > MOST_NESTED
@@ -118,13 +118,13 @@ def _read(source: Any, where: str) -> Iterator[Constraint]:
         )
 
 
-def _read_dict(said: dict[Any, Any], where: str) -> Iterator[Constraint]:
+def _read_dict(table: dict[Any, Any], where: str) -> Iterator[Constraint]:
     """Step 2."""
     for kind in CONSTRAINTS.known.values():
-        if kind.told_by and kind.told_by in said:
-            yield kind.from_table(said, where)
+        if kind.told_by and kind.told_by in table:
+            yield kind.from_table(table, where)
             return
-    for section, entries in said.items():
+    for section, entries in table.items():
         if section not in CONSTRAINTS.known and section not in CONSTRAINTS.all():
             known = [*CONSTRAINTS.known, *(kind.told_by for kind in CONSTRAINTS.known.values() if kind.told_by)]
             raise InputError(f"{where}: there is no {spell(section)}; {did_you_mean(section, known)}")

@@ -136,8 +136,8 @@ class _Found:
         for rule in self.rules:
             changes = [column for column in rule.columns if not self.stays[:, column].all()]
             n_open = (~self.stays[:, list(rule.columns)]).sum(axis=1)
-            settled = np.flatnonzero(n_open == 0)
-            broken = settled[~rule.holds(self.factuals[settled], self.factuals[settled])]
+            closed = np.flatnonzero(n_open == 0)
+            broken = closed[~rule.holds(self.factuals[closed], self.factuals[closed])]
             for i in broken.tolist():
                 values = ", ".join(self.own(i, column) for column in rule.columns)
                 self.rows.append((i, rule.text, f"{values} and may not change, which breaks: {rule.text}"))
@@ -188,7 +188,7 @@ def something_left(within: Within, feature: Feature, own: Floats) -> Bools:
 
 
 Ids = pd.Index
-ALL = "*"  # all features of which nothing else is said
+ALL = "*"  # all features
 MOST_SHOWN = 3  # contradictions in a message
 MOST_STEPS = 20  # from a constraint to the simplest ones
 
@@ -200,7 +200,7 @@ class FactualConstraints:
     Attributes
     ----------
     factuals : encoded rows, all columns in data order.
-    within : what each column may be for each factual, by position of the column, as it was said.
+    within : the values that each column may have for each factual, by position of the column, as the limits give them.
     rules : what has to hold for rows.
     """
 
@@ -220,7 +220,7 @@ class FactualConstraints:
 
 @dataclass(frozen=True)
 class Constraints:
-    """What may change and how, for the columns of a table; made by `mcce.constraints.resolve`.
+    """The limits on changes, for the columns of a table; made by `mcce.constraints.resolve`.
 
     Attributes
     ----------
@@ -231,7 +231,7 @@ class Constraints:
     known : columns that do not become missing where the factual has a value: to withhold something is no advice.
 
     Matrices are encoded by the schema of the table, all columns in data order. `index` has the id of each row's
-    factual; it is needed only if something is said of single factuals.
+    factual; it is needed only if there are constraints of single factuals.
     """
 
     schema: Schema = field(compare=False, repr=False)
@@ -250,13 +250,13 @@ class Constraints:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """What is asked, in words, in the order in which it is reported."""
+        """The constraints in words, in the order in which they are reported."""
         personal = (limit.text for _, limits in self.personal for limit in limits)
-        said = (limit.text for limit in self.limits)
-        return tuple(dict.fromkeys([*said, *personal, *(rule.text for rule in self.rules)]))
+        shared = (limit.text for limit in self.limits)
+        return tuple(dict.fromkeys([*shared, *personal, *(rule.text for rule in self.rules)]))
 
     def texts_of(self, who: Hashable) -> tuple[str, ...]:
-        """Return what is asked of one factual, in words."""
+        """Return the constraints of one factual in words."""
         limits = (*self.limits, *self._by_id.get(who, ()))
         return tuple(dict.fromkeys([*(limit.text for limit in limits), *(rule.text for rule in self.rules)]))
 
@@ -272,7 +272,7 @@ class Constraints:
 
     @cached_property
     def shared(self) -> Constraints:
-        """What is asked of all factuals alike: draws inside it depend on no factual's own values."""
+        """The constraints of all factuals alike: draws inside it depend on no factual's own values."""
         return replace(
             self,
             limits=tuple(replace(limit, rises=True, falls=True, largest=np.inf) for limit in self.limits),
@@ -283,7 +283,7 @@ class Constraints:
 
     @cached_property
     def relative(self) -> Constraints:
-        """What depends on the factual: directions, largest steps, its own bounds, what it has, rules that read it."""
+        """Constraints that depend on the factual: directions, largest steps, its own bounds, rules that read it."""
         return replace(
             self,
             limits=tuple(limit for limit in self.limits if limit.looks_at_changes),
@@ -309,7 +309,7 @@ class Constraints:
 
     @cached_property
     def before_crossing(self) -> Constraints:
-        """What draws obey that are crossed with the factual afterwards: what is asked of single features."""
+        """The constraints of draws that are crossed with the factual afterwards: those of single features."""
         return replace(self, rules=tuple(rule for _, rule in self.bounding_rules))
 
     def without(self, text: str) -> Constraints:
@@ -331,14 +331,14 @@ class Constraints:
 
     @property
     def depends_on_id(self) -> bool:
-        """Whether something is said of single factuals."""
+        """Whether there are constraints of single factuals."""
         return bool(self.personal)
 
     @cached_property
     def depends_on(self) -> tuple[int, ...]:
         """Columns, besides the fixed ones, on whose factual value the draws depend."""
         limits = [*self.limits, *(limit for _, limits in self.personal for limit in limits)]
-        features = self.schema.features  # a missing value may stay so, whatever is said of the known ones
+        features = self.schema.features  # a missing value may stay so, whatever known ones may be
         found = {
             limit.column
             for limit in limits
@@ -484,7 +484,7 @@ def resolve(
     constraints : what `mcce.constraints.read` takes
     schema : Schema of the training data
     fixed : names of the features that may not change
-    allow_missing : whether known values may become missing, for features of which nothing is said, unless
+    allow_missing : whether known values may become missing, for features without a constraint, unless
         ``allow("*", missing=...)`` says it
 
     Examples
@@ -496,17 +496,17 @@ def resolve(
     >>> resolved.within(resolved.schema.encode(X).matrix)["salary"].low
     array([500., 700., 300.])
     """
-    said = list(_simplest(constraints, schema))
-    of_all = [each for each, _ in said if isinstance(each, Allow) and each.feature == ALL and ALL not in schema.names]
+    given = list(_simplest(constraints, schema))
+    of_all = [each for each, _ in given if isinstance(each, Allow) and each.feature == ALL and ALL not in schema.names]
     for each in of_all:
         if each != Allow(ALL, missing=each.missing):
             raise InputError(
-                f"{each}: of all features it can be said only whether they may become missing; name the feature."
+                f"{each}: '*' stands for all features, and of these only `missing` can be given; name the feature."
             )
         allow_missing = bool(each.missing)
-    said = [(each, text) for each, text in said if each not in of_all]
+    given = [(each, text) for each, text in given if each not in of_all]
     at_fixed = {schema.position(name, "fixed feature", "the training data") for name in fixed}
-    allows = [(each, text) for each, text in said if isinstance(each, Allow)]
+    allows = [(each, text) for each, text in given if isinstance(each, Allow)]
     may_be_missing = {_position(each, schema): each.missing for each, _ in allows if each.missing}
 
     def limit(each: Allow, text: str | None) -> Limit:
@@ -517,7 +517,7 @@ def resolve(
         return made if text is None else replace(made, text=text)
 
     personal: dict[Hashable, set[Limit]] = {}
-    for constraint, text in said:
+    for constraint, text in given:
         if isinstance(constraint, PerFactual):
             for who, each in constraint.by_id:
                 try:
@@ -532,7 +532,7 @@ def resolve(
         tuple(sorted(at_fixed)),
         _ordered({limit(each, text) for each, text in allows}),
         tuple((who, _ordered(personal[who])) for who in sorted(personal, key=repr)),
-        _rules([(each, text) for each, text in said if isinstance(each, Rule)], schema),
+        _rules([(each, text) for each, text in given if isinstance(each, Rule)], schema),
         _known(allow_missing, schema, at_fixed | {_position(each, schema) for each, _ in allows}),
     )
 
@@ -571,8 +571,8 @@ def _parts(given: Constraint, schema: Schema, depth: int) -> list[Constraint]:
     return [simple for each in parts for simple in _parts(each, schema, depth + 1)]
 
 
-def _position(said: Allow, schema: Schema) -> int:
-    return schema.position(said.feature, "constrained feature", "the training data")
+def _position(given: Allow, schema: Schema) -> int:
+    return schema.position(given.feature, "constrained feature", "the training data")
 
 
 def _ordered(limits: Iterable[Limit]) -> tuple[Limit, ...]:
@@ -596,8 +596,8 @@ def _known(allow_missing: bool, schema: Schema, others: set[int]) -> tuple[int, 
     return tuple(j for j, feature in enumerate(schema.features) if feature.has_missing and j not in others)
 
 
-def _rules(said: Sequence[tuple[Rule, str | None]], schema: Schema) -> tuple[ResolvedRule, ...]:
-    resolved = ((resolve_rule(each, schema), text) for each, text in said)
+def _rules(given: Sequence[tuple[Rule, str | None]], schema: Schema) -> tuple[ResolvedRule, ...]:
+    resolved = ((resolve_rule(each, schema), text) for each, text in given)
     rules = {each if text is None else replace(each, text=text) for each, text in resolved}
     ordered = sorted(rules, key=lambda rule: (rule.text, repr(rule.condition)))
     for one, other in pairwise(ordered):

@@ -1,4 +1,4 @@
-"""Whether what a chain generates is realistic, and how good counterfactuals are."""
+"""How realistic the draws of a chain are, and how good counterfactuals are."""
 
 from mcce.diagnostics.conditionals import Comparison, conditionals
 from mcce.diagnostics.correlations import Correlations, compare_correlations, correlations

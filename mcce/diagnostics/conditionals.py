@@ -40,8 +40,7 @@ from mcce.generators.criticising import LEAST_ROWS
 from mcce.generators.givens import weighted_rows
 from mcce.generators.layout import Arranged, ChainLayout, Predictors, Samplers, arrange, suited_to
 from mcce.generators.visit import VisitSequence, make_visit_sequence
-from mcce.judging import N_DRAWS, Criticism, Scores
-from mcce.judging.criticism import LEVEL
+from mcce.judging import LEVEL, N_DRAWS, Criticism, Scores
 from mcce.judging.crossvalidation import Folds, Record, mean_and_error
 from mcce.report.plots import comparison_plot
 from mcce.rng import derive_key, resolve_seed
@@ -169,7 +168,7 @@ def conditionals(
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Comparison:
-    """What `compare_conditionals` returns; prints as a table of log scores.
+    """The scores of `compare_conditionals`; prints as a table of log scores.
 
     Attributes
     ----------

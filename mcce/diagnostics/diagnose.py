@@ -51,7 +51,7 @@ PICTURES = ("overview", "marginals", "correlations", "difference", "changes")
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Diagnostics:
-    """What `MCCE.diagnose` found. Parts that could not be had are None; `notes` says why.
+    """The diagnostics of `MCCE.diagnose`. Parts that could not be computed are None; `notes` says why.
 
     Attributes
     ----------
@@ -245,7 +245,7 @@ class Diagnostics:
         return f"<p><b>{escape(self._headline())}</b></p>{figures}{visit}{notes}"
 
 
-MOST_SEEN = 0.5  # share of the rows of X that may be training rows before it is said
+MOST_SEEN = 0.5  # share of the rows of X that may be training rows before a note says so
 ROWS_FOR_A_COLUMN = 10  # the regression takes products of columns only if there are as many rows for each
 
 

@@ -49,7 +49,7 @@ ASK_ROWS = 200_000
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Evaluation:
-    """What `evaluate` returns.
+    """The figures of `evaluate`.
 
     Attributes
     ----------

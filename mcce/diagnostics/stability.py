@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Stability:
-    """What `stability` returns.
+    """The figures of `stability`.
 
     Attributes
     ----------

@@ -53,7 +53,7 @@ WORDS = {
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class TradeOff:
-    """What `MCCE.trade_off` returns.
+    """The curves of `MCCE.trade_off`.
 
     Attributes
     ----------

@@ -27,7 +27,7 @@ from mcce.explain.plausibility import Plausibility, Scale
 from mcce.explain.winners import Winners
 from mcce.model.decisions import Answer, Decision
 from mcce.rng import hash_rows
-from mcce.storage.fields import check_number, check_type, require
+from mcce.storage.fields import check_number, require, stored
 from mcce.storage.state import stateful
 
 OF_NEARNESS, OF_MARGIN, ENOUGH = 1.25, 0.5, 0.25
@@ -39,16 +39,13 @@ ROUNDING = 1e-12  # of scores
 class Margins:
     """How far inside the decision scores are: its ends that matter, and the margins of accepted training rows."""
 
-    low: float
-    high: float
-    accepted: Scale
+    low: float = stored(float, finite=False)
+    high: float = stored(float, finite=False)
+    accepted: Scale = stored(Scale)
 
     def check_state(self) -> None:
-        """Refuse ends that are none."""
-        check_type(self.low, "low", float)
-        check_type(self.high, "high", float)
+        """Refuse ends without an order, and rows whose weights have no sum."""
         require(self.low <= self.high, "low is above high")
-        check_type(self.accepted, "accepted", Scale)
         check_number(self.accepted.total, "accepted", 0.0)
 
     @classmethod

@@ -16,7 +16,7 @@ import numpy as np
 
 from mcce.base.arrays import Bools, Floats, UInts
 from mcce.rng import hash_rows
-from mcce.storage.fields import check_array, require
+from mcce.storage.fields import UINT64, require, stored
 from mcce.storage.state import stateful
 
 _LAST_BITS = np.uint64(0xFFFF)
@@ -27,11 +27,10 @@ _LAST_BITS = np.uint64(0xFFFF)
 class TrainingRows:
     """Hashes of the training rows, in their order."""
 
-    hashes: UInts
+    hashes: UInts = stored(UINT64, "rows")
 
     def check_state(self) -> None:
-        """Refuse what are no hashes."""
-        check_array(self.hashes, "hashes", np.dtype(np.uint64), None)
+        """Refuse hashes of no rows."""
         require(self.hashes.size > 0, "hashes are none")
 
     @classmethod

@@ -34,7 +34,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -45,6 +45,8 @@ from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.registry import Registry
 from mcce.exceptions import InputError, listing, spell
 from mcce.explain.rank_kernels import CURVES, LEVELS, SCALED, Steps, Tables, rank_candidates
+from mcce.storage.fields import FLOAT, INT, require, stored
+from mcce.storage.state import stateful
 from mcce.table import Data, Feature, Schema
 
 Maker = TypeVar("Maker", bound=Callable[..., Any])
@@ -53,6 +55,7 @@ CHUNK = 512  # rows measured at a time: their sums stay in the nearest cache
 SMALLEST = np.finfo(np.float64).tiny  # of a spread below, the inverse is infinite
 
 
+@stateful("Distance")
 @dataclass(frozen=True, eq=False)
 class Distance:
     """One distance, by column as `Steps` and `Tables` of `mcce.explain.rank_kernels` describe it.
@@ -76,17 +79,24 @@ class Distance:
     array([2. , 0.5])
     """
 
-    name: str
-    scale: Floats
-    whole: Floats
-    how: Ints
-    begin: Ints
-    size: Ints
-    table: Floats = field(default_factory=lambda: np.empty(0))
-    classes: int = 0
-    squared: bool = False
-    root: bool = False
-    divisor: float = 1.0
+    name: str = stored(str)
+    scale: Floats = stored(FLOAT, "columns", least=0.0, finite=True)
+    whole: Floats = stored(FLOAT, "columns", least=0.0, finite=True)
+    how: Ints = stored(INT, "columns", least=SCALED, most=CURVES)
+    begin: Ints = stored(INT, "columns", least=0, most=2**40)
+    size: Ints = stored(INT, "columns", least=0, most=2**20)
+    table: Floats = stored(FLOAT, "numbers", finite=True, default_factory=lambda: np.empty(0))
+    classes: int = stored(int, least=0, most=2**20, default=0)
+    squared: bool = stored(bool, default=False)
+    root: bool = stored(bool, default=False)
+    divisor: float = stored(float, least=0.0, default=1.0)
+
+    def check_state(self) -> None:
+        """Refuse columns whose part of the table is not there, which the kernels would read all the same."""
+        length = np.where(self.how == LEVELS, self.size**2, 1 + (self.size + 1) * self.classes)
+        ends = self.begin + np.where(self.how == SCALED, 0, length)
+        require(bool((ends <= self.table.size)[self.how != SCALED].all()), "begin and size lead beyond the table")
+        require(self.divisor > 0.0, "divisor is 0")
 
     def finish(self, sums: Floats) -> Floats:
         """Return the distances that the sums of steps stand for; they have the same order."""
@@ -252,7 +262,7 @@ def register_measure(name: str, *, largest_first: bool = False) -> Callable[[Mak
 
     Notes
     -----
-    What the function is, the names of its parameters say.
+    The names of its parameters tell which kind of function it is.
 
     ``function(candidates, factual)``
         A number for each candidate of a factual (a DataFrame, and a Series), as ``explain(measures=function)`` takes.

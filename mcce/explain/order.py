@@ -74,7 +74,7 @@ class Ordering:
 
     @property
     def cost(self) -> Cost:
-        """What the dearest of the measures costs."""
+        """The cost of the dearest of the measures."""
         return COSTS[max(COSTS.index(m.cost) for m in self.measures)]
 
     @property

@@ -29,7 +29,7 @@ Weights of training rows count as copies in steps 2 to 6; copies of a row are ne
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -43,18 +43,8 @@ from mcce.explain.plausibility_kernels import encode_bins, find_leaves, grow_cel
 from mcce.generators.givens import occurrences
 from mcce.rng import hash_rows
 from mcce.samplers.density import DRAWN_AS_IT_IS, find_point_masses, silverman
-from mcce.storage.fields import (
-    BOOL,
-    FLOAT,
-    INT32,
-    check_array,
-    check_between,
-    check_finite,
-    check_rising,
-    check_type,
-    require,
-)
-from mcce.storage.state import IF_ANY, stateful
+from mcce.storage.fields import BOOL, FLOAT, INT32, UINT8, check_between, require, stored
+from mcce.storage.state import stateful
 from mcce.table import Feature
 from mcce.table.weights import copies_at, deviation_of, quantiles, sorted_with_weights
 
@@ -79,14 +69,7 @@ FARTHEST = 1e6  # distance that is told from a larger one
 class Binning:
     """The values at which the bins of each column end; bin b > 0 holds values above edge b - 2, up to edge b - 1."""
 
-    edges: tuple[Floats, ...]
-
-    def check_state(self) -> None:
-        """Refuse edges without an order."""
-        check_type(self.edges, "edges", tuple)
-        for edges in self.edges:
-            check_array(edges, "edges", FLOAT, None)
-            check_rising(edges, "edges")
+    edges: tuple[Floats, ...] = stored(tuple, of=stored(FLOAT, None, rising=True))
 
     def encode(self, matrix: Floats) -> Bytes:
         """Return the bins of encoded rows, column by column."""
@@ -105,17 +88,8 @@ class Binning:
 class Scale:
     """Scores of real rows in order, by which others are turned into shares; `upto` are sums of their weights."""
 
-    values: Floats
-    upto: Floats | None = field(default=None, metadata=IF_ANY)
-
-    def check_state(self) -> None:
-        """Refuse scores without an order."""
-        check_array(self.values, "values", FLOAT, None)
-        check_rising(self.values, "values", strictly=False)
-        if self.upto is not None:
-            check_array(self.upto, "upto", FLOAT, self.values.size)
-            check_rising(self.upto, "upto")
-            require(bool((self.upto > 0.0).all()), "upto begins with no weight")
+    values: Floats = stored(FLOAT, "rows", rising="weakly")
+    upto: Floats | None = stored(FLOAT, "rows", above=0.0, rising=True, if_any=True)
 
     @classmethod
     def of(cls, scores: Floats, weights: Floats | None) -> Scale:
@@ -167,28 +141,17 @@ class Conditionals:
     share : by leaf and bin of the target, the share of real cells that are as unlikely or more so.
     """
 
-    targets: Int32s
-    roots: Int32s
-    column: Int32s
-    cut: Bytes
-    single: Bools
-    left: Int32s
-    share: Floats
+    targets: Int32s = stored(INT32, "targets")
+    roots: Int32s = stored(INT32, "targets", index_of="nodes")
+    column: Int32s = stored(INT32, "nodes", filled=True)
+    cut: Bytes = stored(UINT8, "nodes", most=BINS - 1)
+    single: Bools = stored(BOOL, "nodes")
+    left: Int32s = stored(INT32, "nodes")
+    share: Floats = stored(FLOAT, "leaves", BINS, finite=True)
 
     def check_state(self) -> None:
-        """Refuse nodes that lead nowhere, and shares that are none."""
-        n = self.column.size if isinstance(self.column, np.ndarray) else 0
-        require(n > 0, "column has no node")
-        for name in ("column", "left"):
-            check_array(getattr(self, name), name, INT32, n)
-        check_array(self.cut, "cut", np.dtype(np.uint8), n)
-        check_array(self.single, "single", BOOL, n)
-        check_array(self.targets, "targets", INT32, None)
-        check_array(self.roots, "roots", INT32, self.targets.size)
-        check_array(self.share, "share", FLOAT, None, BINS)
-        check_finite(self.share, "share")
-        check_between(self.roots, "roots", 0, n - 1)
-        check_between(self.cut, "cut", 0, BINS - 1)
+        """Refuse nodes that lead nowhere."""
+        n = self.column.size
         leaf = self.column < 0
         check_between(self.left[leaf], "left", 0, self.share.shape[0] - 1)
         inner = np.flatnonzero(~leaf)
@@ -217,34 +180,23 @@ class Plausibility:
     cells, nearness, calibration : scales of the least cell, of minus the distance, and of the lesser of both shares.
     """
 
-    binning: Binning
-    low: Floats
-    high: Floats
-    conditionals: tuple[Conditionals, ...]
-    neighbours: tuple[Floats, ...]
-    scale: Floats
-    cells: Scale
-    nearness: Scale
-    calibration: Scale
+    binning: Binning = stored(Binning)
+    low: Floats = stored(FLOAT, "folds", "columns")
+    high: Floats = stored(FLOAT, "folds", "columns")
+    conditionals: tuple[Conditionals, ...] = stored(tuple, "folds", of=Conditionals, filled=True)
+    neighbours: tuple[Floats, ...] = stored(tuple, "folds", of=stored(FLOAT, "columns", None))
+    scale: Floats = stored(FLOAT, "columns")
+    cells: Scale = stored(Scale)
+    nearness: Scale = stored(Scale)
+    calibration: Scale = stored(Scale)
 
     def check_state(self) -> None:
         """Refuse parts that are not of the same columns."""
-        check_type(self.binning, "binning", Binning)
-        p = len(self.binning.edges)
-        check_array(self.scale, "scale", FLOAT, p)
-        check_type(self.conditionals, "conditionals", tuple)
-        for name in ("low", "high"):
-            check_array(getattr(self, name), name, FLOAT, len(self.conditionals), p)
-        require(len(self.conditionals) > 0, "conditionals are none")
+        p = self.scale.size
+        require(len(self.binning.edges) == p, "binning is not of as many columns as scale")
         for fold in self.conditionals:
-            check_type(fold, "conditionals", Conditionals)
             check_between(fold.column, "column", -1, p - 1)
             check_between(fold.targets, "targets", 0, p - 1)
-        require(len(self.neighbours) == len(self.conditionals), "neighbours are not of as many folds as conditionals")
-        for rows in self.neighbours:
-            check_array(rows, "neighbours", FLOAT, p, None)
-        for name in ("cells", "nearness", "calibration"):
-            check_type(getattr(self, name), name, Scale)
 
     def check_columns(self, n_columns: int) -> None:
         """Refuse a scale that is not of a table with so many columns."""

@@ -16,11 +16,12 @@ from mcce.constraints import Constraint
 from mcce.exceptions import InputError, did_you_mean, listing
 from mcce.explain.caution import Margins
 from mcce.explain.copies import TrainingRows
+from mcce.explain.distances import Distance
 from mcce.explain.plausibility import Binning, Plausibility
 from mcce.generators.base import METHODS
-from mcce.generators.choice import check_generator
+from mcce.generators.choice import OF_A_CHAIN, check_generator
 from mcce.model.decisions import Several
-from mcce.storage.fields import BOOL, FLOAT, check_array, check_number, check_rising, check_type, require
+from mcce.storage.fields import BOOL, FLOAT, check_array, check_number, check_rising, check_type, require, stored
 from mcce.storage.state import IF_ANY, Fields, stateful
 from mcce.table import Schema
 from mcce.table.checks import check_fixed
@@ -31,14 +32,10 @@ from mcce.table.checks import check_fixed
 class FormerScorer:
     """The boosted trees by which earlier versions told what is plausible, as their files hold them; not used."""
 
-    binning: Binning
-    column: Any
-    cut: Any
-    value: Any
-
-    def check_state(self) -> None:
-        """Refuse what is no scorer."""
-        check_type(self.binning, "binning", Binning)
+    binning: Binning = stored(Binning)
+    column: Any = stored(object)
+    cut: Any = stored(object)
+    value: Any = stored(object)
 
 
 @stateful("Plausibility")
@@ -46,13 +43,9 @@ class FormerScorer:
 class FormerPlausibility:
     """The scale of plausibility of earlier versions, as their files hold it; not used, as it is to be learned anew."""
 
-    scorers: Any
-    calibration: Any
+    scorers: Any = stored(tuple)
+    calibration: Any = stored(object)
     upto: Any = field(default=None, metadata=IF_ANY)
-
-    def check_state(self) -> None:
-        """Refuse what is no scale."""
-        check_type(self.scorers, "scorers", tuple)
 
 
 def write_decision(decision: Any) -> Fields:
@@ -96,7 +89,9 @@ def check_fields(fields: Fields, known: Container[str]) -> Fields:
     """Refuse fields that do not fit together; `known` are the settings that there are."""
     generator, settings = fields["generator"], fields["settings"]
     if isinstance(settings, dict):  # of a file that an earlier version wrote
-        settings.pop("min_donors", None)
+        if settings.pop("min_donors", None) is not None and fields["chosen"] is False:
+            fields["chosen"] = True  # a setting of the chain alone, which has it, and the others too
+            settings |= OF_A_CHAIN
         roles = {role: settings.pop(role, None) for role in ("labels", "units", "formats")}
         settings.setdefault("names", {role: given for role, given in roles.items() if given is not None} or None)
     require(all(callable(getattr(generator, name, None)) for name in METHODS), "generator is none")
@@ -119,6 +114,11 @@ def check_fields(fields: Fields, known: Container[str]) -> Fields:
     if fields["plausibility"] is not None:
         fields["plausibility"].check_columns(len(generator.schema_))
     check_type(fields.setdefault("margins", None), "margins", Margins, type(None))
+    check_type(fields.setdefault("distances", {}), "distances", dict)
+    for name, distance in fields["distances"].items():
+        check_type(name, "distances", str)
+        check_type(distance, "distances", Distance)
+        require(distance.scale.size == len(generator.schema_), "distances are not of as many columns as there are")
     check_type(fields["training_rows"], "training_rows", TrainingRows, type(None))
     check_number(fields["fit_seconds"], "fit_seconds", 0.0)
     return fields

@@ -17,19 +17,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from mcce.base.checks import check_count
 from mcce.base.threads import count_jobs, run_in_threads
 from mcce.exceptions import InputError, MCCEError, SamplerError, spell
-from mcce.judging.crossvalidation import Candidate, Contest, Folds, Record, Wanted, mean_and_error, standing
 from mcce.rng import derive_key
 from mcce.samplers import ConditionalSampler, make_sampler
 from mcce.storage.fields import require, stored
 from mcce.storage.state import stateful
 from mcce.table import Feature, Table
+
+if TYPE_CHECKING:
+    from mcce.judging.crossvalidation import Contest, Folds, Record, Wanted
 
 
 @stateful("Verdict")
@@ -317,6 +319,8 @@ def choose_samplers(
     given_of : the columns that a column is modelled on.
     suited_to : returns the sampler that would model a column, or raises the reason why it cannot.
     """
+    from mcce.judging.crossvalidation import Folds
+
     contests = {k: make_contest(auto.candidates, k, given_of(k), suited_to) for k, auto in open_columns.items()}
     sizes = {(auto.folds, auto.max_rows) for auto in open_columns.values()}
     folds = {size: Folds.deal(table, *size, derive_key(seed, "choose")) for size in sizes}
@@ -344,6 +348,8 @@ def make_contest(
     suited_to: Callable[[ConditionalSampler, int], ConditionalSampler],
 ) -> Contest:
     """Return who takes part for a column of the chain, and why others do not (step 1)."""
+    from mcce.judging.crossvalidation import Candidate, Contest
+
     found = []
     for label, sampler in read_candidates(candidates).items():
         try:
@@ -373,6 +379,8 @@ def decide(contest: Contest, auto: Auto, folds: Folds, feature: Feature) -> tupl
 
 def judge(records: Sequence[Record], wanted: Wanted, feature: Feature, folds: Folds) -> FeatureChoice:
     """Choose the first that is within one standard error of the best (steps 3 and 4)."""
+    from mcce.judging.crossvalidation import mean_and_error, standing
+
     rows = {r.label: standing(r, wanted) for r in records if r.is_running}
     running = {label: scores for label, scores in rows.items() if scores is not None}
     if not running:

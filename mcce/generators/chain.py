@@ -36,7 +36,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce import exceptions
+from mcce import exceptions, judging
 from mcce.base.arrays import Floats
 from mcce.base.checks import check_count, check_share
 from mcce.base.parameters import Learner
@@ -62,8 +62,7 @@ from mcce.generators.storing import (
     without_training_values,
 )
 from mcce.generators.visit import VisitSequence
-from mcce.judging import N_DRAWS, Criticism, Scores
-from mcce.judging.criticism import LEVEL
+from mcce.judging import LEVEL, N_DRAWS
 from mcce.rng import derive_key, hash_rows, resolve_seed
 from mcce.samplers import ConditionalSampler
 from mcce.samplers.base import samplers_that_leave_one_out
@@ -76,6 +75,8 @@ from mcce.table.weights import read_weights, rows_by_weight
 
 if TYPE_CHECKING:
     from typing import Unpack
+
+    from mcce.judging import Criticism, Scores
 
 Self = TypeVar("Self", bound="ChainModel")
 
@@ -494,7 +495,7 @@ class ChainModel(Learner):
         found = criticise_features(
             scores, as_written, ordered, self._layout, seed=seed, n_jobs=self.n_jobs, progress=progress
         )
-        return Criticism.of(found, level, judged_by)
+        return judging.Criticism.of(found, level, judged_by)
 
     def scores(
         self,

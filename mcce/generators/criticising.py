@@ -8,17 +8,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mcce import judging
 from mcce.base.threads import count_jobs, run_in_threads
 from mcce.exceptions import InputError, listing
 from mcce.generators.layout import ChainLayout
-from mcce.judging import FeatureCriticism, Scores, criticise_feature, score_conditional
 from mcce.samplers import ConditionalSampler
 from mcce.samplers.base import samplers_that_handle_missing
 from mcce.table import Table
+
+if TYPE_CHECKING:
+    from mcce.judging import FeatureCriticism, Scores
 
 LEAST_ROWS = 20
 
@@ -38,7 +41,9 @@ def score_features(
 
     def score(k: int) -> Scores:
         sampler = samplers[ordered.features[k].name]
-        return score_conditional(sampler, layout.given(ordered, k), ordered.column(k), seed=seed, n_draws=n_draws)
+        return judging.score_conditional(
+            sampler, layout.given(ordered, k), ordered.column(k), seed=seed, n_draws=n_draws
+        )
 
     threads = count_jobs(n_jobs) if all(sampler.thread_safe for sampler in samplers.values()) else 1
     places = range(first, len(ordered.features))
@@ -60,7 +65,7 @@ def criticise_features(
 
     def criticise(k: int) -> FeatureCriticism:
         name, values = ordered.features[k].name, ordered.matrix[:, k]
-        return criticise_feature(scores[name], layout.given(ordered, k), values, samplers[name], seed)
+        return judging.criticise_feature(scores[name], layout.given(ordered, k), values, samplers[name], seed)
 
     places = range(first, len(ordered.features))
     return list(run_in_threads(criticise, places, count_jobs(n_jobs), "testing", progress))

@@ -315,7 +315,7 @@ def arrange(
     weights: Floats | None = None,
     progress: bool | None = None,
 ) -> Arranged:
-    """Read a table, check what is said of it, and order its columns; see `ChainModel` for the parts."""
+    """Read a table, check the settings that name its columns, and order its columns; see `ChainModel` for the parts."""
     schema = Schema.from_data(X, kinds) if schema is None else schema
     table = schema.encode(X)
     if weights is not None:

@@ -31,6 +31,7 @@ from mcce.table.frames import handed
 
 Allowed = Within | tuple[Any, Any] | Sequence[Any]
 Weighted = tuple[pd.DataFrame, "pd.Series[float]"]
+MOST_ROWS = 10**9  # drawn at once
 
 
 class SampleOptions(TypedDict, total=False):
@@ -117,21 +118,26 @@ def sample_rows(
     progress: bool | None,
 ) -> pd.DataFrame | Weighted:
     """Draw rows of a fitted generator, inside what is allowed, as a frame; see `mcce.ChainModel.sample`."""
-    n = check_count(n, "n")
-    seed = generator.seed_ if random_state is None else resolve_seed(random_state)
-    training, schema = (generator.training_givens_, generator.training_weights_), generator.schema_
-    request, index, group = request_of(n, given, decision, seed, training, schema, layout, samplers)
-    request = replace(
-        request,
-        restrictions=read_restrictions(within, schema, generator.fixed_, len(request) // n, n),
-        rules=tuple(rules),
-        weighted=weights or resample,
-    )
-    drawn = generator.draw(request, progress=progress)
-    rows, places, weight = choose_rows(drawn, request, group, resample=resample)
-    frame = handed(schema.decode(drawn.rows[rows], index[places]), schema.frames)
-    weighed = pd.Series(weight, index=index[places], name="weight")
-    return (frame, handed(weighed, schema.frames)) if weights else frame
+    n = check_count(n, "n", most=MOST_ROWS)
+    try:
+        seed = generator.seed_ if random_state is None else resolve_seed(random_state)
+        training, schema = (generator.training_givens_, generator.training_weights_), generator.schema_
+        request, index, group = request_of(n, given, decision, seed, training, schema, layout, samplers)
+        request = replace(
+            request,
+            restrictions=read_restrictions(within, schema, generator.fixed_, len(request) // n, n),
+            rules=tuple(rules),
+            weighted=weights or resample,
+        )
+        drawn = generator.draw(request, progress=progress)
+        rows, places, weight = choose_rows(drawn, request, group, resample=resample)
+        frame = handed(schema.decode(drawn.rows[rows], index[places]), schema.frames)
+        weighed = pd.Series(weight, index=index[places], name="weight")
+        return (frame, handed(weighed, schema.frames)) if weights else frame
+    except MemoryError as error:
+        raise InputError(
+            f"n is {n}: so many rows do not fit into memory ({error}); draw fewer at a time, each with a random_state."
+        ) from error
 
 
 def choose_rows(drawn: Drawn, request: DrawRequest, group: Ints, *, resample: bool) -> tuple[Ints, Ints, Floats]:

@@ -139,9 +139,6 @@ def _band(q: Floats, n_bands: int) -> tuple[Floats, Floats]:
     return np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)
 
 
-LEVEL = 0.05
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Criticism:
     """The findings of `ChainModel.criticise`, feature by feature in visiting order.

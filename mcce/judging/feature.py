@@ -14,7 +14,7 @@ The finding in one sentence:
 5. A conditional that no test accuses at the level, adjusted for the number of features, passes.
 6. Otherwise each test with a p-value of at most the level says its word: the shape by the largest of its parts, levels
    by the one that is most unlike, the region by what differs there from elsewhere.
-7. One that predicts worse than the marginal is said to do so, accused or not.
+7. One that predicts worse than the marginal is reported, accused or not.
 """
 
 from __future__ import annotations
@@ -53,18 +53,20 @@ def _acquittal(found: FeatureCriticism) -> str:
 
 def _accusation(found: FeatureCriticism, level: float) -> str:
     """Return what the tests say that found something (step 2)."""
-    said = []
+    complaints = []
     shape = _shape(found) if found.p_shape <= level else ""
     levels = _levels(found) if found.p_levels <= level else ""
     if levels and (found.p_levels <= found.p_shape or not shape):
-        said.append(levels)
+        complaints.append(levels)
     elif shape:
-        said.append(shape)
+        complaints.append(shape)
     if found.p_where <= level and found.failure is not None:
         where = _where(found)
-        same = said and where.startswith(f"{said[0]} where ")
-        said = [f"{said[0]}, most {where.removeprefix(f'{said[0]} ')}"] if same else [*said, where]
-    return "; ".join(said)
+        same = complaints and where.startswith(f"{complaints[0]} where ")
+        complaints = (
+            [f"{complaints[0]}, most {where.removeprefix(f'{complaints[0]} ')}"] if same else [*complaints, where]
+        )
+    return "; ".join(complaints)
 
 
 def _shape(found: FeatureCriticism) -> str:

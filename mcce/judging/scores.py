@@ -175,6 +175,7 @@ def count_levels(draws: Floats, levels: Floats, with_rest: bool) -> Ints:
 
 
 N_DRAWS = 200
+LEVEL = 0.05  # of the tests of these scores
 BLOCK_VALUES = 1 << 18  # draws held at once
 
 

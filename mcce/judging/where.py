@@ -263,7 +263,7 @@ def _search(
 ) -> _Best | None:
     """Find the region (step 2) and compare it with those of residuals that know nothing of the givens (steps 3, 4)."""
     regions = find_regions(given.take(rows))
-    scale = _Scale.of(regions.boxes, variances)
+    scale = _RegionScale.of(regions.boxes, variances)
     if not scale.usable.any():
         return None
     z = scale.z(residuals[:, None, :])[:, 0]
@@ -278,7 +278,7 @@ def _search(
 
 
 @dataclass(frozen=True)
-class _Scale:
+class _RegionScale:
     """The scale of sums over regions: the share of all variance that each region has, and its standard error."""
 
     boxes: Boxes
@@ -287,7 +287,7 @@ class _Scale:
     usable: Bools
 
     @classmethod
-    def of(cls, boxes: Boxes, variances: Residuals) -> _Scale:
+    def of(cls, boxes: Boxes, variances: Residuals) -> _RegionScale:
         """Take the sums of the variances."""
         total = np.maximum(variances.sum(axis=0), np.float32(1e-9))
         share = boxes @ variances / total

@@ -169,9 +169,9 @@ class TrainingTable:
             )
         return self.table
 
-    def matrix(self, otherwise: str = AGAIN) -> Floats:
-        """Return the encoded rows; `otherwise` says what to do where they are gone."""
-        return self.schema.encode(self._needed(otherwise), "the training rows").matrix
+    def matrix(self, otherwise: str = AGAIN, *, needed_by: str = "") -> Floats:
+        """Return the encoded rows; `otherwise` says what to do where they are gone, `needed_by` who asks for them."""
+        return self.schema.encode(self._needed(otherwise, needed_by), "the training rows").matrix
 
     def wanted(self) -> Bools:
         """Return which rows have the wanted decision."""
@@ -184,10 +184,13 @@ class TrainingTable:
             self.answered, self.scores = answer.wanted, answer.scores
         return Answer(self.scores, self.answered)
 
-    def _needed(self, otherwise: str) -> Data:
+    def _needed(self, otherwise: str, needed_by: str = "") -> Data:
         table = self.known_table()
         if table is None:
-            raise InputError(f"an explainer that was saved does not have its training rows, needed here. {otherwise}")
+            who = f"{needed_by}: " if needed_by else ""
+            raise InputError(
+                f"{who}an explainer that was saved does not have its training rows, needed here. {otherwise}"
+            )
         return table
 
     def __getstate__(self) -> dict[str, Any]:

@@ -199,7 +199,7 @@ def bootstrap_refits(model: Any, X: Any, y: Any, n: int = 30, *, random_state: i
 
     Parameters
     ----------
-    model : estimator with scikit-learn's manners
+    model : estimator as scikit-learn has them
         It is cloned; parameters named ``random_state`` stay as they are.
     X, y : the rows that it was fitted to.
     n : int

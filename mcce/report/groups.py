@@ -55,7 +55,7 @@ _EXPLAINED = list(WORDS).index("explained")
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Groups:
-    """What `Counterfactuals.by` returns.
+    """The results by group, as `Counterfactuals.by` returns them.
 
     Attributes
     ----------

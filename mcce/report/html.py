@@ -93,7 +93,7 @@ NARROW = """<style>
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """The rows to show, all of these tables in the same order, and what is said around them.
+    """The rows to show, all of these tables in the same order, and the words around them.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class _Column:
+class _ShownFeature:
     """A feature: its name, what it is called, its unit, whether it is a number and whether it changes somewhere."""
 
     name: Hashable
@@ -176,14 +176,14 @@ def html_table(shown: Shown) -> str:
     return f'{style}<div class="mcce-cf w{width}">{_paragraphs(shown.headline)}{table}{notes}</div>'
 
 
-def _column(shown: Shown, j: int) -> _Column:
+def _column(shown: Shown, j: int) -> _ShownFeature:
     name = shown.after.columns[j]
     is_number = shown.kinds.get(name) == "numeric"
     unit, changes = shown.names.units.get(name, ""), bool(shown.changed[:, j].any())
-    return _Column(name, shown.names.label(name), unit, is_number, changes, name in shown.fixed)
+    return _ShownFeature(name, shown.names.label(name), unit, is_number, changes, name in shown.fixed)
 
 
-def _place(shown: Shown, columns: list[_Column], figures: list[str]) -> int:
+def _place(shown: Shown, columns: list[_ShownFeature], figures: list[str]) -> int:
     """Return how many pixels it takes to show the names of rows, the figures and all that changes side by side."""
     longest = max([len("id, → rank"), *(min(len(str(id)), 30) for id, _ in shown.after.index)])
     wide = longest * LETTER + 2 * PADDING
@@ -202,7 +202,7 @@ def _width(head: str, cells: list[str]) -> float:
     return max(widest, min(len(head) * LETTER, WIDEST_HEAD)) + PADDING
 
 
-def _rows(shown: Shown, order: NDArray[np.intp], columns: list[_Column], figures: list[str]) -> list[str]:
+def _rows(shown: Shown, order: NDArray[np.intp], columns: list[_ShownFeature], figures: list[str]) -> list[str]:
     old, new = (table.astype(object).to_numpy()[:, order] for table in (shown.before, shown.after))
     labels = [shown.names.label(name) for name in figures]
     rows = []
@@ -231,7 +231,7 @@ def _cells(
     old: NDArray[Any],
     new: NDArray[Any],
     changed: NDArray[np.bool_],
-    columns: list[_Column],
+    columns: list[_ShownFeature],
     names: Names,
     plain: str,
     along: NDArray[np.bool_] | None = None,

@@ -22,13 +22,13 @@ import numbers
 import re
 import unicodedata
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, TypeAlias
 
 import pandas as pd
 
 from mcce.exceptions import InputError, did_you_mean, spell
-from mcce.storage.fields import check_count_of, check_type, require
+from mcce.storage.fields import check_type, stored
 from mcce.storage.state import add_check, register, stateful
 from mcce.table import Schema
 from mcce.table.dtypes import date_text, is_dated
@@ -44,17 +44,10 @@ _NUMBER = re.compile(rf"0(?:(?P<mark>[{MARKS}])000)?(?:(?P<point>[.,])(?P<decima
 class NumberPattern:
     """How numbers are written: decimals, the marks of thousands and decimals, the sign of percent with its space."""
 
-    decimals: int = 0
-    mark: str = ""
-    point: str = "."
-    percent: str = ""
-
-    def check_state(self) -> None:
-        """Refuse decimals and signs that no format has."""
-        check_count_of(self.decimals, "decimals", 0, MOST_ZEROS)
-        for name in ("mark", "point", "percent"):
-            check_type(getattr(self, name), name, str)
-            require(len(getattr(self, name)) <= 2, f"{name} is longer than a sign and its space")
+    decimals: int = stored(int, least=0, most=MOST_ZEROS, default=0)
+    mark: str = stored(str, longest=2, default="")
+    point: str = stored(str, longest=2, default=".")
+    percent: str = stored(str, longest=2, default="")
 
     def write(self, value: Any, more: int = 0) -> str:
         """Return a number as text, with `more` decimals than the pattern has."""
@@ -71,12 +64,7 @@ class NumberPattern:
 class DatePattern:
     """How dates are written: the codes of `strftime`."""
 
-    codes: str
-
-    def check_state(self) -> None:
-        """Refuse codes that are no text, or too long."""
-        check_type(self.codes, "codes", str)
-        require(len(self.codes) <= MOST_LETTERS, "codes of a date are too long")
+    codes: str = stored(str, longest=MOST_LETTERS)
 
     def write(self, value: Any) -> str:
         """Return a date as text; one whose year no code can write, before 1 or after 9999, by year, month and day."""
@@ -91,13 +79,7 @@ class DatePattern:
 class WordPattern:
     """Words of values."""
 
-    words: tuple[tuple[Hashable, str], ...]
-
-    def check_state(self) -> None:
-        """Refuse anything but pairs of a value and its words."""
-        check_type(self.words, "words", tuple)
-        for pair in self.words:
-            require(isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[1], str), "words are no pairs")
+    words: tuple[tuple[Hashable, str], ...] = stored(tuple, of=stored(tuple, parts=(object, str)))
 
     def find(self, value: Any) -> str | None:
         """Return the words of a value; None if it has none."""
@@ -322,8 +304,9 @@ class Names:
     labels: Mapping[Any, str] = None  # type: ignore[assignment]  # a dict from here on
     units: Mapping[Any, str] = None  # type: ignore[assignment]
     formats: Mapping[Any, Any] = None  # type: ignore[assignment]
-    missing: str = field(default="missing", kw_only=True)
-    ends: tuple[float, ...] = field(default=(), kw_only=True, repr=False)  # bounds that a prediction is not rounded to
+    _: KW_ONLY
+    missing: str = stored(str, default="missing")
+    ends: tuple[float, ...] = stored(tuple, of=(float, int), default=(), repr=False)  # of predictions
     patterns: Mapping[Any, Pattern] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -380,13 +363,6 @@ class Names:
                     "as in {'labels': {'salary': 'pay'}}."
                 )
         return cls(**(given or {}))
-
-    def check_state(self) -> None:
-        """Refuse parts of a file that no names have."""
-        check_type(self.missing, "missing", str)
-        check_type(self.ends, "ends", tuple)
-        for end in self.ends:
-            check_type(end, "ends", float, int)
 
     def check_kinds(self, schema: Schema) -> None:
         """Refuse units and formats of columns that they do not go with."""
@@ -530,4 +506,4 @@ def _read_state(read: dict[str, Any]) -> Names:
 
 
 register("Names", Names, _write_state, _read_state)
-add_check(Names, Names.check_state)
+add_check(Names)

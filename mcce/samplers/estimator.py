@@ -135,7 +135,7 @@ def cross_fit(estimator: Any, design: Floats, values: Floats, seed: int, weights
 
 @dataclass(frozen=True)
 class Residuals:
-    """What is added to a prediction: the noise, as far as it can be told from the errors of the predictions.
+    """The noise that is added to a prediction, as far as it can be told from the errors of the predictions.
 
     1. The error of a prediction by a fit that has not seen the row has the variance of the noise plus V, that of the
        predictions. V is estimated by the jackknife over the folds (Efron and Stein 1981): (K - 1) / K times the sum of

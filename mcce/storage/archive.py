@@ -349,10 +349,12 @@ def _check_manifest(manifest: Any, sizes: dict[str, int]) -> None:
         raise InputError(f"its {MANIFEST} lists other entries than there are")
     if {*sizes} != {STATE, *(f"{i}.npy" for i in range(len(sizes) - 1))}:
         raise InputError("an entry is missing")
-    for name, said in entries.items():
-        is_pair = isinstance(said, list) and len(said) == 2 and type(said[0]) is int and isinstance(said[1], str)
-        if not is_pair or said[0] != sizes[name]:
-            raise InputError(f"the entry {name!r} has {sizes[name]} bytes, and the {MANIFEST} says {said!s:.60}")
+    for name, listed in entries.items():
+        is_pair = (
+            isinstance(listed, list) and len(listed) == 2 and type(listed[0]) is int and isinstance(listed[1], str)
+        )
+        if not is_pair or listed[0] != sizes[name]:
+            raise InputError(f"the entry {name!r} has {sizes[name]} bytes, and the {MANIFEST} says {listed!s:.60}")
 
 
 def _is_simple(told: Any) -> bool:

@@ -8,10 +8,11 @@ is computed with it:
        feature: Int32s = stored(INT32, "nodes", least=-1, filled=True)
        left: Int32s = stored(INT32, "nodes", least=-1, index_of="nodes")
        starts: Ints = stored(INT, "nodes + 1", rising="weakly")
+       edges: tuple[Floats, ...] = stored(tuple, "columns", of=stored(FLOAT, None, rising=True))
 
-   A length with a name ("nodes") is that of the first array that has it, or one that the caller knows (the rows and
-   levels of a sampler's target); all others have to agree. Bounds may be lengths too, and `index_of` is from 0 to the
-   length, excluded.
+   A length with a name ("nodes") is that of the first array or tuple that has it, or one that the caller knows (the
+   rows and levels of a sampler's target); all others have to agree. Bounds may be lengths too, and `index_of` is from 0
+   to the length, excluded.
 2. `check_fields` compares the types and shapes of all fields with their declarations, then what they hold. It is called
    for every object that is read (`mcce.storage.state`), before the object's own `check_state`, which is left with what
    relates several fields.
@@ -35,7 +36,7 @@ from mcce.exceptions import InputError, spell
 
 FLOAT, BOOL = np.dtype(np.float64), np.dtype(np.bool_)
 INT, INT32 = np.dtype(np.int64), np.dtype(np.int32)
-INT8, UINT8 = np.dtype(np.int8), np.dtype(np.uint8)
+INT8, UINT8, UINT64 = np.dtype(np.int8), np.dtype(np.uint8), np.dtype(np.uint64)
 Array = npt.NDArray[Any]
 Bound = float | str | None
 
@@ -146,7 +147,9 @@ class Holds:
     rising: bool | Literal["weakly"] = False
     distinct: bool = False
     filled: bool = False
-    of: tuple[type[Any], ...] = ()
+    of: Holds | None = None
+    parts: tuple[Holds, ...] = ()
+    longest: int | None = None
     optional: bool = False
 
     def check_kind(self, value: Any, name: str, lengths: dict[str, int]) -> None:
@@ -154,17 +157,22 @@ class Holds:
         if value is None and self.optional:
             return
         if isinstance(self.what, np.dtype):
-            parts = [_parts(n) for n in self.shape]
-            known = [more if not of else lengths[of] + (more or 0) if of in lengths else None for of, more in parts]
-            check_array(value, name, self.what, *known)
-            lengths.update({of: size - (more or 0) for (of, more), size in zip(parts, value.shape) if of})
+            check_array(value, name, self.what, *self._known(lengths))
+            self._learn(value.shape, lengths)
             require(value.size > 0 or not self.filled, f"{name} is empty")
         elif self.what is bool:
             check_flag(value, name)
         elif self.what is not int and not (self.what is float and self.finite):
             check_type(value, name, *_types(self.what), *([type(None)] if self.optional else []))
-            for item in value if self.of else ():
-                check_type(item, name, *self.of)
+            if self.shape:
+                wanted = self._known(lengths)[0]
+                require(wanted is None or len(value) == wanted, f"{name} has {len(value)} items, where {wanted} belong")
+                self._learn((len(value),), lengths)
+                require(len(value) > 0 or not self.filled, f"{name} is empty")
+            if self.parts:
+                require(len(value) == len(self.parts), f"{name} has {len(value)} parts, where {len(self.parts)} belong")
+            for holds, item in self._items(value):
+                holds.check_kind(item, name, lengths)
 
     def check_contents(self, value: Any, name: str, lengths: Mapping[str, int]) -> None:
         """Refuse numbers out of their bounds, without their order, or that are none."""
@@ -180,6 +188,25 @@ class Holds:
             check_number(value, name, low, high)
         elif isinstance(self.what, np.dtype):
             self._check_array(value, name, low, high)
+        elif self.longest is not None:
+            require(len(value) <= self.longest, f"{name} has {len(value)} letters, where {self.longest} is the most")
+        for holds, item in self._items(value):
+            holds.check_contents(item, name, lengths)
+
+    def _known(self, lengths: Mapping[str, int]) -> list[int | None]:
+        """Return the shape as far as it is known."""
+        parts = map(_parts, self.shape)
+        return [more if not of else lengths[of] + (more or 0) if of in lengths else None for of, more in parts]
+
+    def _learn(self, shape: tuple[int, ...], lengths: dict[str, int]) -> None:
+        """Add the lengths of a shape by name."""
+        lengths.update({of: size - (more or 0) for (of, more), size in zip(map(_parts, self.shape), shape) if of})
+
+    def _items(self, value: Any) -> list[tuple[Holds, Any]]:
+        """Return the items of a tuple or list that have declarations, with these."""
+        if self.of is not None:
+            return [(self.of, item) for item in value]
+        return list(zip(self.parts, value)) if self.parts else []
 
     def _check_array(self, value: Array, name: str, low: float, high: float) -> None:
         if self.finite == "or missing":
@@ -209,17 +236,21 @@ def stored(
     rising: bool | Literal["weakly"] = False,
     distinct: bool = False,
     filled: bool = False,
-    of: type[Any] | tuple[type[Any], ...] = (),
+    of: Any = None,
+    parts: tuple[Any, ...] = (),
+    longest: int | None = None,
     optional: bool = False,
     default: Any = dataclasses.MISSING,
+    default_factory: Any = dataclasses.MISSING,
     if_any: bool = False,
+    repr: bool = True,
 ) -> Any:
     """Return a dataclass field that is stored, with what it may hold.
 
     Parameters
     ----------
     what : dtype of an array; or float, int, bool, a class, a tuple of classes.
-    shape : of an array: lengths, None for any, or their names ("nodes", "nodes + 1").
+    shape : of an array: lengths, None for any, or their names ("nodes", "nodes + 1"); of a tuple: its length.
     least, most : bounds of numbers, included; names of lengths too.
     above : a bound that is not included.
     index_of : the length that whole numbers are places in, counted from 0, or from `least`.
@@ -227,16 +258,20 @@ def stored(
     rising : whether they go up; "weakly" if neighbours may be equal.
     distinct : whether none is there twice.
     filled : whether there is at least one.
-    of : classes of the items of a tuple or list.
+    of : classes of the items of a tuple or list, or what each of them may hold, as `stored` returns it.
+    parts : what the items may hold one by one, of a tuple that has as many.
+    longest : most letters of a text.
     optional : whether it may be None.
-    default : as of a dataclass field.
+    default, default_factory, repr : as of a dataclass field.
     if_any : whether it is left out of the state where it is None, its default.
     """
     finite = what is float if finite is None else finite
     limits = (least, most, above, index_of, finite, rising, distinct, filled)
-    holds = Holds(what, shape, *limits, _types(of), optional or if_any)
+    inside = (None if of is None else _holds(of), tuple(map(_holds, parts)))
+    holds = Holds(what, shape, *limits, *inside, longest, optional or if_any)
     metadata = {_HOLDS: holds} | (IF_ANY if if_any else {})
-    return dataclasses.field(default=None if if_any else default, metadata=metadata)
+    made: Any = {"default_factory": default_factory} if default is dataclasses.MISSING else {"default": default}
+    return dataclasses.field(metadata=metadata, repr=repr, **({"default": None} if if_any else made))
 
 
 def learned(what: Any, *shape: int | str | None, default: Any = dataclasses.MISSING, **more: Any) -> Any:
@@ -286,6 +321,14 @@ def check_fields(obj: object, of: type[Any] | None = None, **lengths: int) -> No
         holds.check_kind(values[name], name, lengths)
     for name, holds in declared.items():
         holds.check_contents(values[name], name, lengths)
+
+
+def _holds(declared: Any) -> Holds:
+    """Return the declaration in a field that `stored` returned, or of classes."""
+    if isinstance(declared, dataclasses.Field):
+        found: Holds = declared.metadata[_HOLDS]
+        return found
+    return Holds(declared)
 
 
 def _types(of: Any) -> tuple[type[Any], ...]:

@@ -5,9 +5,10 @@ Plain are dicts with text keys, lists, str, int, float, bool, None, and numpy ar
 1. `to_state` goes down an object. What is plain stays as it is; an array is not copied. Anything else becomes a dict
    whose entry "type" says what it was: an object of a registered class (`stateful`, `register`) with its fields; a
    tuple; a scalar, dtype or index of numpy and pandas (`mcce.table.stored` registers those).
-2. `from_state` comes back up by the registered types. No class is looked up by its path, and nothing runs but the
-   constructors of registered classes, and the check of each (`add_check`): a state may come from a file that somebody
-   has changed, and whatever is computed with an object relies on its parts fitting together.
+2. `from_state` comes back up by the registered types; modules of ours that register more are loaded when one is not
+   known (`look_in`). No class is looked up by its path, and nothing runs but the constructors of registered classes,
+   and the check of each (`add_check`): a state may come from a file that somebody has changed, and whatever is computed
+   with an object relies on its parts fitting together.
 3. `take_out_arrays` leaves JSON values, with a reference in the place of each array; `put_back_arrays` finds them
    again. `flatten` and `unflatten` do so by name, files by number (`mcce.storage.archive`).
 
@@ -19,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass, replace
 from dataclasses import fields as fields_of
+from importlib import import_module
 from typing import Any, TypeVar
 
 import numpy as np
@@ -54,6 +56,7 @@ class _Registered:
 _by_class: dict[type[Any], _Registered] = {}
 _by_name: dict[str, _Registered] = {}
 _families: list[_Registered] = []
+_homes: list[str] = []
 
 
 def register(
@@ -95,17 +98,29 @@ def is_registered(cls: type[Any]) -> bool:
     return cls in _by_class
 
 
-def add_check(cls: type[Any], check: Callable[[Any], None]) -> None:
+def add_check(cls: type[Any], check: Callable[[Any], None] | None = None) -> None:
     """Say how an object of a registered class is checked when it is read, after the declarations of its fields.
 
-    A check raises an `InputError` for parts that do not fit together.
+    A check raises an `InputError` for parts that do not fit together; it is the method `check_state`, unless given.
     """
     registered = next(each for each in _by_name.values() if each.cls is cls)
+    check = check or getattr(cls, "check_state", _nothing_more)
     _by_name[registered.name] = replace(registered, check=check)
+
+
+def look_in(*modules: str) -> None:
+    """Say which modules register more classes, and are loaded when a state has a type that is not registered."""
+    _homes.extend(modules)
+
+
+def _load_homes() -> None:
+    for module in _homes:
+        import_module(module)
 
 
 def checks_by_name() -> dict[str, bool]:
     """Return the registered names, and whether what is read by each is checked."""
+    _load_homes()
     return {name: registered.check is not None for name, registered in _by_name.items()}
 
 
@@ -142,7 +157,7 @@ def stateful(name: str, fields: Sequence[str] | None = None) -> Callable[[Class]
 
         register(name, cls, write, lambda read: cls(**read))
         if declarations(cls) or hasattr(cls, "check_state"):
-            add_check(cls, getattr(cls, "check_state", _nothing_more))
+            add_check(cls)
         return cls
 
     return decorate
@@ -198,6 +213,8 @@ def from_state(state: Any) -> Any:
         for i, item in enumerate(state["items"]):
             array[i] = from_state(item)
         return array.reshape(state["shape"])
+    if name not in _by_name:
+        _load_homes()
     if name not in _by_name:
         raise InputError(
             f"the state has an object of the type {name!r}, which nothing here has registered; import the package "

@@ -7,7 +7,7 @@ A user is warned of
 2. a level of a feature that may change, seen in one training row only: nothing is learned of it, and a counterfactual
    that takes it points at one person.
 
-Each is said once for all columns. Tables of fewer than 200 rows are left alone: there such things are nothing unusual.
+Each is reported once for all columns. Tables of fewer than 200 rows are left alone: there these are nothing unusual.
 """
 
 from __future__ import annotations

@@ -19,10 +19,12 @@ Statistical checks compare distributions by chi-square (levels) or Kolmogorov-Sm
 from __future__ import annotations
 
 import copy
+import inspect
 
 from mcce.exceptions import InputError, spell
-from mcce.generators.base import METHODS, Generator
+from mcce.generators.base import GENERATORS, METHODS, Generator
 from mcce.samplers import ConditionalSampler
+from mcce.samplers.registry import make_sampler
 from mcce.testing.generators import (
     check_conditioning,
     check_densities,
@@ -122,13 +124,14 @@ GENERATOR_CHECKS: tuple[GeneratorCheck, ...] = (
 )
 
 
-def check_sampler(sampler: ConditionalSampler, *, seed: int = 0) -> None:
+def check_sampler(sampler: ConditionalSampler | str, *, seed: int = 0) -> None:
     """Check that a sampler keeps the contract of `ConditionalSampler`.
 
     Parameters
     ----------
-    sampler : ConditionalSampler
-        The sampler with the parameters to check; it is cloned, never fitted itself.
+    sampler : ConditionalSampler or str
+        The sampler with the parameters to check; it is cloned, never fitted itself. Or the name that one is registered
+        by, for its default parameters.
     seed : int
         Seed of the data and of the draws.
 
@@ -144,21 +147,26 @@ def check_sampler(sampler: ConditionalSampler, *, seed: int = 0) -> None:
     >>> from mcce.testing import check_sampler
     >>> check_sampler(mcce.CartSampler(min_leaf=10))
     """
+    if isinstance(sampler, str):
+        sampler = make_sampler(sampler)
     if not isinstance(sampler, ConditionalSampler):
-        raise InputError(f"check_sampler got {sampler!r}; give an object of a subclass of ConditionalSampler.")
+        raise InputError(
+            f"check_sampler got {sampler!r}; give an object of a subclass of ConditionalSampler, or a registered name."
+        )
     forget_fits(sampler)  # an estimator among the parameters may have been changed since
     for check in CHECKS:
         check(sampler, seed)
 
 
-def check_generator(generator: Generator, *, seed: int = 0) -> None:
+def check_generator(generator: Generator | str, *, seed: int = 0) -> None:
     """Check that a generator keeps the protocol of `mcce.generators.base.Generator`.
 
     Parameters
     ----------
-    generator : Generator
+    generator : Generator or str
         An unfitted generator with the parameters to check, and an attribute `fixed` that says what it is given. It is
-        copied; `fixed` of the copies is that of the tables of the suite.
+        copied; `fixed` of the copies is that of the tables of the suite. Or the name that one is registered by, for
+        its default parameters and `random_state=seed`.
     seed : int
         Seed of the data and of the draws.
 
@@ -176,11 +184,16 @@ def check_generator(generator: Generator, *, seed: int = 0) -> None:
     >>> from mcce.testing import check_generator
     >>> check_generator(mcce.ChainModel(random_state=1, n_jobs=1))
     """
+    if isinstance(generator, str):
+        cls = GENERATORS.find(generator)
+        seeded = "random_state" in inspect.signature(cls).parameters
+        made: Generator = cls(fixed=[], **({"random_state": seed} if seeded else {}))
+        return check_generator(made, seed=seed)
     lacking = [name for name in METHODS if not callable(getattr(generator, name, None))]
     if isinstance(generator, type) or lacking or not hasattr(generator, "fixed"):
         raise InputError(
             f"check_generator got {spell(generator)}; give an unfitted object with the methods of "
-            "mcce.generators.base.Generator and an attribute `fixed`."
+            "mcce.generators.base.Generator and an attribute `fixed`, or its registered name."
         )
     forget_generator_fits()
     unfitted = copy.deepcopy(generator)

@@ -173,8 +173,8 @@ def check_fit(generator: Generator, seed: int) -> None:
         require(list(fitted.fixed_) == names, f"fixed_ is {fitted.fixed_!r}; it lists {names!r}, in data order.")
         require(list(fitted.schema_.names) == [*training.X.columns], "schema_ is not of the training columns.")
         require(isinstance(fitted.seed_, int), f"seed_ is {fitted.seed_!r}; it is an integer.")
-        said = fitted.conditions_on_decision_
-        require(bool(said) == with_decision, f"conditions_on_decision_ is {said!r} after fit(X, decision).")
+        conditions = fitted.conditions_on_decision_
+        require(bool(conditions) == with_decision, f"conditions_on_decision_ is {conditions!r} after fit(X, decision).")
         matrix = fitted.schema_.encode(training.X).matrix
         wanted = fitted.givens_of(matrix, training.decision)
         columns = [matrix[:, fitted.schema_.names.index(name)] for name in names]

@@ -3,6 +3,7 @@
 import errno
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -47,6 +48,25 @@ def test_nothing_can_be_written(tmp_path):
     assert "cannot be kept on disk" in said[0]
     assert "set NUMBA_CACHE_DIR to a folder that can be written" in said[0]
     assert hashes.strip() == str(hash_rows(np.arange(6.0).reshape(3, 2)).tolist())
+
+
+@pytest.mark.parametrize("what", ["load_overload", "save_overload"])
+def test_an_interrupt_waits_for_the_kernel(what, monkeypatch, tmp_path):
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    done = getattr(FunctionCache, what)
+
+    def interrupted(*arguments):
+        signal.raise_signal(signal.SIGINT)
+        return done(*arguments)
+
+    monkeypatch.setattr(FunctionCache, what, interrupted)
+    before = signal.getsignal(signal.SIGINT)
+    kernel = compiling.cached(nogil=True)(_twice)
+    with pytest.raises(KeyboardInterrupt):
+        kernel(1.0)
+    assert len(kernel.signatures) == 1
+    assert kernel(2.0) == 4.0
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 @pytest.mark.parametrize("what", ["load_overload", "save_overload"])

@@ -90,7 +90,7 @@ def test_devices_are_written_to_and_folders_refused(tmp_path):
     before = os.stat("/dev/null")
     write("/dev/null")
     assert os.stat("/dev/null").st_ino == before.st_ino
-    with pytest.raises(IsADirectoryError):
+    with pytest.raises(InputError, match="is a folder; give the name of a file"):
         write(tmp_path)
 
 
@@ -130,3 +130,9 @@ def test_what_is_no_name_of_a_file(name, why):
     for call in (*writers, *readers):
         with pytest.raises(InputError, match=f"is no name of a file or folder: {why}; give another name"):
             call(name)
+
+
+def test_what_is_saved_as_a_folder():
+    chain = ChainModel(random_state=1).fit(load_loans(60).X[["age", "salary"]])
+    with pytest.raises(InputError, match=r"'\.' is a folder; give the name of a file"):
+        chain.save(".")

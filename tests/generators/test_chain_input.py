@@ -188,3 +188,16 @@ class TestBadCalls:
         chain = ChainModel(sampler=TooFew(), fixed=["g"]).fit(self.X)
         with pytest.raises(SamplerError, match=r"TooFew.*'x'.*one value a row"):
             chain.sample(5)
+
+
+def test_more_rows_than_memory_holds(monkeypatch):
+    chain = ChainModel(random_state=1).fit(pd.DataFrame({"x": range(30), "y": range(30)}))
+    with pytest.raises(InputError, match=r"n is 1000000000000; it must be .* at most 1000000000"):
+        chain.sample(10**12)
+
+    def full(*arguments, **options):
+        raise MemoryError("Unable to allocate 70 GiB")
+
+    monkeypatch.setattr(chain, "draw", full)
+    with pytest.raises(InputError, match=r"n is 50: so many rows do not fit into memory .*; draw fewer at a time"):
+        chain.sample(50)

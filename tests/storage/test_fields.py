@@ -28,6 +28,9 @@ class Grove:
     bound: object = stored(float, finite=False, default=np.inf)
     note: object = stored(str, optional=True, default=None)
     extra: object = stored(FLOAT, "knots", if_any=True)
+    edges: object = stored(tuple, "columns", of=stored(FLOAT, None, rising=True), default=(np.zeros(1),) * 3)
+    pairs: object = stored(tuple, of=stored(tuple, parts=(str, stored(int, least=0))), default=(("a", 1),), filled=True)
+    sign: object = stored(str, longest=2, default="%")
 
 
 GOOD = Grove(
@@ -78,6 +81,13 @@ def test_what_is_declared_comes_back():
         ("size", 1.5, "size is 1.5"),
         ("known", 1, "known is 1, where True or False belongs"),
         ("names", ["a"], "names is a list, where a tuple belongs"),
+        ("edges", (np.zeros(1),), "edges has 1 items, where 3 belong"),
+        ("edges", (np.zeros(1), np.zeros(1), 0.0), "edges is a float, where an array of float64 belongs"),
+        ("edges", (np.zeros(1), np.zeros(1), np.zeros(2)), "edges is not in ascending order"),
+        ("pairs", (("a", 1, 2),), "pairs has 3 parts, where 2 belong"),
+        ("pairs", ((1, 1),), "pairs is a int, where a str belongs"),
+        ("pairs", (("a", -1),), "pairs is -1, where a whole number from 0"),
+        ("sign", "per", "sign has 3 letters, where 2 is the most"),
         ("names", ("a", 1), "names is a int, where a str belongs"),
         ("bound", "x", "bound is a str, where a float belongs"),
         ("note", 1, "note is a int, where a str or a NoneType belongs"),

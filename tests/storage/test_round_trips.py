@@ -1,5 +1,6 @@
 """What is saved and loaded draws the same, in this process and in another."""
 
+import dataclasses
 import hashlib
 import json
 import subprocess
@@ -13,7 +14,8 @@ from sklearn.linear_model import LinearRegression
 
 import mcce
 from mcce import InputError, MCCEWarning, NotFittedError
-from mcce.storage.state import add_check, checks_by_name
+from mcce.explain.distances import hvdm
+from mcce.storage.state import add_check, checks_by_name, from_state, to_state
 from tests.marks import slow, slow_but
 from tests.storage import good
 
@@ -335,3 +337,36 @@ def test_everything_that_is_read_is_checked():
     assert {name for name in unchecked if not name.startswith(("numpy.", "pandas."))} <= by_constructor
     with pytest.raises(StopIteration):
         add_check(int, lambda made: None)
+
+
+@pytest.mark.parametrize("measure", ["mad", "hvdm", "ivdm"])
+def test_distances_learned_from_the_training_rows_are_loaded(measure, tmp_path):
+    explainer = good.explainer()
+    explainer.save(tmp_path / "a.mcce")
+    loaded = mcce.MCCE.load(tmp_path / "a.mcce", model=good.accepted)
+    few, how = good.table(8, seed=4), {"measures": (measure, "L0"), "n_samples": 30, "weights": {"x": 3}}
+    before, after = explainer.explain(few, **how), loaded.explain(few, **how)
+    pd.testing.assert_frame_equal(after.frame, before.frame)
+    pd.testing.assert_frame_equal(after.measures, before.measures)
+    loaded.save(tmp_path / "again.mcce")  # and is kept
+    again = mcce.MCCE.load(tmp_path / "again.mcce", model=good.accepted).explain(few, **how)
+    pd.testing.assert_frame_equal(again.measures, before.measures)
+
+
+def test_a_measure_that_no_file_holds_is_named(tmp_path):
+    explainer = good.explainer()
+    explainer.save(tmp_path / "a.mcce")
+    loaded = mcce.MCCE.load(tmp_path / "a.mcce", model=good.accepted)
+    loaded.distances_ = {}  # as a file of an earlier version
+    with pytest.raises(mcce.InputError, match="measure 'hvdm': an explainer that was saved does not have its training"):
+        loaded.explain(good.table(4), measures=("L0", "hvdm"))
+
+
+def test_a_table_of_distances_that_leads_beyond_its_end():
+    features = mcce.Schema.from_data(good.table()).features
+    matrix = mcce.Schema.from_data(good.table()).encode(good.table()).matrix
+    made = hvdm(features, matrix, matrix[:, 5] > 8)
+    assert from_state(to_state(made)).name == "hvdm"
+    for change in ({"size": made.size + 1}, {"table": made.table[:-1]}):
+        with pytest.raises(mcce.InputError, match="Distance: begin and size lead beyond the table"):
+            from_state(to_state(dataclasses.replace(made, **change)))

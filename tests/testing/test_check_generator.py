@@ -8,7 +8,7 @@ import pytest
 
 import mcce
 from mcce.generators import AdversarialForest, MixtureGenerator, SampleGenerator, SynthesizerGenerator
-from mcce.generators.base import Drawn
+from mcce.generators.base import GENERATORS, Drawn
 from mcce.testing import GENERATOR_CHECKS, ConformanceError, check_generator
 from tests.generators.joint.models import Alike, Completing, Conditional, HotDeck
 from tests.generators.row_bootstrap import RowBootstrap
@@ -248,3 +248,12 @@ def test_what_is_no_generator():
     for wrong in (3, HotDeck, object()):
         with pytest.raises(mcce.InputError, match=r"check_generator got .*; give an unfitted object with the methods"):
             check_generator(wrong)
+
+
+def test_a_registered_name_stands_for_a_generator(monkeypatch):
+    check_generator("chain", seed=1)
+    with pytest.raises(mcce.InputError, match="there is no generator 'chian'; did you mean 'chain'"):
+        check_generator("chian")
+    monkeypatch.setitem(GENERATORS.known, "broken", WrongGivens)
+    with pytest.raises(ConformanceError):
+        check_generator("broken")

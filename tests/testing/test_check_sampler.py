@@ -7,7 +7,8 @@ import random
 import numpy as np
 import pytest
 
-from mcce import CartSampler, InputError, MarginalSampler
+from mcce import CartSampler, InputError, MarginalSampler, SamplerError
+from mcce.samplers.base import SAMPLERS
 from mcce.testing import CHECKS, ConformanceError, check_sampler
 from tests.testing import broken_draws, broken_fits
 from tests.testing.sound_samplers import Frequencies, Normal, TwoMethods
@@ -49,8 +50,8 @@ def test_global_state_is_left_as_it_was():
     assert (repr(np.random.get_state()), random.getstate()) == before  # noqa: NPY002
 
 
-@pytest.mark.parametrize("sampler", [CartSampler, "cart", None])
-def test_only_objects_are_checked(sampler):
+@pytest.mark.parametrize("sampler", [CartSampler, 3, None])
+def test_only_objects_and_names_are_checked(sampler):
     with pytest.raises(InputError, match="give an object of a subclass of ConditionalSampler"):
         check_sampler(sampler)
 
@@ -82,3 +83,12 @@ def test_check_sampler_raises_the_first_failure():
 
 def test_every_check_has_a_broken_sampler():
     assert {check.__name__ for check in CHECKS} == {f"check_{name}" for _, name, _ in BROKEN}
+
+
+def test_a_registered_name_stands_for_a_sampler(monkeypatch):
+    check_sampler("marginal")
+    with pytest.raises(SamplerError, match=r"there is no sampler 'margnial'; did you mean 'marginal'"):
+        check_sampler("margnial")
+    monkeypatch.setitem(SAMPLERS.known, "broken", broken_fits.FitReturnsNothing)
+    with pytest.raises(ConformanceError):
+        check_sampler("broken")

@@ -128,11 +128,11 @@ class JointBlock:
         place = {code: at for at, code in enumerate([len(self.request.constraints), *self.restricting])}
         place_of = np.full(len(place) + 1, len(place), dtype=np.int64)  # the last: of rows that are not rejected
         place_of[[*place]] = [*place.values()]
-        died_at = place_of[self.rejected_by]
+        rejected_at = place_of[self.rejected_by]
         tried = np.zeros(len(place), dtype=np.int64)
         tried[-1] = len(self.request)
         for code, restricted in self.restricting.items():
-            tried[code] = int((restricted & (died_at >= place[code])).sum())
+            tried[code] = int((restricted & (rejected_at >= place[code])).sum())
         return tried
 
     def _check_givens(self) -> None:

@@ -58,7 +58,7 @@ class LatentModel:
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _ObservedColumn:
     """A column as the estimator sees it: rows coded by cells, with scores, and the margin's linear map."""
 
     margin: Margin | Utilities
@@ -179,11 +179,11 @@ def _maximise(minus_log_likelihood: Callable[[float], float]) -> float:
     return float(found.x)
 
 
-def _see(margin: Margin | Utilities, values: Floats, weights: Floats | None) -> _Seen:
+def _see(margin: Margin | Utilities, values: Floats, weights: Floats | None) -> _ObservedColumn:
     codes = margin.position(values)
     none = np.empty(0)
     if isinstance(margin, Utilities):
-        return _Seen(margin, codes, np.eye(margin.n_latents), none, none, weights)
+        return _ObservedColumn(margin, codes, np.eye(margin.n_latents), none, none, weights)
     masses = np.diff(margin.shares)
     if masses[margin.atoms].sum() < _DISCRETE_SHARE:
         middle = scipy.special.ndtri((margin.shares[1:] + margin.shares[:-1]) / 2)[codes]
@@ -194,13 +194,13 @@ def _see(margin: Margin | Utilities, values: Floats, weights: Floats | None) -> 
         scores = np.bincount(bins, counted) / np.bincount(bins, weights)
         if margin.count <= _SCORES:
             scores, bins = np.unique(normal_scores, return_inverse=True)
-        return _Seen(margin, bins, scores, none, normal_scores, weights)
+        return _ObservedColumn(margin, bins, scores, none, normal_scores, weights)
     cell = _coarsen(masses)
     shares = np.concatenate([[0.0], np.cumsum(np.bincount(cell, masses))])
     shares[-1] = 1.0
     cuts = scipy.special.ndtri(shares)
     density = np.exp(-0.5 * cuts**2) / np.sqrt(2 * np.pi)
-    return _Seen(margin, cell[codes], -np.diff(density) / np.diff(shares), cuts, none, weights)
+    return _ObservedColumn(margin, cell[codes], -np.diff(density) / np.diff(shares), cuts, none, weights)
 
 
 def _coarsen(masses: Floats) -> Ints:
@@ -211,7 +211,7 @@ def _coarsen(masses: Floats) -> Ints:
     return np.unique(np.floor(middle * _CELLS), return_inverse=True)[1].astype(np.int64)
 
 
-def _correlate(a: _Seen, b: _Seen, n: float) -> Floats:
+def _correlate(a: _ObservedColumn, b: _ObservedColumn, n: float) -> Floats:
     """Step 2: the block of correlations between the latents of two columns."""
     if isinstance(a.margin, Utilities) or isinstance(b.margin, Utilities):
         # the column of more levels gives the strata; the other one's levels need an integral at every point
@@ -229,14 +229,14 @@ def _correlate(a: _Seen, b: _Seen, n: float) -> Floats:
     return np.array([[polychoric(counts, a.cuts, b.cuts)]])
 
 
-def _cross(a: _Seen, b: _Seen, n: float) -> Floats:
+def _cross(a: _ObservedColumn, b: _ObservedColumn, n: float) -> Floats:
     """Return the shares of the rows in each pair of cells."""
     shape = len(a.scores), len(b.scores)
     counts = np.bincount(a.codes * shape[1] + b.codes, a.weights, minlength=shape[0] * shape[1])
     return counts.reshape(shape) / n
 
 
-def _match_moments(a: _Seen, b: _Seen, n: float) -> Floats:
+def _match_moments(a: _ObservedColumn, b: _ObservedColumn, n: float) -> Floats:
     """Step 2 for the utilities of `a`, unordered: a damped Gauss-Newton iteration on E[s_a s_b']."""
     assert isinstance(a.margin, Utilities)
     map_a, spread_a = a.margin.jacobian, a.margin.shares

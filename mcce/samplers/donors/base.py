@@ -28,7 +28,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -45,8 +45,10 @@ from mcce.storage.fields import learned
 from mcce.table import Column, Feature, Table
 from mcce.table.weights import place_of_copy
 from mcce.trees.cart import with_donors
-from mcce.trees.display import FittedTree
 from mcce.trees.tree import Tree
+
+if TYPE_CHECKING:
+    from mcce.trees.display import FittedTree
 
 
 def bootstrap(n: int, streams: RowStreams, weights: Floats | None = None) -> Ints:
@@ -311,6 +313,8 @@ class LeafDonorSampler(DonorSampler):
     @property
     def tree(self) -> FittedTree:
         """The fitted tree, to print, plot or turn into a table; `missing_tree` decides on missing values."""
+        from mcce.trees.display import FittedTree
+
         self.check_fitted("donors_")
         target, values = self.target_feature_, self.donors_.forest.values
         if target.levels is not None and np.isnan(values).any():
@@ -321,6 +325,8 @@ class LeafDonorSampler(DonorSampler):
     @property
     def missing_tree(self) -> FittedTree | None:
         """The tree that decides whether a draw is missing; None if it is not needed."""
+        from mcce.trees.display import FittedTree
+
         self.check_fitted("donors_")
         target, decider = self.target_feature_, self.donors_.decider
         if decider is None:

@@ -216,8 +216,8 @@ _NEARLY = 1 - 1e-9
 _MOST_FREEDOM = 100  # beyond that the last bits of a statistic are not worth a large decomposition
 
 
-class _Level(NamedTuple):
-    """The nodes of one level of the tree: where their rows are, their tests, their cuts."""
+class _NodesAtDepth(NamedTuple):
+    """The nodes at one depth of the tree: where their rows are, their tests, their cuts."""
 
     start: Ints
     size: Ints
@@ -234,7 +234,7 @@ class _Level(NamedTuple):
     missing_left: npt.NDArray[np.bool_]
 
     @classmethod
-    def of(cls, start: Ints, size: Ints, columns: kernels.Columns) -> _Level:
+    def of(cls, start: Ints, size: Ints, columns: kernels.Columns) -> _NodesAtDepth:
         m, p, most_levels = start.size, columns.kind.size, int(columns.n_levels.max(initial=0))
         return cls(
             start=start,
@@ -285,9 +285,9 @@ def grow(
     announce_compiling(kernels.compiled)
     data = _read(given, target)
     start, size = np.zeros(1, dtype=np.int64), np.array([target.values.size])
-    levels: list[_Level] = []
+    levels: list[_NodesAtDepth] = []
     while start.size:
-        level = _Level.of(start, size, data.columns)
+        level = _NodesAtDepth.of(start, size, data.columns)
         _test(level, data, min_split, statistic, p_values)
         if max_depth is None or len(levels) < max_depth:
             chosen = _choose(level, mincriterion)
@@ -301,7 +301,7 @@ def grow(
     return _assemble(levels, data)
 
 
-def _test(level: _Level, data: _Data, min_split: int, statistic: Statistic, p_values: PValues) -> None:
+def _test(level: _NodesAtDepth, data: _Data, min_split: int, statistic: Statistic, p_values: PValues) -> None:
     """Step 1: fill the statistics and criteria of a level's nodes."""
     freedom = np.zeros(level.statistics.shape, dtype=np.int64)
     kernels.test_nodes(
@@ -336,7 +336,7 @@ def _is_tied(statistics: Floats) -> npt.NDArray[np.bool_]:
     return tied
 
 
-def _wide(level: _Level, data: _Data, node: int, j: int) -> tuple[Floats, Floats]:
+def _wide(level: _NodesAtDepth, data: _Data, node: int, j: int) -> tuple[Floats, Floats]:
     """Return predictor and response columns of a node's rows, without those in which the predictor is missing."""
     columns, response = data.columns, data.response
     rows = data.rows[level.start[node] : level.start[node] + level.size[node]]
@@ -354,7 +354,7 @@ def _wide(level: _Level, data: _Data, node: int, j: int) -> tuple[Floats, Floats
     return wide.astype(np.float64), y.astype(np.float64)
 
 
-def _choose(level: _Level, mincriterion: float) -> Ints:
+def _choose(level: _NodesAtDepth, mincriterion: float) -> Ints:
     """Step 2: return the variable to cut each node on, or LEAF."""
     if level.criteria.shape[1] == 0:
         return np.full(level.start.size, LEAF)
@@ -363,7 +363,7 @@ def _choose(level: _Level, mincriterion: float) -> Ints:
     return np.where(best > mincriterion, strongest, LEAF)
 
 
-def _cut(level: _Level, data: _Data, chosen: Ints, min_leaf: int, minprob: float) -> None:
+def _cut(level: _NodesAtDepth, data: _Data, chosen: Ints, min_leaf: int, minprob: float) -> None:
     """Step 3: cut each node on the chosen variable, if there is one and it has an admissible cut."""
     if (chosen == LEAF).all():
         return
@@ -376,7 +376,7 @@ def _cut(level: _Level, data: _Data, chosen: Ints, min_leaf: int, minprob: float
     level.chosen[cut] = chosen[cut]
 
 
-def _split(level: _Level, data: _Data) -> tuple[Ints, Ints]:
+def _split(level: _NodesAtDepth, data: _Data) -> tuple[Ints, Ints]:
     """Step 4: part the rows of the nodes that are cut; return where the children's rows start, and their numbers."""
     kernels.split_nodes(
         data.columns, data.work, data.rows, level.start, level.size, level.chosen, level.cut, level.goes_left,
@@ -387,9 +387,9 @@ def _split(level: _Level, data: _Data) -> tuple[Ints, Ints]:
     return starts.ravel(), sizes.ravel()
 
 
-def _assemble(levels: list[_Level], data: _Data) -> CtreeTree:
+def _assemble(levels: list[_NodesAtDepth], data: _Data) -> CtreeTree:
     """Put the levels together: node 0 is the root, the children of a node stand side by side."""
-    nodes = _Level(*(np.concatenate(parts) for parts in zip(*levels)))
+    nodes = _NodesAtDepth(*(np.concatenate(parts) for parts in zip(*levels)))
     left = np.where(nodes.found, 2 * np.cumsum(nodes.found) - 1, 0).astype(np.int32)
     n_levels = np.zeros(left.size, dtype=np.int64)  # of the factor that a node is cut on
     inner = np.flatnonzero(nodes.found)

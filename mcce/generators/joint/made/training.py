@@ -35,7 +35,7 @@ _BIASES = ("input_bias", "hidden_bias", "output_bias")
 
 
 @dataclass(frozen=True)
-class _Rows:
+class _CodedRows:
     """Rows as codes, with weights of mean 1 if they have any; which of them are for training, and which are kept."""
 
     codes: Ints
@@ -72,7 +72,7 @@ def train(
     order = np.random.default_rng(derive_key(seed, "kept")).permutation(n)
     n_kept = int(KEPT * n)
     parts = (order[n_kept:], order[:n_kept]) if n_kept else (order, order)
-    rows = _Rows(codes, None if weights is None else weights / weights.mean(), *parts)
+    rows = _CodedRows(codes, None if weights is None else weights / weights.mean(), *parts)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -118,7 +118,7 @@ def seen_as(bins: tuple[Bins, ...]) -> Floats:
 def _train_one(
     torch: Any,
     bins: tuple[Bins, ...],
-    rows: _Rows,
+    rows: _CodedRows,
     n_given: int,
     width: int,
     max_epochs: int,

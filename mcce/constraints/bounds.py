@@ -1,0 +1,162 @@
+"""Exact bounds of the last feature that a condition names, the others being known.
+
+1. A comparison with the feature alone on one side bounds it: an interval, some levels, or a number that it may not be.
+2. Conditions that hold together: values that all of them allow. Conditions of which one has to hold: everything where
+   one holds that is known without the feature; elsewhere the levels that any of the others allows, or the numbers that
+   the only other one allows.
+3. ``if A then B else C``, where A is known without the feature: the values that B or C allows.
+4. Anything else is tried level by level; for a number it is not solved (None): such a rule is asked of the drawn row.
+
+Where a bound can be given, a value is allowed if, and only if, the condition holds with it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mcce.base.arrays import Bools, Floats
+from mcce.constraints.conditions import (
+    ColumnValue,
+    Compared,
+    Condition,
+    Every,
+    IsMissing,
+    Some,
+    Value,
+    Where,
+    columns_read,
+    compare,
+    reads,
+)
+from mcce.constraints.limits import everything, everything_where
+from mcce.samplers.restricted import Within
+
+_TURNED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+def bounds_of(condition: Condition, column: int, rows: Floats, factuals: Floats) -> Within | None:
+    """Return what a column may be in each row so that the condition holds; None if that cannot be told."""
+    n_levels = max((c.n_levels for c in columns_read(condition) if c.column == column and not c.was), default=0)
+    found = _solve(condition, column, rows, factuals, n_levels)
+    return _try_levels(condition, column, rows, factuals, n_levels) if found is None and n_levels else found
+
+
+def _try_levels(condition: Condition, column: int, rows: Floats, factuals: Floats, n_levels: int) -> Within:
+    """Step 4: return the levels with which a condition holds."""
+    tried = rows.copy()
+    held = []
+    for code in (*range(n_levels), np.nan):
+        tried[:, column] = code
+        held.append(condition.holds(tried, factuals))
+    return Within(levels=np.column_stack(held[:-1]), missing=held[-1])
+
+
+def _solve(node: Condition, column: int, rows: Floats, factuals: Floats, n_levels: int) -> Within | None:
+    if not reads(node, column):
+        return everything_where(node.holds(rows, factuals), n_levels)
+    if isinstance(node, Compared):
+        return _compared(node, column, rows, factuals)
+    if isinstance(node, IsMissing):
+        nothing = everything_where(np.zeros(rows.shape[0], dtype=bool), n_levels)
+        return Within(nothing.low, nothing.high, nothing.levels, np.ones(rows.shape[0], dtype=bool))
+    if isinstance(node, Every):
+        parts = [_solve(part, column, rows, factuals, n_levels) for part in node.parts]
+        found = everything(rows.shape[0], n_levels)
+        for part in parts:
+            if part is None:
+                return None
+            found = found & part
+        return found
+    if isinstance(node, Some):
+        return _some(node, column, rows, factuals, n_levels)
+    if isinstance(node, Where) and not reads(node.condition, column):
+        then = _solve(node.then, column, rows, factuals, n_levels)
+        otherwise = _solve(node.otherwise, column, rows, factuals, n_levels)
+        if then is None or otherwise is None:
+            return None
+        return _where(node.condition.holds(rows, factuals), then, otherwise)
+    return None
+
+
+def _some(node: Some, column: int, rows: Floats, factuals: Floats, n_levels: int) -> Within | None:
+    """Step 2 for conditions of which one has to hold: what any of them allows, if that is levels or one interval."""
+    open_parts = [part for part in node.parts if reads(part, column)]
+    if len(open_parts) > 1 and not n_levels:
+        return None
+    holds = np.zeros(rows.shape[0], dtype=bool)
+    for part in node.parts:
+        if not reads(part, column):
+            holds |= part.holds(rows, factuals)
+    found: Within | None = None
+    for part in open_parts:
+        left = _solve(part, column, rows, factuals, n_levels)
+        if left is None:
+            return None
+        found = left if found is None else _either(found, left)
+    assert found is not None
+    return _where(holds, everything(rows.shape[0], n_levels), found)
+
+
+def _either(one: Within, other: Within) -> Within:
+    """Return the levels that one restriction or another allows."""
+    assert one.levels is not None
+    assert one.missing is not None
+    assert other.levels is not None
+    assert other.missing is not None
+    return Within(levels=one.levels | other.levels, missing=one.missing | other.missing)
+
+
+def _compared(node: Compared, column: int, rows: Floats, factuals: Floats) -> Within | None:
+    """Step 1."""
+    for target, sign, other in ((node.left, node.sign, node.right), (node.right, _TURNED[node.sign], node.left)):
+        if _is_target(target, column) and not reads(other, column):
+            assert isinstance(target, ColumnValue)
+            return _bound(target, sign, other.of(rows, factuals))
+    return None
+
+
+def _is_target(value: Value, column: int) -> bool:
+    return isinstance(value, ColumnValue) and value.column == column and not value.was and value.codes is None
+
+
+def _bound(target: ColumnValue, sign: str, other: Floats) -> Within:
+    n = other.size
+    not_missing = np.zeros(n, dtype=bool)
+    if target.n_levels:
+        codes = np.arange(target.n_levels, dtype=np.float64)
+        return Within(
+            levels=compare(np.broadcast_to(codes, (n, target.n_levels)), sign, other[:, None]), missing=not_missing
+        )
+    known = ~np.isnan(other)
+    value = (other - target.plus) / target.times
+    low, high = np.full(n, -np.inf), np.full(n, np.inf)
+    if sign in ("==", ">="):
+        low = value
+    if sign in ("==", "<="):
+        high = value
+    if sign == ">":
+        low = np.nextafter(value, np.inf)
+    if sign == "<":
+        high = np.nextafter(value, -np.inf)
+    return Within(
+        low=np.where(known, low, np.inf),
+        high=np.where(known, high, -np.inf),
+        missing=not_missing,
+        never=value[:, None] if sign == "!=" else None,
+    )
+
+
+def _where(condition: Bools, then: Within, otherwise: Within) -> Within:
+    """Return one restriction where a condition holds, another elsewhere."""
+    n = condition.size
+    assert then.missing is not None
+    assert otherwise.missing is not None
+    missing = np.where(condition, then.missing, otherwise.missing)
+    if then.levels is not None and otherwise.levels is not None:
+        return Within(levels=np.where(condition[:, None], then.levels, otherwise.levels), missing=missing)
+    low, high = (np.where(condition, a, b) for a, b in zip(then.bounds(n), otherwise.bounds(n)))
+    never = None
+    if then.never is not None or otherwise.never is not None:
+        parts = ((then.never, condition), (otherwise.never, ~condition))
+        never = np.hstack([np.where(rows[:, None], part, np.nan) for part, rows in parts if part is not None])
+    return Within(low=low, high=high, missing=missing, never=never)
