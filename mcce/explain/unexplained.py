@@ -163,6 +163,8 @@ def _single_relaxations(plan: Plan) -> Iterator[tuple[str, Plan]]:
         for text in plan.constraints.texts:
             left = plan.constraints.without(text)
             yield f"without the constraint {text!r}", replace(plan, constraints=left if left else None)
+    if plan.relations is not None:
+        yield "without the relations between columns", replace(plan, relations=None)
     if settings.max_changes is not None or settings.max_gower is not None:
         free = replace(settings, max_changes=None, max_gower=None)
         yield "without bounds on changes or distance", replace(plan, settings=free)
