@@ -275,7 +275,7 @@ class MCCE(Learner):
         reach = find_reach(schema.encode(rows_of(X, some)).matrix, schema.features)
         scores = None if answer is None else answer.scores
         self._training = TrainingTable(X, schema, self.decision_, checked, wanted, reach, weights, scores)
-        matrix = schema.encode(X).matrix if relations is None or relations else np.empty((0, len(schema)))
+        matrix = schema.encode(X).matrix
         if relations is None:
             self.relations_ = find_in(matrix, schema, fixed_columns(generator))
         else:

@@ -46,7 +46,7 @@ KEYWORDS = {
 }
 METHODS = {
     "MCCE": {
-        "fit": "X y sample_weight progress",
+        "fit": "X y sample_weight relations progress",
         "explain": """
             X n_samples n_counterfactuals independent constraints sparse floor caution measures weights max_changes
             max_gower diverse robust progress

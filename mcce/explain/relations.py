@@ -236,6 +236,9 @@ def read_relations(given: Any, matrix: Floats, schema: Schema) -> Relations:
             f"relations is {spell(given)}; give a list of texts such as 'a <= b', mcce.tied(...) and relations that "
             "were found, () for none, or None to have them found."
         )
+    given = list(given)
+    if not given:
+        return Relations(are_given=True)
     finder = _Finder(matrix, schema)
     found: list[Relation] = []
     for each in given:
@@ -506,7 +509,7 @@ def keep_relations(relations: Relations, schema: Schema, fixed: Sequence[int]) -
             return True
         return column in definitions and any(depends(j, on) for j in definitions[column].columns if j != column)
 
-    for each in resolved:
+    for each in sorted(resolved, key=lambda one: -len(one.columns)):  # a sum from its parts, then what is tied to it
         for column in each.solvable:
             sources = [j for j in each.columns if j != column]
             if column not in stays and column not in definitions and not any(depends(j, column) for j in sources):
@@ -549,7 +552,7 @@ class _Finder:
         self.numbers = [j for j in self.varying if self._is_number(j)]
         self.codes = {j: self._codes(known[j]) for j in self.numbers}
         self.explained: set[frozenset[int]] = set()  # pairs of columns in functions and sums
-        self.computed: set[int] = set()  # columns that one other determines
+        self.lead = {j: j for j in range(len(self.features))}  # the first of the columns that a column is tied to
 
     def relations(self) -> Relations:
         """Return the relations that hold in every row, and not by chance."""
@@ -580,17 +583,16 @@ class _Finder:
                 chances[x, y] = chance
                 self.explained.add(frozenset((x, y)))
         tied = {x: [y for y in self.varying if (x, y) in chances and (y, x) in chances] for x in self.varying}
-        first = {x: min([x, *tied[x]]) for x in self.varying}
-        leads = set(first.values())
+        self.lead |= {x: min([x, *tied[x]]) for x in self.varying}
+        leads = set(self.lead.values())
         found = []
         for (x, y), chance in sorted(chances.items()):
-            both = first[x] == first[y]
+            both = self.lead[x] == self.lead[y]
             if x not in leads or (not both and y not in leads):
                 continue
             if not both and any((x, z) in chances and (z, y) in chances for z in leads - {x, y}):
                 continue  # what lies between tells it
             found.append(self._write_function(x, y, both, self._adjusted(chance, n_tried)))
-            self.computed.add(y)
         return found
 
     def _screened_functions(self) -> Iterator[tuple[int, int]]:
@@ -689,7 +691,7 @@ class _Finder:
         known = ~np.isnan(self.matrix[:, [x, y]]).any(axis=1)
         of, to = self.matrix[known, x], self.matrix[known, y]
         low, high = int(np.argmin(of)), int(np.argmax(of))
-        if a is None or b is None or of[low] == of[high] or to[low] == to[high]:
+        if a is None or b is None or 2 * np.unique(to).size < np.unique(of).size or of[low] == of[high]:
             return None
         slope = float((to[high] - to[low]) / (of[high] - of[low]))
         slack = _slack(self.features[y], to)
@@ -712,7 +714,7 @@ class _Finder:
 
     def sums(self) -> list[Relation]:
         """Return sums and quotients of two columns; one for each three columns."""
-        plain = [j for j in self.numbers if self._is_plain(j) and j not in self.computed]
+        plain = [j for j in self.numbers if self._is_plain(j)]
         chance = {j: self._log_chance_of(j) for j in plain}
         n_tried = 2 * len(plain) ** 3
         plain = [j for j in plain if chance[j] <= self._least(n_tried)][: MOST_SUMMED + 1]
@@ -720,10 +722,12 @@ class _Finder:
             return []
         found: list[Relation] = []
         done: set[frozenset[int]] = set()
+        functions = set(self.explained)
         for kind, target, one, other in self._screened_sums(plain):
-            three = frozenset((target, one, other))
+            three = frozenset(self.lead[j] for j in (target, one, other))
             names = [_name(self.features[j].name) for j in (target, one, other)]
-            if three in done or None in names:
+            pairs = {frozenset(pair) for pair in combinations((target, one, other), 2)}
+            if three in done or None in names or pairs & functions:
                 continue
             sign = "+" if kind == "sum" else "/"
             says = f"{names[0]} == {names[1]} {sign} {names[2]}"
@@ -736,7 +740,7 @@ class _Finder:
             if asked <= self._least(n_tried):
                 found.append(Relation(kind, says, columns_of, rows, self._adjusted(asked, n_tried)))
                 done.add(three)
-                self.explained |= {frozenset(pair) for pair in combinations(three, 2)}
+                self.explained |= pairs | {frozenset(pair) for pair in combinations(three, 2)}
         return found
 
     def _screened_sums(self, columns: Sequence[int]) -> Iterator[tuple[str, int, int, int]]:
@@ -801,11 +805,11 @@ class _Finder:
         highest, lowest = np.fmax.reduce(screened), np.fmin.reduce(screened)
         for a in self.numbers:
             with np.errstate(invalid="ignore"):
-                kept = ~(screened[:, [a]] > screened).any(axis=0)
+                kept = np.asarray(~(screened[:, [a]] > screened).any(axis=0))
             for b in self.numbers:
                 if a == b or not kept[b] or family[a] != family[b] or highest[a] <= lowest[b]:
                     continue
-                if frozenset((a, b)) in self.explained:
+                if self._is_explained(a, b):
                     continue
                 chance = self._chance_of_order(a, b)
                 if chance <= self._least(n_tried) and self._says_order(a, b) is not None:
@@ -868,7 +872,7 @@ class _Finder:
                     found.extend(self._with_levels(j, value, shown[:, place], by, n_tried))
             first = groups.setdefault(shown[:, place].tobytes(), place)
             i, other = marks[first]
-            if first != place and i != j and (frozenset((i, j)) not in self.explained or np.isnan(value)):
+            if first != place and i != j and (not self._is_explained(i, j) or np.isnan(value)):
                 says = self._says_together(i, other, j, value)
                 found.extend(self._written_together(says, (i, j), chances[place] + np.log(2.0), n_tried))
         return found
@@ -882,10 +886,10 @@ class _Finder:
         total = np.bincount(codes[known].astype(np.intp), minlength=self.features[by].n_levels)
         with_it = np.bincount(codes[known & marked].astype(np.intp), minlength=self.features[by].n_levels)
         mixed = (with_it > 0) & (with_it < total)
-        if mixed.any() or not with_it.any() or (with_it == total).all() or frozenset((by, j)) in self.explained:
+        if mixed.any() or not with_it.any() or (with_it == total).all() or self._is_explained(by, j):
             return
         chance = _log_chance(np.array([with_it.sum(), total.sum() - with_it.sum()])) + np.log(2.0) * (total > 0).sum()
-        texts = [_level(self.features[by], code) for code in np.flatnonzero(with_it > 0)]
+        texts = [_level(self.features[by], int(code)) for code in np.flatnonzero(with_it > 0)]
         one, other = _name(self.features[by].name), _name(self.features[j].name)
         if chance > self._least(n_tried) or None in texts or one is None or other is None:
             return
@@ -919,6 +923,10 @@ class _Finder:
         return found
 
     # ---- what is asked of columns
+
+    def _is_explained(self, i: int, j: int) -> bool:
+        """Return whether a function or a sum has two columns, or those that they are tied to."""
+        return not self.explained.isdisjoint((frozenset((i, j)), frozenset((self.lead[i], self.lead[j]))))
 
     def _is_ordered(self, j: int) -> bool:
         return self.features[j].kind != "categorical"
