@@ -77,6 +77,13 @@ class Relation:
     chance : the probability that unrelated columns look like that, for all relations tried together; None if nobody
         asked.
     table : encoded values of the first column and what the second has with each; None if `says` tells it all.
+
+    Examples
+    --------
+    >>> import mcce, pandas as pd
+    >>> (one,) = mcce.find_relations(pd.DataFrame({"born": range(1940, 2000), "age": range(84, 24, -1)}))
+    >>> one.kind, one.says, one.columns, one.rows
+    ('tied', 'age == 2024 - born', ('born', 'age'), 60)
     """
 
     kind: str = stored(str)
@@ -116,6 +123,8 @@ class Relations(Sequence[Relation]):
     >>> print(found)
     twice == 2 * b (tied, 100 rows)
     total == a + b (sum, 100 rows)
+    >>> found.frame["kind"].tolist()
+    ['tied', 'sum']
     >>> print(found.without("total == a + b"))
     twice == 2 * b (tied, 100 rows)
     """

@@ -487,10 +487,10 @@ class SparseSearch:
         score, admit = self._scoring(rows, owner, sought, self.least if plausible else -np.inf)
 
         def keep_known(some: Ints) -> Bools:
-            kept = (np.isnan(rows[some]) <= np.isnan(sought.matrix[owner[some]])).all(axis=1)
+            kept = np.asarray((np.isnan(rows[some]) <= np.isnan(sought.matrix[owner[some]])).all(axis=1))
             if admit is not None:
                 kept[kept] = admit(some[kept])
-            return np.asarray(kept)
+            return kept
 
         chosen = self.selector.select(
             replace(separate, rows=rows),
