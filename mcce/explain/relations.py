@@ -45,7 +45,7 @@ from mcce.constraints.rules import Rule, resolve_rule, rule
 from mcce.exceptions import InputError, spell, warn
 from mcce.explain.distances import changed_columns
 from mcce.rng import hash_rows
-from mcce.storage.fields import FLOAT, check_type, require, stored
+from mcce.storage.fields import FLOAT, check_codes, check_type, require, stored
 from mcce.storage.state import stateful
 from mcce.table import Data, Feature, Kind, Schema
 from mcce.table.dtypes import date_family, is_dated
@@ -289,6 +289,9 @@ def _resolve_table(relation: Relation, schema: Schema) -> _Resolved:
     first, second = (schema.position(name, "a column of a relation,", "the training data") for name in relation.columns)
     assert relation.table is not None
     there = relation.table
+    for column, codes in zip((first, second), there.T):
+        if not schema.features[column].is_numeric:
+            check_codes(codes, "table", schema.features[column].n_levels)
     is_tied = relation.kind == "tied"
     back = there[np.argsort(there[:, 1], kind="stable")][:, ::-1] if is_tied else there
 
