@@ -16,13 +16,14 @@ training rows whatever these weigh; plausibility is by weight.
 
 A saved explainer is one file:
 
-1. It holds the settings, the wanted decision, the constraints, the fitted generator, the scale of plausibility, the
-   hashes of training rows, and the few rows of the spot check with the model's answers. The model is not in it.
+1. It holds the settings, the wanted decision, the constraints, the fitted generator, the relations between columns, the
+   scale of plausibility, the hashes of training rows, and the few rows of the spot check with the model's answers. The
+   model is not in it.
 2. The model is given again. It is asked about the rows of the spot check, and a warning tells if it is another one.
 3. A decision that is a function, and the models of `Several`, are given again too: functions are code, and code is
    never read from a file.
-4. Without donors (`mcce.generators.storing`) plausibility, hashes and spot check are left out: they hold or tell
-   training values.
+4. Without donors (`mcce.generators.storing`) plausibility, hashes, relations and spot check are left out: they hold or
+   tell training values.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ from mcce.explain.order import DEFAULT, MeasureLike, Ordering, find_measure, res
 from mcce.explain.plan import Block, Plan, Settings, mutable_columns, searched
 from mcce.explain.plausibility import Plausibility
 from mcce.explain.pools import ConstrainedPools, draw_pools, fixed_columns, match_candidates, pool_keys
+from mcce.explain.relations import Relations, find_in, keep_relations, read_relations
 from mcce.explain.stored import check_fields, read_decision, write_decision
 from mcce.generators import JointGenerator
 from mcce.generators.base import Generator
@@ -148,6 +150,7 @@ class MCCE(Learner):
     generator_ : the fitted generator, which is the chain unless another one was given
     decision_ : the wanted decision, bound to the model
     names_ : what features, values and predictions are called
+    relations_ : ties and relations between the columns, found or given at `fit`; see `mcce.find_relations`
     fit_seconds_ : seconds that `fit` took
 
     Examples
@@ -200,7 +203,15 @@ class MCCE(Learner):
         self.names = names
 
     @one_native_thread()
-    def fit(self: Self, X: Data, y: object = None, *, sample_weight: Any = None, progress: bool | None = None) -> Self:
+    def fit(
+        self: Self,
+        X: Data,
+        y: object = None,
+        *,
+        sample_weight: Any = None,
+        relations: Any = None,
+        progress: bool | None = None,
+    ) -> Self:
         """Step 1: ask the model about the training rows, and fit the chain.
 
         Parameters
@@ -213,12 +224,20 @@ class MCCE(Learner):
         sample_weight : array or None
             A weight for each row: whole numbers count copies, others are relative, 0 leaves a row out. See
             `ChainModel.fit`.
+        relations : list or None
+            Ties and relations between columns that sparse counterfactuals keep: tied columns change together or not at
+            all, and what holds between columns holds in every answer, unless the factual itself breaks it. None has
+            them found in X (`mcce.find_relations`), and a warning names them. A list says which there are: those that
+            were found (``explainer.relations_``, or some of them, as ``explainer.relations_.without("a <= b")``),
+            texts such as ``"a <= b"`` or ``"total == a + b"`` (see `mcce.rule`), and ``mcce.tied("usd", "eur")``; ()
+            for none. The paper's method (``sparse=False``) stays as published and keeps none that were found, but
+            those that are given as a list.
         progress : bool or None
             Whether to show a progress bar; None shows one in a terminal or notebook after a second.
         """
         begun = time.perf_counter()
         # a fit that fails leaves no half-fitted explainer
-        learned = ("distances_", "generator_", "margins_", "names_", "plausibility_", "training_rows_")
+        learned = "distances_", "generator_", "margins_", "names_", "plausibility_", "relations_", "training_rows_"
         for name in ("fit_seconds_", *learned):
             vars(self).pop(name, None)
         if not isinstance(self.condition_on_decision, (bool, np.bool_)):
@@ -256,6 +275,11 @@ class MCCE(Learner):
         reach = find_reach(schema.encode(rows_of(X, some)).matrix, schema.features)
         scores = None if answer is None else answer.scores
         self._training = TrainingTable(X, schema, self.decision_, checked, wanted, reach, weights, scores)
+        matrix = schema.encode(X).matrix
+        if relations is None:
+            self.relations_ = find_in(matrix, schema, fixed_columns(generator))
+        else:
+            self.relations_ = read_relations(relations, matrix, schema)
         self.fit_seconds_ = time.perf_counter() - begun
         return self
 
@@ -758,8 +782,8 @@ class MCCE(Learner):
         ----------
         path : str or path
         donors : "all" or "none"
-            "none" leaves the training values out; see `ChainModel.save`. Such an explainer is not sparse, and does not
-            count copies of training rows.
+            "none" leaves the training values out; see `ChainModel.save`. Such an explainer is not sparse, does not
+            count copies of training rows, and keeps no relations between columns.
 
         Examples
         --------
@@ -796,6 +820,7 @@ class MCCE(Learner):
             "margins": self.margins_ if everything and self._can_learn() else None,
             "distances": self._learned_distances() if everything else {},
             "training_rows": self._training_rows() if everything else None,
+            "relations": self.relations_ if everything else None,
             "fit_seconds": float(self.fit_seconds_),
         }
         about = {"donors": donors, "decision": self.decision_.describe(), "model": type(self.model).__name__}
@@ -858,6 +883,7 @@ class MCCE(Learner):
         if fields["plausibility"] is not None:
             made.plausibility_, made.margins_ = fields["plausibility"], fields["margins"]
         made.distances_ = fields["distances"]
+        made.relations_ = fields["relations"] or Relations()
         if fields["training_rows"] is not None:
             made.training_rows_ = fields["training_rows"]
         made.fit_seconds_ = fields["fit_seconds"]
@@ -885,6 +911,7 @@ class MCCE(Learner):
             asked = self.decision, self.decision_, schema, mutable_columns(self.generator_), self.generator_.seed_
             robustness = Robustness.resolve(robust, *asked)
         demanded = robustness is not None and robustness.share is not None
+        relations = self.relations_ if settings.sparse or self.relations_.are_given else Relations()
         return Plan(
             generator=self.generator_,
             decision=self.decision_,
@@ -895,6 +922,7 @@ class MCCE(Learner):
             caution=caution,
             training=self._training_rows(needed=settings.exclude_training),
             robustness=robustness,
+            relations=keep_relations(relations, schema, fixed_columns(self.generator_)),
             threads=count_jobs(self.n_jobs),
         )
 

@@ -18,7 +18,7 @@ PAGE = Path(__file__).resolve().parents[1] / "vignettes" / "api.md"
 
 EXPLAINING = """
     MCCE Counterfactuals Interval Names Not OneOf Robust Several allow no_copies only per_factual rule
-    bootstrap_refits gower_distance
+    bootstrap_refits find_relations gower_distance tied
     available_constraints available_measures register_constraint register_measure
 """
 CHAIN = "Auto ChainModel Schema available_generators compare_conditionals register_generator"
@@ -47,7 +47,7 @@ KEYWORDS = {
 }
 METHODS = {
     "MCCE": {
-        "fit": "X y sample_weight progress",
+        "fit": "X y sample_weight relations progress",
         "explain": """
             X n_samples n_counterfactuals independent constraints sparse floor caution measures weights max_changes
             max_gower diverse robust progress

@@ -69,6 +69,7 @@ def describe(path: str) -> dict[str, Any]:
         return told | _describe_joint(JointGenerator.load(path), [])
     fields = load_fields(path, "MCCE", lambda read: check_fields(read, read["settings"]))
     told["constraints"] = [str(each) for each in fields["constraints"]]
+    told["relations"] = [str(each) for each in fields["relations"] or ()]
     generator, held = fields["generator"], _explainer_holds(fields)
     if isinstance(generator, ChainModel):
         return told | _describe_chain(generator, held)
@@ -128,6 +129,9 @@ def _explainer_holds(fields: dict[str, Any]) -> list[str]:
     if fields["plausibility"] is not None:
         rows = fields["plausibility"].n_neighbours
         held.append(f"up to {rows:,} whole training rows, to which nearness is measured for plausibility")
+    tables = [each for each in fields["relations"] or () if each.table is not None]
+    if tables:
+        held.append(f"which values come together in {len(tables)} pairs of columns, each that a training row has")
     if fields["margins"] is not None:
         held.append("how far inside the wanted decision the accepted training rows are, without saying which")
     return held
@@ -157,6 +161,8 @@ def text(told: dict[str, Any]) -> str:
     lines += ["", "settings", aligned([[name, value] for name, value in settings.items()], (0, 1))] if settings else []
     if told.get("constraints"):
         lines += ["", "constraints", *(f"  {each}" for each in told["constraints"])]
+    if told.get("relations"):
+        lines += ["", "relations", *(f"  {each}" for each in told["relations"])]
     columns = [_cells(column) for column in told["columns"]]
     lines += ["", "columns", aligned(columns, (0, 1, 2, 3))] if columns else []
     holding = [[column["name"], column["holds"]] for column in told["columns"] if "holds" in column]

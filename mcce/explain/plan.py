@@ -23,6 +23,7 @@ from mcce.explain.factuals import Factuals
 from mcce.explain.order import Ordering
 from mcce.explain.plausibility import Plausibility
 from mcce.explain.pools import fixed_columns, pool_blocks, pool_keys, restrict_keys
+from mcce.explain.relations import KeptRelations
 from mcce.generators.base import Generator
 from mcce.model.decisions import Decision
 from mcce.model.robustness import AsksEncoded, Robustness
@@ -63,6 +64,7 @@ class Plan:
     caution : the scale of plausibility, for crossed draws, and what a step away from the edge counts.
     training : the training rows, to count copies of them or to have none; None if they are gone.
     robustness : what counterfactuals are to stand; None for nothing.
+    relations : what holds between columns in every counterfactual; None for nothing.
     threads : how many there may be; what is found does not depend on it.
     """
 
@@ -75,6 +77,7 @@ class Plan:
     caution: Caution | None = None
     training: TrainingRows | None = None
     robustness: Robustness | None = None
+    relations: KeptRelations | None = None
     threads: int = 1
 
     @property

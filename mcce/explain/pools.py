@@ -69,6 +69,13 @@ class Candidates:
             mine = filled & (begins == begin)
             yield int(begin), int(ends[mine][0]), which[mine]
 
+    def separate(self, which: Ints) -> tuple[Candidates, Ints]:
+        """Return the candidates of some factuals one after the other, none shared, and whose each row is."""
+        sizes = self.end[which] - self.begin[which]
+        ends = np.cumsum(sizes)
+        place = np.arange(int(sizes.sum())) - np.repeat(ends - sizes, sizes) + np.repeat(self.begin[which], sizes)
+        return Candidates(self.rows[place], ends - sizes, ends), np.repeat(which, sizes)
+
 
 POOL_BYTES = 32 * 2**20  # candidates held at a time
 BLOCK_FACTUALS = 4096

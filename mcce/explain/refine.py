@@ -5,9 +5,10 @@
 2. Move changed numbers towards the factual, the largest step first: of some values of the factual's pool in between,
    take the nearest that keeps the row valid and at or above the floor.
 
-A row that starts below the floor may only become more plausible on the way; none breaks a constraint, or becomes a copy
-of a training row that is excluded. The rows of all factuals are tried together, so that the model is asked a few large
-questions. `Sought` says for whom counterfactuals are sought, and what they may be.
+A row that starts below the floor may only become more plausible on the way; none breaks a constraint or a relation, or
+becomes a copy of a training row that is excluded. Columns that others determine go with these. The rows of all factuals
+are tried together, so that the model is asked a few large questions. `Sought` says for whom counterfactuals are sought,
+and what they may be.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from mcce.explain.distances import Distance, changed_columns
 from mcce.explain.plausibility import Plausibility
 from mcce.explain.pools import Candidates
 from mcce.explain.rank import Ask
+from mcce.explain.relations import FactualRelations, KeptRelations
 from mcce.explain.winners import Cost, Winners
 from mcce.rng import hash_rows
 
@@ -34,24 +36,28 @@ from mcce.rng import hash_rows
 class Sought:
     """Factuals that counterfactuals are sought for: encoded rows, and the folds of their trees.
 
-    `excluded` are training rows that none may be a copy of, `constraints` say what may change.
+    `excluded` are training rows that none may be a copy of, `constraints` say what may change, `relations` what holds
+    between columns.
     """
 
     matrix: Floats
     fold: Ints
     excluded: TrainingRows | None = None
     constraints: FactualConstraints | None = None
+    relations: FactualRelations | None = None
 
     @property
     def admits_all(self) -> bool:
         """Whether any row may be a counterfactual."""
-        return self.excluded is None and self.constraints is None
+        return self.excluded is None and self.constraints is None and self.relations is None
 
     def admits(self, rows: Floats, owner: Ints) -> Bools:
         """Return which encoded rows may be counterfactuals of the factuals at `owner`."""
         admitted = np.ones(rows.shape[0], dtype=bool) if self.excluded is None else ~self.excluded.contain(rows)
         if self.constraints is not None:
             admitted[admitted] = self.constraints.hold(rows[admitted], owner[admitted])
+        if self.relations is not None:
+            admitted[admitted] = self.relations.hold(rows[admitted], owner[admitted])
         return admitted
 
 
@@ -67,7 +73,8 @@ class Inwards:
     ask : function that returns (scores, wanted) for encoded rows.
     scale, least : the scale of plausibility, and the score at the floor.
     distance : how long a step is.
-    numbers : positions of the mutable columns that hold numbers.
+    numbers : positions of the searched columns that hold numbers.
+    relations : what tells the columns that are not searched but computed.
     """
 
     def __init__(
@@ -77,12 +84,24 @@ class Inwards:
         least: float,
         distance: Distance,
         numbers: Ints,
+        relations: KeptRelations | None = None,
     ) -> None:
         self.ask = ask
         self.scale = scale
         self.least = least
         self.distance = distance
         self.numbers = numbers
+        self.relations = relations
+
+    def complete(self, rows: Floats, factuals: Floats) -> Floats:
+        """Return rows with what relations determine."""
+        return rows if self.relations is None else self.relations.complete(rows, factuals)
+
+    def searched(self, changed: Bools) -> Bools:
+        """Return which cells are changed and of columns that are searched, from those that are changed."""
+        if self.relations is not None:
+            changed[:, self.relations.determined] = False
+        return changed
 
     def take(self, starts: Winners, sought: Sought, pools: Candidates, best: int | None = None) -> Winners:
         """Return what becomes of some valid rows.
@@ -132,7 +151,7 @@ class _Walk:
 
     def set_back(self) -> None:
         """Step 1: in rounds, try the cells that have not been tried since their row last moved."""
-        changed = self.changed()
+        changed = self.way.searched(self.changed())
         at, column = np.nonzero(changed & (changed.sum(axis=1) > 1)[:, None])  # an only change is needed
         tried, moved = np.full(at.size, -1), np.zeros(self.owner.size, dtype=np.int64)
         now = 0
@@ -150,7 +169,7 @@ class _Walk:
         """Return some rows, each with the factual's own value in one column."""
         rows = self.rows[at]
         rows[np.arange(at.size), column] = self.factuals[at, column]
-        return rows
+        return self.way.complete(rows, self.factuals[at])
 
     def changed(self) -> Bools:
         """Return which cells differ from the factual's."""
@@ -209,7 +228,7 @@ class _Walk:
             tries = self.rows[at]
             column = np.repeat([j for _, j, _ in plans], [values.size for _, _, values in plans])
             tries[np.arange(at.size), column] = np.concatenate([values for _, _, values in plans])
-            self._advance(tries, at)
+            self._advance(self.way.complete(tries, self.factuals[at]), at)
 
     def changed_numbers(self, i: int) -> Ints:
         """Return the changed columns of a row that hold numbers, the largest step first."""

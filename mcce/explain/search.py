@@ -25,7 +25,7 @@ from mcce.explain.copies import TrainingRows
 from mcce.explain.diversity import Spread
 from mcce.explain.factuals import Factuals
 from mcce.explain.plan import Block, Plan
-from mcce.explain.pools import Candidates, ConstrainedPools, Pools, draw_pools, pool_blocks
+from mcce.explain.pools import POOL_BYTES, Candidates, ConstrainedPools, Pools, draw_pools, pool_blocks
 from mcce.explain.rank import Admit, Allow, Selector, best_of
 from mcce.explain.sparse import crossed_draws
 from mcce.explain.winners import Cost, Winners
@@ -129,6 +129,23 @@ def _in_order(plan: Plan) -> Strategy:
 
 def whole_draws(plan: Plan, block: Block, pools: Candidates) -> Winners:
     """Choose the best valid draws of each factual of a block."""
+    if plan.relations is None:
+        return _choose_drawn(plan, block, pools)
+    n_draws = int((pools.end - pools.begin).max(initial=1))
+    at_once = max(1, POOL_BYTES // (8 * n_draws * pools.rows.shape[1]))  # factuals, whose draws are completed
+    parts = []
+    for first in range(0, block.members.size, at_once):
+        some = np.arange(first, min(first + at_once, block.members.size))
+        separate, owner = pools.separate(some)
+        completed = plan.relations.complete(separate.rows, block.matrix[owner])
+        kept = plan.relations.of_factuals(block.matrix).hold(completed, owner)
+        passed = np.concatenate([[0], np.cumsum(kept)])
+        mine = Candidates(np.asfortranarray(completed[kept]), passed[separate.begin], passed[separate.end])
+        parts.append(_choose_drawn(plan, block.take(some), mine).of_factuals(some))
+    return Winners.join(parts)
+
+
+def _choose_drawn(plan: Plan, block: Block, pools: Candidates) -> Winners:
     settings = plan.settings
     return Selector(plan.features, plan.mutable, plan.question.ask_encoded).select(
         pools,

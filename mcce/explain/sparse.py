@@ -17,6 +17,8 @@
    or above the floor. A change that makes the decision worse is not taken for the sake of plausibility: of rows with
    several changes, those without such a one are taken; where there is none, it is set back, and the row is told as one
    below the floor. So it is where the order is one of distances; measures of the user's own are obeyed as they are.
+7. Relations between columns hold in every row (`mcce.explain.relations`): columns that others determine are computed
+   from these wherever a row is made, and change with them; rows that break another relation are passed over.
 """
 
 from __future__ import annotations
@@ -42,6 +44,7 @@ from mcce.explain.plan import Block, Plan
 from mcce.explain.pools import Candidates
 from mcce.explain.rank import Admit, Ask, Selector, best_of
 from mcce.explain.refine import Inwards, Sought
+from mcce.explain.relations import KeptRelations
 from mcce.explain.winners import Cost, Winners
 from mcce.table import Feature
 
@@ -52,6 +55,7 @@ FIRST_LOOKED_AT, MOST_LOOKED_AT = 12, 256  # crossings of a factual at a time, i
 STARTS = 4  # draws taken inwards, at least
 CROSSED_BYTES = 48 * 2**20  # crossed rows held at a time
 SEARCHED_TOGETHER = 64, 512  # factuals of one thread, at least and at most: of few the model is asked about few rows
+MORE_CHANGES = 1e6  # what a change more counts beside costs, where tied columns change together
 REFINED_TOGETHER = 4  # such searches, whose rows are then taken inwards together
 
 
@@ -75,6 +79,7 @@ class SparseSearch:
     bounds : on changes and distance.
     excluded : training rows that no counterfactual may be a copy of.
     constraints : what may change, and how.
+    relations : what holds between columns.
 
     Searching may go on in several threads; `ask` is called by one at a time, as a model need not be safe for threads.
     """
@@ -90,9 +95,12 @@ class SparseSearch:
         bounds: Bounds,
         excluded: TrainingRows | None = None,
         constraints: Constraints | None = None,
+        relations: KeptRelations | None = None,
     ) -> None:
         self.features = features
         self.mutable = mutable
+        self.relations = relations
+        self.searched = mutable if relations is None else mutable[~np.isin(mutable, relations.determined)]
         asking = threading.Lock()
 
         def ask_alone(rows: Floats) -> tuple[npt.NDArray[np.generic], Bools]:
@@ -112,8 +120,8 @@ class SparseSearch:
         self.distance = steps[0] if steps else gower(features)
         self.changes_first = _counts_changes(ordering.measures[0])
         self.by_distance = all(isinstance(m.function, Distance) for m in ordering.measures)
-        numbers = np.array([j for j in mutable if features[j].is_numeric], dtype=np.int64)
-        self.inwards = Inwards(ask_alone, plausibility, self.least, self.distance, numbers)
+        numbers = np.array([j for j in self.searched if features[j].is_numeric], dtype=np.int64)
+        self.inwards = Inwards(ask_alone, plausibility, self.least, self.distance, numbers, relations)
 
     def search(
         self, pools: Candidates, factuals: Floats, k: int, ids: pd.Index[Any] | None = None, threads: int = 1
@@ -158,7 +166,7 @@ class SparseSearch:
         def waiting() -> Ints:
             return np.flatnonzero(n_found < k) if self.changes_first else np.arange(factuals.shape[0])
 
-        for size in range(1, self.mutable.size + 1):
+        for size in range(1, self.searched.size + 1):
             for part, complete in self._choose_crossed(pools, sought, waiting(), size, k):
                 parts.append(part)
                 # where crossings were passed over, nearer ones may be found on the way to the factual
@@ -194,7 +202,8 @@ class SparseSearch:
 
     def _sought(self, factuals: Floats, ids: pd.Index[Any] | None) -> Sought:
         constraints = None if self.constraints is None else self.constraints.of_factuals(factuals, ids)
-        return Sought(factuals, self.plausibility.fold_of(factuals), self.excluded, constraints)
+        relations = None if self.relations is None else self.relations.of_factuals(factuals)
+        return Sought(factuals, self.plausibility.fold_of(factuals), self.excluded, constraints, relations)
 
     def _choose_crossed(
         self, pools: Candidates, sought: Sought, which: Ints, size: int, k: int
@@ -232,25 +241,25 @@ class SparseSearch:
     ) -> Iterator[tuple[Ints, Candidates, Bools]]:
         """Yield whose crossings they are, the crossed rows, and for whom these are all there are."""
         cells = columnwise(pools.rows)
-        near = NearestCrossings(cells, self.mutable, self.distance)
+        near = NearestCrossings(cells, self.searched, self.distance)
         made: list[Crossings] = []
         held = 0
         for begin, end, members in pools.pools(which):
             n_draws = end - begin
-            few = n_draws * 2.0**self.mutable.size <= ALL_CROSSINGS
+            few = n_draws * 2.0**self.searched.size <= ALL_CROSSINGS
             if size > LARGEST_SET and not few:
                 continue
-            tuples = PoolCodes(cells, begin, n_draws, self.mutable).tuples(size)
+            tuples = PoolCodes(cells, begin, n_draws, self.searched).tuples(size)
             if tuples is None:
                 continue
             most = tuples.draws.size if size == 1 or few else NEAREST
             pool = pools.rows[begin:end]
-            thinning = Thinning(pool, self.mutable, tuples, self.inwards.numbers) if size == 1 else None
+            thinning = Thinning(pool, self.searched, tuples, self.inwards.numbers) if size == 1 else None
             for f in members:
                 factual = np.ascontiguousarray(sought.matrix[f])
                 crossings = near.find(int(f), factual, begin, n_draws, tuples, most)
                 if thinning is not None:
-                    crossings = replace(crossings, chosen=thinning.keep(factual[self.mutable], crossings.chosen))
+                    crossings = replace(crossings, chosen=thinning.keep(factual[self.searched], crossings.chosen))
                 made.append(crossings)
                 held += made[-1].chosen.size
                 if 8 * held * cells.shape[0] > CROSSED_BYTES:
@@ -268,10 +277,11 @@ class SparseSearch:
         ends = np.cumsum([crossings.chosen.size for crossings in made])
         for i, crossings in enumerate(made):
             factual = np.ascontiguousarray(sought.matrix[crossings.factual])
-            crossings.write(cells, factual, self.mutable, rows, int(ends[i]) - crossings.chosen.size)
+            crossings.write(cells, factual, self.searched, rows, int(ends[i]) - crossings.chosen.size)
         begins = ends - [crossings.chosen.size for crossings in made]
         complete = np.array([crossings.complete for crossings in made], dtype=bool)
-        return members, Candidates(rows.T, begins, ends, distinct=True), complete
+        written = self.inwards.complete(rows.T, sought.matrix[np.repeat(members, ends - begins)])
+        return members, Candidates(written, begins, ends, distinct=True), complete
 
     def _cheapest(self, candidates: Candidates, of: Ints, sought: Sought, size: int, k: int) -> Winners:
         """Return the valid and plausible crossings of one size with the least costs (step 5); `of` are their factuals.
@@ -281,11 +291,13 @@ class SparseSearch:
         rows, factuals = candidates.rows, sought.matrix
         owner = np.repeat(np.arange(candidates.begin.size), candidates.end - candidates.begin)
         steps = self.distance.sums(rows, factuals[of])
+        n_changes = size if self.relations is None else changed_columns(rows, factuals[of]).sum(axis=1)
         too_far = np.zeros(of.size, dtype=bool)
         if self.bounds.max_changes is not None:
-            too_far |= size > self.bounds.max_changes
+            too_far |= n_changes > self.bounds.max_changes
         if self.bounds.max_gower is not None:
             too_far |= self.distance.finish(steps) > self.bounds.max_gower
+        steps += MORE_CHANGES * (n_changes - size)  # what is determined by a change changes with it
         steps[too_far] = np.inf
         order = np.lexsort((steps, owner))
         at, end = candidates.begin.copy(), candidates.end
@@ -342,7 +354,7 @@ class SparseSearch:
 
         Beside it, the valid and plausible rows with a change less, owned by the places of the rows.
         """
-        at, _, tries = _set_back_one(rows, sought.matrix[owner])
+        at, _, tries = self._set_back_one(rows, sought.matrix[owner])
         needed = np.ones(rows.shape[0], dtype=bool)
         if not at.size:
             return needed, Winners.none(scores, rows.shape[1])
@@ -356,6 +368,14 @@ class SparseSearch:
         less = at[spare], tries[spare], answered[spare], believed[spare[some]]
         return needed, Winners.chosen(*less, at.size)
 
+    def _set_back_one(self, rows: Floats, factuals: Floats) -> tuple[Ints, Ints, Floats]:
+        """Return every change of rows that have several: whose it is, in which column, and the row without it."""
+        changed = self.inwards.searched(changed_columns(rows, factuals))
+        at, column = np.nonzero(changed & (changed.sum(axis=1) > 1)[:, None])
+        tries = rows[at]
+        tries[np.arange(at.size), column] = factuals[at, column]
+        return at, column, self.inwards.complete(tries, factuals[at])
+
     def _harm(self, rows: Floats, factuals: Floats, scores: npt.NDArray[np.generic]) -> tuple[Floats, int]:
         """Return how far inside the decision valid rows would be without each change that makes it worse, else -inf.
 
@@ -366,7 +386,7 @@ class SparseSearch:
         without = np.full(rows.shape, -np.inf)
         if margins is None:
             return without, 0
-        at, column, tries = _set_back_one(rows, factuals)
+        at, column, tries = self._set_back_one(rows, factuals)
         if at.size:
             answered, _ = self.selector.ask(tries)
             worse = self.caution.hurts(scores[at], answered)
@@ -389,6 +409,7 @@ class SparseSearch:
             factuals = sought.matrix[spared.owner[at]]
             tries, worst = rows[at], harm[at].argmax(axis=1)
             tries[np.arange(at.size), worst] = factuals[np.arange(at.size), worst]
+            tries = self.inwards.complete(tries, factuals)
             may = sought.admits(tries, spared.owner[at])
             harm[at[~may], worst[~may]] = -np.inf
             moved, tries = at[may], tries[may]
@@ -460,22 +481,19 @@ class SparseSearch:
 
         With `most`, those that have at most so many changes, and a value wherever the factual has one.
         """
-        sizes = pools.end[members] - pools.begin[members]
-        ends = np.cumsum(sizes)
-        place = np.arange(int(sizes.sum())) - np.repeat(ends - sizes, sizes) + np.repeat(pools.begin[members], sizes)
-        rows = np.asfortranarray(pools.rows[place])
-        owner = np.repeat(members, sizes)
+        separate, owner = pools.separate(members)
+        rows = np.asfortranarray(self.inwards.complete(separate.rows, sought.matrix[owner]))
         ordering = self.ordering if plausible else self._by_plausibility()
         score, admit = self._scoring(rows, owner, sought, self.least if plausible else -np.inf)
 
         def keep_known(some: Ints) -> Bools:
-            kept = (np.isnan(rows[some]) <= np.isnan(sought.matrix[owner[some]])).all(axis=1)
+            kept = np.asarray((np.isnan(rows[some]) <= np.isnan(sought.matrix[owner[some]])).all(axis=1))
             if admit is not None:
                 kept[kept] = admit(some[kept])
-            return np.asarray(kept)
+            return kept
 
         chosen = self.selector.select(
-            Candidates(rows, ends - sizes, ends),
+            replace(separate, rows=rows),
             sought.matrix[members],
             max(k, STARTS),
             ordering=ordering,
@@ -505,15 +523,6 @@ class SparseSearch:
         return replace(found.take(kept), cost=joined.cost)
 
 
-def _set_back_one(rows: Floats, factuals: Floats) -> tuple[Ints, Ints, Floats]:
-    """Return every change of rows that have several: whose it is, in which column, and the row without it."""
-    changed = changed_columns(rows, factuals)
-    at, column = np.nonzero(changed & (changed.sum(axis=1) > 1)[:, None])
-    tries = rows[at]
-    tries[np.arange(at.size), column] = factuals[at, column]
-    return at, column, tries
-
-
 def _counts_changes(measure: Measure) -> bool:
     return isinstance(measure.function, Distance) and measure.function.counts_changes
 
@@ -532,5 +541,6 @@ def crossed_draws(plan: Plan, block: Block, pools: Candidates) -> Winners:
         Bounds(settings.max_changes, settings.max_gower),
         plan.excluded,
         plan.constraints,
+        plan.relations,
     )
     return search.search(pools, block.matrix, settings.n_counterfactuals, block.ids, plan.threads)

@@ -18,6 +18,7 @@ from mcce.explain.caution import Margins
 from mcce.explain.copies import TrainingRows
 from mcce.explain.distances import Distance
 from mcce.explain.plausibility import Binning, Plausibility
+from mcce.explain.relations import Relations, keep_relations
 from mcce.generators.base import METHODS
 from mcce.generators.choice import OF_A_CHAIN, check_generator
 from mcce.model.decisions import Several
@@ -120,6 +121,9 @@ def check_fields(fields: Fields, known: Container[str]) -> Fields:
         check_type(distance, "distances", Distance)
         require(distance.scale.size == len(generator.schema_), "distances are not of as many columns as there are")
     check_type(fields["training_rows"], "training_rows", TrainingRows, type(None))
+    check_type(fields.setdefault("relations", None), "relations", Relations, type(None))
+    if fields["relations"] is not None:  # names and levels that the columns do not have are errors
+        keep_relations(fields["relations"], generator.schema_, ())
     check_number(fields["fit_seconds"], "fit_seconds", 0.0)
     return fields
 

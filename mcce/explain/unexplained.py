@@ -61,6 +61,7 @@ def _demands(plan: Plan) -> list[str]:
     """Return what was asked of rows beside the wanted decision, in words."""
     settings = plan.settings
     demands = ["obeys the constraints"] if plan.constraints is not None and plan.constraints.explicit else []
+    demands += ["keeps the relations between columns"] if plan.relations is not None else []
     demands += ["is no copy of a training row"] if settings.exclude_training else []
     if settings.max_changes is not None or settings.max_gower is not None:
         demands.append("lies within the bounds")
@@ -163,6 +164,8 @@ def _single_relaxations(plan: Plan) -> Iterator[tuple[str, Plan]]:
         for text in plan.constraints.texts:
             left = plan.constraints.without(text)
             yield f"without the constraint {text!r}", replace(plan, constraints=left if left else None)
+    if plan.relations is not None:
+        yield "without the relations between columns", replace(plan, relations=None)
     if settings.max_changes is not None or settings.max_gower is not None:
         free = replace(settings, max_changes=None, max_gower=None)
         yield "without bounds on changes or distance", replace(plan, settings=free)
