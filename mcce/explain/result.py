@@ -32,6 +32,7 @@ from mcce.explain.diversity import diversity_table
 from mcce.explain.factuals import Factuals
 from mcce.explain.plan import Plan, searched
 from mcce.explain.pools import draw_pools
+from mcce.explain.printed import put_on_printed, told_names
 from mcce.explain.redraw import agreement, draw_again, redraw_errors, spread_over
 from mcce.explain.unexplained import look_into, unexplained_table, what_helps
 from mcce.explain.winners import Winners
@@ -149,7 +150,12 @@ def write_result(
     contradictions : why nothing could meet the constraints, by position of the factual.
     wording : how it is told.
     """
-    schema, owner, rows = plan.generator.schema_, winners.owner, winners.rows
+    schema, sparse = plan.generator.schema_, plan.settings.sparse
+    names = told_names(wording.names, schema, exact=sparse)
+    found = winners
+    if sparse:
+        winners = put_on_printed(plan, factuals, winners, names)
+    owner, rows = winners.owner, winners.rows
     rank = np.arange(owner.size) - np.searchsorted(owner, owner) + 1
     index = pd.MultiIndex.from_arrays([factuals.index[owner], rank], names=["id", "rank"])
     given = None if plan.constraints is None else plan.constraints.explicit
@@ -157,13 +163,13 @@ def write_result(
     robustness = plan.robustness
     demanded = {} if robustness is None else robustness.described()
     cost, along = winners.cost, None
-    if plan.settings.sparse:
+    if sparse:
         cells, asked = _coming_along(plan, factuals, winners)
         along = pd.DataFrame(cells, index=index, columns=pd.Index(schema.names, tupleize_cols=False))
         cost = replace(cost, asked=cost.asked + asked)
     questions = Questions(ask=partial(_ask_frame, Asker(plan.decision, schema)))
     if drawn is not None:
-        questions = Search(plan, factuals, winners, contradictions, wording).questions(questions.ask)
+        questions = Search(plan, factuals, found, contradictions, wording).questions(questions.ask)
     return Counterfactuals(
         frame=schema.decode(rows, index),
         measures=_measure_table(plan, factuals, winners).set_axis(index, axis=0),
@@ -182,7 +188,7 @@ def write_result(
             timings={"fit": wording.fit_seconds, "generate": cost.seconds_generate, "select": cost.seconds_select},
         ),
         copies=None if plan.training is None else plan.training.count_in(rows),
-        names=replace(wording.names, ends=plan.decision.ends()),
+        names=replace(names, ends=plan.decision.ends()),
         _questions=questions,
         _rules={who: given.texts_of(who) for who in factuals.index} if given else {},
         _frame_kind=wording.frames,
