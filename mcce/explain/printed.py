@@ -1,4 +1,4 @@
-"""Numbers of sparse counterfactuals put on what is printed, so that the row that was asked about is the one that is told.
+"""Numbers of sparse counterfactuals put on what is printed: the model is asked about the row that is told.
 
 A sentence writes 31,235 for 31,234.56, and the model may say another thing about the one than about the other. So, at
 the end of the search, for each changed number of each row:
@@ -53,12 +53,18 @@ def put_on_printed(plan: Plan, factuals: Factuals, winners: Winners, names: Name
         return winners
     own = factuals.matrix[winners.owner]
     changed = changed_columns(winners.rows, own)
-    columns = [np.flatnonzero(each) for each in changed[:, rounded]]
-    columns = [np.array(rounded)[each] for each in columns]
+    cells = [
+        (i, rounded[k])
+        for i, k in zip(*np.nonzero(changed[:, rounded]))
+        if len(names.written(plan.features[rounded[k]].name, float(winners.rows[i, rounded[k]]))) > 1
+    ]
+    if not cells:
+        return winners
     printing = _Printing(plan, factuals, winners, names)
-    for place in range(max(each.size for each in columns)):
-        at = np.flatnonzero([each.size > place for each in columns])
-        printing.put(at, np.array([columns[i][place] for i in at], dtype=np.int64))
+    at, column = np.array(cells, dtype=np.int64).T
+    place = np.arange(at.size) - np.searchsorted(at, at)  # of a cell among those of its row
+    for turn in range(int(place.max()) + 1):
+        printing.put(at[place == turn], column[place == turn])
     return printing.winners(winners)
 
 

@@ -13,7 +13,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -40,6 +40,7 @@ from mcce.generators.base import Generator
 from mcce.model.ask import Asker
 from mcce.report.changes import Ask
 from mcce.report.names import Names
+from mcce.report.suspicious import Usual
 from mcce.table import FrameKind, Schema
 
 REPORTED = ("L0", "gower", "gower_sum", "plausibility", "log_density")  # measures of every result
@@ -57,6 +58,7 @@ class Wording:
     settings : what was asked for, by name.
     fit_seconds : how long the explainer was fitted.
     progress : whether to show a progress bar when something is drawn again.
+    usual : returns what is usual among training rows, None if these are gone; None for nothing.
     """
 
     names: Names = field(default_factory=Names)
@@ -64,6 +66,7 @@ class Wording:
     settings: Mapping[str, object] = field(default_factory=dict)
     fit_seconds: float = 0.0
     progress: bool | None = None
+    usual: Callable[[], Usual | None] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +97,7 @@ class Search:
             known_errors=lambda: self.standard_errors() if "_again" in vars(self) else {},
             redrawn=self.redrawn,
             why=self.why,
+            usual=self.wording.usual,
         )
 
     @cached_property
@@ -167,7 +171,7 @@ def write_result(
         cells, asked = _coming_along(plan, factuals, winners)
         along = pd.DataFrame(cells, index=index, columns=pd.Index(schema.names, tupleize_cols=False))
         cost = replace(cost, asked=cost.asked + asked)
-    questions = Questions(ask=partial(_ask_frame, Asker(plan.decision, schema)))
+    questions = Questions(ask=partial(_ask_frame, Asker(plan.decision, schema)), usual=wording.usual)
     if drawn is not None:
         questions = Search(plan, factuals, found, contradictions, wording).questions(questions.ask)
     return Counterfactuals(
@@ -193,6 +197,7 @@ def write_result(
         _rules={who: given.texts_of(who) for who in factuals.index} if given else {},
         _frame_kind=wording.frames,
         _along=along,
+        _usual=wording.usual() if sparse and wording.usual is not None else None,
         _pairwise=pairwise.set_axis(factuals.index[pairwise.index].rename("id"), axis=0),
     )
 

@@ -20,6 +20,7 @@ from mcce.explain.plausibility import Binning, Plausibility
 from mcce.generators.base import METHODS
 from mcce.generators.choice import check_generator
 from mcce.model.decisions import Several
+from mcce.report.suspicious import Usual
 from mcce.storage.fields import BOOL, FLOAT, check_array, check_number, check_rising, check_type, require
 from mcce.storage.state import IF_ANY, Fields, stateful
 from mcce.table import Schema
@@ -119,6 +120,7 @@ def check_fields(fields: Fields, known: Container[str]) -> Fields:
     if fields["plausibility"] is not None:
         fields["plausibility"].check_columns(len(generator.schema_))
     check_type(fields.setdefault("margins", None), "margins", Margins, type(None))
+    check_type(fields.setdefault("usual", None), "usual", Usual, type(None))
     check_type(fields["training_rows"], "training_rows", TrainingRows, type(None))
     check_number(fields["fit_seconds"], "fit_seconds", 0.0)
     return fields

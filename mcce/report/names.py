@@ -461,7 +461,9 @@ class Names:
         """Return a value of a feature in words; with its unit unless that stands elsewhere."""
         return self._texts(name, [value], digits, unit)[0]
 
-    def pair(self, name: Hashable, before: Any, after: Any, digits: int = DIGITS, *, unit: bool = True) -> tuple[str, str]:
+    def pair(
+        self, name: Hashable, before: Any, after: Any, digits: int = DIGITS, *, unit: bool = True
+    ) -> tuple[str, str]:
         """Return two values of a feature in words, with as many decimals as it takes to tell them apart.
 
         If the names are `exact`, the second has as many as it takes to be read back as itself.
@@ -510,7 +512,11 @@ class Names:
         ((0.1235, 0.1234), (0.12346, 0.12345), (0.25,))
         """
         pattern = self.patterns.get(name)
-        if not _is_number(value) or not math.isfinite(value) or (isinstance(pattern, WordPattern) and pattern.find(value)):
+        if (
+            not _is_number(value)
+            or not math.isfinite(value)
+            or (isinstance(pattern, WordPattern) and pattern.find(value))
+        ):
             return ()
         said = self._number(name, self._plain(name, value, DIGITS, more, False))
         if self._is_read_as(name, said, value):
