@@ -170,7 +170,7 @@ def _print_demo(story: str, ways: list[str], one: Counterfactuals, many: Counter
     table.append([names.label("prediction"), *(names.text("prediction", risk, 3) for risk in risks)])
     features = many.changed_features().query("not fixed")
     note = (
-        "Each way changes as little as it can, to values drawn for customers of her age and sex who defaulted as well, and "
+        "Each way changes as little as it can, to values drawn for customers of her age and sex who defaulted too, and "
         "the customer that she would be is a plausible one: at least one real customer in twenty looks as unusual."
     )
     summary = (

@@ -146,7 +146,8 @@ def unchangeable_features(
 
 
 def warn_of_unchangeable(found: dict[Hashable, Suggestion]) -> None:
-    """Warn of features that may change and look like facts."""
+    """Warn of features that may change and look like facts, if nobody else does."""
+    found = {name: told for name, told in found.items() if not told.is_told}
     if not found:
         return
     shown = [f"{spell(name)} ({told.reason})" for name, told in list(found.items())[:NAMED]]

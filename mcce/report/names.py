@@ -65,7 +65,9 @@ class NumberPattern:
 
     def write(self, value: Any, more: int = 0) -> str:
         """Return a number as text, with `more` decimals than the pattern has."""
-        number = float(value) * (100 if self.percent else 1)
+        number: Any = float(value)
+        if self.percent and math.isfinite(number):
+            number = Decimal(repr(number)).scaleb(2)  # 0.07 is 7, and no 7.000000000000001
         text = f"{number:,.{self.decimals + more}f}"
         if float(text.replace(",", "")) == 0:
             text = text.removeprefix("-")
@@ -483,7 +485,8 @@ class Names:
         texts = []
         for k, value in enumerate(values):
             in_full = exact and k == len(values) - 1
-            for more in (*range(MOST_DECIMALS), 0):  # if no decimals tell them apart, none are added
+            # if no decimals tell them apart, none are added
+            for more in (*range(MOST_DECIMALS), self._all_decimals(name, value) if in_full else 0):
                 text = self._plain(name, value, digits, more, is_year)
                 different = [other for other in others if not is_same(value, other)]
                 if text not in [self._plain(name, other, digits, more, is_year) for other in different] and (
@@ -492,6 +495,15 @@ class Names:
                     break
             texts.append(self._with_unit(name, value, text, unit))
         return texts
+
+    def _all_decimals(self, name: Hashable, value: Any) -> int:
+        """Return how many decimals more than those of its pattern a number has."""
+        pattern = self.patterns.get(name)
+        if not isinstance(pattern, NumberPattern) or not _is_number(value) or not math.isfinite(value):
+            return 0
+        exponent = Decimal(repr(float(value))).as_tuple().exponent
+        shown = pattern.decimals + (2 if pattern.percent else 0)
+        return max(-int(exponent) - shown, 0)
 
     def _is_year(self, name: Hashable, values: list[Any]) -> bool:
         """Say whether numbers of four digits are years, and carry no mark."""

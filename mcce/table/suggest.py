@@ -3,8 +3,8 @@
 A counterfactual is read as advice, and "no default last year" is none. What a table tells of its columns:
 
 1. Dates, if all of them lie in the past.
-2. Identifiers: texts of which nearly all differ; whole numbers that rise from row to row as numbers of rows do, or that
-   nearly all differ in a column that is called so.
+2. Identifiers (`mcce.table.checks`): texts of which nearly all differ, whole numbers one after the other; and whole
+   numbers that nearly all differ in a column that is called so (`CALLED`).
 3. Names with many levels: texts with 20 levels or more, and more than the square root of the number of rows.
 4. Facts of a person, by the name of the column: age, sex, birth, race, marital status, children (`PERSON`).
 5. Past events, by the name of the column (`PAST`, or "last" with a time): whole numbers, truth values and levels.
@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from mcce.table.checks import check_fixed
+from mcce.table.checks import DISTINCT, FEWEST_ROWS, check_fixed, identifies
 from mcce.table.dtypes import is_dated, is_logical
 from mcce.table.feature import Feature, Kind
 from mcce.table.schema import Data, Schema, as_frame
@@ -35,9 +35,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-NEARLY_ALL, FEWEST_ROWS = 0.95, 20
 FEWEST_LEVELS = 20
-STRETCH = 10  # numbers of rows rise by no more than this on average
 MOSTLY = 0.9  # of the whole numbers of a count are not negative: some tables have -9 for unknown
 
 PERSON = _words(
@@ -63,11 +61,19 @@ TIMES = _words(
 
 
 class Suggestion(NamedTuple):
-    """Why a feature may be one to fix; `is_sure` unless its name alone speaks for it, and may mean another thing."""
+    """Why a feature may be one to fix.
+
+    Attributes
+    ----------
+    reason, evidence : in words
+    is_sure : not of a name that may mean another thing
+    is_told : whether `fit` warns of it for another reason
+    """
 
     reason: str
     evidence: str
     is_sure: bool = True
+    is_told: bool = False
 
 
 def suggest_fixed(
@@ -186,22 +192,16 @@ def _past_dates(feature: Feature, column: pd.Series[object]) -> Suggestion | Non
 
 def _many_levels(feature: Feature, column: pd.Series[object], words: list[str]) -> Suggestion | None:
     """Say whether a column holds identifiers, or names with many levels."""
+    if feature.kind == "ordered" or is_logical(feature.dtype):
+        return None
     n = int(column.notna().sum())
-    if n < FEWEST_ROWS or is_logical(feature.dtype):
-        return None
-    if not feature.is_numeric:
-        n_levels = feature.n_levels
-        if feature.kind == "ordered" or n_levels < FEWEST_LEVELS:
-            return None
-        if n_levels >= NEARLY_ALL * n:
-            return Suggestion("an identifier", f"{n_levels:,} levels in {n:,} rows")
-        is_many = n_levels > math.sqrt(n)
-        return Suggestion("a name with many levels", f"{n_levels:,} levels in {n:,} rows") if is_many else None
-    if feature.decimals != 0 or feature.span < n - 1:
-        return None
-    rises = feature.span <= STRETCH * n and column.is_monotonic_increasing and column.is_unique
-    if rises:
-        return Suggestion("an identifier", "whole numbers that rise from row to row")
-    if CALLED & {*words} and column.nunique() >= NEARLY_ALL * n:
+    named = feature.is_numeric and feature.decimals == 0 and bool(CALLED & {*words})
+    if feature.is_numeric or feature.n_levels >= DISTINCT * n:
+        what = identifies(feature, feature.encode(column, "X"))
+        if what is not None:
+            return Suggestion("an identifier", what, is_told=True)
+    if named and n >= FEWEST_ROWS and column.nunique() >= DISTINCT * n:
         return Suggestion("an identifier", f"{column.nunique():,} different numbers in {n:,} rows")
+    if feature.n_levels >= FEWEST_LEVELS and feature.n_levels > math.sqrt(n):
+        return Suggestion("a name with many levels", f"{feature.n_levels:,} levels in {n:,} rows")
     return None
