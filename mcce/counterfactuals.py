@@ -226,10 +226,10 @@ class Counterfactuals:
     Notes
     -----
     ============================== ============================================================================
-    to compute with                `changes`, `changed_features`, `summary`, `diversity`, `below_floor`, `by`,
-                                   `to_frame`; `table` returns any table as the kind of frame that was explained
+    to compute with                `changes`, `changed_features`, `summary`, `diversity`, `below_floor`, `suspicious`,
+                                   `by`, `to_frame`; `table` returns any table as the kind of frame that was explained
     asking the model again         `reasons`, `why`, `standard_errors`; not for a result that was saved
-    to read                        `sentence`, `sentences`, `letter`, `to_html`; printing the result
+    to read                        `sentence`, `sentences`, `letter`, `letters`, `to_html`; printing the result
     to look at                     `plot`, `plot_changes`
     files                          `to_csv`, `to_parquet`, `save` and `load`
     ============================== ============================================================================
@@ -456,6 +456,10 @@ class Counterfactuals:
         >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
         >>> found = explainer.explain(X.head(100), sparse=True)
         >>> found.suspicious().head(2)
+                    reasons                                           words
+        id rank
+        47 1     large step   salary moves by +69,900, to 5.6 times as much
+        61 1     large step  savings moves by +31,500, to 7.4 times as much
         """
         usual = self._usual
         if usual is None and self._questions.usual is not None:
@@ -665,7 +669,7 @@ class Counterfactuals:
         ----------
         name : str
             "frame", "measures", "factuals", "unexplained", "factual_predictions", "draws", "nearest", "allowed",
-            "changes", "changed_features", "summary", "diversity", "sentences" or "to_frame".
+            "changes", "changed_features", "summary", "diversity", "sentences", "suspicious" or "to_frame".
         """
         if name not in TABLES + COMPUTED:
             raise InputError(f"there is no table {name!r}; {did_you_mean(name, TABLES + COMPUTED)}")
@@ -799,7 +803,7 @@ class Counterfactuals:
         >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
         >>> found = explainer.explain(X.head(100), sparse=True)
         >>> len(found.letters()), len(found.letters(all=True)), len(found.suspicious())
-        (0, 0, 0)
+        (96, 100, 4)
         """
         listed = np.zeros(len(self), dtype=bool) if all else self.frame.index.isin(self.suspicious().index)
         owner = self._row_of_factual()

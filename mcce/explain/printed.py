@@ -155,7 +155,7 @@ class _Printing:
         plausibility[may] = self._plausibility(tries[may], at[may])
         with np.errstate(invalid="ignore"):
             may &= ~((plausibility < plan.least) & (plausibility < self.plausibility[at]))
-        return may
+        return np.asarray(may)
 
     def _plausibility(self, rows: Floats, at: Ints) -> Floats:
         scale = self.plan.plausibility

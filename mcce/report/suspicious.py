@@ -32,7 +32,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from mcce.base.arrays import Bools, Floats
 from mcce.report.changes import directions
@@ -208,9 +207,9 @@ def _look_at_numbers(answers: Answers, usual: Usual, j: int, note: Any) -> None:
             beyond &= (answers.after[edge.given].astype(object) == edge.level).to_numpy(dtype=bool, na_value=False)
         for row in np.flatnonzero(beyond):
             whose.setdefault((int(row), "above" if new[row] > old[row] else "below"), []).append(group)
-    for (row, where), groups in whose.items():
-        value = names.text(name, answers.after.iloc[row, j])
-        note(row, AT_EDGE, f"{label} {value} is {where} 99% of {' and of '.join(groups[:MOST_GROUPS])}")
+    for (place, where), groups in whose.items():
+        value = names.text(name, answers.after.iloc[place, j])
+        note(place, AT_EDGE, f"{label} {value} is {where} 99% of {' and of '.join(groups[:MOST_GROUPS])}")
 
 
 def _look_at_roles(answers: Answers, usual: Usual, note: Any) -> None:
@@ -229,12 +228,13 @@ def _look_at_roles(answers: Answers, usual: Usual, note: Any) -> None:
 def _step(answers: Answers, usual: Usual, row: int, j: int) -> float:
     """Return the size of a change, as a share of what is usual."""
     name, dtype = answers.after.columns[j], answers.after.dtypes.iloc[j]
-    old, new = answers.before.iloc[row, j], answers.after.iloc[row, j]
+    old: Any = answers.before.iloc[row, j]
+    new: Any = answers.after.iloc[row, j]
     if pd.isna(old) or pd.isna(new):
         return 1.0
     if name in usual.spreads:
         return abs(float(new) - float(old)) / usual.spreads[name]
     if isinstance(dtype, pd.CategoricalDtype) and dtype.ordered:
-        codes: NDArray[np.intp] = dtype.categories.get_indexer([old, new])
-        return abs(int(codes[0] - codes[1])) / max(len(dtype.categories) - 1, 1)
+        levels = list(dtype.categories)
+        return abs(levels.index(old) - levels.index(new)) / max(len(levels) - 1, 1)
     return 1.0

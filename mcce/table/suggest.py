@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Hashable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -128,7 +128,7 @@ def find_unchangeable(
     return found
 
 
-def _suggest(feature: Feature, column: pd.Series[object]) -> Suggestion | None:
+def _suggest(feature: Feature, column: pd.Series[Any]) -> Suggestion | None:
     words = name_words(feature.name)
     if is_dated(feature.dtype):
         return _past_dates(feature, column)
@@ -176,7 +176,7 @@ def _quoted(words: Sequence[str]) -> str:
     return " and ".join(f'"{word}"' for word in words)
 
 
-def _past_dates(feature: Feature, column: pd.Series[object]) -> Suggestion | None:
+def _past_dates(feature: Feature, column: pd.Series[Any]) -> Suggestion | None:
     types = pd.api.types
     if types.is_timedelta64_dtype(column.dtype) or not column.notna().any():
         return None
@@ -190,7 +190,7 @@ def _past_dates(feature: Feature, column: pd.Series[object]) -> Suggestion | Non
     return Suggestion("a date of the past", f"{first} to {last}")
 
 
-def _many_levels(feature: Feature, column: pd.Series[object], words: list[str]) -> Suggestion | None:
+def _many_levels(feature: Feature, column: pd.Series[Any], words: list[str]) -> Suggestion | None:
     """Say whether a column holds identifiers, or names with many levels."""
     if feature.kind == "ordered" or is_logical(feature.dtype):
         return None
