@@ -14,7 +14,8 @@ answer is listed for any of these reasons, each with its number:
 5. `edge of the data`: a number moves to a value beyond 99 per cent (`EDGE`) of the training rows, or beyond 99 per cent
    of those that share one of the answer's levels: a salary that the unemployed do not have.
 6. `large step`: a number moves by more than the distance of the 5 and the 95 per cent point; or a positive amount
-   becomes more than five times as large, or as small (`TIMES`), by more than a quarter of that distance.
+   becomes more than five times as much (`TIMES`), by more than a quarter of that distance. (A debt that is nearly paid
+   back is a small part of what it was, and no large step.)
 7. `unlike the others`: of at least fifty answers (`ENOUGH`), a feature changes that fewer than one in a hundred change
    (`RARE`); or a number moves by more than the upper quartile of the others' steps in that feature and three times the
    distance of their quartiles (`FAR`), of at least twenty steps (`FEW`).
@@ -179,17 +180,11 @@ def _look_at_numbers(answers: Answers, usual: Usual, j: int, note: Any) -> None:
     moved = answers.changed[:, j] & ~np.isnan(old) & ~np.isnan(new)
     step = np.where(moved, np.abs(new - old), 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        times = np.where(np.minimum(old, new) > 0.0, np.maximum(old, new) / np.minimum(old, new), 1.0)
+        times = np.where(moved & (old > 0.0), new / old, 1.0)
     is_large = (step > spread) | ((times > TIMES) & (step > PART * spread))
     for row in np.flatnonzero(moved & is_large):
         by = names.step(name, float(new[row] - old[row]))
-        how = "farther than nine in ten rows lie apart"
-        if times[row] > TIMES:
-            how = (
-                f"and was {times[row]:.1f} times as much"
-                if new[row] < old[row]
-                else f"to {times[row]:.1f} times as much"
-            )
+        how = f"to {times[row]:.1f} times as much" if times[row] > TIMES else "farther than nine in ten rows lie apart"
         note(int(row), LARGE, f"{label} moves by {by}, {how}")
     if int(moved.sum()) >= FEW:
         low, high = np.quantile(step[moved], [0.25, 0.75])
@@ -222,7 +217,8 @@ def _look_at_roles(answers: Answers, usual: Usual, note: Any) -> None:
         more = [j for j, step in steps.items() if answers.along[row, j] and step > max(needed, default=0.0)]
         if more:
             labels = listed([answers.names.label(answers.after.columns[j]) for j in more])
-            note(int(row), ALONG, f"{labels} comes along, and changes more than what is needed")
+            verbs = ("comes", "changes") if len(more) == 1 else ("come", "change")
+            note(int(row), ALONG, f"{labels} {verbs[0]} along, and {verbs[1]} more than what is needed")
 
 
 def _step(answers: Answers, usual: Usual, row: int, j: int) -> float:

@@ -11,7 +11,7 @@ from mcce.report.suspicious import REASONS, Answers, Usual, find_suspicious
 
 USUAL = Usual(
     directions={"salary": 1, "loan": -1, "education": 1},
-    spreads={"salary": 80_000.0, "loan": 40_000.0},
+    spreads={"salary": 80_000.0, "loan": 40_000.0, "savings": 20_000.0},
     edges=(
         ("salary", None, None, 10_000.0, 150_000.0),
         ("salary", "job", "none", 8_000.0, 40_000.0),
@@ -20,7 +20,7 @@ USUAL = Usual(
     unchangeable={"defaulted": "a past event"},
 )
 EDUCATION = pd.CategoricalDtype(["school", "college", "degree"], ordered=True)
-HER = {"salary": 30_000, "loan": 20_000, "job": "nurse", "defaulted": True, "education": "school"}
+HER = {"salary": 30_000, "loan": 20_000, "savings": 1_000, "job": "nurse", "defaulted": True, "education": "school"}
 
 
 def judge(*answers: dict, along=(), plausibility=None, floor=None, names=None) -> pd.DataFrame:
@@ -31,7 +31,7 @@ def judge(*answers: dict, along=(), plausibility=None, floor=None, names=None) -
     after.index = pd.MultiIndex.from_arrays([np.arange(len(answers)), np.ones(len(answers), int)], names=["id", "rank"])
     cells = np.array([[name in along for name in before]] * len(answers))
     return find_suspicious(
-        Answers(before, after, changed, cells & changed, plausibility, floor, names or Names()), USUAL
+        Answers(before, after, changed, cells & changed, plausibility, floor, names or Names(years=())), USUAL
     )
 
 
@@ -51,7 +51,8 @@ def _frame(rows) -> pd.DataFrame:
             "edge of the data",
             "salary 45,000 is above 99% of those with job none",
         ),
-        ({"loan": 3_000}, "large step", "loan moves by -17,000, and was 6.7 times as much"),
+        ({"savings": 7_000}, "large step", "savings moves by +6,000, to 7.0 times as much"),
+        ({"savings": 22_000}, "large step", "savings moves by +21,000, to 22.0 times as much"),
     ],
 )
 def test_one_reason_each(answer, reason, words):
@@ -62,7 +63,7 @@ def test_one_reason_each(answer, reason, words):
 
 
 def test_plain_answers_are_not_listed():
-    told = judge({"salary": 60_000}, {"loan": 9_000}, {"job": "cook"}, {"education": "degree"}, {})
+    told = judge({"salary": 60_000}, {"loan": 3_000}, {"savings": 5_900}, {"job": "cook"}, {"education": "degree"}, {})
     assert told.empty
     assert list(told.columns) == ["reasons", "words"]
     assert told.index.names == ["id", "rank"]
