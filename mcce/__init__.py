@@ -67,6 +67,7 @@ if TYPE_CHECKING:  # what `__getattr__` does, for type checkers and editors
         register_sampler,
     )
     from mcce.table import Schema
+    from mcce.table.suggest import suggest_fixed
 
 __version__ = "0.1.0"
 
@@ -129,6 +130,7 @@ __all__ = [
     "register_measure",
     "register_sampler",
     "rule",
+    "suggest_fixed",
     "tied",
 ]
 
@@ -150,6 +152,7 @@ _HOMES = {  # the modules of the names above; all others are of `mcce.samplers`
     "mcce.model.robustness": ("Robust", "bootstrap_refits"),
     "mcce.report.names": ("Names",),
     "mcce.table": ("Schema",),
+    "mcce.table.suggest": ("suggest_fixed",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 _MODULES = ("datasets", "diagnostics", "plots", "rcompat", "testing")

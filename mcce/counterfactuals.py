@@ -40,6 +40,7 @@ from mcce.report.letter import TITLE, Case, Letter, plain_rule, write_letter
 from mcce.report.names import PREDICTION, Names
 from mcce.report.plots import change_plot, changes_plot
 from mcce.report.reasons import ALREADY
+from mcce.report.suspicious import Answers, Usual, find_suspicious
 from mcce.report.words import (
     Change,
     care_sentence,
@@ -69,7 +70,7 @@ PAGE_TITLE = "Counterfactuals"
 FACTUALS_SHOWN, RANKS_SHOWN, ROWS_PRINTED, FACTUALS_ON_PAGE = 10, 5, 6, 25
 ROUNDING = 1e-9  # a plausibility that is below the floor by no more than this is at it
 TABLES = ("frame", "measures", "factuals", "unexplained", "factual_predictions", "draws", "nearest", "allowed")
-COMPUTED = ("changes", "changed_features", "summary", "diversity", "sentences", "to_frame")
+COMPUTED = ("changes", "changed_features", "summary", "diversity", "sentences", "suspicious", "to_frame")
 
 _FRAMES = (
     "frame",
@@ -96,6 +97,7 @@ _PRIVATE = {  # what a file calls them
     "comes_along": "_along",
     "rules": "_rules",
     "frames": "_frame_kind",
+    "usual": "_usual",
 }
 _MOVED = {
     "timings": "run.timings",
@@ -163,6 +165,7 @@ class Questions:
     redrawn : the result of another drawing, by its number; for `Counterfactuals.redrawn`
     why : for factuals at some places, what became of their candidates and what would help, and the drawn rows that came
         nearest to the decision; for `Counterfactuals.why`
+    usual : what is usual among training rows; for `Counterfactuals.suspicious`, if it is not known yet
     """
 
     ask: Ask | None = None
@@ -171,6 +174,7 @@ class Questions:
     known_errors: Callable[[], Mapping[str, float]] | None = None
     redrawn: Callable[[int], Counterfactuals] | None = None
     why: Callable[[NDArray[Any]], tuple[pd.DataFrame, pd.DataFrame]] | None = None
+    usual: Callable[[], Usual | None] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -222,10 +226,10 @@ class Counterfactuals:
     Notes
     -----
     ============================== ============================================================================
-    to compute with                `changes`, `changed_features`, `summary`, `diversity`, `below_floor`, `by`,
-                                   `to_frame`; `table` returns any table as the kind of frame that was explained
+    to compute with                `changes`, `changed_features`, `summary`, `diversity`, `below_floor`, `suspicious`,
+                                   `by`, `to_frame`; `table` returns any table as the kind of frame that was explained
     asking the model again         `reasons`, `why`, `standard_errors`; not for a result that was saved
-    to read                        `sentence`, `sentences`, `letter`, `to_html`; printing the result
+    to read                        `sentence`, `sentences`, `letter`, `letters`, `to_html`; printing the result
     to look at                     `plot`, `plot_changes`
     files                          `to_csv`, `to_parquet`, `save` and `load`
     ============================== ============================================================================
@@ -296,6 +300,7 @@ class Counterfactuals:
     _pairwise: pd.DataFrame | None = None  # what `diversity` returns
     _along: pd.DataFrame | None = None  # cells of `frame` that the decision does not need; None if nobody asked
     _rules: Mapping[Hashable, tuple[str, ...]] = field(default_factory=dict)  # by id, its constraints in words
+    _usual: Usual | None = None  # of training rows, for `suspicious`; None if it was not learned
     _frame_kind: FrameKind | None = None  # the kind of frame that was explained; None for pandas
     _questions: Questions = field(default_factory=Questions)
 
@@ -343,7 +348,7 @@ class Counterfactuals:
             factual_predictions=self.factual_predictions.iloc[[factual]],
             copies=None,  # known of all rows together, as the standard errors of the means
             _standard_errors={},
-            _questions=Questions(ask=self._questions.ask),
+            _questions=Questions(ask=self._questions.ask, usual=self._questions.usual),
             **by_id,
         )
 
@@ -429,6 +434,56 @@ class Counterfactuals:
         if self.run.floor is None or "plausibility" not in self.measures:
             return pd.Series(False, index=self.measures.index, name="below_floor")
         return (self.measures["plausibility"] < self.run.floor - ROUNDING).rename("below_floor")
+
+    def suspicious(self) -> pd.DataFrame:
+        """Return the counterfactuals that a person should read before they are sent to anybody, and why.
+
+        Listed are those below the floor of plausibility; that change a past event or another fact, or go against what
+        helps the refused as a whole; in which what comes along is larger than what is needed; at the edge of the
+        training values, of all or of those that share a level; with a very large step; and unlike the other answers.
+        `mcce.report.suspicious` has the number behind each. `reasons` names them, `words` says what it is. What is not
+        listed is not therefore good advice.
+
+        Of a result that is not sparse, what is usual among training rows is learned when it is first asked for, and no
+        file holds it.
+
+        Examples
+        --------
+        >>> import mcce
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
+        >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
+        >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
+        >>> found = explainer.explain(X.head(100), sparse=True)
+        >>> found.suspicious().head(2)
+                    reasons                                           words
+        id rank
+        47 1     large step   salary moves by +69,900, to 5.6 times as much
+        61 1     large step  savings moves by +31,500, to 7.4 times as much
+        """
+        usual = self._usual
+        if usual is None and self._questions.usual is not None:
+            usual = self._questions.usual()
+        if usual is None:
+            raise InputError(
+                "this result does not know what is usual among training rows: it was saved, and is not sparse or of an "
+                "earlier version, or its explainer was saved without training values. Explain again with an explainer "
+                "that was just fitted."
+            )
+        before, changed = self._compare(np.arange(len(self)))
+        is_scored = self.run.floor is not None and "plausibility" in self.measures
+        return find_suspicious(
+            Answers(
+                before=before,
+                after=self.frame,
+                changed=changed,
+                along=None if self._along is None else self._along.to_numpy(dtype=bool),
+                plausibility=self.measures["plausibility"].to_numpy(dtype=np.float64) if is_scored else None,
+                floor=self.run.floor,
+                names=self.names,
+            ),
+            usual,
+        )
 
     def reasons(self, id: Hashable, rank: int = 1, *, words: bool = False) -> pd.DataFrame:
         """Ask the model which changes of one counterfactual carry the decision.
@@ -614,7 +669,7 @@ class Counterfactuals:
         ----------
         name : str
             "frame", "measures", "factuals", "unexplained", "factual_predictions", "draws", "nearest", "allowed",
-            "changes", "changed_features", "summary", "diversity", "sentences" or "to_frame".
+            "changes", "changed_features", "summary", "diversity", "sentences", "suspicious" or "to_frame".
         """
         if name not in TABLES + COMPUTED:
             raise InputError(f"there is no table {name!r}; {did_you_mean(name, TABLES + COMPUTED)}")
@@ -718,6 +773,48 @@ class Counterfactuals:
         """
         letter = self._letter(id, title, intro, closing)
         return letter.as_html() if html else letter.as_text()
+
+    def letters(
+        self,
+        *,
+        all: bool = False,
+        title: str = TITLE,
+        intro: str | Sequence[str] = (),
+        closing: str | Sequence[str] = (),
+        html: bool = False,
+    ) -> pd.Series[Any]:
+        """Return the letters that can be sent, by id: none has a counterfactual that `suspicious` lists.
+
+        Who has others gets these; who has no other gets no letter, until somebody has read it and calls `letter`. Who
+        has no counterfactual at all gets the letter that says so.
+
+        Parameters
+        ----------
+        all : bool
+            Whether suspicious counterfactuals are in letters like the others.
+        title, intro, closing, html : as in `letter`
+
+        Examples
+        --------
+        >>> import mcce
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
+        >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
+        >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
+        >>> found = explainer.explain(X.head(100), sparse=True)
+        >>> len(found.letters()), len(found.letters(all=True)), len(found.suspicious())
+        (96, 100, 4)
+        """
+        listed = np.zeros(len(self), dtype=bool) if all else self.frame.index.isin(self.suspicious().index)
+        owner = self._row_of_factual()
+        told, lettered = [], []
+        for factual, id in enumerate(self.factuals.index):
+            if (owner == factual).any() and not (~listed[owner == factual]).any():
+                continue
+            letter = self._letter(id, title, intro, closing, without=listed)
+            told.append(letter.as_html() if html else letter.as_text())
+            lettered.append(factual)
+        return pd.Series(told, index=self.factuals.index[lettered], name="letter", dtype=object)
 
     def __repr__(self) -> str:
         shown = self.measures.iloc[:ROWS_PRINTED]
@@ -852,6 +949,7 @@ class Counterfactuals:
             ranges=self.ranges,
             allowed=self._allowed_of(factual),
             fixed=self.fixed,
+            along=() if self._along is None else tuple(self.frame.columns[self._along.iloc[row].to_numpy(dtype=bool)]),
             predictions=(self.factual_predictions.iloc[factual], self.measures["prediction"].iloc[row]),
             decision=self.decision,
             name=id,
@@ -987,6 +1085,7 @@ class Counterfactuals:
         check_type(read["copies"], "copies", int, type(None))
         check_type(read.get("names", Names()), "names", Names)
         check_type(read.get("frames"), "frames", FrameKind, type(None))
+        check_type(read.get("usual"), "usual", Usual, type(None))
         known = {f.name for f in fields(cls)} - {"run"} | {*_PRIVATE, "timings", "settings"}
         unknown = [name for name in read if name not in known or name.startswith("_")]
         require(not unknown, f"a result has no part {', '.join(unknown)}")
@@ -1091,9 +1190,18 @@ class Counterfactuals:
         rules = tuple(rule for rule in self._rules.get(id, ()) if f"without the constraint {rule!r}" in told)
         return str(self.unexplained["reason"].iloc[place]), rules
 
-    def _letter(self, id: Hashable, title: str, intro: str | Sequence[str], closing: str | Sequence[str]) -> Letter:
+    def _letter(
+        self,
+        id: Hashable,
+        title: str,
+        intro: str | Sequence[str],
+        closing: str | Sequence[str],
+        without: NDArray[np.bool_] | None = None,
+    ) -> Letter:
+        """Return the letter about a factual; rows of `frame` that it is to be `without` are not in it."""
         factual = self._find(id, 1)[0]
-        rows = np.flatnonzero(self._row_of_factual() == factual).tolist()
+        is_told = self._row_of_factual() == factual
+        rows = np.flatnonzero(is_told if without is None else is_told & ~without).tolist()
         names = self.names.for_strangers(self.frame)
         columns = tuple(self.frame.columns)
         unusual = self.below_floor()

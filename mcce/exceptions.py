@@ -131,6 +131,23 @@ class MCCEWarning(UserWarning):
     """
 
 
+class AdviceWarning(MCCEWarning):
+    """A caution before counterfactuals are read as advice: facts that may change, relations that are kept.
+
+    ``warnings.simplefilter("ignore", mcce.exceptions.AdviceWarning)`` silences these and no others.
+
+    Examples
+    --------
+    >>> import mcce, warnings
+    >>> X = mcce.datasets.load_loans(200).X[["age", "salary", "defaulted_last_year"]]
+    >>> with warnings.catch_warnings(record=True) as told:
+    ...     warnings.simplefilter("always")
+    ...     explainer = mcce.MCCE(lambda rows: rows["salary"] > 40_000, decision=True, fixed=["age"]).fit(X)
+    >>> told[0].category.__name__, "'defaulted_last_year' (a past event)" in str(told[0].message)
+    ('AdviceWarning', True)
+    """
+
+
 def __getattr__(name: str) -> Any:
     if name != "NotFittedError":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -143,8 +160,8 @@ def __getattr__(name: str) -> Any:
     return globals()[name]
 
 
-def warn(message: str) -> None:
-    """Warn with a `MCCEWarning`, as of the line outside of the package that led here.
+def warn(message: str, category: type[MCCEWarning] = MCCEWarning) -> None:
+    """Warn, as of the line outside of the package that led here.
 
     Examples
     --------
@@ -158,7 +175,7 @@ def warn(message: str) -> None:
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("mcce", "contextlib"):
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, MCCEWarning, stacklevel=level)
+    warnings.warn(message, category, stacklevel=level)
 
 
 def did_you_mean(name: object, known: Iterable[object]) -> str:

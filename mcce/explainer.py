@@ -58,6 +58,7 @@ from mcce.explain.plausibility import Plausibility
 from mcce.explain.pools import ConstrainedPools, draw_pools, fixed_columns, match_candidates, pool_keys
 from mcce.explain.relations import Relations, find_in, keep_relations, read_relations
 from mcce.explain.stored import check_fields, read_decision, write_decision
+from mcce.explain.usual import learn_usual, unchangeable_features, warn_of_unchangeable
 from mcce.generators import JointGenerator
 from mcce.generators.base import Generator
 from mcce.generators.chain import ChainModel
@@ -70,6 +71,7 @@ from mcce.model.ask import Asker, SpotCheck, TrainingTable, ask_table, check_wan
 from mcce.model.decisions import Answer, Interval, Several, compare_answers, resolve_decision
 from mcce.model.robustness import ConfirmingAsker, Robust, Robustness
 from mcce.report.names import Names
+from mcce.report.suspicious import Usual
 from mcce.storage import load_fields, save_fields
 from mcce.storage.state import Fields
 from mcce.table import Data, Kind, Schema, as_frame, frame_kind
@@ -237,8 +239,8 @@ class MCCE(Learner):
         """
         begun = time.perf_counter()
         # a fit that fails leaves no half-fitted explainer
-        learned = "distances_", "generator_", "margins_", "names_", "plausibility_", "relations_", "training_rows_"
-        for name in ("fit_seconds_", *learned):
+        learned = "distances_", "margins_", "names_", "plausibility_", "relations_", "training_rows_", "usual_"
+        for name in ("fit_seconds_", "generator_", *learned):
             vars(self).pop(name, None)
         if not isinstance(self.condition_on_decision, (bool, np.bool_)):
             raise InputError(f"condition_on_decision is {self.condition_on_decision!r}; it must be True or False.")
@@ -281,6 +283,8 @@ class MCCE(Learner):
         else:
             self.relations_ = read_relations(relations, matrix, schema)
         self.fit_seconds_ = time.perf_counter() - begun
+        self._unchangeable = unchangeable_features(frame, schema, fixed, self.constraints)
+        warn_of_unchangeable(self._unchangeable)
         return self
 
     def _known_schema(self) -> Schema | None:
@@ -408,7 +412,7 @@ class MCCE(Learner):
         with progress_bar(which.size, "explaining", progress) as bar:
             winners, drawn = search(plan, factuals, which, bar.update)
         told = {**dataclasses.asdict(settings), "pools": int(winners.cost.pools.size), **self._described()}
-        wording = Wording(self.names_, frame_kind(X), told, self.fit_seconds_, progress)
+        wording = Wording(self.names_, frame_kind(X), told, self.fit_seconds_, progress, self._usual)
         return write_result(plan, factuals, winners, drawn, contradictions, wording)
 
     @refuse_former("generate", FORMER_CONSTRAINTS)
@@ -532,7 +536,7 @@ class MCCE(Learner):
             "exhaustive": exhaustive,
             **self._described(),
         }
-        wording = Wording(self.names_, frame_kind(X), told, self.fit_seconds_)
+        wording = Wording(self.names_, frame_kind(X), told, self.fit_seconds_, usual=self._usual)
         found = write_result(plan, factuals, winners, None, {}, wording)
         lacking = found.unexplained.index.isin(factuals.index[members[brought.begin == brought.end]])
         found.unexplained.loc[lacking, "reason"] = "no candidate was given for it; bring some"
@@ -755,6 +759,7 @@ class MCCE(Learner):
             learned["measures"] = self._learned_measures(settings["measures"])
         if settings.get("sparse"):
             self._plausibility(progress)
+            self._usual()
         self._training_rows(needed=self._excludes_copies(settings.get("constraints", ())))
         return explain_batches(
             self,
@@ -819,6 +824,7 @@ class MCCE(Learner):
             "plausibility": self._plausibility(None) if everything and self._can_learn() else None,
             "margins": self.margins_ if everything and self._can_learn() else None,
             "distances": self._learned_distances() if everything else {},
+            "usual": self._usual() if everything else None,
             "training_rows": self._training_rows() if everything else None,
             "relations": self.relations_ if everything else None,
             "fit_seconds": float(self.fit_seconds_),
@@ -884,6 +890,8 @@ class MCCE(Learner):
             made.plausibility_, made.margins_ = fields["plausibility"], fields["margins"]
         made.distances_ = fields["distances"]
         made.relations_ = fields["relations"] or Relations()
+        if fields["usual"] is not None:
+            made.usual_ = fields["usual"]
         if fields["training_rows"] is not None:
             made.training_rows_ = fields["training_rows"]
         made.fit_seconds_ = fields["fit_seconds"]
@@ -1037,6 +1045,25 @@ class MCCE(Learner):
                 read,
             )
         return self.plausibility_
+
+    def _usual(self) -> Usual | None:
+        """Return what is usual among training rows, learned once; None if they are gone."""
+        if "usual_" not in vars(self):
+            if self._training.table is None:
+                return None
+            matrix, answer, weights = self._training.matrix(), self._training.answer(), self._training.weights
+            read = None if weights is None else read_weights(weights, matrix.shape[0], tell=False)
+            self.usual_ = learn_usual(
+                matrix,
+                answer.wanted,
+                self.generator_.schema_,
+                mutable_columns(self.generator_),
+                Asker(self.decision_, self.generator_.schema_),
+                Margins.of(self.decision_, answer, read),
+                read,
+                {name: told.reason for name, told in self._unchangeable.items()},
+            )
+        return self.usual_
 
     def _training_rows(self, *, needed: bool = False) -> TrainingRows | None:
         """Return what tells copies of training rows, made once; None if they are gone and not needed."""

@@ -2,7 +2,8 @@
 
 1. A server that has imported what every page imports, and nothing of the tests, waits.
 2. It forks for each page: what a page registers, sets or draws stays there.
-3. Warnings are errors; what the page says on standard error is returned with the exit code.
+3. Warnings are errors, but for advice on what to fix; what the page says on standard error is returned with the exit
+   code.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ import warnings
 from pathlib import Path
 
 import matplotlib
+
+import mcce
 
 IMPORTED = [
     "mcce.diagnostics",
@@ -43,6 +46,9 @@ def _run(program: Path, folder: Path, said: Path) -> None:
     matplotlib.use("Agg")
     os.chdir(folder)
     warnings.simplefilter("error")
+    warnings.simplefilter(
+        "ignore", mcce.exceptions.AdviceWarning
+    )  # of the loans' past event; a page of its own tells it
     with said.open("w", encoding="utf-8") as file, contextlib.redirect_stderr(file):
         try:
             runpy.run_path(str(program), run_name="__main__")

@@ -18,7 +18,7 @@ PAGE = Path(__file__).resolve().parents[1] / "vignettes" / "api.md"
 
 EXPLAINING = """
     MCCE Counterfactuals Interval Names Not OneOf Robust Several allow no_copies only per_factual rule
-    bootstrap_refits find_relations gower_distance tied
+    bootstrap_refits find_relations gower_distance suggest_fixed tied
     available_constraints available_measures register_constraint register_measure
 """
 CHAIN = "Auto ChainModel Schema available_generators compare_conditionals register_generator"
@@ -66,6 +66,7 @@ METHODS = {
         "changes": "words",
         "changed_features": "",
         "below_floor": "",
+        "suspicious": "",
         "summary": "standard_errors",
         "diversity": "",
         "by": "groups bins level random_state",
@@ -77,6 +78,7 @@ METHODS = {
         "sentence": "id rank",
         "sentences": "rank",
         "letter": "id title intro closing html",
+        "letters": "all title intro closing html",
         "plot": "id rank ax",
         "plot_changes": "ax",
         "table": "name",

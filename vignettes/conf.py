@@ -24,6 +24,7 @@ nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 600
 nb_merge_streams = True
+nb_output_stderr = "remove"  # warnings of the loans' past event; tests let no page warn of anything else
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"

@@ -68,7 +68,8 @@ def run_demo(arguments: argparse.Namespace) -> int:
     refused = customers[risk >= 0.1]
     clock.stop("the bank's model learns from its customers")
     granted = Interval(0, 0.1, closed="left", of=True, label="probability of default below 10%")
-    explainer = MCCE(model, decision=granted, fixed=loans.fixed, random_state=arguments.seed, names=NAMES)
+    facts = [*loans.fixed, "defaulted_last_year"]  # which nobody can change
+    explainer = MCCE(model, decision=granted, fixed=facts, random_state=arguments.seed, names=NAMES)
     explainer.fit(customers)
     clock.stop("mcce learns what customers look like")
     nearest = explainer.explain(customers.iloc[[0]], n_counterfactuals=SEARCHED, sparse=True)
@@ -122,12 +123,18 @@ def _logistic() -> Any:
 
 
 def _different_ways(found: Counterfactuals) -> Counterfactuals:
-    """Keep the best example of each set of changed features: the next best often differ by a few dollars only."""
+    """Keep the best example of each set of changed features: the next best often differ by a few dollars only.
+
+    Those that somebody should read before they are sent are left out, unless there are no others.
+    """
     sets = found.changes().groupby("rank")["feature"].agg(tuple)
+    odd = sets.index.isin(found.suspicious().index.get_level_values("rank"))
+    sets = sets[~odd] if not odd.all() else sets
     kept = found.frame.index.get_level_values("rank").isin(sets.drop_duplicates().index[:WAYS])
     ids = found.frame.index.get_level_values("id")[kept]
     index = pd.MultiIndex.from_arrays([ids, range(1, len(ids) + 1)], names=["id", "rank"])
-    return replace(found, frame=found.frame[kept].set_axis(index), measures=found.measures[kept].set_axis(index))
+    parts = {name: getattr(found, name)[kept].set_axis(index) for name in ("frame", "measures", "_along")}
+    return replace(found, **parts)
 
 
 def _plain_story(one: Counterfactuals, many: Counterfactuals) -> str:
@@ -146,7 +153,7 @@ def _loan_story(one: Counterfactuals, risk: float, n_customers: int) -> str:
         f"{her['salary']:,} dollars a year, has {her['savings']:,} dollars in savings and defaulted last "
         f"year. The bank's model, learned from {n_customers:,} customers, says: the probability that she "
         f"will default on this loan is {risk:.1%}. The bank grants loans below 10% only, so she is refused. "
-        "What would have had to be different for a yes? Her age and sex stay as they are."
+        "What would have had to be different for a yes? Her age, her sex and what happened last year stay as they are."
     )
 
 
@@ -163,17 +170,25 @@ def _print_demo(story: str, ways: list[str], one: Counterfactuals, many: Counter
     table.append([names.label("prediction"), *(names.text("prediction", risk, 3) for risk in risks)])
     features = many.changed_features().query("not fixed")
     note = (
-        "Each way changes as little as it can, to values drawn for customers of her age and sex, and the customer "
-        "that she would be is a plausible one: at least one real customer in twenty looks as unusual."
+        "Each way changes as little as it can, to values drawn for customers of her age and sex who defaulted too, and "
+        "the customer that she would be is a plausible one: at least one real customer in twenty looks as unusual."
     )
     summary = (
         f"mcce found an example that gets the loan for {len(many)} of {len(many.factuals)} refused "
         f"customers. On average it differs in {many.measures['L0'].mean():.1f} of the {len(features)} "
         "features that may change. How often each of them differs:"
     )
+    odd = many.suspicious()
+    read = (
+        f"Before these are sent, somebody should read {len(odd)} of them, which found.suspicious() lists with reasons; "
+        "no letter is written for them unless asked."
+    )
+    if len(odd):
+        (who, _), first = odd.index[0], odd["words"].iloc[0]
+        read += f" The first is that of {who}: {first}."
     bars = [[names.label(f), f"{share:.0%}", "#" * round(30 * share)] for f, share in features["share"].items()]
     print(f"\n{aligned(table)}\n\n{wrap(note)}\n\nMANY REFUSALS\n\n{wrap(summary)}\n")
-    print(f"{aligned(bars, left=(0, 2))}\n\n{wrap(plain)}")
+    print(f"{aligned(bars, left=(0, 2))}\n\n{wrap(read)}\n\n{wrap(plain)}")
 
 
 class _Stopwatch:

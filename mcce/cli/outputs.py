@@ -227,7 +227,7 @@ def write(found: Counterfactuals, outputs: Outputs, spellings: Spellings, argume
             beside.write_text(page, encoding="utf-8")
         say(f"wrote the page {outputs.page}")
     if outputs.letters is not None:
-        _write_letters(found, outputs.letters, force=outputs.force)
+        _write_letters(found, outputs.letters, everybody=arguments.all, force=outputs.force)
     if outputs.job is not None:
         with written_whole(outputs.job, overwrite=outputs.force) as beside:
             beside.write_text(job_text(arguments, outputs.job), encoding="utf-8")
@@ -235,17 +235,29 @@ def write(found: Counterfactuals, outputs: Outputs, spellings: Spellings, argume
     return SOME_UNEXPLAINED if (found.unexplained["reason"] != ALREADY).any() else DONE
 
 
-def _write_letters(found: Counterfactuals, folder: Path, *, force: bool) -> None:
-    """Write a letter about each row, under its name as far as files can be called so."""
+def _write_letters(found: Counterfactuals, folder: Path, *, everybody: bool, force: bool) -> None:
+    """Write a letter about each row, under its name as far as files can be called so; say who gets none, and why."""
     folder.mkdir(exist_ok=True)
+    letters = found.letters(all=everybody, html=True)
     taken: set[str] = set()
     for place, who in enumerate(found.factuals.index, 1):
         name = letter_name(who)
         name = name if name not in taken else f"{name}-{place}"
         taken.add(name)
-        with written_whole(folder / f"{name}.html", overwrite=force) as beside:
-            beside.write_text(found.letter(who, html=True), encoding="utf-8")
-    say(f"wrote {len(found.factuals)} letters to {folder}")
+        if who in letters.index:
+            with written_whole(folder / f"{name}.html", overwrite=force) as beside:
+                beside.write_text(letters[who], encoding="utf-8")
+        elif force:
+            (folder / f"{name}.html").unlink(missing_ok=True)  # an earlier run's
+    say(f"wrote {len(letters)} letters to {folder}")
+    without = found.factuals.index.difference(letters.index, sort=False)
+    if len(without):
+        say(f"no letter for {len(without)} rows, whose examples somebody should read before (--all writes these, too):")
+        words = found.suspicious()["words"].groupby(level="id", sort=False).first()
+        for who in without[:REASONS_SHOWN]:
+            say(f"  {who}: {words[who]}")
+        if len(without) > REASONS_SHOWN:
+            say(f"  and {len(without) - REASONS_SHOWN} more")
 
 
 def letter_name(who: object) -> str:

@@ -42,7 +42,7 @@ from mcce.base.arrays import Bools, Floats, Ints
 from mcce.constraints.conditions import ColumnValue, Compared, Computed, Condition, Constant, IsMissing, Value
 from mcce.constraints.grammar import FUNCTIONS, WORDS
 from mcce.constraints.rules import Rule, resolve_rule, rule
-from mcce.exceptions import InputError, spell, warn
+from mcce.exceptions import AdviceWarning, InputError, spell, warn
 from mcce.explain.distances import changed_columns
 from mcce.rng import hash_rows
 from mcce.storage.fields import FLOAT, check_codes, check_type, require, stored
@@ -229,7 +229,8 @@ def find_in(matrix: Floats, schema: Schema, fixed: Sequence[int] = ()) -> Relati
         warn(
             f"{one} between columns found, kept by sparse counterfactuals: {shown}{more}. To confirm, fit(X, "
             "relations=explainer.relations_); to leave one out, relations=explainer.relations_.without(...); for none, "
-            "relations=()."
+            "relations=().",
+            AdviceWarning,
         )
     return Relations(tuple(found))
 

@@ -13,7 +13,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -32,6 +32,7 @@ from mcce.explain.diversity import diversity_table
 from mcce.explain.factuals import Factuals
 from mcce.explain.plan import Plan, searched
 from mcce.explain.pools import draw_pools
+from mcce.explain.printed import put_on_printed, told_names
 from mcce.explain.redraw import agreement, draw_again, redraw_errors, spread_over
 from mcce.explain.unexplained import look_into, unexplained_table, what_helps
 from mcce.explain.winners import Winners
@@ -39,6 +40,7 @@ from mcce.generators.base import Generator
 from mcce.model.ask import Asker
 from mcce.report.changes import Ask
 from mcce.report.names import Names
+from mcce.report.suspicious import Usual
 from mcce.table import FrameKind, Schema
 
 REPORTED = ("L0", "gower", "gower_sum", "plausibility", "log_density")  # measures of every result
@@ -56,6 +58,7 @@ class Wording:
     settings : what was asked for, by name.
     fit_seconds : how long the explainer was fitted.
     progress : whether to show a progress bar when something is drawn again.
+    usual : returns what is usual among training rows, None if these are gone; None for nothing.
     """
 
     names: Names = field(default_factory=Names)
@@ -63,6 +66,7 @@ class Wording:
     settings: Mapping[str, object] = field(default_factory=dict)
     fit_seconds: float = 0.0
     progress: bool | None = None
+    usual: Callable[[], Usual | None] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +97,7 @@ class Search:
             known_errors=lambda: self.standard_errors() if "_again" in vars(self) else {},
             redrawn=self.redrawn,
             why=self.why,
+            usual=self.wording.usual,
         )
 
     @cached_property
@@ -149,7 +154,12 @@ def write_result(
     contradictions : why nothing could meet the constraints, by position of the factual.
     wording : how it is told.
     """
-    schema, owner, rows = plan.generator.schema_, winners.owner, winners.rows
+    schema, sparse = plan.generator.schema_, plan.settings.sparse
+    names = told_names(wording.names, schema, exact=sparse)
+    found = winners
+    if sparse:
+        winners = put_on_printed(plan, factuals, winners, names)
+    owner, rows = winners.owner, winners.rows
     rank = np.arange(owner.size) - np.searchsorted(owner, owner) + 1
     index = pd.MultiIndex.from_arrays([factuals.index[owner], rank], names=["id", "rank"])
     given = None if plan.constraints is None else plan.constraints.explicit
@@ -157,13 +167,13 @@ def write_result(
     robustness = plan.robustness
     demanded = {} if robustness is None else robustness.described()
     cost, along = winners.cost, None
-    if plan.settings.sparse:
+    if sparse:
         cells, asked = _coming_along(plan, factuals, winners)
         along = pd.DataFrame(cells, index=index, columns=pd.Index(schema.names, tupleize_cols=False))
         cost = replace(cost, asked=cost.asked + asked)
-    questions = Questions(ask=partial(_ask_frame, Asker(plan.decision, schema)))
+    questions = Questions(ask=partial(_ask_frame, Asker(plan.decision, schema)), usual=wording.usual)
     if drawn is not None:
-        questions = Search(plan, factuals, winners, contradictions, wording).questions(questions.ask)
+        questions = Search(plan, factuals, found, contradictions, wording).questions(questions.ask)
     return Counterfactuals(
         frame=schema.decode(rows, index),
         measures=_measure_table(plan, factuals, winners).set_axis(index, axis=0),
@@ -182,11 +192,12 @@ def write_result(
             timings={"fit": wording.fit_seconds, "generate": cost.seconds_generate, "select": cost.seconds_select},
         ),
         copies=None if plan.training is None else plan.training.count_in(rows),
-        names=replace(wording.names, ends=plan.decision.ends()),
+        names=replace(names, ends=plan.decision.ends()),
         _questions=questions,
         _rules={who: given.texts_of(who) for who in factuals.index} if given else {},
         _frame_kind=wording.frames,
         _along=along,
+        _usual=wording.usual() if sparse and wording.usual is not None else None,
         _pairwise=pairwise.set_axis(factuals.index[pairwise.index].rename("id"), axis=0),
     )
 

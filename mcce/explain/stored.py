@@ -22,6 +22,7 @@ from mcce.explain.relations import Relations, keep_relations
 from mcce.generators.base import METHODS
 from mcce.generators.choice import OF_A_CHAIN, check_generator
 from mcce.model.decisions import Several
+from mcce.report.suspicious import Usual
 from mcce.storage.fields import BOOL, FLOAT, check_array, check_number, check_rising, check_type, require, stored
 from mcce.storage.state import IF_ANY, Fields, stateful
 from mcce.table import Schema
@@ -120,6 +121,7 @@ def check_fields(fields: Fields, known: Container[str]) -> Fields:
         check_type(name, "distances", str)
         check_type(distance, "distances", Distance)
         require(distance.scale.size == len(generator.schema_), "distances are not of as many columns as there are")
+    check_type(fields.setdefault("usual", None), "usual", Usual, type(None))
     check_type(fields["training_rows"], "training_rows", TrainingRows, type(None))
     check_type(fields.setdefault("relations", None), "relations", Relations, type(None))
     if fields["relations"] is not None:  # names and levels that the columns do not have are errors

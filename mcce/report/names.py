@@ -13,6 +13,10 @@
 4. Sentences, pages, pictures and printed tables ask `Names` for a label or a text. Without a format a value is written
    by `value_text`, with as many digits as it takes to tell a change. Tables that one computes with keep the names and
    values of the data.
+5. In a result whose numbers were put on what is written (`mcce.explain.printed`), a new value has all the digits that
+   it takes to be read back as itself (`exact`, features and the floats that hold them). Thousands are marked in all
+   numbers but years, which are the features that a result says (`years`); without one, numbers of four digits are
+   taken for years.
 """
 
 from __future__ import annotations
@@ -23,18 +27,21 @@ import re
 import unicodedata
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
+from decimal import Decimal
 from typing import Any, TypeAlias
 
+import numpy as np
 import pandas as pd
 
 from mcce.exceptions import InputError, did_you_mean, spell
-from mcce.storage.fields import check_type, stored
+from mcce.storage.fields import check_type, require, stored
 from mcce.storage.state import add_check, register, stateful
 from mcce.table import Schema
 from mcce.table.dtypes import date_text, is_dated
 
 MARKS = ",.' \u00a0\u202f"
 MOST_ZEROS, MOST_LETTERS = 100, 1000
+DIGITS = 4  # significant digits of a number with decimals, unless more are needed
 EXAMPLES = "'0', '0.00', '0,000', '0 %'"
 _NUMBER = re.compile(rf"0(?:(?P<mark>[{MARKS}])000)?(?:(?P<point>[.,])(?P<decimals>0+))?(?P<percent>[ \u00a0]?%)?")
 
@@ -51,12 +58,20 @@ class NumberPattern:
 
     def write(self, value: Any, more: int = 0) -> str:
         """Return a number as text, with `more` decimals than the pattern has."""
-        number = float(value) * (100 if self.percent else 1)
+        number: Any = float(value)
+        if self.percent and math.isfinite(number):
+            number = Decimal(repr(number)).scaleb(2)  # 0.07 is 7, and no 7.000000000000001
         text = f"{number:,.{self.decimals + more}f}"
         if float(text.replace(",", "")) == 0:
             text = text.removeprefix("-")
         swapped = {",": self.mark, ".": self.point}
         return "".join(swapped.get(letter, letter) for letter in text) + self.percent
+
+    def read(self, text: str) -> float:
+        """Return the number that a text says, as `write` has written it."""
+        swapped = {self.mark: "", self.point: "."}
+        plain = "".join(swapped.get(letter, letter) for letter in text.removesuffix(self.percent))
+        return float(Decimal(plain).scaleb(-2) if self.percent else Decimal(plain))
 
 
 @stateful("DatePattern")
@@ -157,7 +172,7 @@ def _equals(known: Any, value: Any) -> bool:
 _WITHOUT_INK = ("Cc", "Cf", "Zl", "Zp", "Zs")  # controls, marks of format such as a zero-width space, spaces
 
 
-def value_text(value: Any, digits: int = 4, *, is_year: bool = True) -> str:
+def value_text(value: Any, digits: int = DIGITS, *, is_year: bool = True) -> str:
     """Return a value in the words of a reader: `72,000`, `0.0431`, `2024-05-01`, `missing`.
 
     Four-digit numbers carry no separator, since many of them are years, unless it is given that this one is none.
@@ -202,13 +217,17 @@ def _number_text(value: numbers.Real, digits: int, marked_from: float) -> str:
     elif not math.isfinite(number) or not 1e-4 <= abs(number) < 1e15:
         text = f"{number:.{digits}g}"
     else:
-        decimals = max(digits - 1 - math.floor(math.log10(abs(number))), 0)
-        text = f"{number:,.{decimals}f}"
+        text = f"{number:,.{max(_decimals(number, digits), 0)}f}"
         text = text.rstrip("0").rstrip(".") if "." in text else text
     return text.replace(",", "") if abs(number) < marked_from else text
 
 
-def value_pair(before: Any, after: Any, digits: int = 4) -> tuple[str, str]:
+def _decimals(number: float, digits: int) -> int:
+    """Return how many decimals a number has with so many significant digits; below 0, digits before the point."""
+    return digits - 1 - math.floor(math.log10(abs(number))) if number else digits
+
+
+def value_pair(before: Any, after: Any, digits: int = DIGITS) -> tuple[str, str]:
     """Return two values as text, with as many digits, `digits` or more, as it takes to tell them apart."""
     old, new = value_text(before, digits), value_text(after, digits)
     if old == new and digits < 17 and not is_same(before, after):
@@ -267,8 +286,9 @@ def is_same(before: Any, after: Any) -> bool:
 
 PREDICTION = "prediction"
 BEFORE = ("$", "£", "¥")  # units that stand before a number
-MOST_DECIMALS = 12
+MOST_DECIMALS = 14
 ROLES = ("labels", "units", "formats")
+FLOATS = ("float16", "float32", "float64")
 
 
 @dataclass(frozen=True)
@@ -306,7 +326,9 @@ class Names:
     formats: Mapping[Any, Any] = None  # type: ignore[assignment]
     _: KW_ONLY
     missing: str = stored(str, default="missing")
-    ends: tuple[float, ...] = stored(tuple, of=(float, int), default=(), repr=False)  # of predictions
+    ends: tuple[float, ...] = stored(tuple, of=(float, int), default=(), repr=False)  # of predictions, not rounded to
+    exact: Mapping[Any, str] = field(default_factory=dict, repr=False)  # written in full, as which floats
+    years: tuple[Hashable, ...] | None = field(default=None, repr=False)  # features; None: by their size
     patterns: Mapping[Any, Pattern] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -364,6 +386,12 @@ class Names:
                 )
         return cls(**(given or {}))
 
+    def check_state(self) -> None:
+        """Refuse parts of a file that no names have."""
+        check_type(self.exact, "exact", dict)
+        require(all(kind in FLOATS for kind in self.exact.values()), "exact names floats that are none")
+        check_type(self.years, "years", tuple, type(None))
+
     def check_kinds(self, schema: Schema) -> None:
         """Refuse units and formats of columns that they do not go with."""
         for feature in schema.features:
@@ -410,35 +438,109 @@ class Names:
                     told[name] = told[name].astype(object).map(lambda value, words=words: words.get(value, value))
         return told.rename(columns={name: self.heading(name) for name in told.columns})
 
-    def text(self, name: Hashable, value: Any, digits: int = 4, *, unit: bool = True) -> str:
+    def text(self, name: Hashable, value: Any, digits: int = DIGITS, *, unit: bool = True) -> str:
         """Return a value of a feature in words; with its unit unless that stands elsewhere."""
         return self._texts(name, [value], digits, unit)[0]
 
-    def pair(self, name: Hashable, before: Any, after: Any, digits: int = 4, *, unit: bool = True) -> tuple[str, str]:
-        """Return two values of a feature in words, with as many decimals as it takes to tell them apart."""
-        old, new = self._texts(name, [before, after], digits, unit)
+    def pair(
+        self, name: Hashable, before: Any, after: Any, digits: int = DIGITS, *, unit: bool = True
+    ) -> tuple[str, str]:
+        """Return two values of a feature in words, with as many decimals as it takes to tell them apart.
+
+        If the names are `exact`, the second has as many as it takes to be read back as itself.
+        """
+        old, new = self._texts(name, [before, after], digits, unit, exact=name in self.exact and name != PREDICTION)
         if old == new and not is_same(before, after):
             return value_pair(before, after, digits)
         return old, new
 
-    def _texts(self, name: Hashable, values: list[Any], digits: int, unit: bool) -> list[str]:
-        """Write values so that each can be told from the others, and a prediction from the bounds it has passed."""
+    def _texts(self, name: Hashable, values: list[Any], digits: int, unit: bool, exact: bool = False) -> list[str]:
+        """Write values so that each can be told from the others, and a prediction from the bounds it has passed.
+
+        If `exact`, the last one is written in full.
+        """
         others = [*values, *self.ends] if name == PREDICTION else values
-        sizes = [abs(float(value)) for value in values if _is_number(value)]  # int8 has no 128
-        is_year = name not in self.units and not any(size >= 10_000 for size in sizes)
+        is_year = self._is_year(name, values)
         texts = []
-        for value in values:
-            for more in (*range(MOST_DECIMALS), 0):  # if no decimals tell them apart, none are added
+        for k, value in enumerate(values):
+            in_full = exact and k == len(values) - 1
+            # if no decimals tell them apart, none are added
+            for more in (*range(MOST_DECIMALS), self._all_decimals(name, value) if in_full else 0):
                 text = self._plain(name, value, digits, more, is_year)
                 different = [other for other in others if not is_same(value, other)]
-                if text not in [self._plain(name, other, digits, more, is_year) for other in different]:
+                if text not in [self._plain(name, other, digits, more, is_year) for other in different] and (
+                    not in_full or self._says(name, text, value)
+                ):
                     break
             texts.append(self._with_unit(name, value, text, unit))
         return texts
 
+    def _all_decimals(self, name: Hashable, value: Any) -> int:
+        """Return how many decimals more than those of its pattern a number has."""
+        pattern = self.patterns.get(name)
+        if not isinstance(pattern, NumberPattern) or not _is_number(value) or not math.isfinite(value):
+            return 0
+        exponent = Decimal(repr(float(value))).as_tuple().exponent
+        shown = pattern.decimals + (2 if pattern.percent else 0)
+        return max(-int(exponent) - shown, 0)
+
+    def _is_year(self, name: Hashable, values: list[Any]) -> bool:
+        """Say whether numbers of four digits are years, and carry no mark."""
+        if name in self.units:
+            return False
+        if self.years is not None:
+            return name in self.years
+        return not any(abs(float(value)) >= 10_000 for value in values if _is_number(value))  # int8 has no 128
+
+    def written(self, name: Hashable, value: Any, more: int = 0) -> tuple[float, ...]:
+        """Return the number that the text of a number says, with `more` decimals, and the next one beyond the value.
+
+        It is the value alone if that is said in full, and nothing of what is not written as a number.
+
+        Examples
+        --------
+        >>> Names().written("rate", 0.123456), Names().written("rate", 0.123456, 1), Names().written("rate", 0.25)
+        ((0.1235, 0.1234), (0.12346, 0.12345), (0.25,))
+        """
+        pattern = self.patterns.get(name)
+        if (
+            not _is_number(value)
+            or not math.isfinite(value)
+            or (isinstance(pattern, WordPattern) and pattern.find(value))
+        ):
+            return ()
+        said = self._number(name, self._plain(name, value, DIGITS, more, False))
+        if self._is_read_as(name, said, value):
+            return (float(value),)
+        if isinstance(pattern, NumberPattern):
+            decimals = pattern.decimals + (2 if pattern.percent else 0) + more
+        else:
+            decimals = _decimals(float(value), DIGITS + more)
+        beyond = Decimal(repr(said)) + (1 if said < value else -1) * Decimal(1).scaleb(-decimals)
+        return said, float(beyond)
+
+    def _says(self, name: Hashable, text: str, value: Any) -> bool:
+        """Say whether a text of a number is read back as the number; other values are told apart by other means."""
+        if not _is_number(value) or not math.isfinite(value):
+            return True
+        pattern = self.patterns.get(name)
+        if isinstance(pattern, WordPattern) and pattern.find(value) is not None:
+            return True
+        return self._is_read_as(name, self._number(name, text), value)
+
+    def _is_read_as(self, name: Hashable, number: float, value: Any) -> bool:
+        """Say whether a number is a value of a feature, whose floats may have fewer digits than float64."""
+        with np.errstate(over="ignore"):
+            return float(np.dtype(self.exact.get(name, "float64")).type(number)) == float(value)
+
+    def _number(self, name: Hashable, text: str) -> float:
+        """Return the number that a text without unit says."""
+        pattern = self.patterns.get(name)
+        return pattern.read(text) if isinstance(pattern, NumberPattern) else float(Decimal(text.replace(",", "")))
+
     def step(self, name: Hashable, value: float) -> str:
         """Return a difference of two numbers of a feature, with its sign."""
-        text = self.pair(name, 0.0, abs(value), 3)[1]
+        text = self._texts(name, [0.0, abs(value)], 3, True)[1]
         return ("+" if value > 0 else "-" if value < 0 else "") + text
 
     def _plain(self, name: Hashable, value: Any, digits: int, more: int, is_year: bool) -> str:
@@ -492,7 +594,7 @@ def _check_different(labels: Mapping[Any, str], known: list[Any]) -> None:
 
 
 def _write_state(names: Names) -> dict[str, Any]:
-    return {name: getattr(names, name) for name in ("labels", "units", "patterns", "missing", "ends")}
+    return {name: getattr(names, name) for name in ("labels", "units", "patterns", "missing", "ends", "exact", "years")}
 
 
 def _read_state(read: dict[str, Any]) -> Names:

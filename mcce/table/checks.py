@@ -54,7 +54,7 @@ def warn_of_columns(table: Table, fixed: Sequence[Hashable]) -> None:
     """Warn of identifiers and of levels seen once in a training table."""
     if table.n_rows < FEWEST_ROWS:
         return
-    names = {f.name: what for j, f in enumerate(table.features) if (what := _identifies(f, table.matrix[:, j]))}
+    names = {f.name: what for j, f in enumerate(table.features) if (what := identifies(f, table.matrix[:, j]))}
     if names:
         found = ", ".join(f"{name!r} ({what})" for name, what in list(names.items())[:SHOWN])
         first = next(iter(names))
@@ -77,7 +77,7 @@ def warn_of_columns(table: Table, fixed: Sequence[Hashable]) -> None:
         )
 
 
-def _identifies(feature: Feature, column: Floats) -> str | None:
+def identifies(feature: Feature, column: Floats) -> str | None:
     """Return why a column looks like an identifier, None if it does not."""
     values = column[~np.isnan(column)]
     if values.size < FEWEST_ROWS or is_dated(feature.dtype) or (feature.is_numeric and feature.decimals != 0):

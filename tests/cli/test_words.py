@@ -62,3 +62,24 @@ def test_names_are_checked_before_anything_is_trained(folder, monkeypatch, capsy
 
 def test_samplers_may_be_chosen_by_evidence(folder):
     assert main(["explain", "--config", "job.toml", "--sampler", "auto", "--letters", "more"]) == 0
+
+
+@pytest.mark.filterwarnings("always::mcce.exceptions.AdviceWarning")
+def test_no_letter_is_written_for_an_example_that_somebody_should_read_before(folder, capsys):
+    table = pd.read_csv(folder / "train.csv").assign(
+        previous_default=lambda t: (t["income"] < 5000).map({True: 1, False: 0})
+    )
+    table["loan"] = np.where(table["previous_default"] == 0, "yes", "no")
+    table["income"] = np.random.default_rng(1).integers(1000, 9000, 120)
+    table.to_csv(folder / "train.csv", index=False)
+    table[table["loan"] == "no"].head(12).to_csv(folder / "new.csv", index=False)
+    assert main(["explain", "--config", "job.toml"]) == 0
+    said = capsys.readouterr().err
+    assert "warning: features may change that look like facts nobody can change: 'previous_default'" in said
+    assert "wrote 0 letters to letters" in said
+    assert "no letter for 12 rows, whose examples somebody should read before (--all writes these, too):" in said
+    assert "previous_default changes, which looks like a past event" in said
+    assert "and 2 more" in said
+    assert main(["explain", "--config", "job.toml", "--all", "--letters", "everybody"]) == 0
+    assert len([*(folder / "everybody").iterdir()]) == 12
+    assert "no letter for" not in capsys.readouterr().err

@@ -104,8 +104,13 @@ def test_many_rows_are_counted(explainer, people):
 
 
 # what is rightly said of the data sets, trained on three quarters of each
-KNOWN = {"loans": [], "adult": ["'native-country': 'Holand-Netherlands'"], "gmc": [], "german": []}
-KNOWN["fico"] = ["MSinceMostRecentTradeOpen 383, in training -9 to 227"]
+KNOWN = {
+    "loans": ["nobody can change: 'defaulted_last_year' (a past event). Name"],
+    "adult": ["'native-country': 'Holand-Netherlands'", "'marital-status' (a fact of the person), 'race' (a fact"],
+    "gmc": ["'NumberOfTime30-59DaysPastDueNotWorse' (a past event), 'NumberOfTimes90DaysLate' (a past event)"],
+    "german": ["'credit_history' (a past event)"],
+    "fico": ["'MSinceOldestTradeOpen' (a past event)", "MSinceMostRecentTradeOpen 383, in training -9 to 227"],
+}
 
 
 @pytest.mark.parametrize("name", KNOWN)

@@ -70,6 +70,7 @@ def test_rows_are_valid_distinct_sorted_and_no_copies(coarse, k, sparse, diverse
         diverse=diverse,
         constraints=[mcce.no_copies()] if exclude else [],
         floor=floor,
+        caution=0.0,  # by distance alone
     )
     assert (coarse_score(found.frame) >= 0.5).all()
     assert not (found.frame["age"] != REFUSED["age"].reindex(found.frame.index.get_level_values("id")).to_numpy()).any()

@@ -84,7 +84,10 @@ def test_small_tables_are_left_alone():
 
 def test_the_warning_is_of_the_line_that_fits():
     X = pd.DataFrame({"id": np.arange(N), "age": ORDINARY["age"]})
-    for fit in (mcce.ChainModel(random_state=1).fit, mcce.MCCE(lambda rows: rows["age"] > 40, decision=True).fit):
+    for fit in (
+        mcce.ChainModel(random_state=1).fit,
+        mcce.MCCE(lambda rows: rows["age"] > 40, decision=True, fixed=["age"]).fit,
+    ):
         with pytest.warns(mcce.MCCEWarning, match="look like identifiers: 'id' ") as caught:
             fit(X)
         assert [w.filename for w in caught] == [__file__]

@@ -4,7 +4,8 @@
    from the old to the new position, the raw values at its ends; where constraints leave only a part of that range, a
    bar is below this part;
 2. anything else (category, truth value, ordered level, missing value) is written out, old to new;
-3. the features that stay are named below, so that the whole explanation can be read off one picture. If more than 30
+3. changes that come along, which the decision does not need, stand below those that are needed, with a dashed arrow;
+4. the features that stay are named below, so that the whole explanation can be read off one picture. If more than 30
    change, the first 30 have a row and the others are named below as well: a taller picture is not read, and takes long.
 """
 
@@ -30,6 +31,7 @@ MARGIN, MOST_MARGIN = 0.34, 0.9  # room left and right of the training range, fo
 BELOW = 0.3  # of the distance of two rows: beside the values at the arrow's ends
 PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 MOST_ROWS = 30
+COMES_ALONG = "Dashed: comes along. The decision does not need it, but the other changes are not believable alone."
 VALUE = 0.95  # inches that the longest value may take
 
 
@@ -63,6 +65,7 @@ def change_plot(
     ranges: Mapping[str, tuple[Any, Any]],
     allowed: Mapping[str, tuple[Any, Any]] | None = None,
     fixed: Sequence[str] = (),
+    along: Sequence[str] = (),
     predictions: tuple[Any, Any] | None = None,
     decision: str = "prediction",
     name: object = None,
@@ -84,6 +87,8 @@ def change_plot(
         Numeric feature to the lowest and highest value that was allowed for this factual.
     fixed : sequence of str
         The features that may not change; marked in the list of unchanged ones.
+    along : sequence of str
+        The features whose change comes along: the decision does not need it.
     predictions : pair, optional
         The model's prediction before and after.
     decision : str
@@ -114,11 +119,12 @@ def change_plot(
     changed = [f for f in counterfactual.index if not is_same(factual[f], counterfactual[f])]
     kept = set(fixed)
     same = [names.label(f) + " (fixed)" * (f in kept) for f in counterfactual.index if f not in changed]
+    changed.sort(key=lambda f: f in along)
     changed, others = changed[:MOST_ROWS], [names.label(f) for f in changed[MOST_ROWS:]]
     if ax is None:
         ax = _new_axes(len(changed), len(", ".join(same + others)))
     in_range = [f for f in changed if _has_position(f, kinds, ranges, factual[f], counterfactual[f])]
-    _style_axes(ax, [names.label(f) for f in changed], bool(in_range))
+    _style_axes(ax, [names.label(f) + " (comes along)" * (f in along) for f in changed], bool(in_range))
     barred = False
     for row, feature in enumerate(changed):
         before, after = factual[feature], counterfactual[feature]
@@ -126,16 +132,17 @@ def change_plot(
         if feature in in_range:
             low, high = ranges[feature]
             if allowed and feature in allowed:
-                ends = [position(end, low, high) for end in allowed[feature]]
-                barred |= _bar(ax, row, *ends)
+                barred |= _bar(ax, row, *(position(end, low, high) for end in allowed[feature]))
             outward = 1 if after >= before else -1
-            _draw_arrow(ax, row, texts, outward, (position(before, low, high), position(after, low, high)))
+            ends = position(before, low, high), position(after, low, high)
+            _draw_arrow(ax, row, texts, outward, ends, needed=feature not in along)
         else:
-            _draw_words(ax, row, texts)
+            _draw_words(ax, row, texts, needed=feature not in along)
     if not changed:
         ax.text(0.5, 0, "nothing changes", ha="center", va="center", fontsize=FONT)
-    note = "Bar below a line: what the constraints on this feature allow." if barred else ""
-    _write_below(ax, note, {f"{len(others)} more change": others, "Unchanged": same})
+    notes = ["Bar below a line: what the constraints on this feature allow."] if barred else []
+    notes += [COMES_ALONG] if any(f in along for f in changed) else []
+    _write_below(ax, notes, {f"{len(others)} more change": others, "Unchanged": same})
     told = None if predictions is None else names.pair(PREDICTION, *predictions, 3)
     _write_title(ax, factual.name if name is None else name, told, decision)
     return ax
@@ -154,7 +161,9 @@ def _new_axes(n_changed: int, n_letters: int) -> Axes:
     return axes
 
 
-def _draw_arrow(ax: Axes, row: int, texts: tuple[str, str], outward: int, ends: tuple[float, float]) -> None:
+def _draw_arrow(
+    ax: Axes, row: int, texts: tuple[str, str], outward: int, ends: tuple[float, float], *, needed: bool
+) -> None:
     """Draw an arrow within the training range; each value stands on the outer side of its end.
 
     `outward` is 1 for an arrow to the right, else -1.
@@ -165,9 +174,10 @@ def _draw_arrow(ax: Axes, row: int, texts: tuple[str, str], outward: int, ends: 
     ax.plot([0, 1], [row, row], color=ink, alpha=0.2, linewidth=1, zorder=1, solid_capstyle="butt")
     ax.plot(ends[0], row, "o", markersize=6, markerfacecolor="none", markeredgecolor=ink, zorder=3)
     ax.plot(ends[1], row, "o", markersize=6, color=ink, zorder=3)
-    _arrow(ax, row, *ends)
+    _arrow(ax, row, *ends, needed=needed)
     old, new = (fold(text, NUMBER_WIDTH) for text in texts)
-    for text, x, side, weight in ((old, ends[0], -outward, "normal"), (new, ends[1], outward, "bold")):
+    heavy = "bold" if needed else "normal"
+    for text, x, side, weight in ((old, ends[0], -outward, "normal"), (new, ends[1], outward, heavy)):
         ax.annotate(
             text,
             (x, row),
@@ -182,17 +192,17 @@ def _draw_arrow(ax: Axes, row: int, texts: tuple[str, str], outward: int, ends: 
         )
 
 
-def _draw_words(ax: Axes, row: int, texts: tuple[str, str]) -> None:
+def _draw_words(ax: Axes, row: int, texts: tuple[str, str], *, needed: bool) -> None:
     """Write old and new value on the two sides of a short arrow in the middle."""
     old, new = (fold(t, min(LEVEL_WIDTH, letters_that_fit(ax, t, 1.12 * FONT, 0.42))) for t in texts)
     style: dict[str, Any] = {"va": "center", "fontsize": FONT, "parse_math": False}
     gap = _points(ax, 15)
     ax.text(0.5 - gap, row, old, ha="right", **style)
-    ax.text(0.5 + gap, row, new, ha="left", fontweight="bold", **style)
-    _arrow(ax, row, 0.5 - 0.7 * gap, 0.5 + 0.7 * gap)
+    ax.text(0.5 + gap, row, new, ha="left", fontweight="bold" if needed else "normal", **style)
+    _arrow(ax, row, 0.5 - 0.7 * gap, 0.5 + 0.7 * gap, needed=needed)
 
 
-def _arrow(ax: Axes, row: int, start: float, end: float) -> None:
+def _arrow(ax: Axes, row: int, start: float, end: float, *, needed: bool) -> None:
     if abs(end - start) < _points(ax, 14):  # the head of an arrow is longer than that
         return
     from matplotlib import rcParams
@@ -201,6 +211,7 @@ def _arrow(ax: Axes, row: int, start: float, end: float) -> None:
         "arrowstyle": "-|>",
         "color": rcParams["text.color"],
         "linewidth": 1.4,
+        "linestyle": "-" if needed else (0, (3, 2)),
         "shrinkA": 3,
         "shrinkB": 3,
     }
@@ -246,9 +257,9 @@ def _bar(ax: Axes, row: int, low: float, high: float) -> bool:
     return True
 
 
-def _write_below(ax: Axes, note: str, listed: Mapping[str, Sequence[str]]) -> None:
-    """Name the features that have no row, below the note."""
-    lines = textwrap.wrap(note, letters_that_fit(ax, note, SMALL)) if note else []
+def _write_below(ax: Axes, notes: Sequence[str], listed: Mapping[str, Sequence[str]]) -> None:
+    """Name the features that have no row, below the notes."""
+    lines = [line for note in notes for line in textwrap.wrap(note, letters_that_fit(ax, note, SMALL))]
     for what, features in listed.items():
         if not features:
             continue

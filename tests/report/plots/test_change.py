@@ -159,3 +159,20 @@ def test_a_hundred_changes_have_thirty_rows_and_the_other_names_below():
     assert below.endswith("Unchanged: f100_100")
     assert ax.figure.get_size_inches()[1] < 20
     assert_texts_fit(ax)
+
+
+def test_what_comes_along_stands_below_with_a_dashed_arrow_and_a_note():
+    before, after, kinds, ranges = rows(6, 3)
+    names = list(before.index)
+    ax = change_plot(before, after, kinds=kinds, ranges=ranges, along=names[:2])
+    assert [label.get_text().replace("\n", " ") for label in ax.get_yticklabels()] == [
+        names[2],
+        f"{names[0]} (comes along)",
+        f"{names[1]} (comes along)",
+    ]
+    dashed = [text.arrow_patch.get_linestyle() for text in ax.texts if getattr(text, "arrow_patch", None) is not None]
+    assert [style == "-" for style in dashed] == [True, False, False]
+    assert ax.get_xlabel().replace("\n", " ").startswith("Dashed: comes along. The decision does not need it")
+    assert_texts_fit(ax)
+    plain = change_plot(before, after, kinds=kinds, ranges=ranges)
+    assert "Dashed" not in plain.get_xlabel()

@@ -1,0 +1,162 @@
+"""What is usual among training rows, learned once, by which answers are judged before they are sent.
+
+1. Of every number that may change, the distance of the 5 and the 95 per cent point of its values, and between which
+   values 98 per cent lie: of all rows, and of those that share a level of a feature with at most twenty levels, if at
+   least a hundred do.
+2. Of every number and ordered feature that may change, the direction that helps over the refused as a whole (`grain`):
+   up to 128 refused training rows are asked about with the 10 per cent point of the feature, and with its 90 per cent
+   point, all else as it is. Where the model says another thing of the two for at least one in ten, and for nine in ten
+   of these the same one is farther inside the decision, that is the direction.
+3. Features that look like facts that nobody can change (`mcce.table.suggest`), unless a constraint of the explainer
+   says what they may be: then somebody has thought of it. `MCCE.fit` warns of these.
+
+What is learned holds no training row; points of the distribution of groups are in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mcce.base.arrays import Bools, Floats, Ints
+from mcce.constraints import Allow, read, simplest
+from mcce.exceptions import AdviceWarning, MCCEError, spell, warn
+from mcce.explain.caution import Margins
+from mcce.model.robustness import AsksEncoded
+from mcce.report.suspicious import EDGE, WIDE, Edge, Usual
+from mcce.table import Feature, Schema
+from mcce.table.dtypes import is_dated
+from mcce.table.suggest import Suggestion, find_unchangeable
+from mcce.table.weights import quantiles
+
+MOST_LEVELS, FEWEST_ALIKE = 20, 100
+ASKED_ROWS, APART = 128, (0.1, 0.9)
+DIFFERING, AGREEING = 0.1, 0.9
+NAMED = 5
+
+
+def learn_usual(
+    matrix: Floats,
+    wanted: Bools,
+    schema: Schema,
+    mutable: Ints,
+    question: AsksEncoded,
+    margins: Margins | None,
+    weights: Floats | None,
+    unchangeable: Mapping[Hashable, str],
+) -> Usual:
+    """Return what is usual among encoded training rows.
+
+    Parameters
+    ----------
+    matrix, wanted, weights : the rows, which of them have the wanted decision, and what they count; None for one each
+    schema, mutable : their columns, and the positions of those that may change
+    question, margins : the model, and how far inside the decision its scores are; None if it is not about scores
+    unchangeable : reasons why nobody can change a feature
+    """
+    numbers = [j for j in mutable.tolist() if _is_amount(schema.features[j], matrix[:, j])]
+    points = {j: _points(matrix[:, j], WIDE, weights) for j in numbers}
+    name = {j: schema.features[j].name for j in mutable.tolist()}
+    return Usual(
+        directions={name[j]: way for j, way in grain(matrix, wanted, schema, mutable, question, margins).items()},
+        spreads={
+            name[j]: float(high - low) if high > low else float(schema.features[j].span or 1.0)
+            for j, (low, high) in points.items()
+        },
+        edges=tuple(tuple(edge) for j in numbers for edge in _edges(matrix, schema.features, j, weights)),
+        unchangeable=dict(unchangeable),
+    )
+
+
+def _is_amount(feature: Feature, column: Floats) -> bool:
+    return feature.is_numeric and not is_dated(feature.dtype) and not np.isnan(column).all()
+
+
+def _points(column: Floats, shares: tuple[float, float], weights: Floats | None) -> tuple[float, float]:
+    known = ~np.isnan(column)
+    low, high = quantiles(column[known], list(shares), None if weights is None else weights[known])
+    return float(low), float(high)
+
+
+def _edges(matrix: Floats, features: Sequence[Feature], j: int, weights: Floats | None) -> list[Edge]:
+    """Return between which values nearly all numbers of a column lie, of all rows and of those that share a level."""
+    known = ~np.isnan(matrix[:, j])
+    found = [Edge(features[j].name, None, None, *_points(matrix[:, j], EDGE, weights))]
+    for k, given in enumerate(features):
+        if given.is_numeric or given.levels is None or given.n_levels > MOST_LEVELS:
+            continue
+        for code, level in enumerate(given.levels):
+            alike = known & (matrix[:, k] == code)
+            if alike.sum() >= FEWEST_ALIKE:
+                part = None if weights is None else weights[alike]
+                plain = level.item() if isinstance(level, np.generic) else level
+                found.append(Edge(features[j].name, given.name, plain, *_points(matrix[alike, j], EDGE, part)))
+    return found
+
+
+def grain(
+    matrix: Floats, wanted: Bools, schema: Schema, mutable: Ints, question: AsksEncoded, margins: Margins | None
+) -> dict[int, int]:
+    """Return the columns in which one direction helps over the refused: 1 if it is up, -1 if it is down (step 2)."""
+    refused = np.flatnonzero(~wanted)
+    some = refused[np.unique(np.linspace(0, max(refused.size - 1, 0), ASKED_ROWS).astype(np.intp))[: refused.size]]
+    columns = [j for j in mutable.tolist() if schema.features[j].is_numeric or schema.features[j].kind == "ordered"]
+    ends = {j: _apart(matrix[:, j], schema.features[j]) for j in columns if not np.isnan(matrix[:, j]).all()}
+    if not some.size or not ends:
+        return {}
+    rows = np.tile(matrix[some], (2 * len(ends), 1))
+    for place, (j, pair) in enumerate(ends.items()):
+        for k, end in enumerate(pair):
+            begin = (2 * place + k) * some.size
+            rows[begin : begin + some.size, j] = end
+    scores, inside = question.ask_encoded(rows)
+    depth = inside.astype(np.float64) if margins is None else margins.inside(scores)
+    low, high = depth.reshape(len(ends), 2, some.size).transpose(1, 0, 2)
+    up, down = (high > low).sum(axis=1), (high < low).sum(axis=1)
+    found = {}
+    for place, j in enumerate(ends):
+        differing = int(up[place] + down[place])
+        if differing >= DIFFERING * some.size and max(up[place], down[place]) >= AGREEING * differing:
+            found[j] = 1 if up[place] > down[place] else -1
+    return found
+
+
+def _apart(column: Floats, feature: Feature) -> Floats:
+    """Return a low and a high value of a feature, apart if it has any."""
+    low, high = _points(column, APART, None)
+    ends = np.array([low, high] if high > low else [feature.low, feature.high])
+    return feature.grid.put(ends) if feature.is_numeric else np.rint(ends)
+
+
+def unchangeable_features(
+    frame: pd.DataFrame, schema: Schema, fixed: Sequence[Hashable], constraints: Any
+) -> dict[Hashable, Suggestion]:
+    """Return the features that may change and look like facts, unless a constraint says what they may be (step 3)."""
+    found = find_unchangeable(frame, schema, {*fixed})
+    if not found:
+        return {}
+    try:
+        said = {each.feature for each in simplest(read(constraints), schema) if isinstance(each, Allow)}
+    except MCCEError:  # which is told where the constraints are used
+        said = set()
+    return {name: told for name, told in found.items() if told.is_sure and name not in said}
+
+
+def warn_of_unchangeable(found: dict[Hashable, Suggestion]) -> None:
+    """Warn of features that may change and look like facts, if nobody else does."""
+    found = {name: told for name, told in found.items() if not told.is_told}
+    if not found:
+        return
+    shown = [f"{spell(name)} ({told.reason})" for name, told in list(found.items())[:NAMED]]
+    more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+    first = spell(next(iter(found)))
+    warn(
+        f"features may change that look like facts nobody can change: {', '.join(shown)}{more}. Name them in "
+        f"fixed=[{first}, ...]; or, if they are to change, say what they may be, as in "
+        f"constraints=[mcce.allow({first}, ...)]. mcce.suggest_fixed(X, fixed) lists them with reasons; a filter of "
+        "mcce.exceptions.AdviceWarning silences this.",
+        AdviceWarning,
+    )

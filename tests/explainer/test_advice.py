@@ -1,0 +1,227 @@
+"""Advice fit to send: what `fit` warns of, which answers are listed, and who gets no letter."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+import mcce
+from mcce.exceptions import AdviceWarning, InputError
+
+PAST = "defaulted_last_year"
+GRANTED = mcce.Interval(0, 0.1, closed="left", of=True)
+
+
+@cache
+def bank():
+    """The README's model, an explainer of it, and the refused."""
+    loans = mcce.datasets.load_loans()
+    numbers = make_column_selector(dtype_include="number")
+    encode = make_column_transformer((StandardScaler(), numbers), remainder=OneHotEncoder(handle_unknown="ignore"))
+    model = make_pipeline(encode, LogisticRegression(max_iter=1000)).fit(loans.X, loans.y)
+    explainer = mcce.MCCE(model, decision=GRANTED, fixed=["age", "sex"], random_state=1).fit(loans.X)
+    return explainer, loans.X[model.predict_proba(loans.X)[:, 1] >= 0.1]
+
+
+@cache
+def answers(n=100, floor=0.05):
+    explainer, refused = bank()
+    return explainer.explain(refused.head(n), sparse=True, floor=floor)
+
+
+def fitted(fixed=("age", "sex"), constraints=(), X=None):
+    X = mcce.datasets.load_loans(300).X if X is None else X
+    model = lambda rows: rows["salary"] > 40_000  # noqa: E731
+    return mcce.MCCE(model, decision=True, fixed=list(fixed), constraints=constraints, random_state=1).fit(X)
+
+
+def test_fit_warns_of_what_nobody_can_change():
+    with pytest.warns(
+        AdviceWarning, match=r"'defaulted_last_year' \(a past event\)\. Name them in fixed=\['defaulted_l"
+    ):
+        fitted()
+    with pytest.warns(
+        AdviceWarning, match=r"'age' \(a fact of the person\), 'sex' \(a fact of the person\), 'defaulted"
+    ):
+        fitted(fixed=())
+
+
+@pytest.mark.parametrize(
+    ("fixed", "constraints"),
+    [
+        (("age", "sex", PAST), ()),
+        (("age", "sex"), [mcce.allow(PAST, direction="none")]),
+        (("age", "sex"), [{"feature": PAST, "levels": [False, True]}]),
+    ],
+)
+def test_what_is_fixed_or_thought_of_is_not_warned_of(fixed, constraints):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", AdviceWarning)
+        fitted(fixed, constraints)
+
+
+def test_five_are_named_and_the_others_counted():
+    X = mcce.datasets.load_loans(300).X.rename(columns={"savings": "past_savings"})
+    X = X.assign(late=1, prior_claims=2, overdue=3, religion="x")
+    with pytest.warns(AdviceWarning, match=r"\(a past event\) and 1 more\. Name them"):
+        fitted(X=X)
+
+
+def test_one_line_silences_the_warning_and_no_other():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", AdviceWarning)
+        fitted()
+    assert issubclass(AdviceWarning, mcce.MCCEWarning)
+
+
+def test_grain_is_the_direction_that_helps_the_refused():
+    usual = answers()._usual
+    assert usual.directions == {"education": 1, "years_employed": 1, "salary": 1, "savings": 1, "loan_amount": -1}
+
+
+def test_a_feature_that_helps_some_and_harms_others_has_no_grain():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.uniform(-1, 1, (600, 4)), columns=list("abcd"))
+    X["group"] = rng.random(600) < 0.5
+
+    def model(rows):
+        return rows["a"] - 2 * rows["b"] + np.where(rows["group"], 1, -1) * rows["c"]
+
+    found = mcce.MCCE(model, decision=(0.5, np.inf), random_state=1).fit(X).explain(X.head(20), sparse=True)
+    assert found._usual.directions == {"a": 1, "b": -1}
+    label = mcce.MCCE(lambda rows: model(rows) > 0.5, decision=True, random_state=1).fit(X)  # without scores
+    assert label.explain(X.head(20), sparse=True)._usual.directions == {"a": 1, "b": -1}
+
+
+def odd_advice(found) -> dict[str, np.ndarray]:
+    after, before = found.frame, found.factuals.loc[found.frame.index.get_level_values("id")]
+    after, before = after.reset_index(drop=True), before.reset_index(drop=True)
+    return {
+        "larger loan": (after["loan_amount"] > before["loan_amount"]).to_numpy(),
+        "years": (after["years_employed"] > before["years_employed"] + 2).to_numpy(),
+        "erased": (after[PAST] != before[PAST]).to_numpy(),
+        "unemployed": ((after["employment"] == "unemployed") & (after["salary"] > before["salary"])).to_numpy(),
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("floor", "most"), [(0.0, 0.2), (0.05, 0.15), (0.1, 0.15), (0.25, 0.2), (0.5, 0.4)])
+def test_all_odd_advice_is_listed_and_not_much_else(floor, most):
+    found = answers(500, floor)
+    listed = found.frame.index.isin(found.suspicious().index)
+    for what, odd in odd_advice(found).items():
+        assert listed[odd].all(), what
+    assert listed.mean() <= most
+
+
+def test_odd_advice_of_earlier_searches_is_listed():
+    found = answers()
+    plain = np.flatnonzero(~found.frame.index.isin(found.suspicious().index))[:4]
+    frame = found.frame.copy()
+    for row, (name, value) in zip(
+        plain, [("loan_amount", 300_000), ("loan_amount", 500), ("years_employed", 40), ("savings", 400_000)]
+    ):
+        old = found.factuals[name].iloc[found._row_of_factual()[row]]
+        frame.iloc[row, frame.columns.get_loc(name)] = old + 500 if value == 500 else value
+    told = replace(found, frame=frame).suspicious()
+    assert frame.index[plain].isin(told.index).all()
+    assert "against the grain" in told["reasons"][frame.index[plain[1]]]
+
+
+def test_a_listed_answer_says_why():
+    told = answers().suspicious()
+    found = answers()
+    assert list(told.columns) == ["reasons", "words"]
+    assert told.index.isin(found.frame.index).all()
+    unemployed = found.frame.index[odd_advice(found)["unemployed"]]
+    assert len(unemployed)
+    assert told["words"][unemployed].str.contains("is above 99% of those with employment unemployed").all()
+
+
+def test_what_is_usual_is_saved_with_result_and_explainer(tmp_path):
+    found = answers()
+    told = found.suspicious()
+    found.save(tmp_path / "found.mcce")
+    pd.testing.assert_frame_equal(mcce.Counterfactuals.load(tmp_path / "found.mcce").suspicious(), told)
+    pd.testing.assert_frame_equal(pickle.loads(pickle.dumps(found)).suspicious(), told)
+    explainer, refused = bank()
+    explainer.save(tmp_path / "explainer.mcce")
+    again = mcce.MCCE.load(tmp_path / "explainer.mcce", model=explainer.model)
+    pd.testing.assert_frame_equal(again.explain(refused.head(100), sparse=True).suspicious(), told)
+
+
+def test_a_result_without_it_says_so(tmp_path):
+    explainer, refused = bank()
+    plain = explainer.explain(refused.head(20), n_samples=100)
+    assert len(plain.suspicious())  # whole drawn customers: some default is erased
+    plain.save(tmp_path / "plain.mcce")
+    with pytest.raises(InputError, match=r"does not know what is usual among training rows.*Explain again"):
+        mcce.Counterfactuals.load(tmp_path / "plain.mcce").suspicious()
+    with pytest.raises(InputError, match="does not know what is usual"):
+        replace(plain, _questions=type(plain._questions)()).letters()
+
+
+def test_frames_of_polars():
+    polars = pytest.importorskip("polars")
+    X = mcce.datasets.load_loans(400).X.select_dtypes("number")
+    told = polars.from_pandas(X)
+    explainer = mcce.MCCE(lambda rows: rows["salary"] > 60_000, decision=True, fixed=["age"], random_state=1).fit(told)
+    found = explainer.explain(told.head(60), sparse=True)
+    table = found.table("suspicious")
+    assert isinstance(table, polars.DataFrame)
+    assert table.columns == ["id", "rank", "reasons", "words"]
+    assert len(table) == len(found.suspicious())
+
+
+def test_one_person_alone_is_judged_by_the_training_rows():
+    found, told = answers(), answers().suspicious()
+    edge = told[told["reasons"] == "edge of the data"].index[0]
+    assert found[edge[0]].suspicious()["reasons"].tolist() == ["edge of the data"]
+
+
+def test_no_letter_is_written_for_a_suspicious_answer():
+    found = answers()
+    letters = found.letters()
+    listed = found.suspicious().index.get_level_values("id")
+    assert len(listed)
+    assert letters.index.tolist() == [id for id in found.factuals.index if id not in listed]
+    assert letters.iloc[0] == found.letter(letters.index[0])
+    everybody = found.letters(all=True, html=True)
+    assert len(everybody) == len(found.factuals)
+    assert everybody.iloc[0].startswith("<!doctype html>")
+
+
+def test_a_letter_has_the_ways_that_are_not_suspicious():
+    explainer, refused = bank()
+    found = explainer.explain(refused.head(30), sparse=True, n_counterfactuals=8, diverse=True)
+    told = found.suspicious()
+    listed = found.frame.index.isin(told.index)
+    ids = found.frame.index.get_level_values("id")
+    mixed = [id for id in ids.unique() if listed[ids == id].any() and not listed[ids == id].all()]
+    assert mixed
+    letters = found.letters()
+    assert letters.index.isin(mixed).sum() == len(mixed)
+    assert any(letters[id] != found.letter(id) for id in mixed)
+    erased = [id for id in mixed if f"{PAST} changes" in " ".join(told["words"][id])]
+    assert all("defaulted last year no instead of yes" not in letters[id] for id in erased)
+
+
+def test_who_has_no_counterfactual_gets_the_letter_that_says_so():
+    explainer, refused = bank()
+    found = explainer.explain(
+        refused.head(3), sparse=True, constraints=[mcce.allow("salary", direction="none")], max_gower=1e-6
+    )
+    assert not len(found)
+    assert found.suspicious().empty
+    assert "No example was found" in found.letters().iloc[0]

@@ -1,0 +1,102 @@
+"""Features that look like facts nobody can change: what is found, why, and what is not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import mcce
+from mcce.exceptions import InputError
+from mcce.table.suggest import name_words
+
+N = 400
+
+
+def customers() -> pd.DataFrame:
+    rng = np.random.default_rng(3)
+    return pd.DataFrame(
+        {
+            "customer": np.arange(N) + 1_000,
+            "email": [f"{i}@mail.example" for i in range(N)],
+            "account_id": rng.permutation(10 * N)[:N],
+            "employer": rng.choice([f"Firm {i}" for i in range(90)], N),
+            "default_date": pd.Timestamp("2015-01-01") + pd.to_timedelta(rng.integers(0, 2000, N), "D"),
+            "contract_ends": pd.Timestamp("2190-01-01") + pd.to_timedelta(rng.integers(0, 2000, N), "D"),
+            "number_of_children": rng.integers(0, 4, N),
+            "NumInqLast6M": rng.integers(0, 9, N),
+            "missed_payment": rng.random(N) < 0.2,
+            "credit_history": rng.choice(["good", "bad"], N),
+            "num_open_cards": rng.integers(0, 5, N),
+            "salary": rng.integers(20_000, 90_000, N),
+            "late_share": rng.random(N),
+            "average_age_of_accounts": rng.integers(1, 9, N),
+            "job": rng.choice(["clerk", "nurse", "cook"], N),
+            "education_num": rng.integers(1, 9, N),
+            "duration": pd.to_timedelta(rng.integers(1, 90, N), "D"),
+        }
+    )
+
+
+def test_each_is_found_for_its_reason_and_nothing_else_is():
+    told = mcce.suggest_fixed(customers())
+    assert told["reason"].to_dict() == {
+        "customer": "an identifier",
+        "email": "an identifier",
+        "account_id": "an identifier",
+        "employer": "a name with many levels",
+        "default_date": "a date of the past",
+        "number_of_children": "a fact of the person",
+        "NumInqLast6M": "a past event",
+        "missed_payment": "a past event",
+        "credit_history": "a past event",
+        "num_open_cards": "a count, perhaps of past events",
+    }
+    assert told["evidence"]["employer"] == "89 levels in 400 rows"
+    assert told["evidence"]["NumInqLast6M"] == 'the name says "inq" and "last 6m"'
+    assert told["evidence"]["default_date"].startswith("2015-01-0")
+    assert told.index.name == "feature"
+
+
+def test_what_is_fixed_is_left_out_and_unknown_names_are_refused():
+    X = customers()
+    told = mcce.suggest_fixed(X, fixed=["email", "employer"])
+    assert "employer" not in told.index
+    assert "customer" in told.index
+    with pytest.raises(InputError, match="fixed feature 'employr' is not a column of X; did you mean 'employer'"):
+        mcce.suggest_fixed(X, fixed=["employr"])
+
+
+def test_arrays_and_names_that_are_no_texts_have_no_words():
+    rng = np.random.default_rng(0)
+    assert mcce.suggest_fixed(rng.normal(size=(50, 3))).empty
+    assert mcce.suggest_fixed(pd.DataFrame(rng.normal(size=(50, 2)), columns=[("age", 1), 7])).empty
+
+
+@pytest.mark.parametrize("dtype", ["boolean", "Int8", "object", "category"])
+def test_past_events_of_any_dtype(dtype):
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame({"previous_default": pd.Series(rng.integers(0, 2, 60)).astype(dtype), "x": rng.normal(size=60)})
+    X.loc[3, "previous_default"] = pd.NA if dtype in ("boolean", "Int8") else None
+    assert mcce.suggest_fixed(X)["reason"].to_dict() == {"previous_default": "a past event"}
+
+
+def test_a_few_rows_say_nothing_about_levels_and_numbers():
+    few = pd.DataFrame({"who": list("abcdefghij"), "place": range(10)})
+    assert mcce.suggest_fixed(few).empty
+
+
+def test_names_are_split_into_words():
+    assert name_words("NumberOfTime30-59DaysPastDueNotWorse") == [
+        *("number", "of", "time", "30", "59", "days", "past", "due", "not", "worse")
+    ]
+    assert name_words("MSinceMostRecentDelq") == ["m", "since", "most", "recent", "delq"]
+    assert name_words(7) == []
+
+
+@pytest.mark.parametrize(
+    "name", ["plate", "latex", "claimant_income", "everyday", "inquire", "lastname", "sexton", "stage"]
+)
+def test_parts_of_words_are_no_words(name):
+    X = pd.DataFrame({name: np.random.default_rng(0).integers(0, 5, 100)})
+    assert mcce.suggest_fixed(X).empty
