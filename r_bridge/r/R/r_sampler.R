@@ -1,0 +1,1 @@
+send_r_sampler <- function(sampler) NULL
