@@ -25,7 +25,7 @@ import pandas as pd
 
 from mcce.constraints import read
 from mcce.counterfactuals import Counterfactuals
-from mcce.exceptions import InputError, MCCEError, MCCEWarning, ModelError
+from mcce.exceptions import InputError, MCCEError, MCCEWarning
 from mcce.explainer import MCCE
 from mcce.model.decisions import Interval, Not, OneOf
 from mcce.rcompat.columns import RColumn, columns_of, join_texts, read_column, read_table, split_texts, write_table
@@ -54,6 +54,10 @@ def attempt(name: str, *arguments: Any) -> dict[str, Any]:
     return told
 
 
+class RError(MCCEError):
+    """A function of R stopped, or cannot be called from here."""
+
+
 class RScores:
     """A model of R: a function of a frame that gives one answer for each row.
 
@@ -63,38 +67,26 @@ class RScores:
         R's function (step 3).
     tables : sequence of (name, columns)
         By which name R knows the template of a frame, one for each question in turn; the last for all that follow.
-    name : str
-        What error messages call the model; decisions are about its "score".
     """
 
-    def __init__(self, ask: Ask, tables: Sequence[tuple[str, Sequence[RColumn]]], name: str) -> None:
+    def __init__(self, ask: Ask, tables: Sequence[tuple[str, Sequence[RColumn]]]) -> None:
         self._ask = ask
         self._tables = list(tables)
         self._thread = threading.get_ident()
-        self._model = name
-        self.__name__ = "score"
+        self.__name__ = "score"  # what a decision is about, in words
 
     def __call__(self, frame: pd.DataFrame) -> Any:
         """Return R's answers."""
         if threading.get_ident() != self._thread:
-            raise ModelError(
-                f"the R model {self._model} was asked from a second thread, and R has one only; set n_jobs = 1."
-            )
+            raise RError("R has one thread, and was asked from a second one; set n_jobs = 1")
         table, columns = self._tables[0]
         if len(self._tables) > 1:
             del self._tables[0]
         parts = [part for column in write_table(frame, columns) for part in column]
         reply = self._ask(table, len(frame), parts)
         if reply.get("error") is not None:
-            raise ModelError(
-                f"the R model {self._model} stopped when asked about {len(frame)} rows: {reply['error']}"
-            )
-        n_answers = int(reply["n_rows"])
-        if n_answers != len(frame):
-            raise ModelError(
-                f"the R model {self._model} gave {n_answers} answers for {len(frame)} rows; it must give one a row."
-            )
-        column, answers = read_column({"name": "answer", **reply}, n_answers)
+            raise RError(str(reply["error"]))
+        column, answers = read_column({"name": "answer", **reply}, int(reply["n_rows"]))
         if column.kind in ("integer", "logical") and not pd.isna(answers).any():
             return answers.to_numpy(dtype=np.int64 if column.kind == "integer" else np.bool_)
         return np.asarray(answers) if column.kind == "double" else np.asarray(answers, dtype=object)
@@ -116,7 +108,7 @@ def version() -> str:
 
 
 def fit(model: Any, data: Sent, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Fit an explainer; `model` is R's function and its name, or a model of Python's."""
+    """Fit an explainer; `model` is R's function under `ask`, or a model of Python's."""
     frame, columns = _read(data)
     arguments = {name: _whole(value) for name, value in options.items() if name not in _READ}
     for name, reads in _READ.items():
@@ -205,7 +197,7 @@ def explain_mcce(
     kept = set(fixed if model is None else map(str, model.fixed_features))
     generated = [known.get(column.name, column) if column.name in kept else column for column in trained]
     templates = [("sim", generated)] if model is not None else [("train", trained), ("sim", generated)]
-    asked = RScores(ask, templates, "of explain_mcce()")
+    asked = RScores(ask, templates)
     found = rcompat_explain(None, factuals, train, lambda _, rows: asked(rows), featuremodel_object=model, **arguments)
     ids = [RColumn(name, "integer") for name in ("id_explain", "counterfactual_rank")]
     told: dict[str, Any] = {
@@ -332,9 +324,9 @@ def _text(value: Any) -> str | None:
 
 
 def _model(model: Any, columns: Sequence[RColumn]) -> Any:
-    """Return the model: a function of R's with its name, or an object of Python's as it is."""
+    """Return the model: a function of R's, under `ask`, or an object of Python's as it is."""
     if isinstance(model, Mapping):
-        return RScores(model["ask"], [("data", columns)], str(model["name"]))
+        return RScores(model["ask"], [("data", columns)])
     return model
 
 

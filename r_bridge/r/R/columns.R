@@ -59,7 +59,7 @@ send_column <- function(x, template) {
     values <- as.double(values)
     states[is.nan(values)] <- as.raw(2)
     sent$seconds <- switch(kind, Date = 86400, difftime = SECONDS[[attr(x, "units")]], 1)
-    sent$zone <- zone_of(x)
+    if (kind == "POSIXct") sent$zone <- zone_of(x)
   } else if (kind == "logical") {
     values <- as.integer(values)
   }
@@ -76,7 +76,7 @@ refuse_bytes <- function(texts, name) {
 
 zone_of <- function(x) {
   zone <- attr(x, "tzone")
-  if (is.null(zone) || !nzchar(zone[1])) zone <- Sys.timezone()
+  if (is.null(zone) || !nzchar(zone[1])) zone <- suppressWarnings(Sys.timezone())
   if (length(zone) && !is.na(zone[1])) zone[1] else "UTC"
 }
 

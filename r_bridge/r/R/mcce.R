@@ -75,7 +75,7 @@ model_for_python <- function(model, decision, template) {
   } else {
     function(rows) predict_score(model, rows, of = decision$of)
   }
-  list(ask = asker(scores, list(data = template)), name = class(model)[1])
+  list(ask = asker(scores, list(data = template)))
 }
 
 # What Python calls for scores. An error must not leave R through Python: its text is the answer.
