@@ -29,9 +29,10 @@ from mcce.exceptions import InputError, MCCEError, MCCEWarning
 from mcce.explainer import MCCE
 from mcce.model.decisions import Interval, Not, OneOf
 from mcce.rcompat.columns import RColumn, columns_of, join_texts, read_column, read_table, split_texts, write_table
+from mcce.rcompat.conditional import RError, lend
 from mcce.rcompat.explain import explain_mcce as rcompat_explain
 from mcce.rng import RGenerator
-from mcce.samplers.registry import available_samplers, make_sampler
+from mcce.samplers.base import SAMPLERS
 from mcce.table.frames import index_as_columns
 
 Sent = Mapping[str, Any]  # a table: "n_rows", "columns", "index" or "labels"
@@ -52,10 +53,6 @@ def attempt(name: str, *arguments: Any) -> dict[str, Any]:
             told |= {"error": f"{type(error).__name__}: {error}", "kind": "PythonError"}
     told["warnings"] = [str(each.message) for each in caught if issubclass(each.category, MCCEWarning)]
     return told
-
-
-class RError(MCCEError):
-    """A function of R stopped, or cannot be called from here."""
 
 
 class RScores:
@@ -126,6 +123,13 @@ def explain(fitted: Fitted, data: Sent, options: Mapping[str, Any]) -> dict[str,
         arguments["constraints"] = _constraints(arguments["constraints"])
     found = fitted.explainer.explain(frame, progress=False, **arguments)
     return {"found": found, **_result(found, fitted.columns)}
+
+
+def generate(fitted: Fitted, data: Sent, n_samples: float) -> dict[str, Any]:
+    """Return the candidates of the rows of a table."""
+    frame, _ = _read(data)
+    drawn = fitted.explainer.generate(frame, n_samples=_whole(n_samples), progress=False)
+    return _written(drawn.reset_index(drop=True), fitted.columns)
 
 
 def summary(found: Counterfactuals) -> dict[str, Any]:
@@ -224,8 +228,10 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     each.__name__: each
     for each in (
         version,
+        lend,
         fit,
         explain,
+        generate,
         summary,
         picture,
         letter,
@@ -360,10 +366,7 @@ def _sampler(sent: Any) -> Any:
         return sent
     if "sampler" not in sent or "parameters" not in sent:
         return {name: _sampler(each) for name, each in sent.items()}
-    known = available_samplers()
-    if sent["sampler"] not in known:
-        make_sampler(sent["sampler"])  # says which one was meant
-    return known[sent["sampler"]](**_whole(sent["parameters"]))
+    return SAMPLERS.find(sent["sampler"])(**_whole(sent["parameters"]))
 
 
 def _constraints(sent: Any) -> Any:

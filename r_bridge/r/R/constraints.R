@@ -62,13 +62,16 @@ read_constraints <- function(constraints) {
 #' @export
 sampler <- function(name, ...) structure(list(sampler = name, parameters = list(...)), class = "mcce_sampler")
 
-read_sampler <- function(sampler) {
+# samplers as Python reads them; those of R are lent to it by a name, and kept in `held`
+read_sampler <- function(sampler, held) {
   if (inherits(sampler, "mcce_sampler")) {
     sampler$parameters <- as_dict(sampler$parameters)
     return(unclass(sampler))
   }
-  if (inherits(sampler, "mcce_r_sampler")) return(send_r_sampler(sampler))
+  if (inherits(sampler, "mcce_r_sampler")) return(hold_sampler(sampler, held))
   if (is.character(sampler) && length(sampler) == 1 && is.null(names(sampler))) return(sampler)
-  if (is.null(names(sampler))) refuse("sampler is a ", class(sampler)[1], " without names; give a name, sampler(), or a named list of these.")
-  lapply(as.list(sampler), read_sampler)
+  if (is.null(names(sampler))) {
+    refuse("sampler is a ", class(sampler)[1], " without names; give a name, sampler(), r_sampler(), or a named list of these.")
+  }
+  lapply(as.list(sampler), read_sampler, held)
 }

@@ -53,7 +53,7 @@ explain.mcce <- function(x, newdata, sparse = FALSE, floor = 0.05, n_samples = 1
       unexplained = receive_table(told$unexplained),
       sentences = stats::setNames(split_texts(told$sentences), receive_ids(told$sentence_ids)),
       words = told$words, settings = told$settings, n_explained = nrow(newdata), fixed = x$fixed,
-      file = call_python("dump", told$found), state = state
+      file = bytes_of(told$found), state = state
     ),
     class = "mcce_counterfactuals"
   )

@@ -130,9 +130,11 @@ random_seed <- function() {
   writeBin(get(".Random.seed", globalenv(), inherits = FALSE), raw(), endian = "little")
 }
 
-go_on_with <- function(bytes) {
-  seed <- readBin(bytes, "integer", length(bytes) / 4, endian = "little")
-  put <- get("assign", baseenv()) # the stream of the session is the user's own: mcceR moves it, and so do we
+go_on_with <- function(bytes) put_stream(readBin(bytes, "integer", length(bytes) / 4, endian = "little"))
+
+# the stream of the session is the user's own: mcceR moves it, and so do we, by its seed alone
+put_stream <- function(seed) {
+  put <- get("assign", baseenv())
   put(".Random.seed", seed, envir = globalenv())
 }
 

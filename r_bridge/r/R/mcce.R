@@ -45,8 +45,9 @@ mcce <- function(model, data, fixed = character(), decision = c(0.5, 1), sampler
   }
   asked <- model_for_python(model, decision, template)
   if (!of_python) decision["of"] <- list(NULL) # `predict_score` has chosen the class
+  held <- new.env(parent = emptyenv())
   options <- list(
-    decision = unclass(decision), fixed = as.list(as.character(fixed)), sampler = read_sampler(sampler),
+    decision = unclass(decision), fixed = as.list(as.character(fixed)), sampler = read_sampler(sampler, held),
     constraints = read_constraints(constraints),
     visit_sequence = if (length(visit_sequence) == 1) visit_sequence else as.list(visit_sequence),
     condition_on_decision = condition_on_decision, random_state = random_state, n_jobs = n_jobs,
@@ -61,10 +62,18 @@ mcce <- function(model, data, fixed = character(), decision = c(0.5, 1), sampler
     list(
       model = model, decision = decision, fixed = as.character(fixed), template = template, n_rows = nrow(data),
       seed = told$seed, wanted = told$decision, generator = told$generator, seconds = told$seconds, n_jobs = n_jobs,
-      file = if (keep) with_progress(progress, call_python("dump", told$fitted)), state = state
+      file = if (keep) with_progress(progress, bytes_of(told$fitted)), samplers = as.list(held), state = state
     ),
     class = "mcce"
   )
+}
+
+# the file of an object; what cannot be written is told, and ends with the session
+bytes_of <- function(python) {
+  tryCatch(call_python("dump", python), mcce_error = function(e) {
+    warning(mcce_condition(paste("it will not outlive this session:", conditionMessage(e)), c("mcce_warning", "warning")))
+    NULL
+  })
 }
 
 model_for_python <- function(model, decision, template) {
@@ -80,6 +89,8 @@ model_for_python <- function(model, decision, template) {
 
 # What Python calls for scores. An error must not leave R through Python: its text is the answer.
 asker <- function(scores, templates) {
+  force(scores)
+  force(templates)
   function(table, n, parts) {
     tryCatch(
       {
@@ -120,6 +131,7 @@ revive <- function(x) {
     if (inherits(x$model, "python.builtin.object") && is_dead(x$model)) {
       refuse("the model of this mcce was an object of Python, which ended with its R session; fit it again.")
     }
+    for (name in names(x$samplers)) lend_sampler(name, x$samplers[[name]])
     rows <- as_frame(lapply(x$template, empty_column), names(x$template), 0L)
     asked <- model_for_python(x$model, x$decision, x$template)
     x$state$python <- call_python("restore_explainer", asked, send_table(rows, template = x$template), x$file, x$n_jobs)
