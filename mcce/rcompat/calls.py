@@ -218,6 +218,11 @@ def explain_mcce(
     return told
 
 
+def send_frame(frame: pd.DataFrame) -> dict[str, Any]:
+    """Return a frame of Python's own, for example of `mcce.datasets`."""
+    return _written(frame.reset_index(drop=True))
+
+
 def round_trip(data: Sent) -> dict[str, Any]:
     """Return a table as it came, through a frame; for tests."""
     frame, columns = _read(data)
@@ -239,6 +244,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
         restore_explainer,
         restore_result,
         explain_mcce,
+        send_frame,
         round_trip,
     )
 }

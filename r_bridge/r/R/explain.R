@@ -24,7 +24,8 @@
 #' @examples
 #' \dontrun{
 #' air <- na.omit(airquality)
-#' explainer <- mcce(lm(Ozone ~ ., air), air[-1], fixed = "Wind", decision = c(-Inf, 15), random_state = 1)
+#' model <- lm(Ozone ~ ., air)
+#' explainer <- mcce(model, air[-1], fixed = "Wind", decision = c(-Inf, 15), random_state = 1)
 #' found <- explain(explainer, tail(air[-1], 3), sparse = TRUE)
 #' as.data.frame(found)
 #' }
@@ -141,4 +142,20 @@ plot.mcce_counterfactuals <- function(x, id = NULL, rank = 1, ...) {
 letter <- function(x, id) {
   if (!inherits(x, "mcce_counterfactuals")) refuse("letter() is of what explain() returned, not of a ", class(x)[1], ".")
   call_python("letter", revive(x), id)
+}
+
+#' Customers of a bank, made by a known process
+#'
+#' The data of the vignettes: the first row is the customer of the introduction of the paper.
+#'
+#' @param n How many.
+#' @return A data frame; the last column, `default`, is the response.
+#' @examples
+#' \dontrun{
+#' head(load_loans())
+#' }
+#' @export
+load_loans <- function(n = 3000) {
+  made <- reticulate::import("mcce.datasets", convert = FALSE)$load_loans(as.integer(n))
+  receive_table(call_python("send_frame", made$X$assign(default = made$y)))
 }

@@ -8,8 +8,9 @@
 #' of what is missing, never by the default conversion of data frames, so that every value comes back as it was. For
 #' the same reason any reticulate from 1.28 on will do, also with NumPy 2, which its older versions cannot convert.
 #'
+#' @name mcce-package
 #' @keywords internal
-"_PACKAGE"
+NULL
 
 # what a session has one of: the module of Python that is called, and how far a call has come
 the <- new.env(parent = emptyenv())

@@ -23,7 +23,7 @@
 #' @param n_jobs Threads; 1 for a model of R.
 #' @param names A list of `labels`, `units` and `formats`, each a named list by feature, for sentences and letters.
 #' @param keep Whether the object can be saved.
-#' @param progress Whether to show how far a slow model is.
+#' @param progress Whether to show how far a slow model is, after a second (or `getOption("mcce.seconds")`).
 #' @return An object of class `mcce`.
 #' @examples
 #' \dontrun{

@@ -76,7 +76,7 @@ call_python <- function(name, ...) {
 
 as_dict <- function(x) if (length(x)) x else reticulate::py_dict(character(), list())
 
-# A model that takes long shows how far it is, in one line that is wiped away in the end.
+# A model that takes longer than a second shows how far it is, in one line that is wiped away in the end.
 begin_progress <- function() {
   the$rows_asked <- 0
   the$begun <- proc.time()[["elapsed"]]
@@ -85,7 +85,7 @@ begin_progress <- function() {
 
 tell_progress <- function(n) {
   the$rows_asked <- the$rows_asked + n
-  if (isTRUE(the$progress) && proc.time()[["elapsed"]] - the$begun > 1) {
+  if (isTRUE(the$progress) && proc.time()[["elapsed"]] - the$begun >= getOption("mcce.seconds", 1)) {
     cat(sprintf("\rmcce: the model was asked about %d rows", as.integer(the$rows_asked)), file = stderr())
     the$shown <- TRUE
   }

