@@ -269,7 +269,8 @@ def _date_dtype(column: RColumn) -> Any:
         return np.dtype(f"m8[{column.unit}]")
     if column.kind == "Date":
         return np.dtype(f"M8[{column.unit}]")
+    unit: Any = column.unit
     try:
-        return pd.DatetimeTZDtype(column.unit, column.zone)
-    except (KeyError, ValueError, OSError):  # a zone that Python does not know: the instants are the same
-        return pd.DatetimeTZDtype(column.unit, "UTC")
+        return pd.DatetimeTZDtype(unit, column.zone)
+    except (KeyError, ValueError, OSError, TypeError):  # a zone that Python does not know: the instants are the same
+        return pd.DatetimeTZDtype(unit, "UTC")

@@ -140,7 +140,7 @@ test_that("R has one thread", {
 test_that("progress is one line that is wiped away, and none for a quick model", {
   skip_if_no_mcce()
   shown <- function(progress) {
-    capture.output(explain(fitted(), refused, n_samples = 50, progress = progress), type = "message")
+    capture.output(found <- explain(fitted(), refused, n_samples = 50, progress = progress), type = "message")
   }
   expect_length(shown(TRUE), 0)
   old <- options(mcce.seconds = 0)
