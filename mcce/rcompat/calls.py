@@ -147,7 +147,7 @@ def picture(found: Counterfactuals, path: str, id: Any, rank: int, size: Sequenc
     from matplotlib import pyplot
 
     axes = found.plot_changes() if id is None else found.plot(_label(found, id), int(rank))
-    figure = axes.figure
+    figure: Any = axes.figure
     figure.set_size_inches(float(size[0]), float(size[1]))
     figure.savefig(path, dpi=float(size[2]), bbox_inches="tight")
     pyplot.close(figure)

@@ -34,7 +34,7 @@ explain <- function(x, ...) UseMethod("explain")
 
 #' @rdname explain
 #' @export
-explain.mcce <- function(x, newdata, sparse = FALSE, floor = 0.05, n_samples = 1000, n_counterfactuals = 1,
+explain.mcce_explainer <- function(x, newdata, sparse = FALSE, floor = 0.05, n_samples = 1000, n_counterfactuals = 1,
                          constraints = NULL, ..., progress = interactive()) {
   options <- list(
     sparse = sparse, floor = floor, n_samples = n_samples, n_counterfactuals = n_counterfactuals,

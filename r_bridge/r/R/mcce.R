@@ -24,7 +24,7 @@
 #' @param names A list of `labels`, `units` and `formats`, each a named list by feature, for sentences and letters.
 #' @param keep Whether the object can be saved.
 #' @param progress Whether to show how far a slow model is, after a second (or `getOption("mcce.seconds")`).
-#' @return An object of class `mcce`.
+#' @return An object of class `mcce_explainer`.
 #' @examples
 #' \dontrun{
 #' air <- na.omit(airquality)
@@ -64,7 +64,7 @@ mcce <- function(model, data, fixed = character(), decision = c(0.5, 1), sampler
       seed = told$seed, wanted = told$decision, generator = told$generator, seconds = told$seconds, n_jobs = n_jobs,
       file = if (keep) with_progress(progress, bytes_of(told$fitted)), samplers = as.list(held), state = state
     ),
-    class = "mcce"
+    class = "mcce_explainer"
   )
 }
 
@@ -124,12 +124,12 @@ revive <- function(x) {
   if (is.null(x$file)) {
     refuse(
       "the Python half of this ", class(x)[1], " ended with the R session that made it, and nothing was kept; ",
-      if (inherits(x, "mcce")) "fit it again, with keep = TRUE." else "explain again."
+      if (inherits(x, "mcce_explainer")) "fit it again, with keep = TRUE." else "explain again."
     )
   }
-  if (inherits(x, "mcce")) {
+  if (inherits(x, "mcce_explainer")) {
     if (inherits(x$model, "python.builtin.object") && is_dead(x$model)) {
-      refuse("the model of this mcce was an object of Python, which ended with its R session; fit it again.")
+      refuse("the model of this explainer was an object of Python, which ended with its R session; fit it again.")
     }
     for (name in names(x$samplers)) lend_sampler(name, x$samplers[[name]])
     rows <- as_frame(lapply(x$template, empty_column), names(x$template), 0L)
@@ -153,7 +153,7 @@ say_if_dead <- function(x) {
 }
 
 #' @export
-print.mcce <- function(x, ...) {
+print.mcce_explainer <- function(x, ...) {
   kinds <- table(vapply(x$template, `[[`, "", "kind"))
   cat(
     "mcce explainer of a model of class ", class(x$model)[1], "\n",
@@ -168,7 +168,7 @@ print.mcce <- function(x, ...) {
 }
 
 #' @export
-summary.mcce <- function(object, ...) {
+summary.mcce_explainer <- function(object, ...) {
   data.frame(
     column = names(object$template), kind = vapply(object$template, `[[`, "", "kind"),
     may_change = !names(object$template) %in% object$fixed, row.names = NULL
