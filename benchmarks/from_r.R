@@ -1,0 +1,53 @@
+# explain_mcce() of the R package mcce beside mcceR's, both from R, with R's own predict(): whole call and stages.
+#
+#     Rscript benchmarks/from_r.R
+#
+# Needs both packages in R's library, and a Python that has mcce (RETICULATE_PYTHON). The second of two calls counts for
+# ours, so that compiling does not. Seconds are of the processor, not of the clock: both programs have one thread, and
+# a busy machine does not matter then.
+
+make <- function(n, p, seed) {
+  set.seed(seed)
+  values <- (matrix(rnorm(n * p), n) + rnorm(n)) / sqrt(2)
+  as.data.frame(matrix(round(values, 4), n, dimnames = list(NULL, paste0("x", seq_len(p)))))
+}
+
+measure <- function(run) {
+  before <- proc.time()
+  found <- run()
+  list(found = found, seconds = sum((proc.time() - before)[c("user.self", "sys.self")]))
+}
+
+x_train <- make(2000, 8, 1)
+y <- rowSums(x_train) + rnorm(2000)
+models <- list(lm = lm(y ~ ., cbind(x_train, y)))
+if (requireNamespace("ranger", quietly = TRUE)) {
+  models$ranger <- ranger::ranger(y ~ ., cbind(x_train, y), num.trees = 50, num.threads = 1, seed = 1)
+}
+
+cat("| model | trees | rows | mcceR, s | mcce, s | times as fast | mcceR's stages, s | ours, s | times | rows equal |\n")
+cat("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
+for (model in names(models)) {
+  for (engine in c("rpart", "ctree")) {
+    for (n in if (model == "lm") c(20, 200, 1000) else 20) {
+      predict_model <- function(model, newdata) {
+        answer <- predict(model, newdata)
+        if (is.list(answer)) answer$predictions else unname(answer)
+      }
+      arguments <- list(
+        models[[model]], make(n, 8, 2), x_train, predict_model,
+        fixed_features = c("x1", "x2"), c_int = c(1, Inf), fit.autoregressive_model = engine, fit.seed = 1,
+        generate.seed = 2
+      )
+      theirs <- measure(function() do.call(mcceR::explain_mcce, arguments))
+      do.call(mcce::explain_mcce, arguments)
+      ours <- measure(function() do.call(mcce::explain_mcce, arguments))
+      stages <- c(sum(as.double(theirs$found$time, units = "secs")), sum(ours$found$time))
+      equal <- all.equal(as.data.frame(theirs$found$cf), ours$found$cf, tolerance = 0, check.attributes = FALSE)
+      cat(sprintf(
+        "| %s | %s | %d | %.2f | %.2f | %.1f | %.2f | %.2f | %.1f | %s |\n", model, engine, n, theirs$seconds, ours$seconds,
+        theirs$seconds / ours$seconds, stages[1], stages[2], stages[1] / stages[2], if (isTRUE(equal)) "yes" else "no"
+      ))
+    }
+  }
+}

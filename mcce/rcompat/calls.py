@@ -1,0 +1,386 @@
+"""What the R package `mcce` (`r_bridge/r`) calls: functions of plain values, bytes and objects that R only holds.
+
+1. R calls `attempt` with the name of a function below. Errors and warnings come back as text, so that R can raise them
+   as its own conditions, in our words.
+2. Tables cross as `mcce.rcompat.columns` writes them.
+3. A model of R is a function `ask(table, n_rows, parts)`: R makes a data frame of the parts, after the template that it
+   keeps under the name `table`, and answers with one column. R has one thread; asked from any other it would hang, so
+   `RScores` refuses that, and R sends `n_jobs` = 1.
+4. Fitted explainers and results are written as the bytes of their files (`MCCE.save`, `Counterfactuals.save`), which an
+   R object keeps when it is saved.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+import threading
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mcce.constraints import read
+from mcce.counterfactuals import Counterfactuals
+from mcce.exceptions import InputError, MCCEError, MCCEWarning
+from mcce.explainer import MCCE
+from mcce.model.decisions import Interval, Not, OneOf
+from mcce.rcompat.columns import RColumn, columns_of, join_texts, read_column, read_table, split_texts, write_table
+from mcce.rcompat.conditional import RError, lend
+from mcce.rcompat.explain import explain_mcce as rcompat_explain
+from mcce.rng import RGenerator
+from mcce.samplers.base import SAMPLERS
+from mcce.table.frames import index_as_columns
+
+Sent = Mapping[str, Any]  # a table: "n_rows", "columns", "index" or "labels"
+Ask = Callable[[str, int, list[bytearray]], Mapping[str, Any]]
+
+
+def attempt(name: str, *arguments: Any) -> dict[str, Any]:
+    """Call a function of this module by name: its `value`, or the `error` and its class; and all `warnings`."""
+    told: dict[str, Any] = {"value": None, "error": None, "kind": None}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", MCCEWarning)
+        try:
+            told["value"] = FUNCTIONS[name](*arguments)
+        except MCCEError as error:
+            told |= {"error": str(error), "kind": type(error).__name__}
+        except Exception as error:
+            told |= {"error": f"{type(error).__name__}: {error}", "kind": "PythonError"}
+    told["warnings"] = [str(each.message) for each in caught if issubclass(each.category, MCCEWarning)]
+    return told
+
+
+class RScores:
+    """A model of R: a function of a frame that gives one answer for each row.
+
+    Parameters
+    ----------
+    ask : callable
+        R's function (step 3).
+    tables : sequence of (name, columns)
+        By which name R knows the template of a frame, one for each question in turn; the last for all that follow.
+    """
+
+    def __init__(self, ask: Ask, tables: Sequence[tuple[str, Sequence[RColumn]]]) -> None:
+        self._ask = ask
+        self._tables = list(tables)
+        self._thread = threading.get_ident()
+        self.__name__ = "score"  # what a decision is about, in words
+
+    def __call__(self, frame: pd.DataFrame) -> Any:
+        """Return R's answers."""
+        if threading.get_ident() != self._thread:
+            raise RError("R has one thread, and was asked from a second one; set n_jobs = 1")
+        table, columns = self._tables[0]
+        if len(self._tables) > 1:
+            del self._tables[0]
+        parts = [part for column in write_table(frame, columns) for part in column]
+        reply = self._ask(table, len(frame), parts)
+        if reply.get("error") is not None:
+            raise RError(str(reply["error"]))
+        column, answers = read_column({"name": "answer", **reply}, int(reply["n_rows"]))
+        if column.kind in ("integer", "logical") and not pd.isna(answers).any():
+            return answers.to_numpy(dtype=np.int64 if column.kind == "integer" else np.bool_)
+        return np.asarray(answers) if column.kind == "double" else np.asarray(answers, dtype=object)
+
+
+@dataclasses.dataclass(frozen=True)
+class Fitted:
+    """An explainer that R holds, with what the columns are there."""
+
+    explainer: MCCE
+    columns: tuple[RColumn, ...]
+
+
+def version() -> str:
+    """Return the version of mcce."""
+    import mcce
+
+    return mcce.__version__
+
+
+def fit(model: Any, data: Sent, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Fit an explainer; `model` is R's function under `ask`, or a model of Python's."""
+    frame, columns = _read(data)
+    arguments = {name: _whole(value) for name, value in options.items() if name not in _READ}
+    for name, reads in _READ.items():
+        if options.get(name) is not None:
+            arguments[name] = reads(options[name])
+    fitted = Fitted(MCCE(_model(model, columns), **arguments).fit(frame, progress=False), columns)
+    return {"fitted": fitted, **_described(fitted)}
+
+
+def explain(fitted: Fitted, data: Sent, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Explain the rows of a table."""
+    frame, _ = _read(data)
+    arguments = {name: _whole(value) for name, value in options.items()}
+    if arguments.get("constraints") is not None:
+        arguments["constraints"] = _constraints(arguments["constraints"])
+    found = fitted.explainer.explain(frame, progress=False, **arguments)
+    return {"found": found, **_result(found, fitted.columns)}
+
+
+def generate(fitted: Fitted, data: Sent, n_samples: float) -> dict[str, Any]:
+    """Return the candidates of the rows of a table."""
+    frame, _ = _read(data)
+    drawn = fitted.explainer.generate(frame, n_samples=_whole(n_samples), progress=False)
+    return _written(drawn.reset_index(drop=True), fitted.columns)
+
+
+def summary(found: Counterfactuals) -> dict[str, Any]:
+    """Return the figures of a result, as numbers."""
+    table = found.summary()
+    figures = pd.to_numeric(table["value"], errors="coerce").astype(np.float64)
+    return _written(pd.DataFrame({"figure": table.index.astype(str), "value": figures.to_numpy()}))
+
+
+def picture(found: Counterfactuals, path: str, id: Any, rank: int, size: Sequence[float]) -> None:
+    """Write the picture of one factual, or of all that changes, as a PNG file."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    axes = found.plot_changes() if id is None else found.plot(_label(found, id), int(rank))
+    figure: Any = axes.figure
+    figure.set_size_inches(float(size[0]), float(size[1]))
+    figure.savefig(path, dpi=float(size[2]), bbox_inches="tight")
+    pyplot.close(figure)
+
+
+def letter(found: Counterfactuals, id: Any) -> str:
+    """Return the letter about one factual."""
+    return found.letter(_label(found, id))
+
+
+def dump(stored: Any) -> bytearray:
+    """Return the bytes of the file of an explainer or a result."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "object.mcce"
+        (stored.explainer if isinstance(stored, Fitted) else stored).save(path)
+        return bytearray(path.read_bytes())
+
+
+def restore_explainer(model: Any, data: Sent, file: bytes, n_jobs: Any) -> Fitted:
+    """Return the explainer of a file; `data` is a table without rows, for what its columns are in R."""
+    _, columns = _read(data)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "object.mcce"
+        path.write_bytes(bytes(file))
+        return Fitted(MCCE.load(path, _model(model, columns), n_jobs=_whole(n_jobs)), columns)
+
+
+def restore_result(file: bytes) -> Counterfactuals:
+    """Return the result of a file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "object.mcce"
+        path.write_bytes(bytes(file))
+        return Counterfactuals.load(path)
+
+
+def explain_mcce(
+    ask: Ask, x_explain: Sent, x_train: Sent | None, options: Mapping[str, Any], random_seed: bytes
+) -> dict[str, Any]:
+    """Run `mcce.rcompat.explain_mcce`; R's session stream, `.Random.seed`, is gone on with where no seed is given."""
+    arguments = {name: _whole(value) for name, value in options.items()}
+    session = RGenerator.from_random_seed(np.frombuffer(bytes(random_seed), dtype="<i4"))
+    model = arguments.pop("featuremodel_object", None)
+    if arguments.get("fit_seed") is None and model is None:
+        arguments["fit_seed"] = session
+    elif arguments.get("generate_seed") is None and model is not None:
+        arguments["generate_seed"] = session
+    factuals, explained = _read(x_explain)
+    train, trained = (None, explained) if x_train is None else _read(x_train)
+    fixed = arguments.get("fixed_features") or []
+    known = {column.name: column for column in explained}
+    kept = set(fixed if model is None else map(str, model.fixed_features))
+    generated = [known.get(column.name, column) if column.name in kept else column for column in trained]
+    templates = [("sim", generated)] if model is not None else [("train", trained), ("sim", generated)]
+    asked = RScores(ask, templates)
+    found = rcompat_explain(None, factuals, train, lambda _, rows: asked(rows), featuremodel_object=model, **arguments)
+    ids = [RColumn(name, "integer") for name in ("id_explain", "counterfactual_rank")]
+    told: dict[str, Any] = {
+        "cf": _written(found.cf, [*ids, *generated]),
+        "cf_measures": _written(found.cf_measures),
+        "fixed_features": list(map(str, found.fixed_features)),
+        "mutable_features": list(map(str, found.mutable_features)),
+        "time": None if found.time is None else [float(seconds) for seconds in found.time],
+        "featuremodel_object": found.featuremodel_object,
+        "random_seed": bytearray(session.random_seed.astype("<i4").tobytes()),
+    }
+    if found.sim_data is not None:
+        told["sim_data"] = _written(found.sim_data, [ids[0], *generated])
+    return told
+
+
+def send_frame(frame: pd.DataFrame) -> dict[str, Any]:
+    """Return a frame of Python's own, for example of `mcce.datasets`."""
+    return _written(frame.reset_index(drop=True))
+
+
+def round_trip(data: Sent) -> dict[str, Any]:
+    """Return a table as it came, through a frame; for tests."""
+    frame, columns = _read(data)
+    return _written(frame, columns) | {"units": [column.unit for column in columns]}
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    each.__name__: each
+    for each in (
+        version,
+        lend,
+        fit,
+        explain,
+        generate,
+        summary,
+        picture,
+        letter,
+        dump,
+        restore_explainer,
+        restore_result,
+        explain_mcce,
+        send_frame,
+        round_trip,
+    )
+}
+
+
+def _read(data: Sent) -> tuple[pd.DataFrame, tuple[RColumn, ...]]:
+    n_rows = int(data["n_rows"])
+    index: Any = None
+    if data.get("labels") is not None:
+        index = pd.Index(split_texts(data["labels"]), dtype=object)
+    elif data.get("index") is not None:
+        index = np.frombuffer(bytes(data["index"]), dtype="<i4").astype(np.int64)
+    return read_table(data["columns"], n_rows, index)
+
+
+def _written(frame: pd.DataFrame, columns: Sequence[RColumn] | None = None) -> dict[str, Any]:
+    """Return a table for R; what its columns are is told only where R has no template for them."""
+    plain = frame if columns is not None else frame.set_axis(frame.columns.astype(str), axis=1)
+    known = columns_of(plain) if columns is None else columns
+    parts = write_table(plain, known)
+    return {
+        "n_rows": len(frame),
+        "columns": [
+            {
+                "name": column.name,
+                "kind": column.kind,
+                "values": values,
+                "states": states,
+                "texts": texts,
+            }
+            for column, (values, states, texts) in zip(known, parts)
+        ],
+    }
+
+
+def _described(fitted: Fitted) -> dict[str, Any]:
+    generator = fitted.explainer.generator_
+    return {
+        "units": [column.unit for column in fitted.columns],
+        "seed": float(generator.seed_),
+        "decision": fitted.explainer.decision_.describe(),
+        "generator": type(generator).__name__,
+        "seconds": float(fitted.explainer.fit_seconds_),
+    }
+
+
+def _result(found: Counterfactuals, columns: Sequence[RColumn]) -> dict[str, Any]:
+    """Return the tables of a result and its words."""
+    changes = found.changes()
+    changes[["from", "to"]] = changes[["from", "to"]].astype(object).map(_text)
+    changes["feature"] = changes["feature"].astype(str)
+    sentences = found.sentences()
+    return {
+        "frame": _written(found.frame.reset_index(drop=True), columns),
+        "index": _index(found.frame.index.get_level_values("id")),
+        "rank": [int(rank) for rank in found.frame.index.get_level_values("rank")],
+        "measures": _written(found.measures.reset_index(drop=True)),
+        "unexplained": _written(index_as_columns(found.unexplained[["reason", "prediction"]].rename_axis("id"))),
+        "changes": _written(changes),
+        "sentences": join_texts([str(text) for text in sentences]),
+        "sentence_ids": _index(sentences.index),
+        "words": repr(found),
+        "settings": {
+            name: value
+            for name, value in found.run.settings.items()
+            if isinstance(value, (bool, int, float, str)) or value is None
+        },
+    }
+
+
+def _index(labels: pd.Index[Any]) -> dict[str, Any]:
+    """Return ids as R wants them: row numbers, or names."""
+    if labels.dtype.kind in "iu":
+        return {"index": bytearray(labels.to_numpy().astype("<i4").tobytes())}
+    return {"labels": join_texts([str(label) for label in labels])}
+
+
+def _label(found: Counterfactuals, id: Any) -> Any:
+    """Return the label of a factual as its index has it."""
+    if found.factuals.index.dtype.kind in "iu" and not isinstance(id, str):
+        return int(id)
+    return str(id)
+
+
+def _text(value: Any) -> str | None:
+    if pd.isna(value):
+        return None
+    return f"{value:.15g}" if isinstance(value, (float, np.floating)) else str(value)
+
+
+def _model(model: Any, columns: Sequence[RColumn]) -> Any:
+    """Return the model: a function of R's, under `ask`, or an object of Python's as it is."""
+    if isinstance(model, Mapping):
+        return RScores(model["ask"], [("data", columns)])
+    return model
+
+
+def _whole(value: Any) -> Any:
+    """Return whole numbers as integers, since most numbers of R are doubles; in lists and dicts too."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, list):
+        return [_whole(each) for each in value]
+    if isinstance(value, Mapping):
+        return {name: _whole(each) for name, each in value.items()}
+    return value
+
+
+def _decision(sent: Any) -> Any:
+    """Return the decision: ends of an interval, wanted or unwanted labels."""
+    if not isinstance(sent, Mapping):
+        return _whole(sent)
+    kind, rest = sent["kind"], {name: value for name, value in sent.items() if name != "kind" and value is not None}
+    if kind == "interval":
+        return Interval(**rest)
+    labels = rest.pop("labels")
+    if kind == "none_of":
+        return Not(labels, **rest)
+    return labels[0] if len(labels) == 1 and not rest else OneOf(labels, **rest)
+
+
+def _sampler(sent: Any) -> Any:
+    """Return samplers: a name, one with its parameters, or a dict of both by feature."""
+    if not isinstance(sent, Mapping):
+        return sent
+    if "sampler" not in sent or "parameters" not in sent:
+        return {name: _sampler(each) for name, each in sent.items()}
+    return SAMPLERS.find(sent["sampler"])(**_whole(sent["parameters"]))
+
+
+def _constraints(sent: Any) -> Any:
+    if isinstance(sent, (str, Mapping)):
+        sent = [sent]
+    if not isinstance(sent, list):
+        raise InputError(f"constraints are a {type(sent).__name__}; give a list of allow() and of rules as text.")
+    return read(_whole(sent))
+
+
+_READ = {"decision": _decision, "sampler": _sampler, "constraints": _constraints}

@@ -1,0 +1,55 @@
+#' The wanted decision
+#'
+#' `decision` of [mcce()] is a pair of numbers, both ends wanted, for the score of the model; a class label; or one of
+#' these.
+#'
+#' @param low,high The ends; `-Inf` and `Inf` for no bound.
+#' @param closed Which ends belong to the interval: "both", "left", "right" or "neither".
+#' @param of The class whose probability is the score, for a classifier; see [predict_score()].
+#' @param margin How far inside the interval a score has to be.
+#' @param label The decision in your own words, for sentences and letters.
+#' @param ... Class labels.
+#' @return A list that [mcce()] reads.
+#' @examples
+#' interval(0, 0.1, closed = "left", of = "default")
+#' one_of("paid", "paid late")
+#' @export
+interval <- function(low, high, closed = "both", of = NULL, margin = 0, label = NULL) {
+  structure(
+    list(kind = "interval", low = as.double(low), high = as.double(high), closed = closed, of = of, margin = margin, label = label),
+    class = "mcce_decision"
+  )
+}
+
+#' @rdname interval
+#' @export
+one_of <- function(..., label = NULL) wanted_labels("one_of", c(...), label)
+
+#' @rdname interval
+#' @export
+none_of <- function(..., label = NULL) wanted_labels("none_of", c(...), label)
+
+wanted_labels <- function(kind, labels, label) {
+  if (is.factor(labels)) labels <- as.character(labels)
+  structure(list(kind = kind, labels = as.list(labels), label = label), class = "mcce_decision")
+}
+
+#' @export
+print.mcce_decision <- function(x, ...) {
+  if (x$kind == "interval") {
+    of <- if (!is.null(x$of)) paste0(" of class '", x$of, "'")
+    cat("score", of, " from ", x$low, " to ", x$high, " (closed: ", x$closed, ")\n", sep = "")
+  } else {
+    cat(if (x$kind == "one_of") "one of: " else "none of: ", paste(x$labels, collapse = ", "), "\n", sep = "")
+  }
+  invisible(x)
+}
+
+read_decision <- function(decision) {
+  if (inherits(decision, "mcce_decision")) return(decision)
+  if (is.numeric(decision) && length(decision) == 2) return(interval(decision[1], decision[2]))
+  if (length(decision) == 1 && (is.character(decision) || is.factor(decision) || is.logical(decision) || is.numeric(decision))) {
+    return(one_of(if (is.factor(decision)) as.character(decision) else decision))
+  }
+  refuse("decision is a ", class(decision)[1], " of length ", length(decision), "; give two numbers, a class label, interval() or one_of().")
+}

@@ -1,0 +1,161 @@
+#' Find counterfactuals
+#'
+#' For each row without the wanted decision, a row that has it and differs in few features and by little: steps 2 and 3
+#' of the method.
+#'
+#' @param x What [mcce()] returned.
+#' @param newdata Rows to explain. Their row names name them in the result.
+#' @param sparse Whether draws are crossed with the row itself, so that few features change; else whole drawn rows are
+#'   taken, as published.
+#' @param floor With `sparse`, the least plausibility: the share of real rows that look no more like a real row.
+#' @param n_samples Rows drawn for each row of `newdata`.
+#' @param n_counterfactuals How many to return for each.
+#' @param constraints What may change and how, besides what the explainer was made with; see [allow()].
+#' @param ... Further arguments of the engine: `caution`, `measures`, `weights`, `max_changes`, `max_gower`, `diverse`,
+#'   `independent`.
+#' @param progress Whether to show how far a slow model is.
+#' @return An object of class `mcce_counterfactuals`, with
+#'   \item{rows}{the counterfactuals, with exactly the columns of the training data}
+#'   \item{index}{a data frame of their `id` and `rank`}
+#'   \item{measures}{the prediction, `L0` (number of changes), `gower`, ...}
+#'   \item{changes}{every changed cell}
+#'   \item{unexplained}{rows without a counterfactual, and why}
+#'   \item{sentences}{one sentence a row, by id}
+#' @examples
+#' \dontrun{
+#' air <- na.omit(airquality)
+#' model <- lm(Ozone ~ ., air)
+#' explainer <- mcce(model, air[-1], fixed = "Wind", decision = c(-Inf, 15), random_state = 1)
+#' found <- explain(explainer, tail(air[-1], 3), sparse = TRUE)
+#' as.data.frame(found)
+#' }
+#' @export
+explain <- function(x, ...) UseMethod("explain")
+
+#' @rdname explain
+#' @export
+explain.mcce_explainer <- function(x, newdata, sparse = FALSE, floor = 0.05, n_samples = 1000, n_counterfactuals = 1,
+                         constraints = NULL, ..., progress = interactive()) {
+  options <- list(
+    sparse = sparse, floor = floor, n_samples = n_samples, n_counterfactuals = n_counterfactuals,
+    constraints = read_constraints(constraints), ...
+  )
+  for (name in intersect(names(options), c("weights", "measures"))) options[[name]] <- as.list(options[[name]])
+  newdata <- as_plain_frame(newdata, "newdata")
+  sent <- send_table(newdata, "newdata", x$template)
+  told <- with_progress(progress, call_python("explain", revive(x), sent, Filter(Negate(is.null), options)))
+  state <- new.env(parent = emptyenv())
+  state$python <- told$found
+  structure(
+    list(
+      rows = receive_table(told$frame, x$template),
+      index = data.frame(id = receive_ids(told$index), rank = as.integer(unlist(told$rank))),
+      measures = receive_table(told$measures), changes = receive_table(told$changes),
+      unexplained = receive_table(told$unexplained),
+      sentences = stats::setNames(split_texts(told$sentences), receive_ids(told$sentence_ids)),
+      words = told$words, settings = told$settings, n_explained = nrow(newdata), fixed = x$fixed,
+      file = bytes_of(told$found), state = state
+    ),
+    class = "mcce_counterfactuals"
+  )
+}
+
+#' Results of an explanation
+#'
+#' Methods for what [explain()] returns.
+#'
+#' @param x,object What [explain()] returned.
+#' @param row.names,optional Ignored.
+#' @param what Which table: "all", the counterfactuals with id, rank and measures; or one of the parts.
+#' @param id A row name of `newdata`: what its counterfactual changes, in the engine's picture (needs the package png).
+#'   Without it, a bar for each feature: how often the best counterfactuals change it.
+#' @param rank Which of its counterfactuals.
+#' @param ... Passed on to [graphics::barplot()].
+#' @return `as.data.frame()` a data frame; `summary()` the figures of the whole result as a named vector; `letter()` a
+#'   text for the person whom the row is about.
+#' @name results
+#' @examples
+#' \dontrun{
+#' found <- explain(explainer, newdata, sparse = TRUE)
+#' summary(found)
+#' plot(found)
+#' plot(found, id = 1)
+#' cat(letter(found, id = 1))
+#' }
+NULL
+
+#' @rdname results
+#' @export
+as.data.frame.mcce_counterfactuals <- function(x, row.names = NULL, optional = FALSE, ...,
+                                               what = c("all", "rows", "measures", "changes", "unexplained")) {
+  what <- match.arg(what)
+  if (what == "all") cbind(x$index, x$rows, x$measures) else x[[what]]
+}
+
+#' @export
+print.mcce_counterfactuals <- function(x, ...) {
+  cat(x$words, "\n", sep = "")
+  say_if_dead(x)
+  invisible(x)
+}
+
+#' @rdname results
+#' @export
+summary.mcce_counterfactuals <- function(object, ...) {
+  table <- receive_table(call_python("summary", revive(object)))
+  structure(stats::setNames(table$value, table$figure), class = "summary.mcce_counterfactuals")
+}
+
+#' @export
+print.summary.mcce_counterfactuals <- function(x, digits = 4, ...) {
+  cat(paste0(format(names(x)), "  ", format(signif(unclass(x), digits), drop0trailing = TRUE)), sep = "\n")
+  invisible(x)
+}
+
+#' @rdname results
+#' @export
+plot.mcce_counterfactuals <- function(x, id = NULL, rank = 1, ...) {
+  if (!is.null(id)) {
+    if (!requireNamespace("png", quietly = TRUE)) refuse("the picture of one row needs the package png; install it.")
+    file <- tempfile(fileext = ".png")
+    on.exit(unlink(file))
+    size <- grDevices::dev.size("in")
+    call_python("picture", revive(x), file, id, rank, c(size, 200))
+    picture <- png::readPNG(file)
+    old <- graphics::par(mar = c(0, 0, 0, 0))
+    on.exit(graphics::par(old), add = TRUE)
+    graphics::plot.new()
+    graphics::plot.window(c(0, ncol(picture)), c(0, nrow(picture)), asp = 1)
+    graphics::rasterImage(picture, 0, 0, ncol(picture), nrow(picture))
+    return(invisible(x))
+  }
+  best <- x$changes[x$changes$rank == 1, ]
+  times <- sort(table(factor(best$feature, setdiff(names(x$rows), x$fixed))))
+  old <- graphics::par(mar = c(4, 2 + max(nchar(names(times))) * 0.6, 2, 1))
+  on.exit(graphics::par(old))
+  graphics::barplot(times, horiz = TRUE, las = 1, xlab = "times changed, of the best counterfactuals", ...)
+  invisible(x)
+}
+
+#' @rdname results
+#' @export
+letter <- function(x, id) {
+  if (!inherits(x, "mcce_counterfactuals")) refuse("letter() is of what explain() returned, not of a ", class(x)[1], ".")
+  call_python("letter", revive(x), id)
+}
+
+#' Customers of a bank, made by a known process
+#'
+#' The data of the vignettes: the first row is the customer of the introduction of the paper.
+#'
+#' @param n How many.
+#' @return A data frame; the last column, `default`, is the response.
+#' @examples
+#' \dontrun{
+#' head(load_loans())
+#' }
+#' @export
+load_loans <- function(n = 3000) {
+  made <- reticulate::import("mcce.datasets", convert = FALSE)$load_loans(as.integer(n))
+  receive_table(call_python("send_frame", made$X$assign(default = made$y)))
+}

@@ -1,0 +1,176 @@
+#' Fit an explainer
+#'
+#' Learns p(mutable features | fixed features, wanted decision) from `data` as a chain of conditionals: step 1 of the
+#' method. [explain()] draws from it.
+#'
+#' R has one thread, and a model of R must be asked from it: `n_jobs` is 1 then, and anything else is refused. The model
+#' is asked in large blocks, a handful of times in each call.
+#'
+#' The object can be saved by [saveRDS()] and used in another session: it holds the bytes of the engine's own file,
+#' **with values of the training data**. With `keep = FALSE` it is made faster, and ends with the session.
+#'
+#' @param model A fitted model that [predict_score()] knows, a function of a data frame that returns one number (or
+#'   label) for each row, or a model of Python's that reticulate holds.
+#' @param data Training rows: a data frame with the features of the model, without the response.
+#' @param fixed Names of features that may not change.
+#' @param decision The wanted decision: two numbers, the ends of an interval for the score; a class label; or
+#'   [interval()], [one_of()], [none_of()].
+#' @param sampler How features are drawn: "cart", or see [sampler()] and [r_sampler()].
+#' @param constraints What may change and how, for every call of [explain()]; see [allow()].
+#' @param visit_sequence "data", "correlation", or the names of all features that may change, in order.
+#' @param condition_on_decision Whether the chain conditions on the wanted decision, which makes most draws valid.
+#' @param random_state The seed; `NULL` takes a fresh one. R's own stream is neither read nor changed.
+#' @param n_jobs Threads; 1 for a model of R.
+#' @param names A list of `labels`, `units` and `formats`, each a named list by feature, for sentences and letters.
+#' @param keep Whether the object can be saved.
+#' @param progress Whether to show how far a slow model is, after a second (or `getOption("mcce.seconds")`).
+#' @return An object of class `mcce_explainer`.
+#' @examples
+#' \dontrun{
+#' air <- na.omit(airquality)
+#' model <- lm(Ozone ~ ., air)
+#' explainer <- mcce(model, air[-1], fixed = "Wind", decision = c(-Inf, 15), random_state = 1)
+#' explain(explainer, tail(air[-1], 3), sparse = TRUE)
+#' }
+#' @export
+mcce <- function(model, data, fixed = character(), decision = c(0.5, 1), sampler = "cart", constraints = NULL,
+                 visit_sequence = "data", condition_on_decision = TRUE, random_state = NULL, n_jobs = 1, names = NULL,
+                 keep = TRUE, progress = interactive()) {
+  data <- as_plain_frame(data, "data")
+  decision <- read_decision(decision)
+  template <- template_of(data)
+  of_python <- inherits(model, "python.builtin.object")
+  if (!of_python && !identical(as.double(n_jobs), 1)) {
+    refuse("n_jobs is ", deparse(n_jobs), ", and R, whose model is asked, has one thread; leave it at 1.")
+  }
+  asked <- model_for_python(model, decision, template)
+  if (!of_python) decision["of"] <- list(NULL) # `predict_score` has chosen the class
+  held <- new.env(parent = emptyenv())
+  options <- list(
+    decision = unclass(decision), fixed = as.list(as.character(fixed)), sampler = read_sampler(sampler, held),
+    constraints = read_constraints(constraints),
+    visit_sequence = if (length(visit_sequence) == 1) visit_sequence else as.list(visit_sequence),
+    condition_on_decision = condition_on_decision, random_state = random_state, n_jobs = n_jobs,
+    names = if (!is.null(names)) lapply(names, as.list)
+  )
+  options <- Filter(Negate(is.null), options)
+  told <- with_progress(progress, call_python("fit", asked, send_table(data), options))
+  for (j in seq_along(template)) template[[j]]$unit <- told$units[[j]]
+  state <- new.env(parent = emptyenv())
+  state$python <- told$fitted
+  structure(
+    list(
+      model = model, decision = decision, fixed = as.character(fixed), template = template, n_rows = nrow(data),
+      seed = told$seed, wanted = told$decision, generator = told$generator, seconds = told$seconds, n_jobs = n_jobs,
+      file = if (keep) with_progress(progress, bytes_of(told$fitted)), samplers = as.list(held), state = state
+    ),
+    class = "mcce_explainer"
+  )
+}
+
+# the file of an object; what cannot be written is told, and ends with the session
+bytes_of <- function(python) {
+  tryCatch(call_python("dump", python), mcce_error = function(e) {
+    warning(mcce_condition(paste("it will not outlive this session:", conditionMessage(e)), c("mcce_warning", "warning")))
+    NULL
+  })
+}
+
+model_for_python <- function(model, decision, template) {
+  if (inherits(model, "python.builtin.object")) return(model)
+  by_label <- decision$kind != "interval" && !is.function(model)
+  scores <- if (by_label) {
+    function(rows) predict_label(model, rows)
+  } else {
+    function(rows) predict_score(model, rows, of = decision$of)
+  }
+  list(ask = asker(scores, list(data = template)))
+}
+
+# What Python calls for scores. An error must not leave R through Python: its text is the answer.
+asker <- function(scores, templates) {
+  force(scores)
+  force(templates)
+  function(table, n, parts) {
+    tryCatch(
+      {
+        n <- to_r(n)
+        rows <- receive_parts(to_r(parts), n, templates[[to_r(table)]])
+        tell_progress(n)
+        send_answer(scores(rows))
+      },
+      error = function(e) list(error = conditionMessage(e))
+    )
+  }
+}
+
+to_r <- function(x) if (inherits(x, "python.builtin.object")) reticulate::py_to_r(x) else x
+
+send_answer <- function(answer) {
+  if (is.data.frame(answer) && ncol(answer) == 1) answer <- answer[[1]]
+  if (length(dim(answer)) == 2 && ncol(answer) == 1) answer <- answer[, 1]
+  if (is.factor(answer)) answer <- as.character(answer)
+  names(answer) <- NULL
+  if (is.array(answer) && length(dim(answer)) == 1) answer <- as.vector(answer)
+  template <- list(name = "answer", kind = kind_of(answer, "answer", "the model"), type = typeof(answer))
+  c(send_column(answer, template), n_rows = length(answer))
+}
+
+is_dead <- function(python) is.null(python) || reticulate::py_is_null_xptr(python)
+
+# the Python half of an object: made again from its bytes if the session that it belonged to is over
+revive <- function(x) {
+  if (!is_dead(x$state$python)) return(x$state$python)
+  if (is.null(x$file)) {
+    refuse(
+      "the Python half of this ", class(x)[1], " ended with the R session that made it, and nothing was kept; ",
+      if (inherits(x, "mcce_explainer")) "fit it again, with keep = TRUE." else "explain again."
+    )
+  }
+  if (inherits(x, "mcce_explainer")) {
+    if (inherits(x$model, "python.builtin.object") && is_dead(x$model)) {
+      refuse("the model of this explainer was an object of Python, which ended with its R session; fit it again.")
+    }
+    for (name in names(x$samplers)) lend_sampler(name, x$samplers[[name]])
+    rows <- as_frame(lapply(x$template, empty_column), names(x$template), 0L)
+    asked <- model_for_python(x$model, x$decision, x$template)
+    x$state$python <- call_python("restore_explainer", asked, send_table(rows, template = x$template), x$file, x$n_jobs)
+  } else {
+    x$state$python <- call_python("restore_result", x$file)
+  }
+  x$state$python
+}
+
+empty_column <- function(template) receive_column(raw(), raw(), raw(), 0L, template)
+
+say_if_dead <- function(x) {
+  if (!is_dead(x$state$python)) return(invisible())
+  cat(
+    "Its Python half ended with the R session that made it",
+    if (is.null(x$file)) ", and nothing was kept: make it again.\n" else "; the next call makes it again from what was kept.\n",
+    sep = ""
+  )
+}
+
+#' @export
+print.mcce_explainer <- function(x, ...) {
+  kinds <- table(vapply(x$template, `[[`, "", "kind"))
+  cat(
+    "mcce explainer of a model of class ", class(x$model)[1], "\n",
+    "wanted:  ", x$wanted, "\n",
+    "learned: ", x$n_rows, " rows, ", length(x$template), " columns (", paste(kinds, names(kinds), collapse = ", "), ")\n",
+    "fixed:   ", if (length(x$fixed)) paste(x$fixed, collapse = ", ") else "nothing", "\n",
+    "seed:    ", format(x$seed, scientific = FALSE), "\n",
+    sep = ""
+  )
+  say_if_dead(x)
+  invisible(x)
+}
+
+#' @export
+summary.mcce_explainer <- function(object, ...) {
+  data.frame(
+    column = names(object$template), kind = vapply(object$template, `[[`, "", "kind"),
+    may_change = !names(object$template) %in% object$fixed, row.names = NULL
+  )
+}

@@ -1,0 +1,4 @@
+library(testthat)
+library(mcce)
+
+test_check("mcce")

@@ -1,0 +1,209 @@
+people <- local({
+  set.seed(1)
+  n <- 400
+  age <- sample(20:69, n, TRUE)
+  data.frame(
+    age = age, job = factor(sample(c("clerk", "cook", "pilot"), n, TRUE)),
+    grade = factor(sample(c("low", "mid", "high"), n, TRUE), c("low", "mid", "high"), ordered = TRUE),
+    owns = runif(n) < 0.5, town = sample(c("Oslo", "Bergen"), n, TRUE), income = round(rnorm(n, 30 + age / 2, 8), 1),
+    since = as.Date("2000-01-01") + sample(7000, n, TRUE)
+  )
+})
+rich <- function(rows) rows$income / 100
+refused <- people[people$income < 50, ][1:5, ]
+explainer <- NULL
+fitted <- function() {
+  if (is.null(explainer)) explainer <<- mcce(rich, people, fixed = "age", decision = c(0.6, 1), random_state = 1)
+  explainer
+}
+
+test_that("counterfactuals have the wanted decision, the fixed values and exactly the columns of the data", {
+  skip_if_no_mcce()
+  for (sparse in c(FALSE, TRUE)) {
+    found <- explain(fitted(), refused, sparse = sparse, n_samples = 200, n_counterfactuals = 2)
+    rows <- found$rows
+    expect_true(all(rich(rows) >= 0.6))
+    expect_identical(lapply(rows, attributes), lapply(people, attributes))
+    expect_identical(lapply(rows, typeof), lapply(people, typeof))
+    expect_identical(rows$age, refused[as.character(found$index$id), "age"])
+    expect_true(all(found$index$id %in% as.integer(rownames(refused))))
+    expect_equal(found$measures$prediction, rich(rows))
+  }
+})
+
+test_that("one seed, one answer; R's own stream stays where it was", {
+  skip_if_no_mcce()
+  set.seed(9)
+  before <- .Random.seed
+  again <- mcce(rich, people, fixed = "age", decision = c(0.6, 1), random_state = 1)
+  expect_identical(.Random.seed, before)
+  one <- explain(again, refused, n_samples = 100)
+  expect_identical(one$rows, explain(fitted(), refused, n_samples = 100)$rows)
+  expect_identical(explain(again, refused[3, ], n_samples = 100)$rows, explain(again, refused, n_samples = 100)$rows[3, ], ignore_attr = TRUE)
+})
+
+test_that("the tables agree with each other", {
+  skip_if_no_mcce()
+  found <- explain(fitted(), refused, sparse = TRUE, n_samples = 200)
+  all <- as.data.frame(found)
+  expect_identical(all[names(people)], found$rows)
+  changes <- as.data.frame(found, what = "changes")
+  expect_identical(as.integer(table(factor(changes$id, all$id))), as.integer(all$L0))
+  expect_identical(names(found$sentences), rownames(refused))
+  expect_match(found$sentences[[1]], "the decision would have been the wanted one")
+  expect_output(print(found), "factuals explained")
+  figures <- summary(found)
+  expect_identical(figures[["explained"]], 5)
+  expect_output(print(figures), "mean L0")
+  expect_match(letter(found, all$id[1]), "An example that would have led to it")
+})
+
+test_that("rows that are wanted already, or named by text, are told by their names", {
+  skip_if_no_mcce()
+  named <- people[order(-people$income), ][1:2, ]
+  rownames(named) <- c("Ada", "Bo")
+  found <- explain(fitted(), named, n_samples = 50)
+  expect_identical(found$unexplained$id, c("Ada", "Bo"))
+  expect_match(found$unexplained$reason, "already has the wanted decision")
+  expect_identical(nrow(found$rows), 0L)
+  expect_identical(lapply(found$rows, attributes), lapply(people, attributes))
+})
+
+test_that("constraints hold", {
+  skip_if_no_mcce()
+  only <- list(allow("job", levels = "pilot"), allow("since", direction = "none"), "income <= 80")
+  found <- explain(fitted(), refused, n_samples = 200, constraints = only)
+  expect_true(all(found$rows$job == "pilot"))
+  expect_identical(found$rows$since, refused[as.character(found$index$id), "since"])
+  expect_true(all(found$rows$income <= 80))
+  expect_output(print(allow("job", levels = c("cook", "pilot"))), "job: levels cook, pilot")
+  expect_error(explain(fitted(), refused, constraints = list(allow("jbo", levels = "x"))), "did you mean 'job'", class = "mcce_error")
+})
+
+test_that("missing values cross into the model and back", {
+  skip_if_no_mcce()
+  holes <- people
+  holes$town[c(TRUE, FALSE, FALSE)] <- NA
+  holes$since[c(FALSE, TRUE, FALSE, FALSE)] <- NA
+  holes$owns[c(FALSE, FALSE, TRUE, FALSE, FALSE)] <- NA
+  seen <- new.env()
+  score <- function(rows) {
+    seen$na <- c(seen$na, anyNA(rows$town) && anyNA(rows$since) && anyNA(rows$owns))
+    rich(rows)
+  }
+  some <- mcce(score, holes, fixed = "age", decision = c(0.6, 1), random_state = 1)
+  found <- explain(some, holes[holes$income < 50, ][1:20, ], n_samples = 100)
+  expect_true(seen$na[1])
+  expect_true(anyNA(found$rows$town))
+  expect_identical(lapply(found$rows, attributes), lapply(people, attributes))
+})
+
+test_that("a wanted class is a decision", {
+  skip_if_no_mcce()
+  by_label <- mcce(function(rows) ifelse(rows$income > 60, "yes", "no"), people, decision = "yes", random_state = 1)
+  expect_true(all(explain(by_label, refused, n_samples = 50)$rows$income > 60))
+  truth <- mcce(function(rows) rows$income > 60, people, decision = TRUE, random_state = 1)
+  expect_true(all(explain(truth, refused, n_samples = 50)$rows$income > 60))
+  level <- mcce(function(rows) cut(rows$income, c(-Inf, 50, 60, Inf), c("low", "mid", "high")), people, decision = none_of("low"), random_state = 1)
+  expect_true(all(explain(level, refused, n_samples = 50)$rows$income > 50))
+})
+
+test_that("samplers can be chosen by feature", {
+  skip_if_no_mcce()
+  chosen <- list(income = sampler("cart", min_leaf = 20), "*" = "cart")
+  some <- mcce(rich, people, fixed = "age", decision = c(0.6, 1), sampler = chosen, random_state = 1, keep = FALSE)
+  expect_identical(nrow(explain(some, refused, n_samples = 100)$rows), 5L)
+  expect_error(mcce(rich, people, sampler = "carrt"), "did you mean 'cart'", class = "mcce_error")
+  expect_error(mcce(rich, people, sampler = list("cart")), "without names", class = "mcce_error")
+})
+
+test_that("errors and warnings of the engine are conditions of R, in its words", {
+  skip_if_no_mcce()
+  expect_error(mcce(rich, people, fixed = "agee"), "'agee' is not a column of X; did you mean 'age'", class = "mcce_InputError")
+  expect_error(mcce(function(rows) stop("out of order"), people), "out of order", class = "mcce_ModelError")
+  expect_error(mcce(function(rows) 1:3, people), "expected 400", class = "mcce_error")
+  expect_error(mcce(rich, people, decision = list()), "decision is a list", class = "mcce_error")
+  expect_error(explain(fitted(), refused[-1]), "age", class = "mcce_error")
+  stranger <- refused
+  stranger$job <- factor("baker")
+  expect_error(explain(fitted(), stranger), "'baker'", class = "mcce_error")
+  far <- refused
+  far$income <- 1e6 * far$income
+  expect_warning(explain(fitted(), far[1, ], n_samples = 20), class = "mcce_warning")
+})
+
+test_that("R has one thread", {
+  skip_if_no_mcce()
+  expect_error(mcce(rich, people, n_jobs = 2), "R, whose model is asked, has one thread", class = "mcce_error")
+})
+
+test_that("progress is one line that is wiped away, and none for a quick model", {
+  skip_if_no_mcce()
+  shown <- function(progress) {
+    capture.output(found <- explain(fitted(), refused, n_samples = 50, progress = progress), type = "message")
+  }
+  expect_length(shown(TRUE), 0)
+  old <- options(mcce.seconds = 0)
+  on.exit(options(old))
+  expect_match(shown(TRUE), "the model was asked about [0-9]+ rows", all = FALSE)
+  expect_length(shown(FALSE), 0)
+})
+
+test_that("what was saved goes on in another session, and says when its Python half is gone", {
+  skip_if_no_mcce()
+  found <- explain(fitted(), refused, sparse = TRUE, n_samples = 200)
+  file <- tempfile(fileext = ".rds")
+  answer <- tempfile(fileext = ".rds")
+  on.exit(unlink(c(file, answer)))
+  saveRDS(list(fitted(), found, refused), file)
+  code <- c(
+    sprintf(".libPaths(%s)", paste(deparse(.libPaths()), collapse = "")),
+    if (nzchar(Sys.getenv("MCCE_R_SOURCE"))) "pkgload::load_all(Sys.getenv('MCCE_R_SOURCE'), quiet = TRUE)" else "library(mcce)",
+    sprintf("kept <- readRDS('%s')", file),
+    "said <- capture.output(print(kept[[1]]), print(kept[[2]]))",
+    "again <- explain(kept[[1]], kept[[3]], sparse = TRUE, n_samples = 200)",
+    "figures <- summary(kept[[2]])",
+    sprintf("saveRDS(list(said, again$rows, again$measures, figures[['mean L0']], capture.output(print(kept[[1]]))), '%s')", answer)
+  )
+  script <- tempfile(fileext = ".R")
+  writeLines(code, script)
+  status <- system2(file.path(R.home("bin"), "Rscript"), script, stdout = FALSE, stderr = FALSE)
+  expect_identical(status, 0L)
+  told <- readRDS(answer)
+  expect_length(grep("Its Python half ended with the R session that made it", told[[1]]), 2)
+  expect_identical(told[[2]], found$rows)
+  expect_identical(told[[3]], found$measures)
+  expect_identical(told[[4]], mean(found$measures$L0))
+  expect_length(grep("Python half ended", told[[5]]), 0)
+})
+
+test_that("an object of which nothing was kept says so", {
+  skip_if_no_mcce()
+  some <- mcce(rich, people, fixed = "age", decision = c(0.6, 1), random_state = 1, keep = FALSE)
+  dead <- unserialize(serialize(some, NULL))
+  expect_output(print(dead), "nothing was kept: make it again")
+  expect_error(explain(dead, refused), "fit it again, with keep = TRUE", class = "mcce_error")
+})
+
+test_that("pictures are drawn", {
+  skip_if_no_mcce()
+  found <- explain(fitted(), refused, sparse = TRUE, n_samples = 100)
+  file <- tempfile(fileext = ".pdf")
+  grDevices::pdf(file)
+  on.exit({
+    grDevices::dev.off()
+    unlink(file)
+  })
+  expect_identical(plot(found), found)
+  skip_if_not_installed("png")
+  expect_identical(plot(found, id = found$index$id[1]), found)
+  expect_error(plot(found, id = 999999), "999999", class = "mcce_error")
+})
+
+test_that("the summary of an explainer lists its columns", {
+  skip_if_no_mcce()
+  listed <- summary(fitted())
+  expect_identical(listed$column, names(people))
+  expect_identical(listed$kind, c("integer", "factor", "ordered", "logical", "character", "double", "Date"))
+  expect_identical(listed$may_change, c(FALSE, rep(TRUE, 6)))
+})

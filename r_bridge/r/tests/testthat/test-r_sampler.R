@@ -1,0 +1,66 @@
+set.seed(3)
+known <- data.frame(age = sample(20:69, 500, TRUE))
+known$income <- round(20 + known$age / 2 + 5 * rnorm(500), 2)
+known$job <- factor(ifelse(runif(500) < plogis(known$income / 5 - 8), "pilot", "cook"))
+score <- function(rows) rows$income / 100
+linear <- r_sampler(
+  learn = function(x, y) lm(y ~ ., cbind(x, y = y)),
+  draw = function(object, newdata, u) predict(object, newdata) + sigma(object) * qnorm(u)
+)
+logistic <- r_sampler(
+  learn = function(x, y) glm(y ~ ., binomial, cbind(x, y = y)),
+  probs = function(object, newdata) predict(object, newdata, type = "response")
+)
+both <- list(income = linear, job = logistic, "*" = "cart")
+refused <- known[known$income < 40, ][1:4, ]
+
+test_that("functions of R draw, free and inside constraints", {
+  skip_if_no_mcce()
+  before <- { set.seed(4); .Random.seed }
+  some <- mcce(score, known, fixed = "age", decision = c(0.5, 1), sampler = both, random_state = 1, keep = FALSE)
+  found <- explain(some, refused, n_samples = 200)
+  expect_identical(.Random.seed, before)
+  expect_true(all(found$rows$income >= 50))
+  expect_identical(levels(found$rows$job), c("cook", "pilot"))
+  pilots <- explain(some, refused, n_samples = 200, constraints = list(allow("job", levels = "pilot"), "income <= 60"))
+  expect_true(all(pilots$rows$job == "pilot"))
+  expect_true(all(pilots$rows$income <= 60))
+  expect_identical(explain(some, refused[2, ], n_samples = 200)$rows$income, found$rows$income[2])
+})
+
+test_that("what R has learned is saved with the object", {
+  skip_if_no_mcce()
+  some <- mcce(score, known, fixed = "age", decision = c(0.5, 1), sampler = both, random_state = 1)
+  found <- explain(some, refused, n_samples = 100)
+  again <- unserialize(serialize(some, NULL))
+  expect_output(print(again), "the next call makes it again")
+  expect_identical(explain(again, refused, n_samples = 100)$rows, found$rows)
+})
+
+test_that("the draws have the distribution that the functions say", {
+  skip_if_no_mcce()
+  some <- mcce(
+    function(rows) rep(1, nrow(rows)), known,
+    fixed = "age", decision = c(0.5, 1), sampler = both, condition_on_decision = FALSE, random_state = 1, keep = FALSE
+  )
+  pool <- mcce:::call_python("generate", some$state$python, mcce:::send_table(known[1, ], template = some$template), 2000)
+  drawn <- mcce:::receive_table(pool, some$template)
+  model <- lm(income ~ age, known)
+  tested <- suppressWarnings(stats::ks.test(drawn$income, "pnorm", predict(model, known[1, ]), sigma(model))) # of ties
+  expect_gt(tested$p.value, 1e-4)
+  chances <- predict(glm(job ~ age + income, binomial, known), drawn, type = "response")
+  expect_lt(abs(sum(drawn$job == "pilot") - sum(chances)) / sqrt(sum(chances * (1 - chances))), 4)
+})
+
+test_that("functions that cannot be used are refused", {
+  skip_if_no_mcce()
+  expect_error(r_sampler(lm), "needs one of probs and draw", class = "mcce_error")
+  expect_error(r_sampler(lm, draw = "x"), "draw of r_sampler\\(\\) is a character", class = "mcce_error")
+  expect_output(print(linear), "conditional of R, by learn and draw")
+  fails <- function(...) mcce(score, known, fixed = c("age", "job"), sampler = list(income = r_sampler(...)), keep = FALSE)
+  expect_error(fails(function(x, y) stop("no idea"), draw = function(object, newdata, u) u), "learn of r_sampler\\(\\) stopped: no idea", class = "mcce_error")
+  own <- function(object, newdata, u) rnorm(nrow(newdata))
+  expect_error(fails(function(x, y) 1, draw = own), "another answer beside other rows", class = "mcce_error")
+  probs <- function(object, newdata) 0.5
+  expect_error(fails(function(x, y) 1, probs = probs), "it is numeric", class = "mcce_error")
+})

@@ -1,0 +1,275 @@
+"""What the R package calls, played by Python: functions of plain values and bytes, errors and warnings as text."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.tree import DecisionTreeRegressor
+
+from mcce import MCCE, rcompat
+from mcce.rcompat import calls
+from mcce.rcompat.columns import RColumn, columns_of, read_table, write_table
+from mcce.rcompat.conditional import NAME, LentSampler, RError, lend
+from mcce.rng import RGenerator
+from mcce.samplers.base import SAMPLERS
+from mcce.testing import check_sampler
+from tests.rcompat.problem import people
+
+
+def sent(frame: pd.DataFrame) -> dict[str, Any]:
+    """A frame as R sends it: row names from 1."""
+    columns = columns_of(frame)
+    parts = zip(columns, write_table(frame, columns))
+    return {
+        "n_rows": len(frame),
+        "index": np.arange(1, len(frame) + 1).astype("<i4").tobytes(),
+        "columns": [
+            {"name": c.name, "kind": c.kind, "values": v, "states": s, "texts": t, "na_level": -1}
+            for c, (v, s, t) in parts
+        ],
+    }
+
+
+def received(table: dict[str, Any]) -> pd.DataFrame:
+    return read_table(table["columns"], table["n_rows"])[0]
+
+
+class PlayedR:
+    """R's side of a question: the rows, by the template that R keeps, and one number for each."""
+
+    def __init__(self, like: pd.DataFrame) -> None:
+        self.columns = columns_of(like)
+        self.asked: list[tuple[str, int]] = []
+
+    def __call__(self, table: str, n_rows: int, parts: list[bytearray]) -> dict[str, Any]:
+        self.asked.append((table, n_rows))
+        described = [
+            {
+                "name": c.name,
+                "kind": c.kind,
+                "values": parts[3 * j],
+                "states": parts[3 * j + 1],
+                "texts": parts[3 * j + 2],
+            }
+            for j, c in enumerate(self.columns)
+        ]
+        rows = read_table(described, n_rows)[0]
+        answer = rows["income"].to_numpy(dtype="<f8") / 100
+        return {"kind": "double", "values": answer.tobytes(), "states": b"", "n_rows": n_rows, "error": None}
+
+
+def told(name: str, *arguments: Any) -> Any:
+    answer = calls.attempt(name, *arguments)
+    assert answer["error"] is None, answer["error"]
+    return answer["value"]
+
+
+OPTIONS = {
+    "decision": {"kind": "interval", "low": 0.6, "high": 1.0, "closed": "both", "of": None, "label": None},
+    "fixed": ["age"],
+    "random_state": 1.0,
+    "n_jobs": 1.0,
+}
+
+
+def test_an_explainer_fitted_by_r_answers_as_one_fitted_here():
+    data = people()
+    ask = PlayedR(data)
+    made = told("fit", {"ask": ask}, sent(data), OPTIONS)
+    found = told("explain", made["fitted"], sent(data.head(20)), {"n_samples": 100.0, "sparse": True})
+    own = MCCE(lambda rows: rows["income"] / 100, decision=(0.6, 1), fixed=["age"], random_state=1).fit(data)
+    expected = own.explain(data.head(20), n_samples=100, sparse=True)
+    rows = received(found["frame"]).astype(expected.frame.dtypes)
+    assert rows.equals(expected.frame.reset_index(drop=True))
+    ids = np.frombuffer(found["index"]["index"], "<i4")
+    assert ids.tolist() == [id + 1 for id in expected.frame.index.get_level_values("id")]
+    assert len(ask.asked) < 25  # in blocks, not row by row
+
+
+def test_bytes_give_the_explainer_and_the_result_again():
+    data = people()
+    made = told("fit", {"ask": PlayedR(data)}, sent(data), OPTIONS)
+    file = told("dump", made["fitted"])
+    again = told("restore_explainer", {"ask": PlayedR(data)}, sent(data.iloc[:0]), bytes(file), 1.0)
+    options = {"n_samples": 50.0}
+    one, two = (told("explain", each, sent(data.head(9)), options) for each in (made["fitted"], again))
+    assert one["frame"] == two["frame"]
+    kept = told("restore_result", bytes(told("dump", one["found"])))
+    assert kept.frame.equals(one["found"].frame)
+
+
+def test_the_call_of_mccer_has_rcompat_s_numbers_and_moves_r_s_stream():
+    data = people().drop(columns=["grade", "owns", "town"])
+    ask, session = PlayedR(data), RGenerator(7)
+    before = bytes(session.random_seed.astype("<i4").tobytes())
+    options = {
+        "fixed_features": ["age"],
+        "c_int": [0.6, 1.0],
+        "fit_autoregressive_model": "rpart",
+        "generate_K": 30.0,
+        "process_measures": ["validation", "L0"],
+        "return_sim_data": True,
+    }
+    found = told("explain_mcce", ask, sent(data.head(3)), sent(data.iloc[3:]), options, before)
+    expected = rcompat.explain_mcce(
+        None,
+        data.head(3),
+        data.iloc[3:],
+        lambda model, rows: rows["income"] / 100,
+        fixed_features="age",
+        c_int=(0.6, 1),
+        fit_autoregressive_model="rpart",
+        fit_seed=session,
+        generate_K=30,
+        process_measures=["validation", "L0"],
+        return_sim_data=True,
+    )
+    assert received(found["cf"]).astype(expected.cf.dtypes).equals(expected.cf)
+    assert received(found["sim_data"]).astype(expected.sim_data.dtypes).equals(expected.sim_data)
+    assert found["random_seed"] == bytearray(session.random_seed.astype("<i4").tobytes())
+    assert [table for table, _ in ask.asked] == ["train", "sim"]
+
+
+def test_errors_and_warnings_are_told_as_text():
+    data = people()
+    wrong = calls.attempt("fit", {"ask": PlayedR(data)}, sent(data), {**OPTIONS, "fixed": ["agee"]})
+    assert wrong["kind"] == "InputError"
+    assert "did you mean 'age'?" in wrong["error"]
+    unknown = calls.attempt("fit", None, {}, {})
+    assert unknown["kind"] == "PythonError"
+    assert unknown["error"].startswith("KeyError")
+    made = told("fit", {"ask": PlayedR(data)}, sent(data), OPTIONS)
+    far = data.head(1).assign(income=1e7)
+    answer = calls.attempt("explain", made["fitted"], sent(far), {"n_samples": 10.0})
+    assert any("income" in text for text in answer["warnings"])
+
+
+def test_a_model_that_stops_is_told_in_its_own_words():
+    stops = {"ask": lambda *question: {"error": "out of order"}}
+    answer = calls.attempt("fit", stops, sent(people()), OPTIONS)
+    assert answer["kind"] == "ModelError"
+    assert "raised RError: out of order" in answer["error"]
+
+
+def test_r_is_not_asked_from_a_second_thread():
+    data = people()
+    scores = calls.RScores(PlayedR(data), [("data", columns_of(data))])
+    caught: list[Exception] = []
+
+    def ask() -> None:
+        try:
+            scores(data)
+        except RError as error:
+            caught.append(error)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    thread.join()
+    assert "R has one thread" in str(caught[0])
+    assert scores(data).shape == (300,)
+
+
+@pytest.mark.parametrize(
+    ("decision", "shown"),
+    [
+        ({"kind": "one_of", "labels": ["yes"], "label": None}, "'yes'"),
+        ({"kind": "one_of", "labels": ["yes", "maybe"], "label": None}, "OneOf(['yes', 'maybe'])"),
+        ({"kind": "none_of", "labels": ["no"], "label": None}, "Not('no')"),
+    ],
+)
+def test_decisions_are_read(decision, shown):
+    assert repr(calls._decision(decision)) == shown
+
+
+def test_samplers_are_read():
+    read = calls._sampler({"income": {"sampler": "cart", "parameters": {"min_leaf": 20.0}}, "*": "cart"})
+    assert read["income"].min_leaf == 20
+    assert read["*"] == "cart"
+
+
+class PlayedConditional:
+    """Functions of R, played: donors of the leaves of a tree, the one at the place that the uniform number says."""
+
+    def __init__(self) -> None:
+        self.learned: dict[str, Any] = {}
+
+    def __call__(self, what: str, key: str, table: Any) -> dict[str, Any]:
+        rows = self.matrix(table["columns"], table["n_rows"])
+        if what == "learn":
+            values = self.matrix([table["y"]], table["n_rows"])[:, 0]
+            tree = DecisionTreeRegressor(min_samples_leaf=20, random_state=0).fit(rows, values)
+            leaf_of_row = tree.apply(rows)
+            donors = {leaf: np.sort(values[leaf_of_row == leaf]) for leaf in np.unique(leaf_of_row)}
+            name = f"model {len(self.learned)}"
+            self.learned[name] = tree, donors, int(values.max()) + 1
+            return {"key": name}
+        tree, donors, n_levels = self.learned[key]
+        pools = [donors[leaf] for leaf in tree.apply(rows)]
+        if what == "draw":
+            u = np.frombuffer(bytes(table["u"]), "<f8")
+            return {"values": np.array([pool[int(x * pool.size)] for pool, x in zip(pools, u)], "<f8").tobytes()}
+        chances = [np.bincount(pool.astype(int), minlength=n_levels) / pool.size for pool in pools]
+        return {"values": np.array(chances, "<f8").tobytes(order="F")}
+
+    @staticmethod
+    def matrix(columns: Any, n_rows: int) -> Any:
+        frame, known = read_table([{"na_level": -1, **each} for each in columns], n_rows)
+        codes = [frame[c.name] if c.kind == "double" else frame[c.name].cat.codes for c in known]
+        return np.column_stack([np.asarray(each, dtype=np.float64) for each in codes])
+
+
+@pytest.fixture
+def lent():
+    lend("played", PlayedConditional())
+    yield "played"
+    SAMPLERS.known.pop(NAME)
+
+
+@pytest.mark.parametrize("asks", ["draw", "probs"])
+def test_functions_that_r_lends_keep_the_contract_of_a_sampler(lent, asks):
+    check_sampler(LentSampler(name=lent, asks=asks))
+
+
+def test_functions_that_nobody_lent_are_refused(lent):
+    data = people().drop(columns=["grade", "owns", "town"])
+    made = told("fit", {"ask": PlayedR(data)}, sent(data), {**OPTIONS, "sampler": _by(lent)})
+    found = told("explain", made["fitted"], sent(data.head(5)), {"n_samples": 50.0})
+    assert len(found["rank"]) == (data.head(5)["income"] < 60).sum() > 0
+    answer = calls.attempt("fit", {"ask": PlayedR(data)}, sent(data), {**OPTIONS, "sampler": _by("another")})
+    assert "no R session has lent 'another'" in answer["error"]
+
+
+def _by(name: str) -> dict[str, Any]:
+    return {"income": {"sampler": NAME, "parameters": {"name": name, "asks": "draw"}}, "*": "cart"}
+
+
+def test_draws_that_depend_on_other_rows_are_refused():
+    rng = np.random.default_rng(0)
+
+    def careless(what: str, key: str, table: Any) -> dict[str, Any]:
+        return {"key": "one"} if what == "learn" else {"values": rng.random(table["n_rows"]).astype("<f8").tobytes()}
+
+    lend("careless", careless)
+    try:
+        data = people()[["age", "income"]]
+        answer = calls.attempt("fit", {"ask": PlayedR(data)}, sent(data), {**OPTIONS, "sampler": _by("careless")})
+    finally:
+        SAMPLERS.known.pop(NAME)
+    assert "gives a row another answer beside other rows" in answer["error"]
+
+
+def test_round_trip_is_a_table_with_its_units():
+    day = {"name": "day", "kind": "Date", "values": np.array([1.5], "<f8").tobytes(), "states": b"", "seconds": 86400.0}
+    back = told("round_trip", {"n_rows": 1, "columns": [day], "labels": b"Ada\0"})
+    assert back["units"] == ["s"]
+    assert bytes(back["columns"][0]["values"]) == day["values"]
+
+
+def test_frames_of_python_are_sent_as_r_s_nearest():
+    table = told("send_frame", pd.DataFrame({"x": [1, 2], "y": ["a", None]}))
+    assert [each["kind"] for each in table["columns"]] == ["integer", "character"]
+    assert RColumn("x", "integer") in columns_of(pd.DataFrame({"x": [1, 2]}))
