@@ -62,7 +62,9 @@ row_count <- function(data) nrow(data)
 
 time_zone <- function(x) {
   zone <- attr(x, "tzone")[1]
-  if (is.null(zone) || !nzchar(zone)) Sys.timezone() else zone
+  if (!is.null(zone) && nzchar(zone)) return(zone)
+  here <- suppressWarnings(Sys.timezone())
+  if (is.na(here)) "UTC" else here # a machine that names no zone keeps universal time
 }
 
 # the type of a column in our terms, then its levels
@@ -104,6 +106,10 @@ fitted_columns <- function(object) {
   if (inherits(object, "BinaryTree")) {
     return(describe_columns(object@data@get("input")))
   }
+  if (inherits(object, "constparty")) {
+    frame <- object$data
+    return(describe_columns(frame[intersect(names(frame), all.vars(stats::delete.response(stats::terms(object))))]))
+  }
   if (inherits(object, "ranger")) {
     levels <- object$forest$covariate.levels
     levels <- levels[!vapply(levels, is.null, TRUE)]
@@ -135,6 +141,7 @@ classes_of <- function(object) {
     return(if (object$treetype == "Probability estimation") object$forest$levels[object$forest$class.values])
   }
   if (inherits(object, "BinaryTree")) return(levels(object@responses@variables[[1]]))
+  if (inherits(object, c("constparty", "constparties"))) return(levels(object$fitted[["(response)"]])) # partykit's
   if (inherits(object, c("multinom", "polr", "lda", "qda"))) return(object$lev)
   if (inherits(object, "randomForest")) return(object$classes)
   NULL
@@ -145,7 +152,9 @@ score_type <- function(object) {
   if (inherits(object, "glm")) return("response")
   if (is.null(classes_of(object))) return(NULL)
   if (inherits(object, c("multinom", "polr"))) return("probs")
-  if (inherits(object, c("rpart", "BinaryTree", "randomForest"))) return("prob")
+  if (inherits(object, c("rpart", "BinaryTree", "constparty", "constparties", "randomForest"))) {
+    return("prob")
+  }
   NULL
 }
 

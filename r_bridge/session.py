@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,6 +31,10 @@ from r_bridge.errors import RBridgeError, RWarning
 LIBRARIES = "LD_LIBRARY_PATH"
 
 INSTALL = "pip install 'mcce[r]'"
+GET_R = (
+    "Install R (Debian, Ubuntu: apt install r-base-dev; others: https://cran.r-project.org), then rpy2 again: "
+    f"{INSTALL}. R elsewhere than on the PATH is found by the environment variable R_HOME."
+)
 PACKAGES = ("rpart", "party", "mcceR")
 WHERE_FROM = {"mcceR": 'remotes::install_github("NorskRegnesentral/mcceR")'}
 
@@ -101,13 +106,15 @@ def _start_r() -> Any:
             ) from error
         except Exception as error:
             raise RBridgeError(
-                f"rpy2 is installed but finds no R it can use ({_first_line(error)}). Install R (Debian, Ubuntu: apt "
-                f"install r-base-dev; others: https://cran.r-project.org), then rpy2 again: {INSTALL}. R elsewhere "
-                "than on the PATH is found by the environment variable R_HOME."
+                f"rpy2 is installed but finds no R it can use ({_first_line(error)}). {GET_R}"
             ) from error
         try:
             rinterface.initr()
         except Exception as error:
+            if shutil.which("R") is None and not os.environ.get("R_HOME"):
+                raise RBridgeError(
+                    f"rpy2 is installed but finds no R: there is no `R` on the PATH, and R_HOME is not set. {GET_R}"
+                ) from error
             raise RBridgeError(
                 f"R was found but does not start: {_first_line(error)}. Does `R` start in a shell?"
             ) from error
@@ -227,6 +234,10 @@ class Session:
     def strings(self, vector: Any) -> list[str]:
         """Read a character vector of R; NA is the empty text."""
         return ["" if v is self.ri.NA_Character else str(v) for v in vector]
+
+    def texts(self, vector: Any) -> list[str | None]:
+        """Read a character vector of R; NA is None."""
+        return [None if v is self.ri.NA_Character else str(v) for v in vector]
 
     def numbers(self, vector: Any) -> npt.NDArray[Any]:
         """Read a numeric vector of R as a copy: float64 for doubles, int32 for integers and booleans (NA: smallest)."""
