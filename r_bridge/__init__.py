@@ -21,7 +21,7 @@ from r_bridge.models import RModel
 from r_bridge.parity import check_parity
 from r_bridge.parity_report import ParityReport
 from r_bridge.samplers import PartyCtreeSampler, RpartSampler
-from r_bridge.session import r_is_available, versions
+from r_bridge.session import arithmetic, r_is_available, versions
 
 __all__ = [
     "MiceSampler",
@@ -34,6 +34,7 @@ __all__ = [
     "RWarning",
     "RpartSampler",
     "SamplerComparison",
+    "arithmetic",
     "check_parity",
     "compare_samplers",
     "explain_mcce",

@@ -56,6 +56,8 @@ versions <- function(packages) {
   c(paste(R.version$major, R.version$minor, sep = "."), vapply(packages, version_of, ""))
 }
 
+normal_quantiles <- function(p) stats::qnorm(p)
+
 # ---- tables
 
 row_count <- function(data) nrow(data)

@@ -92,6 +92,31 @@ def versions() -> dict[str, str]:
     return {name: number for name, number in found.items() if number} | {"rpy2": version("rpy2")}
 
 
+def arithmetic() -> str:
+    """Return how R's own code rounds a product and a sum: "separate", "fused" or "other".
+
+    R's `qnorm` is asked and compared with both variants of `mcce.rng.normal`: a compiler may have made one instruction
+    of the two that rounds once, as for Debian's R on ARM. "other": it is neither, and normal numbers, and rpart's
+    choice between columns that say the same, may differ from ours in last bits.
+
+    Examples
+    --------
+    >>> import r_bridge
+    >>> r_bridge.arithmetic()  # doctest: +SKIP
+    'separate'
+    """
+    from mcce.rng.r import fill_fused_quantiles, fill_quantiles
+
+    p = np.concatenate([np.arange(1, 1000) / 1000.0, 10.0 ** -np.arange(4.0, 100.0, 4.0)])
+    r = session()
+    theirs, ours = r.numbers(r.call("normal_quantiles", p)), np.empty(p.size)
+    for name, fill in (("separate", fill_quantiles), ("fused", fill_fused_quantiles)):
+        fill(p, ours)
+        if np.array_equal(ours, theirs):
+            return name
+    return "other"
+
+
 def _start_r() -> Any:
     """Import rpy2 and start R; both may warn about their surroundings, which is no concern of the caller."""
     libraries = os.environ.get(LIBRARIES)
