@@ -56,13 +56,17 @@ versions <- function(packages) {
   c(paste(R.version$major, R.version$minor, sep = "."), vapply(packages, version_of, ""))
 }
 
+normal_quantiles <- function(p) stats::qnorm(p)
+
 # ---- tables
 
 row_count <- function(data) nrow(data)
 
 time_zone <- function(x) {
   zone <- attr(x, "tzone")[1]
-  if (is.null(zone) || !nzchar(zone)) Sys.timezone() else zone
+  if (!is.null(zone) && nzchar(zone)) return(zone)
+  here <- suppressWarnings(Sys.timezone())
+  if (is.na(here)) "UTC" else here # a machine that names no zone keeps universal time
 }
 
 # the type of a column in our terms, then its levels
@@ -104,6 +108,10 @@ fitted_columns <- function(object) {
   if (inherits(object, "BinaryTree")) {
     return(describe_columns(object@data@get("input")))
   }
+  if (inherits(object, "constparty")) {
+    frame <- object$data
+    return(describe_columns(frame[intersect(names(frame), all.vars(stats::delete.response(stats::terms(object))))]))
+  }
   if (inherits(object, "ranger")) {
     levels <- object$forest$covariate.levels
     levels <- levels[!vapply(levels, is.null, TRUE)]
@@ -135,6 +143,7 @@ classes_of <- function(object) {
     return(if (object$treetype == "Probability estimation") object$forest$levels[object$forest$class.values])
   }
   if (inherits(object, "BinaryTree")) return(levels(object@responses@variables[[1]]))
+  if (inherits(object, c("constparty", "constparties"))) return(levels(object$fitted[["(response)"]])) # partykit's
   if (inherits(object, c("multinom", "polr", "lda", "qda"))) return(object$lev)
   if (inherits(object, "randomForest")) return(object$classes)
   NULL
@@ -145,7 +154,9 @@ score_type <- function(object) {
   if (inherits(object, "glm")) return("response")
   if (is.null(classes_of(object))) return(NULL)
   if (inherits(object, c("multinom", "polr"))) return("probs")
-  if (inherits(object, c("rpart", "BinaryTree", "randomForest"))) return("prob")
+  if (inherits(object, c("rpart", "BinaryTree", "constparty", "constparties", "randomForest"))) {
+    return("prob")
+  }
   NULL
 }
 
@@ -180,10 +191,10 @@ plain_answer <- function(answer, n) {
 # ---- trees
 
 # Fitting may draw random numbers; what the user draws afterwards must not depend on that.
-with_own_seed <- function(expression) {
+with_own_seed <- function(expression, seed = 1) {
   before <- get0(".Random.seed", globalenv(), inherits = FALSE)
   on.exit(if (is.null(before)) rm(".Random.seed", envir = globalenv()) else assign(".Random.seed", before, globalenv()))
-  set.seed(1, kind = "default", normal.kind = "default", sample.kind = "default")
+  set.seed(seed, kind = "default", normal.kind = "default", sample.kind = "default")
   expression
 }
 
@@ -274,5 +285,119 @@ party_nodes <- function(fit, data) {
     split_index = index,
     sides = as.integer(unlist(lapply(sides, function(side) c(side, rep(2L, widest - length(side)))))), n_sides = widest,
     id = vapply(nodes, function(node) node$id, 0L)
+  )
+}
+
+# ---- functions of the user as conditionals
+
+learn_conditional <- function(learn, x, y, seed) with_own_seed(learn(x, y), seed)
+
+# probabilities as a matrix of rows by levels: predict() drops, renames and leaves levels out
+conditional_probs <- function(probs, object, newdata, levels, seed) {
+  answer <- unwrapped(with_own_seed(probs(object, newdata), seed))
+  n <- nrow(newdata)
+  if (length(dim(answer)) == 2 && ncol(answer) == 1 && length(levels) == 2) answer <- as.vector(answer)
+  if (length(dim(answer)) != 2) {
+    if (length(levels) == 2 && length(answer) == n) {
+      answer <- matrix(c(1 - answer, answer), n) # of two levels many give the second one's alone
+    } else if (n == 1 && length(answer) == length(levels)) {
+      answer <- matrix(answer, 1, dimnames = list(NULL, names(answer)))
+    } else {
+      stop(sprintf("probs returned %d values for %d rows and %d levels", length(answer), n, length(levels)))
+    }
+  }
+  full <- matrix(0, n, length(levels))
+  columns <- match(colnames(answer), levels)
+  if (!length(columns) || anyNA(columns)) columns <- seq_len(ncol(answer))
+  if (nrow(answer) != n || max(columns) > length(levels) || (is.null(colnames(answer)) && ncol(answer) != ncol(full))) {
+    stop(sprintf(
+      "probs returned a matrix of %d by %d for %d rows and the levels %s", nrow(answer), ncol(answer), n,
+      paste(levels, collapse = ", ")
+    ))
+  }
+  full[, columns] <- answer
+  total <- rowSums(full)
+  wrong <- which(is.na(total) | full[cbind(seq_len(n), max.col(-full))] < 0 | abs(total - 1) > 1e-6)
+  if (length(wrong)) {
+    stop(sprintf("probs returned no probabilities: those of row %d sum to %g", wrong[1], total[wrong[1]]))
+  }
+  as.vector(full / total)
+}
+
+conditional_quantiles <- function(quantiles, object, newdata, p, seed) {
+  answer <- unwrapped(with_own_seed(quantiles(object, newdata, p), seed))
+  n <- nrow(newdata)
+  if (length(dim(answer)) != 2 && min(n, length(p)) == 1) answer <- matrix(answer, n)
+  if (!identical(as.integer(dim(answer)), c(n, length(p)))) {
+    stop(sprintf(
+      "quantiles returned %s; a matrix of %d rows by %d levels of p is needed",
+      if (is.null(dim(answer))) paste(length(answer), "values") else paste(dim(answer), collapse = " by "), n, length(p)
+    ))
+  }
+  if (!all(is.finite(answer))) stop("quantiles returned numbers that are not finite")
+  as.double(answer)
+}
+
+conditional_draws <- function(draw, object, newdata, u, levels, seed) {
+  plain_draws(with_own_seed(draw(object, newdata, u), seed), nrow(newdata), levels)
+}
+
+# functions that take R's generator: each row alone, by a seed of its own
+draws_one_by_one <- function(draw, object, newdata, seeds, levels, prepare = NULL) {
+  if (!is.null(prepare)) newdata <- prepare(object, newdata)
+  one_row <- function(i) {
+    set.seed(seeds[i])
+    plain_draws(draw(object, newdata[i, , drop = FALSE]), 1L, levels)
+  }
+  with_own_seed(vapply(seq_along(seeds), one_row, 0))
+}
+
+plain_draws <- function(answer, n, levels) {
+  if (length(answer) != n) stop(sprintf("draw returned %d values for %d rows", length(answer), n))
+  if (!length(levels)) {
+    drawn <- as.double(answer)
+    if (!all(is.finite(drawn))) stop("draw returned numbers that are not finite")
+    return(drawn)
+  }
+  place <- match(as.character(answer), levels)
+  if (anyNA(place)) {
+    stop(sprintf("draw returned %s, which is none of the levels", as.character(answer)[is.na(place)][1]))
+  }
+  place - 1
+}
+
+unwrapped <- function(answer) {
+  if (is.list(answer) && !is.data.frame(answer)) {
+    inside <- intersect(c("predictions", "posterior", "fit"), names(answer))
+    if (length(inside)) answer <- answer[[inside[1]]]
+  }
+  if (is.data.frame(answer)) as.matrix(answer) else answer
+}
+
+# mice imputes what is missing among rows that are not: here the training rows, and the one to draw
+mice_functions <- function(method, options) {
+  impute <- getExportedValue("mice", paste0("mice.impute.", method))
+  design_of <- function(x) {
+    has_contrasts <- vapply(x, function(column) is.null(levels(column)) || nlevels(column) > 1, TRUE)
+    if (!any(has_contrasts)) return(matrix(0, nrow(x), 1, dimnames = list(NULL, "none")))
+    stats::model.matrix(~., x[has_contrasts])[, -1, drop = FALSE]
+  }
+  list(
+    learn = function(x, y) {
+      design <- design_of(x)
+      varies <- apply(design, 2, function(column) any(column != column[1]))
+      if (!any(varies)) varies[1] <- TRUE
+      rownames(design) <- NULL
+      list(y = y[c(seq_along(y), NA)], ry = c(rep(TRUE, length(y)), FALSE), design = design[, varies, drop = FALSE])
+    },
+    prepare = function(object, newdata) {
+      design <- design_of(newdata)[, colnames(object$design), drop = FALSE]
+      rownames(design) <- NULL
+      design
+    },
+    draw = function(object, new) {
+      arguments <- list(y = object$y, ry = object$ry, x = rbind(object$design, new))
+      do.call(impute, c(arguments, as.list(options)))
+    }
   )
 }

@@ -11,6 +11,7 @@ import pandas as pd
 from mcce.exceptions import InputError, listing
 
 NA_INTEGER = -(2**31)
+NA_INTEGER64 = -(2**63)
 MICROSECONDS = {"s": 10**6, "ms": 10**3, "us": 1}  # a tick of each unit; nanoseconds are divided
 DAY = 86_400
 
@@ -19,11 +20,12 @@ DAY = 86_400
 class RColumn:
     """The type that R expects a column to have, with its levels if it is a factor.
 
-    `type` is one of "numeric", "logical", "character", "factor", "ordered", "Date", "POSIXct", "difftime".
+    `type` is one of "numeric", "logical", "character", "factor", "ordered", "Date", "POSIXct", "difftime". A level of
+    None is R's NA as a level, as `addNA` makes it: missing values are written as this level then.
     """
 
     type: str
-    levels: tuple[str, ...] = ()
+    levels: tuple[str | None, ...] = ()
 
 
 def texts_of(values: pd.Index[Any], name: str) -> list[str]:

@@ -92,6 +92,12 @@ def from_r(data: Any, like: pd.DataFrame | None = None) -> pd.DataFrame:
     r = session()
     if not isinstance(data, r.ri.ListSexpVector) or "data.frame" not in classes_of(r, data):
         raise InputError(f"from_r got a {type(data).__name__}, not an R data.frame; in R: as.data.frame(...).")
+    names = r.strings(data.names) if len(data) else []
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        raise InputError(
+            f"more than one column is called {listing(repeated)}; rename them, in R: names(data) <- "
+            "make.unique(names(data))."
+        )
     labels = {} if like is None else {str(label): label for label in like.columns}
     columns: list[pd.Series[Any]] = []
     for name, vector in r.parts(data).items():
@@ -114,5 +120,5 @@ def columns_of(data: Any, *, text_is_factor: bool = False) -> dict[str, RColumn]
 def read_columns(described: Any) -> dict[str, RColumn]:
     """Read what ``describe_columns`` of ``bridge.R`` returns: for each column its type, then its levels."""
     r = session()
-    texts = {name: r.strings(part) for name, part in r.parts(described).items()}
-    return {name: RColumn(kind, tuple(levels)) for name, (kind, *levels) in texts.items()}
+    texts = {name: r.texts(part) for name, part in r.parts(described).items()}
+    return {name: RColumn(str(kind), tuple(levels)) for name, (kind, *levels) in texts.items()}

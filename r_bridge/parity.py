@@ -33,13 +33,15 @@ from r_bridge.parity_report import (
     EQUAL,
     LAST_DIGITS,
     NOT_COMPARED,
+    PARTY_FUSED,
     RENUMBERED,
     ROUNDING,
+    TO_THE_BIT,
     ParityReport,
     difference,
     same_partition,
 )
-from r_bridge.session import session, versions
+from r_bridge.session import arithmetic, session, versions
 from r_bridge.stages import ENGINES, RProcessed, RStages
 
 
@@ -99,6 +101,7 @@ def check_parity(
     if fit_seed is None:
         raise RBridgeError("fit_seed is None; two programs can only be compared from a common seed: give an integer.")
     r = session()
+    rounding = arithmetic()
     by_mccer = r.has("mcceR") if use_mccer is None else use_mccer
     if by_mccer:
         r.need("mcceR", "check_parity(use_mccer=True)")
@@ -109,6 +112,7 @@ def check_parity(
         generate_seed=generate_seed,
         measures=measures,
         remove_invalid=process_remove_invalid,
+        fused=rounding == "fused",
         best_k=check_count(process_return_best_k, "process_return_best_k"),
         rows=[],
         notes=[],
@@ -135,7 +139,12 @@ def check_parity(
         table=pd.DataFrame(run.rows, columns=COLUMNS),
         engine=fit_autoregressive_model,
         by=f"mcceR {packages['mcceR']}" if by_mccer else own,
-        notes=tuple(run.notes if by_mccer else ["mcceR did not run: what R did is its documented method.", *run.notes]),
+        notes=(
+            *(() if by_mccer else ["mcceR did not run: what R did is its documented method."]),
+            *run.notes,
+            TO_THE_BIT[rounding],
+            *([PARTY_FUSED] if rounding != "separate" and fit_autoregressive_model == "ctree" else []),
+        ),
         settings=settings,
         versions=packages,
     )
@@ -151,6 +160,7 @@ class _ComparisonRun:
     generate_seed: int | None
     measures: list[str]
     remove_invalid: bool
+    fused: bool
     best_k: int
     rows: list[list[Any]]
     notes: list[str]
@@ -167,14 +177,14 @@ class _ComparisonRun:
         """Go through the stages."""
         train, factuals = self.stages.x_train, self.stages.x_explain
         pred_train = score(train)
-        rng = RGenerator(fit_seed)
+        rng = RGenerator(fit_seed, fused=self.fused)
         fitted = fit_autoregressive(train, pred_train, fixed, c_int, self.engine, decision, rng, **controls)
         arguments = (pred_train, fixed, c_int, self.engine, decision, fit_seed, controls)
         r_fitted = self._in_r("fit", "leaf of each training row", lambda: self.stages.fit(*arguments))
         if r_fitted is not None:
             self._compare_fits(fitted, r_fitted, rng)
         if self.generate_seed is not None:
-            rng = RGenerator(self.generate_seed)
+            rng = RGenerator(self.generate_seed, fused=self.fused)
         simulated = generate(factuals, fitted, self.K, rng)
         sim = None
         if r_fitted is not None:

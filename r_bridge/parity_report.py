@@ -15,6 +15,16 @@ from r_bridge.report import as_html, as_text
 EQUAL, ROUNDING, RENUMBERED = "equal", "last digits", "other numbers"
 DIFFERS, NOT_COMPARED = "differs", "not compared"
 LAST_DIGITS = 1e-12  # relative to the largest value
+TO_THE_BIT = {  # by `r_bridge.arithmetic`
+    "separate": "R rounds a product and a sum separately, as on x86, and so did mcce: equal is to the bit of this R.",
+    "fused": "R fuses a product and a sum, as on ARM, and so did mcce: equal is to the bit of this R, whose last bits "
+    "differ from those of R on x86.",
+    "other": "R rounds products and sums neither as on x86 nor as on ARM: which of two columns that say the same is "
+    "split on may differ.",
+}
+PARTY_FUSED = (
+    "ctree: party's sums are not followed to the last bit here, so a tie between columns may be decided otherwise."
+)
 COLUMNS = ["stage", "quantity", "compared", "different", "largest_difference", "verdict"]
 
 
@@ -33,7 +43,7 @@ class ParityReport:
     by : str
         Who ran R's side.
     notes : tuple of str
-        What could not be compared, and why.
+        What could not be compared, and why; how R rounds, and so what "to the bit" means.
     settings : mapping
         Seeds, K and the other arguments.
     versions : mapping

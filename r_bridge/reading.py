@@ -11,7 +11,7 @@ from pandas.api import types as ptypes
 
 from mcce.exceptions import InputError, listing
 from mcce.table.dtypes import from_ticks, is_dated, to_ticks
-from r_bridge.columns import DAY, MICROSECONDS, NA_INTEGER, text_of, texts_of, unit_of
+from r_bridge.columns import DAY, MICROSECONDS, NA_INTEGER, NA_INTEGER64, text_of, texts_of, unit_of
 from r_bridge.session import Session
 
 
@@ -23,36 +23,59 @@ def classes_of(r: Session, vector: Any) -> list[str]:
 def read_column(r: Session, vector: Any, name: str) -> pd.Series[Any]:
     """Read one column by R's type."""
     classes = classes_of(r, vector)
+    if "dim" in vector.list_attrs():
+        n_rows, n_columns = (int(size) for size in list(vector.do_slot("dim"))[:2])
+        raise InputError(
+            f"column {name!r} is a matrix ({n_rows} by {n_columns}), and a column of a DataFrame is not. Make each of "
+            "its columns one of its own, in R: do.call(data.frame, data)."
+        )
     if "factor" in classes:
-        codes = r.numbers(vector).astype(np.int64)
-        levels = pd.Index(r.strings(vector.do_slot("levels")))
-        codes = np.where(codes == NA_INTEGER, 0, codes) - 1
-        return pd.Series(pd.Categorical.from_codes(codes, levels, ordered="ordered" in classes))
+        return _read_factor(r, vector, ordered="ordered" in classes)
     if {"Date", "POSIXct", "difftime"} & set(classes):
-        return _read_dates(r, vector, classes)
+        return _read_dates(r, vector, classes, name)
+    if "integer64" in classes:  # of the package bit64: integers in the bits of doubles
+        bits = np.array(vector.memoryview()).view(np.int64) if len(vector) else np.empty(0, dtype=np.int64)
+        return _read_integers(bits, bits == NA_INTEGER64, "int64", "Int64")
     if isinstance(vector, r.ri.StrSexpVector):
-        texts = [None if v is r.ri.NA_Character else str(v) for v in vector]
         # pandas infers its type of text from a text; without any it has to be told
-        return pd.Series(["", *texts]).iloc[1:].reset_index(drop=True)
+        return pd.Series(["", *r.texts(vector)]).iloc[1:].reset_index(drop=True)
     if isinstance(vector, r.ri.FloatSexpVector):
         return pd.Series(r.numbers(vector), dtype=np.float64)
     if isinstance(vector, (r.ri.IntSexpVector, r.ri.BoolSexpVector)):
         whole = r.numbers(vector).astype(np.int64)
-        missing = whole == NA_INTEGER
-        plain: Any
-        nullable: Any
-        plain, nullable = ("bool", "boolean") if isinstance(vector, r.ri.BoolSexpVector) else ("int64", "Int64")
-        if not missing.any():
-            return pd.Series(whole.astype(plain))
-        filled: pd.Series[Any] = pd.Series(np.where(missing, 0, whole).astype(plain), dtype=nullable)
-        return filled.mask(missing)
+        dtypes = ("bool", "boolean") if isinstance(vector, r.ri.BoolSexpVector) else ("int64", "Int64")
+        return _read_integers(whole, whole == NA_INTEGER, *dtypes)
     raise InputError(f"column {name!r} is of R's type {listing(classes)}, which cannot be read; convert it in R.")
 
 
-def _read_dates(r: Session, vector: Any, classes: list[str]) -> pd.Series[Any]:
-    values = r.numbers(vector).astype(np.float64)
-    missing = np.isnan(values)
+def _read_factor(r: Session, vector: Any, *, ordered: bool) -> pd.Series[Any]:
+    """Read a factor; a level that is NA, as `addNA` makes it, is no level but a missing value."""
+    levels = r.texts(vector.do_slot("levels"))
+    codes = r.numbers(vector).astype(np.int64)
+    kept = np.array([level is not None for level in levels] + [False])
+    place = np.where(kept, np.cumsum(kept) - 1, -1)  # the last is that of a missing code
+    codes = np.where(codes == NA_INTEGER, len(levels), codes - 1)
+    known = pd.Index([level for level in levels if level is not None], dtype=None if any(kept) else object)
+    return pd.Series(pd.Categorical.from_codes(place[codes], known, ordered=ordered))
+
+
+def _read_integers(
+    whole: npt.NDArray[np.int64], missing: npt.NDArray[np.bool_], plain: Any, nullable: Any
+) -> pd.Series[Any]:
+    """Read integers or booleans, as the plain dtype if none is missing."""
+    if not missing.any():
+        return pd.Series(whole.astype(plain))
+    filled: pd.Series[Any] = pd.Series(np.where(missing, 0, whole).astype(plain), dtype=nullable)
+    return filled.mask(missing)
+
+
+def _read_dates(r: Session, vector: Any, classes: list[str], name: str) -> pd.Series[Any]:
+    stored = r.numbers(vector)
+    values = stored.astype(np.float64)
+    missing = np.isnan(values) if stored.dtype.kind == "f" else stored == NA_INTEGER
     values[missing] = 0.0
+    if np.isinf(values).any():
+        raise InputError(f"column {name!r} holds an infinite time, which pandas cannot hold; make it NA in R.")
     if "difftime" in classes:
         per_unit = {"secs": 1, "mins": 60, "hours": 3600, "days": DAY, "weeks": 7 * DAY}
         seconds = values * per_unit[r.strings(vector.do_slot("units"))[0]]

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,6 +31,10 @@ from r_bridge.errors import RBridgeError, RWarning
 LIBRARIES = "LD_LIBRARY_PATH"
 
 INSTALL = "pip install 'mcce[r]'"
+GET_R = (
+    "Install R (Debian, Ubuntu: apt install r-base-dev; others: https://cran.r-project.org), then rpy2 again: "
+    f"{INSTALL}. R elsewhere than on the PATH is found by the environment variable R_HOME."
+)
 PACKAGES = ("rpart", "party", "mcceR")
 WHERE_FROM = {"mcceR": 'remotes::install_github("NorskRegnesentral/mcceR")'}
 
@@ -87,6 +92,31 @@ def versions() -> dict[str, str]:
     return {name: number for name, number in found.items() if number} | {"rpy2": version("rpy2")}
 
 
+def arithmetic() -> str:
+    """Return how R's own code rounds a product and a sum: "separate", "fused" or "other".
+
+    R's `qnorm` is asked and compared with both variants of `mcce.rng.normal`: a compiler may have made one instruction
+    of the two that rounds once, as for Debian's R on ARM. "other": it is neither, and normal numbers, and rpart's
+    choice between columns that say the same, may differ from ours in last bits.
+
+    Examples
+    --------
+    >>> import r_bridge
+    >>> r_bridge.arithmetic()  # doctest: +SKIP
+    'separate'
+    """
+    from mcce.rng.r import fill_fused_quantiles, fill_quantiles
+
+    p = np.concatenate([np.arange(1, 1000) / 1000.0, 10.0 ** -np.arange(4.0, 100.0, 4.0)])
+    r = session()
+    theirs, ours = r.numbers(r.call("normal_quantiles", p)), np.empty(p.size)
+    for name, fill in (("separate", fill_quantiles), ("fused", fill_fused_quantiles)):
+        fill(p, ours)
+        if np.array_equal(ours, theirs):
+            return name
+    return "other"
+
+
 def _start_r() -> Any:
     """Import rpy2 and start R; both may warn about their surroundings, which is no concern of the caller."""
     libraries = os.environ.get(LIBRARIES)
@@ -101,13 +131,15 @@ def _start_r() -> Any:
             ) from error
         except Exception as error:
             raise RBridgeError(
-                f"rpy2 is installed but finds no R it can use ({_first_line(error)}). Install R (Debian, Ubuntu: apt "
-                f"install r-base-dev; others: https://cran.r-project.org), then rpy2 again: {INSTALL}. R elsewhere "
-                "than on the PATH is found by the environment variable R_HOME."
+                f"rpy2 is installed but finds no R it can use ({_first_line(error)}). {GET_R}"
             ) from error
         try:
             rinterface.initr()
         except Exception as error:
+            if shutil.which("R") is None and not os.environ.get("R_HOME"):
+                raise RBridgeError(
+                    f"rpy2 is installed but finds no R: there is no `R` on the PATH, and R_HOME is not set. {GET_R}"
+                ) from error
             raise RBridgeError(
                 f"R was found but does not start: {_first_line(error)}. Does `R` start in a shell?"
             ) from error
@@ -227,6 +259,10 @@ class Session:
     def strings(self, vector: Any) -> list[str]:
         """Read a character vector of R; NA is the empty text."""
         return ["" if v is self.ri.NA_Character else str(v) for v in vector]
+
+    def texts(self, vector: Any) -> list[str | None]:
+        """Read a character vector of R; NA is None."""
+        return [None if v is self.ri.NA_Character else str(v) for v in vector]
 
     def numbers(self, vector: Any) -> npt.NDArray[Any]:
         """Read a numeric vector of R as a copy: float64 for doubles, int32 for integers and booleans (NA: smallest)."""

@@ -122,9 +122,9 @@ def _write_factor(
     categories = column.cat.categories if isinstance(column.dtype, pd.CategoricalDtype) else None
     place, distinct = (column.cat.codes, categories) if categories is not None else pd.factorize(column)
     texts = texts_of(pd.Index(distinct), name)
-    levels = list(wanted.levels) or texts
+    levels: list[str | None] = list(wanted.levels) or [*texts]
     code = {text: k for k, text in enumerate(levels, 1)}
-    numbers = {_number(text): k for k, text in enumerate(levels, 1)}  # R writes 100000 as 1e+05
+    numbers = {_number(text): k for k, text in enumerate(levels, 1) if text is not None}  # R writes 100000 as 1e+05
     by_number = [numbers.get(float(v), 0) if is_number(v) else 0 for v in distinct]
     codes = np.array([code.get(t, k) for t, k in zip(texts, by_number)] + [0], dtype=np.int32)
     written = codes[np.asarray(place)]
@@ -133,11 +133,12 @@ def _write_factor(
         first, row = column[unknown].iloc[0], column.index[unknown][0]
         raise InputError(
             f"column {name!r} holds the level {spell(first)} (row {spell(row)}), unknown to R (known: "
-            f"{listing(levels)}). Leave the row out, or fit with it."
+            f"{listing([level for level in levels if level is not None])}). Leave the row out, or fit with it."
         )
-    written[missing] = NA_INTEGER
+    written[missing] = code.get(None, NA_INTEGER)
     factor = r.ri.IntSexpVector(written)
-    factor.do_slot_assign("levels", r.ri.StrSexpVector(levels))
+    texts_or_na = [r.ri.NA_Character if level is None else level for level in levels]
+    factor.do_slot_assign("levels", r.ri.StrSexpVector(texts_or_na))
     return r.with_class(factor, *(["ordered"] if wanted.type == "ordered" else []), "factor")
 
 

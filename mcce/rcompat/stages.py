@@ -43,7 +43,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -231,7 +231,8 @@ def fit_autoregressive(
     fixed_features, c_int, autoregressive_model, decision
         As in `explain_mcce`.
     rng : RGenerator, optional
-        Goes on where rpart's cross-validation leaves it; a fresh one if not given.
+        Goes on where rpart's cross-validation leaves it; a fresh one if not given. Its `fused` says how the R to be
+        repeated was compiled.
     **arguments
         R's arguments of the engine.
 
@@ -246,9 +247,11 @@ def fit_autoregressive(
     table = _training_table(x_train, fixed, mutable, _decisions(pred_train, len(x_train), c_int) if decision else None)
     first = len(table.features) - len(mutable)
     start = time.perf_counter()
+    # only rpart's trees are known to depend on how R was compiled
+    grow = partial(rpart.grow, fused=rng.fused) if settings.engine == "rpart" else GROW[settings.engine]
     trees: list[RpartTree | CtreeTree] = []
     for k in range(first, len(table.features)):
-        trees.append(GROW[settings.engine](table.first(k), table.column(k), **settings.grow))
+        trees.append(grow(table.first(k), table.column(k), **settings.grow))
         if settings.permutes:
             rng.permutation(table.n_rows)
     return FeatureModel(

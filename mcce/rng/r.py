@@ -7,7 +7,8 @@
    more when they are a multiple of 16, cut to these bits; drawn again while not below n. Also n = 1 takes a word.
 4. Without replacement: draw among those left, put the last one left into its place. From more than ten million, at
    most half of them: draw again on a repeat.
-5. Normal ("Inversion"): the quantile (Wichura 1988, algorithm AS 241, PPND16) at (floor(2^27 u1) + u2) / 2^27.
+5. Normal ("Inversion"): the quantile (Wichura 1988, algorithm AS 241, PPND16) at (floor(2^27 u1) + u2) / 2^27. Its
+   last bits are those of R on x86 or, `fused`, of an R that was compiled with fused multiply-adds, as on ARM.
 
 What `mcce.rng.r` does for every single draw. The steps have its numbers.
 """
@@ -27,7 +28,7 @@ from mcce.base.arrays import Floats, Ints
 from mcce.base.checks import check_count, is_whole
 from mcce.base.compiling import cached
 from mcce.exceptions import InputError, spell
-from mcce.rng.normal import normal_quantile
+from mcce.rng.normal import fused_normal_quantile, normal_quantile
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -137,6 +138,13 @@ def fill_quantiles(p, out):
         out[i] = normal_quantile(p[i])
 
 
+@cached(nogil=True, error_model="numpy")
+def fill_fused_quantiles(p, out):
+    """Write the standard normal quantiles of p, each step of a polynomial rounded once (step 5)."""
+    for i in range(p.size):
+        out[i] = fused_normal_quantile(p[i])
+
+
 Words = npt.NDArray[np.uint32]
 
 _LARGEST_SEED = 2**31 - 1  # -2^31 is R's NA
@@ -156,6 +164,9 @@ class RGenerator:
     seed : int, optional
         As for `set.seed`: -2147483647 to 2147483647. None takes a fresh one, as R does in a new session; R's NA is not
         a seed, neither there nor here.
+    fused : bool
+        Whether the R to be repeated was compiled with fused multiply-adds (`r_bridge.arithmetic` tells). It concerns
+        last bits of normal numbers, and of rpart's trees in `mcce.rcompat`; all else is the same on every machine.
 
     Attributes
     ----------
@@ -185,7 +196,7 @@ class RGenerator:
 
     seed: int | None
 
-    def __init__(self, seed: int | np.integer[Any] | None = None) -> None:
+    def __init__(self, seed: int | np.integer[Any] | None = None, *, fused: bool = False) -> None:
         if seed is None:
             seed = secrets.randbelow(2 * _LARGEST_SEED + 1) - _LARGEST_SEED
         if not is_whole(seed) or abs(int(seed)) > _LARGEST_SEED:
@@ -194,10 +205,13 @@ class RGenerator:
                 f"{_LARGEST_SEED}, as for set.seed, or None for a fresh one."
             )
         self.seed = int(seed)
+        self.fused = fused
         self._state = _seeded(self.seed)
 
     @classmethod
-    def from_random_seed(cls, random_seed: Sequence[int] | npt.NDArray[np.integer[Any]]) -> RGenerator:
+    def from_random_seed(
+        cls, random_seed: Sequence[int] | npt.NDArray[np.integer[Any]], *, fused: bool = False
+    ) -> RGenerator:
         """Go on where an R session stands, given its `.Random.seed` (626 integers).
 
         Examples
@@ -215,7 +229,7 @@ class RGenerator:
                 f"{spell(state.flat[0]) if state.size else 'nothing'}; R's .Random.seed has {SIZE + 2} integers and "
                 f'begins with {_KIND} under RNGkind("Mersenne-Twister", "Inversion", "Rejection").'
             )
-        generator = cls(0)
+        generator = cls(0, fused=fused)
         generator.seed = None
         words = (state.astype(np.int64) & 0xFFFFFFFF).astype(np.uint32)
         generator._state = np.append(words[2:], words[1])
@@ -237,7 +251,8 @@ class RGenerator:
         """Return `n` standard normal numbers: `rnorm(n)`."""
         pairs = self.uniform(2 * check_count(n, "n", least=0))
         drawn = np.empty(n)
-        fill_quantiles((np.floor(_COARSE * pairs[::2]) + pairs[1::2]) / _COARSE, drawn)
+        p = (np.floor(_COARSE * pairs[::2]) + pairs[1::2]) / _COARSE
+        (fill_fused_quantiles if self.fused else fill_quantiles)(p, drawn)
         return drawn
 
     def indices(self, n: int, size: int) -> Ints:

@@ -164,10 +164,11 @@ class PredictedQuantiles:
             found |= inside & (distance_to(reached, place) <= local_spacing(exceedances) + rounding)
         least = self.knots[:, 0] + self.spread * tails.below[0]
         greatest = self.knots[:, -1] + self.spread * tails.above[-1]
-        at_end = ((values == tails.lowest) & (least <= values + slack)) | (
-            (values == tails.highest) & (greatest >= values - slack)
-        )
-        return np.asarray((found & (values >= tails.lowest) & (values <= tails.highest)) | at_end)
+        # what lies beyond an end is drawn as the end
+        from_lowest, from_highest = values - tails.lowest, tails.highest - values
+        found |= (least <= tails.lowest + slack) & (from_lowest <= local_spacing(tails.below) * self.spread)
+        found |= (greatest >= tails.highest - slack) & (from_highest <= local_spacing(tails.above) * self.spread)
+        return np.asarray(found & (from_lowest >= 0.0) & (from_highest >= 0.0))
 
     def _invert(self, level: Floats) -> Floats:
         """Return the value at each row's level (steps 2 and 3)."""

@@ -49,10 +49,20 @@ def need(r):
 
 
 @pytest.fixture(scope="session")
-def has_our_lapack(r):
-    """Whether R rounds decompositions as `svd_kernels` does: with the reference version of LAPACK, 3.11."""
+def fused(r):
+    """Whether R was compiled with fused multiply-adds, as on ARM: our kernels then have a variant for it."""
+    from r_bridge import arithmetic
+
+    found = arithmetic()
+    assert found != "other", "R rounds neither as on x86 nor as on ARM: nothing can be compared to the bit"
+    return found == "fused"
+
+
+@pytest.fixture(scope="session")
+def has_our_lapack(r, fused):
+    """Whether R rounds decompositions as `svd_kernels` does: the reference version of LAPACK, 3.11, not fused."""
     library = r.strings(r.call("evaluate", "La_library()", None))[0]
-    return "/lapack/" in library and "3.11" in library
+    return "/lapack/" in library and "3.11" in library and not fused
 
 
 def _missing(message):

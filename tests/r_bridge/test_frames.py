@@ -97,6 +97,47 @@ def test_r_tables_are_read_by_their_types(r):
     pd.testing.assert_frame_equal(frame, expected)
 
 
+def test_integers_of_64_bits_are_read_by_their_bits(r):
+    """bit64 stores them in the bits of doubles, and NA as the smallest; the package itself is not needed."""
+    largest = np.array([1, 2**62 + 1, -5, -(2**63)]).view(np.float64)
+    code = "frame <- data.frame(x = data); class(frame$x) <- 'integer64'; frame"
+    frame = from_r(r.call("evaluate", code, r.ri.FloatSexpVector(largest)))
+    expected = pd.array([1, 2**62 + 1, -5, None], dtype="Int64")
+    pd.testing.assert_frame_equal(frame, pd.DataFrame({"x": expected}))
+    whole = from_r(r.call("evaluate", code, r.ri.FloatSexpVector(largest[:3])))
+    pd.testing.assert_frame_equal(whole, pd.DataFrame({"x": [1, 2**62 + 1, -5]}))
+
+
+def test_times_that_r_stores_as_integers(r):
+    code = """data.frame(
+        t = structure(c(1L, NA), class = c("POSIXct", "POSIXt"), tzone = "UTC"),
+        day = structure(c(18321L, NA), class = "Date"),
+        lag = structure(c(2L, NA), class = "difftime", units = "mins"))"""
+    expected = pd.DataFrame(
+        {
+            "t": pd.Series(pd.to_datetime(["1970-01-01 00:00:01", None], utc=True)).astype("datetime64[us, UTC]"),
+            "day": pd.Series(pd.to_datetime(["2020-02-29", None])).astype("datetime64[us]"),
+            "lag": pd.Series(pd.to_timedelta([120, None], unit="s")).astype("timedelta64[us]"),
+        }
+    )
+    pd.testing.assert_frame_equal(from_r(r.call("evaluate", code, None)), expected)
+
+
+def test_missing_as_a_level_is_missing(r):
+    code = 'data.frame(f = addNA(factor(c("a", NA, ""))), g = factor(c("b", NA, "a"), c("b", NA, "a"), exclude = NULL))'
+    data = r.call("evaluate", code, None)
+    expected = pd.DataFrame(
+        {"f": pd.Categorical(["a", None, ""], ["", "a"]), "g": pd.Categorical(["b", None, "a"], ["b", "a"])}
+    )
+    pd.testing.assert_frame_equal(from_r(data), expected)
+    columns = columns_of(data)
+    assert columns["g"] == RColumn("factor", ("b", None, "a"))
+    again = to_r(expected, columns)  # and goes back as the level that it was
+    assert list(r.parts(again)["f"]) == [2, 3, 1]
+    assert list(r.parts(again)["g"]) == [1, 2, 3]
+    assert bool(r.call("evaluate", "function(a, b) identical(a, b)", None)(again, data)[0])
+
+
 def test_labels_need_not_be_text(r):
     frame = pd.DataFrame({3: [1, 2], "a b": [3, 4]})
     data = to_r(frame)
@@ -163,6 +204,10 @@ def test_what_r_cannot_hold_is_refused(r, frame, columns, message):
         ("data.frame(x = c(1, 2.5))", {"x": [1, 2]}, "came from R as float64 and cannot be int64"),
         ("data.frame(x = 'new')", {"x": pd.Categorical(["a"])}, "'new' is none of its categories"),
         ("data.frame(x = c(1L, NA))", {"x": [1, 2]}, "cannot be int64"),
+        ("data.frame(a = 1:2, b = 0, a = 3:4, check.names = FALSE)", None, "more than one column is called 'a'"),
+        ("data <- data.frame(x = 1:2); data$m <- matrix(1:4, 2); data", None, "'m' is a matrix .2 by 2.* of its own"),
+        ("data <- data.frame(x = 1:2); data$x <- scale(data$x); data", None, "'x' is a matrix .2 by 1."),
+        ("data.frame(x = as.Date(c(1, Inf), '1970-01-01'))", None, "'x' holds an infinite time"),
     ],
 )
 def test_what_cannot_come_back_is_refused(r, code, like, message):

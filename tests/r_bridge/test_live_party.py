@@ -174,7 +174,7 @@ def assert_same_tree(pair: Pair) -> bool:
 
 
 @pytest.mark.parametrize("missing", [False, True], ids=["complete", "missing"])
-def test_every_row_is_in_partys_node(party, compared, missing):
+def test_every_row_is_in_partys_node(party, fused, compared, missing):
     n_tables = N_WITH_MISSING if missing else N_TABLES
     ties = nodes = rows = tests = 0
     for seed in range(n_tables):
@@ -187,7 +187,8 @@ def test_every_row_is_in_partys_node(party, compared, missing):
         ours, theirs, our_criteria, their_criteria = pair.tables()
         assert ours == pytest.approx(theirs, rel=1e-10, abs=1e-10)
         failed = np.isneginf(their_criteria) | np.isneginf(our_criteria)  # which one is tried first may be a tie
-        assert our_criteria[~failed] == pytest.approx(their_criteria[~failed], rel=1e-10, abs=1e-10)
+        near = 1e-9 if fused else 1e-10  # on ARM a p-value near 1 has 8e-10 less
+        assert our_criteria[~failed] == pytest.approx(their_criteria[~failed], rel=near, abs=near)
         tests += ours.size
         assert str(pair.view).split("\n") == [line.rstrip() for line in pair.theirs["printed"]]
     assert ties <= 0.02 * n_tables

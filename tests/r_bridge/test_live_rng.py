@@ -1,4 +1,4 @@
-"""`RGenerator` beside the R of this machine: 50 seeds, every kind of draw, in one stream."""
+"""`RGenerator` beside the R of this machine, fused if it is: 50 seeds, every kind of draw, in one stream."""
 
 import numpy as np
 import pytest
@@ -27,8 +27,8 @@ def same(r, compared):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_live_parity_of_a_stream(same, seed):
-    ours = RGenerator(seed)
+def test_live_parity_of_a_stream(same, fused, seed):
+    ours = RGenerator(seed, fused=fused)
     same(f"set.seed({seed})")
     same(".Random.seed", ours.random_seed)
     steps = [
@@ -52,13 +52,13 @@ def test_live_parity_of_a_stream(same, seed):
     same(".Random.seed", ours.random_seed)
 
 
-def test_live_parity_of_half_a_million_normals(same):
+def test_live_parity_of_half_a_million_normals(same, fused):
     same("set.seed(1)")
-    same("rnorm(500000)", RGenerator(1).normal(500_000))
+    same("rnorm(500000)", RGenerator(1, fused=fused).normal(500_000))
 
 
-def test_live_parity_of_a_stream_taken_over_from_r(same):
+def test_live_parity_of_a_stream_taken_over_from_r(same, fused):
     same("set.seed(8)")
     same("invisible(rnorm(77))")
-    ours = RGenerator.from_random_seed(same(".Random.seed"))
+    ours = RGenerator.from_random_seed(same(".Random.seed"), fused=fused)
     same("rnorm(1000)", ours.normal(1000))

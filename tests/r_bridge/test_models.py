@@ -40,6 +40,17 @@ MODELS = {
         "vapply(predict(model, data, type = 'prob'), function(p) p[2], 0)",
         "party",
     ),
+    "partykit": (
+        "partykit::ctree(default ~ age + sex + salary + savings, data = data)",
+        "predict(model, data, type = 'prob')[, 2]",
+        "partykit",
+    ),
+    "partykit number": ("partykit::ctree(salary ~ age + savings, data = data)", "predict(model, data)", "partykit"),
+    "partykit forest": (
+        "{set.seed(1); partykit::cforest(default ~ age + sex + salary, data = data, ntree = 5L)}",
+        "predict(model, data, type = 'prob')[, 2]",
+        "partykit",
+    ),
     "multinom": (
         "nnet::multinom(default ~ age + savings, data = data, trace = FALSE)",
         "predict(model, data, type = 'probs')",

@@ -49,6 +49,15 @@ def test_without_r_the_message_says_where_to_get_it(tmp_path):
     assert "r-base-dev" in done.stderr
 
 
+def test_r_that_is_not_on_the_path_is_said_to_be_missing(r, tmp_path):
+    code = "import r_bridge; assert not r_bridge.r_is_available(); r_bridge.versions()"
+    done = run(code, PATH=str(tmp_path), R_HOME="")
+    assert done.returncode == 1
+    assert "AssertionError" not in done.stderr
+    assert "RBridgeError: rpy2 is installed but finds no R: there is no `R` on the PATH, and R_HOME" in done.stderr
+    assert "does not start" not in done.stderr
+
+
 def test_versions_and_packages(r):
     found = versions()
     assert found["R"].count(".") == 2

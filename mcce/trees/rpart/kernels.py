@@ -3,7 +3,8 @@
 1. A numeric or ordered column is kept sorted: entries rank << 32 | row. Levels are codes, and their rows ascend.
 2. Sums are taken one row after the other in the very order in which R takes them, and quotients are formed as R forms
    them: where two cuts are equally good, the last bit decides. Products, which are cheap, only rule out those cuts that
-   cannot win.
+   cannot win. `fused` rounds the sums of the Gini index once a step, as an R with fused multiply-adds does
+   (`mcce.base.fused`); of all that is compared, without weights of rows, nothing else rounds otherwise there.
 3. A side is LEFT or RIGHT as in R; UNKNOWN where a value is missing or a level absent from the node.
 
 Rows may have weights, with which R multiplies them in sums; numbers of rows (`min_split`, `min_leaf`) stay such.
@@ -21,6 +22,7 @@ import numpy as np
 from numba import njit, uint64
 
 from mcce.base.compiling import cached
+from mcce.base.fused import multiply_add
 
 UNKNOWN, LEFT, ABSENT, RIGHT = 0, 1, 2, 3  # the last three as in R's table of level splits
 LEAF = -1
@@ -33,7 +35,7 @@ _LEAST_ROWS = 2
 _LEAST_AGREEMENT = 1e-10  # beyond the majority's: less is the rounding of weights
 
 Columns = namedtuple("Columns", "unordered n_levels slot codes packed values offset has_missing matrix")
-Rules = namedtuple("Rules", "n_classes weight prior cp min_split min_leaf max_depth max_compete max_surrogate")
+Rules = namedtuple("Rules", "n_classes weight prior cp min_split min_leaf max_depth max_compete max_surrogate fused")
 Nodes = namedtuple("Nodes", "feature left number start size value risk complexity first_split n_compete n_surrogate")
 Splits = namedtuple("Splits", "feature count below improve cut adjusted sides_at")
 Best = namedtuple("Best", "feature count below improve cut adjusted place sides")
@@ -299,23 +301,27 @@ def _evaluate_classes(order, column, labels, weights, prior, in_node):
 
 
 @_inner
-def _gini(weight, in_left, in_right, left, right):
+def _plus(total, factor, share, fused):
+    """Total plus a side's weight times one class's part of its Gini index."""
+    part = share * (1.0 - share)
+    return multiply_add(factor, part, total) if fused else total + factor * part
+
+
+@_inner
+def _gini(weight, in_left, in_right, left, right, fused):
     """Weighted Gini index of both sides."""
     total = 0.0
     for k in range(weight.size):
-        share = weight[k] * in_left[k] / left
-        total += left * (share * (1.0 - share))
-        share = weight[k] * in_right[k] / right
-        total += right * (share * (1.0 - share))
+        total = _plus(total, left, weight[k] * in_left[k] / left, fused)
+        total = _plus(total, right, weight[k] * in_right[k] / right, fused)
     return total
 
 
 @_inner
-def _gini_undivided(weight, in_node, total_weight):
+def _gini_undivided(weight, in_node, total_weight, fused):
     total = 0.0
     for k in range(weight.size):
-        share = weight[k] * in_node[k] / total_weight
-        total += total_weight * (share * (1.0 - share))
+        total = _plus(total, total_weight, weight[k] * in_node[k] / total_weight, fused)
     return total
 
 
@@ -330,7 +336,7 @@ def _lower_class(weight, in_left, in_right, left, right):
 
 
 @_inner
-def _cut_classes(column, labels, weights, min_leaf, weight, in_left, in_right):
+def _cut_classes(column, labels, weights, min_leaf, weight, in_left, in_right, fused):
     """Best cut of a sorted column: decrease of the Gini index, entry before the cut, sign (-1: small goes left)."""
     m = column.size
     for k in range(weight.size):
@@ -347,7 +353,7 @@ def _cut_classes(column, labels, weights, min_leaf, weight, in_left, in_right):
     square_right = 0.0
     for k in range(weight.size):
         square_right += in_right[k] * in_right[k]
-    undivided = _gini_undivided(weight, in_right, right)
+    undivided = _gini_undivided(weight, in_right, right, fused)
     left = square_left = top = 0.0
     best = undivided
     at = -1
@@ -376,7 +382,7 @@ def _cut_classes(column, labels, weights, min_leaf, weight, in_left, in_right):
         purity = square_left * n_right + square_right * n_left
         if purity < top * (n_left * n_right) * _SLACK:
             continue
-        score = _gini(weight, in_left, in_right, left, right)
+        score = _gini(weight, in_left, in_right, left, right, fused)
         if score < best:
             best = score
             at = i
@@ -421,7 +427,7 @@ def _count_levels(order, codes, n_levels, labels, weights, weight, level_n, leve
 @_inner
 def _levels_classes(
     order, codes, n_levels, labels, weights, min_leaf, weight, in_left, in_right, level_n, level_sum, level_key,
-    level_order, table, sides,
+    level_order, table, sides, fused,
 ):  # fmt: skip
     """Best partition of the levels: decrease of the Gini index, rows with a level, whether there is a partition.
 
@@ -443,7 +449,7 @@ def _levels_classes(
         for i in range(order.size):
             if codes[order[i]] < n_levels:
                 in_right[labels[order[i]]] += weights[order[i]]
-    undivided = _gini_undivided(weight, in_right, right)
+    undivided = _gini_undivided(weight, in_right, right, fused)
     two = weight.size == 2
     n_steps = present - 1
     if two:
@@ -483,7 +489,7 @@ def _levels_classes(
         purity = square_left * w_right + square_right * w_left
         if purity < top * (w_left * w_right) * _SLACK:
             continue
-        score = _gini(weight, in_left, in_right, left, right)
+        score = _gini(weight, in_left, in_right, left, right, fused)
         if score < best:
             best = score
             chosen = bits
@@ -678,7 +684,7 @@ def _search(columns, rules, work, best, start, end, risk, response, labels, weig
                 improve, m, found = _levels_classes(
                     order, codes, n_levels, labels, weights, rules.min_leaf, rules.weight, work.in_left,
                     work.in_right, work.level_n, work.level_sum, work.level_key, work.level_order, work.table,
-                    work.sides,
+                    work.sides, rules.fused,
                 )  # fmt: skip
             else:
                 improve, m, found = _levels_numbers(
@@ -692,7 +698,7 @@ def _search(columns, rules, work, best, start, end, risk, response, labels, weig
                 continue
             if rules.n_classes:
                 improve, at, below = _cut_classes(
-                    column, labels, weights, rules.min_leaf, rules.weight, work.in_left, work.in_right
+                    column, labels, weights, rules.min_leaf, rules.weight, work.in_left, work.in_right, rules.fused
                 )
             else:
                 improve, at, below = _cut_numbers(column, response, weights, rules.min_leaf, work.y)

@@ -241,6 +241,7 @@ def grow(
     max_depth: int = MAX_DEPTH,
     max_compete: int = 4,
     max_surrogate: int = 5,
+    fused: bool = False,
 ) -> RpartTree:
     """Grow rpart's tree for `target`, which must not have missing values, on the columns of `given`.
 
@@ -257,6 +258,9 @@ def grow(
         Second-best columns that are kept for each split. They change nothing.
     max_surrogate : int
         Surrogates that are kept for each split. Without missing values and unordered levels they change nothing.
+    fused : bool
+        Whether the R to be repeated was compiled with fused multiply-adds, as on ARM: the last bits of an improvement,
+        which choose between columns that say the same, are then rounded as there.
     """
     if np.isnan(target.values).any():
         raise InputError(f"the target {target.feature.name!r} of a tree has missing values; model them apart.")
@@ -273,7 +277,7 @@ def grow(
     weight, prior = class_weights(labels, n_classes, weights)
     by_row = np.empty(0) if weights is None else np.ascontiguousarray(weights)
     rules = kernels.Rules(
-        n_classes, weight, prior, float(cp), min_split, min_leaf, max_depth, max_compete, max_surrogate
+        n_classes, weight, prior, float(cp), min_split, min_leaf, max_depth, max_compete, max_surrogate, bool(fused)
     )
     n, width = rows.n_rows, int(columns.n_levels.max(initial=0))
     nodes, splits = _room(n, max_compete + 1 + max_surrogate)

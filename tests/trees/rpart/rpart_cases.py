@@ -50,9 +50,10 @@ def encode(frame: pd.DataFrame, response: str, new: pd.DataFrame | None = None) 
     return schema.encode(predictors), target, None if new is None else schema.encode(new)
 
 
-def grow(given: Table, target: Column, control: dict[str, Any]) -> RpartTree:
+def grow(given: Table, target: Column, control: dict[str, Any], *, fused: bool = False) -> RpartTree:
     """Our tree by R's names of the settings."""
-    return rpart.grow(given, target, **{ours: control[theirs] for theirs, ours in CONTROL.items() if theirs in control})
+    settings = {ours: control[theirs] for theirs, ours in CONTROL.items() if theirs in control}
+    return rpart.grow(given, target, **settings, fused=fused)
 
 
 def where(tree: RpartTree) -> np.ndarray:

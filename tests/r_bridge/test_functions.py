@@ -1,0 +1,368 @@
+"""R's functions as conditionals: the conformance suite, R's own predictions, and what is refused."""
+
+import threading
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import mcce
+from mcce import MCCEError, SamplerError, Within
+from mcce.rng import RowStreams
+from mcce.table import Column, Schema
+from mcce.testing import CHECKS
+from mcce.testing.tables import Problem, make_problem
+from r_bridge import MiceSampler, RBridgeError, RSampler, RWarning, to_r
+from r_bridge.functions import LARGEST_SEED, MICE_METHODS
+
+LM = "function(x, y) lm(y ~ ., cbind(x, y = y))"
+LM_DRAW = "function(object, newdata, u) predict(object, newdata) + sigma(object) * qnorm(u)"
+GAM = """function(x, y) {
+  smooth <- names(x)[vapply(x, function(v) is.numeric(v) && length(unique(v)) > 9, TRUE)]
+  terms <- c(sprintf("s(%s)", smooth), setdiff(names(x), smooth))
+  mgcv::gam(reformulate(terms, "y"), data = cbind(x, y = y))
+}"""
+RANGER = "function(x, y) ranger::ranger(x = x, y = y, %s, num.trees = 40, min.node.size = 50, num.threads = 1)"
+PROBS = "function(object, newdata) predict(object, newdata, type = 'probs')"
+# package, sampler
+SAMPLERS = {
+    "lm, quantiles": (
+        "stats",
+        RSampler(
+            LM,
+            quantiles="function(object, newdata, p) outer(predict(object, newdata), sigma(object) * qnorm(p), `+`)",
+        ),
+    ),
+    "lm, draw": ("stats", RSampler(LM, draw=LM_DRAW, kinds=["numeric"])),
+    "gam": (
+        "mgcv",
+        RSampler(
+            GAM,
+            quantiles="function(object, newdata, p) "
+            "outer(as.vector(predict(object, newdata)), sqrt(object$sig2) * qnorm(p), `+`)",
+        ),
+    ),
+    "ranger, quantiles": (
+        "ranger",
+        RSampler(
+            RANGER % "quantreg = TRUE",
+            quantiles="function(object, newdata, p) "
+            "predict(object, newdata, type = 'quantiles', quantiles = p, num.threads = 1)",
+        ),
+    ),
+    "ranger, probabilities": (
+        "ranger",
+        RSampler(
+            RANGER % "probability = TRUE", probs="function(object, newdata) predict(object, newdata, num.threads = 1)"
+        ),
+    ),
+    "multinom": (
+        "nnet",
+        RSampler("function(x, y) nnet::multinom(y ~ ., cbind(x, y = y), trace = FALSE)", probs=PROBS),
+    ),
+    "polr": ("MASS", RSampler("function(x, y) MASS::polr(y ~ ., cbind(x, y = y))", probs=PROBS)),
+}
+OF_ONE_ROW = {
+    "own generator": RSampler(
+        LM,
+        draw="function(object, newdata) predict(object, newdata) + sigma(object) * rnorm(1)",
+        own_rng=True,
+        kinds=["numeric"],
+    ),
+    "mice's norm.nob": MiceSampler("norm.nob"),
+    "mice's pmm": MiceSampler("pmm"),
+}
+MANY_DRAWS = ("check_within", "check_sample_within", "check_log_mass")  # hundreds for each row: below, for some rows
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_conformance(r, need, name, check):
+    package, sampler = SAMPLERS[name]
+    need(package)
+    check(sampler, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("check", [c for c in CHECKS if c.__name__ not in MANY_DRAWS], ids=lambda check: check.__name__)
+@pytest.mark.parametrize("name", OF_ONE_ROW)
+def test_conformance_row_by_row(r, need, name, check):
+    sampler = OF_ONE_ROW[name]
+    if isinstance(sampler, MiceSampler):
+        need("mice")
+    check(sampler, 0)
+
+
+def drawn_from(fitted, given, seed=1):
+    return fitted.sample(given, RowStreams.from_seed(seed, given.n_rows))
+
+
+def data_of(problem):
+    """The givens and the target of a problem as a frame, levels by name."""
+    columns = {f.name: pd.Series(f.decode(problem.given.matrix[:, j])) for j, f in enumerate(problem.given.features)}
+    return pd.DataFrame({**columns, "y": pd.Series(problem.target.feature.decode(problem.target.values))})
+
+
+def test_draws_are_what_r_computes_from_our_uniform_numbers(r, compared):
+    problem = make_problem("numeric", 3, by_sex=True)
+    fitted = SAMPLERS["lm, draw"][1].clone().fit(problem.given, problem.target)
+    u = RowStreams.from_seed(5, problem.given.n_rows).uniform()
+    code = "function(data, u) { fit <- lm(y ~ ., data); unname(predict(fit, data) + sigma(fit) * qnorm(u)) }"
+    expected = r.numbers(r.call("evaluate", code, None)(to_r(data_of(problem)), r.vector(u)))
+    np.testing.assert_allclose(drawn_from(fitted, problem.given, 5), expected, rtol=1e-12)
+    compared("draws by functions of R", u.size)
+
+
+@pytest.mark.parametrize("n_levels", [2, 4])
+def test_probabilities_are_those_of_multinom_for_one_row_and_for_many(r, need, n_levels, compared):
+    """predict() drops a dimension for one row, and a column for two levels."""
+    need("nnet")
+    problem = make_problem("categorical", 2, by_sex=True)
+    target = Column(problem.target.feature, np.minimum(problem.target.values, n_levels - 1.0))
+    fitted = SAMPLERS["multinom"][1].clone().fit(problem.given, target)
+    code = "fit <- nnet::multinom(y ~ ., data, trace = FALSE); as.vector(predict(fit, data, type = 'probs'))"
+    data = data_of(Problem(problem.given, target))
+    data["y"] = data["y"].cat.remove_unused_categories()
+    answer = r.numbers(r.call("evaluate", code, to_r(data)))
+    second = answer if n_levels == 2 else answer.reshape(-1, 4, order="F")[:, 1]
+    found = np.exp(fitted.log_density(problem.given, np.ones(answer.size // (1 if n_levels == 2 else 4))))
+    share = np.mean(target.values == 1.0)
+    donors = fitted.share_of_margin_
+    np.testing.assert_allclose(found, second + donors * (share - second), rtol=1e-10)
+    for row in (0, 17):
+        one = problem.given.take([row])
+        np.testing.assert_allclose(np.exp(fitted.log_density(one, np.ones(1))), found[[row]], rtol=1e-12)
+        assert drawn_from(fitted, one).shape == (1,)
+    compared("draws by functions of R", found.size)
+
+
+def test_quantiles_beyond_the_outer_ones_are_of_rows_that_the_fit_has_not_seen(r):
+    """A model that has learnt the training rows by heart says nothing of the noise; held-out rows do."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=400)})
+    frame["y"] = frame["x"] + rng.normal(size=400)
+    table = Schema.from_data(frame).encode(frame)
+    by_heart = RSampler(
+        "function(x, y) list(x = x$x, y = y)",
+        quantiles="""function(object, newdata, p) {
+          nearest <- vapply(newdata$x, function(v) object$y[which.min(abs(object$x - v))], 0)
+          matrix(nearest, length(nearest), length(p))
+        }""",
+    ).fit(table.first(1), table.column(1))
+    drawn = drawn_from(by_heart, table.first(1))
+    assert 0.05 < np.mean(drawn != frame["y"]) < 0.2  # two tails of 5 % each
+    beyond = (drawn - frame["y"])[drawn != frame["y"]]
+    assert np.std(beyond) > 0.5
+
+
+def test_restricted_draws_are_exact_and_weighted(r):
+    problem = make_problem("numeric", 1, givens=("sex",), by_sex=True)
+    fitted = SAMPLERS["lm, quantiles"][1].clone().fit(problem.given, problem.target)
+    given = problem.given.take(np.zeros(3000, dtype=np.intp))
+    free = drawn_from(fitted, given)
+    low = np.full(3000, np.quantile(free, 0.8))
+    drawn = fitted.sample_within(given, RowStreams.from_seed(9, 3000), Within(low=low, weighted=True))
+    assert not drawn.rejected.any()
+    assert stats.ks_2samp(drawn.values, free[free >= low[0]]).pvalue > 0.001
+    np.testing.assert_allclose(np.exp(drawn.log_mass), 0.2, atol=0.03)
+
+
+@pytest.mark.parametrize("name", ["own generator", "mice's norm.nob"])
+def test_restricted_draws_of_functions_that_draw_themselves(r, need, name):
+    if name != "own generator":
+        need("mice")
+    problem = make_problem("numeric", 1, givens=("sex",), by_sex=True)
+    fitted = OF_ONE_ROW[name].clone().fit(problem.given, problem.target)
+    given = problem.given.take(np.zeros(40, dtype=np.intp))
+    low = np.full(40, np.median(drawn_from(fitted, given)))
+    low[:3] = 1e6
+    drawn = fitted.sample_within(given, RowStreams.from_seed(2, 40), Within(low=low))
+    assert drawn.rejected.tolist() == [True] * 3 + [False] * 37
+    assert (drawn.values[3:] >= low[3:]).all()
+
+
+@pytest.mark.parametrize("method", MICE_METHODS)
+def test_mice_methods_draw_what_mice_draws(r, need, method, compared):
+    """By the same seed, mice's own function on the same matrix; and the right distribution by sex."""
+    known = MICE_METHODS[method]
+    for package in ("mice", known.package or "stats"):
+        need(package)
+    kind = "numeric" if "numeric" in known.handles else "categorical"
+    problem = make_problem(kind, 0, givens=("height", "sex"), by_sex=True)
+    if known.two_levels:
+        values = np.minimum(problem.target.values, 1.0)
+        problem = Problem(problem.given, Column(problem.target.feature, values))
+    fitted = MiceSampler(method).fit(problem.given, problem.target)
+    rows = problem.given.take(np.arange(60))
+    drawn = drawn_from(fitted, rows)
+    seeds = (RowStreams.from_seed(1, 60).uniform() * LARGEST_SEED).astype(np.int64)
+    code = """function(data, seeds) {
+      before <- .Random.seed
+      x <- cbind(data$height, data$sex == "m")
+      colnames(x) <- c("height", "sexm")
+      own <- function(i) {
+        set.seed(seeds[i])
+        all <- c(seq_len(nrow(data)), i)
+        y <- data$y
+        y[length(y) + 1] <- NA
+        imputed <- mice::mice.impute.%s(y, !is.na(y), x[all, ])
+        if (is.numeric(imputed)) imputed else match(as.character(imputed), levels(data$y)) - 1
+      }
+      value <- vapply(seq_along(seeds), own, 0)
+      assign(".Random.seed", before, globalenv())
+      value
+    }"""
+    data = data_of(problem)
+    if kind != "numeric":
+        data["y"] = data["y"].cat.remove_unused_categories()
+    r.call("evaluate", "set.seed(1)", None)
+    expected = r.numbers(r.call("evaluate", code % method, None)(to_r(data), r.vector(seeds)))
+    np.testing.assert_allclose(drawn, expected, rtol=1e-9)
+    compared("draws by methods of mice", 60)
+    again = fitted.sample(rows.take([50, 7]), RowStreams.from_seed(1, 60).take(np.array([50, 7])))
+    np.testing.assert_array_equal(again, drawn[[50, 7]])
+    sex = problem.given.matrix[:, 1]
+    means = [problem.target.values[sex == level].mean() for level in (0.0, 1.0)]
+    spread = problem.target.values[sex == 0].std() / np.sqrt(25)
+    for level, mean in zip((0.0, 1.0), means):
+        assert abs(drawn[rows.matrix[:, 1] == level].mean() - mean) < 4 * spread
+
+
+def test_options_of_a_mice_method_reach_it(r, need):
+    need("mice")
+    problem = make_problem("numeric", 0, givens=("height", "sex"), by_sex=True)
+    one = problem.given.take(np.zeros(60, dtype=np.intp))
+    for donors in (1, 7):
+        sampler = MiceSampler("pmm", options={"donors": donors, "matchtype": 0}).fit(problem.given, problem.target)
+        assert np.unique(drawn_from(sampler, one)).size == donors
+
+
+def test_random_state_of_r_is_left_alone(r, need):
+    need("ranger")
+    problem = make_problem("numeric", 0, givens=("sex", "height"))
+    r.call("evaluate", "set.seed(9)", None)
+    expected = list(r.call("evaluate", "runif(3)", None))
+    for sampler in (SAMPLERS["ranger, quantiles"][1], OF_ONE_ROW["own generator"]):
+        r.call("evaluate", "set.seed(9)", None)
+        drawn_from(sampler.clone().fit(problem.given, problem.target), problem.given.take(np.arange(5)))
+        assert list(r.call("evaluate", "runif(3)", None)) == expected
+
+
+def test_in_a_chain_and_an_explainer(r, need):
+    need("nnet")
+    loans = mcce.datasets.load_loans(300)
+    samplers = {"salary": RSampler(LM, draw=LM_DRAW), "housing": SAMPLERS["multinom"][1], "*": "cart"}
+    drawn = [
+        mcce.ChainModel(sampler=samplers, fixed=["age", "sex"], random_state=5, n_jobs=jobs)
+        .fit(loans.X)
+        .sample(given=loans.X[["age", "sex"]].head(6), n=20)
+        for jobs in (1, 4)
+    ]
+    pd.testing.assert_frame_equal(*drawn)
+    explainer = mcce.MCCE(
+        lambda X: X["salary"].to_numpy(float),
+        decision=(60_000, np.inf),
+        fixed=["age"],
+        sampler=samplers,
+        random_state=1,
+    ).fit(loans.X)
+    poor = loans.X[loans.X["salary"] < 60_000].head(4)
+    found = explainer.explain(poor, n_samples=100, constraints=[mcce.allow("housing", levels=["own", "rent"])])
+    assert (found.frame["salary"] >= 60_000).all()
+
+
+def test_levels_that_no_training_row_has_are_never_drawn(r, need):
+    need("nnet")
+    problem = make_problem("categorical", 0, unobserved=True)
+    fitted = SAMPLERS["multinom"][1].clone().fit(problem.given, problem.target)
+    assert set(drawn_from(fitted, problem.given)) <= set(problem.target.values)
+
+
+def test_other_threads_are_refused(r):
+    problem = make_problem("numeric", 0)
+    fitted = SAMPLERS["lm, draw"][1].clone().fit(problem.given, problem.target)
+    caught = []
+
+    def work():
+        try:
+            drawn_from(fitted, problem.given)
+        except RBridgeError as error:
+            caught.append(str(error))
+
+    thread = threading.Thread(target=work, name="worker")
+    thread.start()
+    thread.join()
+    assert "from the thread 'worker', and R has a single thread" in caught[0]
+
+
+FIRST = "function(x, y) y"
+ZERO = "function(object, newdata, u) rep(0, nrow(newdata))"
+REFUSED = {
+    "none": (RSampler(FIRST), "none of probs, quantiles and draw; give exactly one"),
+    "two": (RSampler(FIRST, probs=ZERO, draw=ZERO), "'probs', 'draw'; give exactly one"),
+    "generator": (RSampler(FIRST, quantiles=ZERO, own_rng=True), "own_rng of RSampler is True with quantiles="),
+    "no function": (RSampler("1 + 1", draw=ZERO), "learn of RSampler is '1 \\+ 1'; give a function of R"),
+    "kinds": (RSampler(FIRST, quantiles=ZERO, kinds=["ordered"]), "kinds of RSampler is \\['ordered'\\]; give some of"),
+    "error of R": (RSampler("function(x, y) stop('no such model')", draw=ZERO), "no such model"),
+    "neighbours": (
+        RSampler(FIRST, draw="function(object, newdata, u) u + nrow(newdata)"),
+        "draw of RSampler gives a row another answer beside other rows.*own_rng=True",
+    ),
+    "R's generator": (
+        RSampler(FIRST, draw="function(object, newdata, u) rnorm(nrow(newdata))"),
+        "at another state of R's generator",
+    ),
+    "too few": (RSampler(FIRST, draw="function(object, newdata, u) 1"), "draw returned 1 values for 6 rows"),
+    "not finite": (RSampler(FIRST, draw="function(object, newdata, u) u / 0"), "numbers that are not finite"),
+    "quantiles": (
+        RSampler(FIRST, quantiles="function(object, newdata, p) matrix(0, length(p), nrow(newdata))"),
+        "quantiles returned 2 by 120; a matrix of 120 rows by 2 levels of p is needed",
+    ),
+    "method": (MiceSampler("2l.norm"), "method of MiceSampler is '2l.norm'; allowed: 'norm'"),
+    "options": (MiceSampler("norm", options=3), "options of MiceSampler is 3"),
+    "levels": (RSampler(FIRST, probs=ZERO), "cannot model 'target': it is numeric"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_drawn_is_refused(r, name):
+    sampler, message = REFUSED[name]
+    problem = make_problem("numeric", 0)
+    with pytest.raises(MCCEError, match=message):
+        sampler.fit(problem.given, problem.target)
+
+
+@pytest.mark.parametrize(
+    ("probs", "message"),
+    [
+        ("function(object, newdata) matrix(1, nrow(newdata), 4)", "those of row 1 sum to 4"),
+        ("function(object, newdata) matrix(0.5, nrow(newdata), 2)", "a matrix of 6 by 2 for 6 rows and the levels"),
+        ("function(object, newdata) 1:3", "probs returned 3 values for 6 rows and 4 levels"),
+    ],
+)
+def test_what_are_no_probabilities_is_refused(r, probs, message):
+    problem = make_problem("categorical", 0)
+    with pytest.raises(RBridgeError, match=message):
+        RSampler(FIRST, probs=probs).fit(problem.given, problem.target)
+
+
+def test_a_method_of_mice_for_two_levels_refuses_more(r, need):
+    need("mice")
+    problem = make_problem("ordered", 0)
+    with pytest.raises(SamplerError, match=r"it has 4 levels, and the method takes two\. Use polyreg or polr"):
+        MiceSampler("logreg").fit(problem.given, problem.target)
+
+
+def test_what_r_has_learnt_is_not_stored(r):
+    problem = make_problem("numeric", 0)
+    fitted = SAMPLERS["lm, draw"][1].clone().fit(problem.given, problem.target)
+    with pytest.raises(SamplerError, match="holds an object of R, which cannot be written"):
+        fitted.get_state()
+
+
+def test_a_warning_of_r_is_heard(r):
+    problem = make_problem("numeric", 0)
+    with pytest.warns(RWarning, match="R warns: beware"):
+        RSampler("function(x, y) { warning('beware'); y }", draw=ZERO).fit(problem.given, problem.target)
