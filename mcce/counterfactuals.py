@@ -40,7 +40,7 @@ from mcce.report.letter import TITLE, Case, Letter, plain_rule, write_letter
 from mcce.report.names import PREDICTION, Names
 from mcce.report.plots import change_plot, changes_plot
 from mcce.report.reasons import ALREADY
-from mcce.report.suspicious import Answers, Usual, find_suspicious
+from mcce.report.suspicious import Answered, Usual, find_suspicious
 from mcce.report.words import (
     Change,
     care_sentence,
@@ -473,7 +473,7 @@ class Counterfactuals:
         before, changed = self._compare(np.arange(len(self)))
         is_scored = self.run.floor is not None and "plausibility" in self.measures
         return find_suspicious(
-            Answers(
+            Answered(
                 before=before,
                 after=self.frame,
                 changed=changed,

@@ -55,7 +55,7 @@ METHODS = {
         "explain_batches": "source out id batch_size n_jobs skip_bad missing progress settings",
         "generate": "X n_samples independent constraints progress",
         "select": "candidates X n_counterfactuals exhaustive constraints",
-        "diagnose": "X training sample_weight n_samples max_factuals max_rows visit_sequences random_state",
+        "diagnose": "X training sample_weight n_samples max_factuals max_rows visit_sequences random_state settings",
         "trade_off": "X floors n_samples measures weights max_changes max_gower training max_factuals max_rows",
         "save": "path donors",
         "load": "path model decision n_jobs",

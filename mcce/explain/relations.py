@@ -40,7 +40,6 @@ import pandas as pd
 
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.constraints.conditions import ColumnValue, Compared, Computed, Condition, Constant, IsMissing, Value
-from mcce.constraints.grammar import FUNCTIONS, WORDS
 from mcce.constraints.rules import Rule, resolve_rule, rule
 from mcce.exceptions import AdviceWarning, InputError, spell, warn
 from mcce.explain.distances import changed_columns
@@ -1040,6 +1039,8 @@ def _has(name: str, value: float) -> tuple[str, str]:
 def _name(name: Hashable) -> str | None:
     """Return a column as rules name it; None if they cannot."""
     text = str(name)
+    from mcce.constraints.grammar import FUNCTIONS, WORDS  # loaded with the first rule
+
     if _BARE.match(text) and text.lower() not in (*WORDS, *FUNCTIONS, "true", "false"):
         return text
     return f"`{text}`" if text and "`" not in text else None

@@ -99,7 +99,7 @@ class Usual:
 
 
 @dataclass(frozen=True)
-class Answers:
+class Answered:
     """Answers side by side with the rows that they answer.
 
     Attributes
@@ -120,7 +120,7 @@ class Answers:
     names: Names
 
 
-def find_suspicious(answers: Answers, usual: Usual) -> pd.DataFrame:
+def find_suspicious(answers: Answered, usual: Usual) -> pd.DataFrame:
     """Return the answers to read before sending, by (id, rank): `reasons` by their names, and the `words`."""
     found: list[dict[str, list[str]]] = [{} for _ in range(len(answers.after))]
 
@@ -144,13 +144,13 @@ def find_suspicious(answers: Answers, usual: Usual) -> pd.DataFrame:
     )
 
 
-def _below(answers: Answers) -> Bools:
+def _below(answers: Answered) -> Bools:
     if answers.floor is None or answers.plausibility is None:
         return np.zeros(len(answers.after), dtype=bool)
     return answers.plausibility < answers.floor - 1e-9
 
 
-def _look_at_feature(answers: Answers, usual: Usual, j: int, note: Any) -> None:
+def _look_at_feature(answers: Answered, usual: Usual, j: int, note: Any) -> None:
     """Note what is unusual about the changes of one feature."""
     name, changed = answers.after.columns[j], answers.changed[:, j]
     label, rows = answers.names.label(name), np.flatnonzero(answers.changed[:, j])
@@ -171,7 +171,7 @@ def _look_at_feature(answers: Answers, usual: Usual, j: int, note: Any) -> None:
         _look_at_numbers(answers, usual, j, note)
 
 
-def _look_at_numbers(answers: Answers, usual: Usual, j: int, note: Any) -> None:
+def _look_at_numbers(answers: Answered, usual: Usual, j: int, note: Any) -> None:
     """Note what is unusual about the steps and values of a number."""
     name, names = answers.after.columns[j], answers.names
     label, spread = names.label(name), usual.spreads[name]
@@ -207,7 +207,7 @@ def _look_at_numbers(answers: Answers, usual: Usual, j: int, note: Any) -> None:
         note(place, AT_EDGE, f"{label} {value} is {where} 99% of {' and of '.join(groups[:MOST_GROUPS])}")
 
 
-def _look_at_roles(answers: Answers, usual: Usual, note: Any) -> None:
+def _look_at_roles(answers: Answered, usual: Usual, note: Any) -> None:
     """Note changes that come along and are larger than those that are needed."""
     if answers.along is None:
         return
@@ -221,7 +221,7 @@ def _look_at_roles(answers: Answers, usual: Usual, note: Any) -> None:
             note(int(row), ALONG, f"{labels} {verbs[0]} along, and {verbs[1]} more than what is needed")
 
 
-def _step(answers: Answers, usual: Usual, row: int, j: int) -> float:
+def _step(answers: Answered, usual: Usual, row: int, j: int) -> float:
     """Return the size of a change, as a share of what is usual."""
     name, dtype = answers.after.columns[j], answers.after.dtypes.iloc[j]
     old: Any = answers.before.iloc[row, j]
