@@ -451,11 +451,17 @@ class KeptRelations:
     demanded : what is asked of candidates.
     stays : columns that do not change, as they are tied to fixed ones.
     computed : columns that are computed from others, each with the relation that tells how; sources come first.
+    made_of : the relations, the columns of the table, and which of these are fixed.
     """
 
     demanded: tuple[_Resolved, ...]
     stays: tuple[int, ...]
     computed: tuple[tuple[int, _Resolved], ...]
+    made_of: tuple[Relations, Schema, tuple[int, ...]]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Send to another process what these are made of: functions cannot be sent."""
+        return keep_relations, self.made_of
 
     @property
     def determined(self) -> list[int]:
@@ -535,7 +541,8 @@ def keep_relations(relations: Relations, schema: Schema, fixed: Sequence[int]) -
             for column, each in definitions.items()
             if column not in done and not any(j in definitions and j not in done for j in each.columns if j != column)
         ]
-    return KeptRelations(tuple(resolved), tuple(sorted(stays - set(fixed))), tuple(ordered))
+    made_of = relations, schema, tuple(fixed)
+    return KeptRelations(tuple(resolved), tuple(sorted(stays - set(fixed))), tuple(ordered), made_of)
 
 
 # ---- finding them

@@ -3,6 +3,7 @@
 import functools
 import itertools
 import math
+import pickle
 import warnings
 
 import numpy as np
@@ -135,6 +136,19 @@ def test_orders_that_others_give_are_not_told():
     a = r.poisson(3, 600)
     b = a + r.poisson(1, 600)
     assert said(pd.DataFrame({"a": a, "b": b, "c": b + r.poisson(1, 600)})) == ["a <= b", "b <= c"]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_orders_are_those_that_looking_at_all_pairs_finds(seed):
+    r = rng(seed)
+    columns = {"c0": r.poisson(3, 500)}
+    for k in range(1, 6):
+        parent = f"c{r.integers(0, k)}"
+        columns[f"c{k}"] = r.poisson(3, 500) if r.random() < 0.4 else columns[parent] + r.poisson(1, 500)
+    X = pd.DataFrame(columns)
+    kept = {(a, b) for a, b in itertools.permutations(X, 2) if (X[a] <= X[b]).all()}
+    direct = {(a, b) for a, b in kept if not any((a, c) in kept and (c, b) in kept for c in X)}
+    assert set(said(X)) == {f"{a} <= {b}" for a, b in direct}
 
 
 def test_missing_values_hide_nothing():
@@ -449,6 +463,17 @@ def test_a_file_without_donors_tells_no_relations(tmp_path):
     assert len(explainer.relations_) == 1
     explainer.save(tmp_path / "without.mcce", donors="none")
     assert len(mcce.MCCE.load(tmp_path / "without.mcce", model=explainer.model).relations_) == 0
+
+
+def test_kept_relations_can_be_sent_to_another_process():
+    X = people()
+    schema = mcce.Schema.from_data(X)
+    kept = keep_relations(mcce.find_relations(X), schema, (0,))
+    again = pickle.loads(pickle.dumps(kept))
+    matrix = schema.encode(X).matrix
+    rows = np.roll(matrix, 1, axis=0)
+    np.testing.assert_array_equal(again.complete(rows, matrix), kept.complete(rows, matrix))
+    assert (again.stays, again.determined) == (kept.stays, kept.determined)
 
 
 def test_a_chain_of_relations_is_computed_from_its_beginning():
