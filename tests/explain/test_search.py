@@ -31,7 +31,7 @@ def plan_and_blocks(explainer, monkeypatch, X=DENIED, **asked):
         seen.extend(arguments)
         return search(*arguments)
 
-    monkeypatch.setattr(mcce.explainer, "search", watched)
+    monkeypatch.setattr("mcce.explain.search.search", watched)
     monkeypatch.setattr(pools, "BLOCK_FACTUALS", 3)
     explainer.explain(X, **asked)
     plan, factuals, which, _ = seen

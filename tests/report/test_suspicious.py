@@ -1,4 +1,4 @@
-"""Answers that a person should read before sending: each reason by hand, with answers that have it and that do not."""
+"""Answered that a person should read before sending: each reason by hand, with answers that have it and that do not."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from mcce.report.names import Names
-from mcce.report.suspicious import REASONS, Answers, Usual, find_suspicious
+from mcce.report.suspicious import REASONS, Answered, Usual, find_suspicious
 
 USUAL = Usual(
     directions={"salary": 1, "loan": -1, "education": 1},
@@ -31,7 +31,7 @@ def judge(*answers: dict, along=(), plausibility=None, floor=None, names=None) -
     after.index = pd.MultiIndex.from_arrays([np.arange(len(answers)), np.ones(len(answers), int)], names=["id", "rank"])
     cells = np.array([[name in along for name in before]] * len(answers))
     return find_suspicious(
-        Answers(before, after, changed, cells & changed, plausibility, floor, names or Names(years=())), USUAL
+        Answered(before, after, changed, cells & changed, plausibility, floor, names or Names(years=())), USUAL
     )
 
 
@@ -116,4 +116,4 @@ def test_missing_values_have_no_steps():
     after = pd.DataFrame({"salary": [500_000.0, np.nan], "job": ["nurse", "cook"]})
     after.index = pd.MultiIndex.from_tuples([(0, 1), (1, 1)], names=["id", "rank"])
     changed = np.array([[True, False], [True, True]])
-    assert find_suspicious(Answers(before, after, changed, None, None, None, Names()), USUAL).empty
+    assert find_suspicious(Answered(before, after, changed, None, None, None, Names()), USUAL).empty
