@@ -156,7 +156,10 @@ def write_column(values: pd.Series[Any], column: RColumn) -> tuple[bytearray, by
     elif column.kind == "integer64":
         written = values.to_numpy(dtype=np.int64, na_value=0).astype("<i8")
     elif column.kind == "double" or not column.unit:
-        written = values.to_numpy(dtype=np.float64, na_value=np.nan).copy()
+        if isinstance(values.dtype, np.dtype):
+            written = np.array(values, dtype=np.float64)  # whose NaN keep their bits
+        else:
+            written = values.to_numpy(dtype=np.float64, na_value=np.nan).copy()
         states[written.view(np.uint64) == NAN_BITS] = NAN
         written[missing] = 0.0
     else:
