@@ -51,8 +51,8 @@ LEVELLED = ("character", "factor", "ordered")
 UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 VALUE, NA, NAN = 0, 1, 2
 NAN_BITS = np.uint64(0x7FF8_0000_0000_4E61)  # how a NaN of R is written in a frame; any other one is an NA
+NA_LABEL = "<NA>"  # the category of a level that is NA, as R prints it
 NO_INTEGER = np.iinfo(np.int32).min
-NO_INTEGER64 = np.iinfo(np.int64).min
 MOST_TICKS = 2.0**62
 
 
@@ -156,7 +156,10 @@ def write_column(values: pd.Series[Any], column: RColumn) -> tuple[bytearray, by
     elif column.kind == "integer64":
         written = values.to_numpy(dtype=np.int64, na_value=0).astype("<i8")
     elif column.kind == "double" or not column.unit:
-        written = values.to_numpy(dtype=np.float64, na_value=np.nan).copy()
+        if isinstance(values.dtype, np.dtype):
+            written = np.array(values, dtype=np.float64)  # whose NaN keep their bits
+        else:
+            written = values.to_numpy(dtype=np.float64, na_value=np.nan).copy()
         states[written.view(np.uint64) == NAN_BITS] = NAN
         written[missing] = 0.0
     else:
@@ -204,10 +207,11 @@ def _read_levels(
         values = np.array([*texts, None], dtype=object)[codes]
         return RColumn(name, kind), pd.array(values, dtype=pd.StringDtype("python"))
     if na_level >= 0:
-        label = "NA"
-        while label in texts[:na_level] + texts[na_level + 1 :]:
-            label += "_"
-        texts[na_level] = label
+        if NA_LABEL in texts:
+            raise InputError(
+                f"column {name!r} has a level that is NA and one that is the text {NA_LABEL!r}; rename that."
+            )
+        texts[na_level] = NA_LABEL
     made = pd.Categorical.from_codes(codes, pd.Index(texts, dtype=object), ordered=kind == "ordered")
     return RColumn(name, kind, tuple(texts), na_level), made
 

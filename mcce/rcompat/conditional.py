@@ -16,6 +16,7 @@ Without givens, and where all training values are equal, there is nothing to lea
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -38,7 +39,7 @@ ASKS = ("probs", "draw")
 PROBED = 6  # rows that `fit` asks about, to see whether one depends on another
 LARGEST_SEED = 2**31 - 1
 
-_lent: dict[str, Lent] = {}  # by name, of the R session that this process runs in
+_lent: dict[str, tuple[Lent, int]] = {}  # by name, of the R session that this process runs in, with its thread
 
 
 class RError(MCCEError):
@@ -49,7 +50,7 @@ def lend(name: str, function: Lent) -> None:
     """Take a function of R under a name, in place of an earlier one of that name (step 1)."""
     if NAME not in SAMPLERS.known:
         register_sampler(NAME, LentSampler)
-    _lent[name] = function
+    _lent[name] = function, threading.get_ident()
 
 
 class LentSampler(ConditionalSampler):
@@ -176,7 +177,10 @@ class LentSampler(ConditionalSampler):
     def _ask(self, what: str, key: str, table: Mapping[str, Any]) -> Mapping[str, Any]:
         if self.name not in _lent:
             raise SamplerError(f"no R session has lent {self.name!r}; an explainer with functions of R is used from R.")
-        answer = _lent[self.name](what, key, table)
+        function, thread = _lent[self.name]
+        if threading.get_ident() != thread:
+            raise RError("R has one thread, and was asked from a second one; set n_jobs = 1")
+        answer = function(what, key, table)
         if answer.get("error") is not None:
             raise RError(f"{what} of r_sampler() stopped: {answer['error']}")
         return answer

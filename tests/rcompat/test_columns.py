@@ -145,11 +145,14 @@ def test_an_engine_s_missing_number_is_na_and_r_s_nan_stays_nan():
 
 
 def test_a_level_that_is_na_is_a_category_of_its_own():
+    """Under a label that does not depend on the other levels: new rows may come with others."""
     sent = sent_as("factor", [0, 1, None], "<i4", texts=b"NA\0\0", na_level=1)
     column, values = read_column(sent, 3)
-    assert column.levels == ("NA", "NA_")
-    assert values.tolist()[:2] == ["NA", "NA_"]
+    assert column.levels == ("NA", "<NA>")
+    assert values.tolist()[:2] == ["NA", "<NA>"]
     assert pd.isna(values[2])
+    with pytest.raises(InputError, match="'x' has a level that is NA and one that is the text '<NA>'"):
+        read_column(sent_as("factor", [0], "<i4", texts=b"<NA>\0\0", na_level=1), 1)
 
 
 def test_times_that_the_training_unit_cannot_hold_are_refused():

@@ -40,14 +40,15 @@ mcce <- function(model, data, fixed = character(), decision = c(0.5, 1), sampler
   decision <- read_decision(decision)
   template <- template_of(data)
   of_python <- inherits(model, "python.builtin.object")
-  if (!of_python && !identical(as.double(n_jobs), 1)) {
-    refuse("n_jobs is ", deparse(n_jobs), ", and R, whose model is asked, has one thread; leave it at 1.")
+  held <- new.env(parent = emptyenv())
+  sampler <- read_sampler(sampler, held)
+  if (!(of_python && length(held) == 0) && !identical(as.double(n_jobs), 1)) {
+    refuse("n_jobs is ", deparse(n_jobs), ", and R, whose model or conditional is asked, has one thread; leave it at 1.")
   }
   asked <- model_for_python(model, decision, template)
   if (!of_python) decision["of"] <- list(NULL) # `predict_score` has chosen the class
-  held <- new.env(parent = emptyenv())
   options <- list(
-    decision = unclass(decision), fixed = as.list(as.character(fixed)), sampler = read_sampler(sampler, held),
+    decision = unclass(decision), fixed = as.list(as.character(fixed)), sampler = sampler,
     constraints = read_constraints(constraints),
     visit_sequence = if (length(visit_sequence) == 1) visit_sequence else as.list(visit_sequence),
     condition_on_decision = condition_on_decision, random_state = random_state, n_jobs = n_jobs,

@@ -5,7 +5,7 @@
 #'
 #' @param envname,method,... Passed on to [reticulate::py_install()].
 #' @param package What pip installs: the name of the package, a version of it, or the folder of its source.
-#' @return Nothing; called for what it does.
+#' @return `install_mcce()` nothing; `has_mcce()` whether the Python package is there.
 #' @examples
 #' \dontrun{
 #' install_mcce()

@@ -134,7 +134,7 @@ test_that("errors and warnings of the engine are conditions of R, in its words",
 
 test_that("R has one thread", {
   skip_if_no_mcce()
-  expect_error(mcce(rich, people, n_jobs = 2), "R, whose model is asked, has one thread", class = "mcce_error")
+  expect_error(mcce(rich, people, n_jobs = 2), "R, whose model or conditional is asked, has one thread", class = "mcce_error")
 })
 
 test_that("progress is one line that is wiped away, and none for a quick model", {
@@ -198,6 +198,33 @@ test_that("pictures are drawn", {
   skip_if_not_installed("png")
   expect_identical(plot(found, id = found$index$id[1]), found)
   expect_error(plot(found, id = 999999), "999999", class = "mcce_error")
+})
+
+test_that("a level that is NA is a value like others, whatever other levels new rows have", {
+  skip_if_no_mcce()
+  data <- data.frame(x = addNA(factor(rep(c("NA", "b", NA), 100), c("b", "NA"))), y = rnorm(300))
+  asked <- character()
+  score <- function(rows) {
+    asked <<- union(asked, levels(rows$x)[rows$x])
+    as.double(rows$y > 0)
+  }
+  some <- mcce(score, data, fixed = "x", random_state = 1, keep = FALSE)
+  new <- data.frame(x = addNA(factor(c("b", NA))), y = -1)
+  found <- explain(some, new, n_samples = 50)
+  expect_identical(as.integer(found$rows$x), c(1L, 3L))
+  expect_identical(levels(found$rows$x), c("b", "NA", NA))
+  expect_setequal(asked, c("b", "NA", NA))
+})
+
+test_that("columns may come in another order, and as a data.table; others are refused", {
+  skip_if_no_mcce()
+  turned <- refused[rev(names(refused))]
+  expect_identical(explain(fitted(), turned, n_samples = 50)$rows, explain(fitted(), refused, n_samples = 50)$rows)
+  expect_error(explain(fitted(), cbind(note = "x", refused)), "'note', unknown to the training data", class = "mcce_error")
+  skip_if_not_installed("data.table")
+  table <- getExportedValue("data.table", "as.data.table")(people)
+  some <- mcce(rich, table, fixed = "age", decision = c(0.6, 1), random_state = 1, keep = FALSE)
+  expect_identical(explain(some, refused, n_samples = 50)$rows, explain(fitted(), refused, n_samples = 50)$rows)
 })
 
 test_that("the summary of an explainer lists its columns", {
