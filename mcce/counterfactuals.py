@@ -444,7 +444,7 @@ class Counterfactuals:
         `mcce.report.suspicious` has the number behind each. `reasons` names them, `words` says what it is. What is not
         listed is not therefore good advice.
 
-        Of a result that is not sparse, what is usual among training rows is learned when it is first asked for, and no
+        What is usual among training rows is learned when it is first asked for; of a result that is not sparse, no
         file holds it.
 
         Examples
@@ -461,9 +461,7 @@ class Counterfactuals:
         47 1     large step   salary moves by +69,900, to 5.6 times as much
         61 1     large step  savings moves by +31,500, to 7.4 times as much
         """
-        usual = self._usual
-        if usual is None and self._questions.usual is not None:
-            usual = self._questions.usual()
+        usual = self._known_usual()
         if usual is None:
             raise InputError(
                 "this result does not know what is usual among training rows: it was saved, and is not sparse or of an "
@@ -484,6 +482,12 @@ class Counterfactuals:
             ),
             usual,
         )
+
+    def _known_usual(self) -> Usual | None:
+        """Return what is usual among training rows, learned by the explainer when it is first asked for."""
+        if self._usual is None and self._questions.usual is not None:
+            return self._questions.usual()
+        return self._usual
 
     def reasons(self, id: Hashable, rank: int = 1, *, words: bool = False) -> pd.DataFrame:
         """Ask the model which changes of one counterfactual carry the decision.
@@ -1041,6 +1045,7 @@ class Counterfactuals:
         parts = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "run" and not f.name.startswith("_")}
         parts |= {name: getattr(self, private) for name, private in _PRIVATE.items()}
         parts |= {"timings": self.run.timings, "settings": self.run.settings}
+        parts["usual"] = self._usual if self._along is None else self._known_usual()
         parts |= {name: dict(parts[name]) for name in _MAPPINGS}
         parts["settings"] = {name: _storable(value) for name, value in self.run.settings.items()}
         if not parts["standard_errors"] and self._questions.known_errors is not None:
@@ -1072,7 +1077,8 @@ class Counterfactuals:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the questions to the model: what is pickled is the result, not the model."""
-        return {**vars(self), "_questions": Questions()}
+        usual = self._usual if self._along is None else self._known_usual()
+        return {**vars(self), "_questions": Questions(), "_usual": usual}
 
     @classmethod
     def _read(cls, read: Fields) -> Counterfactuals:

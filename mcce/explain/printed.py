@@ -6,11 +6,12 @@ the end of the search, for each changed number of each row:
 1. Take the number that its text says (`Names.written`), or the next one on the other side, with as few digits as a text
    has, and then with one digit more each time.
 2. Keep the first for which the row is still one that may be returned: the model gives the wanted decision, the
-   constraints and bounds hold, the plausibility is at the floor or no less than it was, the number is on the column's
-   grid and in its range, the change is still one, and the row is no other one's copy.
+   constraints, bounds and relations hold, the plausibility is at the floor or no less than it was, the number is on the
+   column's grid and in its range, the change is still one, and the row is no other one's copy.
 3. Where none is, the number stays, and its text has all of its digits (`Names.exact`).
 
-Whole numbers are written in full and stay as they are; so do dates, levels and numbers that have words.
+Whole numbers are written in full and stay as they are; so do dates, levels and numbers that have words. Columns that
+relations determine are computed from the others once more (`mcce.explain.relations`), and written in full.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ def _floats(feature: Feature) -> str:
 
 def put_on_printed(plan: Plan, factuals: Factuals, winners: Winners, names: Names) -> Winners:
     """Return sparse winners whose changed numbers are those that their texts say."""
-    rounded = [j for j in plan.mutable.tolist() if _is_rounded(plan.features[j], names)]
+    computed = () if plan.relations is None else plan.relations.determined
+    rounded = [j for j in plan.mutable.tolist() if j not in computed and _is_rounded(plan.features[j], names)]
     if not rounded or not winners.owner.size:
         return winners
     own = factuals.matrix[winners.owner]
@@ -85,6 +87,7 @@ class _Printing:
         self.own = np.ascontiguousarray(factuals.matrix[winners.owner])
         constraints = plan.constraints
         self.constraints = None if constraints is None else constraints.of_factuals(factuals.matrix, factuals.index)
+        self.relations = None if plan.relations is None else plan.relations.of_factuals(factuals.matrix)
         self.rows, self.scores = np.ascontiguousarray(winners.rows).copy(), winners.scores.copy()
         self.plausibility = winners.plausibility.copy()
         self.fold = None if plan.plausibility is None else plan.plausibility.fold_of(factuals.matrix)[winners.owner]
@@ -115,6 +118,8 @@ class _Printing:
         """Write numbers into rows where these may be returned then; return where."""
         tries = self.rows[at]
         tries[np.arange(at.size), column] = numbers
+        if self.plan.relations is not None:
+            tries = self.plan.relations.complete(tries, self.own[at])
         may = self._is_possible(tries, at, column)
         some = np.flatnonzero(may)
         if not some.size:
@@ -148,6 +153,8 @@ class _Printing:
             may[may] = ~plan.excluded.contain(tries[may])
         if self.constraints is not None:
             may[may] = self.constraints.hold(tries[may], self.owner[at[may]])
+        if self.relations is not None:
+            may[may] = self.relations.hold(tries[may], self.owner[at[may]])
         if settings.max_gower is not None:
             distance = gower_sum(plan.features).sums(tries, self.own[at]) / len(plan.features)
             may &= distance <= settings.max_gower

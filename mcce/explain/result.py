@@ -197,7 +197,6 @@ def write_result(
         _rules={who: given.texts_of(who) for who in factuals.index} if given else {},
         _frame_kind=wording.frames,
         _along=along,
-        _usual=wording.usual() if sparse and wording.usual is not None else None,
         _pairwise=pairwise.set_axis(factuals.index[pairwise.index].rename("id"), axis=0),
     )
 

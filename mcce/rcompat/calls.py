@@ -28,7 +28,7 @@ from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError, MCCEError, MCCEWarning
 from mcce.explainer import MCCE
 from mcce.model.decisions import Interval, Not, OneOf
-from mcce.rcompat.columns import RColumn, columns_of, join_texts, read_column, read_table, split_texts, write_table
+from mcce.rcompat.columns import SentColumn, columns_of, join_texts, read_column, read_table, split_texts, write_table
 from mcce.rcompat.conditional import RError, lend
 from mcce.rcompat.explain import explain_mcce as rcompat_explain
 from mcce.rng import RGenerator
@@ -66,7 +66,7 @@ class RScores:
         By which name R knows the template of a frame, one for each question in turn; the last for all that follow.
     """
 
-    def __init__(self, ask: Ask, tables: Sequence[tuple[str, Sequence[RColumn]]]) -> None:
+    def __init__(self, ask: Ask, tables: Sequence[tuple[str, Sequence[SentColumn]]]) -> None:
         self._ask = ask
         self._tables = list(tables)
         self._thread = threading.get_ident()
@@ -94,7 +94,7 @@ class Fitted:
     """An explainer that R holds, with what the columns are there."""
 
     explainer: MCCE
-    columns: tuple[RColumn, ...]
+    columns: tuple[SentColumn, ...]
 
 
 def version() -> str:
@@ -203,7 +203,7 @@ def explain_mcce(
     templates = [("sim", generated)] if model is not None else [("train", trained), ("sim", generated)]
     asked = RScores(ask, templates)
     found = rcompat_explain(None, factuals, train, lambda _, rows: asked(rows), featuremodel_object=model, **arguments)
-    ids = [RColumn(name, "integer") for name in ("id_explain", "counterfactual_rank")]
+    ids = [SentColumn(name, "integer") for name in ("id_explain", "counterfactual_rank")]
     told: dict[str, Any] = {
         "cf": _written(found.cf, [*ids, *generated]),
         "cf_measures": _written(found.cf_measures),
@@ -250,7 +250,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
-def _read(data: Sent) -> tuple[pd.DataFrame, tuple[RColumn, ...]]:
+def _read(data: Sent) -> tuple[pd.DataFrame, tuple[SentColumn, ...]]:
     n_rows = int(data["n_rows"])
     index: Any = None
     if data.get("labels") is not None:
@@ -260,7 +260,7 @@ def _read(data: Sent) -> tuple[pd.DataFrame, tuple[RColumn, ...]]:
     return read_table(data["columns"], n_rows, index)
 
 
-def _written(frame: pd.DataFrame, columns: Sequence[RColumn] | None = None) -> dict[str, Any]:
+def _written(frame: pd.DataFrame, columns: Sequence[SentColumn] | None = None) -> dict[str, Any]:
     """Return a table for R; what its columns are is told only where R has no template for them."""
     plain = frame if columns is not None else frame.set_axis(frame.columns.astype(str), axis=1)
     known = columns_of(plain) if columns is None else columns
@@ -291,7 +291,7 @@ def _described(fitted: Fitted) -> dict[str, Any]:
     }
 
 
-def _result(found: Counterfactuals, columns: Sequence[RColumn]) -> dict[str, Any]:
+def _result(found: Counterfactuals, columns: Sequence[SentColumn]) -> dict[str, Any]:
     """Return the tables of a result and its words."""
     changes = found.changes()
     changes[["from", "to"]] = changes[["from", "to"]].astype(object).map(_text)
@@ -335,7 +335,7 @@ def _text(value: Any) -> str | None:
     return f"{value:.15g}" if isinstance(value, (float, np.floating)) else str(value)
 
 
-def _model(model: Any, columns: Sequence[RColumn]) -> Any:
+def _model(model: Any, columns: Sequence[SentColumn]) -> Any:
     """Return the model: a function of R's, under `ask`, or an object of Python's as it is."""
     if isinstance(model, Mapping):
         return RScores(model["ask"], [("data", columns)])

@@ -57,7 +57,7 @@ MOST_TICKS = 2.0**62
 
 
 @dataclass(frozen=True)
-class RColumn:
+class SentColumn:
     """What a column is in R, but for its values.
 
     Attributes
@@ -87,7 +87,7 @@ class RColumn:
 
 def read_table(
     sent: Sequence[Mapping[str, Any]], n_rows: int, index: Any = None
-) -> tuple[pd.DataFrame, tuple[RColumn, ...]]:
+) -> tuple[pd.DataFrame, tuple[SentColumn, ...]]:
     """Return the frame of the columns that R sends, and what they are in R.
 
     Examples
@@ -112,7 +112,7 @@ def read_table(
     return frame, tuple(column for column, _ in read)
 
 
-def read_column(sent: Mapping[str, Any], n_rows: int) -> tuple[RColumn, Any]:
+def read_column(sent: Mapping[str, Any], n_rows: int) -> tuple[SentColumn, Any]:
     """Return one column that R sends: what it is, and an array of pandas or numpy."""
     name, kind = str(sent["name"]), str(sent["kind"])
     if kind not in KINDS:
@@ -126,20 +126,20 @@ def read_column(sent: Mapping[str, Any], n_rows: int) -> tuple[RColumn, Any]:
     if kind in LEVELLED:
         return _read_levels(sent, name, kind, values, missing)
     if kind == "logical":
-        return RColumn(name, kind), pd.arrays.BooleanArray(values != 0, missing)
+        return SentColumn(name, kind), pd.arrays.BooleanArray(values != 0, missing)
     if kind in ("integer", "integer64"):
-        return RColumn(name, kind), pd.arrays.IntegerArray(values.astype(np.int64), missing)
+        return SentColumn(name, kind), pd.arrays.IntegerArray(values.astype(np.int64), missing)
     if kind == "double":
-        return RColumn(name, kind), _with_states(values, states)
-    return _read_dates(sent, RColumn(name, kind, seconds=float(sent["seconds"])), values, states)
+        return SentColumn(name, kind), _with_states(values, states)
+    return _read_dates(sent, SentColumn(name, kind, seconds=float(sent["seconds"])), values, states)
 
 
-def write_table(frame: pd.DataFrame, columns: Sequence[RColumn]) -> list[tuple[bytearray, bytearray, bytearray]]:
+def write_table(frame: pd.DataFrame, columns: Sequence[SentColumn]) -> list[tuple[bytearray, bytearray, bytearray]]:
     """Return values, states and texts of each column, as R reads them."""
     return [write_column(frame[column.name], column) for column in columns]
 
 
-def write_column(values: pd.Series[Any], column: RColumn) -> tuple[bytearray, bytearray, bytearray]:
+def write_column(values: pd.Series[Any], column: SentColumn) -> tuple[bytearray, bytearray, bytearray]:
     """Return values, states and texts of one column."""
     missing = values.isna().to_numpy(dtype=bool)
     states = missing.astype(np.uint8)
@@ -169,9 +169,9 @@ def write_column(values: pd.Series[Any], column: RColumn) -> tuple[bytearray, by
     return bytearray(written.astype(written.dtype.newbyteorder("<")).tobytes()), packed, join_texts(texts)
 
 
-def columns_of(frame: pd.DataFrame) -> tuple[RColumn, ...]:
+def columns_of(frame: pd.DataFrame) -> tuple[SentColumn, ...]:
     """Return what R is to make of a frame that did not come from there: the nearest of its vectors."""
-    return tuple(RColumn(str(name), *_kind_of(frame[name])) for name in frame.columns)
+    return tuple(SentColumn(str(name), *_kind_of(frame[name])) for name in frame.columns)
 
 
 def split_texts(texts: bytes) -> list[str]:
@@ -198,14 +198,14 @@ def _kind_of(values: pd.Series[Any]) -> tuple[str, tuple[str, ...]]:
 
 def _read_levels(
     sent: Mapping[str, Any], name: str, kind: str, codes: npt.NDArray[np.int32], missing: Bools
-) -> tuple[RColumn, Any]:
+) -> tuple[SentColumn, Any]:
     texts, na_level = split_texts(sent.get("texts") or b""), int(sent.get("na_level", -1))
     codes = np.where(missing, -1, codes)
     if codes.size and not -1 <= codes.min() <= codes.max() < len(texts):
         raise InputError(f"column {name!r} has codes from {codes.min()} to {codes.max()} for {len(texts)} levels.")
     if kind == "character":
         values = np.array([*texts, None], dtype=object)[codes]
-        return RColumn(name, kind), pd.array(values, dtype=pd.StringDtype("python"))
+        return SentColumn(name, kind), pd.array(values, dtype=pd.StringDtype("python"))
     if na_level >= 0:
         if NA_LABEL in texts:
             raise InputError(
@@ -213,7 +213,7 @@ def _read_levels(
             )
         texts[na_level] = NA_LABEL
     made = pd.Categorical.from_codes(codes, pd.Index(texts, dtype=object), ordered=kind == "ordered")
-    return RColumn(name, kind, tuple(texts), na_level), made
+    return SentColumn(name, kind, tuple(texts), na_level), made
 
 
 def _codes(values: pd.Series[Any], levels: pd.Index[Any], name: str) -> npt.NDArray[np.intp]:
@@ -238,8 +238,8 @@ def _with_states(values: Floats, states: npt.NDArray[np.uint8]) -> Floats:
 
 
 def _read_dates(
-    sent: Mapping[str, Any], column: RColumn, values: Floats, states: npt.NDArray[np.uint8]
-) -> tuple[RColumn, Any]:
+    sent: Mapping[str, Any], column: SentColumn, values: Floats, states: npt.NDArray[np.uint8]
+) -> tuple[SentColumn, Any]:
     """Return dates or durations in a unit that holds them exactly (step 6)."""
     known, unit = values[states == VALUE], sent.get("unit")
     if unit is None:
@@ -251,7 +251,7 @@ def _read_dates(
             "counts; round them in R, or fit again with such times."
         )
     zone = str(sent.get("zone") or "UTC")
-    made = RColumn(column.name, column.kind, seconds=column.seconds, zone=zone, unit=str(unit))
+    made = SentColumn(column.name, column.kind, seconds=column.seconds, zone=zone, unit=str(unit))
     if not unit:
         return made, _with_states(values, states)
     missing = states != VALUE
@@ -268,7 +268,7 @@ def _holds(unit: str, values: Floats, seconds: float) -> bool:
     return bool(same.all())
 
 
-def _date_dtype(column: RColumn) -> Any:
+def _date_dtype(column: SentColumn) -> Any:
     if column.kind == "difftime":
         return np.dtype(f"m8[{column.unit}]")
     if column.kind == "Date":

@@ -8,7 +8,6 @@ import pickle
 import numpy as np
 import pytest
 
-import mcce.explainer
 from mcce.explain import pools
 from mcce.explain.search import explain_block, join_blocks, search
 from tests.explainer.problem import DENIED, FIXED, TABLE, fitted, score

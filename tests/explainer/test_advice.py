@@ -86,7 +86,7 @@ def test_one_line_silences_the_warning_and_no_other():
 
 
 def test_grain_is_the_direction_that_helps_the_refused():
-    usual = answers()._usual
+    usual = answers()._known_usual()
     assert usual.directions == {"education": 1, "years_employed": 1, "salary": 1, "savings": 1, "loan_amount": -1}
 
 
@@ -99,9 +99,9 @@ def test_a_feature_that_helps_some_and_harms_others_has_no_grain():
         return rows["a"] - 2 * rows["b"] + np.where(rows["group"], 1, -1) * rows["c"]
 
     found = mcce.MCCE(model, decision=(0.5, np.inf), random_state=1).fit(X).explain(X.head(20), sparse=True)
-    assert found._usual.directions == {"a": 1, "b": -1}
+    assert found._known_usual().directions == {"a": 1, "b": -1}
     label = mcce.MCCE(lambda rows: model(rows) > 0.5, decision=True, random_state=1).fit(X)  # without scores
-    assert label.explain(X.head(20), sparse=True)._usual.directions == {"a": 1, "b": -1}
+    assert label.explain(X.head(20), sparse=True)._known_usual().directions == {"a": 1, "b": -1}
 
 
 def odd_advice(found) -> dict[str, np.ndarray]:

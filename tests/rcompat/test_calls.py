@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from mcce import MCCE, rcompat
 from mcce.rcompat import calls
-from mcce.rcompat.columns import RColumn, columns_of, read_table, write_table
+from mcce.rcompat.columns import SentColumn, columns_of, read_table, write_table
 from mcce.rcompat.conditional import NAME, LentSampler, RError, lend
 from mcce.rng import RGenerator
 from mcce.samplers.base import SAMPLERS
@@ -272,4 +272,4 @@ def test_round_trip_is_a_table_with_its_units():
 def test_frames_of_python_are_sent_as_r_s_nearest():
     table = told("send_frame", pd.DataFrame({"x": [1, 2], "y": ["a", None]}))
     assert [each["kind"] for each in table["columns"]] == ["integer", "character"]
-    assert RColumn("x", "integer") in columns_of(pd.DataFrame({"x": [1, 2]}))
+    assert SentColumn("x", "integer") in columns_of(pd.DataFrame({"x": [1, 2]}))

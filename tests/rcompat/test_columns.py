@@ -15,7 +15,7 @@ from mcce.rcompat.columns import (
     DATED,
     KINDS,
     LEVELLED,
-    RColumn,
+    SentColumn,
     columns_of,
     join_texts,
     read_column,
@@ -170,7 +170,7 @@ def test_what_is_no_column_is_refused():
     with pytest.raises(InputError, match=r"column name\(s\) 'x' stand more than once"):
         read_table([sent_as("double", [1.0]), sent_as("double", [2.0])], 1)
     with pytest.raises(InputError, match="column 'x' holds 'b', which is none of R's levels 'a'"):
-        write_table(pd.DataFrame({"x": ["b"]}), [RColumn("x", "factor", ("a",))])
+        write_table(pd.DataFrame({"x": ["b"]}), [SentColumn("x", "factor", ("a",))])
 
 
 def test_frames_of_our_own_become_r_s_nearest_vectors():
