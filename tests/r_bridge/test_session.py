@@ -2,6 +2,7 @@
 
 import logging
 import os
+import platform
 import subprocess
 import sys
 import threading
@@ -12,6 +13,7 @@ import pytest
 
 import r_bridge
 from mcce import MCCEError
+from mcce.rng.r import fill_fused_quantiles, fill_quantiles
 from r_bridge import RBridgeError, RWarning, versions
 
 
@@ -145,3 +147,21 @@ def test_a_python_that_is_started_after_r_is_this_one(r):
     """R names its folders of libraries in the environment, and another Python's may be among them."""
     said = subprocess.run([sys.executable, "-c", "import sys; print(sys.version)"], capture_output=True, text=True)
     assert said.stdout.strip() == sys.version
+
+
+@pytest.mark.parametrize("rounding", ["separate", "fused", "other"])
+def test_how_r_was_compiled_is_told_by_its_quantiles(r, monkeypatch, rounding):
+    fill = fill_fused_quantiles if rounding == "fused" else fill_quantiles
+
+    def answer(name, p):
+        assert name == "normal_quantiles"
+        found = np.empty(p.size)
+        fill(p, found)
+        return r.vector(np.nextafter(found, 0.0) if rounding == "other" else found)
+
+    monkeypatch.setattr(r, "call", answer)
+    assert r_bridge.arithmetic() == rounding
+
+
+def test_this_r_is_one_of_those_that_are_known(r):
+    assert r_bridge.arithmetic() == ("fused" if platform.machine() in ("aarch64", "arm64") else "separate")
