@@ -64,7 +64,7 @@ Self = TypeVar("Self", bound="RSampler")
 
 
 @dataclass(frozen=True)
-class Numbers:
+class PredictedNumbers:
     """What is drawn from quantiles: their levels, the tails, the shared numbers, the column and its cells."""
 
     levels: Floats
@@ -272,7 +272,7 @@ class RSampler(ConditionalSampler):
         y = next(iter(to_r(pd.DataFrame({"y": _column(target.feature, target.values, self.codes_)}))))
         return session().call("learn_conditional", self.functions_["learn"], _rows(given), y, seed % LARGEST_SEED)
 
-    def _fit_numbers(self, given: Table, target: Column, seed: int) -> Numbers:
+    def _fit_numbers(self, given: Table, target: Column, seed: int) -> PredictedNumbers:
         """Learn what lies beyond the outer quantiles from fits without each row, and which numbers are shared."""
         values = target.values
         levels = (np.arange(self.n_quantiles) + 1.0) / (self.n_quantiles + 1)
@@ -286,7 +286,7 @@ class RSampler(ConditionalSampler):
         tails = Tails.read(outer, values, float(levels[0]))
         predicted = PredictedQuantiles.arrange(self._quantiles(self.object_, given, levels), levels, tails)
         shared = SharedNumbers.read(predicted, values, None)
-        return Numbers(levels, tails, shared, ColumnDensity.of(values), Cells.of(values))
+        return PredictedNumbers(levels, tails, shared, ColumnDensity.of(values), Cells.of(values))
 
     def _probabilities(self, given: Table, seed: int = 1) -> Floats:
         """Return the probabilities of all levels, those that no training row has included."""

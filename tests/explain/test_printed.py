@@ -170,3 +170,23 @@ def test_random_tables(seed):
         told.loc[places[change[0], change[1]], change[2]] = float(change[4].replace(",", ""))
     assert (model(told) >= 1.0).all()
     pd.testing.assert_frame_equal(told, found.frame.reset_index(drop=True), check_exact=True)
+
+
+def test_columns_that_belong_together_are_rounded_together():
+    X = people()
+    X["thousands"] = X["income"] / 1000
+    X["owed"] = X["debt"] + X["cents"]
+
+    def both(rows):
+        return score(rows) + 0.0 * rows["thousands"]
+
+    explainer = mcce.MCCE(both, decision=(0.5, 1.0), fixed=["year"], random_state=1).fit(X)
+    assert len(explainer.relations_) >= 2
+    found = explainer.explain(X[both(X) < 0.5].head(60), sparse=True, n_samples=300)
+    np.testing.assert_allclose(found.frame["thousands"], found.frame["income"] / 1000, rtol=1e-9)
+    np.testing.assert_allclose(found.frame["owed"], found.frame["debt"] + found.frame["cents"], rtol=1e-9)
+    changed = found.changes()["feature"]
+    assert (changed == "income").sum() == (changed == "thousands").sum() > 0
+    told = told_rows(found, X)
+    for name in ("income", "thousands", "debt", "cents", "owed"):
+        assert told[name].tolist() == found.frame[name].tolist()
