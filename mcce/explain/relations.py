@@ -7,7 +7,7 @@ What is looked for, in this order:
 2. Sums and quotients of two columns: ``total == a + b``, ``rate == a / b``.
 3. Orders that every row keeps: ``a <= b``, for numbers and for dates.
 4. Values that come together: a number is 0, a code below 0 or missing if, and only if, another column has some of its
-   levels, or is 0, that code or missing as well.
+   levels, or is 0, that code or missing as well; a level, if, and only if, another column has one of its own.
 
 Numbers are compared to half of the last digit that the column has. Rows count in which all columns of a relation are
 known; in orders, sums and quotients codes such as -9 in a column of other numbers from 0 on count as missing.
@@ -54,6 +54,7 @@ RATE = 0.01  # of tables without any relation that one is found in
 SCREENED, LOOKED_AT = 500, 5000  # rows that candidates are tried on, and those that count as evidence
 MOST_SUMMED = 250  # columns whose sums and quotients are tried
 NEAR, FEW_NEAR = 0.05, 0.01  # of the spread that is near equality, and the least share of rows that are
+FREQUENT, MOST_MARKED = 0.02, 8  # least share of a level that may come together with others, and how many a column has
 MOST_NAMED = 5  # relations in a warning
 FAMILIES = 4  # of relations, which share the rate
 CODES = {-float(str(digit) * times) for digit in (6, 7, 8, 9) for times in (1, 2, 3, 4, 5)} | {-1.0}
@@ -886,11 +887,14 @@ class _Finder:
         for place, (j, value) in enumerate(marks):
             if chances[place] > self._least(n_tried):
                 continue
+            is_level = self._is_level(j, value)
             for by in levels:
-                if by != j:
+                if by != j and not is_level:
                     found.extend(self._with_levels(j, value, shown[:, place], by, n_tried))
             first = groups.setdefault(shown[:, place].tobytes(), place)
             i, other = marks[first]
+            if (i in levels and not is_level) or (j in levels and is_level and not self._is_level(i, other)):
+                continue  # which was found by levels
             if first != place and i != j and (not self._is_explained(i, j) or np.isnan(value)):
                 says = self._says_together(i, other, j, value)
                 found.extend(self._written_together(says, (i, j), chances[place] + np.log(2.0), n_tried))
@@ -909,18 +913,28 @@ class _Finder:
             return
         chance = _log_chance(np.array([with_it.sum(), total.sum() - with_it.sum()])) + np.log(2.0) * (total > 0).sum()
         texts = [_level(self.features[by], int(code)) for code in np.flatnonzero(with_it > 0)]
-        one, other = _name(self.features[by].name), _name(self.features[j].name)
-        if chance > self._least(n_tried) or None in texts or one is None or other is None:
+        one, has = _name(self.features[by].name), self._has(j, value)
+        if chance > self._least(n_tried) or None in texts or one is None or has is None:
             return
         where = f"{one} == {texts[0]}" if len(texts) == 1 else f"{one} in [{', '.join(map(str, texts))}]"
-        has, lacks = _has(other, value)
-        yield from self._written_together(f"if {where} then {has} else {lacks}", (by, j), chance, n_tried)
+        yield from self._written_together(f"if {where} then {has[0]} else {has[1]}", (by, j), chance, n_tried)
 
     def _says_together(self, i: int, value: float, j: int, other: float) -> str | None:
-        one, two = _name(self.features[i].name), _name(self.features[j].name)
-        if one is None or two is None:
+        one, two = self._has(i, value), self._has(j, other)
+        return None if one is None or two is None else f"if {one[0]} then {two[0]} else {two[1]}"
+
+    def _has(self, j: int, value: float) -> tuple[str, str] | None:
+        """Return the texts that a column has a marked value, and that it does not; None if rules cannot say it."""
+        name = _name(self.features[j].name)
+        if name is None:
             return None
-        return f"if {_has(one, value)[0]} then {_has(two, other)[0]} else {_has(two, other)[1]}"
+        if np.isnan(value):
+            return f"missing({name})", f"not missing({name})"
+        text = _level(self.features[j], int(value)) if self._is_level(j, value) else f"{value:g}"
+        return None if text is None else (f"{name} == {text}", f"{name} != {text}")
+
+    def _is_level(self, j: int, value: float) -> bool:
+        return not self._is_number(j) and not np.isnan(value)
 
     def _written_together(
         self, says: str | None, columns: tuple[int, int], chance: float, n_tried: int
@@ -934,11 +948,15 @@ class _Finder:
             yield relation
 
     def _marked(self, j: int) -> list[float]:
-        """Return the values of a column that may come together with others: 0, codes, and NaN."""
+        """Return the values of a column that may come together with others: 0, codes, frequent levels, and NaN."""
         column = self.sample[:, j]
         found = [np.nan] if np.isnan(column).any() and not np.isnan(column).all() else []
         if j in self.codes:
             found += [value for value in (0.0, *sorted(self.codes[j])) if (column == value).any()]
+        if not self._is_number(j) and j in self.varying:
+            counts = np.bincount(column[~np.isnan(column)].astype(np.intp), minlength=self.features[j].n_levels)
+            frequent = np.flatnonzero(counts >= FREQUENT * column.size)
+            found += frequent[np.argsort(-counts[frequent], kind="stable")][:MOST_MARKED].astype(float).tolist()
         return found
 
     # ---- what is asked of columns
@@ -1034,13 +1052,6 @@ def _quotient(a: Floats, b: Floats) -> Floats:
 def _marks_of(rows: Floats, marks: Sequence[tuple[int, float]]) -> Any:
     """Return which rows have each marked value."""
     return np.column_stack([np.isnan(rows[:, j]) if np.isnan(value) else rows[:, j] == value for j, value in marks])
-
-
-def _has(name: str, value: float) -> tuple[str, str]:
-    """Return the texts that a column has a marked value, and that it does not."""
-    if np.isnan(value):
-        return f"missing({name})", f"not missing({name})"
-    return f"{name} == {value:g}", f"{name} != {value:g}"
 
 
 def _name(name: Hashable) -> str | None:

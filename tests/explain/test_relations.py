@@ -510,3 +510,25 @@ def test_fico_keeps_its_definitions():
     assert len(rows) == 200
     assert (rows["NumInqLast6Mexcl7days"] <= rows["NumInqLast6M"]).all()
     assert (rows["NumTrades90Ever2DerogPubRec"] <= rows["NumTrades60Ever2DerogPubRec"]).all()
+
+
+def test_a_level_that_comes_with_a_level_of_another_column():
+    rng = np.random.default_rng(3)
+    none = rng.random(600) < 0.2
+    X = pd.DataFrame(
+        {
+            "job": pd.Categorical(np.where(none, "none", rng.choice(["full", "part"], 600))),
+            "employer": pd.Categorical(
+                np.where(none, "nobody", np.array([f"firm {k}" for k in range(70)])[rng.integers(0, 70, 600)])
+            ),
+            "savings": rng.gamma(2, 5000, 600).round(),
+        }
+    )
+    found = mcce.find_relations(X)
+    assert [str(each) for each in found] == ["if job == 'none' then employer == 'nobody' else employer != 'nobody'"]
+    apart = X.assign(employer=X["employer"].to_numpy()[rng.permutation(600)])
+    assert not len(mcce.find_relations(apart))
+    score = lambda rows: rows["savings"] / 10_000 + (rows["job"] == "full")  # noqa: E731
+    explainer = mcce.MCCE(score, decision=(1.2, np.inf), random_state=1).fit(X)
+    rows = explainer.explain(X[score(X) < 1.2].head(80), sparse=True, n_samples=200).frame
+    assert ((rows["job"] == "none") == (rows["employer"] == "nobody")).all()
