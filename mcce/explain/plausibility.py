@@ -62,6 +62,7 @@ LEVEL = 0.05  # of the questions of a node
 PSEUDO_ROWS = 0.3  # of a leaf: with more, a value that its rows do not have is vouched for by the margin
 NEARNESS_COUNTS = 2.0
 FARTHEST = 1e6  # distance that is told from a larger one
+MOST_KEPT = 1_024  # factuals whose distances are kept
 
 
 @stateful("plausibility.Binning")
@@ -163,6 +164,25 @@ class Conditionals:
         nodes = (self.column, self.cut, self.single, self.left)
         least_shares(bins, self.targets, self.roots, *nodes, self.share, out)
         return out
+
+
+@dataclass(frozen=True, eq=False)
+class KnownDistances:
+    """Distances of factuals to the rows among which the nearest are looked for.
+
+    Attributes
+    ----------
+    places : of the factual that each row was made from.
+    own, holds : the distances of some factuals, and the places of these.
+    """
+
+    places: Ints
+    own: Floats
+    holds: Ints
+
+    def __getitem__(self, rows: Ints) -> KnownDistances:
+        """Return what is known of some rows, by the same distances."""
+        return KnownDistances(self.places[rows], self.own, self.holds)
 
 
 @stateful("plausibility.Plausibility")
@@ -273,21 +293,31 @@ class Plausibility:
     def _cells(self, least: Floats) -> Floats:
         return np.where(least < 0.0, least, self.cells.share(least))
 
-    def distance(self, matrix: Floats, fold: Ints, factuals: Floats | None = None) -> Floats:
+    def distance(
+        self, matrix: Floats, fold: Ints, factuals: Floats | None = None, known: KnownDistances | None = None
+    ) -> Floats:
         """Return the mean distance of rows to the nearest ones, Gower's sum (step 4).
 
         With `factuals`, the row that each was made from: where neighbours in the table have the same one and few cells
-        differ, most of the work is done once.
+        differ, most of the work is done once. `known` keeps that work for the next rows of these factuals.
         """
         made_from = matrix if factuals is None else factuals
         out = np.empty(matrix.shape[0])
         for k, others in enumerate(self.neighbours):
             rows = np.flatnonzero(fold == k)
             if rows.size:
-                out[rows] = _distance(matrix[rows], made_from[rows], others, self.scale)
+                of_rows = None if known is None else known[rows]
+                out[rows] = _distance(matrix[rows], made_from[rows], others, self.scale, of_rows)
         return out
 
-    def score(self, matrix: Floats, fold: Ints, factuals: Floats | None = None, least: float = -np.inf) -> Floats:
+    def score(
+        self,
+        matrix: Floats,
+        fold: Ints,
+        factuals: Floats | None = None,
+        least: float = -np.inf,
+        known: KnownDistances | None = None,
+    ) -> Floats:
         """Return the scores of encoded rows, each by the parts of a fold (step 5).
 
         Rows whose cells are below `least` are not looked at further: their score is that of their cells.
@@ -295,9 +325,15 @@ class Plausibility:
         scores = self.least_cells(matrix, fold)
         rows = np.flatnonzero(scores >= least)
         if rows.size:
-            distance = self.distance(matrix[rows], fold[rows], None if factuals is None else factuals[rows])
-            scores[rows] = self.join(scores[rows], distance)
+            made_from, of_rows = (None if each is None else each[rows] for each in (factuals, known))
+            scores[rows] = self.join(scores[rows], self.distance(matrix[rows], fold[rows], made_from, of_rows))
         return scores
+
+    def room_for(self, n_factuals: int) -> KnownDistances:
+        """Return room for the distances of some factuals, to be kept while their candidates are scored."""
+        most = max(others.shape[1] for others in self.neighbours)
+        n = min(n_factuals, MOST_KEPT)
+        return KnownDistances(np.arange(n_factuals), np.empty((n, most)), np.full(n, -1, dtype=np.int64))
 
     def join(self, cells: Floats, distance: Floats) -> Floats:
         """Return the scores of rows with these shares of their cells and distances (step 5)."""
@@ -543,16 +579,25 @@ def _neighbours(rows: Ints, keys: UInts, weights: Floats | None) -> Ints:
     return np.sort(by_key[copies_at(weights[by_key], np.arange(n), n)]) if n else rows
 
 
-def _distance(rows: Floats, made_from: Floats, others: Floats, scale: Floats) -> Floats:
+def _distance(
+    rows: Floats, made_from: Floats, others: Floats, scale: Floats, known: KnownDistances | None = None
+) -> Floats:
     """Return the mean distance of rows to the nearest of some others, given by column."""
     if not rows.shape[0]:
         return np.empty(0)
     made_from = np.ascontiguousarray(made_from)
-    same = (made_from[1:] == made_from[:-1]) | (np.isnan(made_from[1:]) & np.isnan(made_from[:-1]))
-    begin = np.concatenate([[0], 1 + np.flatnonzero(~same.all(axis=1)), [rows.shape[0]]]).astype(np.int64)
-    owners = made_from[begin[:-1]]
-    out = np.empty(rows.shape[0])
-    own, sums = np.empty((2, others.shape[1]))
-    mean_of_nearest(np.ascontiguousarray(rows), begin, owners, others, scale, own, sums, np.empty(NEAREST), out)
+    if known is None:
+        same = (made_from[1:] == made_from[:-1]) | (np.isnan(made_from[1:]) & np.isnan(made_from[:-1]))
+        same, places = same.all(axis=1), np.full(rows.shape[0], -1)
+        own, holds = np.empty((1, others.shape[1])), np.full(1, -1)
+    else:
+        same, places, own, holds = known.places[1:] == known.places[:-1], known.places, known.own, known.holds
+    begin = np.concatenate([[0], 1 + np.flatnonzero(~same), [rows.shape[0]]]).astype(np.int64)
+    first = begin[:-1]
+    out, sums = np.empty(rows.shape[0]), np.empty(others.shape[1])
+    mean_of_nearest(
+        np.ascontiguousarray(rows), begin, made_from[first], places[first].astype(np.int64), others, scale,
+        own, holds.astype(np.int64, copy=False), sums, np.empty(NEAREST), out,
+    )  # fmt: skip
     # sums are added up in an order that depends on what a row was made from, and ties are to stay ties
     return np.minimum(out, FARTHEST).round(10)

@@ -205,22 +205,29 @@ def mean_of_smallest(sums, nearest):
 
 
 @entry
-def mean_of_nearest(rows, begin, owners, others, scale, own, sums, nearest, out):
+def mean_of_nearest(rows, begin, owners, places, others, scale, own, holds, sums, nearest, out):
     """Write the mean distance of each row to its nearest of some others.
 
-    Rows begin[f] : begin[f + 1] are like row f of `owners` but for a few cells: the distances of that row are kept in
-    `own`, and those of its rows differ from them by these cells. `others` comes column by column.
+    Rows begin[f] : begin[f + 1] are like row f of `owners` but for a few cells: the distances of that row are in a row
+    of `own`, and those of its rows differ from them by these cells. `holds` says of which places they are known
+    already; a place below 0 is never known. `others` comes column by column.
     """
+    n = others.shape[1]
     for f in range(owners.shape[0]):
         if begin[f] == begin[f + 1]:
             continue
-        for r in range(own.size):
-            own[r] = 0.0
-        for j in range(owners.shape[1]):
-            add_steps(others[j], owners[f, j], scale[j], 1.0, own)
+        place = places[f]
+        slot = place % own.shape[0] if place >= 0 else 0
+        base = own[slot, :n]
+        if place < 0 or holds[slot] != place:
+            for r in range(n):
+                base[r] = 0.0
+            for j in range(owners.shape[1]):
+                add_steps(others[j], owners[f, j], scale[j], 1.0, base)
+            holds[slot] = place
         for i in range(begin[f], begin[f + 1]):
-            for r in range(own.size):
-                sums[r] = own[r]
+            for r in range(n):
+                sums[r] = base[r]
             for j in range(owners.shape[1]):
                 x, old = rows[i, j], owners[f, j]
                 if x != old and not (x != x and old != old):

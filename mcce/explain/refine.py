@@ -24,7 +24,7 @@ from mcce.constraints import FactualConstraints
 from mcce.explain.copies import TrainingRows
 from mcce.explain.crossing import MOST_VALUES
 from mcce.explain.distances import Distance, changed_columns
-from mcce.explain.plausibility import Plausibility
+from mcce.explain.plausibility import KnownDistances, Plausibility
 from mcce.explain.pools import Candidates
 from mcce.explain.rank import Ask
 from mcce.explain.relations import FactualRelations, KeptRelations
@@ -37,7 +37,7 @@ class Sought:
     """Factuals that counterfactuals are sought for: encoded rows, and the folds of their trees.
 
     `excluded` are training rows that none may be a copy of, `constraints` say what may change, `relations` what holds
-    between columns.
+    between columns; `known` keeps the distances of the factuals to real rows.
     """
 
     matrix: Floats
@@ -45,6 +45,12 @@ class Sought:
     excluded: TrainingRows | None = None
     constraints: FactualConstraints | None = None
     relations: FactualRelations | None = None
+    known: KnownDistances | None = None
+
+    def score(self, scale: Plausibility, rows: Floats, owner: Ints, least: float = -np.inf) -> Floats:
+        """Return the scores of plausibility of encoded rows, made from the factuals at `owner`."""
+        known = None if self.known is None else self.known[owner]
+        return scale.score(rows, self.fold[owner], self.matrix[owner], least, known)
 
     @property
     def admits_all(self) -> bool:
@@ -137,7 +143,6 @@ class _Walk:
         self.owner = starts.owner
         self.sought = sought
         self.factuals = np.ascontiguousarray(sought.matrix[starts.owner])
-        self.fold = sought.fold[starts.owner]
         self.rows = np.ascontiguousarray(starts.rows)
         self.scores = starts.scores.copy()
         self.plausibility = starts.plausibility.copy()
@@ -240,7 +245,7 @@ class _Walk:
 
     def _advance(self, tries: Floats, at: Ints) -> Ints:
         """Replace each row by the nearest of its tries that is valid and plausible enough; return those replaced."""
-        plausibility = self.way.scale.score(tries, self.fold[at], self.factuals[at])
+        plausibility = self.sought.score(self.way.scale, tries, self.owner[at])
         enough = (plausibility >= self.way.least) | (plausibility > self.plausibility[at])
         enough &= (tries != self.factuals[at]).any(axis=1)
         if not self.sought.admits_all:

@@ -203,7 +203,8 @@ class SparseSearch:
     def _sought(self, factuals: Floats, ids: pd.Index[Any] | None) -> Sought:
         constraints = None if self.constraints is None else self.constraints.of_factuals(factuals, ids)
         relations = None if self.relations is None else self.relations.of_factuals(factuals)
-        return Sought(factuals, self.plausibility.fold_of(factuals), self.excluded, constraints, relations)
+        fold, known = self.plausibility.fold_of(factuals), self.plausibility.room_for(factuals.shape[0])
+        return Sought(factuals, fold, self.excluded, constraints, relations, known)
 
     def _choose_crossed(
         self, pools: Candidates, sought: Sought, which: Ints, size: int, k: int
@@ -343,7 +344,9 @@ class SparseSearch:
         some = some[sought.admits(rows[some], of[some])]
         cells = self.plausibility.least_cells(rows[some], sought.fold[of[some]])
         some, cells = some[cells >= self.least], cells[cells >= self.least]
-        near = self.plausibility.distance(rows[some], sought.fold[of[some]], sought.matrix[of[some]])
+        of = of[some]
+        known = None if sought.known is None else sought.known[of]
+        near = self.plausibility.distance(rows[some], sought.fold[of], sought.matrix[of], known)
         kept = self.plausibility.join(cells, near) >= self.least
         return some[kept], cells[kept], near[kept]
 
@@ -362,7 +365,7 @@ class SparseSearch:
         of = owner[at]
         spare = wanted & sought.admits(tries, of)
         some = np.flatnonzero(spare)
-        believed = self.plausibility.score(tries[some], sought.fold[of[some]], sought.matrix[of[some]], self.least)
+        believed = sought.score(self.plausibility, tries[some], of[some], self.least)
         spare[some] = believed >= self.least
         needed[at[spare | self.caution.hurts(scores[at], answered)]] = False
         less = at[spare], tries[spare], answered[spare], believed[spare[some]]
@@ -416,7 +419,7 @@ class SparseSearch:
             if moved.size:
                 rows[moved] = tries
                 scores[moved] = self.selector.ask(tries)[0]
-                plausibility[moved] = self.plausibility.score(tries, sought.fold[spared.owner[moved]], factuals[may])
+                plausibility[moved] = sought.score(self.plausibility, tries, spared.owner[moved])
                 harm[moved], n = self._harm(tries, factuals[may], scores[moved])
                 asked += moved.size + n
             at = at[np.isfinite(harm[at]).any(axis=1)]
@@ -433,7 +436,7 @@ class SparseSearch:
         least = self.least if least is None else least
 
         def score(some: Ints, least: float = -np.inf) -> Floats:
-            return self.plausibility.score(rows[some], sought.fold[of[some]], sought.matrix[of[some]], least)
+            return sought.score(self.plausibility, rows[some], of[some], least)
 
         def admit(some: Ints) -> Bools:
             admitted = sought.admits(rows[some], of[some])

@@ -31,6 +31,7 @@ __all__ = ["KINDS", "Column", "Data", "Feature", "Floats", "Kind", "Schema", "Ta
 
 Data = pd.DataFrame | npt.NDArray[Any] | Any  # also frames of other libraries, see `mcce.table.frames`
 Result = TypeVar("Result")
+WIDE = 32  # columns from which on those of one dtype are handed to pandas together
 
 
 @stateful("Schema", fields=("features", "array_dtype", "frames"))
@@ -142,8 +143,15 @@ class Schema:
         names = pd.Index(self.names, tupleize_cols=False)
         if self._one_dtype is not None and (self._one_dtype.kind == "f" or not np.isnan(matrix).any()):
             return pd.DataFrame(np.array(matrix, dtype=self._one_dtype, order="F"), index, names, copy=False)
-        columns = {j: _typed(feature.decode(matrix[:, j]), feature.dtype) for j, feature in enumerate(self.features)}
+        blocks = self._blocks if len(self) >= WIDE else {}
+        blocks = {d: places for d, places in blocks.items() if d.kind == "f" or not np.isnan(matrix[:, places]).any()}
+        alone = np.setdiff1d(np.arange(len(self)), np.concatenate([*blocks.values(), np.empty(0, dtype=np.intp)]))
+        columns = {j: _typed(self.features[j].decode(matrix[:, j]), self.features[j].dtype) for j in alone.tolist()}
         frame = pd.DataFrame(columns, copy=False)
+        if blocks:
+            parts = [pd.DataFrame(np.array(matrix[:, at], dtype=d, order="F"), copy=False) for d, at in blocks.items()]
+            frame = pd.concat([*parts, frame], axis=1) if columns else pd.concat(parts, axis=1)
+            frame = frame.iloc[:, np.argsort(np.concatenate([*blocks.values(), alone]))]
         frame.index = index
         frame.columns = names
         return frame
@@ -154,6 +162,15 @@ class Schema:
         dtypes = {f.dtype for f in self.features} if all(f.is_numeric for f in self.features) else set()
         (one,) = dtypes if len(dtypes) == 1 else (None,)
         return one if isinstance(one, np.dtype) and one.kind in "iuf" else None
+
+    @cached_property
+    def _blocks(self) -> dict[np.dtype[Any], npt.NDArray[np.intp]]:
+        """The places of columns that hold numbers of the same dtype of numpy, if there are several."""
+        found: dict[np.dtype[Any], list[int]] = {}
+        for j, feature in enumerate(self.features):
+            if feature.is_numeric and isinstance(feature.dtype, np.dtype) and feature.dtype.kind in "iuf":
+                found.setdefault(feature.dtype, []).append(j)
+        return {dtype: np.array(places, dtype=np.intp) for dtype, places in found.items() if len(places) > 1}
 
     def decode_for_model(self, matrix: Floats) -> Data:
         """Return what the model is asked on: like `decode`, but of the kind that the training data was."""

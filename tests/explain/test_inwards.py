@@ -59,7 +59,7 @@ class World:
         self.n_asked += len(rows)
         return np.array([number_of("model", self.seed, row) for row in rows]), np.array([self.wants(r) for r in rows])
 
-    def score(self, rows, fold, factuals=None):
+    def score(self, rows, fold, factuals=None, *further):
         return np.array([number_of(f"score {k}", self.seed, row) for row, k in zip(rows, fold, strict=True)])
 
 
@@ -187,7 +187,7 @@ def test_of_many_values_on_the_way_some_are_tried_and_the_nearest_is_among_them(
             assert len(rows) <= inwards.VALUES_BETWEEN
             return np.ones(len(rows)), rows[:, 0] >= reached
 
-        def score(self, rows, fold, factuals=None):
+        def score(self, rows, fold, factuals=None, *further):
             return np.ones(len(rows))
 
     pool = np.zeros((n_values, 4))
@@ -207,7 +207,7 @@ def test_a_number_that_became_the_smaller_step_does_not_take_the_turn_of_another
         def ask(self, rows):
             return np.ones(len(rows)), (rows[:, [0, 2]] >= 1).all(axis=1)
 
-        def score(self, rows, fold, factuals=None):
+        def score(self, rows, fold, factuals=None, *further):
             return np.ones(len(rows))
 
     pool = np.array([[1.0, 0.0, 1.0, 1.0], [2.0, 0.0, 2.0, 1.0]])

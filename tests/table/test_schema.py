@@ -232,3 +232,24 @@ def test_shared_work_is_done_once_for_all_cuts_and_threads(table):
     assert asked[0] is table
     assert len(set(map(id, results))) == 1
     assert table.take(np.array([0])).shared("work", work) is not results[0]
+
+
+def test_wide_tables_of_mixed_dtypes_come_back():
+    """Numbers of one dtype are handed to pandas together; columns keep their place, dtype and missing values."""
+    rng = np.random.default_rng(0)
+    kinds = ["float64", "int64", "float32", "int8", "Int64", "category", "object", "bool", "datetime64[us]"]
+    X = pd.DataFrame(index=range(30))
+    for j in rng.permutation(72):
+        kind, values = kinds[j % len(kinds)], rng.integers(0, 90, 30)
+        column = pd.Series(values, dtype="float64" if kind in ("object", "category") else kind)
+        column = column.astype(str).astype(kind) if kind in ("object", "category") else column
+        X[f"x{j}"] = (
+            column.where(rng.random(30) > 0.2) if kind in ("float64", "float32", "Int64", "category") else column
+        )
+    schema = Schema.from_data(X)
+    matrix = schema.encode(X).matrix
+    pd.testing.assert_frame_equal(schema.decode(matrix), X)
+    place = next(j for j, feature in enumerate(schema.features) if feature.dtype == np.dtype("int8"))
+    matrix[3, place] = np.nan
+    with pytest.raises(InputError, match=r"has a missing value, which the training data's dtype int8 cannot hold"):
+        schema.decode(matrix)
