@@ -356,7 +356,7 @@ class Counterfactuals:
         """Return every changed cell: id, rank, feature, from, to, in the order of `frame`.
 
         Sparse counterfactuals have a `role` as well: a change is "needed" for the decision, or it "comes along",
-        since what is needed would not be believable without it. What is neither is not there.
+        since what is needed would not be believable without it. There are no other changes.
 
         Parameters
         ----------
@@ -441,8 +441,8 @@ class Counterfactuals:
         Listed are those below the floor of plausibility; that change a past event or another fact, or go against what
         helps the refused as a whole; in which what comes along is larger than what is needed; at the edge of the
         training values, of all or of those that share a level; with a very large step; and unlike the other answers.
-        `mcce.report.suspicious` has the number behind each. `reasons` names them, `words` says what it is. What is not
-        listed is not therefore good advice.
+        `mcce.report.suspicious` has the number behind each. `reasons` names them, `words` says them with the values. An
+        answer that is not listed is not therefore good advice.
 
         What is usual among training rows is learned when it is first asked for; of a result that is not sparse, no
         file holds it.
