@@ -187,8 +187,9 @@ class Counterfactuals:
         The counterfactual rows, indexed by (id, rank), with the columns and dtypes of the training table.
     measures : DataFrame
         Indexed alike: `prediction`, `L0`, `gower`, `gower_sum`, and those that `explain` was asked to order by. Sparse
-        counterfactuals have `log_density` and `plausibility`, the share of real rows that look no more like a real
-        row; `refits` and `noise` are the shares of refitted models and of noisy copies that give the wanted decision.
+        counterfactuals have `log_density` and `plausibility`, the share of real rows that look as unusual or
+        more so; `refits` and `noise` are the shares of refitted models and of noisy copies that give the wanted
+        decision.
     factuals : DataFrame
         Every row that was to be explained; its index is the id.
     factual_predictions : Series
