@@ -1,4 +1,4 @@
-"""What constraints cost: seconds, pools, changes and answers, with and without five of them.
+"""Costs of constraints: seconds, pools, changes and answers, with and without five of them.
 
     python -m benchmarks.constraints [--data FOLDER] [--quick] [--out FILE]
 

@@ -1,4 +1,4 @@
-"""What counterfactuals are worth, row by row, judged in one way whoever made them.
+"""Counterfactuals judged row by row, in one way whoever made them.
 
 1. Changes: how many features (L0), how far in all (L1: the sum of range-scaled differences, 1 for another level), how
    many fixed ones.

@@ -1,4 +1,4 @@
-"""What one process of `benchmarks.samplers` does: measure one sampler, or one generator, on one data set.
+"""One process of `benchmarks.samplers`: measure one sampler, or one generator, on one data set.
 
 The steps are those of the docstring of `benchmarks.samplers`; each is printed when it is done, so that what was found
 before a failure, or before the time was up, is not lost.

@@ -1,4 +1,4 @@
-"""What the benchmarks measure: data, models, factuals and numbers of samples.
+"""Problems that the benchmarks measure: data, models, factuals and numbers of samples.
 
 1. A `Setting` names a data set, a model and sizes; `SETTINGS` lists them.
 2. `make_problem` loads the data (the loaders of `mcce.datasets`, or a stand-in of `benchmarks.standins` where

@@ -1,4 +1,4 @@
-"""What one process of `benchmarks.speed` does: run a method, or both, on one problem, and measure it.
+"""One process of `benchmarks.speed`: run a method, or both, on one problem, and measure it.
 
 1. `run_mcce` and `run_plain` are the methods; `judge` says what the rows that they return are worth.
 2. `compare` times both in one process; `run_alone` runs one of them, for its memory.

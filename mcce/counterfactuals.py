@@ -187,8 +187,9 @@ class Counterfactuals:
         The counterfactual rows, indexed by (id, rank), with the columns and dtypes of the training table.
     measures : DataFrame
         Indexed alike: `prediction`, `L0`, `gower`, `gower_sum`, and those that `explain` was asked to order by. Sparse
-        counterfactuals have `log_density` and `plausibility`, the share of real rows that look no more like a real
-        row; `refits` and `noise` are the shares of refitted models and of noisy copies that give the wanted decision.
+        counterfactuals have `log_density` and `plausibility`, the share of real rows that look as unusual or
+        more so; `refits` and `noise` are the shares of refitted models and of noisy copies that give the wanted
+        decision.
     factuals : DataFrame
         Every row that was to be explained; its index is the id.
     factual_predictions : Series
@@ -356,7 +357,7 @@ class Counterfactuals:
         """Return every changed cell: id, rank, feature, from, to, in the order of `frame`.
 
         Sparse counterfactuals have a `role` as well: a change is "needed" for the decision, or it "comes along",
-        since what is needed would not be believable without it. What is neither is not there.
+        since what is needed would not be believable without it. There are no other changes.
 
         Parameters
         ----------
@@ -441,8 +442,8 @@ class Counterfactuals:
         Listed are those below the floor of plausibility; that change a past event or another fact, or go against what
         helps the refused as a whole; in which what comes along is larger than what is needed; at the edge of the
         training values, of all or of those that share a level; with a very large step; and unlike the other answers.
-        `mcce.report.suspicious` has the number behind each. `reasons` names them, `words` says what it is. What is not
-        listed is not therefore good advice.
+        `mcce.report.suspicious` has the number behind each. `reasons` names them, `words` says them with the values. An
+        answer that is not listed is not therefore good advice.
 
         What is usual among training rows is learned when it is first asked for; of a result that is not sparse, no
         file holds it.

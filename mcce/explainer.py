@@ -349,8 +349,8 @@ class MCCE(Learner):
             be compared with the paper and with R. What is sent to a person is better explained with ``sparse=True``,
             as README and demo do: few changes, each needed (the vignette "Is this advice fit to send?").
         floor : float
-            With `sparse`, the least plausibility of a counterfactual: the share of real rows that look no more like a
-            real row. At 0.05 one real row in twenty would be rejected. Rows below it come back only for factuals that
+            With `sparse`, the least plausibility of a counterfactual: the share of real rows that look as unusual or
+            more so. At 0.05 one real row in twenty would be rejected. Rows below it come back only for factuals that
             have no other, and `measures["plausibility"]` says so.
         caution : float
             With `sparse` and the usual order: among rows with equally few changes, how much a step away from the edge

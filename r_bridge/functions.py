@@ -65,7 +65,7 @@ Self = TypeVar("Self", bound="RSampler")
 
 @dataclass(frozen=True)
 class PredictedNumbers:
-    """What is drawn from quantiles: their levels, the tails, the shared numbers, the column and its cells."""
+    """Quantiles that numbers are drawn from: their levels, the tails, the shared numbers, the column and its cells."""
 
     levels: Floats
     tails: Tails
@@ -387,7 +387,7 @@ class RSampler(ConditionalSampler):
 
 @dataclass(frozen=True)
 class MiceMethod:
-    """What an imputation method of mice draws, what it needs, and whether it takes two levels only."""
+    """An imputation method of mice: the targets it draws, the package it needs, whether it takes two levels only."""
 
     handles: frozenset[str]
     package: str | None = None

@@ -1,4 +1,4 @@
-"""What scikit-learn's own checks can test of an explainer, a chain and a sampler."""
+"""An explainer, a chain and a sampler under scikit-learn's own checks."""
 
 import pickle
 import warnings

@@ -1,4 +1,4 @@
-"""What the command line says of sizes, and how the experiments speak while they run."""
+"""Sizes of the experiments by the command line, and their messages while they run."""
 
 from __future__ import annotations
 

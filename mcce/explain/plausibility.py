@@ -1,4 +1,4 @@
-"""How plausible is a row? Every cell given all others, and the row as a whole; the least of these decides.
+"""The plausibility of a row: every cell given all others, and the row as a whole; the least of these decides.
 
 The paper's criterion 1 asks that p(mutable | fixed) be above some epsilon. A sum over the cells of a row would let a
 likely cell pay for an unlikely one. Here nothing can be paid for:
@@ -188,7 +188,7 @@ class KnownDistances:
 @stateful("plausibility.Plausibility")
 @dataclass(frozen=True)
 class Plausibility:
-    """What is known of real rows: conditionals and neighbours by fold, and the scales that turn these into shares.
+    """Conditionals and neighbours of real rows by fold, and the scales that turn these into shares.
 
     Attributes
     ----------

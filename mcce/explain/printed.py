@@ -1,4 +1,4 @@
-"""Numbers of sparse counterfactuals put on what is printed: the model is asked about the row that is told.
+"""Numbers of sparse counterfactuals rounded to what is printed: the model is asked about the row that is told.
 
 A sentence writes 31,235 for 31,234.56, and the model may say another thing about the one than about the other. So, at
 the end of the search, for each changed number of each row:

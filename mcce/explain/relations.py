@@ -74,8 +74,8 @@ class Relation:
     says : the relation in words; a text that `mcce.rule` reads, unless it has a table.
     columns : the names of its columns.
     rows : how many training rows show it.
-    chance : the probability that unrelated columns look like that, for all relations tried together; None if nobody
-        asked.
+    chance : the probability that unrelated columns look like that, for all relations tried together; None of those
+        that a user gives.
     table : encoded values of the first column and what the second has with each; None if `says` tells it all.
 
     Examples

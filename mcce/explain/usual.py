@@ -1,4 +1,4 @@
-"""What is usual among training rows, learned once, by which answers are judged before they are sent.
+"""Usual values and helpful directions of training rows, by which answers are judged before they are sent.
 
 1. Of every number that may change, the distance of the 5 and the 95 per cent point of its values, and between which
    values 98 per cent lie: of all rows, and of those that share a level of a feature with at most twenty levels, if at

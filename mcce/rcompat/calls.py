@@ -1,4 +1,4 @@
-"""What the R package `mcce` (`r_bridge/r`) calls: functions of plain values, bytes and objects that R only holds.
+"""Functions that the R package `mcce` (`r_bridge/r`) calls, of plain values, bytes and objects that R only holds.
 
 1. R calls `attempt` with the name of a function below. Errors and warnings come back as text, so that R can raise them
    as its own conditions, in our words.

@@ -58,7 +58,7 @@ MOST_TICKS = 2.0**62
 
 @dataclass(frozen=True)
 class SentColumn:
-    """What a column is in R, but for its values.
+    """Kind, levels, time zone and units of a column of R, without its values.
 
     Attributes
     ----------

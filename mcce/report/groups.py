@@ -48,7 +48,7 @@ WORDS = {
     "gower": "Gower distance to the factual, mean over the features",
     "L0": "features changed, mean",
     "explained": "share of the factuals with a counterfactual",
-    "plausibility": "share of real rows that look no more like a real row",
+    "plausibility": "share of real rows that look as unusual or more so",
 }
 _EXPLAINED = list(WORDS).index("explained")
 

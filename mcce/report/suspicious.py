@@ -57,7 +57,7 @@ REASONS = (BELOW, PAST, GRAIN, ALONG, AT_EDGE, LARGE, UNLIKE)
 
 
 class Edge(NamedTuple):
-    """Between which values nearly all numbers of a feature lie, of rows that share a level, or all (`given` None)."""
+    """Values between which nearly all numbers of a feature lie, in rows that share a level, or all (`given` None)."""
 
     feature: Hashable
     given: Hashable
@@ -69,7 +69,7 @@ class Edge(NamedTuple):
 @stateful("Usual")
 @dataclass(frozen=True)
 class Usual:
-    """What is usual among training rows.
+    """Usual values of training rows, directions that help, and features that nobody can change.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ class Answered:
     ----------
     before, after : the factual and the counterfactual of each answer, a row each; the index of `after` is (id, rank)
     changed : which cells differ
-    along : which of them the decision does not need; None if nobody asked
+    along : which of them the decision does not need; None if that is not known, as of whole draws
     plausibility, floor : of each answer, and what was asked for; None if there was none to keep
     names : labels, units and formats
     """

@@ -61,12 +61,12 @@ TIMES = _words(
 
 
 class Suggestion(NamedTuple):
-    """Why a feature may be one to fix.
+    """A reason to fix a feature.
 
     Attributes
     ----------
     reason, evidence : in words
-    is_sure : not of a name that may mean another thing
+    is_sure : False of counts, whose name may mean another thing
     is_told : whether `fit` warns of it for another reason
     """
 
@@ -82,7 +82,7 @@ def suggest_fixed(
     """List the features of a table that look like facts that nobody can change, or should be told to.
 
     `MCCE.fit` warns of those that may change (`mcce.exceptions.AdviceWarning`). It goes by kinds, values and English
-    names (`mcce.table.suggest`): it finds some that are none, and misses others. Read the columns yourself as well.
+    names (`mcce.table.suggest`): it lists some that can change, and misses others. Read the columns yourself as well.
 
     Parameters
     ----------

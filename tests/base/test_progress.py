@@ -1,4 +1,4 @@
-"""What takes longer than a second is said, also before its first step has ended."""
+"""Work that takes longer than a second is announced, also before its first step has ended."""
 
 import io
 import time

@@ -1,4 +1,4 @@
-"""What the command line writes, and what it must not: inputs, earlier results, halves of files."""
+"""Files that the command line writes, and those that it must not: inputs, earlier results, halves of files."""
 
 import os
 import subprocess

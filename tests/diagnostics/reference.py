@@ -1,4 +1,4 @@
-"""What R computed for pairs of tables (tests/fixtures/utility)."""
+"""Numbers that R computed for pairs of tables (tests/fixtures/utility)."""
 
 from __future__ import annotations
 

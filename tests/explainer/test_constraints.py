@@ -1,4 +1,4 @@
-"""What may change: nothing that is returned breaks a constraint, as another reader of the constraints sees it."""
+"""Constraints: nothing that is returned breaks a constraint, as another reader of the constraints sees it."""
 
 import matplotlib
 

@@ -1,4 +1,4 @@
-"""What comes back: rows, measures, settings; fixed features never change."""
+"""Results of `explain`: rows, measures, settings; fixed features never change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `summary` says of how stable the answers are, beside what many real redraws say."""
+"""Stability of the answers by `summary`, beside that of many real redraws."""
 
 from __future__ import annotations
 

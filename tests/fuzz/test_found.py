@@ -1,4 +1,4 @@
-"""What random workflows have found, each as small as it could be made."""
+"""Defects that random workflows have found, each as small as it could be made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a draw depends on, as one object."""
+"""One object for all that a draw depends on."""
 
 import dataclasses
 import pickle

@@ -1,4 +1,4 @@
-"""What a chain refuses, and how it says so."""
+"""Input that a chain refuses, and its messages."""
 
 from __future__ import annotations
 

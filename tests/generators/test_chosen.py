@@ -1,4 +1,4 @@
-"""What was chosen, in words and tables."""
+"""The chosen samplers, in words and tables."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What a function may answer, in any container, and answers that are refused."""
+"""Answers of functions that are decisions: accepted in any container, or refused."""
 
 from __future__ import annotations
 

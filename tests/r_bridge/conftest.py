@@ -1,4 +1,4 @@
-"""What the tests of the bridge share: R, or a reason to skip."""
+"""Fixtures that the tests of the bridge share: R, or a reason to skip."""
 
 import functools
 import os

@@ -1,4 +1,4 @@
-"""What the R package calls, played by Python: functions of plain values and bytes, errors and warnings as text."""
+"""Calls of the R package, played by Python: functions of plain values and bytes, errors and warnings as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What constraints do, in words."""
+"""Effects of constraints, in words."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""What is saved and loaded draws the same, in this process and in another."""
+"""Saved and loaded objects draw the same, in this process and in another."""
 
 import dataclasses
 import hashlib

@@ -1,4 +1,4 @@
-"""What a table must be before anything is learned from it or drawn for it."""
+"""Checks of a table before anything is learned from it or drawn for it."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""What dtypes hold, against pandas' own conversions."""
+"""Values that dtypes hold, against pandas' own conversions."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""What the tests of CART share: tables, and trees read and checked by plain enumeration."""
+"""Cases that the tests of CART share: tables, and trees read and checked by plain enumeration."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@
 #' @param newdata Rows to explain. Their row names name them in the result.
 #' @param sparse Whether draws are crossed with the row itself, so that few features change; else whole drawn rows are
 #'   taken, as published.
-#' @param floor With `sparse`, the least plausibility: the share of real rows that look no more like a real row.
+#' @param floor With `sparse`, the least plausibility: the share of real rows that look as unusual or more so.
 #' @param n_samples Rows drawn for each row of `newdata`.
 #' @param n_counterfactuals How many to return for each.
 #' @param constraints What may change and how, besides what the explainer was made with; see [allow()].

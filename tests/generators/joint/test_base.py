@@ -1,4 +1,4 @@
-"""What every joint generator has from its base: brute force over the donors of a hot deck."""
+"""The base of every joint generator: brute force over the donors of a hot deck."""
 
 import pickle
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What an adversarial forest learns of known processes, beside a tree's chain."""
+"""Known processes learned by an adversarial forest, beside a tree's chain."""
 
 import numpy as np
 import pytest

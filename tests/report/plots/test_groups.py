@@ -1,4 +1,4 @@
-"""What the picture of groups shows is what the table holds."""
+"""The picture of groups shows what the table holds."""
 
 import matplotlib
 

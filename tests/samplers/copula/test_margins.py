@@ -1,4 +1,4 @@
-"""What an observed value says of its latent variables, against counts and integrals."""
+"""Latent variables given an observed value, against counts and integrals."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""What all parametric samplers have in common: the contract, odd designs, state, use in a chain."""
+"""Tests that all parametric samplers share: the contract, odd designs, state, use in a chain."""
 
 import functools
 import itertools
