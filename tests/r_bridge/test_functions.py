@@ -9,12 +9,13 @@ from scipy import stats
 
 import mcce
 from mcce import MCCEError, SamplerError, Within
+from mcce.rcompat.conditional import LARGEST_SEED
 from mcce.rng import RowStreams
 from mcce.table import Column, Schema
 from mcce.testing import CHECKS
 from mcce.testing.tables import Problem, make_problem
 from r_bridge import MiceSampler, RBridgeError, RSampler, RWarning, to_r
-from r_bridge.functions import LARGEST_SEED, MICE_METHODS
+from r_bridge.functions import MICE_METHODS
 
 LM = "function(x, y) lm(y ~ ., cbind(x, y = y))"
 LM_DRAW = "function(object, newdata, u) predict(object, newdata) + sigma(object) * qnorm(u)"
