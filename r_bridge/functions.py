@@ -25,7 +25,7 @@ Self = TypeVar("Self", bound="MiceSampler")
 
 
 @dataclass(frozen=True)
-class RModel:
+class LearntInR:
     """What R has learnt, the functions to ask it by, and the levels that training rows have."""
 
     functions: Mapping[str, Any]
@@ -119,9 +119,9 @@ class RSampler(RConditional):
         column = next(iter(to_r(y.to_frame())))
         model = r.call("learn_conditional", functions["learn"], to_r(x), column, seed)
         levels = list(y.cat.categories) if isinstance(y.dtype, pd.CategoricalDtype) else []
-        return RModel(functions, model, levels)
+        return LearntInR(functions, model, levels)
 
-    def ask_r(self, question: str, learned: RModel, newdata: pd.DataFrame, numbers: Floats, seed: int) -> Floats:
+    def ask_r(self, question: str, learned: LearntInR, newdata: pd.DataFrame, numbers: Floats, seed: int) -> Floats:
         """Return R's answer for some rows."""
         r = session()
         asked = (question, learned.functions, learned.model, to_r(newdata), learned.levels, numbers, seed)

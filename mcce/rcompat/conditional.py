@@ -308,9 +308,7 @@ class RConditional(ConditionalSampler):
         bounds = shared.bounds(*within.bounds(predicted.knots.shape[0]))
         return shared.become(predicted.draw(rng.uniform(), *bounds))
 
-    def _ask(
-        self, question: str, learned: Any, given: Table, numbers: Floats, n_columns: int, seed: int = 1
-    ) -> Floats:
+    def _ask(self, question: str, learned: Any, given: Table, numbers: Floats, n_columns: int, seed: int = 1) -> Floats:
         """Return a matrix of R's answers; rows that are equal are asked about once."""
         if not given.n_rows:
             return np.empty((0, n_columns))

@@ -251,6 +251,20 @@ def test_random_state_of_r_is_left_alone(r, need):
         assert list(r.call("evaluate", "runif(3)", None)) == expected
 
 
+def test_probabilities_that_are_equal_leave_the_random_state_of_r_alone(r):
+    """max.col() of a matrix with ties takes random numbers."""
+    problem = make_problem("categorical", 0)
+    code = "{ set.seed(9); sum(.Random.seed) }"
+    before = list(r.call("evaluate", code, None))
+    drawn_from(
+        RSampler(FIRST, probs="function(object, newdata) matrix(0.25, nrow(newdata), 4)").fit(
+            problem.given, problem.target
+        ),
+        problem.given,
+    )
+    assert list(r.call("evaluate", "sum(.Random.seed)", None)) == before
+
+
 def test_in_a_chain_and_an_explainer(r, need):
     need("nnet")
     loans = mcce.datasets.load_loans(300)

@@ -52,6 +52,31 @@ test_that("the draws have the distribution that the functions say", {
   expect_lt(abs(sum(drawn$job == "pilot") - sum(chances)) / sqrt(sum(chances * (1 - chances))), 4)
 })
 
+test_that("levels are those of R", {
+  skip_if_no_mcce()
+  seen <- new.env()
+  logical <- r_sampler(
+    learn = function(x, y) {
+      seen$x <- x
+      seen$y <- y
+      glm(y ~ ., binomial, cbind(x, y = y))
+    },
+    probs = function(object, newdata) {
+      p <- predict(object, newdata, type = "response")
+      cbind("TRUE" = p, "FALSE" = 1 - p)
+    }
+  )
+  rows <- data.frame(age = known$age, grade = cut(known$age, 3, c("C", "B", "A"), ordered_result = TRUE))
+  rows$rich <- known$income > 40
+  some <- mcce(
+    function(rows) rep(1, nrow(rows)), rows,
+    fixed = c("age", "grade"), sampler = logical, condition_on_decision = FALSE, keep = FALSE
+  )
+  expect_identical(seen$y, factor(rows$rich))
+  expect_identical(seen$x$grade, rows$grade)
+  expect_identical(seen$x$age, as.double(rows$age))
+})
+
 test_that("quantiles and functions that take R's generator draw, free and inside constraints, and are saved", {
   skip_if_no_mcce()
   lm_of <- linear$learn
