@@ -31,7 +31,9 @@
 #' )
 #' r_sampler(
 #'   learn = function(x, y) lm(y ~ ., cbind(x, y = y)),
-#'   quantiles = function(object, newdata, p) outer(predict(object, newdata), sigma(object) * qnorm(p), `+`)
+#'   quantiles = function(object, newdata, p) {
+#'     outer(predict(object, newdata), sigma(object) * qnorm(p), `+`)
+#'   }
 #' )
 #' @export
 r_sampler <- function(learn, probs = NULL, quantiles = NULL, draw = NULL, own_rng = FALSE) {
