@@ -1,4 +1,4 @@
-"""Columns as both directions of `r_bridge.frames` need them: R's types of columns, levels as text, units of time."""
+"""Columns as both directions of `r_bridge.frames` need them: R's types of columns, and units of time."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-
-from mcce.exceptions import InputError, listing
 
 NA_INTEGER = -(2**31)
 NA_INTEGER64 = -(2**63)
@@ -26,22 +24,6 @@ class RColumn:
 
     type: str
     levels: tuple[str | None, ...] = ()
-
-
-def texts_of(values: pd.Index[Any], name: str) -> list[str]:
-    """Return levels as R spells them: TRUE for True, 5 for 5 and for 5.0."""
-    texts = [text_of(value) for value in values]
-    if len(set(texts)) < len(texts):
-        raise InputError(f"the levels {listing(values)} of column {name!r} are not unique as text, as R needs them.")
-    return texts
-
-
-def text_of(value: Any) -> str:
-    if isinstance(value, (bool, np.bool_)):
-        return "TRUE" if value else "FALSE"
-    if isinstance(value, (float, np.floating)):
-        return f"{value:.15g}"
-    return str(value)
 
 
 def unit_of(dtype: Any) -> str:

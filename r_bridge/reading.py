@@ -10,8 +10,9 @@ import pandas as pd
 from pandas.api import types as ptypes
 
 from mcce.exceptions import InputError, listing
+from mcce.rcompat.columns import text_of, texts_of
 from mcce.table.dtypes import from_ticks, is_dated, to_ticks
-from r_bridge.columns import DAY, MICROSECONDS, NA_INTEGER, NA_INTEGER64, text_of, texts_of, unit_of
+from r_bridge.columns import DAY, MICROSECONDS, NA_INTEGER, NA_INTEGER64, unit_of
 from r_bridge.session import Session
 
 

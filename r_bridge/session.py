@@ -1,7 +1,8 @@
 """R in this process: found when it is first needed, started once, asked by one thread.
 
 1. `session` imports rpy2 and starts R on first use; what is missing is an `RBridgeError` that says how to get it.
-2. The functions of ``bridge.R`` and ``parity.R`` live in an R environment of their own, not in the global one.
+2. The functions of ``bridge.R``, ``parity.R`` and ``r/R/conditionals.R`` live in an R environment of their own, not in
+   the global one.
 3. `Session.call` runs one of them inside R's own handlers: an error of R becomes an `RBridgeError`, a warning an
    `RWarning`, and what R prints goes to the log ``r_bridge``, not to the console.
 4. `Session.callback` hands a Python function to R; what it raises comes back out of the call that R was in.
@@ -35,6 +36,7 @@ GET_R = (
     "Install R (Debian, Ubuntu: apt install r-base-dev; others: https://cran.r-project.org), then rpy2 again: "
     f"{INSTALL}. R elsewhere than on the PATH is found by the environment variable R_HOME."
 )
+R_FILES = ("bridge.R", "parity.R", "r/R/conditionals.R")  # the last is also a file of the R package
 PACKAGES = ("rpart", "party", "mcceR")
 WHERE_FROM = {"mcceR": 'remotes::install_github("NorskRegnesentral/mcceR")'}
 
@@ -162,7 +164,7 @@ class Session:
     def __init__(self, rinterface: Any) -> None:
         self.ri = rinterface
         self._raised: BaseException | None = None
-        files = (resources.files("r_bridge").joinpath(name) for name in ("bridge.R", "parity.R"))
+        files = (resources.files("r_bridge").joinpath(name) for name in R_FILES)
         code = "\n".join(file.read_text(encoding="utf-8") for file in files)
         load = rinterface.evalr("function(code) { e <- new.env(parent = baseenv()); eval(parse(text = code), e); e }")
         self._functions = load(rinterface.StrSexpVector([code]))

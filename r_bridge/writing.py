@@ -11,8 +11,9 @@ from pandas.api import types as ptypes
 
 from mcce.base.checks import is_number
 from mcce.exceptions import InputError, listing, spell
+from mcce.rcompat.columns import text_of, texts_of
 from mcce.table.dtypes import EXACT, is_dated, is_numeric, to_ticks
-from r_bridge.columns import DAY, MICROSECONDS, NA_INTEGER, RColumn, text_of, texts_of, unit_of
+from r_bridge.columns import DAY, MICROSECONDS, NA_INTEGER, RColumn, unit_of
 from r_bridge.session import Session
 
 

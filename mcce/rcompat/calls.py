@@ -28,9 +28,18 @@ from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError, MCCEError, MCCEWarning
 from mcce.explainer import MCCE
 from mcce.model.decisions import Interval, Not, OneOf
-from mcce.rcompat.columns import SentColumn, columns_of, join_texts, read_column, read_table, split_texts, write_table
-from mcce.rcompat.conditional import RError, lend
+from mcce.rcompat.columns import (
+    SentColumn,
+    columns_of,
+    describe_table,
+    join_texts,
+    read_column,
+    read_table,
+    split_texts,
+    write_table,
+)
 from mcce.rcompat.explain import explain_mcce as rcompat_explain
+from mcce.rcompat.lent import RError, lend
 from mcce.rng import RGenerator
 from mcce.samplers.base import SAMPLERS
 from mcce.table.frames import index_as_columns
@@ -264,20 +273,7 @@ def _written(frame: pd.DataFrame, columns: Sequence[SentColumn] | None = None) -
     """Return a table for R; what its columns are is told only where R has no template for them."""
     plain = frame if columns is not None else frame.set_axis(frame.columns.astype(str), axis=1)
     known = columns_of(plain) if columns is None else columns
-    parts = write_table(plain, known)
-    return {
-        "n_rows": len(frame),
-        "columns": [
-            {
-                "name": column.name,
-                "kind": column.kind,
-                "values": values,
-                "states": states,
-                "texts": texts,
-            }
-            for column, (values, states, texts) in zip(known, parts)
-        ],
-    }
+    return describe_table(plain, known)
 
 
 def _described(fitted: Fitted) -> dict[str, Any]:

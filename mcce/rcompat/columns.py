@@ -139,6 +139,18 @@ def write_table(frame: pd.DataFrame, columns: Sequence[SentColumn]) -> list[tupl
     return [write_column(frame[column.name], column) for column in columns]
 
 
+def describe_table(frame: pd.DataFrame, columns: Sequence[SentColumn]) -> dict[str, Any]:
+    """Return a frame as R receives one that it has no template for: the number of rows, and each column by name."""
+    parts = zip(columns, write_table(frame, columns))
+    return {
+        "n_rows": len(frame),
+        "columns": [
+            {"name": column.name, "kind": column.kind, "values": values, "states": states, "texts": texts}
+            for column, (values, states, texts) in parts
+        ],
+    }
+
+
 def write_column(values: pd.Series[Any], column: SentColumn) -> tuple[bytearray, bytearray, bytearray]:
     """Return values, states and texts of one column."""
     missing = values.isna().to_numpy(dtype=bool)
@@ -172,6 +184,23 @@ def write_column(values: pd.Series[Any], column: SentColumn) -> tuple[bytearray,
 def columns_of(frame: pd.DataFrame) -> tuple[SentColumn, ...]:
     """Return what R is to make of a frame that did not come from there: the nearest of its vectors."""
     return tuple(SentColumn(str(name), *_kind_of(frame[name])) for name in frame.columns)
+
+
+def texts_of(values: pd.Index[Any], name: str) -> list[str]:
+    """Return levels as R spells them: TRUE for True, 5 for 5 and for 5.0."""
+    texts = [text_of(value) for value in values]
+    if len(set(texts)) < len(texts):
+        raise InputError(f"the levels {listing(values)} of column {name!r} are not unique as text, as R needs them.")
+    return texts
+
+
+def text_of(value: Any) -> str:
+    """Return one value as R spells it."""
+    if isinstance(value, (bool, np.bool_)):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, (float, np.floating)):
+        return f"{value:.15g}"
+    return str(value)
 
 
 def split_texts(texts: bytes) -> list[str]:

@@ -1,210 +1,376 @@
-"""A conditional whose model is learned and asked by functions of R, which an R session lends by name.
+"""Conditionals from functions of R, whichever way R is called: probabilities, quantiles or draws become draws.
 
-1. R lends a function of (what, key, table) under a name (`lend`). Functions are code and stand in no file: a stored
-   explainer holds the name, and the session that loads it lends the functions again.
-2. "learn": R gets the givens and the target, fits, keeps what it has fitted and answers with a key for it. Numbers are
-   doubles, dates among them in the units that the chain counts in; levels are factors, the target's with those levels
-   that training rows have.
-3. "probs": the probability of each of these levels, a row for each row; a level is drawn by them, exactly so inside
-   restrictions. Or "draw": one value for each row from one uniform number for each, which comes from the row's own
-   stream; restricted draws are drawn again until allowed.
-4. So no draw depends on the rows beside it: `fit` asks for a few rows together and for some of them in another order,
-   and refuses functions whose answers differ.
+1. `learn(x, y)` gets the givens as a data frame and the target as a vector, and returns a model. Numbers are doubles,
+   dates among them in the units that the chain counts in; levels are factors by their names, ordered ones ordered. `x`
+   has all levels of its columns, `y` those that training rows have. R's generator is seeded for the call, and put back
+   as it was.
+2. Draw, by the function that is given:
+   "probs"      `probs(object, newdata)`: the probability of each level. Draw a level by them.
+   "quantiles"  `quantiles(object, newdata, p)`: a column for each of the `n_quantiles` levels p. Straight between them;
+                beyond the outer ones by as much as training values lie beyond those that five fits without their row
+                predict (`mcce.samplers.predictions`): a model may be too sure of the rows that it was fitted on.
+                Numbers that many rows share keep their share.
+   "draw"       `draw(object, newdata, u)`: one value for each row from one uniform number for each, which comes from
+                the row's own stream. Or, with `own_rng`, `draw(object, newdata)` of a single row, after `set.seed` by
+                the row's own stream: for functions that take R's generator.
+3. So no draw depends on the rows beside it: `fit` asks for a few rows together and for some of them in another order,
+   and refuses a function whose answers differ. Equal rows are asked about once.
+4. Restricted draws are exact from probabilities and quantiles; from `draw` they are drawn again until allowed.
+5. Densities: of a level, its probability with the same small part of the margin as in `mcce.samplers.estimator`; of a
+   number, the probability of an interval around it over its length, as in `mcce.samplers.boosting`. `draw` has none.
 
-Without givens, and where all training values are equal, there is nothing to learn: a training value is drawn.
+Without givens, and where all training values are equal, R has nothing to learn: a training value is drawn.
+
+How R is called is left to subclasses: `mcce.rcompat.lent` is called by an R session, `r_bridge.functions` calls one.
 """
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
+import pandas as pd
 
-from mcce.base.arrays import Floats, Ints
-from mcce.exceptions import InputError, MCCEError, SamplerError, did_you_mean
-from mcce.rcompat.columns import join_texts
-from mcce.rng import RowStreams
-from mcce.samplers.base import SAMPLERS, BaseMeasure, Bools, ConditionalSampler, RestrictedDraw, Within
-from mcce.samplers.predictions import draw_levels, log_mass_of_levels, log_probability, supported_levels
-from mcce.samplers.registry import register_sampler
+from mcce.base.arrays import Bools, Floats, Ints
+from mcce.base.checks import check_count
+from mcce.exceptions import InputError, SamplerError, listing
+from mcce.rcompat.columns import texts_of
+from mcce.rng import RowStreams, resolve_seed
+from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, Within
+from mcce.samplers.boosting import Cells
+from mcce.samplers.density import ColumnDensity
+from mcce.samplers.donors.density import PSEUDO_DONORS
+from mcce.samplers.donors.marginal import MarginalSampler
+from mcce.samplers.estimator import SharedNumbers, deal_folds
+from mcce.samplers.predictions import (
+    PredictedQuantiles,
+    Tails,
+    draw_levels,
+    log_mass_of_levels,
+    log_probability,
+    supported_levels,
+)
+from mcce.samplers.restricted import log_of
+from mcce.storage.fields import FLOAT, check_array, check_type, require, stored
+from mcce.storage.state import stateful
 from mcce.table import KINDS, Column, Feature, Table
 
-Lent = Callable[[str, str, Mapping[str, Any]], Mapping[str, Any]]
-Self = TypeVar("Self", bound="LentSampler")
-
-NAME = "lent_by_r"
-ASKS = ("probs", "draw")
-PROBED = 6  # rows that `fit` asks about, to see whether one depends on another
+QUESTIONS = ("probs", "quantiles", "draw")
+NUMBERS, LEVELS = frozenset({"numeric"}), frozenset({"categorical", "ordered"})
 LARGEST_SEED = 2**31 - 1
+N_QUANTILES = 19
+HALF_WIDTH = 0.125  # of an interval that a density is read from, in spreads
+PROBED = 6  # rows that `fit` asks about, to see whether one depends on another
 
-_lent: dict[str, tuple[Lent, int]] = {}  # by name, of the R session that this process runs in, with its thread
-
-
-class RError(MCCEError):
-    """A function of R stopped, or cannot be called from here."""
-
-
-def lend(name: str, function: Lent) -> None:
-    """Take a function of R under a name, in place of an earlier one of that name (step 1)."""
-    if NAME not in SAMPLERS.known:
-        register_sampler(NAME, LentSampler)
-    _lent[name] = function, threading.get_ident()
+Self = TypeVar("Self", bound="RConditional")
 
 
-class LentSampler(ConditionalSampler):
-    """Draws from a model that functions of an R session learn and ask.
+@stateful("rcompat.PredictedNumbers")
+@dataclass(frozen=True)
+class PredictedNumbers:
+    """What is drawn from quantiles: their levels, the tails, the shared numbers, the column and its cells."""
 
-    Parameters
+    levels: Floats = stored(FLOAT, None, rising=True, filled=True)
+    tails: Tails = stored(Tails)
+    shared: SharedNumbers = stored(SharedNumbers)
+    column: ColumnDensity = stored(ColumnDensity)
+    cells: Cells = stored(Cells)
+
+    def density(self, predicted: PredictedQuantiles, values: Floats) -> Floats:
+        """Return the probability of each number with point mass, and the density of each other one (step 5)."""
+        at_value = self.cells.mass(predicted, values, values)
+        is_shared = np.isin(values, self.shared.numbers)
+        at_value = np.where(is_shared, predicted.mass(*self.shared.bounds(values, values)), at_value)
+        if self.column.base_measure == "counting":
+            return at_value
+        reach = HALF_WIDTH * predicted.spread
+        inside = predicted.mass(values - reach, values + reach)
+        for atom in self.column.atoms:
+            at = np.full(values.size, atom)
+            inside = inside - np.where(np.abs(values - atom) <= reach, self.cells.mass(predicted, at, at), 0.0)
+        return np.where(self.column.has_mass(values), at_value, np.maximum(inside, 0.0) / (2.0 * reach))
+
+
+class RConditional(ConditionalSampler):
+    """Draws from a model that functions of R learn and ask; a subclass says how they are called.
+
+    Attributes
     ----------
-    name : str
-        The name that R has lent its functions by.
-    asks : {"draw", "probs"}
-        What they can be asked for.
-    random_state : int
-        Seed of R's generator while it learns, together with the chain's.
+    own_rng : bool
+        Whether `draw` takes R's generator.
+    n_quantiles : int
+        Levels that `quantiles` is asked for.
+    random_state : int or None
+        Seed of R's generator in `learn`, together with the chain's; None for a fresh one.
     """
 
     thread_safe = False
+    maker: ClassVar[str]  # whom the user gave the functions to
+    own_rng_as_written: ClassVar[str] = "own_rng=True"
 
-    def __init__(self, *, name: str = "", asks: str = "draw", random_state: int = 0) -> None:
-        self.name = name
-        self.asks = asks
-        self.random_state = random_state
+    own_rng: bool
+    n_quantiles: int
+    random_state: int | None
+
+    @abstractmethod
+    def question(self) -> str:
+        """Return which function there is beside `learn`: one of `QUESTIONS`."""
+
+    @abstractmethod
+    def learn_in_r(self, x: pd.DataFrame, y: pd.Series[Any], seed: int) -> Any:
+        """Return what R has learned, or a key for it."""
+
+    @abstractmethod
+    def ask_r(self, question: str, learned: Any, newdata: pd.DataFrame, numbers: Floats, seed: int) -> Floats:
+        """Return R's answer for some rows, column by column; levels that are drawn as places among those of `y`.
+
+        Parameters
+        ----------
+        question : {"probs", "quantiles", "draw", "own_draw"}
+            The last one is `draw` by R's generator, row by row.
+        learned : what `learn_in_r` returned
+        newdata : DataFrame
+        numbers : array
+            The levels p of "quantiles", a uniform number for each row of "draw", a seed for each of "own_draw".
+        seed : int
+            Of R's generator, for all but "own_draw".
+        """
+
+    def forget_in_r(self, learned: Any) -> None:
+        """Let R drop what it has learned; nothing need be done where R's collector does."""
 
     @property
     def handles(self) -> frozenset[str]:  # type: ignore[override]
         """Kinds of target that the functions can draw."""
-        return frozenset({"categorical", "ordered"}) if self.asks == "probs" else frozenset(KINDS)
+        return {"probs": LEVELS, "quantiles": NUMBERS}.get(self.question(), frozenset(KINDS))
 
     def fit(self: Self, given: Table, target: Column) -> Self:
-        """Let R learn (step 2), and see that its answers are of each row alone (step 4)."""
-        if self.asks not in ASKS:
-            raise InputError(f"asks of LentSampler is {self.asks!r}; {did_you_mean(self.asks, ASKS)}")
+        """Let R learn (step 1), with quantiles also without each fold, and see that rows do not depend on others."""
+        self.check_parameters()
         self.check_target(target.feature)
-        for each in self._fitted():
-            delattr(self, each)
-        feature, values = target.feature, target.values
+        for name in self._fitted():
+            delattr(self, name)
+        values = target.values
         if not given.features or np.unique(values).size < 2:
-            self.values_ = values.copy()
+            self.margin_ = MarginalSampler().fit(given, target)
             return self
-        self.codes_ = np.empty(0) if feature.is_numeric else np.unique(values)
-        self.n_levels_ = feature.n_levels
-        learned = {**_sent(given), "y": _column(feature, values, self.codes_), "seed": self._seed()}
-        self.key_ = str(self._ask("learn", "", learned)["key"])
-        self._check_rows_alone(given)
+        seed = self.fit_seed(self.random_state)
+        self.n_levels_ = target.feature.n_levels
+        self.codes_ = np.empty(0) if target.feature.is_numeric else np.unique(values)
+        self.learned_ = self._learn(given, target, seed)
+        if self.question() == "probs":
+            self.level_shares_ = np.bincount(values.astype(np.int64), minlength=self.n_levels_) / values.size
+            self.share_of_margin_ = PSEUDO_DONORS / (values.size + PSEUDO_DONORS)
+        if self.question() == "quantiles":
+            self.numbers_ = self._fit_numbers(given, target, seed)
+        if not self.own_rng:
+            self._check_rows_alone(given)
         return self
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
-        """Draw one value for each row (step 3)."""
+        """Draw one value for each row (step 2)."""
         if within is not None:
             return self.sample_within(given, rng, within).values
-        if self._is_constant():
-            return np.asarray(self.values_[rng.integer(self.values_.size)])
-        return draw_levels(self._probabilities(given), rng, None) if self.asks == "probs" else self._draws(given, rng)
+        if self._has_margin():
+            return self.margin_.sample(given, rng)
+        if self.question() == "probs":
+            return draw_levels(self._probabilities(given), rng, None)
+        if self.question() == "quantiles":
+            return self._draw_numbers(self._predicted(given), rng, Within())
+        uniform = rng.uniform()
+        if self.own_rng:
+            return self._draw("own_draw", given, np.floor(uniform * LARGEST_SEED))
+        return self._draw("draw", given, uniform)
 
     def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
-        """Draw one allowed value for each row; exactly from probabilities."""
-        if self._is_constant() or self.asks == "draw":
+        """Draw one allowed value for each row (step 4); no draw is missing."""
+        if self._has_margin():
+            return self.margin_.sample_within(given, rng, within)
+        if self.question() == "probs":
+            probabilities = self._probabilities(given)
+            drawn = draw_levels(probabilities, rng, within)
+            mass = log_mass_of_levels(probabilities, within) if within.weighted else None
+        elif self.question() == "quantiles":
+            predicted = self._predicted(given)
+            drawn = self._draw_numbers(predicted, rng, within)
+            bounds = self.numbers_.shared.bounds(*within.bounds(given.n_rows))
+            mass = log_of(predicted.mass(*bounds)) if within.weighted else None
+        else:
             return super().sample_within(given, rng, within)
-        probabilities = self._probabilities(given)
-        drawn = draw_levels(probabilities, rng, within)
-        mass = log_mass_of_levels(probabilities, within) if within.weighted else None
         return RestrictedDraw(drawn, np.isnan(drawn), mass)
 
     def supports(self, given: Table, values: Floats) -> Bools:
-        """Return whether each level has a probability; a function that draws does not tell."""
-        if self._is_constant() or self.asks == "draw":
+        """Return whether each value has a probability, or lies where quantiles are; `draw` does not tell."""
+        if self._has_margin():
+            return self.margin_.supports(given, values)
+        if self.question() == "probs":
+            return supported_levels(self._probabilities(given), values)
+        if self.question() == "draw":
             return super().supports(given, values)
-        return supported_levels(self._probabilities(given), values)
+        predicted, shared = self._predicted(given), self.numbers_.shared
+        is_shared = np.isin(values, shared.numbers) & (predicted.mass(*shared.bounds(values, values)) > 0.0)
+        return np.asarray(predicted.supports(values) | is_shared)
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
-        """Return the log probability of each level; a function that draws has none."""
+        """Return the log probability of each level, the log density or probability of each number (step 5)."""
+        if self._has_margin():
+            return self.margin_.log_density(given, values, training_rows)
         self.refuse_training_rows(training_rows)
-        if self._is_constant() or self.asks == "draw":
+        if self.question() == "probs":
+            predicted = self._probabilities(given)
+            return log_probability(predicted + self.share_of_margin_ * (self.level_shares_ - predicted), values)
+        if self.question() == "draw":
             return super().log_density(given, values)
-        return log_probability(self._probabilities(given), values)
+        density = self.numbers_.density(self._predicted(given), values)
+        return self.numbers_.column.log_with_even_part(density, values)
 
     def base_measure(self) -> BaseMeasure:
-        """Return what the density is with respect to."""
-        return "counting" if self.asks == "probs" else super().base_measure()
+        """Return what the density is with respect to; `draw` has none."""
+        if self._has_margin():
+            return self.margin_.base_measure()
+        if self.question() == "probs":
+            return "counting"
+        return super().base_measure() if self.question() == "draw" else self.numbers_.column.base_measure
 
-    def _is_constant(self) -> bool:
-        if not hasattr(self, "values_"):
-            self.check_fitted("key_")
-        return hasattr(self, "values_")
+    def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
+        """Refuse a state that is not of this target and of these functions."""
+        super().check_state(given, target, n_rows)
+        self.check_parameters()
+        if self._has_margin():
+            check_type(self.margin_, "margin_", MarginalSampler)
+            self.margin_.check_state(given, target, n_rows)
+            return
+        require(self.n_levels_ == target.n_levels, "n_levels_ are not as many as the levels of the target")
+        check_array(self.codes_, "codes_", FLOAT, None)
+        known = np.isin(self.codes_, np.arange(self.n_levels_)).all() and np.unique(self.codes_).size > 1
+        require(known if self.n_levels_ else not self.codes_.size, "codes_ are not levels of the target")
+        if self.question() == "probs":
+            check_array(self.level_shares_, "level_shares_", FLOAT, self.n_levels_)
+            check_type(self.share_of_margin_, "share_of_margin_", float)
+        if self.question() == "quantiles":
+            check_type(self.numbers_, "numbers_", PredictedNumbers)
 
-    def _seed(self) -> int:
-        return self.fit_seed(self.random_state) % LARGEST_SEED
+    def check_parameters(self) -> None:
+        """Refuse parameters that cannot be used."""
+        question = self.question()
+        if not isinstance(self.own_rng, bool) or (self.own_rng and question != "draw"):
+            raise InputError(
+                f"own_rng of {self.maker} is {self.own_rng!r} with {question}=; it is True or False, and True for "
+                "draw= only: probabilities and quantiles take no random numbers."
+            )
+        check_count(self.n_quantiles, "n_quantiles", self, 2)
+        resolve_seed(self.random_state)
 
-    def _probabilities(self, given: Table) -> Floats:
+    def _has_margin(self) -> bool:
+        if not hasattr(self, "margin_"):
+            self.check_fitted("learned_")
+        return hasattr(self, "margin_")
+
+    def _learn(self, given: Table, target: Column, seed: int) -> Any:
+        y = pd.Series(as_column(target.feature, target.values, self.codes_), name="y")
+        return self.learn_in_r(as_frame(given), y, seed % LARGEST_SEED)
+
+    def _fit_numbers(self, given: Table, target: Column, seed: int) -> PredictedNumbers:
+        """Learn what lies beyond the outer quantiles from fits without each row, and which numbers are shared."""
+        values = target.values
+        levels = (np.arange(self.n_quantiles) + 1.0) / (self.n_quantiles + 1)
+        fold = deal_folds(values.size, seed)
+        outer = np.empty((values.size, 2))
+        for held_out in range(int(fold.max()) + 1):
+            inside = np.flatnonzero(fold == held_out)
+            others = np.flatnonzero(fold != held_out)
+            learned = self._learn(given.take(others), Column(target.feature, values[others]), seed)
+            outer[inside] = self._ask("quantiles", learned, given.take(inside), levels[[0, -1]], 2)
+            self.forget_in_r(learned)
+        tails = Tails.read(outer, values, float(levels[0]))
+        asked = self._ask("quantiles", self.learned_, given, levels, levels.size)
+        predicted = PredictedQuantiles.arrange(asked, levels, tails)
+        shared = SharedNumbers.read(predicted, values, None)
+        return PredictedNumbers(levels, tails, shared, ColumnDensity.of(values), Cells.of(values))
+
+    def _probabilities(self, given: Table, seed: int = 1) -> Floats:
         """Return the probabilities of all levels, those that no training row has included."""
         probabilities = np.zeros((given.n_rows, self.n_levels_))
-        if given.n_rows:
-            answer = self._ask("probs", self.key_, _sent(given))
-            by_level = _numbers(answer).reshape(self.codes_.size, given.n_rows)
-            probabilities[:, self.codes_.astype(np.intp)] = by_level.T
+        asked = self._ask("probs", self.learned_, given, np.empty(0), self.codes_.size, seed)
+        probabilities[:, self.codes_.astype(np.intp)] = asked
         return probabilities
 
-    def _draws(self, given: Table, rng: RowStreams) -> Floats:
-        return self._draws_at(given, rng.uniform())
+    def _predicted(self, given: Table) -> PredictedQuantiles:
+        levels = self.numbers_.levels
+        asked = self._ask("quantiles", self.learned_, given, levels, levels.size)
+        return PredictedQuantiles.arrange(asked, levels, self.numbers_.tails)
 
-    def _draws_at(self, given: Table, uniform: Floats) -> Floats:
+    def _draw_numbers(self, predicted: PredictedQuantiles, rng: RowStreams, within: Within) -> Floats:
+        shared = self.numbers_.shared
+        bounds = shared.bounds(*within.bounds(predicted.knots.shape[0]))
+        return shared.become(predicted.draw(rng.uniform(), *bounds))
+
+    def _ask(self, question: str, learned: Any, given: Table, numbers: Floats, n_columns: int, seed: int = 1) -> Floats:
+        """Return a matrix of R's answers; rows that are equal are asked about once."""
+        if not given.n_rows:
+            return np.empty((0, n_columns))
+        rows, place = np.unique(given.matrix, axis=0, return_inverse=True)
+        distinct = as_frame(Table(given.features, np.asfortranarray(rows)))
+        answer = self.ask_r(question, learned, distinct, numbers, seed)
+        return self._checked(answer, question, len(rows) * n_columns).reshape(len(rows), -1, order="F")[place.ravel()]
+
+    def _draw(self, question: str, given: Table, numbers: Floats, seed: int = 1) -> Floats:
+        """Return one value for each row from its uniform number or its seed."""
         if not given.n_rows:
             return np.empty(0)
-        table = {**_sent(given), "u": bytearray(uniform.astype("<f8").tobytes())}
-        values = _numbers(self._ask("draw", self.key_, table))
-        if values.size != given.n_rows or np.isnan(values).any():
-            raise SamplerError(f"the draw of R gave {values.size} values for {given.n_rows} rows, or missing ones.")
-        return values if not self.codes_.size else self.codes_[values.astype(np.intp)]
+        answer = self.ask_r(question, self.learned_, as_frame(given), numbers, seed)
+        drawn = self._checked(answer, "draw", given.n_rows)
+        return drawn if not self.codes_.size else self.codes_[drawn.astype(np.intp)]
+
+    def _checked(self, answer: Floats, question: str, n: int) -> Floats:
+        if answer.size != n or not np.isfinite(answer).all():
+            raise SamplerError(
+                f"{question} of {self.maker} gave {answer.size} values where {n} are needed, or some that are missing "
+                "or infinite."
+            )
+        return answer.astype(np.float64)
 
     def _check_rows_alone(self, given: Table) -> None:
+        """Refuse a function whose answer for a row depends on the rows beside it, or on R's generator (step 3)."""
         rows = np.unique(np.linspace(0, given.n_rows - 1, PROBED).astype(np.intp))
         uniform = (np.arange(rows.size) + 0.5) / rows.size
+        question = self.question()
 
-        def ask(which: Ints) -> Floats:
-            some = given.take(rows[which])
-            return self._probabilities(some) if self.asks == "probs" else self._draws_at(some, uniform[which])
+        def ask(which: Ints, u: Floats, seed: int) -> Floats:
+            some = given.take(which)
+            if question == "probs":
+                return self._probabilities(some, seed)
+            if question == "quantiles":
+                levels = self.numbers_.levels
+                return self._ask("quantiles", self.learned_, some, levels, levels.size, seed)
+            return self._draw("draw", some, u, seed)
 
-        backwards = np.arange(rows.size)[::-2]
-        if not np.allclose(ask(np.arange(rows.size))[::-2], ask(backwards), rtol=1e-9, atol=1e-12):
+        together, apart = ask(rows, uniform, 1)[::-2], ask(rows[::-2], uniform[::-2], 2)
+        if not np.allclose(together, apart, rtol=1e-9, atol=1e-12):
+            remedy = f" For a draw by R's generator say {self.own_rng_as_written}." if question == "draw" else ""
             raise SamplerError(
-                f"{self.asks} of r_sampler() gives a row another answer beside other rows, or takes R's own random "
-                "numbers; it must be a function of the row, and of its uniform number."
+                f"{question} of {self.maker} gives a row another answer beside other rows, or at another state of R's "
+                f"generator; it must be a function of the row alone.{remedy}"
             )
 
-    def _ask(self, what: str, key: str, table: Mapping[str, Any]) -> Mapping[str, Any]:
-        if self.name not in _lent:
-            raise SamplerError(f"no R session has lent {self.name!r}; an explainer with functions of R is used from R.")
-        function, thread = _lent[self.name]
-        if threading.get_ident() != thread:
-            raise RError("R has one thread, and was asked from a second one; set n_jobs = 1")
-        answer = function(what, key, table)
-        if answer.get("error") is not None:
-            raise RError(f"{what} of r_sampler() stopped: {answer['error']}")
-        return answer
+
+def as_frame(given: Table) -> pd.DataFrame:
+    """Return givens as R gets them, with their own names and levels (step 1)."""
+    columns = {str(f.name): as_column(f, given.matrix[:, j]) for j, f in enumerate(given.features)}
+    if len(columns) < len(given.features):
+        raise InputError(f"the names {listing([f.name for f in given.features])} are not unique as text; rename them.")
+    return pd.DataFrame(columns)
 
 
-def _numbers(answer: Mapping[str, Any]) -> Floats:
-    return np.frombuffer(bytes(answer["values"]), dtype="<f8").astype(np.float64)
-
-
-def _sent(given: Table) -> dict[str, Any]:
-    columns = [_column(feature, given.matrix[:, j]) for j, feature in enumerate(given.features)]
-    return {"n_rows": given.n_rows, "columns": columns}
-
-
-def _column(feature: Feature, values: Floats, codes: Floats | None = None) -> dict[str, Any]:
+def as_column(feature: Feature, values: Floats, codes: Floats | None = None) -> Any:
     """Return one column for R: numbers as they are, levels by their names, all of them or those with the codes."""
-    missing = np.isnan(values)
-    states = bytearray(missing.astype(np.uint8).tobytes()) if missing.any() else bytearray()
-    sent = {"name": str(feature.name), "states": states, "texts": bytearray()}
     if feature.levels is None:
-        numbers = np.where(missing, 0.0, values).astype("<f8")
-        return {**sent, "kind": "double", "values": bytearray(numbers.tobytes())}
+        return values
     used = np.arange(feature.n_levels, dtype=np.float64) if codes is None else codes
-    places = np.where(missing, 0, np.searchsorted(used, values)).astype("<i4")
-    names = join_texts([str(feature.levels[int(code)]) for code in used])
-    kind = "ordered" if feature.kind == "ordered" else "factor"
-    return {**sent, "kind": kind, "values": bytearray(places.tobytes()), "texts": names}
+    names = texts_of(feature.levels, str(feature.name))
+    place = np.where(np.isnan(values), -1, np.searchsorted(used, values)).astype(np.intp)
+    levels = pd.Index([names[int(code)] for code in used], dtype=object)
+    return pd.Categorical.from_codes(place, levels, ordered=feature.kind == "ordered")

@@ -70,6 +70,8 @@ from mcce.samplers.predictions import (
     supported_levels,
 )
 from mcce.samplers.restricted import log_of
+from mcce.storage.fields import FLOAT, stored
+from mcce.storage.state import stateful
 from mcce.table import Column, Feature, Table
 from mcce.table.weights import deviation_of, equal_chances, mean_of
 
@@ -221,6 +223,7 @@ def _scale_by_prediction(predictions: Floats, left: Floats) -> tuple[Floats, Flo
     return np.array([np.median(predictions[rows]) for rows in groups]), np.maximum(means, LEAST_SCALE * size.mean())
 
 
+@stateful("estimator.SharedNumbers")
 @dataclass(frozen=True)
 class SharedNumbers:
     """Numbers that many rows share, and how far from each a draw becomes it.
@@ -231,8 +234,8 @@ class SharedNumbers:
        training rows are this number as often as the rows are; it ends before half of the way to the next such number.
     """
 
-    numbers: Floats
-    reach: Floats
+    numbers: Floats = stored(FLOAT, "numbers", rising=True)
+    reach: Floats = stored(FLOAT, "numbers", least=0.0)
 
     @classmethod
     def read(cls, quantiles: PredictedQuantiles, values: Floats, weights: Floats | None) -> SharedNumbers:

@@ -9,12 +9,13 @@ from scipy import stats
 
 import mcce
 from mcce import MCCEError, SamplerError, Within
+from mcce.rcompat.conditional import LARGEST_SEED
 from mcce.rng import RowStreams
 from mcce.table import Column, Schema
 from mcce.testing import CHECKS
 from mcce.testing.tables import Problem, make_problem
 from r_bridge import MiceSampler, RBridgeError, RSampler, RWarning, to_r
-from r_bridge.functions import LARGEST_SEED, MICE_METHODS
+from r_bridge.functions import MICE_METHODS
 
 LM = "function(x, y) lm(y ~ ., cbind(x, y = y))"
 LM_DRAW = "function(object, newdata, u) predict(object, newdata) + sigma(object) * qnorm(u)"
@@ -248,6 +249,20 @@ def test_random_state_of_r_is_left_alone(r, need):
         r.call("evaluate", "set.seed(9)", None)
         drawn_from(sampler.clone().fit(problem.given, problem.target), problem.given.take(np.arange(5)))
         assert list(r.call("evaluate", "runif(3)", None)) == expected
+
+
+def test_probabilities_that_are_equal_leave_the_random_state_of_r_alone(r):
+    """max.col() of a matrix with ties takes random numbers."""
+    problem = make_problem("categorical", 0)
+    code = "{ set.seed(9); sum(.Random.seed) }"
+    before = list(r.call("evaluate", code, None))
+    drawn_from(
+        RSampler(FIRST, probs="function(object, newdata) matrix(0.25, nrow(newdata), 4)").fit(
+            problem.given, problem.target
+        ),
+        problem.given,
+    )
+    assert list(r.call("evaluate", "sum(.Random.seed)", None)) == before
 
 
 def test_in_a_chain_and_an_explainer(r, need):

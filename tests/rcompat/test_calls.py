@@ -10,13 +10,14 @@ import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeRegressor
 
-from mcce import MCCE, rcompat
+from mcce import MCCE, InputError, rcompat
 from mcce.rcompat import calls
 from mcce.rcompat.columns import SentColumn, columns_of, read_table, write_table
-from mcce.rcompat.conditional import NAME, LentSampler, RError, lend
+from mcce.rcompat.lent import NAME, LentSampler, RError, lend
 from mcce.rng import RGenerator
 from mcce.samplers.base import SAMPLERS
 from mcce.testing import check_sampler
+from mcce.testing.tables import make_problem
 from tests.rcompat.problem import people
 
 
@@ -191,29 +192,42 @@ def test_samplers_are_read():
     assert read["*"] == "cart"
 
 
+GOLDEN = 0.6180339887498949
+
+
 class PlayedConditional:
-    """Functions of R, played: donors of the leaves of a tree, the one at the place that the uniform number says."""
+    """Functions of R, played: donors of the leaves of a tree, their shares or quantiles, or the one at a place."""
 
     def __init__(self) -> None:
         self.learned: dict[str, Any] = {}
 
     def __call__(self, what: str, key: str, table: Any) -> dict[str, Any]:
+        if what == "forget":
+            del self.learned[key]
+            return {}
         rows = self.matrix(table["columns"], table["n_rows"])
         if what == "learn":
             values = self.matrix([table["y"]], table["n_rows"])[:, 0]
             tree = DecisionTreeRegressor(min_samples_leaf=20, random_state=0).fit(rows, values)
             leaf_of_row = tree.apply(rows)
             donors = {leaf: np.sort(values[leaf_of_row == leaf]) for leaf in np.unique(leaf_of_row)}
-            name = f"model {len(self.learned)}"
+            name = str(max([-1, *map(int, self.learned)]) + 1)
             self.learned[name] = tree, donors, int(values.max()) + 1
             return {"key": name}
         tree, donors, n_levels = self.learned[key]
-        pools = [donors[leaf] for leaf in tree.apply(rows)]
-        if what == "draw":
-            u = np.frombuffer(bytes(table["u"]), "<f8")
-            return {"values": np.array([pool[int(x * pool.size)] for pool, x in zip(pools, u)], "<f8").tobytes()}
-        chances = [np.bincount(pool.astype(int), minlength=n_levels) / pool.size for pool in pools]
-        return {"values": np.array(chances, "<f8").tobytes(order="F")}
+        numbers = np.frombuffer(bytes(table["numbers"]), "<f8")
+        leaves, place = np.unique(tree.apply(rows), return_inverse=True)
+        pools = [donors[leaf] for leaf in leaves]
+        if what in ("draw", "own_draw"):
+            u = numbers if what == "draw" else numbers * GOLDEN % 1.0  # of a seed, the first number that it gives
+            found = np.empty(place.size)
+            for leaf, pool in enumerate(pools):
+                found[place == leaf] = pool[(u[place == leaf] * pool.size).astype(int)]
+        elif what == "quantiles":
+            found = np.array([np.quantile(pool, numbers) for pool in pools])[place]
+        else:
+            found = np.array([np.bincount(pool.astype(int), minlength=n_levels) / pool.size for pool in pools])[place]
+        return {"values": found.astype("<f8").tobytes(order="F")}
 
     @staticmethod
     def matrix(columns: Any, n_rows: int) -> Any:
@@ -229,9 +243,43 @@ def lent():
     SAMPLERS.known.pop(NAME)
 
 
-@pytest.mark.parametrize("asks", ["draw", "probs"])
-def test_functions_that_r_lends_keep_the_contract_of_a_sampler(lent, asks):
-    check_sampler(LentSampler(name=lent, asks=asks))
+@pytest.mark.parametrize(("asks", "own_rng"), [("draw", False), ("draw", True), ("probs", False), ("quantiles", False)])
+def test_functions_that_r_lends_keep_the_contract_of_a_sampler(lent, asks, own_rng):
+    check_sampler(LentSampler(name=lent, asks=asks, own_rng=own_rng))
+
+
+@pytest.mark.parametrize("asks", ["draw", "probs", "quantiles"])
+def test_only_the_fit_to_all_rows_is_kept(asks):
+    played = PlayedConditional()
+    lend("played", played)
+    try:
+        problem = make_problem("categorical" if asks == "probs" else "numeric", 0)
+        fitted = LentSampler(name="played", asks=asks).fit(problem.given, problem.target)
+    finally:
+        SAMPLERS.known.pop(NAME)
+    assert list(played.learned) == [fitted.learned_]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"asks": "prob"}, "asks of LentSampler is 'prob'; did you mean 'probs'"),
+        ({"asks": "probs", "own_rng": True}, r"own_rng of r_sampler\(\) is True with probs="),
+    ],
+)
+def test_questions_that_cannot_be_asked_are_refused(lent, parameters, message):
+    problem = make_problem("categorical", 0)
+    with pytest.raises(InputError, match=message):
+        LentSampler(name=lent, **parameters).fit(problem.given, problem.target)
+
+
+def test_a_state_of_another_target_is_refused(lent):
+    problem = make_problem("categorical", 0)
+    fitted = LentSampler(name=lent, asks="probs").fit(problem.given, problem.target)
+    fitted.check_state(problem.given.features, problem.target.feature, problem.given.n_rows)
+    fitted.codes_ = np.array([0.0, 9.0])
+    with pytest.raises(InputError, match="codes_ are not levels of the target"):
+        fitted.check_state(problem.given.features, problem.target.feature, problem.given.n_rows)
 
 
 def test_functions_that_nobody_lent_are_refused(lent):

@@ -6,33 +6,52 @@
 #' doubles, dates among them; all else is a factor. What it returns is handed on. R's generator is seeded for the call,
 #' and put back as it was.
 #'
-#' Give `probs` or `draw`. Both must be functions of each row alone: `u` has a uniform number for each row, and R's own
-#' random numbers are refused, because an answer must not depend on the rows beside it. With `probs`, draws inside
-#' constraints are exact; with `draw` they are repeated until one is allowed.
+#' Give one of `probs`, `quantiles` and `draw`. Each must be a function of each row alone: `u` has a uniform number for
+#' each row, and R's own random numbers are refused, because an answer must not depend on the rows beside it. A `draw`
+#' that needs them says `own_rng = TRUE`: it is called for each row alone, after [set.seed()] by the row's own stream.
+#' That is slow, 0.1 to 50 ms a row.
+#'
+#' With `probs` and `quantiles`, draws inside constraints are exact; with `draw` they are repeated until one is allowed.
+#' Between quantiles numbers are drawn evenly; beyond the outer ones, as far as training values lie beyond those of five
+#' fits without them, so that `learn` is called six times.
 #'
 #' @param learn `function(x, y)`: a model of the vector `y` on the data frame `x`.
 #' @param probs `function(object, newdata)`: a matrix with the probability of each level of a factor, a row for each row;
 #'   columns with names are matched by them. For two levels, a vector of the second one's will do.
-#' @param draw `function(object, newdata, u)`: one value for each row, made from its uniform number.
+#' @param quantiles `function(object, newdata, p)`: a matrix with the quantiles of a number, a row for each row and a
+#'   column for each level in `p`.
+#' @param draw `function(object, newdata, u)`: one value for each row, made from its uniform number; with `own_rng`,
+#'   `function(object, newdata)` of one row.
+#' @param own_rng Whether `draw` takes R's generator, as [rnorm()] and [sample()] do.
 #' @return A list that [mcce()] reads.
 #' @examples
 #' r_sampler(
 #'   learn = function(x, y) lm(y ~ ., cbind(x, y = y)),
 #'   draw = function(object, newdata, u) predict(object, newdata) + sigma(object) * qnorm(u)
 #' )
+#' r_sampler(
+#'   learn = function(x, y) lm(y ~ ., cbind(x, y = y)),
+#'   quantiles = function(object, newdata, p) {
+#'     outer(predict(object, newdata), sigma(object) * qnorm(p), `+`)
+#'   }
+#' )
 #' @export
-r_sampler <- function(learn, probs = NULL, draw = NULL) {
-  given <- Filter(Negate(is.null), list(learn = learn, probs = probs, draw = draw))
+r_sampler <- function(learn, probs = NULL, quantiles = NULL, draw = NULL, own_rng = FALSE) {
+  given <- Filter(Negate(is.null), list(learn = learn, probs = probs, quantiles = quantiles, draw = draw))
   for (name in names(given)) {
     if (!is.function(given[[name]])) refuse(name, " of r_sampler() is a ", class(given[[name]])[1], "; give a function.")
   }
-  if (is.null(probs) == is.null(draw)) refuse("r_sampler() needs one of probs and draw, and not both.")
-  structure(given, class = "mcce_r_sampler")
+  if (length(given) != 2) refuse("r_sampler() needs one of probs, quantiles and draw, and no more than one.")
+  if (!isTRUE(own_rng) && !isFALSE(own_rng)) refuse("own_rng of r_sampler() is ", deparse(own_rng)[1], "; give TRUE or FALSE.")
+  if (own_rng && is.null(draw)) {
+    refuse("own_rng of r_sampler() is TRUE without draw; probabilities and quantiles take no random numbers.")
+  }
+  structure(given, own_rng = own_rng, class = "mcce_r_sampler")
 }
 
 #' @export
 print.mcce_r_sampler <- function(x, ...) {
-  cat("conditional of R, by ", paste(names(x), collapse = " and "), "\n", sep = "")
+  cat("conditional of R, by ", paste(names(x), collapse = " and "), if (attr(x, "own_rng")) ", row by row", "\n", sep = "")
   invisible(x)
 }
 
@@ -41,7 +60,8 @@ hold_sampler <- function(sampler, held) {
   name <- sprintf("%s-%d-%d", format(Sys.time(), "%Y%m%d%H%M%OS6"), Sys.getpid(), the$lent)
   held[[name]] <- list(functions = sampler, learned = new.env(parent = emptyenv()))
   lend_sampler(name, held[[name]])
-  list(sampler = "lent_by_r", parameters = list(name = name, asks = if (is.null(sampler$probs)) "draw" else "probs"))
+  asks <- setdiff(names(sampler), "learn")
+  list(sampler = "lent_by_r", parameters = list(name = name, asks = asks, own_rng = attr(sampler, "own_rng")))
 }
 
 lend_sampler <- function(name, one) call_python("lend", name, conditional_asker(one$functions, one$learned))
@@ -53,20 +73,20 @@ conditional_asker <- function(functions, learned) {
   function(what, key, sent) {
     tryCatch(
       {
+        what <- to_r(what)
+        key <- to_r(key)
         sent <- to_r(sent)
-        rows <- receive_table(sent)
-        switch(to_r(what),
-          learn = list(key = learn_conditional(functions, learned, rows, sent)),
-          probs = {
-            one <- learned[[to_r(key)]]
-            chances <- with_seed(1, functions$probs(one$model, rows))
-            list(values = writeBin(as.double(as_chances(chances, one$levels, nrow(rows))), raw(), endian = "little"))
+        switch(what,
+          learn = list(key = keep_learned(functions$learn, learned, sent)),
+          forget = {
+            rm(list = key, envir = learned)
+            list(key = key)
           },
-          draw = {
-            one <- learned[[to_r(key)]]
-            u <- readBin(sent$u, "double", nrow(rows), endian = "little")
-            drawn <- with_seed(sum(u) %% 1 * 2e9, functions$draw(one$model, rows, u))
-            list(values = writeBin(as_draws(drawn, one$levels), raw(), endian = "little"))
+          {
+            numbers <- readBin(sent$numbers, "double", length(sent$numbers) / 8, endian = "little")
+            one <- learned[[key]]
+            answer <- ask_conditional(what, functions, one$model, receive_table(sent), one$levels, numbers, sent$seed)
+            list(values = writeBin(as.double(answer), raw(), endian = "little"))
           }
         )
       },
@@ -75,40 +95,22 @@ conditional_asker <- function(functions, learned) {
   }
 }
 
-learn_conditional <- function(functions, learned, rows, sent) {
-  y <- receive_column(sent$y$values, sent$y$states, sent$y$texts, nrow(rows), plain_template(sent$y))
-  key <- sprintf("model %d", length(learned) + 1L)
-  learned[[key]] <- list(model = with_seed(sent$seed, functions$learn(rows, y)), levels = levels(y))
+keep_learned <- function(learn, learned, sent) {
+  x <- receive_table(sent)
+  y <- receive_column(sent$y$values, sent$y$states, sent$y$texts, nrow(x), plain_template(sent$y))
+  key <- sprintf("model %d", max(0L, as.integer(sub("model ", "", ls(learned)))) + 1L)
+  learned[[key]] <- list(model = learn_conditional(learn, x, y, sent$seed), levels = levels(y))
   key
 }
 
-as_chances <- function(chances, levels, n) {
-  if (is.data.frame(chances)) chances <- as.matrix(chances)
-  if (is.null(dim(chances))) {
-    chances <- if (length(levels) == 2 && length(chances) == n) cbind(1 - chances, chances, deparse.level = 0) else matrix(chances, nrow = n, byrow = TRUE)
-  }
-  if (!identical(dim(chances), c(as.integer(n), length(levels)))) {
-    refuse("it returned ", paste(dim(chances), collapse = " x "), " probabilities for ", n, " rows and ", length(levels), " levels")
-  }
-  if (!is.null(colnames(chances)) && all(levels %in% colnames(chances))) chances[, levels, drop = FALSE] else chances
-}
-
-# numbers, or places among the levels from 0
-as_draws <- function(drawn, levels) {
-  if (is.null(levels)) return(as.double(drawn))
-  places <- match(as.character(drawn), levels)
-  if (anyNA(places)) refuse("it drew '", drawn[is.na(places)][1], "', which is none of the levels '", paste(levels, collapse = "', '"), "'")
-  places - 1
-}
-
 # the value of code that may use R's generator, which is put back as it was
-with_seed <- function(seed, code) {
+with_own_seed <- function(code, seed) {
   random_seed() # begins the stream, if need be
   before <- globalenv()[[".Random.seed"]]
   on.exit({
     put_stream(before)
     RNGkind() # makes R read it now: compiled code that called us would write its own copy of the stream over it
   })
-  set.seed(as.integer(seed))
+  set.seed(as.integer(seed), kind = "default", normal.kind = "default", sample.kind = "default")
   code
 }

@@ -52,15 +52,80 @@ test_that("the draws have the distribution that the functions say", {
   expect_lt(abs(sum(drawn$job == "pilot") - sum(chances)) / sqrt(sum(chances * (1 - chances))), 4)
 })
 
+test_that("levels are those of R", {
+  skip_if_no_mcce()
+  seen <- new.env()
+  logical <- r_sampler(
+    learn = function(x, y) {
+      seen$x <- x
+      seen$y <- y
+      glm(y ~ ., binomial, cbind(x, y = y))
+    },
+    probs = function(object, newdata) {
+      p <- predict(object, newdata, type = "response")
+      cbind("TRUE" = p, "FALSE" = 1 - p)
+    }
+  )
+  rows <- data.frame(age = known$age, grade = cut(known$age, 3, c("C", "B", "A"), ordered_result = TRUE))
+  rows$rich <- known$income > 40
+  some <- mcce(
+    function(rows) rep(1, nrow(rows)), rows,
+    fixed = c("age", "grade"), sampler = logical, condition_on_decision = FALSE, keep = FALSE
+  )
+  expect_identical(seen$y, factor(rows$rich))
+  expect_identical(seen$x$grade, rows$grade)
+  expect_identical(seen$x$age, as.double(rows$age))
+})
+
+test_that("quantiles and functions that take R's generator draw, free and inside constraints, and are saved", {
+  skip_if_no_mcce()
+  lm_of <- linear$learn
+  model <- lm(income ~ age, known)
+  samplers <- list(
+    quantiles = r_sampler(lm_of, quantiles = function(object, newdata, p) outer(predict(object, newdata), sigma(object) * qnorm(p), `+`)),
+    own = r_sampler(lm_of, draw = function(object, newdata) predict(object, newdata) + rnorm(1, 0, sigma(object)), own_rng = TRUE)
+  )
+  for (one in samplers) {
+    before <- { set.seed(5); .Random.seed }
+    some <- mcce(
+      function(rows) rep(1, nrow(rows)), known[c("age", "income")],
+      fixed = "age", sampler = one, condition_on_decision = FALSE, random_state = 1
+    )
+    draw <- function(rows) {
+      pool <- mcce:::call_python("generate", some$state$python, mcce:::send_table(rows, template = some$template), 1000)
+      mcce:::receive_table(pool, some$template)$income
+    }
+    drawn <- draw(known[1:2, c("age", "income")])
+    expect_identical(.Random.seed, before)
+    expect_identical(length(some$samplers[[1]]$learned), 1L) # those without a fold are gone
+    for (row in 1:2) {
+      tested <- suppressWarnings(stats::ks.test(drawn[(row - 1) * 1000 + 1:1000], "pnorm", predict(model, known[row, ]), sigma(model)))
+      expect_gt(tested$p.value, 1e-4)
+    }
+    expect_identical(draw(known[2, c("age", "income")]), drawn[1001:2000])
+    less <- mcce(score, known[c("age", "income")], fixed = "age", sampler = one, decision = c(0.5, 1), random_state = 1)
+    found <- explain(less, refused[c("age", "income")], n_samples = 50, constraints = "income <= 52")
+    expect_true(all(found$rows$income >= 50 & found$rows$income <= 52))
+    again <- unserialize(serialize(less, NULL))
+    expect_identical(explain(again, refused[c("age", "income")], n_samples = 50, constraints = "income <= 52")$rows, found$rows)
+  }
+})
+
 test_that("functions that cannot be used are refused", {
   skip_if_no_mcce()
-  expect_error(r_sampler(lm), "needs one of probs and draw", class = "mcce_error")
+  expect_error(r_sampler(lm), "needs one of probs, quantiles and draw", class = "mcce_error")
   expect_error(r_sampler(lm, draw = "x"), "draw of r_sampler\\(\\) is a character", class = "mcce_error")
+  expect_error(r_sampler(lm, probs = lm, quantiles = lm), "no more than one", class = "mcce_error")
+  expect_error(r_sampler(lm, draw = lm, own_rng = NA), "own_rng of r_sampler\\(\\) is NA", class = "mcce_error")
+  expect_error(r_sampler(lm, probs = lm, own_rng = TRUE), "TRUE without draw", class = "mcce_error")
+  expect_output(print(r_sampler(lm, draw = lm, own_rng = TRUE)), "by learn and draw, row by row")
   expect_output(print(linear), "conditional of R, by learn and draw")
   fails <- function(...) mcce(score, known, fixed = c("age", "job"), sampler = list(income = r_sampler(...)), keep = FALSE)
   expect_error(fails(function(x, y) stop("no idea"), draw = function(object, newdata, u) u), "learn of r_sampler\\(\\) stopped: no idea", class = "mcce_error")
   own <- function(object, newdata, u) rnorm(nrow(newdata))
-  expect_error(fails(function(x, y) 1, draw = own), "another answer beside other rows", class = "mcce_error")
+  expect_error(fails(function(x, y) 1, draw = own), "another answer beside other rows.*own_rng = TRUE", class = "mcce_error")
+  wide <- function(object, newdata, p) matrix(0, 3, 2)
+  expect_error(fails(function(x, y) 1, quantiles = wide), "quantiles returned 3 by 2; a matrix of", class = "mcce_error")
   probs <- function(object, newdata) 0.5
   expect_error(fails(function(x, y) 1, probs = probs), "it is numeric", class = "mcce_error")
 })

@@ -1,0 +1,121 @@
+"""Functions of R that an R session lends by name, as a conditional (`mcce.rcompat.conditional`).
+
+1. R lends a function of (what, key, table) under a name (`lend`). Functions are code and stand in no file: a stored
+   explainer holds the name, and the session that loads it lends the functions again.
+2. "learn": R gets the givens, the target `y` and a `seed`, keeps what it has learned and answers with a key for it.
+   "forget" drops that again.
+3. "probs", "quantiles", "draw" and "own_draw": R gets rows, `numbers` and a `seed`, and answers with the bytes of
+   doubles, column by column (`RConditional.ask_r`).
+
+Tables cross as `mcce.rcompat.columns` writes them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mcce.base.arrays import Floats
+from mcce.exceptions import InputError, MCCEError, SamplerError, did_you_mean
+from mcce.rcompat.columns import columns_of, describe_table
+from mcce.rcompat.conditional import N_QUANTILES, QUESTIONS, RConditional
+from mcce.samplers.base import SAMPLERS
+from mcce.samplers.registry import register_sampler
+
+Lent = Callable[[str, str, Mapping[str, Any]], Mapping[str, Any]]
+
+NAME = "lent_by_r"
+
+_lent: dict[str, tuple[Lent, int]] = {}  # by name, of the R session that this process runs in, with its thread
+
+
+class RError(MCCEError):
+    """A function of R stopped, or cannot be called from here."""
+
+
+def lend(name: str, function: Lent) -> None:
+    """Take a function of R under a name, in place of an earlier one of that name (step 1)."""
+    if NAME not in SAMPLERS.known:
+        register_sampler(NAME, LentSampler)
+    _lent[name] = function, threading.get_ident()
+
+
+class LentSampler(RConditional):
+    """Draws from a model that functions of an R session learn and ask.
+
+    Parameters
+    ----------
+    name : str
+        The name that R has lent its functions by.
+    asks : {"draw", "probs", "quantiles"}
+        What they can be asked for.
+    own_rng : bool
+        Whether `draw` takes R's generator.
+    n_quantiles : int
+        Levels that `quantiles` is asked for.
+    random_state : int
+        Seed of R's generator while it learns, together with the chain's.
+    """
+
+    maker = "r_sampler()"
+    own_rng_as_written = "own_rng = TRUE"
+
+    def __init__(
+        self,
+        *,
+        name: str = "",
+        asks: str = "draw",
+        own_rng: bool = False,
+        n_quantiles: int = N_QUANTILES,
+        random_state: int = 0,
+    ) -> None:
+        self.name = name
+        self.asks = asks
+        self.own_rng = own_rng
+        self.n_quantiles = n_quantiles
+        self.random_state = random_state
+
+    def question(self) -> str:
+        """Return what R can be asked for."""
+        return self.asks
+
+    def check_parameters(self) -> None:
+        """Refuse parameters that cannot be used."""
+        if self.asks not in QUESTIONS:
+            raise InputError(f"asks of LentSampler is {self.asks!r}; {did_you_mean(self.asks, QUESTIONS)}")
+        super().check_parameters()
+
+    def learn_in_r(self, x: pd.DataFrame, y: pd.Series[Any], seed: int) -> str:
+        """Let R learn, and return its key (step 2)."""
+        target = _sent(y.to_frame())["columns"][0]
+        return str(self._call("learn", "", {**_sent(x), "y": target, "seed": seed})["key"])
+
+    def ask_r(self, question: str, learned: str, newdata: pd.DataFrame, numbers: Floats, seed: int) -> Floats:
+        """Return R's answer for some rows (step 3)."""
+        packed = bytearray(numbers.astype("<f8").tobytes())
+        answer = self._call(question, learned, {**_sent(newdata), "numbers": packed, "seed": seed})
+        return np.frombuffer(bytes(answer["values"]), dtype="<f8").astype(np.float64)
+
+    def forget_in_r(self, learned: str) -> None:
+        """Let R drop what it keeps under a key."""
+        self._call("forget", learned, {"n_rows": 0, "columns": []})
+
+    def _call(self, what: str, key: str, table: Mapping[str, Any]) -> Mapping[str, Any]:
+        if self.name not in _lent:
+            raise SamplerError(f"no R session has lent {self.name!r}; an explainer with functions of R is used from R.")
+        function, thread = _lent[self.name]
+        if threading.get_ident() != thread:
+            raise RError("R has one thread, and was asked from a second one; set n_jobs = 1")
+        answer = function(what, key, table)
+        if answer.get("error") is not None:
+            called = "draw" if what == "own_draw" else what
+            raise RError(f"{called} of r_sampler() stopped: {answer['error']}")
+        return answer
+
+
+def _sent(frame: pd.DataFrame) -> dict[str, Any]:
+    return describe_table(frame, columns_of(frame))

@@ -1,0 +1,94 @@
+# What functions of the user answer, as plain numbers; or an error that says what is wrong with it. The R package has
+# this file, and so has the bridge that Python calls R by (`r_bridge.session`): what is drawn from the answers stands in
+# mcce/rcompat/conditional.py. Both have a `with_own_seed(code, seed)`, which puts R's generator back as it was.
+
+learn_conditional <- function(learn, x, y, seed) with_own_seed(learn(x, y), seed)
+
+# `numbers`: levels of quantiles, a uniform number for each row of a draw, or a seed for each of an own_draw
+ask_conditional <- function(what, functions, model, newdata, levels, numbers, seed) {
+  switch(what,
+    probs = conditional_probs(functions$probs, model, newdata, levels, seed),
+    quantiles = conditional_quantiles(functions$quantiles, model, newdata, numbers, seed),
+    draw = plain_draws(with_own_seed(functions$draw(model, newdata, numbers), seed), nrow(newdata), levels),
+    own_draw = draws_one_by_one(functions$draw, model, newdata, numbers, levels, functions$prepare),
+    stop(sprintf("there is no question '%s'", what))
+  )
+}
+
+# probabilities as a matrix of rows by levels: predict() drops, renames and leaves levels out
+conditional_probs <- function(probs, object, newdata, levels, seed) {
+  answer <- unwrapped(with_own_seed(probs(object, newdata), seed))
+  n <- nrow(newdata)
+  if (length(dim(answer)) == 2 && ncol(answer) == 1 && length(levels) == 2) answer <- as.vector(answer)
+  if (length(dim(answer)) != 2) {
+    if (length(levels) == 2 && length(answer) == n) {
+      answer <- matrix(c(1 - answer, answer), n) # of two levels many give the second one's alone
+    } else if (n == 1 && length(answer) == length(levels)) {
+      answer <- matrix(answer, 1, dimnames = list(NULL, names(answer)))
+    } else {
+      stop(sprintf("probs returned %d values for %d rows and %d levels", length(answer), n, length(levels)))
+    }
+  }
+  full <- matrix(0, n, length(levels))
+  columns <- match(colnames(answer), levels)
+  if (!length(columns) || anyNA(columns)) columns <- seq_len(ncol(answer))
+  if (nrow(answer) != n || max(columns) > length(levels) || (is.null(colnames(answer)) && ncol(answer) != ncol(full))) {
+    stop(sprintf(
+      "probs returned a matrix of %d by %d for %d rows and the levels %s", nrow(answer), ncol(answer), n,
+      paste(levels, collapse = ", ")
+    ))
+  }
+  full[, columns] <- answer
+  total <- rowSums(full)
+  wrong <- which(is.na(total) | rowSums(full < 0) > 0 | abs(total - 1) > 1e-6)
+  if (length(wrong)) {
+    stop(sprintf("probs returned no probabilities: those of row %d sum to %g", wrong[1], total[wrong[1]]))
+  }
+  as.vector(full / total)
+}
+
+conditional_quantiles <- function(quantiles, object, newdata, p, seed) {
+  answer <- unwrapped(with_own_seed(quantiles(object, newdata, p), seed))
+  n <- nrow(newdata)
+  if (length(dim(answer)) != 2 && min(n, length(p)) == 1) answer <- matrix(answer, n)
+  if (!identical(as.integer(dim(answer)), c(n, length(p)))) {
+    stop(sprintf(
+      "quantiles returned %s; a matrix of %d rows by %d levels of p is needed",
+      if (is.null(dim(answer))) paste(length(answer), "values") else paste(dim(answer), collapse = " by "), n, length(p)
+    ))
+  }
+  if (!all(is.finite(answer))) stop("quantiles returned numbers that are not finite")
+  as.double(answer)
+}
+
+# functions that take R's generator: each row alone, by a seed of its own
+draws_one_by_one <- function(draw, object, newdata, seeds, levels, prepare = NULL) {
+  if (!is.null(prepare)) newdata <- prepare(object, newdata)
+  one_row <- function(i) {
+    set.seed(seeds[i])
+    plain_draws(draw(object, newdata[i, , drop = FALSE]), 1L, levels)
+  }
+  with_own_seed(vapply(seq_along(seeds), one_row, 0), 1)
+}
+
+plain_draws <- function(answer, n, levels) {
+  if (length(answer) != n) stop(sprintf("draw returned %d values for %d rows", length(answer), n))
+  if (!length(levels)) {
+    drawn <- as.double(answer)
+    if (!all(is.finite(drawn))) stop("draw returned numbers that are not finite")
+    return(drawn)
+  }
+  place <- match(as.character(answer), levels)
+  if (anyNA(place)) {
+    stop(sprintf("draw returned %s, which is none of the levels", as.character(answer)[is.na(place)][1]))
+  }
+  place - 1
+}
+
+unwrapped <- function(answer) {
+  if (is.list(answer) && !is.data.frame(answer)) {
+    inside <- intersect(c("predictions", "posterior", "fit"), names(answer))
+    if (length(inside)) answer <- answer[[inside[1]]]
+  }
+  if (is.data.frame(answer)) as.matrix(answer) else answer
+}
