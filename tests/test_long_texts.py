@@ -31,11 +31,12 @@ from mcce.cli import outputs as cli_report
 from mcce.cli.cells import Declared, TextColumn
 from mcce.constraints import encoding, grammar
 from mcce.exceptions import did_you_mean, shorten, spell
+from mcce.explain import relations
 from mcce.report import letter
 from mcce.report import names as patterns
 from mcce.report import names as words
 from mcce.storage import archive as limits
-from mcce.table import Feature, Schema
+from mcce.table import Feature, Schema, suggest
 from mcce.table import frames as spreadsheet
 from mcce.table import stored as table_state
 
@@ -133,6 +134,9 @@ CASES = {
     "names in a rule of a letter": Case(letter, plain_rule, lambda n: "a " * (n // 2)),
     "digits in a cell of a spreadsheet": Case(spreadsheet, spreadsheet._quoted, lambda n: "+" + "1" * n + "x"),
     "exponents in a cell of a spreadsheet": Case(spreadsheet, spreadsheet._quoted, lambda n: "+1e" + "1" * n + "x"),
+    "a long name in a relation": Case(relations, lambda t: relations._name(t), lambda n: "a." * (n // 2) + " "),
+    "digits in the name of a feature": Case(suggest, suggest.name_words, lambda n: "1" * n + "x"),
+    "capitals in the name of a feature": Case(suggest, suggest.name_words, lambda n: "A" * n + "b"),
     "blanks before a time zone": Case(
         table_state, lambda t: table_state._read_named({"name": t}), lambda n: "datetime64[s," + " " * n
     ),

@@ -58,10 +58,14 @@ class NumberPattern:
 
     def write(self, value: Any, more: int = 0) -> str:
         """Return a number as text, with `more` decimals than the pattern has."""
-        number: Any = float(value)
-        if self.percent and math.isfinite(number):
-            number = Decimal(repr(number)).scaleb(2)  # 0.07 is 7, and no 7.000000000000001
-        text = f"{number:,.{self.decimals + more}f}"
+        number, decimals = float(value), self.decimals + more
+        text = f"{number:,.{decimals}f}"
+        if math.isfinite(number):
+            shortest = Decimal(repr(number))
+            if self.percent:
+                text = f"{shortest.scaleb(2):,.{decimals}f}"  # 0.07 is 7, and no 7.000000000000001
+            elif -int(shortest.as_tuple().exponent) <= decimals:  # all of its digits, as they are read back
+                text = f"{shortest:,.{decimals}f}"
         if float(text.replace(",", "")) == 0:
             text = text.removeprefix("-")
         swapped = {",": self.mark, ".": self.point}

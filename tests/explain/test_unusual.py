@@ -107,9 +107,16 @@ def test_many_rows_are_counted(explainer, people):
 KNOWN = {
     "loans": ["nobody can change: 'defaulted_last_year' (a past event). Name"],
     "adult": ["'native-country': 'Holand-Netherlands'", "'marital-status' (a fact of the person), 'race' (a fact"],
-    "gmc": ["'NumberOfTime30-59DaysPastDueNotWorse' (a past event), 'NumberOfTimes90DaysLate' (a past event)"],
+    "gmc": [
+        "1 relation between columns found",
+        "'NumberOfTime30-59DaysPastDueNotWorse' (a past event), 'NumberOfTimes90DaysLate' (a past event)",
+    ],
     "german": ["'credit_history' (a past event)"],
-    "fico": ["'MSinceOldestTradeOpen' (a past event)", "MSinceMostRecentTradeOpen 383, in training -9 to 227"],
+    "fico": [
+        "4 relations between columns found",
+        "'MSinceOldestTradeOpen' (a past event)",
+        "MSinceMostRecentTradeOpen 383, in training -9 to 227",
+    ],
 }
 
 
