@@ -325,7 +325,8 @@ class Plausibility:
         scores = self.least_cells(matrix, fold)
         rows = np.flatnonzero(scores >= least)
         if rows.size:
-            made_from, of_rows = (None if each is None else each[rows] for each in (factuals, known))
+            made_from = None if factuals is None else factuals[rows]
+            of_rows = None if known is None else known[rows]
             scores[rows] = self.join(scores[rows], self.distance(matrix[rows], fold[rows], made_from, of_rows))
         return scores
 
