@@ -11,12 +11,16 @@ boosting took 136 s with two threads and 6 s with one, its training 27 s and 1.3
    with an explainer each, or with the same, leave behind what they found.
 
 What a model asks for itself (`n_jobs` of a forest, processes) is left alone.
+
+Filters of warnings belong to the process as well, and `warnings.catch_warnings` restores those that it met, which may
+be another thread's: `without_warning` counts its users as step 3 does.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -60,7 +64,31 @@ class _SharedLimit:
                 getattr(pool, "clear_controlling_thread", lambda: None)()
 
 
+class _SharedSilence:
+    """The filters of warnings, which all threads share."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._users = 0
+        self._former: Any = None
+
+    def enter(self, message: str) -> None:
+        with self._lock:
+            if not self._users:
+                self._former = warnings.catch_warnings()
+                self._former.__enter__()
+            self._users += 1
+            warnings.filterwarnings("ignore", message)
+
+    def leave(self) -> None:
+        with self._lock:
+            self._users -= 1
+            if not self._users:
+                self._former.__exit__(None, None, None)
+
+
 _blas = _SharedLimit()
+_silence = _SharedSilence()
 _found: tuple[int, ThreadpoolController] | None = None  # when so many modules were loaded
 
 
@@ -71,6 +99,16 @@ def _loaded_pools() -> ThreadpoolController:
     if _found is None or _found[0] != n_modules:
         _found = n_modules, ThreadpoolController()
     return _found[1]
+
+
+@contextmanager
+def without_warning(message: str) -> Iterator[None]:
+    """Ignore warnings that begin with a message (a regular expression), in work that threads may do side by side."""
+    _silence.enter(message)
+    try:
+        yield
+    finally:
+        _silence.leave()
 
 
 @contextmanager

@@ -37,7 +37,6 @@ What scikit-learn has learnt becomes arrays (`BoostedTrees`), which can be store
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -48,6 +47,7 @@ import numpy as np
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.checks import check_count, is_number
 from mcce.base.compiling import cached
+from mcce.base.threads import without_warning
 from mcce.exceptions import InputError, SamplerError
 from mcce.rng import RowStreams, resolve_seed
 from mcce.samplers.base import IMPOSSIBLE, BaseMeasure, ConditionalSampler, RestrictedDraw, Within, local_spacing
@@ -355,8 +355,7 @@ class Growing:
             return _constant([float(share[1] - share[0])] if classes.size == 2 else share.tolist(), classes)
         estimator = HistGradientBoostingClassifier(**self._options(n_trees))
         points = _with_values(points)
-        with warnings.catch_warnings():  # where most levels have one row scikit-learn doubts that they are classes
-            warnings.filterwarnings("ignore", "The number of unique classes is greater", UserWarning)
+        with without_warning("The number of unique classes is greater"):  # where most levels have one row
             estimator.fit(points, codes, sample_weight=weights)
         return read_trees(estimator, points)
 

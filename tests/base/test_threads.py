@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
 from mcce import MCCE, InputError
-from mcce.base.threads import count_jobs, one_native_thread, run_in_threads
+from mcce.base.threads import count_jobs, one_native_thread, run_in_threads, without_warning
 from tests.marks import slow
 
 
@@ -148,3 +149,38 @@ class TestNativeThreads:
         found = [MCCE(m, random_state=1).fit(X).explain(X.head(20), n_samples=20) for m in (model, freely)]
         pd.testing.assert_frame_equal(found[0].frame, found[1].frame)
         pd.testing.assert_frame_equal(found[0].measures, found[1].measures)
+
+
+def test_who_leaves_first_does_not_unmute_the_other():
+    """`warnings.catch_warnings` in both threads would restore the filters in which warnings are errors."""
+    first_is_in, second_is_in, first_is_out = threading.Event(), threading.Event(), threading.Event()
+    raised = []
+
+    def first():
+        with without_warning("a doubt"):
+            first_is_in.set()
+            second_is_in.wait(10)
+        first_is_out.set()
+
+    def second():
+        first_is_in.wait(10)
+        try:
+            with without_warning("a doubt"):
+                second_is_in.set()
+                first_is_out.wait(10)
+                warnings.warn("a doubt about classes", UserWarning, stacklevel=1)
+        except UserWarning as warning:
+            raised.append(warning)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        before = list(warnings.filters)
+        threads = [threading.Thread(target=work) for work in (first, second)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not raised
+        assert warnings.filters == before
+        with pytest.raises(UserWarning):
+            warnings.warn("a doubt about classes", UserWarning, stacklevel=1)

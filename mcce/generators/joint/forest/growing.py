@@ -27,7 +27,6 @@ AISTATS, algorithm 1.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -36,6 +35,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mcce.base.arrays import Bools, Floats, Ints
+from mcce.base.threads import without_warning
 from mcce.generators.joint.forest.kernels import cut_back
 from mcce.rng import derive_key
 from mcce.samplers.density import find_point_masses, silverman
@@ -171,8 +171,7 @@ def grow(
             n_jobs=1,
             random_state=derive_key(seed, "forest", number) % 2**32,
         )
-        with warnings.catch_warnings():  # with few trees some rows are in every bag
-            warnings.simplefilter("ignore", UserWarning)
+        with without_warning("Some inputs do not have OOB scores"):  # with few trees some rows are in every bag
             forest.fit(np.concatenate([real, synthetic.astype(np.float32)]), is_real, both)
         accuracies.append(_accuracy(forest, is_real, both))
         if number > 0 and (accuracies[-1] <= 0.5 + delta or accuracies[-1] >= accuracies[-2]):
