@@ -1,7 +1,7 @@
 """The bridge to R: what needs rpy2 lives here and nowhere else.
 
 1. Conditionals fitted by R, for `mcce.ChainModel` and `mcce.MCCE`: `RpartSampler`, `PartyCtreeSampler`, any function
-   of R by `RSampler`, the imputation methods of mice by `MiceSampler`.
+   of R by `RSampler`, the imputation methods of mice by `MiceSampler`, synthpop's by `SynthpopSampler`.
 2. `RModel`: explain a model that was fitted in R.
 3. `explain_mcce`: mcceR's own call, in R. `check_parity`: the same call in R and here, compared stage by stage, also as
    the command ``mcce parity``. `compare_samplers`: whether two samplers draw alike, where there is no common seed.
@@ -15,7 +15,7 @@ from r_bridge.columns import RColumn
 from r_bridge.compare import SamplerComparison, compare_samplers
 from r_bridge.errors import RBridgeError, RWarning
 from r_bridge.frames import from_r, to_r
-from r_bridge.functions import MiceSampler, RSampler
+from r_bridge.functions import MiceSampler, RSampler, SynthpopSampler
 from r_bridge.mccer import explain_mcce
 from r_bridge.models import RModel
 from r_bridge.parity import check_parity
@@ -34,6 +34,7 @@ __all__ = [
     "RWarning",
     "RpartSampler",
     "SamplerComparison",
+    "SynthpopSampler",
     "arithmetic",
     "check_parity",
     "compare_samplers",

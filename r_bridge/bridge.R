@@ -288,32 +288,51 @@ party_nodes <- function(fit, data) {
   )
 }
 
-# ---- functions of mice as conditionals; those of the user: r/R/conditionals.R
+# ---- functions of mice and synthpop as conditionals; those of the user: r/R/conditionals.R
+
+# the givens as numbers and contrasts, as mice and synthpop's regressions take them
+contrasts_of <- function(x) {
+  has_contrasts <- vapply(x, function(column) is.null(levels(column)) || nlevels(column) > 1, TRUE)
+  if (!any(has_contrasts)) return(matrix(0, nrow(x), 1, dimnames = list(NULL, "none")))
+  design <- stats::model.matrix(~., x[has_contrasts])[, -1, drop = FALSE]
+  rownames(design) <- NULL
+  design
+}
+
+varying <- function(design) {
+  varies <- apply(design, 2, function(column) any(column != column[1]))
+  if (!any(varies)) varies[1] <- TRUE
+  design[, varies, drop = FALSE]
+}
 
 # mice imputes what is missing among rows that are not: here the training rows, and the one to draw
 mice_functions <- function(method, options) {
   impute <- getExportedValue("mice", paste0("mice.impute.", method))
-  design_of <- function(x) {
-    has_contrasts <- vapply(x, function(column) is.null(levels(column)) || nlevels(column) > 1, TRUE)
-    if (!any(has_contrasts)) return(matrix(0, nrow(x), 1, dimnames = list(NULL, "none")))
-    stats::model.matrix(~., x[has_contrasts])[, -1, drop = FALSE]
-  }
   list(
     learn = function(x, y) {
-      design <- design_of(x)
-      varies <- apply(design, 2, function(column) any(column != column[1]))
-      if (!any(varies)) varies[1] <- TRUE
-      rownames(design) <- NULL
-      list(y = y[c(seq_along(y), NA)], ry = c(rep(TRUE, length(y)), FALSE), design = design[, varies, drop = FALSE])
+      list(y = y[c(seq_along(y), NA)], ry = c(rep(TRUE, length(y)), FALSE), design = varying(contrasts_of(x)))
     },
-    prepare = function(object, newdata) {
-      design <- design_of(newdata)[, colnames(object$design), drop = FALSE]
-      rownames(design) <- NULL
-      design
-    },
+    prepare = function(object, newdata) contrasts_of(newdata)[, colnames(object$design), drop = FALSE],
     draw = function(object, new) {
       arguments <- list(y = object$y, ry = object$ry, x = rbind(object$design, new))
       do.call(impute, c(arguments, as.list(options)))
+    }
+  )
+}
+
+# synthpop draws for new rows: here the one to draw, twice, since some methods drop a dimension of a single row
+synthpop_functions <- function(method, options, takes_contrasts) {
+  draw <- getExportedValue("synthpop", paste0("syn.", method))
+  list(
+    learn = function(x, y) list(y = y, x = if (takes_contrasts) as.data.frame(varying(contrasts_of(x))) else x),
+    prepare = function(object, newdata) {
+      if (takes_contrasts) newdata <- as.data.frame(contrasts_of(newdata))
+      newdata[, colnames(object$x), drop = FALSE]
+    },
+    draw = function(object, new) {
+      arguments <- list(y = object$y, x = object$x, xp = new[c(1, 1), , drop = FALSE])
+      utils::capture.output(drawn <- do.call(draw, c(arguments, as.list(options)))$res[1]) # it prints what it doubts
+      if (is.factor(object$y)) factor(as.character(drawn), levels(object$y)) else as.numeric(drawn)
     }
   )
 }

@@ -14,8 +14,7 @@ from mcce.rng import RowStreams
 from mcce.table import Column, Schema
 from mcce.testing import CHECKS
 from mcce.testing.tables import Problem, make_problem
-from r_bridge import MiceSampler, RBridgeError, RSampler, RWarning, to_r
-from r_bridge.functions import MICE_METHODS
+from r_bridge import MiceSampler, RBridgeError, RSampler, RWarning, SynthpopSampler, to_r
 
 LM = "function(x, y) lm(y ~ ., cbind(x, y = y))"
 LM_DRAW = "function(object, newdata, u) predict(object, newdata) + sigma(object) * qnorm(u)"
@@ -91,7 +90,7 @@ def test_conformance(r, need, name, check):
 @pytest.mark.parametrize("name", OF_ONE_ROW)
 def test_conformance_row_by_row(r, need, name, check):
     sampler = OF_ONE_ROW[name]
-    if isinstance(sampler, MiceSampler):
+    if name.startswith("mice"):
         need("mice")
     check(sampler, 0)
 
@@ -184,34 +183,47 @@ def test_restricted_draws_of_functions_that_draw_themselves(r, need, name):
     assert (drawn.values[3:] >= low[3:]).all()
 
 
-@pytest.mark.parametrize("method", MICE_METHODS)
-def test_mice_methods_draw_what_mice_draws(r, need, method, compared):
-    """By the same seed, mice's own function on the same matrix; and the right distribution by sex."""
-    known = MICE_METHODS[method]
-    for package in ("mice", known.package or "stats"):
+OWN_CALLS = {
+    MiceSampler: """
+        y <- data$y[c(seq_along(data$y), NA)]
+        mice::mice.impute.%s(y, !is.na(y), contrasts[c(seq_len(nrow(data)), i), ])""",
+    SynthpopSampler: """
+        x <- if (takes_contrasts) as.data.frame(contrasts) else data[c("height", "sex")]
+        synthpop::syn.%s(data$y, x, x[c(i, i), ])$res[1]""",
+}
+
+
+@pytest.mark.parametrize(
+    ("of", "method"),
+    [(of, name) for of in OWN_CALLS for name in of.methods],
+    ids=lambda part: getattr(part, "package", part),
+)
+def test_methods_draw_what_their_package_draws(r, need, of, method, compared):
+    """By the same seed, the package's own function on the same rows; and the right distribution by sex."""
+    known = of.methods[method]
+    for package in (of.package, known.package or "stats"):
         need(package)
     kind = "numeric" if "numeric" in known.handles else "categorical"
     problem = make_problem(kind, 0, givens=("height", "sex"), by_sex=True)
     if known.two_levels:
         values = np.minimum(problem.target.values, 1.0)
         problem = Problem(problem.given, Column(problem.target.feature, values))
-    fitted = MiceSampler(method).fit(problem.given, problem.target)
+    if method in ("lognorm", "sqrtnorm"):  # which need positive values
+        values = problem.target.values - problem.target.values.min() + 1.0
+        problem = Problem(problem.given, Column(problem.target.feature, values))
+    fitted = of(method).fit(problem.given, problem.target)
     rows = problem.given.take(np.arange(60))
     drawn = drawn_from(fitted, rows)
     seeds = (RowStreams.from_seed(1, 60).uniform() * LARGEST_SEED).astype(np.int64)
-    code = """function(data, seeds) {
+    code = """function(data, seeds, takes_contrasts) {
       before <- .Random.seed
-      x <- cbind(data$height, data$sex == "m")
-      colnames(x) <- c("height", "sexm")
+      contrasts <- cbind(height = data$height, sexm = as.numeric(data$sex == "m"))
       own <- function(i) {
         set.seed(seeds[i])
-        all <- c(seq_len(nrow(data)), i)
-        y <- data$y
-        y[length(y) + 1] <- NA
-        imputed <- mice::mice.impute.%s(y, !is.na(y), x[all, ])
-        if (is.numeric(imputed)) imputed else match(as.character(imputed), levels(data$y)) - 1
+        drawn <- {%s}
+        if (is.numeric(data$y)) drawn else match(as.character(drawn), levels(data$y)) - 1
       }
-      value <- vapply(seq_along(seeds), own, 0)
+      utils::capture.output(value <- vapply(seq_along(seeds), own, 0))
       assign(".Random.seed", before, globalenv())
       value
     }"""
@@ -219,9 +231,10 @@ def test_mice_methods_draw_what_mice_draws(r, need, method, compared):
     if kind != "numeric":
         data["y"] = data["y"].cat.remove_unused_categories()
     r.call("evaluate", "set.seed(1)", None)
-    expected = r.numbers(r.call("evaluate", code % method, None)(to_r(data), r.vector(seeds)))
+    own = r.call("evaluate", code % (OWN_CALLS[of] % method), None)
+    expected = r.numbers(own(to_r(data), r.vector(seeds), r.vector(np.array([known.takes_contrasts]))))
     np.testing.assert_allclose(drawn, expected, rtol=1e-9)
-    compared("draws by methods of mice", 60)
+    compared(f"draws by methods of {of.package}", 60)
     again = fitted.sample(rows.take([50, 7]), RowStreams.from_seed(1, 60).take(np.array([50, 7])))
     np.testing.assert_array_equal(again, drawn[[50, 7]])
     sex = problem.given.matrix[:, 1]
@@ -337,6 +350,7 @@ REFUSED = {
     ),
     "method": (MiceSampler("2l.norm"), "method of MiceSampler is '2l.norm'; allowed: 'norm'"),
     "options": (MiceSampler("norm", options=3), "options of MiceSampler is 3"),
+    "synthpop's method": (SynthpopSampler("ipf"), "method of SynthpopSampler is 'ipf'; allowed: 'norm'"),
     "levels": (RSampler(FIRST, probs=ZERO), "cannot model 'target': it is numeric"),
 }
 
