@@ -135,8 +135,9 @@ def change_plot(
         _draw_arrow(ax, row, texts, outward, marks, needed=feature not in along)
     if not changed:
         ax.text(0.5, 0, "nothing changes", ha="center", va="center", fontsize=FONT)
-    notes = [SHADED.format("the same fixed values and " if kept else "")] if known else []
-    notes += [LOGARITHMIC.format(", ".join(bent))] if bent else []
+    scales = [SHADED.format("the same fixed values and " if kept else "")] if known else []
+    scales += [LOGARITHMIC.format(", ".join(bent))] if bent else []
+    notes = [" ".join(scales)] if scales else []
     notes += ["Bar below a line: what the constraints on this feature allow."] if barred else []
     notes += [COMES_ALONG] if any(f in along for f in changed) else []
     _write_below(ax, notes, {f"{len(others)} more change": others, "Unchanged": same})
@@ -287,8 +288,7 @@ def _bar(ax: Axes, row: int, low: float, high: float) -> bool:
 
 def _write_below(ax: Axes, notes: Sequence[str], listed: Mapping[str, Sequence[str]]) -> None:
     """Name the features that have no row, below the notes."""
-    note = " ".join(notes)
-    lines = textwrap.wrap(note, letters_that_fit(ax, note, SMALL)) if note else []
+    lines = [line for note in notes for line in textwrap.wrap(note, letters_that_fit(ax, note, SMALL))]
     for what, features in listed.items():
         if not features:
             continue
