@@ -166,6 +166,7 @@ class Questions:
     why : for factuals at some places, what became of their candidates and what would help, and the drawn rows that came
         nearest to the decision; for `Counterfactuals.why`
     usual : what is usual among training rows; for `Counterfactuals.suspicious`, if it is not known yet
+    alike : rows drawn with the fixed values of a factual, given as a table of one row; for `Counterfactuals.plot`
     """
 
     ask: Ask | None = None
@@ -175,6 +176,7 @@ class Questions:
     redrawn: Callable[[int], Counterfactuals] | None = None
     why: Callable[[NDArray[Any]], tuple[pd.DataFrame, pd.DataFrame]] | None = None
     usual: Callable[[], Usual | None] | None = None
+    alike: Callable[[pd.DataFrame], pd.DataFrame] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -349,7 +351,7 @@ class Counterfactuals:
             factual_predictions=self.factual_predictions.iloc[[factual]],
             copies=None,  # known of all rows together, as the standard errors of the means
             _standard_errors={},
-            _questions=Questions(ask=self._questions.ask, usual=self._questions.usual),
+            _questions=Questions(ask=self._questions.ask, usual=self._questions.usual, alike=self._questions.alike),
             **by_id,
         )
 
@@ -931,6 +933,9 @@ class Counterfactuals:
     def plot(self, id: Hashable | None = None, rank: int = 1, ax: Axes | None = None) -> Axes:
         """Draw what one counterfactual changes; by default the best one of the first explained factual.
 
+        Behind it are cases with the same fixed values and the wanted decision, drawn when the picture is; a result that
+        was saved has none, and shows the training range.
+
         Parameters
         ----------
         id : hashable, optional
@@ -947,12 +952,14 @@ class Counterfactuals:
         factual, row = self._find(id, rank)
         if row is None:
             raise InputError(why_unexplained(self.unexplained, id) + " Plot another id.")
+        own = self.factuals[self.frame.columns].iloc[[factual]]
         return change_plot(
-            self.factuals[self.frame.columns].iloc[[factual]].astype(object).iloc[0],
+            own.astype(object).iloc[0],
             self.frame.iloc[[row]].astype(object).iloc[0],
             kinds=self.kinds,
             ranges=self.ranges,
             allowed=self._allowed_of(factual),
+            alike=None if self._questions.alike is None else self._questions.alike(own),
             fixed=self.fixed,
             along=() if self._along is None else tuple(self.frame.columns[self._along.iloc[row].to_numpy(dtype=bool)]),
             predictions=(self.factual_predictions.iloc[factual], self.measures["prediction"].iloc[row]),

@@ -58,6 +58,7 @@ def test_readme_examples():
 
 
 PAGES = sorted((ROOT / "vignettes").glob("*.md"))
+WITHOUT_CELLS = ("api", "architecture", "glossary", "index", "measured")
 
 
 def read_cells(path):
@@ -67,7 +68,7 @@ def read_cells(path):
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
 def test_vignette_is_python_that_imports_what_there_is(path):
     cells = read_cells(path)
-    assert bool(cells) == (path.stem not in ("index", "api", "architecture"))
+    assert bool(cells) == (path.stem not in WITHOUT_CELLS)
     for node in ast.walk(ast.parse("\n".join(cells))):
         if isinstance(node, ast.Import | ast.ImportFrom):
             exec(ast.unparse(node), {})
@@ -92,6 +93,23 @@ def test_a_page_that_warns_fails_and_says_why_and_where(tmp_path):
     assert 'page.py", line 3' in said
     assert "FutureWarning: an old call" in said
     assert (tmp_path / "here").is_file()
+
+
+LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
+
+
+def anchors(path):
+    """Return what the headings of a page are linked by."""
+    headings = re.findall(r"^#+ (.*)", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\s-]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("path", [ROOT / "README.md", *PAGES], ids=lambda path: path.stem)
+def test_links_lead_somewhere(path):
+    for name, anchor in LINK.findall(re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)):
+        target = path.parent / name if name else path
+        assert target.exists(), name
+        assert not anchor or anchor in anchors(target), f"{name}#{anchor}"
 
 
 TEXTS = [ROOT / "README.md", *(ROOT / "vignettes").glob("*.md"), *(ROOT / "mcce").rglob("*.py")]

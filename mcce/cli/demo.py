@@ -27,6 +27,7 @@ from mcce.explainer import MCCE
 from mcce.model.decisions import Interval
 from mcce.report.html import as_png
 from mcce.report.names import Names
+from mcce.report.plots.change import ROW
 
 NAMES = Names(
     labels={
@@ -83,7 +84,7 @@ def run_demo(arguments: argparse.Namespace) -> int:
     story = _loan_story(one, risk[0], len(customers))
     ways = [one.sentence("customer 1", rank) for rank in one.frame.index.get_level_values("rank")]
     drawn = as_png(
-        lambda figure: one.plot(ax=figure.subplots()), 7, 1.7 + 0.45 * max(int(one.measures["L0"].iloc[0]), 1)
+        lambda figure: one.plot(ax=figure.subplots()), 7, 1.6 + ROW * max(int(one.measures["L0"].iloc[0]), 1)
     )
     with written_whole(picture) as beside:
         beside.write_bytes(drawn)

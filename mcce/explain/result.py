@@ -31,7 +31,7 @@ from mcce.explain.distances import changed_columns
 from mcce.explain.diversity import diversity_table
 from mcce.explain.factuals import Factuals
 from mcce.explain.plan import Plan, searched
-from mcce.explain.pools import draw_pools
+from mcce.explain.pools import draw_pools, fixed_columns, pool_keys
 from mcce.explain.printed import put_on_printed, told_names
 from mcce.explain.redraw import agreement, draw_again, redraw_errors, spread_over
 from mcce.explain.unexplained import look_into, unexplained_table, what_helps
@@ -45,6 +45,7 @@ from mcce.table import FrameKind, Schema
 
 REPORTED = ("L0", "gower", "gower_sum", "plausibility", "log_density")  # measures of every result
 TRIED_FACTUALS, TRIED_DRAWS = 100, 100
+SHADED_DRAWS = 1000
 
 
 @dataclass(frozen=True)
@@ -174,6 +175,7 @@ def write_result(
     questions = Questions(ask=partial(_ask_frame, Asker(plan.decision, schema)), usual=wording.usual)
     if drawn is not None:
         questions = Search(plan, factuals, found, contradictions, wording).questions(questions.ask)
+    questions = replace(questions, alike=partial(_draw_alike, plan.generator))
     return Counterfactuals(
         frame=schema.decode(rows, index),
         measures=_measure_table(plan, factuals, winners).set_axis(index, axis=0),
@@ -228,6 +230,13 @@ def _coming_along(plan: Plan, factuals: Factuals, winners: Winners) -> tuple[Boo
         along[left[at[first]], column[first]] = True
         left = left[at[first]]
     return along, asked
+
+
+def _draw_alike(generator: Generator, factual: pd.DataFrame) -> pd.DataFrame:
+    """Return rows drawn with the fixed values of a factual and the wanted decision, for a picture."""
+    matrix = generator.schema_.encode(factual, "the row").matrix
+    keys = pool_keys(generator, matrix, fixed_columns(generator))
+    return generator.schema_.decode(draw_pools(generator, matrix, keys, SHADED_DRAWS).rows)
 
 
 def _ask_frame(asker: Asker, frame: pd.DataFrame) -> tuple[npt.NDArray[Any], Bools]:

@@ -39,7 +39,7 @@ import numpy as np
 import pandas as pd
 
 from mcce.report.names import PREDICTION, Names, case_name, fold, kept_together, value_text
-from mcce.report.plots.change import MOST_ROWS
+from mcce.report.plots.change import MOST_ROWS, ROW
 from mcce.report.plots.changes import MOST_BARS
 from mcce.report.words import ConstraintWords, constraint_words
 
@@ -523,7 +523,7 @@ def _picture(found: Any, id: Hashable, rank: int) -> Picture:
         as_png(
             lambda figure: found.plot(id, rank, ax=figure.subplots()),
             width,
-            height + 0.45 * n_changes + 1.3 * len(names) / (width * 70),
+            height + ROW * n_changes + 1.3 * len(names) / (width * 70),
         )
         for width, height in ((WIDE, 1.6), (NARROW_PICTURE, 2.1))
     )

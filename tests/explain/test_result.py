@@ -119,3 +119,13 @@ def test_ranges_are_those_of_the_training_numbers(generator):
     assert ranges["income"] == (TABLE["income"].min(), TABLE["income"].max())
     assert ranges["since"] == (TABLE["since"].min(), TABLE["since"].max())
     assert "job" not in ranges
+
+
+def test_rows_behind_a_picture_have_the_fixed_values_and_mostly_the_wanted_decision(generator):
+    result, _, rows = assembled(generator)
+    for found in (result, result[rows.index[0]]):
+        alike = found._questions.alike(rows.iloc[[0]])
+        assert len(alike) > 100
+        assert alike.dtypes.equals(TABLE.dtypes)
+        assert all((alike[name] == rows[name].iloc[0]).all() for name in FIXED)
+        assert (score(alike) >= 0.5).mean() > 0.5

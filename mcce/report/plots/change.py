@@ -1,11 +1,14 @@
 """The picture of one counterfactual: a row for each feature that changes.
 
-1. a number is placed within its training range, 0 the lowest and 1 the highest value seen, and an arrow runs
-   from the old to the new position, the raw values at its ends; where constraints leave only a part of that range, a
-   bar is below this part;
-2. anything else (category, truth value, ordered level, missing value) is written out, old to new;
-3. changes that come along, which the decision does not need, stand below those that are needed, with a dashed arrow;
-4. the features that stay are named below, so that the whole explanation can be read off one picture. If more than 30
+1. a number is placed on a line of its own, an arrow runs from the old to the new position, the values below its ends:
+   a. with rows to compare with (`alike`), the line spans what 98 in 100 of them have, and both values; how they are
+      spread is shaded above it;
+   b. without, it runs from the lowest to the highest training value;
+   c. where few values take most of the line, it is logarithmic (`LineScale`), so that the two marks are apart;
+2. where constraints leave only a part of a line, a bar is below this part;
+3. anything else (category, truth value, ordered level, missing value) is written out, old to new;
+4. changes that come along, which the decision does not need, stand below those that are needed, with a dashed arrow;
+5. the features that stay are named below, so that the whole explanation can be read off one picture. If more than 30
    change, the first 30 have a row and the others are named below as well: a taller picture is not read, and takes long.
 """
 
@@ -13,48 +16,29 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from mcce.base.canvas import FONT, SMALL, lay_out, letters_that_fit
+from mcce.base.canvas import DARK, FONT, SMALL, lay_out, letters_that_fit
 from mcce.report.names import PREDICTION, Names, case_name, fold, is_same
+from mcce.report.plots.scale import scale_of, scale_of_range
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 NAME_WIDTH, NUMBER_WIDTH, LEVEL_WIDTH = 24, 13, 26
 NARROW = 5.0  # inches; on less, names are folded more
-MARGIN, MOST_MARGIN = 0.34, 0.9  # room left and right of the training range, for the values at the arrow's ends
-BELOW = 0.3  # of the distance of two rows: beside the values at the arrow's ends
-PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+MARGIN, MOST_MARGIN = 0.34, 0.9  # room left and right of the lines, for the values at the arrow's ends
+ROW, WORDS_ROW, WIDE, SMALL_WIDTH = 0.56, 0.36, 8.0, 6.2  # inches: of a row with a line or with words; of the picture
+BELOW = 0.08  # of the distance of two rows: between a line and what is allowed on it
+HILL, N_BARS = 0.36, 24  # height of the shading, of the distance of two rows, and how many bars it has
 MOST_ROWS = 30
 COMES_ALONG = "Dashed: comes along. The decision does not need it, but the other changes are not believable alone."
+SHADED = "Shaded: cases with {}the wanted decision, as the method draws them; 98 of 100 are on the line."
+LOGARITHMIC = "Logarithmic scale: {}."
 VALUE = 0.95  # inches that the longest value may take
-
-
-def position(value: Any, low: Any, high: Any) -> float:
-    """Return where a number or date lies in the training range: 0 lowest, 1 highest.
-
-    A value outside the range is drawn just outside it; a range of one value puts everything in the middle.
-    """
-    if isinstance(value, pd.Period):
-        value, low, high = (t.ordinal for t in (value, low, high))
-    elif isinstance(value, date):
-        value, low, high = (_seconds(pd.Timestamp(t)) for t in (value, low, high))
-    elif isinstance(value, pd.Timedelta):
-        value, low, high = (_seconds(pd.Timedelta(t)) for t in (value, low, high))
-    width = float(high) - float(low)
-    if not width > 0:
-        return 0.5
-    return min(max((float(value) - float(low)) / width, -0.04), 1.04)
-
-
-def _seconds(time: pd.Timestamp | pd.Timedelta) -> float:
-    """Return seconds since the origin, in whatever unit the time is kept: nanoseconds end in 2262."""
-    return int(time.asm8.view(np.int64)) / PER_SECOND[time.unit]
 
 
 def change_plot(
@@ -64,6 +48,7 @@ def change_plot(
     kinds: Mapping[str, str],
     ranges: Mapping[str, tuple[Any, Any]],
     allowed: Mapping[str, tuple[Any, Any]] | None = None,
+    alike: pd.DataFrame | None = None,
     fixed: Sequence[str] = (),
     along: Sequence[str] = (),
     predictions: tuple[Any, Any] | None = None,
@@ -85,6 +70,8 @@ def change_plot(
         A numeric feature without a range is written out like a category.
     allowed : mapping, optional
         Numeric feature to the lowest and highest value that was allowed for this factual.
+    alike : DataFrame, optional
+        Rows to compare with: their numbers are shaded behind, and the lines span what most of them have.
     fixed : sequence of str
         The features that may not change; marked in the list of unchanged ones.
     along : sequence of str
@@ -121,26 +108,37 @@ def change_plot(
     same = [names.label(f) + " (fixed)" * (f in kept) for f in counterfactual.index if f not in changed]
     changed.sort(key=lambda f: f in along)
     changed, others = changed[:MOST_ROWS], [names.label(f) for f in changed[MOST_ROWS:]]
-    if ax is None:
-        ax = _new_axes(len(changed), len(", ".join(same + others)))
     in_range = [f for f in changed if _has_position(f, kinds, ranges, factual[f], counterfactual[f])]
-    _style_axes(ax, [names.label(f) + " (comes along)" * (f in along) for f in changed], bool(in_range))
-    barred = False
+    if ax is None:
+        ax = _new_axes(len(in_range), len(changed), len(", ".join(same + others)))
+    known = {f: _known(alike, f) for f in in_range}
+    known = {f: values for f, values in known.items() if len(values)}
+    rest = len(known) < len(in_range)
+    _style_axes(ax, [names.label(f) + " (comes along)" * (f in along) for f in changed], rest)
+    barred, bent = False, []
     for row, feature in enumerate(changed):
         before, after = factual[feature], counterfactual[feature]
         texts = names.pair(feature, before, after)
-        if feature in in_range:
-            low, high = ranges[feature]
-            if allowed and feature in allowed:
-                barred |= _bar(ax, row, *(position(end, low, high) for end in allowed[feature]))
-            outward = 1 if after >= before else -1
-            ends = position(before, low, high), position(after, low, high)
-            _draw_arrow(ax, row, texts, outward, ends, needed=feature not in along)
-        else:
+        if feature not in in_range:
             _draw_words(ax, row, texts, needed=feature not in along)
+            continue
+        scale = scale_of_range(*ranges[feature], (before, after))
+        if feature in known:
+            scale, ends = scale_of(known[feature], (before, after))
+            _shade(ax, row, [scale.place(value) for value in known[feature]])
+            _write_ends(ax, row, [names.text(feature, end, 3) for end in ends])
+        bent += [] if scale.is_linear else [names.label(feature)]
+        if allowed and feature in allowed:
+            barred |= _bar(ax, row, *(scale.place(end) for end in allowed[feature]))
+        outward = 1 if after >= before else -1
+        marks = scale.place(before), scale.place(after)
+        _draw_arrow(ax, row, texts, outward, marks, needed=feature not in along)
     if not changed:
         ax.text(0.5, 0, "nothing changes", ha="center", va="center", fontsize=FONT)
-    notes = ["Bar below a line: what the constraints on this feature allow."] if barred else []
+    scales = [SHADED.format("the same fixed values and " if kept else "")] if known else []
+    scales += [LOGARITHMIC.format(", ".join(bent))] if bent else []
+    notes = [" ".join(scales)] if scales else []
+    notes += ["Bar below a line: what the constraints on this feature allow."] if barred else []
     notes += [COMES_ALONG] if any(f in along for f in changed) else []
     _write_below(ax, notes, {f"{len(others)} more change": others, "Unchanged": same})
     told = None if predictions is None else names.pair(PREDICTION, *predictions, 3)
@@ -153,18 +151,50 @@ def _has_position(feature: str, kinds: Mapping[str, str], ranges: Mapping[str, t
     return known and not any(pd.isna(v) for v in (*values, *ranges[feature]))
 
 
-def _new_axes(n_changed: int, n_letters: int) -> Axes:
+def _known(alike: pd.DataFrame | None, feature: str) -> list[Any]:
+    """Return the values of rows alike that are not missing."""
+    if alike is None or feature not in alike.columns:
+        return []
+    return list(alike[feature].dropna())
+
+
+def _new_axes(n_lines: int, n_changed: int, n_letters: int) -> Axes:
     import matplotlib.pyplot as plt
 
-    height = 1.45 + 0.45 * max(n_changed, 1) + 0.155 * (n_letters / 70)
-    axes: Axes = plt.subplots(figsize=(8, height), layout="constrained")[1]
+    width = SMALL_WIDTH if n_changed <= 1 else WIDE
+    rows = (ROW if n_lines else WORDS_ROW) * max(n_changed, 1)
+    height = 1.15 + rows + 0.155 * (WIDE / width) * (n_letters / 70)
+    axes: Axes = plt.subplots(figsize=(width, height), layout="constrained")[1]
     return axes
 
 
+def _shade(ax: Axes, row: int, places: Sequence[float]) -> None:
+    """Shade how values are spread over a line; the outer bars hold what lies beyond."""
+    shares, edges = np.histogram(np.clip(places, 0, 1), N_BARS, (0, 1))
+    heights = row - HILL * shares / max(shares.max(), 1)
+    ax.stairs(heights, edges, baseline=row, fill=True, color=DARK, alpha=0.28, linewidth=0, zorder=0.4)
+
+
+def _write_ends(ax: Axes, row: int, texts: Sequence[str]) -> None:
+    """Write the values at the two ends of a line beside it."""
+    for text, x, side in zip(texts, (0, 1), (-1, 1)):
+        ax.annotate(
+            fold(text, NUMBER_WIDTH, 1),
+            (x, row),
+            xytext=(7 * side, 0),
+            textcoords="offset points",
+            ha="left" if side > 0 else "right",
+            va="center",
+            fontsize=SMALL - 1,
+            alpha=0.75,
+            parse_math=False,
+        )
+
+
 def _draw_arrow(
-    ax: Axes, row: int, texts: tuple[str, str], outward: int, ends: tuple[float, float], *, needed: bool
+    ax: Axes, row: int, texts: tuple[str, str], outward: int, marks: tuple[float, float], *, needed: bool
 ) -> None:
-    """Draw an arrow within the training range; each value stands on the outer side of its end.
+    """Draw a line with an arrow on it; each value stands below its mark, towards the outer side.
 
     `outward` is 1 for an arrow to the right, else -1.
     """
@@ -172,23 +202,22 @@ def _draw_arrow(
 
     ink = rcParams["text.color"]
     ax.plot([0, 1], [row, row], color=ink, alpha=0.2, linewidth=1, zorder=1, solid_capstyle="butt")
-    ax.plot(ends[0], row, "o", markersize=6, markerfacecolor="none", markeredgecolor=ink, zorder=3)
-    ax.plot(ends[1], row, "o", markersize=6, color=ink, zorder=3)
-    _arrow(ax, row, *ends, needed=needed)
+    ax.plot(marks[0], row, "o", markersize=6, markerfacecolor="none", markeredgecolor=ink, zorder=3)
+    ax.plot(marks[1], row, "o", markersize=6, color=ink, zorder=3)
+    _arrow(ax, row, *marks, needed=needed)
     old, new = (fold(text, NUMBER_WIDTH) for text in texts)
     heavy = "bold" if needed else "normal"
-    for text, x, side, weight in ((old, ends[0], -outward, "normal"), (new, ends[1], outward, heavy)):
+    for text, x, side, weight in ((old, marks[0], -outward, "normal"), (new, marks[1], outward, heavy)):
         ax.annotate(
             text,
             (x, row),
-            xytext=(7 * side, 0),
+            xytext=(2 * side, -7),
             textcoords="offset points",
             ha="left" if side > 0 else "right",
-            va="center",
+            va="top",
             fontsize=FONT,
             fontweight=weight,
             parse_math=False,
-            bbox={"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 1},
         )
 
 

@@ -99,7 +99,7 @@ def changes_plot(
     _style_axes(ax, [names.label(f) for f in drawn.index], narrow, n_below=LEGEND if len(changing) > len(drawn) else 0)
     fixed = list(fixed)
     never = [names.label(name) for name in changes.index if name not in changing.index and name not in fixed]
-    sentences = [f"{n_factuals:,} factuals, the best counterfactual of each."]
+    sentences = [f"{n_factuals:,} cases, the best counterfactual of each."]
     if len(changing) > len(drawn):
         sentences.append(f"{len(changing) - len(drawn)} further features change, none more often than these.")
     sentences += [f"Never changed: {', '.join(never)}."] if never else []

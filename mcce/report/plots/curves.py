@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 QUANTITIES = {
     "p": "features, p",
-    "K": "draws for each factual, K",
+    "K": "draws for each case, K",
     "n_train": "training rows",
-    "n_test": "factuals",
+    "n_test": "cases to explain",
 }
 STEPS = ("fit", "generate", "select", "total")
 MEASURES = {
@@ -224,14 +224,14 @@ def trade_off_plot(table: pd.DataFrame, factual_distance: float, *, axes: Sequen
         for value in plain[measure]:
             _draw_level(ax, float(value), "plain method", "--")
         if measure == "distance":
-            _draw_level(ax, factual_distance, "the factuals themselves", ":")
+            _draw_level(ax, factual_distance, "the cases themselves", ":")
         _against_floors(ax, by_floor.index, words)
         ax.set_ylim(0, 1.05 * ax.get_ylim()[1])
     for k, (share, words) in enumerate(SHARES.items()):
         _draw_line(panels[-1], by_floor[share], words, k)
-    _against_floors(panels[-1], by_floor.index, "share of the factuals")
+    _against_floors(panels[-1], by_floor.index, "share of the cases")
     panels[-1].set_ylim(0, 1.05)
-    titles = ("Changes", "Distance to the factual", "Distance to the data", "Whom it reaches")
+    titles = ("Changes", "Distance to the case", "Distance to the data", "Whom it reaches")
     for ax, title in zip(panels, titles):
         ax.set_title(title, loc="left", fontsize=FONT, fontweight="bold")
     return as_array(panels)

@@ -53,6 +53,7 @@ from mcce.base.canvas import (
 )
 from mcce.exceptions import InputError, did_you_mean
 from mcce.report.names import fold, value_text
+from mcce.report.plots.scale import LineScale, bent_scale
 from mcce.table import Data, Feature, Kind, Schema, as_frame
 
 if TYPE_CHECKING:
@@ -143,6 +144,7 @@ def _draw_circles(ax: Axes, rows: Indices, columns: Indices, shares: Floats) -> 
 MOST_BARS, MOST_LEVELS = 30, 10
 TAIL = 0.005  # share of the rows that may be collected at each end
 FAR = 3.0  # times the width without the tails
+COUNTED = 100  # the width up to which whole numbers are counted on a linear scale
 
 
 def marginal_plot(
@@ -245,6 +247,10 @@ def _draw_numbers(ax: Axes, real: Any, generated: Any) -> list[str]:
     if not p.size + q.size:
         return words
     edges, collects = _edges(np.concatenate([p, q]))
+    ends = float(edges[0]), float(edges[-1])
+    is_even = is_date or not p.size or _is_counted(p)
+    scale = LineScale(*ends) if is_even else bent_scale(p, *ends)
+    edges = edges if scale.is_linear else scale.values(np.linspace(0, 1, edges.size))
     heights = [np.histogram(np.clip(v, edges[0], edges[-1]), edges)[0] / max(v.size, 1) for v in (p, q)]
     ax.stairs(heights[0], edges, fill=True, color=DARK, alpha=0.55)
     ax.stairs(heights[1], edges, color=ink(), linewidth=1.2)
@@ -253,10 +259,26 @@ def _draw_numbers(ax: Axes, real: Any, generated: Any) -> list[str]:
         places = edges[0] + (edges[-1] - edges[0]) * np.array([0.1, 0.5, 0.9])
         ax.set_xticks(places, _date_labels(places))
     else:
-        ax.xaxis.set_major_locator(MaxNLocator(4))
+        if scale.is_linear:
+            ax.xaxis.set_major_locator(MaxNLocator(4))
+        else:
+            ax.set_xscale("function", functions=(scale.shares, scale.values))
+            ax.set_xticks(_round_values(scale), minor=False)
+            words.append("logarithmic scale")
         ax.xaxis.set_major_formatter(lambda value, _: value_text(float(value), 3))
         words += ["in days"] if is_date else []
     return words + (["the end bars collect what lies beyond"] if collects else [])
+
+
+def _is_counted(values: Floats) -> bool:
+    """Say whether numbers are whole and near each other: bars of unequal width would be of one or two of them."""
+    return bool(np.ptp(values) <= COUNTED and (values == np.round(values)).all())
+
+
+def _round_values(scale: LineScale) -> list[float]:
+    """Return numbers of one digit that stand apart on a logarithmic scale."""
+    values = np.array([float(f"{value:.0e}") for value in scale.values(np.array([0.05, 0.5, 0.95]))])
+    return [float(value) for value in np.unique(values) if scale.low <= value <= scale.high]
 
 
 def _as_numbers(column: Any, is_date: bool) -> Floats:
@@ -443,4 +465,4 @@ def _draw_validity(ax: Axes, validity: pd.Series[Any]) -> None:
     ax.hist(validity.to_numpy(float), [k / 20 for k in range(21)], color=LIGHT, edgecolor=ink(), linewidth=0.7)
     ax.set_xlim(0, 1)
     ax.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
-    _title(ax, "Valid candidates", "share of the draws with the wanted decision", "factuals")
+    _title(ax, "Valid candidates", "share of the draws with the wanted decision", "cases")

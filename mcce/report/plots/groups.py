@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from mcce.base.canvas import Panels
 
 TITLES = {
-    "gower": ("Distance", "Gower distance to the factual, mean"),
+    "gower": ("Distance", "Gower distance to the case, mean"),
     "L0": ("Changes", "features changed, mean"),
-    "explained": ("Whom it reaches", "share of the factuals explained"),
+    "explained": ("Whom it reaches", "share of the cases explained"),
     "plausibility": ("Plausibility", "share of real rows no more plausible, mean"),
 }
 
@@ -82,7 +82,7 @@ def groups_plot(
         title, words = TITLES.get(measure, (measure, measure))
         ax.set_title(f"{title}, by {fold(name, 24, 1)}", loc="left", fontsize=FONT, fontweight="bold", parse_math=False)
         ax.set_xlabel(words, fontsize=SMALL)
-    note = f"Dotted: all together. Filled: differs from the rest at level {level:.12g}. In brackets: factuals."
+    note = f"Dotted: all together. Filled: differs from the rest at level {level:.12g}. In brackets: cases."
     panels[-1].annotate(
         note,
         (1, 0),

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from matplotlib.axes import Axes
 
-from mcce.report.plots.change import change_plot, position
+from mcce.report.plots.change import change_plot
 from tests.marks import slow, slow_rows
 
 from .texts import assert_texts_fit
@@ -117,17 +117,23 @@ def test_height_follows_the_number_of_changes():
     assert heights[1] > heights[0] + 3
 
 
-def test_position_in_the_training_range():
-    assert position(5, 0, 10) == 0.5
-    assert position(3, 3, 3) == 0.5
-    assert -0.1 < position(-100, 0, 10) < 0
-    assert 1 < position(100, 0, 10) < 1.1
-    dates = [pd.Timestamp(d) for d in ("2020-01-02", "2020-01-01", "2020-01-05")]
-    assert position(*dates) == 0.25
-    assert position(dates[0], float(dates[1].value), float(dates[2].value)) == 0.25
-    assert position(*(d.date() for d in dates)) == 0.25  # what an Arrow date is in Python
-    assert position(*(d.to_period("D") for d in dates)) == 0.25
-    assert position(*(d - dates[1] for d in dates)) == 0.25
+def test_rows_alike_are_shaded_and_the_ends_of_the_line_are_told():
+    before = pd.Series({"salary": 68_000, "age": 30}, dtype=object, name=7)
+    after = pd.Series({"salary": 72_000, "age": 30}, dtype=object)
+    alike = pd.DataFrame({"salary": np.linspace(50_000, 100_000, 1001), "age": 30})
+    asked = {"kinds": dict.fromkeys(before.index, "numeric"), "ranges": {"salary": (0, 1e6), "age": (18, 90)}}
+    ax = change_plot(before, after, **asked, fixed=["age"], alike=alike)
+    assert {"50,500", "99,500", "68,000", "72,000"} <= {text.get_text() for text in ax.texts}
+    assert "cases with the same fixed values and the wanted decision" in ax.get_xlabel().replace("\n", " ")
+    (shading,) = ax.patches
+    heights = shading.get_data().values
+    assert heights[1:-1] == pytest.approx(np.full(22, heights[1]), abs=0.02)
+    assert heights[[0, -1]].max() < heights[1]  # higher: the picture's rows run downwards
+    assert len(ax.get_xticks()) == 0
+    assert_texts_fit(ax)
+    missing = change_plot(before, after, **asked, alike=alike.assign(salary=np.nan))
+    assert not missing.patches
+    assert "Shaded" not in missing.get_xlabel()
 
 
 @pytest.mark.parametrize("width", [8, *slow(3.5)])

@@ -48,7 +48,7 @@ def test_bars_are_the_shares_the_longest_first():
     assert bars[3] == pytest.approx((0.5, 0.1))
     assert {t.get_text() for t in ax.texts} == {"60%", "45%", "30%"}
     assert ax.get_xlabel().replace("\n", " ") == (
-        "20 factuals, the best counterfactual of each. Never changed: d. Fixed: e."
+        "20 cases, the best counterfactual of each. Never changed: d. Fixed: e."
     )
     assert [t.get_text() for t in ax.get_legend().get_texts()] == ["higher", "lower", "another level"]
 

@@ -120,7 +120,7 @@ def test_costs_against_the_floor():
     assert [t.get_text() for t in data.get_legend().get_texts()] == [
         "sparse",
         "plain method",
-        "the factuals themselves",
+        "the cases themselves",
     ]
     assert set(data.lines[2].get_ydata()) == {0.22}
     assert [line.get_ydata().tolist() for line in shares.lines] == [[1.0, 1.0, 0.99], [1.0, 0.99, 0.97]]

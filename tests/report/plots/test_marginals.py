@@ -87,6 +87,17 @@ def test_far_values_are_collected_and_said_so():
     assert "collect" in ax.get_xlabel()
 
 
+def test_a_long_tail_does_not_press_the_others_into_one_bar():
+    real = pd.DataFrame({"x": np.exp(2 * np.random.default_rng(1).standard_normal(1000))})
+    (ax,) = marginal_plot(real, real)
+    (p, edges, _), _ = heights(ax)
+    assert p.max() < 0.25
+    assert p.sum() == pytest.approx(1)
+    np.testing.assert_allclose(p, np.histogram(np.clip(real["x"], edges[0], edges[-1]), edges)[0] / 1000)
+    assert "logarithmic scale" in ax.get_xlabel()
+    assert_texts_fit(ax)
+
+
 def test_missing_numbers_are_told():
     real = pd.DataFrame({"x": [1.0, np.nan, 2.0, 3.0]})
     (ax,) = marginal_plot(real, real.assign(x=1.5))

@@ -1,0 +1,125 @@
+"""Positions of numbers on a line, on which most of them, and two marks, are apart.
+
+1. The line spans what 98 in 100 of the values have, and the marks.
+2. Where one side of the median is more than three times as long as the other, the scale is logarithmic on that side:
+   position(v) = log(1 + d / b) / log(1 + w / b), with d the distance of v from the crowded end, w the width, and b, the
+   bend, the distance of the median from that end. Zeros and negative numbers have a place on it.
+3. Without values, the line spans a given range, and is bent where both marks lie within a tenth of it at one end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mcce.base.arrays import Floats
+
+SHOWN = (0.01, 0.99)
+SKEWED, CLOSE = 3.0, 0.1  # steps 2 and 3
+BEYOND = 0.04  # how far outside the line a value beyond its ends is drawn
+PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+
+
+@dataclass(frozen=True)
+class LineScale:
+    """Positions on a line: 0 for `low`, 1 for `high`.
+
+    `bend` is the distance from the crowded end up to which the scale is nearly linear; infinite, all of it is linear.
+    The crowded end is `high` if the scale is `mirrored`.
+    """
+
+    low: float
+    high: float
+    bend: float = np.inf
+    mirrored: bool = False
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether equal steps are equally long."""
+        return not np.isfinite(self.bend)
+
+    def place(self, value: Any) -> float:
+        """Return the position of a number, date or duration; of one beyond an end, just outside it."""
+        if not self.high > self.low:
+            return 0.5
+        return float(np.clip(self.shares(np.array([as_number(value)]))[0], -BEYOND, 1 + BEYOND))
+
+    def shares(self, values: Floats) -> Floats:
+        """Return the positions of numbers; beyond the ends the scale goes on linearly."""
+        width = self.high - self.low
+        linear: Floats = (np.asarray(values, dtype=np.float64) - self.low) / width
+        if self.is_linear:
+            return linear
+        crowded = np.clip(1 - linear if self.mirrored else linear, 0, 1)
+        bent = np.log1p(crowded * width / self.bend) / np.log1p(width / self.bend)
+        inside = 1 - bent if self.mirrored else bent
+        return np.where((linear > 0) & (linear < 1), inside, linear)
+
+    def values(self, shares: Floats) -> Floats:
+        """Return the numbers at positions."""
+        shares, width = np.asarray(shares, dtype=np.float64), self.high - self.low
+        if self.is_linear:
+            return self.low + shares * width
+        crowded = np.clip(1 - shares if self.mirrored else shares, 0, 1)
+        away = self.bend * np.expm1(crowded * np.log1p(width / self.bend))
+        inside = self.high - away if self.mirrored else self.low + away
+        return np.where((shares > 0) & (shares < 1), inside, self.low + shares * width)
+
+
+def bent_scale(values: Floats, low: float, high: float) -> LineScale:
+    """Return a scale between two ends, logarithmic where values crowd at one of them (step 2)."""
+    middle = float(np.median(values))
+    below, above = max(middle - low, 0.0), max(high - middle, 0.0)
+    if above > SKEWED * below:
+        return LineScale(low, high, below or _typical(values - low, high - low))
+    if below > SKEWED * above:
+        return LineScale(low, high, above or _typical(high - values, high - low), mirrored=True)
+    return LineScale(low, high)
+
+
+def _typical(distances: Floats, width: float) -> float:
+    """Return the median distance of the values that are not at the crowded end; infinite without any."""
+    away = distances[(distances > 0) & (distances <= width)]
+    return float(np.median(away)) if away.size else np.inf
+
+
+def scale_of(values: Sequence[Any], marks: tuple[Any, Any]) -> tuple[LineScale, tuple[Any, Any]]:
+    """Return the scale on which values and two marks are told apart, and what stands at its ends (steps 1 and 2)."""
+    numbers = np.array([as_number(value) for value in values])
+    first, last = (float(np.quantile(numbers, share, method="nearest")) for share in SHOWN)
+    inside = [value for value, number in zip(values, numbers) if number in (first, last)]
+    ends = sorted([*inside, *marks], key=as_number)
+    return bent_scale(numbers, as_number(ends[0]), as_number(ends[-1])), (ends[0], ends[-1])
+
+
+def scale_of_range(low: Any, high: Any, marks: tuple[Any, Any]) -> LineScale:
+    """Return a scale over a range, on which two marks near one end of it are apart (step 3)."""
+    begin, end = as_number(low), as_number(high)
+    near = max(as_number(mark) - begin for mark in marks)
+    far = max(end - as_number(mark) for mark in marks)
+    if 0 < near <= CLOSE * (end - begin):
+        return LineScale(begin, end, near / 2)
+    if 0 < far <= CLOSE * (end - begin):
+        return LineScale(begin, end, far / 2, mirrored=True)
+    return LineScale(begin, end)
+
+
+def as_number(value: Any) -> float:
+    """Return a number as it is, a period by its ordinal, dates and durations in seconds."""
+    if isinstance(value, pd.Period):
+        return float(value.ordinal)
+    if isinstance(value, date | np.datetime64):
+        return _seconds(pd.Timestamp(value))
+    if isinstance(value, pd.Timedelta | timedelta | np.timedelta64):
+        return _seconds(pd.Timedelta(value))
+    return float(value)
+
+
+def _seconds(time: pd.Timestamp | pd.Timedelta) -> float:
+    """Return seconds since the origin, in whatever unit the time is kept: nanoseconds end in 2262."""
+    return int(time.asm8.view(np.int64)) / PER_SECOND[time.unit]
