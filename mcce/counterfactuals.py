@@ -14,7 +14,7 @@ import os
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -36,10 +36,12 @@ from mcce.report.changes import (
 )
 from mcce.report.groups import Groups, compare_groups
 from mcce.report.html import Shown, html_table, result_page
-from mcce.report.letter import TITLE, Case, Letter, plain_rule, write_letter
+from mcce.report.languages import Texts, read_texts
+from mcce.report.letter import Case, Letter, write_letter
 from mcce.report.names import PREDICTION, Names
 from mcce.report.plots import change_plot, changes_plot
-from mcce.report.reasons import ALREADY
+from mcce.report.reasons import ALREADY, UNREADABLE
+from mcce.report.rules import rules_in_words
 from mcce.report.suspicious import Answered, Usual, find_suspicious
 from mcce.report.words import (
     Change,
@@ -64,6 +66,8 @@ from mcce.table.frames import handed, index_as_columns, without_formulas
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+OwnTexts: TypeAlias = str | os.PathLike[str] | Mapping[str, Any] | None
 
 AUDIENCES = ("analyst", "customer")
 PAGE_TITLE = "Counterfactuals"
@@ -230,7 +234,7 @@ class Counterfactuals:
     to compute with                `changes`, `changed_features`, `summary`, `diversity`, `below_floor`, `suspicious`,
                                    `by`, `to_frame`; `table` returns any table as the kind of frame that was explained
     asking the model again         `reasons`, `why`, `standard_errors`; not for a result that was saved
-    to read                        `sentence`, `sentences`, `letter`, `letters`, `to_html`; printing the result
+    to read                        `sentence`, `sentences`, `letter`, `letters`, `unlettered`, `to_html`; printing it
     to look at                     `plot`, `plot_changes`
     files                          `to_csv`, `to_parquet`, `save` and `load`
     ============================== ============================================================================
@@ -250,8 +254,8 @@ class Counterfactuals:
     >>> list(found), len(found), found.unexplained.index.tolist()
     ([0, 5, 7], 3, [])
     >>> print(found.sentence(0))
-    With savings 36,500 instead of 12,000, the decision would have been the wanted one (probability of class True at
-    least 0.5: 1 instead of 0).
+    With savings 36,500 instead of 12,000, the result would have been as wanted: probability of class True at least 0.5
+    (1 instead of 0).
     >>> found.changes()
        id  rank  feature   from     to    role
     0   0     1  savings  12000  36500  needed
@@ -708,7 +712,8 @@ class Counterfactuals:
             return why_unexplained(self.unexplained, id)
         now, then = self.factual_predictions.iloc[factual], self.measures["prediction"].iloc[row]
         old, new = self.names.pair(PREDICTION, now, then, 3)
-        text = change_sentence(self._changes_of(row), self.decision, old, new)
+        name = self.names.label(PREDICTION) if PREDICTION in self.names.labels else None
+        text = change_sentence(self._changes_of(row), self.decision, old, new, name)
         if self.run.floor is not None and self.below_floor().iloc[row]:
             text += " " + care_sentence(float(self.measures["plausibility"].iloc[row]), self.run.floor)
         return text
@@ -724,8 +729,8 @@ class Counterfactuals:
         >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
         >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
         >>> print(explainer.explain(X.head(2), sparse=True).sentences().iloc[0])
-        With savings 36,500 instead of 12,000, the decision would have been the wanted one (probability of class True at
-        least 0.5: 1 instead of 0).
+        With savings 36,500 instead of 12,000, the result would have been as wanted: probability of class True at least
+        0.5 (1 instead of 0).
         """
         texts = [self.sentence(id, rank) for id in self.factuals.index]
         return pd.Series(texts, index=self.factuals.index, name="sentence", dtype=object)
@@ -734,10 +739,12 @@ class Counterfactuals:
         self,
         id: Hashable,
         *,
-        title: str = TITLE,
+        title: str | None = None,
         intro: str | Sequence[str] = (),
         closing: str | Sequence[str] = (),
         html: bool = False,
+        language: str = "en",
+        texts: OwnTexts = None,
     ) -> str:
         """Return a letter to the person whom a factual is about: only what would have to differ, and what that is not.
 
@@ -750,11 +757,16 @@ class Counterfactuals:
         ----------
         id : hashable
             A label of the index of `factuals`.
-        title : str
+        title : str, optional
         intro, closing : str or sequence of str
             Your own paragraphs, before and after.
         html : bool
             Whether to return a page for a browser, one sheet when printed, instead of plain text.
+        language : str
+            The reader's: "en", "de", "fr" or "nb". Labels, units and the decision are in the words that you gave. All
+            but English need babel, the extra `languages`.
+        texts : file or dict, optional
+            Your own texts instead, as TOML: those of `mcce/report/texts`, with the same keys, in any language.
 
         Examples
         --------
@@ -769,35 +781,38 @@ class Counterfactuals:
         ...     print(line)
         The decision
         ------------
-        The decision was not the wanted one. Wanted is: the loan is granted.
+        The loan was not granted.
         <BLANKLINE>
-        An example that would have led to it
-        ------------------------------------
+        An example that would have led to another decision
+        --------------------------------------------------
         With savings 36,500 EUR instead of 12,000 EUR, and everything else as it is,
-        the decision would have been the wanted one.
+        the loan would have been granted.
         """
-        letter = self._letter(id, title, intro, closing)
+        letter = self._letter(id, read_texts(language, texts), title, intro, closing)
         return letter.as_html() if html else letter.as_text()
 
     def letters(
         self,
         *,
         all: bool = False,
-        title: str = TITLE,
+        title: str | None = None,
         intro: str | Sequence[str] = (),
         closing: str | Sequence[str] = (),
         html: bool = False,
+        language: str = "en",
+        texts: OwnTexts = None,
     ) -> pd.Series[Any]:
         """Return the letters that can be sent, by id: none has a counterfactual that `suspicious` lists.
 
         Who has others gets these; who has no other gets no letter, until somebody has read it and calls `letter`. Who
-        has no counterfactual at all gets the letter that says so.
+        has no counterfactual at all gets the letter that says so. Whom the model would not refuse gets none: there is
+        nothing to explain; nor who could not be read. `unlettered` says who gets none, and why.
 
         Parameters
         ----------
         all : bool
             Whether suspicious counterfactuals are in letters like the others.
-        title, intro, closing, html : as in `letter`
+        title, intro, closing, html, language, texts : as in `letter`
 
         Examples
         --------
@@ -810,16 +825,41 @@ class Counterfactuals:
         >>> len(found.letters()), len(found.letters(all=True)), len(found.suspicious())
         (96, 100, 4)
         """
+        known = read_texts(language, texts)
         listed = np.zeros(len(self), dtype=bool) if all else self.frame.index.isin(self.suspicious().index)
-        owner = self._row_of_factual()
-        told, lettered = [], []
-        for factual, id in enumerate(self.factuals.index):
-            if (owner == factual).any() and not (~listed[owner == factual]).any():
-                continue
-            letter = self._letter(id, title, intro, closing, without=listed)
-            told.append(letter.as_html() if html else letter.as_text())
-            lettered.append(factual)
-        return pd.Series(told, index=self.factuals.index[lettered], name="letter", dtype=object)
+        without = self.unlettered(all=all)
+        ids = self.factuals.index[find_labels(without.index, self.factuals.index) < 0]
+        letters = [self._letter(id, known, title, intro, closing, without=listed) for id in ids]
+        told = [letter.as_html() if html else letter.as_text() for letter in letters]
+        return pd.Series(told, index=ids, name="letter", dtype=object)
+
+    def unlettered(self, *, all: bool = False) -> pd.Series[Any]:
+        """Return who gets no letter of `letters`, by id, and why: in words for whoever sends them.
+
+        Examples
+        --------
+        >>> import mcce
+        >>> X = mcce.datasets.load_loans(300).X.select_dtypes("number")
+        >>> explainer = mcce.MCCE(lambda rows: rows["salary"] > 40_000, decision=True, random_state=1).fit(X)
+        >>> rich = X[X["salary"] > 40_000].head(1)
+        >>> explainer.explain(rich).unlettered().tolist()
+        ['the model would not refuse']
+        """
+        why: dict[int, str] = {}
+        for place, reason in zip(find_labels(self.factuals.index, self.unexplained.index), self.unexplained["reason"]):
+            if reason == ALREADY:
+                why[int(place)] = "the model would not refuse"
+            elif str(reason).startswith(UNREADABLE):
+                why[int(place)] = str(reason)
+        if not all and len(self):
+            suspicious = self.suspicious()
+            owner, listed = self._row_of_factual(), self.frame.index.isin(suspicious.index)
+            words = suspicious["words"].groupby(level="id", sort=False).first()
+            for factual in np.unique(owner).tolist():
+                if listed[owner == factual].all():
+                    why[factual] = str(words[self.factuals.index[factual]])
+        index = self.factuals.index[sorted(why)]
+        return pd.Series([why[place] for place in sorted(why)], index=index, name="why", dtype=object)
 
     def __repr__(self) -> str:
         shown = self.measures.iloc[:ROWS_PRINTED]
@@ -910,7 +950,7 @@ class Counterfactuals:
             if examples is not None or diagnostics is not None:
                 raise InputError("examples and diagnostics are for the analyst's page; leave them out for a customer.")
             one = self._only_id() if id is None else id
-            page = self._letter(one, TITLE if title == PAGE_TITLE else title, intro, ()).as_html()
+            page = self._letter(one, read_texts(), None if title == PAGE_TITLE else title, intro, ()).as_html()
         else:
             if id is not None:
                 raise InputError('id chooses whose letter it is; it goes with audience="customer".')
@@ -1200,7 +1240,8 @@ class Counterfactuals:
     def _letter(
         self,
         id: Hashable,
-        title: str,
+        texts: Texts,
+        title: str | None,
         intro: str | Sequence[str],
         closing: str | Sequence[str],
         without: NDArray[np.bool_] | None = None,
@@ -1209,10 +1250,14 @@ class Counterfactuals:
         factual = self._find(id, 1)[0]
         is_told = self._row_of_factual() == factual
         rows = np.flatnonzero(is_told if without is None else is_told & ~without).tolist()
-        names = self.names.for_strangers(self.frame)
+        words = (texts.say(f"words.{word}") for word in ("yes", "no", "missing"))
+        names = self.names.for_strangers(self.frame, *words, texts.marks)
         columns = tuple(self.frame.columns)
         unusual = self.below_floor()
         reason, in_the_way = self._reason_and_rules(id) if not rows else ("", ())
+        if reason.startswith(UNREADABLE):
+            raise InputError(f"there is no letter for {spell(id)}: {reason}. Correct the row, and explain it again.")
+        rules = rules_in_words(self._rules.get(id, ()), names, columns, texts)
         case = Case(
             id=id,
             decision=self.decision,
@@ -1226,10 +1271,10 @@ class Counterfactuals:
             ),
             reason=reason,
             n_tried=None if self.draws is None else int(self.draws.iloc[factual]),
-            rules=tuple(plain_rule(rule, names, columns) for rule in self._rules.get(id, ())),
-            in_the_way=tuple(plain_rule(rule, names, columns) for rule in in_the_way),
+            rules=tuple(point for points in rules.values() for point in points),
+            in_the_way=tuple(", ".join(rules[rule]) for rule in in_the_way),
         )
-        return write_letter(case, title, _paragraphs(intro), _paragraphs(closing))
+        return write_letter(case, texts, title, _paragraphs(intro), _paragraphs(closing))
 
     def _only_id(self) -> Hashable:
         if len(self.factuals) != 1:
