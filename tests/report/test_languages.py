@@ -122,6 +122,7 @@ def test_every_text_of_a_language_is_told_in_some_letter(code, monkeypatch):
             [way(case, n=k) for k in range(1, 9)],
         ):
             case_with = replace(case, ways=tuple(ways), names=names)
+            assert "42 points" in write_letter(replace(case_with, decision="42 points"), texts, None, [], []).as_text()
             assert "{" not in write_letter(case_with, texts, None, [], []).as_text()
     months = replace(case.names, units={"months": texts.say("words.months").split(", ")[0]})
     rules = rules_in_words(RULES, months, COLUMNS, texts)
