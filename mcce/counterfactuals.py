@@ -30,9 +30,11 @@ from mcce.report.changes import (
     changed_cells,
     count_changes,
     differing_cells,
+    free_name,
     in_words,
     reasons_in_words,
     side_by_side,
+    told_by_row,
 )
 from mcce.report.groups import Groups, compare_groups
 from mcce.report.html import Shown, html_table, result_page
@@ -69,12 +71,13 @@ if TYPE_CHECKING:
 
 OwnTexts: TypeAlias = str | os.PathLike[str] | Mapping[str, Any] | None
 
+NOT_REFUSED = "the model would not refuse"
 AUDIENCES = ("analyst", "customer")
 PAGE_TITLE = "Counterfactuals"
 FACTUALS_SHOWN, RANKS_SHOWN, ROWS_PRINTED, FACTUALS_ON_PAGE = 10, 5, 6, 25
 ROUNDING = 1e-9  # a plausibility that is below the floor by no more than this is at it
 TABLES = ("frame", "measures", "factuals", "unexplained", "factual_predictions", "draws", "nearest", "allowed")
-COMPUTED = ("changes", "changed_features", "summary", "diversity", "sentences", "suspicious", "to_frame")
+COMPUTED = ("changes", "changed_features", "summary", "diversity", "sentences", "suspicious", "to_frame", "answers")
 
 _FRAMES = (
     "frame",
@@ -232,7 +235,7 @@ class Counterfactuals:
     -----
     ============================== ============================================================================
     to compute with                `changes`, `changed_features`, `summary`, `diversity`, `below_floor`, `suspicious`,
-                                   `by`, `to_frame`; `table` returns any table as the kind of frame that was explained
+                                   `by`, `to_frame`, `answers`; `table` returns any of them as the user's kind of frame
     asking the model again         `reasons`, `why`, `standard_errors`; not for a result that was saved
     to read                        `sentence`, `sentences`, `letter`, `letters`, `unlettered`, `to_html`; printing it
     to look at                     `plot`, `plot_changes`
@@ -369,11 +372,14 @@ class Counterfactuals:
             Whether features have their labels, and values their units and formats, instead of being those of the data.
         """
         before, changed = self._compare(np.arange(len(self)))
-        table = changed_cells(before, self.frame, changed)
-        if self._along is not None:
-            along = self._along.to_numpy(dtype=bool)[changed]
-            table["role"] = pd.Series(np.where(along, "comes along", "needed"), dtype=object)
+        table = self._with_role(changed_cells(before, self.frame, changed), changed)
         return self._as_explained(in_words(table, table["feature"], self.names) if words else table)
+
+    def _with_role(self, table: pd.DataFrame, changed: NDArray[np.bool_]) -> pd.DataFrame:
+        if self._along is None:
+            return table
+        along = self._along.to_numpy(dtype=bool)[changed]
+        return table.assign(role=pd.Series(np.where(along, "comes along", "needed"), dtype=object))
 
     def changed_features(self) -> pd.DataFrame:
         """Return how often the counterfactuals of rank 1 change each feature, the most changed first.
@@ -671,6 +677,33 @@ class Counterfactuals:
         """
         return self._as_explained(side_by_side(self.frame, self.measures))
 
+    def answers(self) -> pd.DataFrame:
+        """Return `to_frame` with what changed, for people: the features, needed or coming along, old and new values.
+
+        `changed`, `needed` and `comes_along` name features, `changes` has their values, `sentence` all of it in words.
+
+        Examples
+        --------
+        >>> import mcce
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
+        >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
+        >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
+        >>> explainer.explain(X.head(1), sparse=True).answers()[["changed", "changes"]]
+           changed                    changes
+        0  savings  savings: 12,000 -> 36,500
+        """
+        before, changed = self._compare(np.arange(len(self)))
+        changes = self._with_role(changed_cells(before, self.frame, changed), changed)
+        told: dict[str, Any] = dict(
+            told_by_row(changes, in_words(changes, changes["feature"], self.names), self.frame.index)
+        )
+        told["sentence"] = [self._sentence(*each) for each in self._told_rows()]
+        table = side_by_side(self.frame, self.measures)
+        for name, texts in told.items():
+            table[free_name(name, {*table.columns})] = pd.Series(texts, index=table.index, dtype=object)
+        return self._as_explained(table)
+
     def table(self, name: str = "frame") -> Any:
         """Return a table of the result as the kind of frame that was explained, the names of its rows as columns.
 
@@ -678,7 +711,7 @@ class Counterfactuals:
         ----------
         name : str
             "frame", "measures", "factuals", "unexplained", "factual_predictions", "draws", "nearest", "allowed",
-            "changes", "changed_features", "summary", "diversity", "sentences", "suspicious" or "to_frame".
+            "changes", "changed_features", "summary", "diversity", "sentences", "suspicious", "to_frame" or "answers".
         """
         if name not in TABLES + COMPUTED:
             raise InputError(f"there is no table {name!r}; {did_you_mean(name, TABLES + COMPUTED)}")
@@ -692,7 +725,7 @@ class Counterfactuals:
         plain.index.names = [known or unnamed for known in plain.index.names]
         if plain.columns.nlevels > 1:
             plain.columns = pd.Index(["_".join(map(str, parts)) for parts in plain.columns])
-        counted = name in ("changes", "to_frame")
+        counted = name in ("changes", "to_frame", "answers")
         return self._as_explained(plain if counted else index_as_columns(plain))
 
     def sentence(self, id: Hashable, rank: int = 1) -> str:
@@ -710,10 +743,13 @@ class Counterfactuals:
         factual, row = self._find(id, rank)
         if row is None:
             return why_unexplained(self.unexplained, id)
+        return self._sentence(factual, row, self._changes_of(row))
+
+    def _sentence(self, factual: int, row: int, changes: Sequence[Change]) -> str:
         now, then = self.factual_predictions.iloc[factual], self.measures["prediction"].iloc[row]
         old, new = self.names.pair(PREDICTION, now, then, 3)
         name = self.names.label(PREDICTION) if PREDICTION in self.names.labels else None
-        text = change_sentence(self._changes_of(row), self.decision, old, new, name)
+        text = change_sentence(changes, self.decision, old, new, name)
         if self.run.floor is not None and self.below_floor().iloc[row]:
             text += " " + care_sentence(float(self.measures["plausibility"].iloc[row]), self.run.floor)
         return text
@@ -732,7 +768,9 @@ class Counterfactuals:
         With savings 36,500 instead of 12,000, the result would have been as wanted: probability of class True at least
         0.5 (1 instead of 0).
         """
-        texts = [self.sentence(id, rank) for id in self.factuals.index]
+        ranks = self.frame.index.get_level_values("rank")
+        known = {f: self._sentence(f, row, told) for f, row, told in self._told_rows() if ranks[row] == rank}
+        texts = [known[f] if f in known else self.sentence(id, rank) for f, id in enumerate(self.factuals.index)]
         return pd.Series(texts, index=self.factuals.index, name="sentence", dtype=object)
 
     def letter(
@@ -848,7 +886,7 @@ class Counterfactuals:
         why: dict[int, str] = {}
         for place, reason in zip(find_labels(self.factuals.index, self.unexplained.index), self.unexplained["reason"]):
             if reason == ALREADY:
-                why[int(place)] = "the model would not refuse"
+                why[int(place)] = NOT_REFUSED
             elif str(reason).startswith(UNREADABLE):
                 why[int(place)] = str(reason)
         if not all and len(self):
@@ -1199,16 +1237,28 @@ class Counterfactuals:
 
     def _changes_of(self, row: int, names: Names | None = None) -> list[Change]:
         """Return the changes of a row in words, by other names than the result's if given."""
-        names = names or self.names
-        before, changed = self._compare(np.array([row]))
-        return [
-            Change(
-                names.label(self.frame.columns[j]),
-                *names.pair(self.frame.columns[j], before.iloc[0, j], self.frame.iloc[row, j]),
-                self._along is not None and bool(self._along.iloc[row, j]),
+        return next(told for _, _, told in self._told_rows(np.array([row]), names))
+
+    def _told_rows(
+        self, rows: NDArray[np.intp] | None = None, names: Names | None = None
+    ) -> Iterator[tuple[int, int, list[Change]]]:
+        """Go through rows of `frame`, all by default: the place of its factual, its own place, its changes in words."""
+        rows, names = np.arange(len(self)) if rows is None else rows, names or self.names
+        before, changed = self._compare(rows)
+        owner = self._row_of_factual()[rows]
+        for k, row in enumerate(rows.tolist()):
+            yield (
+                int(owner[k]),
+                row,
+                [
+                    Change(
+                        names.label(self.frame.columns[j]),
+                        *names.pair(self.frame.columns[j], before.iloc[k, j], self.frame.iloc[row, j]),
+                        self._along is not None and bool(self._along.iloc[row, j]),
+                    )
+                    for j in np.flatnonzero(changed[k]).tolist()
+                ],
             )
-            for j in np.flatnonzero(changed[0]).tolist()
-        ]
 
     def _allowed_of(self, factual: int) -> dict[Any, tuple[Any, Any]]:
         """Return the lowest and highest allowed value of each number that a constraint limits, for one factual."""

@@ -75,7 +75,7 @@ def contents(folder):
 
 @pytest.fixture
 def no_training(monkeypatch):
-    monkeypatch.setattr("mcce.cli.explain.train_model", lambda *_: pytest.fail("a model was trained"))
+    monkeypatch.setattr("mcce.cli.fitting.train_model", lambda *_: pytest.fail("a model was trained"))
 
 
 @pytest.mark.usefixtures("no_pictures")
@@ -126,7 +126,7 @@ def test_the_command_line_wins(folder, monkeypatch, capsys):
         seen.update(vars(arguments))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("mcce.cli.explain.train_model", stop)
+    monkeypatch.setattr("mcce.cli.fitting.train_model", stop)
     more = ["--n-samples", "33", "--fixed", "job,size", "--ordered", "small<medium<large"]
     assert main(["explain", "--config", "my.toml", *more]) == 130
     assert seen["n_samples"] == 33

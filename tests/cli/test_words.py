@@ -55,7 +55,7 @@ def test_letters_are_in_the_words_of_the_job(folder, capsys):
 
 
 def test_names_are_checked_before_anything_is_trained(folder, monkeypatch, capsys):
-    monkeypatch.setattr("mcce.cli.explain.train_model", lambda *_: pytest.fail("a model was trained"))
+    monkeypatch.setattr("mcce.cli.fitting.train_model", lambda *_: pytest.fail("a model was trained"))
     assert main(["explain", "--config", "job.toml", "--labels", "incom=x"]) == 2
     assert "did you mean 'income'" in capsys.readouterr().err
 
