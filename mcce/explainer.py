@@ -77,6 +77,7 @@ from mcce.storage.state import Fields
 from mcce.table import Data, Kind, Schema, as_frame, frame_kind
 from mcce.table.checks import check_fixed, rows_of
 from mcce.table.frames import handed, own_frame
+from mcce.table.left_out import without_unknown_levels
 from mcce.table.weights import read_weights, rows_with_weight
 
 if TYPE_CHECKING:
@@ -377,7 +378,7 @@ class MCCE(Learner):
         progress : bool or None
             Whether to show a progress bar; None shows one in a terminal or notebook after a second.
         """
-        from mcce.explain.left_out import with_left_out, without_unknown_levels
+        from mcce.explain.left_out import with_left_out
         from mcce.explain.result import Wording, write_result  # loaded by the first search
         from mcce.explain.search import search
 
@@ -402,10 +403,15 @@ class MCCE(Learner):
         )
         plausibility = self._plausibility(progress) if sparse else None
         order = self._ordering(measures, weights, plausibility)
-        X_known, left_out = without_unknown_levels(X, self.generator_.schema_)
-        if left_out is not None:
+        asked, left_out = (self.generator_.schema_, self.decision_, self._training.spots), None
+        try:
+            factuals = read_factuals(X, *asked)
+        except InputError:
+            X_known, left_out = without_unknown_levels(X, self.generator_.schema_)
+            if left_out is None:
+                raise
             left_out.tell("X", "Such rows are not explained; `unexplained` says so.")
-        factuals = read_factuals(X_known, self.generator_.schema_, self.decision_, self._training.spots)
+            factuals = read_factuals(X_known, *asked)
         warn_of_factuals(factuals.matrix, factuals.index, self.generator_, self._training.reach)
         usual = weights is None and order.names == list(DEFAULT)
         cautious = None

@@ -30,7 +30,6 @@ from mcce.cli.console import say
 from mcce.cli.files import TableFile, check_column, check_columns, lacking
 from mcce.constraints import Constraint, OfFactuals, allow, available_constraints, no_copies, read, resolve
 from mcce.exceptions import InputError, did_you_mean, listing, spell
-from mcce.explain.left_out import without_unknown_levels
 from mcce.explain.order import find_measure, resolve_weights
 from mcce.generators.auto import AUTO
 from mcce.generators.base import GENERATORS
@@ -45,6 +44,7 @@ from mcce.samplers.base import samplers_with_min_donors
 from mcce.table import Feature, Schema, Table
 from mcce.table.checks import check_magnitudes, check_missing
 from mcce.table.dtypes import holds_missing
+from mcce.table.left_out import without_unknown_levels
 
 
 def read_wanted(wanted: str | None, of: str | None, classes: Any, counts: Mapping[Any, int] | None = None) -> Any:

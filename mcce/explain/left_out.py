@@ -1,81 +1,23 @@
-"""Rows with a level that no training row has: left out, told why, and put back into the result as unexplained.
+"""Rows with a level that no training row has, put back into a result as unexplained.
 
-1. Such rows cannot be encoded, and neither model nor generator has seen them. They stop nobody else: the others are
-   explained as if these were not there. Where no row is left, that is an error, as of any table that does not fit.
+1. The others are explained as if these were not there (`mcce.table.left_out`).
 2. In the result they stand in their places among the factuals, with the levels that they have, and in `unexplained`,
    each with its reason; the model was not asked about them, so that they have no prediction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from mcce.base.arrays import Bools
 from mcce.counterfactuals import Counterfactuals
-from mcce.exceptions import spell, spell_all, warn
+from mcce.exceptions import spell_all
 from mcce.report.reasons import UNREADABLE
-from mcce.table import Data, Feature, Schema, as_frame
-
-SHOWN = 5
-
-
-@dataclass(frozen=True)
-class LeftOut:
-    """Rows that were left out.
-
-    Attributes
-    ----------
-    frame : all rows, these among them
-    reasons : by place of such a row, why
-    """
-
-    frame: pd.DataFrame
-    reasons: Mapping[int, str]
-
-    @property
-    def kept(self) -> Bools:
-        """Which rows were not left out."""
-        kept = np.ones(len(self.frame), dtype=bool)
-        kept[list(self.reasons)] = False
-        return kept
-
-    def tell(self, where: str, then: str) -> None:
-        """Warn of the rows, once for all; `then` says what becomes of them."""
-        index = self.frame.index
-        some = [f"{spell(index[place])} ({why})" for place, why in list(self.reasons.items())[:SHOWN]]
-        more = f" and {len(self.reasons) - SHOWN} more" if len(self.reasons) > SHOWN else ""
-        rows = "a row" if len(self.reasons) == 1 else f"{len(self.reasons)} rows"
-        warn(f"{where} has {rows} with a level that no training row has: {'; '.join(some)}{more}. {then}")
-
-
-def without_unknown_levels(X: Data, schema: Schema) -> tuple[Any, LeftOut | None]:
-    """Return a table without the rows that hold an unknown level, and these; None if there are none, or no others."""
-    if isinstance(X, pd.Series):
-        return X, None
-    frame, _ = as_frame(X, "X")
-    if any(name not in frame.columns for name in schema.names):
-        return X, None  # whoever encodes it says so
-    reasons: dict[int, str] = {}
-    for feature in schema.features:
-        unknown = _unknown(feature, frame[feature.name])
-        for place in np.flatnonzero(unknown).tolist():
-            reasons.setdefault(place, f"column {feature.name!r} holds {spell(frame[feature.name].iloc[place])}")
-    if not reasons or len(reasons) == len(frame):
-        return X, None
-    left_out = LeftOut(frame, dict(sorted(reasons.items())))
-    return frame[left_out.kept], left_out
-
-
-def _unknown(feature: Feature, column: pd.Series[Any]) -> Bools:
-    try:
-        return feature.is_unknown(column)
-    except TypeError:  # cells that cannot be compared at all
-        return np.zeros(len(column), dtype=bool)
+from mcce.table import Schema
+from mcce.table.left_out import LeftOut
 
 
 def with_left_out(found: Counterfactuals, left_out: LeftOut, schema: Schema) -> Counterfactuals:
