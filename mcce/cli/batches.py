@@ -138,7 +138,8 @@ def _is_streamed(path: Path, arguments: argparse.Namespace) -> bool:
         return False
     if name.endswith(".gz"):
         return True
-    head = path.open("rb").read(LOOKED_AT)
+    with path.open("rb") as file:
+        head = file.read(LOOKED_AT)
     first = head.partition(b"\n")[0]
     try:
         head.decode("utf-8-sig")

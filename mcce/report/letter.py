@@ -185,10 +185,10 @@ def _none(case: Case, texts: Texts) -> Section:
         sentences.append(texts.say("none.nobody_alike", names=alike))
     elif NONE_ALIKE_WANTED in case.reason:
         sentences.append(texts.say("none.none_alike", names=alike))
+    sentences.append(texts.say("none.not_the_end"))
     if case.in_the_way:
         quoted = [texts.say("words.quoted", text=rule) for rule in case.in_the_way]
         sentences.append(texts.say("none.without", rules=texts.listed(quoted, "or")))
-    sentences.append(texts.say("none.not_the_end"))
     return Section(texts.say("none.heading"), (" ".join(sentences),))
 
 

@@ -3,7 +3,8 @@
 1. A limit of one feature is told by its words, as `mcce.allow` writes them: each of them is one point.
 2. A rule that compares one feature with a number, or with what it is now and a number, is told like a limit.
 3. Any other rule stays a formula, with the labels of the features; one with a name of its own is called so.
-4. Numbers have the units of their feature; of one that counts months, a whole number of years is told in years.
+4. Numbers have the units of their feature; of one that counts months or years these are told as such, and a whole
+   number of years of months in years.
 """
 
 from __future__ import annotations
@@ -159,17 +160,20 @@ class _Teller:
     def _amount(self, feature: Hashable, number: float) -> str:
         """Return an amount of a feature with its unit (step 4)."""
         whole = int(number) if number == int(number) else None
-        if self._counts_months(feature) and whole and whole % MONTHS == 0:
-            years = whole // MONTHS
-            return self.texts.say("words.years", years, n=self.names.count(years))
+        if whole and self._counts(feature, "month"):
+            unit, n = ("years", whole // MONTHS) if whole % MONTHS == 0 else ("months", whole)
+            return self.texts.say(f"words.{unit}", n, n=self.names.count(n))
+        if whole and self._counts(feature, "year"):
+            return self.texts.say("words.years", whole, n=self.names.count(whole))
         return self.names.text(feature, number if whole is None else whole)
 
-    def _counts_months(self, feature: Hashable) -> bool:
-        words = {word.strip().lower() for word in self.texts.say("words.months").split(",")}
+    def _counts(self, feature: Hashable, what: str) -> bool:
+        """Say whether a feature counts months or years, by its unit, or by the first or last word of its label."""
+        words = {word.strip().lower() for word in self.texts.say(f"words.{what}_words").split(",")}
+        if feature in self.names.units:
+            return self.names.units[feature].lower() in words
         called = re.findall(r"[^\W\d_]+", self.names.label(feature).lower())
-        return self.names.units.get(feature, "").lower() in words or (
-            feature not in self.names.units and bool(called) and bool(words & {called[0], called[-1]})
-        )
+        return bool(called) and bool(words & {called[0], called[-1]})
 
 
 def _number_of(node: nodes.Node) -> float | None:

@@ -195,7 +195,7 @@ def test_a_job_without_training_rows(folder, capsys):
         (["--kinds", "job=number"], "'job' of data/train.csv is named by --numeric, but line 2 holds"),
         (["--ordered", "a<b"], "--ordered a<b fits no column of data/train.csv"),
         (["--encoding", "klingon"], "--encoding is 'klingon', which is not known; write utf-8"),
-        (["--out", "cf.xlsx"], "--out cf.xlsx: results are written as .csv, .csv.gz or .parquet"),
+        (["--out", "cf.ods"], "--out cf.ods: results are written as .csv, .csv.gz, .xlsx or .parquet"),
     ],
 )
 def test_options_are_checked_before_anything_is_trained(options, message, folder, no_training, capsys):

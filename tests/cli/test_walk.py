@@ -83,7 +83,7 @@ def test_letters_in_norwegian(desk, capsys):
     assert "Hva som ville ha ført til en annen avgjørelse" in told
     assert "ville lånet ha blitt innvilget" in told
     assert "årslønn: kan bare øke" in told
-    assert "år i jobb: høyst 2 mer enn nå" in told
+    assert "år i jobb: høyst 2 år mer enn nå" in told
     assert re.search(r"\d\d 000 kr|\d\d \d00 kr", told)
     english = re.findall(r"\b(instead|would|decision|the|years|salary)\b", told)
     assert english == []

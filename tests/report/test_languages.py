@@ -32,6 +32,7 @@ COLUMNS = ("savings", "months", "job")
 LABELS = {"en": "the loan is granted", "de": "der Kredit wird bewilligt", "nb": "lånet innvilges"}
 LABELS["fr"] = "le prêt est accordé"
 RULES = (
+    "months >= was(months) + 1",
     "savings: at least 0, in steps of 500, may only rise",
     "savings: from 1000 to 20,000",
     "savings: at most 9.5, changes by at most 5000",
@@ -124,7 +125,7 @@ def test_every_text_of_a_language_is_told_in_some_letter(code, monkeypatch):
             case_with = replace(case, ways=tuple(ways), names=names)
             assert "42 points" in write_letter(replace(case_with, decision="42 points"), texts, None, [], []).as_text()
             assert "{" not in write_letter(case_with, texts, None, [], []).as_text()
-    months = replace(case.names, units={"months": texts.say("words.months").split(", ")[0]})
+    months = replace(case.names, units={"months": texts.say("words.month_words").split(", ")[0]})
     rules = rules_in_words(RULES, months, COLUMNS, texts)
     assert all(points and "{" not in "".join(points) for points in rules.values())
     every = {key for key, text in texts.texts.items() if isinstance(text, str)}
@@ -171,7 +172,7 @@ def test_rules_are_told_in_words_with_units():
     rules = rules_in_words(RULES, NAMES, COLUMNS, read_texts())
     assert rules["months <= was(months) + 24"] == ("months employed: at most 2 years more than now",)
     assert rules["months >= was(months) - 12"] == ("months employed: at most 1 year less than now",)
-    assert rules["months >= was(months) + 6"] == ("months employed: at least 6 more than now",)
+    assert rules["months >= was(months) + 6"] == ("months employed: at least 6 months more than now",)
     assert rules["savings: from 1000 to 20,000"] == ("savings: from 1,000 € to 20,000 €",)
     assert rules["savings: at least 0, in steps of 500, may only rise"] == (
         "savings: at least 0 €",
