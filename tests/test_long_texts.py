@@ -32,9 +32,9 @@ from mcce.cli.cells import Declared, TextColumn
 from mcce.constraints import encoding, grammar
 from mcce.exceptions import did_you_mean, shorten, spell
 from mcce.explain import relations
-from mcce.report import rules
 from mcce.report import names as patterns
 from mcce.report import names as words
+from mcce.report import rules
 from mcce.storage import archive as limits
 from mcce.table import Feature, Schema, suggest
 from mcce.table import frames as spreadsheet

@@ -144,7 +144,8 @@ def _read_file(path: Path, where: str) -> dict[str, Any]:
     if not path.is_file():
         raise InputError(f"{where}: there is no such file; check its name and folder.")
     try:
-        return parse_file(path.read_text(encoding="utf-8-sig"), "TOML", where)
+        content: dict[str, Any] = parse_file(path.read_text(encoding="utf-8-sig"), "TOML", where)
+        return content
     except UnicodeDecodeError as error:
         raise InputError(f"{where} is no TOML file: {error}; save it as UTF-8.") from None
 
