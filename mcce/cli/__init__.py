@@ -42,7 +42,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         The arguments, without the name of the program; by default those of the process.
     """
     with warnings.catch_warnings():
-        warnings.showwarning = lambda message, *_, **__: say(f"warning: {message}")
+        told: set[str] = set()
+
+        def tell(message: Warning | str, *_: object, **__: object) -> None:
+            if str(message) not in told:
+                told.add(str(message))
+                say(f"warning: {message}")
+
+        warnings.showwarning = tell
         # A model trained on an array takes frames too.
         warnings.filterwarnings("ignore", "X has feature names, but")
         arguments = make_parser().parse_args(argv)

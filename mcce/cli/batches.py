@@ -150,7 +150,7 @@ def _is_streamed(path: Path, arguments: argparse.Namespace) -> bool:
 
 
 def _frames(paths: Sequence[Path], schema: Schema, arguments: argparse.Namespace) -> Iterator[pd.DataFrame]:
-    """Read files as `mcce explain` does; a cell that cannot be read stays text, so that its row is a bad one."""
+    """Read files as `mcce explain` does; a cell that cannot be read is an error that names its place."""
     for path in paths:
         rows = _read(path, arguments)
         check_columns("the feature", schema.names, rows.table, rows.path)

@@ -83,7 +83,7 @@ def run_letters(given: argparse.Namespace) -> int:
     if "show_texts" in given:
         print(text_of(given.show_texts), end="")
         return 0
-    if "letters" not in complete(given) or complete(given).letters is None:
+    if complete(given).letters is None:
         given.refuse("the following arguments are required: --letters FOLDER")
     given.sparse = True
     return run_explain(given)

@@ -207,18 +207,16 @@ def load_explainer(
 def _model_of(where: str, path: str, given: str | None, trusted: Sequence[str]) -> Any:
     """Return the model of a saved explainer: the one that is named, or one beside it that runs no code."""
     about = read_manifest(path)["about"]
-    named = str(about.get(MODEL_FILE, ""))
-    beside = Path(path).parent / named
     if given is None:
-        known = f"; it was fitted with {named}" if named else ""
-        if not named or beside.suffix.lower() not in WITHOUT_CODE or not beside.is_file():
-            code = (
-                f". Opening that runs the code that it holds, so name it: --model {beside}" if beside.is_file() else ""
-            )
-            raise InputError(
-                f"{where} was written by MCCE.save, without its model; give that by --model{known if named else ''}"
-                f"{code if named else ''}."
-            )
+        lacking = f"{where} was written by MCCE.save, without its model; give that by --model"
+        named = Path(str(about.get(MODEL_FILE, "")))
+        if not named.name or named.is_absolute() or ".." in named.parts:
+            raise InputError(f"{lacking}.")
+        if named.suffix.lower() not in WITHOUT_CODE:
+            raise InputError(f"{lacking}: it was fitted with {named}, and opening that runs the code that it holds.")
+        beside = Path(path).parent / named
+        if not beside.is_file():
+            raise InputError(f"{lacking}: it was fitted with {named}, which is not beside it.")
         if hashlib.sha256(beside.read_bytes()).hexdigest() != about.get(MODEL_CHECKSUM):
             raise InputError(f"{where} was fitted with another {named} than {beside}; give the right one by --model.")
         given, trusted = str(beside), [*trusted, *(OURS if beside.suffix.lower() == ".skops" else ())]

@@ -126,6 +126,33 @@ def test_one_unknown_level_stops_nobody_else_and_a_stranger_file_is_told(desk, t
     assert "there are no letters in 'xx'" in capsys.readouterr().err
 
 
+@pytest.mark.slow
+def test_a_fitted_file_answers_as_the_files_that_it_was_fitted_to(desk, tmp_path, capsys):
+    bank = ["--explain", "people.xlsx", "--id", "case", "--n-samples", "100", "--fixed", "age"]
+    files = [
+        "--train",
+        "customers.xlsx",
+        "--response",
+        "default",
+        "--wanted",
+        "False",
+        "--drop",
+        "note",
+        "--fixed",
+        "age",
+    ]
+    assert main(["fit", *files, "--save", str(tmp_path / "ours.mcce")]) == DONE
+    assert (tmp_path / "ours.skops").is_file()
+    found = []
+    for name, how in (("a.csv", files), ("b.csv", ["--explainer", str(tmp_path / "ours.mcce")])):
+        assert main(["explain", *how, *bank, "--out", str(tmp_path / name)]) in (DONE, SOME_UNEXPLAINED)
+        found.append(pd.read_csv(tmp_path / name))
+    pd.testing.assert_frame_equal(found[0][[*COLUMNS, "changed"]], found[1][[*COLUMNS, "changed"]], check_dtype=False)
+    (tmp_path / "ours.skops").write_bytes(b"another")
+    assert main(["explain", str(tmp_path / "ours.mcce"), *bank]) == BAD_INPUT
+    assert "was fitted with another ours.skops than" in capsys.readouterr().err
+
+
 def batches(folder, out, *more):
     command = [sys.executable, "-m", "mcce.cli", "explain-batches", "bank.mcce", "many.xlsx", "--id", "case"]
     command += ["--out", out, "--sparse", "--n-samples", "200", "--batch-size", "10", *more]
