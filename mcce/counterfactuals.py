@@ -14,7 +14,7 @@ import os
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -30,16 +30,20 @@ from mcce.report.changes import (
     changed_cells,
     count_changes,
     differing_cells,
+    free_name,
     in_words,
     reasons_in_words,
     side_by_side,
+    told_by_row,
 )
 from mcce.report.groups import Groups, compare_groups
 from mcce.report.html import Shown, html_table, result_page
-from mcce.report.letter import TITLE, Case, Letter, plain_rule, write_letter
+from mcce.report.languages import Texts, read_texts
+from mcce.report.letter import Case, Letter, write_letter
 from mcce.report.names import PREDICTION, Names
 from mcce.report.plots import change_plot, changes_plot
-from mcce.report.reasons import ALREADY
+from mcce.report.reasons import ALREADY, UNREADABLE
+from mcce.report.rules import rules_in_words
 from mcce.report.suspicious import Answered, Usual, find_suspicious
 from mcce.report.words import (
     Change,
@@ -65,12 +69,15 @@ from mcce.table.frames import handed, index_as_columns, without_formulas
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+OwnTexts: TypeAlias = str | os.PathLike[str] | Mapping[str, Any] | None
+
+NOT_REFUSED = "the model would not refuse"
 AUDIENCES = ("analyst", "customer")
 PAGE_TITLE = "Counterfactuals"
 FACTUALS_SHOWN, RANKS_SHOWN, ROWS_PRINTED, FACTUALS_ON_PAGE = 10, 5, 6, 25
 ROUNDING = 1e-9  # a plausibility that is below the floor by no more than this is at it
 TABLES = ("frame", "measures", "factuals", "unexplained", "factual_predictions", "draws", "nearest", "allowed")
-COMPUTED = ("changes", "changed_features", "summary", "diversity", "sentences", "suspicious", "to_frame")
+COMPUTED = ("changes", "changed_features", "summary", "diversity", "sentences", "suspicious", "to_frame", "answers")
 
 _FRAMES = (
     "frame",
@@ -230,9 +237,9 @@ class Counterfactuals:
     -----
     ============================== ============================================================================
     to compute with                `changes`, `changed_features`, `summary`, `diversity`, `below_floor`, `suspicious`,
-                                   `by`, `to_frame`; `table` returns any table as the kind of frame that was explained
+                                   `by`, `to_frame`, `answers`; `table` returns any of them as the user's kind of frame
     asking the model again         `reasons`, `why`, `standard_errors`; not for a result that was saved
-    to read                        `sentence`, `sentences`, `letter`, `letters`, `to_html`; printing the result
+    to read                        `sentence`, `sentences`, `letter`, `letters`, `unlettered`, `to_html`; printing it
     to look at                     `plot`, `plot_changes`
     files                          `to_csv`, `to_parquet`, `save` and `load`
     ============================== ============================================================================
@@ -252,8 +259,8 @@ class Counterfactuals:
     >>> list(found), len(found), found.unexplained.index.tolist()
     ([0, 5, 7], 3, [])
     >>> print(found.sentence(0))
-    With savings 36,500 instead of 12,000, the decision would have been the wanted one (probability of class True at
-    least 0.5: 1 instead of 0).
+    With savings 36,500 instead of 12,000, the result would have been as wanted: probability of class True at least 0.5
+    (1 instead of 0).
     >>> found.changes()
        id  rank  feature   from     to    role
     0   0     1  savings  12000  36500  needed
@@ -367,11 +374,14 @@ class Counterfactuals:
             Whether features have their labels, and values their units and formats, instead of being those of the data.
         """
         before, changed = self._compare(np.arange(len(self)))
-        table = changed_cells(before, self.frame, changed)
-        if self._along is not None:
-            along = self._along.to_numpy(dtype=bool)[changed]
-            table["role"] = pd.Series(np.where(along, "comes along", "needed"), dtype=object)
+        table = self._with_role(changed_cells(before, self.frame, changed), changed)
         return self._as_explained(in_words(table, table["feature"], self.names) if words else table)
+
+    def _with_role(self, table: pd.DataFrame, changed: NDArray[np.bool_]) -> pd.DataFrame:
+        if self._along is None:
+            return table
+        along = self._along.to_numpy(dtype=bool)[changed]
+        return table.assign(role=pd.Series(np.where(along, "comes along", "needed"), dtype=object))
 
     def changed_features(self) -> pd.DataFrame:
         """Return how often the counterfactuals of rank 1 change each feature, the most changed first.
@@ -669,6 +679,33 @@ class Counterfactuals:
         """
         return self._as_explained(side_by_side(self.frame, self.measures))
 
+    def answers(self) -> pd.DataFrame:
+        """Return `to_frame` with what changed, for people: the features, needed or coming along, old and new values.
+
+        `changed`, `needed` and `comes_along` name features, `changes` has their values, `sentence` all of it in words.
+
+        Examples
+        --------
+        >>> import mcce
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
+        >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
+        >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
+        >>> explainer.explain(X.head(1), sparse=True).answers()[["changed", "changes"]]
+           changed                    changes
+        0  savings  savings: 12,000 -> 36,500
+        """
+        before, changed = self._compare(np.arange(len(self)))
+        changes = self._with_role(changed_cells(before, self.frame, changed), changed)
+        told: dict[str, Any] = dict(
+            told_by_row(changes, in_words(changes, changes["feature"], self.names), self.frame.index)
+        )
+        told["sentence"] = [self._sentence(*each) for each in self._told_rows()]
+        table = side_by_side(self.frame, self.measures)
+        for name, texts in told.items():
+            table[free_name(name, {*table.columns})] = pd.Series(texts, index=table.index, dtype=object)
+        return self._as_explained(table)
+
     def table(self, name: str = "frame") -> Any:
         """Return a table of the result as the kind of frame that was explained, the names of its rows as columns.
 
@@ -676,7 +713,7 @@ class Counterfactuals:
         ----------
         name : str
             "frame", "measures", "factuals", "unexplained", "factual_predictions", "draws", "nearest", "allowed",
-            "changes", "changed_features", "summary", "diversity", "sentences", "suspicious" or "to_frame".
+            "changes", "changed_features", "summary", "diversity", "sentences", "suspicious", "to_frame" or "answers".
         """
         if name not in TABLES + COMPUTED:
             raise InputError(f"there is no table {name!r}; {did_you_mean(name, TABLES + COMPUTED)}")
@@ -690,7 +727,7 @@ class Counterfactuals:
         plain.index.names = [known or unnamed for known in plain.index.names]
         if plain.columns.nlevels > 1:
             plain.columns = pd.Index(["_".join(map(str, parts)) for parts in plain.columns])
-        counted = name in ("changes", "to_frame")
+        counted = name in ("changes", "to_frame", "answers")
         return self._as_explained(plain if counted else index_as_columns(plain))
 
     def sentence(self, id: Hashable, rank: int = 1) -> str:
@@ -708,9 +745,13 @@ class Counterfactuals:
         factual, row = self._find(id, rank)
         if row is None:
             return why_unexplained(self.unexplained, id)
+        return self._sentence(factual, row, self._changes_of(row))
+
+    def _sentence(self, factual: int, row: int, changes: Sequence[Change]) -> str:
         now, then = self.factual_predictions.iloc[factual], self.measures["prediction"].iloc[row]
         old, new = self.names.pair(PREDICTION, now, then, 3)
-        text = change_sentence(self._changes_of(row), self.decision, old, new)
+        name = self.names.label(PREDICTION) if PREDICTION in self.names.labels else None
+        text = change_sentence(changes, self.decision, old, new, name)
         if self.run.floor is not None and self.below_floor().iloc[row]:
             text += " " + care_sentence(float(self.measures["plausibility"].iloc[row]), self.run.floor)
         return text
@@ -726,20 +767,24 @@ class Counterfactuals:
         >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
         >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
         >>> print(explainer.explain(X.head(2), sparse=True).sentences().iloc[0])
-        With savings 36,500 instead of 12,000, the decision would have been the wanted one (probability of class True at
-        least 0.5: 1 instead of 0).
+        With savings 36,500 instead of 12,000, the result would have been as wanted: probability of class True at least
+        0.5 (1 instead of 0).
         """
-        texts = [self.sentence(id, rank) for id in self.factuals.index]
+        ranks = self.frame.index.get_level_values("rank")
+        known = {f: self._sentence(f, row, told) for f, row, told in self._told_rows() if ranks[row] == rank}
+        texts = [known[f] if f in known else self.sentence(id, rank) for f, id in enumerate(self.factuals.index)]
         return pd.Series(texts, index=self.factuals.index, name="sentence", dtype=object)
 
     def letter(
         self,
         id: Hashable,
         *,
-        title: str = TITLE,
+        title: str | None = None,
         intro: str | Sequence[str] = (),
         closing: str | Sequence[str] = (),
         html: bool = False,
+        language: str = "en",
+        texts: OwnTexts = None,
     ) -> str:
         """Return a letter to the person whom a factual is about: only what would have to differ, and what that is not.
 
@@ -752,11 +797,16 @@ class Counterfactuals:
         ----------
         id : hashable
             A label of the index of `factuals`.
-        title : str
+        title : str, optional
         intro, closing : str or sequence of str
             Your own paragraphs, before and after.
         html : bool
             Whether to return a page for a browser, one sheet when printed, instead of plain text.
+        language : str
+            The reader's: "en", "de", "fr" or "nb". Labels, units and the decision are in the words that you gave. All
+            but English need babel, the extra `languages`.
+        texts : file or dict, optional
+            Your own texts instead, as TOML: those of `mcce/report/texts`, with the same keys, in any language.
 
         Examples
         --------
@@ -771,35 +821,38 @@ class Counterfactuals:
         ...     print(line)
         The decision
         ------------
-        The decision was not the wanted one. Wanted is: the loan is granted.
+        The loan was not granted.
         <BLANKLINE>
-        An example that would have led to it
-        ------------------------------------
+        An example that would have led to another decision
+        --------------------------------------------------
         With savings 36,500 EUR instead of 12,000 EUR, and everything else as it is,
-        the decision would have been the wanted one.
+        the loan would have been granted.
         """
-        letter = self._letter(id, title, intro, closing)
+        letter = self._letter(id, read_texts(language, texts), title, intro, closing)
         return letter.as_html() if html else letter.as_text()
 
     def letters(
         self,
         *,
         all: bool = False,
-        title: str = TITLE,
+        title: str | None = None,
         intro: str | Sequence[str] = (),
         closing: str | Sequence[str] = (),
         html: bool = False,
+        language: str = "en",
+        texts: OwnTexts = None,
     ) -> pd.Series[Any]:
         """Return the letters that can be sent, by id: none has a counterfactual that `suspicious` lists.
 
         Who has others gets these; who has no other gets no letter, until somebody has read it and calls `letter`. Who
-        has no counterfactual at all gets the letter that says so.
+        has no counterfactual at all gets the letter that says so. Whom the model would not refuse gets none: there is
+        nothing to explain; nor who could not be read. `unlettered` says who gets none, and why.
 
         Parameters
         ----------
         all : bool
             Whether suspicious counterfactuals are in letters like the others.
-        title, intro, closing, html : as in `letter`
+        title, intro, closing, html, language, texts : as in `letter`
 
         Examples
         --------
@@ -812,16 +865,41 @@ class Counterfactuals:
         >>> len(found.letters()), len(found.letters(all=True)), len(found.suspicious())
         (96, 100, 4)
         """
+        known = read_texts(language, texts)
         listed = np.zeros(len(self), dtype=bool) if all else self.frame.index.isin(self.suspicious().index)
-        owner = self._row_of_factual()
-        told, lettered = [], []
-        for factual, id in enumerate(self.factuals.index):
-            if (owner == factual).any() and not (~listed[owner == factual]).any():
-                continue
-            letter = self._letter(id, title, intro, closing, without=listed)
-            told.append(letter.as_html() if html else letter.as_text())
-            lettered.append(factual)
-        return pd.Series(told, index=self.factuals.index[lettered], name="letter", dtype=object)
+        without = self.unlettered(all=all)
+        ids = self.factuals.index[find_labels(without.index, self.factuals.index) < 0]
+        letters = [self._letter(id, known, title, intro, closing, without=listed) for id in ids]
+        told = [letter.as_html() if html else letter.as_text() for letter in letters]
+        return pd.Series(told, index=ids, name="letter", dtype=object)
+
+    def unlettered(self, *, all: bool = False) -> pd.Series[Any]:
+        """Return who gets no letter of `letters`, by id, and why: in words for whoever sends them.
+
+        Examples
+        --------
+        >>> import mcce
+        >>> X = mcce.datasets.load_loans(300).X.select_dtypes("number")
+        >>> explainer = mcce.MCCE(lambda rows: rows["salary"] > 40_000, decision=True, random_state=1).fit(X)
+        >>> rich = X[X["salary"] > 40_000].head(1)
+        >>> explainer.explain(rich).unlettered().tolist()
+        ['the model would not refuse']
+        """
+        why: dict[int, str] = {}
+        for place, reason in zip(find_labels(self.factuals.index, self.unexplained.index), self.unexplained["reason"]):
+            if reason == ALREADY:
+                why[int(place)] = NOT_REFUSED
+            elif str(reason).startswith(UNREADABLE):
+                why[int(place)] = str(reason)
+        if not all and len(self):
+            suspicious = self.suspicious()
+            owner, listed = self._row_of_factual(), self.frame.index.isin(suspicious.index)
+            words = suspicious["words"].groupby(level="id", sort=False).first()
+            for factual in np.unique(owner).tolist():
+                if listed[owner == factual].all():
+                    why[factual] = str(words[self.factuals.index[factual]])
+        index = self.factuals.index[sorted(why)]
+        return pd.Series([why[place] for place in sorted(why)], index=index, name="why", dtype=object)
 
     def __repr__(self) -> str:
         shown = self.measures.iloc[:ROWS_PRINTED]
@@ -912,7 +990,7 @@ class Counterfactuals:
             if examples is not None or diagnostics is not None:
                 raise InputError("examples and diagnostics are for the analyst's page; leave them out for a customer.")
             one = self._only_id() if id is None else id
-            page = self._letter(one, TITLE if title == PAGE_TITLE else title, intro, ()).as_html()
+            page = self._letter(one, read_texts(), None if title == PAGE_TITLE else title, intro, ()).as_html()
         else:
             if id is not None:
                 raise InputError('id chooses whose letter it is; it goes with audience="customer".')
@@ -1166,16 +1244,28 @@ class Counterfactuals:
 
     def _changes_of(self, row: int, names: Names | None = None) -> list[Change]:
         """Return the changes of a row in words, by other names than the result's if given."""
-        names = names or self.names
-        before, changed = self._compare(np.array([row]))
-        return [
-            Change(
-                names.label(self.frame.columns[j]),
-                *names.pair(self.frame.columns[j], before.iloc[0, j], self.frame.iloc[row, j]),
-                self._along is not None and bool(self._along.iloc[row, j]),
+        return next(told for _, _, told in self._told_rows(np.array([row]), names))
+
+    def _told_rows(
+        self, rows: NDArray[np.intp] | None = None, names: Names | None = None
+    ) -> Iterator[tuple[int, int, list[Change]]]:
+        """Go through rows of `frame`, all by default: the place of its factual, its own place, its changes in words."""
+        rows, names = np.arange(len(self)) if rows is None else rows, names or self.names
+        before, changed = self._compare(rows)
+        owner = self._row_of_factual()[rows]
+        for k, row in enumerate(rows.tolist()):
+            yield (
+                int(owner[k]),
+                row,
+                [
+                    Change(
+                        names.label(self.frame.columns[j]),
+                        *names.pair(self.frame.columns[j], before.iloc[k, j], self.frame.iloc[row, j]),
+                        self._along is not None and bool(self._along.iloc[row, j]),
+                    )
+                    for j in np.flatnonzero(changed[k]).tolist()
+                ],
             )
-            for j in np.flatnonzero(changed[0]).tolist()
-        ]
 
     def _allowed_of(self, factual: int) -> dict[Any, tuple[Any, Any]]:
         """Return the lowest and highest allowed value of each number that a constraint limits, for one factual."""
@@ -1207,7 +1297,8 @@ class Counterfactuals:
     def _letter(
         self,
         id: Hashable,
-        title: str,
+        texts: Texts,
+        title: str | None,
         intro: str | Sequence[str],
         closing: str | Sequence[str],
         without: NDArray[np.bool_] | None = None,
@@ -1216,10 +1307,14 @@ class Counterfactuals:
         factual = self._find(id, 1)[0]
         is_told = self._row_of_factual() == factual
         rows = np.flatnonzero(is_told if without is None else is_told & ~without).tolist()
-        names = self.names.for_strangers(self.frame)
+        words = (texts.say(f"words.{word}") for word in ("yes", "no", "missing"))
+        names = self.names.for_strangers(self.frame, *words, texts.marks)
         columns = tuple(self.frame.columns)
         unusual = self.below_floor()
         reason, in_the_way = self._reason_and_rules(id) if not rows else ("", ())
+        if reason.startswith(UNREADABLE):
+            raise InputError(f"there is no letter for {spell(id)}: {reason}. Correct the row, and explain it again.")
+        rules = rules_in_words(self._rules.get(id, ()), names, columns, texts)
         case = Case(
             id=id,
             decision=self.decision,
@@ -1233,10 +1328,10 @@ class Counterfactuals:
             ),
             reason=reason,
             n_tried=None if self.draws is None else int(self.draws.iloc[factual]),
-            rules=tuple(plain_rule(rule, names, columns) for rule in self._rules.get(id, ())),
-            in_the_way=tuple(plain_rule(rule, names, columns) for rule in in_the_way),
+            rules=tuple(point for points in rules.values() for point in points),
+            in_the_way=tuple(", ".join(rules[rule]) for rule in in_the_way),
         )
-        return write_letter(case, title, _paragraphs(intro), _paragraphs(closing))
+        return write_letter(case, texts, title, _paragraphs(intro), _paragraphs(closing))
 
     def _only_id(self) -> Hashable:
         if len(self.factuals) != 1:

@@ -43,7 +43,7 @@ import pandas as pd
 from mcce import exceptions
 from mcce.base.checks import MOST_DRAWS, check_count, check_not_negative, check_share
 from mcce.base.parameters import Learner, refuse_former
-from mcce.base.progress import progress_bar, working
+from mcce.base.progress import Progress, progress_bar, working
 from mcce.base.threads import count_jobs, one_native_thread
 from mcce.constraints import Constraints, NoCopies, read, resolve, simplest
 from mcce.counterfactuals import Counterfactuals
@@ -77,6 +77,7 @@ from mcce.storage.state import Fields
 from mcce.table import Data, Kind, Schema, as_frame, frame_kind
 from mcce.table.checks import check_fixed, rows_of
 from mcce.table.frames import handed, own_frame
+from mcce.table.left_out import without_unknown_levels
 from mcce.table.weights import read_weights, rows_with_weight
 
 if TYPE_CHECKING:
@@ -326,6 +327,7 @@ class MCCE(Learner):
         ----------
         X : DataFrame, array or Series
             Rows to explain; the index of a DataFrame names them in the result and must be unique. A Series is one row.
+            A row with a level that no training row has is not explained, and stops nobody else (`unexplained`).
             For polars or pyarrow, tables come back as the same kind of frame, see `Counterfactuals.table`.
         n_samples : int or "auto"
             K, rows drawn for each factual. "auto" doubles the draws of a factual, from 500 on, until a doubling leaves
@@ -376,6 +378,7 @@ class MCCE(Learner):
         progress : bool or None
             Whether to show a progress bar; None shows one in a terminal or notebook after a second.
         """
+        from mcce.explain.left_out import with_left_out
         from mcce.explain.result import Wording, write_result  # loaded by the first search
         from mcce.explain.search import search
 
@@ -400,7 +403,15 @@ class MCCE(Learner):
         )
         plausibility = self._plausibility(progress) if sparse else None
         order = self._ordering(measures, weights, plausibility)
-        factuals = read_factuals(X, self.generator_.schema_, self.decision_, self._training.spots)
+        asked, left_out = (self.generator_.schema_, self.decision_, self._training.spots), None
+        try:
+            factuals = read_factuals(X, *asked)
+        except InputError:
+            X_known, left_out = without_unknown_levels(X, self.generator_.schema_)
+            if left_out is None:
+                raise
+            left_out.tell("X", "Such rows are not explained; `unexplained` says so.")
+            factuals = read_factuals(X_known, *asked)
         warn_of_factuals(factuals.matrix, factuals.index, self.generator_, self._training.reach)
         usual = weights is None and order.names == list(DEFAULT)
         cautious = None
@@ -413,7 +424,8 @@ class MCCE(Learner):
             winners, drawn = search(plan, factuals, which, bar.update)
         told = {**dataclasses.asdict(settings), "pools": int(winners.cost.pools.size), **self._described()}
         wording = Wording(self.names_, frame_kind(X), told, self.fit_seconds_, progress, self._usual)
-        return write_result(plan, factuals, winners, drawn, contradictions, wording)
+        found = write_result(plan, factuals, winners, drawn, contradictions, wording)
+        return found if left_out is None else with_left_out(found, left_out, self.generator_.schema_)
 
     @refuse_former("generate", FORMER_CONSTRAINTS)
     @one_native_thread()
@@ -700,7 +712,7 @@ class MCCE(Learner):
         n_jobs: int | None = None,
         skip_bad: bool = False,
         missing: Sequence[str] = (),
-        progress: bool | None = None,
+        progress: Progress = None,
         **settings: Any,
     ) -> BatchResult:
         """Explain a table of any size, batch by batch, into a folder of Parquet files.
@@ -729,8 +741,9 @@ class MCCE(Learner):
             an error that names its file and place.
         missing : list of str
             Cells of a CSV that mean a missing value, besides an empty one.
-        progress : bool or None
-            Whether to show a progress bar; None shows one in a terminal or notebook after a second.
+        progress : bool, "log" or None
+            Whether to show a progress bar; None shows one in a terminal or notebook after a second. "log" writes lines
+            with rate and time left to standard error.
         **settings
             As in `explain`: `n_samples`, `sparse`, `constraints`, ... To look into somebody without a counterfactual,
             explain the row alone and ask ``found.why(id)``.
@@ -758,7 +771,7 @@ class MCCE(Learner):
         if "measures" in settings:  # workers do not have the training rows
             learned["measures"] = self._learned_measures(settings["measures"])
         if settings.get("sparse"):
-            self._plausibility(progress)
+            self._plausibility(None if progress == "log" else progress)
             self._usual()
         self._training_rows(needed=self._excludes_copies(settings.get("constraints", ())))
         return explain_batches(
@@ -776,7 +789,9 @@ class MCCE(Learner):
             progress=progress,
         )
 
-    def save(self, path: str | PathLike[str], *, donors: Donors = "all") -> None:
+    def save(
+        self, path: str | PathLike[str], *, donors: Donors = "all", about: Mapping[str, str] | None = None
+    ) -> None:
         """Write the fitted explainer to one file, without pickle and without the model; what is there is replaced.
 
         **The file holds training values**: those that the samplers draw, the fixed values and the decision of every
@@ -829,8 +844,8 @@ class MCCE(Learner):
             "relations": self.relations_ if everything else None,
             "fit_seconds": float(self.fit_seconds_),
         }
-        about = {"donors": donors, "decision": self.decision_.describe(), "model": type(self.model).__name__}
-        save_fields(path, "MCCE", fields, about, lambda written: check_fields(written, names))
+        told = {"donors": donors, "decision": self.decision_.describe(), "model": type(self.model).__name__}
+        save_fields(path, "MCCE", fields, {**(about or {}), **told}, lambda written: check_fields(written, names))
 
     @classmethod
     def load(

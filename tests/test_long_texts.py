@@ -32,9 +32,9 @@ from mcce.cli.cells import Declared, TextColumn
 from mcce.constraints import encoding, grammar
 from mcce.exceptions import did_you_mean, shorten, spell
 from mcce.explain import relations
-from mcce.report import letter
 from mcce.report import names as patterns
 from mcce.report import names as words
+from mcce.report import rules
 from mcce.storage import archive as limits
 from mcce.table import Feature, Schema, suggest
 from mcce.table import frames as spreadsheet
@@ -63,7 +63,7 @@ def in_a_western_file(text: str) -> None:
 
 
 def plain_rule(text: str) -> str:
-    return letter.plain_rule(text, SimpleNamespace(label=str), ["a", "a b", "was"])
+    return rules.plain_rule(text, SimpleNamespace(label=str), ["a", "a b", "was"])
 
 
 def days() -> Feature:
@@ -130,8 +130,8 @@ CASES = {
     "blanks in a picture": Case(words, lambda t: words.fold(t, 20), lambda n: " " * n),
     "capitals in a picture": Case(words, lambda t: words.fold(t, 20), lambda n: "aB" * (n // 2)),
     "digits before percent": Case(words, words.kept_together, lambda n: "1 " * (n // 2)),
-    "brackets in a rule of a letter": Case(letter, plain_rule, lambda n: "was(" * (n // 4)),
-    "names in a rule of a letter": Case(letter, plain_rule, lambda n: "a " * (n // 2)),
+    "brackets in a rule of a letter": Case(rules, plain_rule, lambda n: "was(" * (n // 4)),
+    "names in a rule of a letter": Case(rules, plain_rule, lambda n: "a " * (n // 2)),
     "digits in a cell of a spreadsheet": Case(spreadsheet, spreadsheet._quoted, lambda n: "+" + "1" * n + "x"),
     "exponents in a cell of a spreadsheet": Case(spreadsheet, spreadsheet._quoted, lambda n: "+1e" + "1" * n + "x"),
     "a long name in a relation": Case(relations, lambda t: relations._name(t), lambda n: "a." * (n // 2) + " "),

@@ -161,6 +161,8 @@ def _explain_rows(explainer: MCCE, request: Request, part: Part) -> Counterfactu
     if not len(frame):  # cells that were not read have no dtypes
         schema = explainer.generator_.schema_
         frame = schema.decode(np.empty((0, len(schema))), frame.index)
+    else:
+        encode_factuals(frame, explainer.generator_.schema_)  # a row that does not fit is a bad one here
     return explainer.explain(frame, **request.settings, progress=False)
 
 

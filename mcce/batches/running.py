@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcce.base.checks import check_count
 from mcce.base.files import checked_path
-from mcce.base.progress import progress_bar
+from mcce.base.progress import Progress, progress_bar
 from mcce.batches.folder import (
     BatchResult,
     Folder,
@@ -45,7 +45,7 @@ def explain_batches(
     n_jobs: int | None,
     skip_bad: bool,
     missing: Sequence[str],
-    progress: bool | None,
+    progress: Progress,
 ) -> BatchResult:
     """Explain a source into a folder; see `MCCE.explain_batches`.
 
@@ -92,7 +92,7 @@ def _run(
     request: Request,
     batch_size: int,
     n_jobs: int | None,
-    progress: bool | None,
+    progress: Progress,
 ) -> BatchResult:
     folder.begin(head)
     personal = Personal(request)

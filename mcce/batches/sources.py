@@ -541,7 +541,7 @@ class Frames:
         id_type = None
         seen: dict[int, str] = {}
         for i, frame in enumerate(self.frames):
-            where = f"frame {i}"
+            where = str(getattr(frame, "attrs", {}).get("source", f"frame {i}"))
             if not isinstance(frame, pd.DataFrame):
                 raise InputError(f"{where} of the source is a {type(frame).__name__}; give DataFrames.")
             rows = self._named(frame, where)

@@ -1,10 +1,11 @@
-"""The command line: `mcce demo`, `explain`, `explain-batches`, `inspect`, and the commands of other packages.
+"""The command line: `mcce demo`, `fit`, `explain`, `letters`, `explain-batches`, `inspect`, and plug-ins.
 
 1. `demo` explains refused loans, in words, tables, a picture and a page.
-2. `explain` reads tables from files, loads or trains a model, and writes counterfactuals to a file.
-3. `explain-batches` explains files of any size with a saved explainer, and goes on where it was interrupted.
-4. `inspect` says what a saved file is, and what it discloses.
-5. An entry point of the group `mcce.commands` adds a command: a function that takes argparse's subparsers,
+2. `fit` learns from a file and saves an explainer, which the commands below take.
+3. `explain` reads tables from files and writes counterfactuals to a file; `letters` writes letters to people.
+4. `explain-batches` explains files of any size with a saved explainer, and goes on where it was interrupted.
+5. `inspect` says what a saved file is, and what it discloses.
+6. An entry point of the group `mcce.commands` adds a command: a function that takes argparse's subparsers,
    adds its parser and sets `run` on it (`set_defaults(run=...)`): arguments in, exit code out.
 
 Exit codes: 0 done; 2 bad arguments, files or models; 3 done, but some rows that need a counterfactual have
@@ -24,7 +25,8 @@ from mcce import __version__
 from mcce.cli.batches import add_explain_batches
 from mcce.cli.console import BAD_INPUT, DONE, INTERRUPTED, SOME_UNEXPLAINED, say
 from mcce.cli.demo import add_demo, run_demo
-from mcce.cli.explain import add_explain, run_explain
+from mcce.cli.explain import add_explain, add_letters, run_explain
+from mcce.cli.fit import add_fit
 from mcce.cli.inspect import add_inspect
 from mcce.exceptions import MCCEError
 
@@ -40,7 +42,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         The arguments, without the name of the program; by default those of the process.
     """
     with warnings.catch_warnings():
-        warnings.showwarning = lambda message, *_, **__: say(f"warning: {message}")
+        told: set[str] = set()
+
+        def tell(message: Warning | str, *_: object, **__: object) -> None:
+            if str(message) not in told:
+                told.add(str(message))
+                say(f"warning: {message}")
+
+        warnings.showwarning = tell
         # A model trained on an array takes frames too.
         warnings.filterwarnings("ignore", "X has feature names, but")
         arguments = make_parser().parse_args(argv)
@@ -70,7 +79,9 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"mcce {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     add_demo(commands)
+    add_fit(commands)
     add_explain(commands)
+    add_letters(commands)
     add_explain_batches(commands)
     add_inspect(commands)
     for point in metadata.entry_points(group="mcce.commands"):

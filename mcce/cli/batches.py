@@ -1,22 +1,43 @@
 """`mcce explain-batches`: counterfactuals for files of any size, by an explainer that was fitted and saved.
 
 1. Load the explainer.
-2. Explain the files, batch by batch, into a folder (`mcce.batches`). Interrupted or killed, the same command goes on.
-3. Say how many rows there were, and what became of them.
+2. Read the files as `mcce explain` does: Parquet and plain CSV (commas, points, UTF-8) batch by batch, so that they may
+   be of any size; workbooks and other text files first as a whole, since their marks and formats are found from all of
+   their cells.
+3. Explain them, batch by batch, into a folder (`mcce.batches`). Interrupted or killed, the same command goes on. Rate
+   and time left are told in a terminal by a bar, in a log by a line from time to time.
+4. Say how many rows there were, and what became of them; on demand write all parts as one table.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from zipfile import is_zipfile
 
-from mcce.cli.console import DONE, SOME_UNEXPLAINED, name_list, path_name, positive_integer, say
-from mcce.cli.models import load_joblib, load_model
+import pandas as pd
+
+from mcce.base.files import written_whole
+from mcce.batches import BatchResult
+from mcce.cli.checking import check_options, demands, named_by_text, read_constraints
+from mcce.cli.console import DONE, SOME_UNEXPLAINED, path_name, positive_integer, say
+from mcce.cli.files import WORKBOOKS, TableFile, check_columns, read_source
+from mcce.cli.fitting import is_given, load_explainer, rows_like
+from mcce.cli.options import add_options, complete
+from mcce.cli.outputs import WORKBOOK, check_outputs
+from mcce.cli.workbook import write_workbook
+from mcce.constraints import Constraint, allow
 from mcce.exceptions import InputError
-from mcce.explainer import MCCE
+from mcce.table import Schema
+
+STREAMED = (".parquet", ".pq")
+PLAIN = (".csv", ".csv.gz")
+TEXTS = (*PLAIN, ".tsv", ".txt", *WORKBOOKS)
+LOOKED_AT = 1 << 16  # bytes of a text file that tell whether it is a plain CSV
+READ = ("sep", "decimal", "encoding", "dates", "sheet")  # options of which any means that a file is no plain CSV
 
 
 def add_explain_batches(commands: Any) -> None:
@@ -24,33 +45,14 @@ def add_explain_batches(commands: Any) -> None:
     batches = commands.add_parser(
         "explain-batches",
         help="explain files of any size, and go on after an interruption",
-        description="For each row of Parquet or CSV files find what would have to change for the wanted decision. "
-        "Killed at any moment, the same command goes on; the result is that of an undisturbed run.",
+        description="For each row of Parquet, CSV or Excel files find what would have to change for the wanted "
+        "decision. Killed at any moment, the same command goes on; the result is that of an undisturbed run.",
         epilog="Exit codes: 0 done (rows that already have the wanted decision need nothing); 2 bad "
         "arguments, files or models; 3 done, but nothing was found for some rows, or some are bad; 130 interrupted.",
     )
+    batches.add_argument("files", nargs="*", metavar="FILE", help="explainer and rows, as --explainer and --explain")
+    add_options(batches, "explain-batches", without=("labels", "units", "formats", "in_words"))
     add = batches.add_argument
-    add(
-        "--explainer",
-        required=True,
-        type=path_name,
-        metavar="FILE",
-        help="a fitted mcce.MCCE: written by its save, with --model; or by joblib, which runs code when it is opened",
-    )
-    add(
-        "--model",
-        type=path_name,
-        metavar="FILE",
-        help="the model of an explainer written by save: .onnx, .skops, or joblib's",
-    )
-    add("--trusted", type=name_list, default=[], metavar="A,B", help="types of a .skops model that you trust")
-    add(
-        "--explain",
-        required=True,
-        type=path_name,
-        metavar="PATH",
-        help=".parquet, .csv or .csv.gz, or a folder of such files",
-    )
     add(
         "--out",
         required=True,
@@ -58,39 +60,54 @@ def add_explain_batches(commands: Any) -> None:
         metavar="FOLDER",
         help="a new folder, or one that this command has begun",
     )
-    add("--id", metavar="COLUMN", help="column that names the rows (row number, from 0)")
     add("--batch-size", type=positive_integer, default=10_000, metavar="N", help="rows of a part (%(default)s)")
-    add("--jobs", type=int, metavar="N", help="processes; the result does not depend on it")
     add("--skip-bad", action="store_true", help="list bad rows in bad-rows.csv instead of stopping at the first")
-    add("--missing", type=name_list, default=[], metavar="NA,?", help="cells of a CSV that mean a missing value")
-    add("--n-samples", type=positive_integer, default=1000, metavar="K", help="rows drawn for each row (%(default)s)")
-    add("--n-counterfactuals", type=positive_integer, default=1, metavar="N", help="for each row (%(default)s)")
-    add("--sparse", action="store_true", help="change as few features as it takes")
-    add("--floor", type=float, metavar="SHARE", help="with --sparse: the least plausibility (0.05)")
-    add("--constraints", type=path_name, metavar="FILE", help="what may change and how: .toml or .json")
-    batches.set_defaults(run=run_explain_batches)
+    add(
+        "--table",
+        type=path_name,
+        metavar="FILE",
+        help="at the end write all counterfactuals as one .csv, .csv.gz, .xlsx or .parquet, too",
+    )
+    add("--force", action="store_true", help="overwrite the file of --table")
+    batches.set_defaults(run=run_explain_batches, refuse=batches.error, command="explain-batches")
 
 
-def run_explain_batches(arguments: argparse.Namespace) -> int:
+def run_explain_batches(given: argparse.Namespace) -> int:
     """Explain the files; return 3 if some row that needs a counterfactual has none, or is bad."""
-    settings: dict[str, Any] = {"sparse": arguments.sparse}
-    if arguments.floor is not None:
-        if not arguments.sparse:
-            raise InputError(f"--floor {arguments.floor:g} goes with --sparse; add it, or leave --floor out.")
-        settings["floor"] = arguments.floor
-    if arguments.constraints is not None:
-        settings["constraints"] = Path(arguments.constraints)
+    arguments = complete(given)
+    absent = [name for name in ("explainer", "explain") if getattr(arguments, name) is None]
+    if absent:
+        given.refuse(f"the following arguments are required: {', '.join(f'--{name}' for name in absent)}")
+    settings = {name: value for name, value in check_options(arguments).items() if value is not None}
+    settings = {name: value for name, value in settings.items() if value is not False or name == "sparse"}
+    if arguments.table is not None:
+        check_outputs({"--table": Path(arguments.table)}, {}, force=arguments.force)
+    constraints: list[Constraint] = read_constraints(arguments)
     explainer = load_explainer(arguments.explainer, arguments.model, arguments.trusted)
+    schema = explainer.generator_.schema_
+    check_columns("--fixed", arguments.fixed, pd.DataFrame(columns=schema.names), f"those of {arguments.explainer}")
+    constraints += [
+        allow(name, direction="none") for name in arguments.fixed if name not in explainer.generator_.fixed_
+    ]
+    constraints += demands(arguments)
+    source: Any = arguments.explain
+    if not Path(source).exists():
+        raise InputError(f"--explain {source}: there is no such file; check its name and folder.")
+    paths = _files(Path(source))
+    if not all(_is_streamed(path, arguments) for path in paths):
+        source = list(_frames(paths, schema, arguments))
+        constraints = named_by_text(constraints) if arguments.id is not None else constraints
+    if constraints:
+        settings["constraints"] = constraints
     result = explainer.explain_batches(
-        arguments.explain,
+        source,
         arguments.out,
         id=arguments.id,
         batch_size=arguments.batch_size,
         n_jobs=arguments.jobs,
         skip_bad=arguments.skip_bad,
         missing=arguments.missing,
-        n_samples=arguments.n_samples,
-        n_counterfactuals=arguments.n_counterfactuals,
+        progress=None if sys.stderr.isatty() else "log",
         **settings,
     )
     totals = result.totals
@@ -98,18 +115,74 @@ def run_explain_batches(arguments: argparse.Namespace) -> int:
         f"{totals['rows']} rows: {totals['explained']} explained, {totals['already']} already have the wanted "
         f"decision, nothing was found for {totals['unexplained']}, {totals['bad']} are bad; see {result.folder}"
     )
+    if arguments.table is not None:
+        _write_table(result, Path(arguments.table), force=arguments.force)
     return SOME_UNEXPLAINED if totals["unexplained"] or totals["bad"] else DONE
 
 
-def load_explainer(path: str, model: str | None, trusted: Sequence[str] = ()) -> MCCE:
-    """Load a fitted explainer: what `MCCE.save` wrote, with its model, or what joblib wrote, which runs code."""
-    if not Path(path).is_file():
-        raise InputError(f"--explainer {path}: there is no such file; check its name and folder.")
-    if model is not None:
-        return MCCE.load(path, load_model(model, trusted))
-    if is_zipfile(path):
-        raise InputError(f"--explainer {path} was written by MCCE.save, without its model; give that by --model.")
-    loaded = load_joblib(f"--explainer {path}", path)
-    if not isinstance(loaded, MCCE):
-        raise InputError(f"--explainer {path} holds a {type(loaded).__name__}; it must be a fitted mcce.MCCE.")
-    return loaded
+def _files(path: Path) -> list[Path]:
+    """Return the files of rows: one, or those of a folder that can be read, by their names."""
+    if not path.is_dir():
+        return [path]
+    return sorted(each for each in path.iterdir() if each.name.lower().endswith((*STREAMED, *TEXTS)))
+
+
+def _is_streamed(path: Path, arguments: argparse.Namespace) -> bool:
+    """Say whether a file is read batch by batch (step 2)."""
+    name = path.name.lower()
+    if name.endswith(STREAMED):
+        return True
+    if not name.endswith(PLAIN):
+        return not name.endswith(TEXTS)  # whoever reads it says that it cannot be read
+    if any(is_given(arguments, option) for option in READ):
+        return False
+    if name.endswith(".gz"):
+        return True
+    with path.open("rb") as file:
+        head = file.read(LOOKED_AT)
+    first = head.partition(b"\n")[0]
+    try:
+        head.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        if error.end < len(head) - 4:  # not a character that was cut
+            return b"," in first
+    return b"," in first or not any(mark in first for mark in (b";", b"\t", b"|"))
+
+
+def _frames(paths: Sequence[Path], schema: Schema, arguments: argparse.Namespace) -> Iterator[pd.DataFrame]:
+    """Read files as `mcce explain` does; a cell that cannot be read is an error that names its place."""
+    for path in paths:
+        rows = _read(path, arguments)
+        check_columns("the feature", schema.names, rows.table, rows.path)
+        if arguments.id is not None:
+            check_columns("--id", [arguments.id], rows.table, rows.path)
+        frame, _ = rows_like(rows, schema, arguments)
+        if arguments.id is not None:
+            frame[arguments.id] = rows.table[arguments.id].to_numpy()
+        frame.attrs["source"] = str(path)
+        yield frame
+
+
+def _read(path: Path, arguments: argparse.Namespace) -> TableFile:
+    sheet = arguments.sheet.get("explain")
+    rows = read_source(
+        "--explain", str(path), arguments.sep, arguments.missing, encoding=arguments.encoding, sheet=sheet
+    )
+    return replace(rows, table=rows.table.reset_index(drop=True))
+
+
+def _write_table(result: BatchResult, path: Path, *, force: bool) -> None:
+    """Write the counterfactuals of all parts as one table (step 4)."""
+    found = pd.read_parquet(result.folder / "counterfactuals")
+    others = pd.read_parquet(result.folder / "unexplained")
+    with written_whole(path, overwrite=force) as beside:
+        if path.suffix.lower() == WORKBOOK:
+            write_workbook(beside, {"answers": found, "no answer": others}, {})
+        elif path.suffix.lower() == ".parquet":
+            found.to_parquet(beside, index=False)
+        else:
+            found.to_csv(beside, index=False)
+    say(f"wrote {len(found)} rows to {path}")
+
+
+__all__ = ["add_explain_batches", "load_explainer", "run_explain_batches"]

@@ -21,6 +21,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from mcce.base.checks import MOST_DRAWS, check_count, check_not_negative, check_share
@@ -40,9 +41,10 @@ from mcce.model.source import plain_values
 from mcce.report.names import Names
 from mcce.samplers import make_sampler
 from mcce.samplers.base import samplers_with_min_donors
-from mcce.table import Feature, Schema
+from mcce.table import Feature, Schema, Table
 from mcce.table.checks import check_magnitudes, check_missing
 from mcce.table.dtypes import holds_missing
+from mcce.table.left_out import without_unknown_levels
 
 
 def read_wanted(wanted: str | None, of: str | None, classes: Any, counts: Mapping[Any, int] | None = None) -> Any:
@@ -155,13 +157,14 @@ def named_by_text(constraints: Sequence[Constraint]) -> list[Constraint]:
 
 
 def check_constraints(
-    arguments: argparse.Namespace, constraints: Sequence[Constraint], schema: Schema, factuals: pd.DataFrame
+    arguments: argparse.Namespace, constraints: Sequence[Constraint], schema: Schema, factuals: pd.DataFrame | None
 ) -> None:
     """Refuse constraints that name what the tables do not have, or that leave nothing for any row (step 5)."""
-    matrix, fixed = schema.encode(factuals).matrix, arguments.fixed
     with _naming_the_file(arguments):
-        resolved = resolve(constraints, schema, [name for name in fixed if name in schema.names])
-        resolved.check_factuals(matrix, factuals.index)
+        resolved = resolve(constraints, schema, [name for name in arguments.fixed if name in schema.names])
+        if factuals is not None:
+            known, _ = without_unknown_levels(factuals, schema)
+            resolved.check_factuals(schema.encode(known).matrix, known.index)
 
 
 @contextmanager
@@ -187,7 +190,7 @@ def _name(who: Hashable) -> Hashable:
 
 def check_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return what `MCCE.explain` is asked for, besides constraints (step 1)."""
-    if arguments.model is None and arguments.response is None:
+    if arguments.model is None and arguments.response is None and arguments.explainer is None:
         raise InputError("there is no model: give --model FILE, or --response COLUMN to train one.")
     if arguments.floor is not None and not arguments.sparse:
         raise InputError(f"--floor {arguments.floor:g} goes with --sparse; add it, or leave --floor out.")
@@ -262,6 +265,7 @@ def check_named_columns(train: pd.DataFrame, arguments: argparse.Namespace) -> N
         "--dates": arguments.dates,
         "--ordered": [name for name in arguments.ordered if name],
         "--decimal": [name for name, _ in arguments.decimal.by_column],
+        "--drop": arguments.drop,
     }
     for option, names in named.items():
         check_columns(option, names, train, arguments.train)
@@ -269,10 +273,11 @@ def check_named_columns(train: pd.DataFrame, arguments: argparse.Namespace) -> N
         check_column("--response", arguments.response, train, arguments.train)
 
 
-def check_features(names: list[Any], train: TableFile, rows: TableFile, arguments: argparse.Namespace) -> None:
+def check_features(names: list[Any], train: TableFile, rows: TableFile | None, arguments: argparse.Namespace) -> None:
     """Refuse features that a file lacks, and options that name others (step 2)."""
     of_model = f"the feature of --model {arguments.model}" if arguments.model is not None else "the feature"
-    problems = [lacking(of_model, names, train.table, train.path), lacking("the feature", names, rows.table, rows.path)]
+    problems = [lacking(of_model, names, train.table, train.path)]
+    problems += [] if rows is None else [lacking("the feature", names, rows.table, rows.path)]
     if any(problems):
         raise InputError("; and ".join(problem for problem in problems if problem))
     features = pd.DataFrame(columns=names)
@@ -306,34 +311,58 @@ def _check_among(option: str, named: Iterable[str], features: pd.DataFrame, argu
 
 
 def check_rows(
-    train: TableFile, rows: TableFile, factuals: pd.DataFrame, schema: Schema, arguments: argparse.Namespace
+    train: TableFile | None,
+    rows: TableFile | None,
+    factuals: pd.DataFrame | None,
+    schema: Schema,
+    arguments: argparse.Namespace,
 ) -> None:
-    """Refuse rows to explain that do not fit the training rows, and orders and weights that do not (step 3)."""
+    """Refuse rows to explain that do not fit the training rows, and orders and weights that do not (step 3).
+
+    A level that no training row has stops nobody else, unless every row has one. Without a training file the explainer
+    is fitted already; without rows there are none to explain yet.
+    """
+    table = Table(schema.features, np.empty((0, len(schema))))
+    if rows is not None and factuals is not None:
+        known = "the training rows" if train is None else train.path
+        _check_cells(known, rows, factuals, schema)
+        known_rows, _ = without_unknown_levels(factuals, schema)
+        table = schema.encode(known_rows, rows.path)
+        check_magnitudes(table, rows.path)
+        check_missing(table, known_rows.index, rows.path)
+    resolve_weights(arguments.weights or None, schema.features)
+    if train is None:
+        return
+    _check_samplers(schema, arguments)
+    if arguments.visit_sequence != "correlation":
+        make_visit_sequence(arguments.visit_sequence, table, arguments.fixed)
+
+
+def _check_cells(known: str, rows: TableFile, factuals: pd.DataFrame, schema: Schema) -> None:
+    """Refuse cells that no training row could have; levels that are unknown only where no row is left."""
+    n_unknown = np.zeros(len(factuals), dtype=np.int64)
+    first: list[str] = []
     for feature in schema.features:
         values = factuals[feature.name]
         if values.isna().any() and not holds_missing(feature.dtype):
             at = int(values.isna().to_numpy().argmax())
             raise InputError(
                 f"column {feature.name!r} of {rows.path} has no value on {rows.place(at)}, but every row of "
-                f"{train.path} has one there. Fill it in, or leave that row out."
+                f"{known} has one there. Fill it in, or leave that row out."
             )
         if feature.levels is None:
-            _check_whole(feature, values, train, rows)
+            _check_whole(feature, values, known, rows)
             continue
-        unknown = (values.notna() & ~values.isin(list(feature.levels))).to_numpy()
+        unknown = feature.is_unknown(values)
+        n_unknown += unknown
         if unknown.any():
             at = int(unknown.argmax())
-            raise InputError(
+            first.append(
                 f"column {feature.name!r} of {rows.path} holds the level {spell(values.iloc[at])} on {rows.place(at)}, "
-                f"which {train.path} never has (it has {listing(feature.levels)}). Correct it, or leave that row out."
+                f"which {known} never has (it has {listing(feature.levels)}). Correct it, or leave that row out."
             )
-    table = schema.encode(factuals, rows.path)
-    check_magnitudes(table, rows.path)
-    check_missing(table, factuals.index, rows.path)
-    _check_samplers(schema, arguments)
-    resolve_weights(arguments.weights or None, schema.features)
-    if arguments.visit_sequence != "correlation":
-        make_visit_sequence(arguments.visit_sequence, table, arguments.fixed)
+    if first and n_unknown.all():
+        raise InputError(first[0])
 
 
 def _check_samplers(schema: Schema, arguments: argparse.Namespace) -> None:
@@ -358,7 +387,7 @@ def _check_samplers(schema: Schema, arguments: argparse.Namespace) -> None:
             )
 
 
-def _check_whole(feature: Feature, values: pd.Series[Any], train: TableFile, rows: TableFile) -> None:
+def _check_whole(feature: Feature, values: pd.Series[Any], known: str, rows: TableFile) -> None:
     if not pd.api.types.is_integer_dtype(feature.dtype) or not pd.api.types.is_float_dtype(values.dtype):
         return
     broken = values % 1 != 0
@@ -366,7 +395,7 @@ def _check_whole(feature: Feature, values: pd.Series[Any], train: TableFile, row
         at = int(broken.to_numpy().argmax())
         raise InputError(
             f"column {feature.name!r} of {rows.path} holds {spell(values.iloc[at])} on {rows.place(at)}, but all "
-            f"numbers of {train.path} there are whole. Round it, or give training rows that are not."
+            f"numbers of {known} there are whole. Round it, or give training rows that are not."
         )
 
 

@@ -68,7 +68,7 @@ def run_demo(arguments: argparse.Namespace) -> int:
     risk = model.predict_proba(customers)[:, 1]
     refused = customers[risk >= 0.1]
     clock.stop("the bank's model learns from its customers")
-    granted = Interval(0, 0.1, closed="left", of=True, label="probability of default below 10%")
+    granted = Interval(0, 0.1, closed="left", of=True, label="the loan is granted")
     facts = [*loans.fixed, "defaulted_last_year"]  # which nobody can change
     explainer = MCCE(model, decision=granted, fixed=facts, random_state=arguments.seed, names=NAMES)
     explainer.fit(customers)

@@ -33,6 +33,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from mcce.base.files import written_whole
 from mcce.base.progress import working
 from mcce.base.threads import one_native_thread
 from mcce.cli.checking import read_interval, read_wanted
@@ -246,6 +247,29 @@ def _load_skops(where: str, path: str, trusted: Sequence[str]) -> Any:
 
 def _problem(error: Exception) -> str:
     return f"{type(error).__name__}: {error}".splitlines()[0].rstrip(".")
+
+
+OURS = (  # types of the models that `train_model` makes, which run nothing when they are opened
+    "functools.partial",
+    "mcce.cli.models.in_days",
+    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+    "sklearn.utils.validation.check_array",
+)
+
+
+def save_model(model: Any, beside: Path, *, force: bool) -> Path:
+    """Write a model that was trained here beside an explainer: by skops if that is installed, else by joblib."""
+    try:
+        from skops import io
+
+        path, dump = beside.with_suffix(".skops"), io.dump
+    except ImportError:
+        import joblib
+
+        path, dump = beside.with_suffix(".joblib"), joblib.dump
+    with written_whole(path, overwrite=force) as new:
+        dump(model, new)
+    return path
 
 
 POOR = {"AUC": 0.7, "R2": 0.3}

@@ -1,7 +1,7 @@
-"""The options of `mcce explain`, and the job that they make: command line, TOML file and defaults, in this order.
+"""The options of all commands on files, and the job that they make: command line, TOML file, defaults, in this order.
 
-1. `OPTIONS` is one table for the command line and for a TOML file. An option has the same name in both, with dashes
-   there and underlines (or dashes) here.
+1. `OPTIONS` is one table for all commands, for the command line and for a TOML file: a command takes those of its
+   groups. An option has the same name in both, with dashes there and underlines (or dashes) here.
 2. `--config job.toml` holds any of the options by their names, lists and tables as TOML has them, and constraints as
    [[allow]], [[rule]] and so on, as in a file of constraints. Names of files are seen from the folder of the file. An
    option of the command line wins over the file, and defaults come last.
@@ -14,7 +14,7 @@ import argparse
 import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, time
 from pathlib import Path
@@ -29,14 +29,16 @@ from mcce.exceptions import InputError, did_you_mean
 from mcce.explain.distances import available_measures
 from mcce.generators.auto import AUTO
 from mcce.generators.base import available_generators
+from mcce.report.languages import available_languages
 from mcce.samplers import available_samplers
 
+STORED = (".mcce", ".joblib", ".pkl")  # files of explainers
 BARE = re.compile(r"[A-Za-z0-9_-]+")  # a key of TOML that needs no quotes
 
 
 @dataclass(frozen=True)
 class Option:
-    """One option of `mcce explain`, on the command line and in a TOML file.
+    """One option, on the command line and in a TOML file.
 
     Attributes
     ----------
@@ -45,6 +47,7 @@ class Option:
     metavar, help : for `--help`; {} in the text becomes the default, {samplers} and so on the names that are registered
     default : its value if it is not given
     is_path : whether it names a file, which in a TOML file is seen from there
+    group : what it is about: fitting an explainer, reading files, asking for answers, writing them
     """
 
     name: str
@@ -53,6 +56,7 @@ class Option:
     help: str
     default: Any = None
     is_path: bool = False
+    group: str = "fit"
 
     @property
     def flag(self) -> str:
@@ -62,16 +66,30 @@ class Option:
 
 OPTIONS = (
     Option("train", read.path, "FILE", "training rows: .csv, .csv.gz, .tsv, .xlsx or .parquet", is_path=True),
-    Option("explain", read.path, "FILE", "rows to explain, with the same features", is_path=True),
+    Option("explain", read.path, "FILE", "rows to explain, with the same features", is_path=True, group="rows"),
+    Option(
+        "explainer",
+        read.path,
+        "FILE",
+        "a fitted explainer instead of --train: written by mcce fit or MCCE.save; or by joblib, which runs code",
+        is_path=True,
+        group="rows",
+    ),
     Option(
         "model",
         read.path,
         "FILE",
         "a fitted model, saved by joblib; opening it runs code: only open your own. A .skops or .onnx file runs none",
         is_path=True,
+        group="model",
     ),
     Option(
-        "trusted", read.names, "A,B", "types that a .skops file may hold besides those that are known to be safe", []
+        "trusted",
+        read.names,
+        "A,B",
+        "types that a .skops file may hold besides those that are known to be safe",
+        [],
+        group="model",
     ),
     Option("response", read.text, "COLUMN", "without --model: train one for this column; with: leave it out"),
     Option(
@@ -82,8 +100,16 @@ OPTIONS = (
         'a negative one is written --wanted=-5,3 or "[-5,3]"',
     ),
     Option("of", read.wanted, "CLASS", "the class whose probability the interval is about"),
-    Option("fixed", read.names, "A,B", "features that must not change", []),
-    Option("kinds", read.pairs, "A=KIND,..", "what columns are, if that is not clear: number, level or date", {}),
+    Option("fixed", read.names, "A,B", "features that must not change", [], group="what"),
+    Option("drop", read.names, "A,B", "columns to leave aside: no features, and not looked at", [], group="what"),
+    Option(
+        "kinds",
+        read.pairs,
+        "A=KIND,..",
+        "what columns are, if that is not clear: number, level or date",
+        {},
+        group="fit",
+    ),
     Option("categorical", read.names, "A,B", "the same as --kinds A=level: numbers that are codes; text always is", []),
     Option("numeric", read.names, "A,B", "the same as --kinds A=number: numbers that look like codes, as 007 does", []),
     Option(
@@ -92,6 +118,7 @@ OPTIONS = (
         "A=dmy,B",
         "columns of dates and how they are written: dmy, mdy, ymd or a format such as %d.%m.%Y; found if it is clear",
         {},
+        group="read",
     ),
     Option(
         "ordered",
@@ -106,6 +133,7 @@ OPTIONS = (
         "NA,?",
         "cells of a CSV that mean a missing value; an empty cell always does, nothing else by itself",
         [],
+        group="read",
     ),
     Option(
         "decimal",
@@ -114,42 +142,85 @@ OPTIONS = (
         "point or comma, or A=comma,B=point by column; thousands then stand apart by the other one; found if "
         "it is clear",
         Decimals(),
+        group="read",
     ),
-    Option("encoding", read.text, "NAME", "of text files, as in cp1252; found if it is clear"),
-    Option("sep", read.sep, "CHAR", r"separator of text files; \t is a tab; found if it is clear"),
-    Option("sheet", read.sheet, "NAME", "sheet of workbooks that have several; or train=NAME,explain=NAME", {}),
-    Option("id", read.text, "COLUMN", "column of --explain that names the rows, as text (row number, from 1)"),
-    Option("n_samples", read.count_or_auto, "K", "rows drawn for each row, or auto ({})", 1000),
-    Option("n_counterfactuals", read.count, "N", "how many for each row ({})", 1),
-    Option("allow_missing", read.names, "A,B", "features whose known values may become missing (none)", []),
-    Option("sparse", read.flag, "", "change as few features as it takes, instead of taking whole drawn rows", False),
+    Option("encoding", read.text, "NAME", "of text files, as in cp1252; found if it is clear", group="read"),
+    Option("sep", read.sep, "CHAR", r"separator of text files; \t is a tab; found if it is clear", group="read"),
+    Option(
+        "sheet",
+        read.sheet,
+        "NAME",
+        "sheet of workbooks that have several; or train=NAME,explain=NAME",
+        {},
+        group="read",
+    ),
+    Option(
+        "id", read.text, "COLUMN", "column of --explain that names the rows, as text (row number, from 1)", group="rows"
+    ),
+    Option("n_samples", read.count_or_auto, "K", "rows drawn for each row, or auto ({})", 1000, group="ask"),
+    Option("n_counterfactuals", read.count, "N", "how many for each row ({})", 1, group="ask"),
+    Option(
+        "allow_missing", read.names, "A,B", "features whose known values may become missing (none)", [], group="ask"
+    ),
+    Option(
+        "sparse",
+        read.flag,
+        "",
+        "change as few features as it takes, instead of taking whole drawn rows",
+        False,
+        group="ask",
+    ),
     Option(
         "floor",
         read.number,
         "SHARE",
         "with --sparse: the least plausibility of what is returned, as a share of real rows (0.05)",
+        group="ask",
     ),
     Option(
         "caution",
         read.number,
         "NUMBER",
         "with --sparse: what a step away from the edge counts, of the data and of the decision; 0 for the nearest (1)",
+        group="ask",
     ),
-    Option("diverse", read.flag, "", "with --n-counterfactuals: choose ones that differ", False),
-    Option("measures", read.names, "A,B", "what comes first, as in gower,L0 (L0,gower); there are {measures}", []),
-    Option("weights", read.numbers_by_name, "A=2,..", "what a step in a feature counts in distances (1)", {}),
-    Option("max_changes", read.count, "N", "at most so many changes"),
-    Option("max_gower", read.number, "D", "at most so far away, in Gower's distance"),
-    Option("exclude_training", read.flag, "", "return no row that equals a training row", False),
+    Option("diverse", read.flag, "", "with --n-counterfactuals: choose ones that differ", False, group="ask"),
+    Option(
+        "measures",
+        read.names,
+        "A,B",
+        "what comes first, as in gower,L0 (L0,gower); there are {measures}",
+        [],
+        group="ask",
+    ),
+    Option(
+        "weights", read.numbers_by_name, "A=2,..", "what a step in a feature counts in distances (1)", {}, group="ask"
+    ),
+    Option("max_changes", read.count, "N", "at most so many changes", group="ask"),
+    Option("max_gower", read.number, "D", "at most so far away, in Gower's distance", group="ask"),
+    Option("exclude_training", read.flag, "", "return no row that equals a training row", False, group="ask"),
     Option("min_donors", read.count, "N", "draw values from at least so many training rows"),
-    Option("noise", read.number_or_by_name, "SHARE", "by how much numbers may be off, as in 0.02; or A=0.02,.."),
-    Option("robust", read.number, "SHARE", "with --noise: share of noisy rows that must have the wanted decision"),
+    Option(
+        "noise",
+        read.number_or_by_name,
+        "SHARE",
+        "by how much numbers may be off, as in 0.02; or A=0.02,..",
+        group="ask",
+    ),
+    Option(
+        "robust",
+        read.number,
+        "SHARE",
+        "with --noise: share of noisy rows that must have the wanted decision",
+        group="ask",
+    ),
     Option(
         "constraints",
         read.constraints,
         "FILE",
         "what may change and how: .toml or .json with {constraints}",
         is_path=True,
+        group="what",
     ),
     Option(
         "sampler",
@@ -166,14 +237,17 @@ OPTIONS = (
     ),
     Option("visit_sequence", read.visit_sequence, "ORDER", "data, correlation, or A,B,... ({})", "data"),
     Option("seed", read.whole, "N", "seed of the random draws ({})", 1),
-    Option("jobs", read.whole, "N", "threads; the result does not depend on it"),
+    Option(
+        "jobs", read.whole, "N", "threads, of explain-batches processes; the result does not depend on it", group="what"
+    ),
     Option(
         "out",
         read.path,
         "FILE",
-        "write all rows as .csv, .csv.gz or .parquet, those without a counterfactual beside it as .unexplained.csv, "
-        "and the job as run as .job.toml; - is CSV on standard output",
+        "write all rows with what changed, as .csv, .csv.gz, .xlsx or .parquet by its name, those without a "
+        "counterfactual beside it as .unexplained.csv, and the job as run as .job.toml; - is CSV on standard output",
         is_path=True,
+        group="write",
     ),
     Option(
         "spreadsheet_safe",
@@ -181,22 +255,45 @@ OPTIONS = (
         "",
         "put an apostrophe before texts of a CSV that a spreadsheet would run as a formula",
         False,
+        group="write",
     ),
-    Option("html", read.path, "FILE", "write a page for a browser", is_path=True),
+    Option("html", read.path, "FILE", "write a page for a browser", is_path=True, group="write"),
     Option(
         "letters",
         read.path,
         "FOLDER",
         "write a letter for each row: a page to print and forward; none whose example somebody should read before",
         is_path=True,
+        group="letters",
     ),
-    Option("all", read.flag, "", "write letters with such examples, too", False),
-    Option("in_words", read.text, "TEXT", 'the wanted decision in words, as in "the loan is granted"'),
-    Option("labels", read.pairs, "A=TEXT,..", "what features are called; prediction is what the model says", {}),
-    Option("units", read.pairs, "A=EUR,..", "units of features", {}),
-    Option("formats", read.formats, "A=0.0%,..", "how values are written; in a TOML file also words for levels", {}),
+    Option("all", read.flag, "", "write letters with such examples, too", False, group="letters"),
+    Option("language", read.text, "CODE", "language of the letters ({}); there are {languages}", "en", group="letters"),
+    Option("texts", read.path, "FILE", "texts of the letters of your own, as TOML", is_path=True, group="letters"),
+    Option("in_words", read.text, "TEXT", 'the wanted decision in words, as in "the loan is granted"', group="what"),
+    Option(
+        "labels",
+        read.pairs,
+        "A=TEXT,..",
+        "what features are called; prediction is what the model says",
+        {},
+        group="what",
+    ),
+    Option("units", read.pairs, "A=EUR,..", "units of features", {}, group="what"),
+    Option(
+        "formats",
+        read.formats,
+        "A=0.0%,..",
+        "how values are written; in a TOML file also words for levels",
+        {},
+        group="what",
+    ),
 )
-NEEDED = ("train", "explain")
+COMMANDS = {  # the groups of each
+    "explain": ("fit", "model", "rows", "what", "read", "ask", "write", "letters"),
+    "letters": ("fit", "model", "rows", "what", "read", "ask", "write", "letters"),
+    "fit": ("fit", "model", "what", "read"),
+    "explain-batches": ("model", "rows", "what", "read", "ask"),
+}
 
 
 def is_absent(value: Any) -> bool:
@@ -204,15 +301,23 @@ def is_absent(value: Any) -> bool:
     return value is None or value is False or value in ([], {}, Decimals())
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options to a parser; what is not given is not in its result."""
+def options_of(command: str) -> list[Option]:
+    """Return the options that a command takes."""
+    return [option for option in OPTIONS if option.group in COMMANDS[command]]
+
+
+def add_options(parser: argparse.ArgumentParser, command: str = "explain", *, without: Iterable[str] = ()) -> None:
+    """Add the options of a command to its parser; what is not given is not in its result."""
     registered = {
         "samplers": ", ".join([*available_samplers(), AUTO]),
         "generators": ", ".join(available_generators()),
         "measures": ", ".join(available_measures()),
         "constraints": ", ".join(f"[[{name}]]" for name in available_constraints()),
+        "languages": ", ".join(available_languages()),
     }
-    for option in OPTIONS:
+    for option in options_of(command):
+        if option.name in without:
+            continue
         about = option.help.replace("%", "%%").replace("{}", str(option.default))
         for family, names in registered.items():
             about = about.replace(f"{{{family}}}", names)
@@ -235,12 +340,22 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def complete(given: argparse.Namespace) -> argparse.Namespace:
     """Return all options: those of the command line, those of `--config`, defaults (step 2)."""
     typed = dict(vars(given))
+    typed |= _files_of(typed.pop("files", []))
     if isinstance(typed.get("ordered"), list):  # the option may be repeated
         typed["ordered"] = {name: levels for each in typed["ordered"] for name, levels in each.items()}
     config = typed.get("config")
     of_file = {} if config is None else read_config(config)
     defaults = {option.name: option.default for option in OPTIONS}
     return argparse.Namespace(**{"config": None, "force": False, **defaults, **of_file, **typed})
+
+
+def _files_of(files: Sequence[str]) -> dict[str, str]:
+    """Return what the names without an option are: an explainer, rows, or both in this order."""
+    if len(files) > 2:
+        raise InputError(f"there are {len(files)} names of files without an option; give an explainer and rows.")
+    if len(files) == 1 and not files[0].lower().endswith(STORED):
+        return {"explain": files[0]}
+    return dict(zip(("explainer", "explain"), files))
 
 
 def read_config(path: str) -> dict[str, Any]:
@@ -278,7 +393,8 @@ def job_text(arguments: argparse.Namespace, beside: Path) -> str:
     values = {option.name: values[option.name] for option in OPTIONS if not is_absent(values[option.name])}
     constraints = values.pop("constraints") if isinstance(values.get("constraints"), dict) else {}
     tables = {name: values.pop(name) for name in list(values) if isinstance(values[name], dict)}
-    lines = [f"# written by mcce {__version__}; `mcce explain --config {beside.name} --force` repeats it"]
+    command = getattr(arguments, "command", "explain")
+    lines = [f"# written by mcce {__version__}; `mcce {command} --config {beside.name} --force` repeats it"]
     lines += [f"{name} = {_toml(value)}" for name, value in values.items()]
     for name, table in tables.items():
         lines += ["", f"[{name}]", *(f"{_key(key)} = {_toml(value)}" for key, value in table.items())]

@@ -25,13 +25,14 @@ from mcce.cli.cells import Reading, Spelling
 from mcce.cli.console import DONE, SOME_UNEXPLAINED, say
 from mcce.cli.files import TableFile
 from mcce.cli.options import complete, job_text
-from mcce.counterfactuals import Counterfactuals
+from mcce.cli.workbook import write_workbook
+from mcce.counterfactuals import NOT_REFUSED, Counterfactuals
 from mcce.exceptions import InputError, listing
 from mcce.report.reasons import ALREADY
 from mcce.report.words import constraint_lines
 from mcce.table.frames import without_formulas
 
-UNWRITTEN = (".xlsx", ".xlsm", ".xls", ".ods", ".json", ".html")
+UNWRITTEN = (".xlsm", ".xls", ".ods", ".json", ".html")
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,9 @@ class Outputs:
         if table is not None and not table.name:  # here or the root: nothing can be called like it
             raise InputError(f"--out {table} is a folder; give the name of a file.")
         if table is not None and table.suffix.lower() in UNWRITTEN:
-            raise InputError(f"--out {table}: results are written as .csv, .csv.gz or .parquet; give such a name.")
+            raise InputError(
+                f"--out {table}: results are written as .csv, .csv.gz, .xlsx or .parquet; give such a name."
+            )
         page = None if arguments.html is None else Path(arguments.html)
         letters = None if arguments.letters is None else Path(arguments.letters)
         if letters is not None and letters.exists() and not letters.is_dir():
@@ -74,7 +77,8 @@ class Outputs:
         job = None if first is None else _beside(first, ".job.toml")
         named = {"--out": table, "the unexplained rows of --out": rest, "--html": page, "the job as run,": job}
         read = {
-            f"--{role}": getattr(arguments, role) for role in ("train", "explain", "model", "constraints", "config")
+            f"--{role}": getattr(arguments, role)
+            for role in ("train", "explain", "explainer", "model", "constraints", "config", "texts")
         }
         if job is not None and arguments.config is not None and _is_same(job, Path(arguments.config)):
             _check_repeated(arguments, job)
@@ -90,7 +94,7 @@ class Outputs:
 
 def _check_repeated(arguments: argparse.Namespace, job: Path) -> None:
     """Refuse to write a job over the one that is read, unless it is the same."""
-    as_read = complete(argparse.Namespace(config=arguments.config))
+    as_read = complete(argparse.Namespace(config=arguments.config, command=arguments.command))
     if job_text(as_read, job) != job_text(arguments, job):
         raise InputError(
             f"--config {arguments.config} would be overwritten by this job, which has other options; give "
@@ -137,6 +141,7 @@ def _is_same(path: Path, other: Path) -> bool:
 
 
 REASONS_SHOWN = 10
+WORKBOOK = ".xlsx"
 LONGEST_NAME = 100  # letters; with its number and ending no longer than any file system takes
 
 
@@ -189,8 +194,8 @@ class Spellings:
         return cls(spelled, factuals, rows.table, style)
 
     def write(self, found: Counterfactuals) -> pd.DataFrame:
-        """Return the table of all counterfactuals, its features as they are spelled in the files."""
-        table = found.to_frame()
+        """Return the table of all counterfactuals, its features as they are spelled in the files, and what changed."""
+        table = found.answers()
         ids = found.frame.index.get_level_values("id")
         own, texts = self.factuals.loc[ids], self.texts.loc[ids]
         return table.assign(**{n: s.write(table[n], own[n], texts[n]) for n, s in self.columns.items()})
@@ -199,13 +204,18 @@ class Spellings:
 def write(found: Counterfactuals, outputs: Outputs, spellings: Spellings, arguments: argparse.Namespace) -> int:
     """Write tables and page; say which rows have no counterfactual, and why."""
     style = replace(spellings.style, spreadsheet_safe=arguments.spreadsheet_safe)
-    if arguments.out is None:
+    if arguments.out is None and arguments.command == "explain":
         print(found)
+    elif arguments.out is None:
+        pass  # letters alone
     elif outputs.table is None:
         style.write(spellings.write(found), sys.stdout)
+    elif outputs.table.suffix.lower() == WORKBOOK:
+        _write_book(found, outputs)
+        say(f"wrote {len(found)} rows to {outputs.table}")
     else:
         is_parquet = outputs.table.suffix == ".parquet"
-        _write_table(found.to_frame() if is_parquet else spellings.write(found), outputs.table, outputs, style)
+        _write_table(found.answers() if is_parquet else spellings.write(found), outputs.table, outputs, style)
         say(f"wrote {len(found)} rows to {outputs.table}")
     rest = outputs.unexplained
     if rest is not None and (len(found.unexplained) or rest.exists()):  # an earlier run's rows are not this one's
@@ -227,18 +237,19 @@ def write(found: Counterfactuals, outputs: Outputs, spellings: Spellings, argume
             beside.write_text(page, encoding="utf-8")
         say(f"wrote the page {outputs.page}")
     if outputs.letters is not None:
-        _write_letters(found, outputs.letters, everybody=arguments.all, force=outputs.force)
+        _write_letters(found, outputs.letters, arguments)
     if outputs.job is not None:
         with written_whole(outputs.job, overwrite=outputs.force) as beside:
             beside.write_text(job_text(arguments, outputs.job), encoding="utf-8")
-        say(f"wrote the job as run, {outputs.job}; mcce explain --config {outputs.job} repeats it")
+        say(f"wrote the job as run, {outputs.job}; mcce {arguments.command} --config {outputs.job} repeats it")
     return SOME_UNEXPLAINED if (found.unexplained["reason"] != ALREADY).any() else DONE
 
 
-def _write_letters(found: Counterfactuals, folder: Path, *, everybody: bool, force: bool) -> None:
+def _write_letters(found: Counterfactuals, folder: Path, arguments: argparse.Namespace) -> None:
     """Write a letter about each row, under its name as far as files can be called so; say who gets none, and why."""
     folder.mkdir(exist_ok=True)
-    letters = found.letters(all=everybody, html=True)
+    force = arguments.force
+    letters = found.letters(all=arguments.all, html=True, language=arguments.language, texts=arguments.texts)
     taken: set[str] = set()
     for place, who in enumerate(found.factuals.index, 1):
         name = letter_name(who)
@@ -250,19 +261,47 @@ def _write_letters(found: Counterfactuals, folder: Path, *, everybody: bool, for
         elif force:
             (folder / f"{name}.html").unlink(missing_ok=True)  # an earlier run's
     say(f"wrote {len(letters)} letters to {folder}")
-    without = found.factuals.index.difference(letters.index, sort=False)
-    if len(without):
-        say(f"no letter for {len(without)} rows, whose examples somebody should read before (--all writes these, too):")
-        words = found.suspicious()["words"].groupby(level="id", sort=False).first()
-        for who in without[:REASONS_SHOWN]:
-            say(f"  {who}: {words[who]}")
-        if len(without) > REASONS_SHOWN:
-            say(f"  and {len(without) - REASONS_SHOWN} more")
+    without, always = found.unlettered(all=arguments.all), found.unlettered(all=True)
+    to_read = without[~without.index.isin(always.index)]
+    refused = always[always != NOT_REFUSED]
+    if len(refused) < len(always):
+        n = len(always) - len(refused)
+        say(f"no letter for {n} rows, whom the model would not refuse: {listing(always.index[always == NOT_REFUSED])}")
+    for why, some in (
+        ("that could not be read", refused),
+        ("whose examples somebody should read before (--all writes these, too)", to_read),
+    ):
+        if len(some):
+            say(f"no letter for {len(some)} rows, {why}:")
+        for who, words in some.iloc[:REASONS_SHOWN].items():
+            say(f"  {who}: {words}")
+        if len(some) > REASONS_SHOWN:
+            say(f"  and {len(some) - REASONS_SHOWN} more")
 
 
 def letter_name(who: object) -> str:
     """Return what the file of a letter is called: a row's name as far as a file can be called so."""
     return re.sub(r"[^\w-]+", "_", str(who))[:LONGEST_NAME]
+
+
+def _write_book(found: Counterfactuals, outputs: Outputs) -> None:
+    """Write a workbook of answers, changes and who has none, changed cells marked."""
+    assert outputs.table is not None
+    changes = found.changes()
+    place_of = {place: row for row, place in enumerate(found.frame.index)}
+    column_of = {name: 2 + j for j, name in enumerate(found.frame.columns)}  # behind id and rank
+    old, role = found.changes(words=True)["from"], changes.get("role", pd.Series("needed", index=changes.index))
+    marks = {
+        (place_of[id, rank], column_of[feature]): (role.iloc[k] == "comes along", f"was {old.iloc[k]}")
+        for k, (id, rank, feature) in enumerate(zip(changes["id"], changes["rank"], changes["feature"]))
+    }
+    sheets = {
+        "answers": found.answers(),
+        "changes": changes,
+        "no answer": found.unexplained.rename_axis("id").reset_index(),
+    }
+    with written_whole(outputs.table, overwrite=outputs.force) as beside:
+        write_workbook(beside, sheets, marks)
 
 
 def _write_table(table: pd.DataFrame, path: Path, outputs: Outputs, style: Style) -> None:

@@ -168,7 +168,7 @@ def conditionals(
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Comparison:
-    """The scores of `compare_conditionals`; prints as a table of log scores.
+    """The scores of `compare_conditionals`; prints as a table of those that decided.
 
     Attributes
     ----------
@@ -222,11 +222,20 @@ class Comparison:
         return pd.DataFrame({label: self.scores[by].xs(label, level="sampler") for label in self.joint.index})
 
     def _headline(self) -> str:
-        return f"Log scores of {self.n_rows:,} held-out rows in {self.n_folds} folds; chosen: by sampler='auto'"
+        by_loss = sorted({each.judged_by for each in self.choice.features} - {"log score"})
+        others = f"; where no log score can decide, {' or '.join(by_loss)} (low is good)" if by_loss else ""
+        return (
+            f"Log scores of {self.n_rows:,} held-out rows in {self.n_folds} folds (high is good){others}; chosen: by "
+            "sampler='auto'"
+        )
 
     def _shown(self) -> pd.DataFrame:
-        wide = self.table().round(3)
-        return wide.assign(chosen=[each.sampler for each in self.choice.features])
+        """Return the scores that decided, features by samplers: losses where a candidate has no density."""
+        wide, losses, judged_by = self.table(), self.table("loss"), [each.judged_by for each in self.choice.features]
+        for each in self.choice.features:
+            if each.judged_by != "log score":
+                wide.loc[[each.feature]] = losses.loc[[each.feature]]
+        return wide.round(3).assign(judged_by=judged_by, chosen=[each.sampler for each in self.choice.features])
 
     def __repr__(self) -> str:
         joint = self.joint.round(3).to_string(na_rep="-")

@@ -37,6 +37,7 @@ from mcce.report.names import Names
 from mcce.report.plots import marginal_plot, overview_plot
 from mcce.table import Data, as_frame
 from mcce.table.checks import check_row_names
+from mcce.table.left_out import without_unknown_levels
 from mcce.table.weights import read_weights, rows_by_weight
 
 if TYPE_CHECKING:
@@ -266,11 +267,13 @@ def diagnose(
     """Gather all diagnostics of a fitted explainer; `MCCE.diagnose` is the call to use, and says what the parts are."""
     for name, value in (("n_samples", n_samples), ("max_factuals", max_factuals), ("max_rows", max_rows)):
         check_count(value, name)
+    schema = explainer.generator_.schema_
+    X, left_out = without_unknown_levels(X, schema)
     frame, _ = as_frame(X)
     if not len(frame):
         raise InputError("X has no rows; give real rows, those to explain among them.")
     check_row_names(frame.index, "X", "rows")
-    schema = explainer.generator_.schema_
+    sample_weight = sample_weight if left_out is None else left_out.cut(sample_weight)
     matrix, index = schema.encode(X).matrix, frame.index
     if sample_weight is not None:
         matrix = matrix[rows_by_weight(read_weights(sample_weight, len(frame)), random_state)]
@@ -280,7 +283,7 @@ def diagnose(
     real = schema.decode(matrix[chosen], index[chosen])
     drawn = draw_like(explainer.generator_, matrix[chosen], wanted[chosen], explainer.generator_.seed_)
     generated = schema.decode(drawn, index[chosen])
-    notes: list[str] = []
+    notes = [] if left_out is None else [f"{left_out.words('X')} They take no part."]
     if training is not None:
         seen = find_equal(matrix[chosen], schema.encode(training, "training").matrix) >= 0
         if seen.mean() > MOST_SEEN:

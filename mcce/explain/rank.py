@@ -35,6 +35,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce.base.arrays import Bools, Floats, Ints
+from mcce.base.progress import report
 from mcce.explain.distances import CHUNK, Distance, columnwise, gower, rowwise, stack
 from mcce.explain.order import DEFAULT, Measure, Ordering, resolve_measures
 from mcce.explain.pools import Candidates
@@ -282,6 +283,7 @@ def _best_first(ranking: Ranking, n_factuals: int, k: int, answers: _Answers) ->
         for w in np.flatnonzero(done):
             taken[waiting[w]] = found[w][wanted[w]][:k]
         waiting = waiting[~done]
+        report(1 - waiting.size / max(n_factuals, 1))
         if waiting.size == 0:
             return taken
     return _to_the_end(ranking, k, answers, taken, waiting)
@@ -298,6 +300,7 @@ def _to_the_end(ranking: Ranking, k: int, answers: _Answers, taken: list[Ints], 
             if len(rows) == k or depth >= len(order):
                 taken[f] = rows
                 del orders[f]
+        report(1 - len(orders) / len(taken))
         depth += depth // 2
     return taken
 

@@ -19,6 +19,7 @@ from dataclasses import replace
 import numpy as np
 
 from mcce.base.arrays import Ints
+from mcce.base.progress import report, reported, within
 from mcce.constraints import Constraints
 from mcce.explain.adaptive import in_rounds
 from mcce.explain.copies import TrainingRows
@@ -33,7 +34,7 @@ from mcce.model.ask import RememberingAsker
 
 DIVERSE_FACTUALS = 64  # whose answers are remembered at a time
 
-Advance = Callable[[int], object]
+Advance = Callable[[float], object]
 Strategy = Callable[[Plan, Block, Candidates], Winners]
 
 
@@ -53,10 +54,13 @@ def search(plan: Plan, factuals: Factuals, which: Ints, advance: Advance) -> tup
 def _search(plan: Plan, factuals: Factuals, which: Ints, draws: range, advance: Advance | None = None) -> Winners:
     found = []
     for block in plan.blocks(factuals, which, draws):
-        found.append(explain_block(plan, block))
-        if advance is not None:
-            advance(block.members.size)
+        with reported(advance or _nobody_waits, block.members.size):
+            found.append(explain_block(plan, block))
     return join_blocks(found, factuals)
+
+
+def _nobody_waits(n: float) -> None:
+    """Take note of progress that nobody sees."""
 
 
 def join_blocks(found: Sequence[Winners], factuals: Factuals) -> Winners:
@@ -136,12 +140,14 @@ def whole_draws(plan: Plan, block: Block, pools: Candidates) -> Winners:
     parts = []
     for first in range(0, block.members.size, at_once):
         some = np.arange(first, min(first + at_once, block.members.size))
+        report(first / block.members.size)
         separate, owner = pools.separate(some)
         completed = plan.relations.complete(separate.rows, block.matrix[owner])
         kept = plan.relations.of_factuals(block.matrix).hold(completed, owner)
         passed = np.concatenate([[0], np.cumsum(kept)])
         mine = Candidates(np.asfortranarray(completed[kept]), passed[separate.begin], passed[separate.end])
-        parts.append(_choose_drawn(plan, block.take(some), mine).of_factuals(some))
+        with within(first / block.members.size, (some[-1] + 1) / block.members.size):
+            parts.append(_choose_drawn(plan, block.take(some), mine).of_factuals(some))
     return Winners.join(parts)
 
 
@@ -185,7 +191,8 @@ def diverse_set(plan: Plan, block: Block, pools: Candidates) -> Winners:
         left = np.arange(begin, min(begin + DIVERSE_FACTUALS, block.members.size))
         for _ in range(k):
             candidates = Candidates(pools.rows, pools.begin[left], pools.end[left])
-            part = strategy(one, block.take(left), candidates).of_factuals(left)
+            with within(begin / block.members.size, begin / block.members.size):
+                part = strategy(one, block.take(left), candidates).of_factuals(left)
             new = spread.choose(part.rows, block.matrix[part.owner])
             parts.append(part.take(new))
             left = part.owner[new]
@@ -194,6 +201,7 @@ def diverse_set(plan: Plan, block: Block, pools: Candidates) -> Winners:
             nearest = None if plan.caution is None else replace(plan.caution, strength=0.0)
             one = replace(one, order=spread.next_ordering(), caution=nearest)
         n_asked += asker.n_asked
+        report(min(begin + DIVERSE_FACTUALS, block.members.size) / block.members.size)
     found = Winners.join(parts)
     kept = best_of(plan.order, plan.features, plan.mutable, found.owner, found.rows, block.matrix, k)
     return replace(found.take(kept), cost=Cost(n_asked))

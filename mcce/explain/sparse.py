@@ -33,6 +33,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce.base.arrays import Bools, Floats, Ints
+from mcce.base.progress import Shares, within
 from mcce.base.threads import run_in_threads
 from mcce.constraints import Constraints
 from mcce.explain.caution import Caution, best_by, cheapest_of
@@ -139,24 +140,37 @@ class SparseSearch:
             mine = Candidates(pools.rows, pools.begin[begin:end], pools.end[begin:end])
             return mine, factuals[begin:end], k, None if ids is None else ids[begin:end]
 
+        done = Shares(2 * n)
+
         def cross(begin: int) -> tuple[Winners, Winners]:
-            found = self.cross(*some(begin, begin + size))
+            found = self.cross(*some(begin, begin + size), done.add)
             return found[0].counted_from(begin), found[1].counted_from(begin)
 
         def refine(first: int) -> Winners:
             begin, end = first * size, (first + REFINED_TOGETHER) * size
             parts = zip(*crossed[first : first + REFINED_TOGETHER])
             found, starts = (Winners.join(each).counted_from(-begin) for each in parts)
-            return self.refine(found, starts, *some(begin, end)).counted_from(begin)
+            refined = self.refine(found, starts, *some(begin, end)).counted_from(begin)
+            done.add(min(end, n) - begin)
+            return refined
 
-        crossed = list(run_in_threads(cross, range(0, max(n, 1), size), threads, "searching", False))
-        begins = range(0, len(crossed), REFINED_TOGETHER)
-        return Winners.join(list(run_in_threads(refine, begins, threads, "searching", False)))
+        with within(0.0, 0.0):  # what is found on the way is told by `done`
+            crossed = list(run_in_threads(cross, range(0, max(n, 1), size), threads, "searching", False))
+            begins = range(0, len(crossed), REFINED_TOGETHER)
+            return Winners.join(list(run_in_threads(refine, begins, threads, "searching", False)))
 
     def cross(
-        self, pools: Candidates, factuals: Floats, k: int, ids: pd.Index[Any] | None = None
+        self,
+        pools: Candidates,
+        factuals: Floats,
+        k: int,
+        ids: pd.Index[Any] | None = None,
+        advance: Callable[[float], None] | None = None,
     ) -> tuple[Winners, Winners]:
-        """Return valid rows of each factual (steps 1 and 2), and those to be taken inwards (of steps 3 and 4)."""
+        """Return valid rows of each factual (steps 1 and 2), and those to be taken inwards (of steps 3 and 4).
+
+        `advance` is told how many more factuals have enough of them.
+        """
         sought = self._sought(factuals, ids)
         n_found = np.zeros(factuals.shape[0], dtype=np.int64)
         done_at = np.zeros(factuals.shape[0], dtype=np.int64)  # the size of the crossings that were enough
@@ -171,10 +185,15 @@ class SparseSearch:
                 parts.append(part)
                 # where crossings were passed over, nearer ones may be found on the way to the factual
                 starts.append(part.take(~complete))
+                before = int((n_found >= k).sum())
                 np.add.at(n_found, part.owner, 1)
+                if advance is not None:
+                    advance(int((n_found >= k).sum()) - before)
             done_at[(n_found >= k) & (done_at == 0)] = size
         if self.changes_first:
             parts.extend(self._choose_fewer(pools, sought, done_at, k))
+        if advance is not None:
+            advance(int((n_found < k).sum()))
         for part in self._choose_drawn(pools, sought, waiting(), n_found, k):
             parts.append(part)
             starts.append(part.take(slice(None)))

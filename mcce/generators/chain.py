@@ -71,6 +71,7 @@ from mcce.storage.fields import check_type, require
 from mcce.storage.state import Fields, register
 from mcce.table import Data, Kind, Schema, as_frame
 from mcce.table.checks import check_fixed, warn_of_columns
+from mcce.table.left_out import without_unknown_levels
 from mcce.table.weights import read_weights, rows_by_weight
 
 if TYPE_CHECKING:
@@ -454,6 +455,10 @@ class ChainModel(Learner):
         self.check_fitted()
         level = check_share(level, "level")
         seed = self.seed_ if random_state is None else resolve_seed(random_state)
+        X_new, left_out = without_unknown_levels(X_new, self.schema_)
+        if left_out is not None:
+            left_out.tell("X_new", "The conditionals are judged without such rows.")
+            decision, sample_weight = left_out.cut(decision), left_out.cut(sample_weight)
         table = self.schema_.encode(X_new, "X_new")
         if self.conditions_on_decision_ != (decision is not None):
             raise InputError(

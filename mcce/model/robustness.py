@@ -27,6 +27,7 @@ import scipy
 
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.checks import check_count, is_number
+from mcce.base.progress import progress_bar
 from mcce.base.threads import one_native_thread
 from mcce.exceptions import InputError, did_you_mean, spell
 from mcce.model.ask import Asker
@@ -229,12 +230,14 @@ def bootstrap_refits(model: Any, X: Any, y: Any, n: int = 30, *, random_state: i
     rng = np.random.default_rng(resolve_seed(random_state))
     classes = np.unique(answers) if hasattr(model, "classes_") or hasattr(model, "predict_proba") else None
     refits: list[Any] = []
-    while len(refits) < n:
-        sample = rng.integers(0, n_rows, n_rows)
-        if classes is not None and np.unique(answers[sample]).size < classes.size:
-            continue
-        is_frame = isinstance(X, pd.DataFrame) or is_other_frame(X)
-        refits.append(clone(model).fit(rows_of(X if is_frame else np.asarray(X), sample), answers[sample]))
+    with progress_bar(n, "fitting again", None) as bar:
+        while len(refits) < n:
+            sample = rng.integers(0, n_rows, n_rows)
+            if classes is not None and np.unique(answers[sample]).size < classes.size:
+                continue
+            is_frame = isinstance(X, pd.DataFrame) or is_other_frame(X)
+            refits.append(clone(model).fit(rows_of(X if is_frame else np.asarray(X), sample), answers[sample]))
+            bar.update()
     return refits
 
 

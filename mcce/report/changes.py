@@ -66,13 +66,13 @@ def side_by_side(frame: pd.DataFrame, measures: pd.DataFrame) -> pd.DataFrame:
     taken = {*frame.columns}
     parts = [frame.index.to_frame(index=False), frame.reset_index(drop=True), measures.reset_index(drop=True)]
     for k in (0, 2):
-        free = [_free_name(name, taken) for name in parts[k].columns]
+        free = [free_name(name, taken) for name in parts[k].columns]
         taken |= {*free}
         parts[k] = parts[k].set_axis(pd.Index(free, tupleize_cols=False), axis=1)
     return pd.concat(parts, axis=1)
 
 
-def _free_name(name: Any, taken: set[Any]) -> Any:
+def free_name(name: Any, taken: set[Any]) -> Any:
     """Return a name with as many underscores behind it as it takes to be nobody else's."""
     while name in taken:
         name = f"{name}_"
@@ -93,6 +93,28 @@ def directions(before: pd.Series[Any], after: pd.Series[Any], changed: NDArray[n
     known = changed & ~(old.isna() | new.isna()).to_numpy(dtype=bool)
     step[known] = np.where((new[known] > old[known]).to_numpy(dtype=bool), 1, -1)
     return step
+
+
+def told_by_row(changes: pd.DataFrame, in_words: pd.DataFrame, places: pd.Index[Any]) -> dict[str, list[str]]:
+    """Return for each (id, rank) the names of the changed features, of needed and other ones, and the changes.
+
+    `changes` and `in_words` are a row for each change, as `changed_cells` and `in_words` return them.
+    """
+    names = changes["feature"].map(str)
+    by_row = {"changed": names}
+    if "role" in changes:
+        by_row["needed"] = names[changes["role"] == "needed"]
+        by_row["comes_along"] = names[changes["role"] != "needed"]
+    by_row["changes"] = names + ": " + in_words["from"].astype(str) + " -> " + in_words["to"].astype(str)
+    number = {place: row for row, place in enumerate(places)}
+    row_of = np.array([number[place] for place in zip(changes["id"], changes["rank"])], dtype=np.intp)
+    told: dict[str, list[str]] = {}
+    for column, texts in by_row.items():
+        parts: list[list[str]] = [[] for _ in number]
+        for row, text in zip(row_of[changes.index.isin(texts.index)], texts):
+            parts[row].append(text)
+        told[column] = [", ".join(each) for each in parts]
+    return told
 
 
 def _has_order(column: pd.Series[Any]) -> bool:

@@ -38,6 +38,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from mcce.base.progress import progress_bar
 from mcce.report.names import PREDICTION, Names, case_name, fold, kept_together, value_text
 from mcce.report.plots.change import MOST_ROWS, ROW
 from mcce.report.plots.changes import MOST_BARS
@@ -477,6 +478,12 @@ def result_page(found: Any, title: str, intro: Sequence[str], *, examples: Any, 
     places = list(examples.frame.index)
     if examples is found:
         places = [(id, rank) for id, rank in places if rank == 1]
+    with progress_bar(min(len(places), PICTURES) + bool(len(found)), "drawing pictures", None) as bar:
+        pictures = []
+        for id, rank in places[:PICTURES]:
+            pictures.append(_picture(examples, id, rank))
+            bar.update()
+        overall = _overall(found) if len(found) else None
     return html_page(
         Page(
             title=title,
@@ -484,8 +491,8 @@ def result_page(found: Any, title: str, intro: Sequence[str], *, examples: Any, 
             figures=_figures(found),
             sentences=[f"{_begin(id)}: {examples.sentence(id, rank)}" for id, rank in places[:SENTENCES]]
             + _without(found),
-            pictures=[_picture(examples, id, rank) for id, rank in places[:PICTURES]],
-            overall=_overall(found) if len(found) else None,
+            pictures=pictures,
+            overall=overall,
             constraints=constraint_words(found.constraints),
             table=table,
             predicted=found.names.label(PREDICTION),

@@ -1,35 +1,30 @@
 """A letter to the person whom a decision is about: one case, only what would have to be different, in sentences.
 
-1. The decision as it is, and the one that is wanted.
+1. The decision as it is, and the one that was asked for.
 2. Examples that would have led to it, one or the other; without any, what is known of why.
 3. What was held fixed, and the rules that every example keeps to.
 4. What it is not: no promise, not the only way, and what nobody looked at.
 
 It is read by somebody who knows neither the method nor the table, so it has none of their words. Names, units and
-formats are the user's; without them underscores become spaces, and truth values yes and no.
+formats are the user's; without them underscores become spaces. All other texts are those of the reader's language
+(`mcce.report.languages`).
 """
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any, TypeAlias
 
-from mcce.report.names import PREDICTION, Names, kept_together, listed, value_text
+from mcce.report.languages import Texts
+from mcce.report.names import PREDICTION, Names, kept_together
 from mcce.report.reasons import ALREADY, NO_ROOM, NOBODY_ALIKE, NONE_ALIKE_WANTED
 from mcce.report.words import Change, changes_text
 
-TITLE = "What would have led to another decision"
 WIDTH = 76
 MOST_WAYS = 5  # so that it stays on one sheet
-PROMISE = (
-    "{} an example, not a promise. It says what would have been decided at the time if the facts had been these. "
-    "A new application is decided anew, on all of its facts and by the rules of its day."
-)
-OTHERS = "There may be other ways: many possible cases were tried, not all, and those near to this one were preferred."
 
 Way: TypeAlias = tuple[tuple[Change, ...], Any, bool]
 
@@ -71,6 +66,7 @@ class Letter:
     intro: tuple[str, ...]
     sections: tuple[Section, ...]
     closing: tuple[str, ...]
+    language: str = "en"
 
     def as_text(self) -> str:
         """Return the letter as plain text."""
@@ -91,7 +87,7 @@ class Letter:
         body = "\n".join([*parts, *_tagged(self.closing)])
         size = "longer" if len(body) > LONGER else "long" if len(body) > LONG else "short"
         return (
-            '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+            f'<!doctype html>\n<html lang="{escape(self.language)}"><head><meta charset="utf-8">'
             '<meta name="viewport" content="width=device-width, initial-scale=1">'
             f"<title>{escape(self.title)}</title><style>{STYLE}</style></head>\n"
             f'<body class="{size}"><main>\n{body}\n</main></body></html>\n'
@@ -129,41 +125,46 @@ class Case:
     in_the_way: tuple[str, ...] = ()
 
 
-def write_letter(case: Case, title: str, intro: Sequence[str], closing: Sequence[str]) -> Letter:
-    """Return the letter about a case, between paragraphs of the caller."""
+def write_letter(case: Case, texts: Texts, title: str | None, intro: Sequence[str], closing: Sequence[str]) -> Letter:
+    """Return the letter about a case, between paragraphs of the caller; without a title it has the language's."""
     if case.reason == ALREADY:
-        text = f"The decision is the wanted one already: {case.decision}. Nothing has to be different."
-        sections: tuple[Section, ...] = (Section("The decision", (text,)),)
+        text = texts.say("letter.already", decision=case.decision)
+        sections: tuple[Section, ...] = (Section(texts.say("letter.decision_heading"), (text,)),)
     else:
-        sections = (_decision(case), _ways(case) if case.ways else _none(case), _fixed(case), _care(case))
-    return Letter(title, f"Case: {case.id}", tuple(intro), sections, tuple(closing))
+        found = _ways(case, texts) if case.ways else _none(case, texts)
+        sections = (_decision(case, texts), found, _fixed(case, texts), _care(case, texts))
+    about = texts.say("letter.case", id=case.id)
+    title = texts.say("letter.title") if title is None else title
+    return Letter(title, about, tuple(intro), sections, tuple(closing), texts.language)
 
 
-def _decision(case: Case) -> Section:
-    text = f"The decision was not the wanted one. Wanted is: {case.decision}."
+def _decision(case: Case, texts: Texts) -> Section:
+    was_not = texts.was_not(case.decision)
+    text = texts.say("letter.refused", decision=case.decision) if was_not is None else f"{_begun(was_not)}."
     if PREDICTION in case.names.labels:
         now = case.names.text(PREDICTION, case.prediction, 3)
-        text += f" In this case: {case.names.label(PREDICTION)} {now}."
-    return Section("The decision", (text,))
+        text += " " + texts.say("letter.now", name=case.names.label(PREDICTION), value=now)
+    return Section(texts.say("letter.decision_heading"), (text,))
 
 
-def _ways(case: Case) -> Section:
+def _ways(case: Case, texts: Texts) -> Section:
     """Say what each example changes; of several, the second begins with "or"."""
-    ways, texts = _different(case), []
+    ways, told = _different(case), []
+    would = texts.would(case.decision) or texts.say("example.would", decision=case.decision)
     for k, (changes, prediction, is_unusual) in enumerate(ways[:MOST_WAYS]):
-        text = f"{'Or: with' if k else 'With'} {changes_text(changes)}, and everything else as it is, "
-        text += "the decision would have been the wanted one"
+        key, filled = (
+            "example.next" if k else "example.first",
+            {"changes": changes_text(changes, texts), "would": would},
+        )
         if PREDICTION in case.names.labels:
             old, new = case.names.pair(PREDICTION, case.prediction, prediction, 3)
-            text += f" ({case.names.label(PREDICTION)} {new} instead of {old})"
-        text += "." + (" This example is an unusual one: hardly any known case is like it." if is_unusual else "")
-        texts.append(text)
+            key += "_figures"
+            filled |= {"name": case.names.label(PREDICTION), "before": old, "after": new}
+        told.append(texts.say(key, **filled) + (" " + texts.say("example.unusual") if is_unusual else ""))
     more = len(ways) - MOST_WAYS
-    texts += ["One more example was found."] if more == 1 else []
-    texts += [f"{more} more examples were found."] if more > 1 else []
-    if len(ways) == 1:
-        return Section("An example that would have led to it", tuple(texts))
-    return Section("Examples that would have led to it", (), tuple(texts))
+    told += [texts.say("example.more", more, n=case.names.count(more))] if more > 0 else []
+    heading = texts.say("example.heading", len(ways))
+    return Section(heading, tuple(told)) if len(ways) == 1 else Section(heading, (), tuple(told))
 
 
 def _different(case: Case) -> list[Way]:
@@ -172,58 +173,44 @@ def _different(case: Case) -> list[Way]:
     return [way for k, way in enumerate(case.ways) if sets[k] not in sets[:k]]
 
 
-def _none(case: Case) -> Section:
-    alike = listed([case.names.label(name) for name in case.fixed])
-    same = f" with the same {alike}" if alike else " like this one"
-    sentences = ["We looked for an example that would have led to it and are sorry to say that we found none."]
+def _none(case: Case, texts: Texts) -> Section:
+    alike = texts.listed([case.names.label(name) for name in case.fixed])
+    sentences = [texts.say("none.sorry")]
     if case.reason.startswith(NO_ROOM):
-        sentences.append("The rules below leave no room for one in this case.")
+        sentences.append(texts.say("none.no_room"))
     elif case.n_tried:
-        kept = " and kept to the rules below" if case.rules else ""
-        sentences.append(
-            f"{value_text(case.n_tried)} possible cases{same} were tried; none had the wanted decision{kept}."
-        )
+        key = "none.tried" + ("_alike" if alike else "") + ("_rules" if case.rules else "")
+        sentences.append(texts.say(key, case.n_tried, n=case.names.count(case.n_tried), names=alike))
     if NOBODY_ALIKE in case.reason:
-        sentences.append(f"Among the known cases none has the same {alike}, so little can be said.")
+        sentences.append(texts.say("none.nobody_alike", names=alike))
     elif NONE_ALIKE_WANTED in case.reason:
-        sentences.append(f"Among the known cases with the same {alike} none has the wanted decision.")
+        sentences.append(texts.say("none.none_alike", names=alike))
+    sentences.append(texts.say("none.not_the_end"))
     if case.in_the_way:
-        sentences.append(
-            "There would be an example without " + " or without ".join(f'"{r}"' for r in case.in_the_way) + "."
-        )
-    sentences.append(
-        "That does not mean that there is no way. Please ask whoever decides what else could be looked at."
-    )
-    return Section("No example was found", (" ".join(sentences),))
+        quoted = [texts.say("words.quoted", text=rule) for rule in case.in_the_way]
+        sentences.append(texts.say("none.without", rules=texts.listed(quoted, "or")))
+    return Section(texts.say("none.heading"), (" ".join(sentences),))
 
 
-def _fixed(case: Case) -> Section:
+def _fixed(case: Case, texts: Texts) -> Section:
     names = [case.names.label(name) for name in case.fixed]
-    text = f"{listed(names)} stayed as {'it is' if len(names) == 1 else 'they are'}." if names else "Nothing."
-    text = text[0].upper() + text[1:]
+    text = texts.say("fixed.names", len(names), names=texts.listed(names)) if names else texts.say("fixed.nothing")
+    heading = texts.say("fixed.heading")
     if not case.rules:
-        return Section("What was held fixed", (text,))
-    return Section("What was held fixed", (f"{text} Every example also had to keep to this:",), case.rules)
+        return Section(heading, (_begun(text),))
+    return Section(heading, (f"{_begun(text)} {texts.say('fixed.rules')}",), case.rules)
 
 
-def _care(case: Case) -> Section:
-    seen = listed([case.names.label(name) for name in case.columns])
-    left_out = (
-        "Not considered: whether a change is possible or wise, how long it would take, what it would cost and what "
-        f"else would change with it; nor any fact other than {seen}."
-    )
-    promise = PROMISE.format("This is" if len(_different(case)) == 1 else "Each of them is")
-    return Section("Please note", (), (promise, OTHERS, left_out) if case.ways else (left_out,))
+def _care(case: Case, texts: Texts) -> Section:
+    seen = texts.listed([case.names.label(name) for name in case.columns])
+    left_out = texts.say("care.left_out", names=seen)
+    promise = texts.say("care.promise", len(_different(case)))
+    told = (promise, texts.say("care.others"), left_out) if case.ways else (left_out,)
+    return Section(texts.say("care.heading"), (), told)
 
 
-def plain_rule(text: str, names: Names, columns: Sequence[Hashable]) -> str:
-    """Return the text of a constraint with the labels of the features for their names, and fewer signs of a formula."""
-    known = {str(name): names.label(name) for name in columns}
-    any_name = "|".join(sorted(map(re.escape, known), key=len, reverse=True))
-    found = re.compile(rf"(?<![\w.'])('?)({any_name})\1(?![\w.'])")
-    text = found.sub(lambda name: known[name[2]], text)
-    text = re.sub(r"\bwas\(([^()]*)\)", r"\1 now", text)
-    return text.replace("<=", "≤").replace(">=", "≥")
+def _begun(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _wrapped(paragraphs: Sequence[str]) -> list[str]:

@@ -25,7 +25,7 @@ import math
 import numbers
 import re
 import unicodedata
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from decimal import Decimal
 from typing import Any, TypeAlias
@@ -103,6 +103,25 @@ class WordPattern:
     def find(self, value: Any) -> str | None:
         """Return the words of a value; None if it has none."""
         return next((words for known, words in self.words if _equals(known, value)), None)
+
+
+@dataclass(frozen=True)
+class Marks:
+    """How a language writes numbers and dates: its marks, the sign of percent with its space, dates in words."""
+
+    decimal: str
+    group: str
+    minus: str
+    percent: str
+    currency_first: bool
+    date: Callable[[Any], str]
+
+    def number(self, text: str) -> str:
+        """Return a number that is written with English marks, as the language writes it."""
+        swapped = {",": self.group, ".": self.decimal, "-": self.minus}
+        plain = text.rstrip("% \u00a0")
+        written = "".join(swapped.get(letter, letter) for letter in plain)
+        return written + (self.percent if text.endswith("%") else "")
 
 
 Pattern: TypeAlias = NumberPattern | DatePattern | WordPattern
@@ -333,6 +352,7 @@ class Names:
     ends: tuple[float, ...] = stored(tuple, of=(float, int), default=(), repr=False)  # of predictions, not rounded to
     exact: Mapping[Any, str] = field(default_factory=dict, repr=False)  # written in full, as which floats
     years: tuple[Hashable, ...] | None = field(default=None, repr=False)  # features; None: by their size
+    marks: Marks | None = field(default=None, repr=False, compare=False)  # of a letter's language; None for English
     patterns: Mapping[Any, Pattern] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -413,14 +433,29 @@ class Names:
             if isinstance(pattern, WordPattern) and feature.levels is not None:
                 _check_words(pattern, list(feature.levels), where)
 
-    def for_strangers(self, frame: pd.DataFrame) -> Names:
-        """Return names for somebody who does not know the data: no underscores, yes and no, not known."""
+    def for_strangers(
+        self,
+        frame: pd.DataFrame,
+        yes: str = "yes",
+        no: str = "no",
+        missing: str = "not known",
+        marks: Marks | None = None,
+    ) -> Names:
+        """Return names for somebody who does not know the data: no underscores, yes and no, not known.
+
+        `marks` are those of the reader's language.
+        """
         spaced = {name: with_ink(self.labels.get(name, str(name).replace("_", " "))) for name in frame.columns}
         if len(set(spaced.values())) < len(spaced):  # two names differ in their underscores alone
             spaced = {}
-        yes = WordPattern(((True, "yes"), (False, "no")))
-        truths = {name: yes for name in frame.columns if pd.api.types.is_bool_dtype(frame[name].dtype)}
-        return replace(self, labels={**spaced, **self.labels}, formats={**truths, **self.formats}, missing="not known")
+        words = WordPattern(((True, yes), (False, no)))
+        truths = {name: words for name in frame.columns if pd.api.types.is_bool_dtype(frame[name].dtype)}
+        formats = {**truths, **self.formats}
+        return replace(self, labels={**spaced, **self.labels}, formats=formats, missing=missing, marks=marks)
+
+    def count(self, n: int) -> str:
+        """Return a number of cases."""
+        return value_text(n) if self.marks is None else self.marks.number(f"{n:,}")
 
     def label(self, name: Hashable) -> str:
         """Return what a feature is called."""
@@ -476,8 +511,19 @@ class Names:
                     not in_full or self._says(name, text, value)
                 ):
                     break
-            texts.append(self._with_unit(name, value, text, unit))
+            texts.append(self._with_unit(name, value, self._in_marks(name, value, text), unit))
         return texts
+
+    def _in_marks(self, name: Hashable, value: Any, text: str) -> str:
+        """Return a number as the language writes it, unless its format has marks of its own."""
+        pattern = self.patterns.get(name)
+        if self.marks is None or not _is_number(value) or pd.isna(value):
+            return text
+        if isinstance(pattern, WordPattern) and pattern.find(value) is not None:
+            return text
+        if isinstance(pattern, NumberPattern) and (pattern.point == "," or pattern.mark not in ("", ",")):
+            return text
+        return self.marks.number(text)
 
     def _all_decimals(self, name: Hashable, value: Any) -> int:
         """Return how many decimals more than those of its pattern a number has."""
@@ -558,15 +604,17 @@ class Names:
             return pattern.write(value)
         if isinstance(pattern, NumberPattern) and _is_number(value):
             return pattern.write(value, more)
+        if self.marks is not None and isinstance(value, pd.Timestamp) and value == value.normalize():
+            return self.marks.date(value)
         return value_text(value, digits + more, is_year=is_year)
 
     def _with_unit(self, name: Hashable, value: Any, text: str, wanted: bool) -> str:
         unit = self.units.get(name)
         if unit is None or not wanted or not _is_number(value) or pd.isna(value):
             return text
-        if unit in BEFORE:
+        if unit in BEFORE and (self.marks is None or self.marks.currency_first):
             return f"-{unit}{text[1:]}" if text.startswith("-") else unit + text
-        return f"{text} {unit}"
+        return f"{text} {unit}" if self.marks is None else f"{text}\u00a0{unit}"
 
 
 def _is_number(value: Any) -> bool:

@@ -14,11 +14,13 @@ import numpy as np
 import pandas as pd
 
 from mcce.exceptions import spell, spell_all
-from mcce.report.names import PREDICTION, Names, case_name, fold, listed, value_text
+from mcce.report.languages import Texts, read_texts
+from mcce.report.names import PREDICTION, Names, case_name, fold, value_text
 from mcce.table.checks import find_labels
 
 NEARLY_ALL = 0.995  # more would be rounded to all of the draws
 CHANGES_PRINTED = 3
+CLASS = "predicted class "  # how a decision without a label begins
 
 
 class Change(NamedTuple):
@@ -30,7 +32,7 @@ class Change(NamedTuple):
     comes_along: bool = False
 
 
-def changes_text(changes: Sequence[Change]) -> str:
+def changes_text(changes: Sequence[Change], texts: Texts | None = None) -> str:
     """Return changes as part of a sentence: those that are needed, and in brackets those that come along with them.
 
     Examples
@@ -38,20 +40,37 @@ def changes_text(changes: Sequence[Change]) -> str:
     >>> changes_text([Change("job", "none", "nurse", True), Change("salary", "0", "30,000")])
     'salary 30,000 instead of 0 (with job nurse instead of none, which comes along)'
     """
-    texts = [f"{change.feature} {change.after} instead of {change.before}" for change in changes]
-    needed = listed([text for text, change in zip(texts, changes) if not change.comes_along])
-    along = [text for text, change in zip(texts, changes) if change.comes_along]
-    if not along:
-        return needed
-    return f"{needed} (with {listed(along)}, which {'comes' if len(along) == 1 else 'come'} along)"
+    known = texts or read_texts()
+
+    def told(some: list[Change]) -> str:
+        words = [known.say("example.change", feature=c.feature, before=c.before, after=c.after) for c in some]
+        return known.listed(words)
+
+    along = [change for change in changes if change.comes_along]
+    needed = told([change for change in changes if not change.comes_along])
+    return known.say("example.along", len(along), needed=needed, changes=told(along)) if along else needed
 
 
-def change_sentence(changes: Sequence[Change], decision: str, old: str, new: str) -> str:
-    """Return the changes and the old and new prediction as a sentence."""
+def change_sentence(changes: Sequence[Change], decision: str, old: str, new: str, name: str | None = None) -> str:
+    """Return the changes and the old and new prediction, which has a name or none, as a sentence.
+
+    Examples
+    --------
+    >>> more = [Change("savings", "12,000", "36,500")]
+    >>> change_sentence(more, "the loan is granted", "22%", "7%", "risk")
+    'With savings 36,500 instead of 12,000, the loan would have been granted (risk 7% instead of 22%).'
+    >>> change_sentence(more, "predicted class 'repaid'", "defaulted", "repaid")
+    'With savings 36,500 instead of 12,000, the model would have said repaid instead of defaulted.'
+    """
     if not changes:
-        return f"Nothing has to change: the decision is the wanted one ({decision}: {new})."
-    figures = f"{decision}: {new} instead of {old}"
-    return f"With {changes_text(changes)}, the decision would have been the wanted one ({figures})."
+        return f"Nothing has to change: the result is as wanted ({decision}: {new})."
+    begin, would = f"With {changes_text(changes)},", read_texts().would(decision)
+    if would is not None:
+        figures = "" if name is None else f" ({name} {new} instead of {old})"
+        return f"{begin} {would}{figures}."
+    if decision.startswith(CLASS):
+        return f"{begin} the model would have said {new} instead of {old}."
+    return f"{begin} the result would have been as wanted: {decision} ({new} instead of {old})."
 
 
 def care_sentence(plausibility: float, floor: float) -> str:

@@ -52,6 +52,18 @@ from mcce.storage.state import Fields, from_state, put_back_arrays, take_out_arr
 
 FORMAT, VERSION = "mcce", 1
 KINDS = ("ChainModel", "JointGenerator", "MCCE", "Counterfactuals")
+OTHERS = {  # what other files are, by their endings
+    ".csv": "a table as text",
+    ".tsv": "a table as text",
+    ".txt": "text",
+    ".parquet": "a table as Parquet",
+    ".json": "JSON",
+    ".toml": "TOML",
+    ".html": "a page",
+    ".joblib": "an object that joblib wrote",
+    ".pkl": "a pickle",
+    ".onnx": "a model",
+}
 MANIFEST, STATE = "manifest.json", "state.json"
 ARRAY = re.compile(r"(0|[1-9][0-9]{0,8})\.npy")
 SMALL = 1 << 20
@@ -275,6 +287,12 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[zipfile.ZipFile]:
     path = checked_path(path)
     name = path.name
     with path.open("rb") as stream:
+        if path.suffix.lower() in OTHERS and not zipfile.is_zipfile(stream):
+            raise InputError(
+                f"{name!r} is no stored file of mcce, but {OTHERS[path.suffix.lower()]}. Give one that `save` or "
+                "`mcce fit --save` wrote."
+            )
+        stream.seek(0)
         try:
             with zipfile.ZipFile(stream) as file:
                 yield file

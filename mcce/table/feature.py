@@ -170,6 +170,12 @@ class Feature:
         encoded[missing] = np.nan
         return encoded
 
+    def is_unknown(self, column: pd.Series[Any]) -> npt.NDArray[np.bool_]:
+        """Return which cells hold a level that no training row has; of numbers none does."""
+        if self.levels is None:
+            return np.zeros(len(column), dtype=bool)
+        return (self._find_levels(column) < 0) & ~column.isna().to_numpy(dtype=bool)
+
     def _find_levels(self, column: pd.Series[Any]) -> npt.NDArray[np.intp]:
         """Return the code of each value, -1 for those that are no level."""
         assert self.levels is not None

@@ -73,3 +73,53 @@ def test_the_long_steps_of_a_fit_and_an_explanation_have_names(monkeypatch):
     begun.clear()
     explainer.generate(X.head(5), n_samples=20, constraints=constraints, progress=True)
     assert begun[0] == "drawing inside the constraints"
+
+
+def test_a_log_has_lines_with_rate_and_time_left(capsys):
+    now = [0.0]
+    bar = progress.LoggedBar(1000, "explaining", lambda: now[0])
+    bar.initial = bar.n = 100  # done before
+    now[0] = 5.0
+    bar.update(50)
+    assert capsys.readouterr().err == ""
+    now[0] = 20.0
+    bar.update(50)
+    assert capsys.readouterr().err == "mcce: explaining: 200 of 1,000 (20%), 5.0 a second, about 2 min 40 s left\n"
+    now[0] = 25.0
+    bar.update(800)
+    bar.close()
+    assert capsys.readouterr().err == "mcce: explaining: 1,000 of 1,000 (100%), 36.0 a second\n"
+    with progress_bar(None, "being quick", "log") as quick:
+        quick.update()
+    assert capsys.readouterr().err == ""
+
+
+def test_what_is_done_inside_a_step_moves_the_bar():
+    moved = []
+    with progress.reported(moved.append, 10):
+        progress.report(0.25)
+        with progress.within(0.4, 0.8):
+            progress.report(0.5)
+        progress.report(0.1)  # never backwards
+        shares = progress.Shares(4)
+        shares.add(3.6)
+    progress.report(1.0)  # nobody waits
+    assert np.cumsum(moved).tolist() == [2, 6, 8, 9, 10]
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_an_explanation_of_many_moves_before_its_end(monkeypatch, sparse):
+    moved = []
+
+    class Bar(tqdm):
+        def update(self, n=1):
+            moved.append(n)
+
+    monkeypatch.setattr(progress, "tqdm", lambda **options: Bar(file=io.StringIO(), **options))
+    X = pd.DataFrame(np.random.default_rng(1).normal(size=(400, 3)), columns=list("abc"))
+    explainer = mcce.MCCE(lambda rows: rows["a"] + rows["b"] > 2.5, decision=True, random_state=1, n_jobs=1).fit(X)
+    explainer._plausibility(False)
+    moved.clear()
+    found = explainer.explain(X.head(200), n_samples=50, sparse=sparse, progress=True)
+    assert sum(moved) >= len(found)
+    assert len(moved) > 1

@@ -74,6 +74,6 @@ def seen(tmp_path, monkeypatch):
         trained.update(X=X, y=y)
         return Rule(), X
 
-    monkeypatch.setattr("mcce.cli.explain.train_model", train)
+    monkeypatch.setattr("mcce.cli.fitting.train_model", train)
     monkeypatch.chdir(tmp_path)
     return trained

@@ -92,3 +92,21 @@ def test_an_explainer_without_pickle_takes_its_model(saved, tmp_path, capsys):
     ]
     assert main([*command, "--out", str(tmp_path / "none")]) == BAD_INPUT
     assert "was written by MCCE.save, without its model; give that by --model" in capsys.readouterr().err
+
+
+def test_files_are_read_as_explain_reads_them(saved, tmp_path, capsys):
+    """Semicolons, decimal commas and an Excel sheet give what a plain CSV gives."""
+    numbers = ROWS.select_dtypes("float").columns
+    rows = ROWS.fillna(dict.fromkeys(numbers, 1.5)).head(30)
+    rows.to_csv(tmp_path / "plain.csv", index=False)
+    rows.to_csv(tmp_path / "german.csv", index=False, sep=";", decimal=",", encoding="utf-8-sig")
+    rows.to_excel(tmp_path / "book.xlsx", index=False)
+    found = []
+    for name in ("plain.csv", "german.csv", "book.xlsx"):
+        command = ["explain-batches", saved, str(tmp_path / name), "--id", "who", "--out", str(tmp_path / name[:3])]
+        table = ["--table", str(tmp_path / f"{name[:3]}.csv")]
+        assert main([*command, *table, "--n-samples", "20", "--batch-size", "20"]) in (DONE, SOME_UNEXPLAINED)
+        found.append(pd.read_csv(tmp_path / f"{name[:3]}.csv"))
+    for other in found[1:]:
+        pd.testing.assert_frame_equal(other, found[0])
+    assert "30 rows: " in capsys.readouterr().err

@@ -93,7 +93,7 @@ def test_demo_tells_the_story_and_writes_picture_and_page(tmp_path, capsys):
     text = " ".join(said.split())
     assert "A woman of 36 asks her bank for a loan of 14,000 dollars. She earns 68,000" in text
     assert "so she is refused" in text
-    assert text.count("the decision would have been the wanted one") == 3
+    assert text.count("the loan would have been granted (probability of default") == 3
     assert "for 20 of 20 refused customers" in text
     assert "age (fixed) 36 same same same" in text
     changed = [line for line in said.splitlines() if line.count("same") == 2]

@@ -41,7 +41,7 @@ def no_training(monkeypatch):
     def fail(*_):
         raise AssertionError("a model was trained")
 
-    monkeypatch.setattr("mcce.cli.explain.train_model", fail)
+    monkeypatch.setattr("mcce.cli.fitting.train_model", fail)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_a_file_that_exists_is_overwritten_by_force_only(exists, arguments, file
     (files / exists).write_text("months of work")
     before = contents(files)
     with monkeypatch.context() as patch:
-        patch.setattr("mcce.cli.explain.train_model", lambda *_: pytest.fail("a model was trained"))
+        patch.setattr("mcce.cli.fitting.train_model", lambda *_: pytest.fail("a model was trained"))
         assert explain(*arguments) == 2
     said = capsys.readouterr().err
     assert f"{exists}: the file exists; give another name, or add --force to overwrite it" in said
@@ -151,7 +151,7 @@ def train(*_):
     os.kill(os.getpid(), signal.SIGINT)
     time.sleep(60)
 
-mcce.cli.explain.train_model = train
+mcce.cli.fitting.train_model = train
 sys.exit(mcce.cli.main(sys.argv[1:]))
 """
 

@@ -75,7 +75,7 @@ def contents(folder):
 
 @pytest.fixture
 def no_training(monkeypatch):
-    monkeypatch.setattr("mcce.cli.explain.train_model", lambda *_: pytest.fail("a model was trained"))
+    monkeypatch.setattr("mcce.cli.fitting.train_model", lambda *_: pytest.fail("a model was trained"))
 
 
 @pytest.mark.usefixtures("no_pictures")
@@ -126,7 +126,7 @@ def test_the_command_line_wins(folder, monkeypatch, capsys):
         seen.update(vars(arguments))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("mcce.cli.explain.train_model", stop)
+    monkeypatch.setattr("mcce.cli.fitting.train_model", stop)
     more = ["--n-samples", "33", "--fixed", "job,size", "--ordered", "small<medium<large"]
     assert main(["explain", "--config", "my.toml", *more]) == 130
     assert seen["n_samples"] == 33
@@ -195,7 +195,7 @@ def test_a_job_without_training_rows(folder, capsys):
         (["--kinds", "job=number"], "'job' of data/train.csv is named by --numeric, but line 2 holds"),
         (["--ordered", "a<b"], "--ordered a<b fits no column of data/train.csv"),
         (["--encoding", "klingon"], "--encoding is 'klingon', which is not known; write utf-8"),
-        (["--out", "cf.xlsx"], "--out cf.xlsx: results are written as .csv, .csv.gz or .parquet"),
+        (["--out", "cf.ods"], "--out cf.ods: results are written as .csv, .csv.gz, .xlsx or .parquet"),
     ],
 )
 def test_options_are_checked_before_anything_is_trained(options, message, folder, no_training, capsys):

@@ -1,0 +1,256 @@
+"""Texts of letters in the reader's language, and how that language writes numbers, dates and units.
+
+1. All texts of a language stand in one TOML file, `texts/nb.toml`; a file more there is a language more. Your own file
+   takes the place of one of them: it has the same keys, and `language` in it says how numbers and dates are written.
+2. The English file says which keys there are, and what is filled in; a file that lacks a key, or has another one, or
+   leaves out what is to be filled in, is refused with all that is wrong.
+3. Of a text in several forms the number decides, by the plural rules of CLDR. Decimal and thousands marks, percent,
+   the place of a currency's sign and dates are CLDR's too. They come with babel, the extra `languages`; English needs
+   none.
+4. The label of the decision, "the loan is granted", is told of what was not ("the loan was not granted") and of what
+   would have been ("the loan would have been granted") where one of the file's patterns for labels fits; else as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from os import PathLike
+from pathlib import Path
+from string import Formatter
+from typing import Any
+
+from mcce.constraints.reading import parse_file
+from mcce.exceptions import InputError, did_you_mean, listing, spell
+from mcce.report.names import Marks
+
+ENGLISH = "en"
+FOLDER = Path(__file__).parent / "texts"
+PLURALS = ("zero", "one", "two", "few", "many", "other")
+LABEL = ("says", "would", "was_not")
+MOST_WRONG = 5
+SPELLINGS = {"no": "nb", "norwegian": "nb", "english": "en", "german": "de", "deutsch": "de", "french": "fr"}
+
+
+def available_languages() -> list[str]:
+    """Return the languages that there are texts of, by their codes.
+
+    Examples
+    --------
+    >>> available_languages()
+    ['de', 'en', 'fr', 'nb']
+    """
+    return sorted(path.stem for path in FOLDER.glob("*.toml"))
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The texts of a language, by their keys as in `letter.title`.
+
+    Attributes
+    ----------
+    language : its code
+    texts : key to text, or to texts by plural form
+    labels : patterns of the decision's label, each with what would have been and what was not
+    marks : how numbers and dates are written; None for English
+    """
+
+    language: str
+    texts: Mapping[str, str | Mapping[str, str]]
+    labels: tuple[tuple[str, str, str], ...]
+    marks: Marks | None
+
+    def say(self, key: str, number: int = 0, /, **filled: object) -> str:
+        """Return a text, filled in; of several forms that of the number."""
+        text = self.texts[key]
+        if not isinstance(text, str):
+            text = text.get(self._form(number), text["other"])
+        return text.format(**filled)
+
+    def _form(self, n: int) -> str:
+        if self.language == ENGLISH:
+            return "one" if n == 1 else "other"
+        return str(_locale(self.language).plural_form(n))
+
+    def listed(self, parts: Sequence[str], word: str = "and") -> str:
+        """Return texts as a sentence has them: "a", "a and b", "a, b and c"."""
+        if len(parts) < 2:
+            return "".join(parts)
+        return self.say(f"words.{word}", first=", ".join(parts[:-1]), last=parts[-1])
+
+    def would(self, decision: str) -> str | None:
+        """Return what would have been, of a decision's label; None if no pattern of labels fits."""
+        return self._told(decision, 1)
+
+    def was_not(self, decision: str) -> str | None:
+        """Return what was not, of a decision's label; None if no pattern of labels fits."""
+        return self._told(decision, 2)
+
+    def _told(self, decision: str, as_which: int) -> str | None:
+        for label in self.labels:
+            pattern = re.escape(label[0]).replace(r"\{who\}", "(?P<who>.+?)").replace(r"\{what\}", "(?P<what>.+)")
+            if found := re.fullmatch(pattern, decision.strip().rstrip(".")):
+                return label[as_which].format(**found.groupdict())
+        return None
+
+
+def read_texts(language: str = ENGLISH, texts: str | PathLike[str] | Mapping[str, Any] | None = None) -> Texts:
+    """Return the texts of a language, or your own: a TOML file, or a dict of the same.
+
+    Examples
+    --------
+    >>> read_texts().would("the loan is granted")
+    'the loan would have been granted'
+    >>> read_texts().listed(["age", "sex", "home"], "or")
+    'age, sex or home'
+    """
+    if texts is None:
+        return _shipped(_known_language(language))
+    where = "texts"
+    if isinstance(texts, Mapping):
+        content = dict(texts)
+    else:
+        where = f"texts {texts}"
+        content = _read_file(Path(texts), where)
+    return _checked(content, where)
+
+
+def _known_language(language: Any) -> str:
+    known = available_languages()
+    code = str(language).strip()
+    code = SPELLINGS.get(code.lower(), re.split("[-_]", code.lower())[0])
+    if code not in known:
+        raise InputError(
+            f"there are no letters in {spell(language)}; {did_you_mean(str(language), known)} Or give texts of your "
+            "own: a TOML file like those in mcce/report/texts."
+        )
+    return code
+
+
+@cache
+def _shipped(language: str) -> Texts:
+    where = f"texts of {language!r}"
+    return _checked(_read_file(FOLDER / f"{language}.toml", where), where)
+
+
+def text_of(language: str) -> str:
+    """Return the file of a language as it is, to begin your own with."""
+    return (FOLDER / f"{_known_language(language)}.toml").read_text(encoding="utf-8")
+
+
+def _read_file(path: Path, where: str) -> dict[str, Any]:
+    if not path.is_file():
+        raise InputError(f"{where}: there is no such file; check its name and folder.")
+    try:
+        content: dict[str, Any] = parse_file(path.read_text(encoding="utf-8-sig"), "TOML", where)
+        return content
+    except UnicodeDecodeError as error:
+        raise InputError(f"{where} is no TOML file: {error}; save it as UTF-8.") from None
+
+
+@cache
+def _english() -> dict[str, Any]:
+    return _flat(_read_file(FOLDER / f"{ENGLISH}.toml", "texts of 'en'"))
+
+
+def _flat(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return texts by section and key; forms by number stay together."""
+    sections = {name: each for name, each in content.items() if isinstance(each, Mapping)}
+    alone = {name: each for name, each in content.items() if name not in (*sections, "language", "label")}
+    return {**alone, **{f"{name}.{key}": text for name, each in sections.items() for key, text in each.items()}}
+
+
+def _checked(content: Mapping[str, Any], where: str) -> Texts:
+    """Return texts whose keys are those of the English file; all that is wrong is told together (step 2)."""
+    language, model, given = content.get("language"), _english(), _flat(content)
+    if not isinstance(language, str) or not language.strip():
+        raise InputError(f'{where} does not say its language; begin it with language = "en", or another code.')
+    wrong = [f"{key!r} is missing" for key in model if key not in given]
+    wrong += [f"{key!r} is no key; {did_you_mean(key, model)}".rstrip(".") for key in given if key not in model]
+    for key, text in given.items():
+        if key in model:
+            wrong += [f"{key!r} {problem}" for problem in _problems(text, model[key])]
+    labels = content.get("label", [])
+    if not isinstance(labels, list) or not all(isinstance(each, Mapping) for each in labels):
+        wrong.append("'label' is no list of [[label]]")
+        labels = []
+    for each in labels:
+        wrong += [f"a [[label]] {problem}" for problem in _label_problems(each)]
+    if wrong:
+        more = f"; and {len(wrong) - MOST_WRONG} more" if len(wrong) > MOST_WRONG else ""
+        raise InputError(f"{where}: {'; '.join(wrong[:MOST_WRONG])}{more}. Correct it there.")
+    code = SPELLINGS.get(language.lower(), language)
+    found = tuple((str(each["says"]), str(each["would"]), str(each["was_not"])) for each in labels)
+    return Texts(code, given, found, _marks(code))
+
+
+def _problems(text: Any, model: Any) -> list[str]:
+    """Return what is wrong with a text, or its forms, beside those of the English file."""
+    if isinstance(model, str):
+        if not isinstance(text, str):
+            return [f"is {spell(text)}, and has to be a text"]
+        return _of_fields(text, _fields(model), _fields(model))
+    if not isinstance(text, Mapping) or "other" not in text or not all(isinstance(form, str) for form in text.values()):
+        return ['needs forms by number: { one = "...", other = "..." }']
+    allowed = set().union(*map(_fields, model.values()))
+    found = [f"has the form {form!r}; {did_you_mean(form, PLURALS)}" for form in text if form not in PLURALS]
+    for form, words in text.items():
+        found += _of_fields(words, allowed, _fields(model["other"]) if form == "other" else allowed - {"n"})
+    return found
+
+
+def _of_fields(text: str, allowed: set[str], needed: set[str]) -> list[str]:
+    try:
+        fields = _fields(text)
+    except ValueError as error:
+        return [f"is {spell(text)}, whose braces cannot be filled in ({error})"]
+    found = [f"has {{{name}}}, which is not filled in there" for name in sorted(fields - allowed)]
+    return found + [f"lacks {{{name}}}" for name in sorted(needed - fields)]
+
+
+def _label_problems(each: Mapping[str, Any]) -> list[str]:
+    if sorted(each) != sorted(LABEL) or not all(isinstance(text, str) for text in each.values()):
+        return [f"has {listing(each)}; it needs the texts {listing(LABEL)}"]
+    fields = _fields(each["says"])
+    found = [] if fields and fields <= {"who", "what"} else ["says nothing of {who} or {what}"]
+    return found + [problem for key in LABEL[1:] for problem in _of_fields(each[key], fields, fields)]
+
+
+def _fields(text: str) -> set[str]:
+    """Return what is filled into a text."""
+    return {name for _, name, _, _ in Formatter().parse(text) if name is not None}
+
+
+def _locale(language: str) -> Any:
+    try:
+        from babel import Locale, UnknownLocaleError
+    except ImportError:
+        raise InputError(
+            f"letters in {language!r} need babel, which knows its plurals, numbers and dates; pip install "
+            "'mcce[languages]', or write them in English."
+        ) from None
+    try:
+        return Locale.parse(language.replace("-", "_"))
+    except (UnknownLocaleError, ValueError):
+        raise InputError(f"language is {spell(language)}, unknown to babel; give a code such as 'nb'.") from None
+
+
+def _marks(language: str) -> Marks | None:
+    """Return how a language writes numbers and dates (step 3)."""
+    if language == ENGLISH:
+        return None
+    locale = _locale(language)
+    from babel.dates import format_date
+    from babel.numbers import get_decimal_symbol, get_group_symbol, get_minus_sign_symbol
+
+    percent = str(locale.percent_formats[None].pattern)
+    return Marks(
+        decimal=get_decimal_symbol(locale),
+        group=get_group_symbol(locale),
+        minus=get_minus_sign_symbol(locale),
+        percent="".join(letter for letter in percent.split(";")[0] if letter not in "#,.0"),
+        currency_first=str(locale.currency_formats["standard"].pattern).startswith("¤"),
+        date=lambda value: str(format_date(value, "long", locale=locale)),
+    )

@@ -1,0 +1,224 @@
+"""Letters in every language, through all branches; texts of one's own; rules in words."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from mcce.exceptions import InputError
+from mcce.report.languages import available_languages, read_texts, text_of
+from mcce.report.letter import Case, write_letter
+from mcce.report.names import Names
+from mcce.report.reasons import ALREADY, NO_ROOM, NOBODY_ALIKE, NONE_ALIKE_WANTED
+from mcce.report.rules import rules_in_words
+from mcce.report.words import Change
+
+try:
+    import tomllib
+except ImportError:
+    import tomli as tomllib
+
+pytest.importorskip("babel")
+
+NAMES = Names(
+    labels={"savings": "savings", "months": "months employed", "job": "job", "prediction": "risk"},
+    units={"savings": "€"},
+    formats={"prediction": "0.0%"},
+)
+COLUMNS = ("savings", "months", "job")
+LABELS = {"en": "the loan is granted", "de": "der Kredit wird bewilligt", "nb": "lånet innvilges"}
+LABELS["fr"] = "le prêt est accordé"
+RULES = (
+    "months >= was(months) + 1",
+    "savings: at least 0, in steps of 500, may only rise",
+    "savings: from 1000 to 20,000",
+    "savings: at most 9.5, changes by at most 5000",
+    "savings: changes by at most 12.5% of its range, may become missing",
+    "savings: may only fall, may not become missing",
+    "job: only 'nurse'",
+    "job: one of 'nurse', 'clerk'",
+    "job: never 'none', stays as it is",
+    "months <= was(months) + 24",
+    "months >= was(months) + 6",
+    "months >= was(months) - 12",
+    "months <= was(months) - 1",
+    "months <= was(months)",
+    "months >= was(months)",
+    "months == was(months)",
+    "savings > 100",
+    "100 > savings",
+    "savings <= was(months) * 5",
+    "only 'job' may change",
+    "only 'job', 'savings' may change",
+    "nothing may change",
+)
+
+
+def in_language(code, **more):
+    texts = read_texts(code)
+    words = (texts.say(f"words.{word}") for word in ("yes", "no", "missing"))
+    names = NAMES.for_strangers(pd.DataFrame(columns=list(COLUMNS)), *words, texts.marks)
+    given = {"ways": (), "reason": "", "n_tried": None, "fixed": ("job",), "decision": LABELS[code], **more}
+    return Case(id=7, names=names, columns=COLUMNS, prediction=0.222, **given), texts
+
+
+def told(code, **more):
+    case, texts = in_language(code, **more)
+    letter = write_letter(case, texts, None, ["intro"], ["closing"])
+    page = letter.as_html()
+    assert f'<html lang="{code}">' in page
+    return " ".join(letter.as_text().split())
+
+
+def way(case, *, n=1, unusual=False, along=0):
+    before, after = case.names.pair("savings", 12_000, 36_500)
+    changes = [Change("savings", before, after)]
+    changes += [Change(f"fact {k}", "a", "b", True) for k in range(along)]
+    changes += [Change(f"{n}", "a", "b")] if n > 1 else []
+    return tuple(changes), 0.07, unusual
+
+
+BRANCHES = {
+    "already": {"reason": ALREADY},
+    "no label that fits": {"decision": "42 points"},
+    "nothing fixed": {"fixed": ()},
+    "two fixed": {"fixed": ("job", "months")},
+    "no room": {"reason": f"{NO_ROOM}: it", "rules": ("a",)},
+    "none tried alike": {"reason": f"x {NOBODY_ALIKE}", "n_tried": 1},
+    "none alike wanted": {"reason": f"x {NONE_ALIKE_WANTED}", "n_tried": 12_000},
+    "tried": {"fixed": (), "n_tried": 1},
+    "tried many": {"fixed": (), "n_tried": 1000},
+    "tried with rules": {"fixed": (), "n_tried": 5, "rules": ("a",)},
+    "tried one with rules": {"fixed": (), "n_tried": 1, "rules": ("a",)},
+    "alike with rules": {"n_tried": 5, "rules": ("a",), "in_the_way": ("a", "b")},
+    "alike one with rules": {"n_tried": 1, "rules": ("a",)},
+}
+
+
+@pytest.mark.parametrize("code", available_languages())
+def test_every_text_of_a_language_is_told_in_some_letter(code, monkeypatch):
+    used = set()
+    texts = read_texts(code)
+    say = type(texts).say
+
+    def note(self, key, number=0, /, **filled):
+        text = self.texts[key]
+        used.add(key if isinstance(text, str) else (key, "one" if number == 1 else "other"))
+        return say(self, key, number, **filled)
+
+    monkeypatch.setattr(type(texts), "say", note)
+    for more in BRANCHES.values():
+        letter = told(code, **more)
+        assert "{" not in letter
+    case, _ = in_language(code)
+    plain = replace(case.names, labels={n: t for n, t in case.names.labels.items() if n != "prediction"})
+    for names in (case.names, plain):
+        for ways in (
+            [way(case)],
+            [way(case, unusual=True, along=1), way(case, n=2, along=2)],
+            [way(case, n=k) for k in range(1, 7)],
+            [way(case, n=k) for k in range(1, 9)],
+        ):
+            case_with = replace(case, ways=tuple(ways), names=names)
+            assert "42 points" in write_letter(replace(case_with, decision="42 points"), texts, None, [], []).as_text()
+            assert "{" not in write_letter(case_with, texts, None, [], []).as_text()
+    months = replace(case.names, units={"months": texts.say("words.month_words").split(", ")[0]})
+    rules = rules_in_words(RULES, months, COLUMNS, texts)
+    assert all(points and "{" not in "".join(points) for points in rules.values())
+    every = {key for key, text in texts.texts.items() if isinstance(text, str)}
+    every |= {(key, form) for key, text in texts.texts.items() if not isinstance(text, str) for form in text}
+    rest = every - used
+    assert rest == set(), rest
+
+
+def test_numbers_dates_and_units_are_those_of_the_language():
+    seen = {}
+    for code in ("de", "nb", "fr", "en"):
+        case, _ = in_language(code)
+        seen[code] = [
+            *case.names.pair("savings", 12_000, 365.5),
+            case.names.text("prediction", 0.0725, 3),
+            case.names.text("x", pd.Timestamp("2024-05-01")),
+            case.names.text("x", -1234.5),
+            case.names.text("x", "1,000 men"),
+        ]
+    assert seen["en"] == ["12,000 €", "365.5 €", "7.2%", "2024-05-01", "-1234", "1,000 men"]
+    assert seen["de"][:4] == ["12.000\xa0€", "365,5\xa0€", "7,2\xa0%", "1. Mai 2024"]
+    assert seen["nb"][:4] == ["12\xa0000\xa0€", "365,5\xa0€", "7,2\xa0%", "1. mai 2024"]
+    assert seen["fr"][:4] == ["12\u202f000\xa0€", "365,5\xa0€", "7,2\xa0%", "1 mai 2024"]
+    assert {each[5] for each in seen.values()} == {"1,000 men"}
+    dollars = replace(NAMES, units={"savings": "$"})
+    assert dollars.text("savings", 12_000) == "$12,000"
+    assert replace(dollars, marks=read_texts("nb").marks).text("savings", 12_000) == "12\xa0000\xa0$"
+    own = replace(NAMES, formats={"savings": "0.000,00"}, marks=read_texts("fr").marks)
+    assert own.text("savings", 1234.5) == "1.234,50\xa0€"
+
+
+def test_the_decision_is_told_as_what_would_have_been():
+    told_in = {code: (read_texts(code).would(text), read_texts(code).was_not(text)) for code, text in LABELS.items()}
+    assert told_in == {
+        "en": ("the loan would have been granted", "the loan was not granted"),
+        "de": ("wäre der Kredit bewilligt worden", "der Kredit wurde nicht bewilligt"),
+        "nb": ("ville lånet ha blitt innvilget", "lånet ble ikke innvilget"),
+        "fr": ("le prêt aurait été accordé", "le prêt n’a pas été accordé"),
+    }
+    assert read_texts().would("probability of default below 10%") is None
+
+
+def test_rules_are_told_in_words_with_units():
+    rules = rules_in_words(RULES, NAMES, COLUMNS, read_texts())
+    assert rules["months <= was(months) + 24"] == ("months employed: at most 2 years more than now",)
+    assert rules["months >= was(months) - 12"] == ("months employed: at most 1 year less than now",)
+    assert rules["months >= was(months) + 6"] == ("months employed: at least 6 months more than now",)
+    assert rules["savings: from 1000 to 20,000"] == ("savings: from 1,000 € to 20,000 €",)
+    assert rules["savings: at least 0, in steps of 500, may only rise"] == (
+        "savings: at least 0 €",
+        "savings: in steps of 500 €",
+        "savings: may only rise",
+    )
+    assert rules["100 > savings"] == ("savings: less than 100 €",)
+    assert rules["savings <= was(months) * 5"] == ("savings ≤ months employed now * 5",)
+    assert rules["job: one of 'nurse', 'clerk'"] == ("job: nurse or clerk",)
+    german = rules_in_words(RULES, replace(NAMES, marks=read_texts("de").marks), COLUMNS, read_texts("de"))
+    assert german["savings: changes by at most 12.5% of its range, may become missing"][0].startswith(
+        "savings: ändert sich um höchstens 12,5\xa0% von"
+    )
+
+
+def test_own_texts_are_checked(tmp_path):
+    own = tmp_path / "own.toml"
+    own.write_text(text_of("nb").replace("Hva som ville", "Kjære kunde: hva som ville"), encoding="utf-8")
+    assert read_texts("en", own).say("letter.title").startswith("Kjære kunde")
+    assert read_texts("en", tomllib.loads(text_of("de"))).language == "de"
+    lines = text_of("en").splitlines()
+    wrong = "\n".join(line for line in lines if not line.startswith("sorry"))
+    wrong = wrong.replace('title = "What', 'titel = "What').replace("{decision}. Nothing", "{wish}. Nothing")
+    own.write_text(wrong, encoding="utf-8")
+    with pytest.raises(InputError, match=r"own.toml: 'letter.title' is missing; 'none.sorry' is missing; 'let"):
+        read_texts("en", own)
+    own.write_text(text_of("en").replace("{decision}. Nothing", "{wish}. Nothing"), encoding="utf-8")
+    with pytest.raises(InputError, match=r"'letter.already' has \{wish\}, .*; 'letter.already' lacks \{decision\}"):
+        read_texts("en", own)
+    own.write_text(text_of("en").replace("other = ", "others = "), encoding="utf-8")
+    with pytest.raises(InputError, match=r"'words.years' needs forms by number"):
+        read_texts("en", own)
+    own.write_text(text_of("en").replace('says = "{who} is {what}"', 'says = "{whom} is {what}"'), encoding="utf-8")
+    with pytest.raises(InputError, match=r"a \[\[label\]\] says nothing of \{who\}"):
+        read_texts("en", own)
+    with pytest.raises(InputError, match="does not say its language"):
+        read_texts("en", {"letter": {}})
+    with pytest.raises(InputError, match=r"texts .*none.toml: there is no such file"):
+        read_texts("en", tmp_path / "none.toml")
+    with pytest.raises(InputError, match="there are no letters in 'Klingon'; known: "):
+        read_texts("Klingon")
+
+
+def test_without_babel_english_works_and_others_say_what_to_do(monkeypatch):
+    monkeypatch.setitem(sys.modules, "babel", None)
+    read_texts.__globals__["_shipped"].cache_clear()
+    assert read_texts("en").say("words.years", 2, n="2") == "2 years"
+    with pytest.raises(InputError, match=r"letters in 'nb' need babel, .*pip install 'mcce\[languages\]'"):
+        read_texts("nb")
