@@ -114,6 +114,7 @@ class Case:
     reason : why there is no example; empty if there is one
     n_tried : how many possible cases were tried; None if that is not known
     rules : what examples had to keep to, and which of it stood in the way
+    notes : a sentence to add to each way, if there are any
     """
 
     id: Hashable
@@ -127,6 +128,7 @@ class Case:
     n_tried: int | None
     rules: tuple[str, ...] = ()
     in_the_way: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def write_letter(case: Case, title: str, intro: Sequence[str], closing: Sequence[str]) -> Letter:
@@ -150,14 +152,15 @@ def _decision(case: Case) -> Section:
 def _ways(case: Case) -> Section:
     """Say what each example changes; of several, the second begins with "or"."""
     ways, texts = _different(case), []
-    for k, (changes, prediction, is_unusual) in enumerate(ways[:MOST_WAYS]):
+    for k, place in enumerate(ways[:MOST_WAYS]):
+        changes, prediction, is_unusual = case.ways[place]
         text = f"{'Or: with' if k else 'With'} {changes_text(changes)}, and everything else as it is, "
         text += "the decision would have been the wanted one"
         if PREDICTION in case.names.labels:
             old, new = case.names.pair(PREDICTION, case.prediction, prediction, 3)
             text += f" ({case.names.label(PREDICTION)} {new} instead of {old})"
         text += "." + (" This example is an unusual one: hardly any known case is like it." if is_unusual else "")
-        texts.append(text)
+        texts.append(f"{text} {case.notes[place]}".rstrip() if case.notes else text)
     more = len(ways) - MOST_WAYS
     texts += ["One more example was found."] if more == 1 else []
     texts += [f"{more} more examples were found."] if more > 1 else []
@@ -166,10 +169,10 @@ def _ways(case: Case) -> Section:
     return Section("Examples that would have led to it", (), tuple(texts))
 
 
-def _different(case: Case) -> list[Way]:
-    """Return the ways of a case, of those that change the same features the first."""
+def _different(case: Case) -> list[int]:
+    """Return the places of the ways of a case, of those that change the same features the first."""
     sets = [frozenset(change.feature for change in changes) for changes, _, _ in case.ways]
-    return [way for k, way in enumerate(case.ways) if sets[k] not in sets[:k]]
+    return [k for k in range(len(sets)) if sets[k] not in sets[:k]]
 
 
 def _none(case: Case) -> Section:
