@@ -253,15 +253,16 @@ class Widening:
             total += np.where(lacking, float(not box.missing[j]), beyond / self.width[j])
         return total
 
-    def take_in(self, box: Box, row: Floats) -> Box:
-        """Return the smallest box that holds another box and a row of keys."""
-        lacking = np.isnan(row)
+    def take_in(self, box: Box, rows: Floats) -> Box:
+        """Return the smallest box that holds another box and some rows of keys."""
+        lacking = np.isnan(rows)
         levels = [mask.copy() for mask in box.levels]
         for j, mask in enumerate(levels):
-            if mask.size and not lacking[j]:
-                mask[int(row[j])] = True
-        ends = np.where(self.unordered, np.nan, row)
-        return Box(np.fmin(box.low, ends), np.fmax(box.high, ends), box.missing | lacking, tuple(levels))
+            if mask.size:
+                mask[rows[~lacking[:, j], j].astype(np.intp)] = True
+        ends = np.where(self.unordered, np.nan, rows)
+        low, high = np.fmin.reduce(ends, axis=0), np.fmax.reduce(ends, axis=0)
+        return Box(np.fmin(box.low, low), np.fmax(box.high, high), box.missing | lacking.any(axis=0), tuple(levels))
 
     def widen(self, row: Floats, free: Bools, anchors: Bools) -> Box | None:
         """Return a box around a row of keys with k people in it; None if there is none.
@@ -280,15 +281,18 @@ class Widening:
             smallest = self._smallest_interval(row, int(places[0]), alike, anchors)
             if smallest is not None:
                 return smallest
-        costs = self.costs(start, self.values)
-        costs[~alike] = np.inf
-        near = np.sort(costs[anchors])
+        (near,) = np.nonzero(anchors)
+        if not near.size:
+            return None
+        costs = self.costs(start, self.values[near])
+        by_cost = np.argsort(costs, kind="stable")
         n_looked_at = NEAREST
         while True:
-            most = near[n_looked_at - 1] if n_looked_at < near.size else np.inf
-            people = np.flatnonzero(alike & (costs <= most))
+            some = by_cost[:n_looked_at]
+            among = self.take_in(start, self.values[near[some]])
+            people = np.flatnonzero(alike & among.contain(self.values))
             box = self._grow(start, people, anchors[people])
-            if most == np.inf or (box is not None and self._total(start, box) <= most):
+            if some.size == near.size or (box is not None and self._total(start, box) <= costs[some[-1]]):
                 return None if box is None else self._shrink(box, row, people)
             n_looked_at *= 4
 
@@ -314,7 +318,7 @@ class Widening:
             if not who.size:
                 return None
             who = who[np.argsort(costs[who], kind="stable")[:COMPARED]]
-            grown = [self.take_in(box, values[i]) for i in who]
+            grown = [self.take_in(box, values[[i]]) for i in who]
             holds = [each.contain(values) for each in grown]
             gains = np.array([min(int(counts[each].sum()), self.k) for each in holds]) - n_inside
             best = int(np.argmax(gains / np.maximum(costs[who], 1e-12)))
@@ -516,11 +520,11 @@ class _Try:
     owner: int
     changed: Bools  # of the keys
     kept: Bools  # people whose keys keep the decision
-    best: _Found | None = None
+    best: _Widened | None = None
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Widened:
     """A box, the row that is returned for it, what the model says of that, and the share that keeps the decision."""
 
     box: Box
@@ -565,7 +569,7 @@ class Anonymiser:
         self.seed = seed
         self.asked = 0
 
-    def widen(self, rows: Floats, owner: Ints, factuals: Floats) -> list[_Found | None]:
+    def widen(self, rows: Floats, owner: Ints, factuals: Floats) -> list[_Widened | None]:
         """Return for each row its box and the row that is returned for it; None where nothing keeps the decision."""
         tries = [
             _Try(
@@ -670,7 +674,7 @@ class Anonymiser:
             share = float(keeps.mean())
             if keeps.any() and (each.best is None or share > each.best.share):
                 best = begin + self._best(rows[begin:end], keeps, each)
-                each.best = _Found(box, rows[best], scores[best], share)
+                each.best = _Widened(box, rows[best], scores[best], share)
 
     def _best(self, rows: Floats, keeps: Bools, each: _Try) -> int:
         """Return the place of the row to return: a believable one, with few changes, near the factual."""
@@ -744,7 +748,7 @@ def anonymise(plan: Plan, factuals: Factuals, best: Winners, again: Again) -> An
         winners, is_shared = replace_rows(best, shared, is_shared)
     anonymiser = _anonymiser(plan, anonymity, factuals)
     (few,) = np.nonzero(~is_shared)
-    found: dict[int, _Found | None] = {}
+    found: dict[int, _Widened | None] = {}
     for begin in range(0, few.size, TOGETHER):
         some = few[begin : begin + TOGETHER]
         found |= zip(some.tolist(), anonymiser.widen(winners.rows[some], winners.owner[some], factuals.matrix))

@@ -278,7 +278,7 @@ def _notes(shown: Shown) -> list[str]:
     if shown.along is not None and shown.along.any():
         lines.append("What comes along is not needed for the decision, but the other changes are not believable alone.")
     if shown.ranges:
-        lines.append("Ranges: so many training people are within that none of them can be recognised.")
+        lines.append("Ranges stand for single values that too few training people share.")
     if shown.n_more_rows:
         lines.append(f"Not shown: {shown.n_more_rows} more rows, {shown.n_more_factuals} more explained factuals.")
     return lines

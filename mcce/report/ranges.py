@@ -131,7 +131,7 @@ class RangeNote:
         if not self.changed:
             return ""
         ranges = _plural(len(self.changed), "this range", "these ranges")
-        about = f"with {_pairs(self.kept)}" if self.kept else "so that no single one of them is told about"
+        about = f"with {_pairs(self.kept)}" if self.kept else "so that it points to no single one of them"
         text = f"At least {self.k} known people are within {ranges}, {about}."
         if self.stays_valid == 1.0:
             return f"{text} All values within that were tried would have led to it, such as {self._at()}."

@@ -50,7 +50,7 @@ def test_what_is_said_after_the_changes():
         "At least 5 training people share it, with age between 34 and 39, which does not change."
     )
     assert RangeNote(5, (pay, ("rent", "900 EUR")), (), 0.9999).for_person() == (
-        "At least 5 known people are within these ranges, so that no single one of them is told about. Not all values "
+        "At least 5 known people are within these ranges, so that it points to no single one of them. Not all values "
         "within would have led to it: 99% of those that were tried would, such as pay 52,000 EUR and rent 900 EUR."
     )
     assert RangeNote(5, (pay,), (age,), 1.0).for_person() == (
