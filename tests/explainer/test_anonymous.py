@@ -111,7 +111,7 @@ def test_every_row_is_shared_by_k_people(made, keys, sparse):
 
 
 @pytest.mark.slow
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(
     seed=st.integers(0, 1000), k=st.integers(2, 12), sparse=st.booleans(), which=st.sets(st.integers(0, 5), min_size=1)
 )
