@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # what `__getattr__` does, for type checkers and editors
     from mcce.constraints import (
         allow,
         available_constraints,
+        k_anonymous,
         no_copies,
         only,
         per_factual,
@@ -121,6 +122,7 @@ __all__ = [
     "diagnostics",
     "find_relations",
     "gower_distance",
+    "k_anonymous",
     "no_copies",
     "only",
     "per_factual",
@@ -136,7 +138,7 @@ __all__ = [
 
 _HOMES = {  # the modules of the names above; all others are of `mcce.samplers`
     "mcce.constraints": (
-        *("allow", "no_copies", "only", "per_factual", "rule"),
+        *("allow", "k_anonymous", "no_copies", "only", "per_factual", "rule"),
         *("available_constraints", "register_constraint"),
     ),
     "mcce.counterfactuals": ("Counterfactuals",),

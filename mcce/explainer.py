@@ -41,13 +41,16 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce import exceptions
+from mcce.base.arrays import Ints
 from mcce.base.checks import MOST_DRAWS, check_count, check_not_negative, check_share
 from mcce.base.parameters import Learner, refuse_former
 from mcce.base.progress import Progress, progress_bar, working
 from mcce.base.threads import count_jobs, one_native_thread
-from mcce.constraints import Constraints, NoCopies, read, resolve, simplest
+from mcce.constraints import Constraint, Constraints, NoCopies, read, resolve, simplest
+from mcce.constraints.anonymous import together
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError, MCCEWarning
+from mcce.explain.anonymous import Anonymity, TrainingKeys, anonymity_of
 from mcce.explain.caution import Caution, Margins
 from mcce.explain.copies import TrainingRows
 from mcce.explain.distances import MEASURES, Distance, NamedMeasure
@@ -55,10 +58,11 @@ from mcce.explain.factuals import REACH_ROWS, encode_factuals, find_reach, read_
 from mcce.explain.order import DEFAULT, MeasureLike, Ordering, find_measure, resolve_measures
 from mcce.explain.plan import Block, Plan, Settings, mutable_columns, searched
 from mcce.explain.plausibility import Plausibility
-from mcce.explain.pools import ConstrainedPools, draw_pools, fixed_columns, match_candidates, pool_keys
+from mcce.explain.pools import Candidates, ConstrainedPools, draw_pools, fixed_columns, match_candidates, pool_keys
 from mcce.explain.relations import Relations, find_in, keep_relations, read_relations
 from mcce.explain.stored import check_fields, read_decision, write_decision
 from mcce.explain.usual import learn_usual, unchangeable_features, warn_of_unchangeable
+from mcce.explain.winners import Winners
 from mcce.generators import JointGenerator
 from mcce.generators.base import Generator
 from mcce.generators.chain import ChainModel
@@ -241,7 +245,7 @@ class MCCE(Learner):
         begun = time.perf_counter()
         # a fit that fails leaves no half-fitted explainer
         learned = "distances_", "margins_", "names_", "plausibility_", "relations_", "training_rows_", "usual_"
-        for name in ("fit_seconds_", "generator_", *learned):
+        for name in ("fit_seconds_", "generator_", "training_keys_", *learned):
             vars(self).pop(name, None)
         if not isinstance(self.condition_on_decision, (bool, np.bool_)):
             raise InputError(f"condition_on_decision is {self.condition_on_decision!r}; it must be True or False.")
@@ -344,7 +348,7 @@ class MCCE(Learner):
             returned breaks one. `Counterfactuals.constraints` says what each one does. A known value does not become
             missing, as to withhold something is no advice, unless ``mcce.allow(feature, missing=True)`` says that it
             may; ``mcce.allow("*", missing=True)`` says it of all. ``mcce.no_copies()`` passes over rows that equal a
-            training row in every column.
+            training row in every column; ``mcce.k_anonymous(5, keys=[...])`` returns what 5 training people share.
         sparse : bool
             Whether to cross the draws with the factual, so that few features change, instead of taking whole drawn
             rows as the paper does; see `mcce.explain.sparse`. The paper's method is the default, so that results can
@@ -417,12 +421,14 @@ class MCCE(Learner):
         cautious = None
         if plausibility is not None:
             cautious = Caution(plausibility, self.margins_, settings.caution if usual else 0.0)
-        plan = self._plan(settings, order, self._constraints(constraints), cautious, Robust.read(robust))
+        anonymity = self._anonymity([*read(self.constraints), *read(constraints)])
+        plan = self._plan(settings, order, self._constraints(constraints), cautious, Robust.read(robust), anonymity)
         contradictions = plan.contradictions(factuals)
         which = searched(factuals, contradictions)
         with progress_bar(which.size, "explaining", progress) as bar:
             winners, drawn = search(plan, factuals, which, bar.update)
         told = {**dataclasses.asdict(settings), "pools": int(winners.cost.pools.size), **self._described()}
+        told |= self._told_anonymity(anonymity)
         wording = Wording(self.names_, frame_kind(X), told, self.fit_seconds_, progress, self._usual)
         found = write_result(plan, factuals, winners, drawn, contradictions, wording)
         return found if left_out is None else with_left_out(found, left_out, self.generator_.schema_)
@@ -536,7 +542,8 @@ class MCCE(Learner):
         copies = any(isinstance(each, NoCopies) for each in simplest(constraints, schema))
         settings = Settings(0, n_counterfactuals, exhaustive=exhaustive, exclude_training=copies)
         order = resolve_measures(DEFAULT, schema.features)
-        plan = self._plan(settings, order, given or None)
+        anonymity = self._anonymity(read(constraints))
+        plan = self._plan(settings, order, given or None, anonymity=anonymity)
         no_keys = np.empty(members.size, dtype=np.uint64)
         block = Block(members, factuals.matrix[members], no_keys, range(0), factuals.index[members])
         winners = join_blocks([choose(plan, block, brought)], factuals)
@@ -547,9 +554,16 @@ class MCCE(Learner):
             "n_counterfactuals": n_counterfactuals,
             "exhaustive": exhaustive,
             **self._described(),
+            **self._told_anonymity(anonymity),
         }
+
+        def again(other: Plan, which: Ints) -> Winners:
+            some = np.flatnonzero(np.isin(members, which))
+            mine = Candidates(brought.rows, brought.begin[some], brought.end[some])
+            return join_blocks([choose(other, block.take(some), mine)], factuals)
+
         wording = Wording(self.names_, frame_kind(X), told, self.fit_seconds_, usual=self._usual)
-        found = write_result(plan, factuals, winners, None, {}, wording)
+        found = write_result(plan, factuals, winners, None, {}, wording, again)
         lacking = found.unexplained.index.isin(factuals.index[members[brought.begin == brought.end]])
         found.unexplained.loc[lacking, "reason"] = "no candidate was given for it; bring some"
         return found
@@ -774,6 +788,7 @@ class MCCE(Learner):
             self._plausibility(None if progress == "log" else progress)
             self._usual()
         self._training_rows(needed=self._excludes_copies(settings.get("constraints", ())))
+        self._anonymity([*read(self.constraints), *read(settings.get("constraints", ()))])
         return explain_batches(
             self,
             source,
@@ -841,6 +856,7 @@ class MCCE(Learner):
             "distances": self._learned_distances() if everything else {},
             "usual": self._usual() if everything else None,
             "training_rows": self._training_rows() if everything else None,
+            "training_keys": self._known_keys() if everything else [],
             "relations": self.relations_ if everything else None,
             "fit_seconds": float(self.fit_seconds_),
         }
@@ -909,6 +925,7 @@ class MCCE(Learner):
             made.usual_ = fields["usual"]
         if fields["training_rows"] is not None:
             made.training_rows_ = fields["training_rows"]
+        made.training_keys_ = {keys.columns: keys for keys in fields["training_keys"]}
         made.fit_seconds_ = fields["fit_seconds"]
         made._compare_models(spots)
         return made
@@ -926,6 +943,7 @@ class MCCE(Learner):
         constraints: Constraints | None,
         caution: Caution | None = None,
         robust: Robust | None = None,
+        anonymity: Anonymity | None = None,
     ) -> Plan:
         schema = self.generator_.schema_
         model = Asker(self.decision_, schema)
@@ -946,6 +964,7 @@ class MCCE(Learner):
             training=self._training_rows(needed=settings.exclude_training),
             robustness=robustness,
             relations=keep_relations(relations, schema, fixed_columns(self.generator_)),
+            anonymity=anonymity,
             threads=count_jobs(self.n_jobs),
         )
 
@@ -959,6 +978,42 @@ class MCCE(Learner):
         """Say whether the constraints, together with others, exclude copies of training rows."""
         given = [*read(self.constraints), *read(also)]
         return any(isinstance(each, NoCopies) for each in simplest(given, self.generator_.schema_))
+
+    def _anonymity(self, given: Sequence[Constraint]) -> Anonymity | None:
+        """Return how many training people have to share a counterfactual, and on which keys; None if nobody asks."""
+        schema = self.generator_.schema_
+        asked = together(simplest(given, schema))
+        if asked is None:
+            return None
+        columns = tuple(sorted(schema.position(name) for name in asked.columns))
+        known = self._keys_by_columns()
+        if columns not in known:
+            matrix = self._training.matrix(
+                "Make it with constraints=[mcce.k_anonymous(...)], or explain with it once before saving.",
+                needed_by="k_anonymous",
+            )
+            known[columns] = TrainingKeys.of(matrix, columns)
+        return anonymity_of(asked.k, known[columns])
+
+    def _known_keys(self) -> list[TrainingKeys]:
+        """Return the keys of training people that were needed, and those that the explainer's own constraints need."""
+        if self._training.table is not None:
+            self._anonymity(read(self.constraints))
+        known = self._keys_by_columns()
+        return [known[columns] for columns in sorted(known)]
+
+    def _keys_by_columns(self) -> dict[tuple[int, ...], TrainingKeys]:
+        """Return the keys of training people that were needed so far, by their columns."""
+        if "training_keys_" not in vars(self):
+            self.training_keys_: dict[tuple[int, ...], TrainingKeys] = {}
+        return self.training_keys_
+
+    def _told_anonymity(self, anonymity: Anonymity | None) -> dict[str, object]:
+        """Return the demand to be shared by several people, for the result."""
+        if anonymity is None:
+            return {}
+        names = self.generator_.schema_.names
+        return {"k_anonymous": anonymity.k, "keys": [names[j] for j in anonymity.keys.columns]}
 
     def _described(self) -> dict[str, object]:
         """Return the settings of the explainer itself, for the result."""

@@ -17,7 +17,7 @@ import r_bridge
 PAGE = Path(__file__).resolve().parents[1] / "vignettes" / "api.md"
 
 EXPLAINING = """
-    MCCE Counterfactuals Interval Names Not OneOf Robust Several allow no_copies only per_factual rule
+    MCCE Counterfactuals Interval Names Not OneOf Robust Several allow k_anonymous no_copies only per_factual rule
     bootstrap_refits find_relations gower_distance suggest_fixed tied
     available_constraints available_measures register_constraint register_measure
 """
@@ -69,6 +69,7 @@ METHODS = {
         "suspicious": "",
         "summary": "standard_errors",
         "diversity": "",
+        "generalised": "",
         "by": "groups bins level random_state",
         "reasons": "id rank words",
         "why": "id",

@@ -1,6 +1,7 @@
 """Constraints on changes: given by the user, checked against a table, and resolved to restrictions by feature."""
 
 from mcce.constraints.allow import Allow, NoCopies, OfFactuals, Only, PerFactual, allow, no_copies, only, per_factual
+from mcce.constraints.anonymous import KAnonymous, k_anonymous
 from mcce.constraints.base import Constraint, available_constraints, register_constraint
 from mcce.constraints.reading import read
 from mcce.constraints.resolve import Constraints, FactualConstraints, resolve, simplest
@@ -11,6 +12,7 @@ __all__ = [
     "Constraint",
     "Constraints",
     "FactualConstraints",
+    "KAnonymous",
     "NoCopies",
     "OfFactuals",
     "Only",
@@ -19,6 +21,7 @@ __all__ = [
     "Rule",
     "allow",
     "available_constraints",
+    "k_anonymous",
     "no_copies",
     "only",
     "per_factual",

@@ -3,8 +3,9 @@
 1. A kind is a frozen dataclass, registered by `register_constraint` under the name of its section in
    files. It says itself in words, as letters and tables have it; it is written as plain values and read from them; and
    it resolves, for the columns of a table, to constraints of simpler kinds.
-2. The simplest kinds are `mcce.allow`, `mcce.rule`, `mcce.only`, `mcce.per_factual` and `mcce.no_copies`, which resolve
-   to themselves (`mcce.constraints.resolve` makes limits and rules of encoded rows of these).
+2. The simplest kinds are `mcce.allow`, `mcce.rule`, `mcce.only`, `mcce.per_factual`, `mcce.no_copies` and
+   `mcce.k_anonymous`, which resolve to themselves (`mcce.constraints.resolve` makes limits and rules of encoded rows of
+   these).
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ class Constraint(ABC):
         The constraint in words, as it stands in tables, reasons and letters.
     ``resolve(schema)``
         Constraints of simpler kinds that say the same of the columns of a table (`mcce.Schema`): `mcce.allow`,
-        `mcce.rule` with a text or a function, `mcce.only`, `mcce.per_factual`, `mcce.no_copies`, or other kinds.
-        What does not fit the columns is an `mcce.InputError`.
+        `mcce.rule` with a text or a function, `mcce.only`, `mcce.per_factual`, `mcce.no_copies`, `mcce.k_anonymous`, or
+        other kinds. What does not fit the columns is an `mcce.InputError`.
 
     What may be overridden: `keys`, `from_dict` and `to_dict`, if the table of a file is not the fields of the class.
 
@@ -212,6 +213,6 @@ def available_constraints() -> dict[str, type[Constraint]]:
     --------
     >>> import mcce
     >>> list(mcce.available_constraints())
-    ['allow', 'no_copies', 'only', 'per_factual', 'rule']
+    ['allow', 'k_anonymous', 'no_copies', 'only', 'per_factual', 'rule']
     """
     return dict(sorted(CONSTRAINTS.all().items()))

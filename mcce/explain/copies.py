@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
@@ -20,6 +21,13 @@ from mcce.storage.fields import UINT64, require, stored
 from mcce.storage.state import stateful
 
 _LAST_BITS = np.uint64(0xFFFF)
+
+
+class Excludes(Protocol):
+    """Rows that no counterfactual may be."""
+
+    def contain(self, rows: Floats) -> Bools:
+        """Return which encoded rows are among them."""
 
 
 @stateful("TrainingRows")

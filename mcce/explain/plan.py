@@ -17,8 +17,9 @@ import pandas as pd
 
 from mcce.base.arrays import Floats, Ints, UInts
 from mcce.constraints import Constraints
+from mcce.explain.anonymous import Anonymity, Excluded
 from mcce.explain.caution import Caution
-from mcce.explain.copies import TrainingRows
+from mcce.explain.copies import Excludes, TrainingRows
 from mcce.explain.factuals import Factuals
 from mcce.explain.order import Ordering
 from mcce.explain.plausibility import Plausibility
@@ -65,6 +66,8 @@ class Plan:
     training : the training rows, to count copies of them or to have none; None if they are gone.
     robustness : what counterfactuals are to stand; None for nothing.
     relations : what holds between columns in every counterfactual; None for nothing.
+    anonymity : how many training people have to share a counterfactual, and on which keys; None for no such demand.
+    only_shared : whether candidates that too few people share are passed over; else they are widened after the search.
     threads : how many there may be; what is found does not depend on it.
     """
 
@@ -78,6 +81,8 @@ class Plan:
     training: TrainingRows | None = None
     robustness: Robustness | None = None
     relations: KeptRelations | None = None
+    anonymity: Anonymity | None = None
+    only_shared: bool = False
     threads: int = 1
 
     @property
@@ -91,9 +96,10 @@ class Plan:
         return mutable_columns(self.generator)
 
     @property
-    def excluded(self) -> TrainingRows | None:
-        """The training rows that no counterfactual may be a copy of."""
-        return self.training if self.settings.exclude_training else None
+    def excluded(self) -> Excludes | None:
+        """The rows that no counterfactual may be: copies of training rows, or those that too few people share."""
+        copies = self.training if self.settings.exclude_training else None
+        return Excluded(copies, self.anonymity) if self.only_shared and self.anonymity is not None else copies
 
     @property
     def plausibility(self) -> Plausibility | None:

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.constraints import FactualConstraints
-from mcce.explain.copies import TrainingRows
+from mcce.explain.copies import Excludes
 from mcce.explain.crossing import MOST_VALUES
 from mcce.explain.distances import Distance, changed_columns
 from mcce.explain.plausibility import KnownDistances, Plausibility
@@ -36,13 +36,13 @@ from mcce.rng import hash_rows
 class Sought:
     """Factuals that counterfactuals are sought for: encoded rows, and the folds of their trees.
 
-    `excluded` are training rows that none may be a copy of, `constraints` say what may change, `relations` what holds
-    between columns; `known` keeps the distances of the factuals to real rows.
+    `excluded` are rows that none may be, as copies of training rows, `constraints` say what may change, `relations`
+    what holds between columns; `known` keeps the distances of the factuals to real rows.
     """
 
     matrix: Floats
     fold: Ints
-    excluded: TrainingRows | None = None
+    excluded: Excludes | None = None
     constraints: FactualConstraints | None = None
     relations: FactualRelations | None = None
     known: KnownDistances | None = None

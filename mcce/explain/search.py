@@ -22,7 +22,7 @@ from mcce.base.arrays import Ints
 from mcce.base.progress import report, reported, within
 from mcce.constraints import Constraints
 from mcce.explain.adaptive import in_rounds
-from mcce.explain.copies import TrainingRows
+from mcce.explain.copies import Excludes
 from mcce.explain.diversity import Spread
 from mcce.explain.factuals import Factuals
 from mcce.explain.plan import Block, Plan
@@ -161,12 +161,12 @@ def _choose_drawn(plan: Plan, block: Block, pools: Candidates) -> Winners:
         ordering=plan.order,
         max_changes=settings.max_changes,
         max_gower=settings.max_gower,
-        admit=None if plan.excluded is None else _no_copies(plan.excluded, pools),
+        admit=None if plan.excluded is None else _not_excluded(plan.excluded, pools),
         allow=None if plan.constraints is None else _obey(plan.constraints, pools, block),
     )
 
 
-def _no_copies(excluded: TrainingRows, pools: Candidates) -> Admit:
+def _not_excluded(excluded: Excludes, pools: Candidates) -> Admit:
     return lambda which: ~excluded.contain(pools.rows[which])
 
 

@@ -37,7 +37,7 @@ from mcce.base.progress import Shares, within
 from mcce.base.threads import run_in_threads
 from mcce.constraints import Constraints
 from mcce.explain.caution import Caution, best_by, cheapest_of
-from mcce.explain.copies import TrainingRows
+from mcce.explain.copies import Excludes
 from mcce.explain.crossing import Crossings, NearestCrossings, PoolCodes, Thinning
 from mcce.explain.distances import Distance, changed_columns, columnwise, gower
 from mcce.explain.order import Measure, Ordering
@@ -78,7 +78,7 @@ class SparseSearch:
     caution : the scale of plausibility, and what a step away from the edge counts.
     floor : least plausibility of a counterfactual.
     bounds : on changes and distance.
-    excluded : training rows that no counterfactual may be a copy of.
+    excluded : rows that no counterfactual may be, such as training rows.
     constraints : what may change, and how.
     relations : what holds between columns.
 
@@ -94,7 +94,7 @@ class SparseSearch:
         caution: Caution,
         floor: float,
         bounds: Bounds,
-        excluded: TrainingRows | None = None,
+        excluded: Excludes | None = None,
         constraints: Constraints | None = None,
         relations: KeptRelations | None = None,
     ) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from mcce.constraints import Constraint
 from mcce.exceptions import InputError, did_you_mean, listing
+from mcce.explain.anonymous import TrainingKeys
 from mcce.explain.caution import Margins
 from mcce.explain.copies import TrainingRows
 from mcce.explain.distances import Distance
@@ -23,7 +24,17 @@ from mcce.generators.base import METHODS
 from mcce.generators.choice import OF_A_CHAIN, check_generator
 from mcce.model.decisions import Several
 from mcce.report.suspicious import Usual
-from mcce.storage.fields import BOOL, FLOAT, check_array, check_number, check_rising, check_type, require, stored
+from mcce.storage.fields import (
+    BOOL,
+    FLOAT,
+    check_array,
+    check_codes,
+    check_number,
+    check_rising,
+    check_type,
+    require,
+    stored,
+)
 from mcce.storage.state import IF_ANY, Fields, stateful
 from mcce.table import Schema
 from mcce.table.checks import check_fixed
@@ -122,6 +133,13 @@ def check_fields(fields: Fields, known: Container[str]) -> Fields:
         check_type(distance, "distances", Distance)
         require(distance.scale.size == len(generator.schema_), "distances are not of as many columns as there are")
     check_type(fields.setdefault("usual", None), "usual", Usual, type(None))
+    check_type(fields.setdefault("training_keys", []), "training_keys", list)
+    for keys in fields["training_keys"]:
+        check_type(keys, "training_keys", TrainingKeys)
+        require(max(keys.columns) < len(generator.schema_), "training_keys are of a column that is not there")
+        for j, values in zip(keys.columns, keys.values.T):
+            if not generator.schema_.features[j].is_numeric:
+                check_codes(values, "training_keys", generator.schema_.features[j].n_levels)
     check_type(fields["training_rows"], "training_rows", TrainingRows, type(None))
     check_type(fields.setdefault("relations", None), "relations", Relations, type(None))
     if fields["relations"] is not None:  # names and levels that the columns do not have are errors

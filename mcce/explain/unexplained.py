@@ -65,6 +65,8 @@ def _demands(plan: Plan) -> list[str]:
     demands += ["is no copy of a training row"] if settings.exclude_training else []
     if settings.max_changes is not None or settings.max_gower is not None:
         demands.append("lies within the bounds")
+    if plan.anonymity is not None:
+        demands.append(f"is shared by {plan.anonymity.k} training people, or within a range that is and keeps it")
     if isinstance(plan.question, ConfirmingAsker):
         demands.append("keeps it under refits and noise")
     return demands
@@ -145,7 +147,10 @@ def what_helps(plan: Plan, factuals: Factuals, which: Ints) -> list[str]:
         for i in np.unique(found.owner):
             helps[int(i)].append(words)
 
-    for words, relaxed in _single_relaxations(plan):
+    if plan.anonymity is not None:  # what the search finds was given up for it
+        attempt("without k_anonymous", plan, which)
+        which = np.array([i for i, words in helps.items() if not words], dtype=np.int64)
+    for words, relaxed in _single_relaxations(plan) if which.size else ():
         attempt(words, relaxed, which)
     left = np.array([i for i, words in helps.items() if not words], dtype=np.int64)
     if left.size and plan.constraints is not None and len(plan.constraints.texts) > 1:

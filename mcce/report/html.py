@@ -30,7 +30,7 @@ import base64
 import io
 import platform
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
@@ -120,6 +120,8 @@ class Shown:
         How much is not shown.
     along : ndarray of bool or None
         Which changes come along with others, as the decision does not need them.
+    ranges : mapping
+        Cells that are told as ranges, by row and column, in words.
     """
 
     before: pd.DataFrame
@@ -136,6 +138,7 @@ class Shown:
     n_more_rows: int
     n_more_factuals: int
     along: NDArray[np.bool_] | None = None
+    ranges: Mapping[tuple[int, int], str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -213,7 +216,8 @@ def _rows(shown: Shown, order: NDArray[np.intp], columns: list[_ShownFeature], f
             cells = _cells(old[k], old[k], np.zeros(len(order), dtype=bool), columns, shown.names, "")
             rows.append(_tr("factual", id, labels, [prediction] + [""] * (len(figures) - 1), cells))
         along = None if shown.along is None else shown.along[k, order]
-        cells = _cells(old[k], new[k], shown.changed[k, order], columns, shown.names, "same", along)
+        told = [shown.ranges.get((k, j), "") for j in order.tolist()]
+        cells = _cells(old[k], new[k], shown.changed[k, order], columns, shown.names, "same", along, told)
         texts = [_figure_text(shown, name, k) for name in figures]
         rows.append(_tr("found", f"→ {rank}", labels, texts, cells))
     return rows
@@ -236,13 +240,17 @@ def _cells(
     names: Names,
     plain: str,
     along: NDArray[np.bool_] | None = None,
+    told: Sequence[str] = (),
 ) -> str:
-    """Return the cells of one row; a changed one is bold, has a ground and says what it was, and if it comes along."""
+    """Return the cells of one row; a changed one is bold, has a ground and says what it was, and if it comes along.
+
+    Those that are `told` as ranges have these as text.
+    """
     cells = []
     for k, (before, after, is_changed, column) in enumerate(zip(old, new, changed, columns)):
         kind = "n " * column.is_number + ("changed" if is_changed else plain)
         pair = names.pair(column.name, before, after, unit=False)
-        was, text = (escape(fold(t, 120, 1)) for t in pair)
+        was, text = (escape(fold(t, 120, 1)) for t in (pair[0], (told[k] if told else "") or pair[1]))
         content = f">{text}"
         if is_changed:
             label = escape(column.label_with_unit)
@@ -270,6 +278,8 @@ def _notes(shown: Shown) -> list[str]:
         )
     if shown.along is not None and shown.along.any():
         lines.append("What comes along is not needed for the decision, but the other changes are not believable alone.")
+    if shown.ranges:
+        lines.append("Ranges stand for single values that too few training people share.")
     if shown.n_more_rows:
         lines.append(f"Not shown: {shown.n_more_rows} more rows, {shown.n_more_factuals} more explained factuals.")
     return lines

@@ -110,6 +110,7 @@ class Case:
     reason : why there is no example; empty if there is one
     n_tried : how many possible cases were tried; None if that is not known
     rules : what examples had to keep to, and which of it stood in the way
+    notes : a sentence to add to each way, if there are any
     """
 
     id: Hashable
@@ -123,6 +124,7 @@ class Case:
     n_tried: int | None
     rules: tuple[str, ...] = ()
     in_the_way: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def write_letter(case: Case, texts: Texts, title: str | None, intro: Sequence[str], closing: Sequence[str]) -> Letter:
@@ -151,7 +153,8 @@ def _ways(case: Case, texts: Texts) -> Section:
     """Say what each example changes; of several, the second begins with "or"."""
     ways, told = _different(case), []
     would = texts.would(case.decision) or texts.say("example.would", decision=case.decision)
-    for k, (changes, prediction, is_unusual) in enumerate(ways[:MOST_WAYS]):
+    for k, place in enumerate(ways[:MOST_WAYS]):
+        changes, prediction, is_unusual = case.ways[place]
         key, filled = (
             "example.next" if k else "example.first",
             {"changes": changes_text(changes, texts), "would": would},
@@ -160,17 +163,19 @@ def _ways(case: Case, texts: Texts) -> Section:
             old, new = case.names.pair(PREDICTION, case.prediction, prediction, 3)
             key += "_figures"
             filled |= {"name": case.names.label(PREDICTION), "before": old, "after": new}
-        told.append(texts.say(key, **filled) + (" " + texts.say("example.unusual") if is_unusual else ""))
+        unusual = texts.say("example.unusual") if is_unusual else ""
+        note = case.notes[place] if case.notes else ""
+        told.append(" ".join(text for text in (texts.say(key, **filled), unusual, note) if text))
     more = len(ways) - MOST_WAYS
     told += [texts.say("example.more", more, n=case.names.count(more))] if more > 0 else []
     heading = texts.say("example.heading", len(ways))
     return Section(heading, tuple(told)) if len(ways) == 1 else Section(heading, (), tuple(told))
 
 
-def _different(case: Case) -> list[Way]:
-    """Return the ways of a case, of those that change the same features the first."""
+def _different(case: Case) -> list[int]:
+    """Return the places of the ways of a case, of those that change the same features the first."""
     sets = [frozenset(change.feature for change in changes) for changes, _, _ in case.ways]
-    return [way for k, way in enumerate(case.ways) if sets[k] not in sets[:k]]
+    return [k for k in range(len(sets)) if sets[k] not in sets[:k]]
 
 
 def _none(case: Case, texts: Texts) -> Section:
