@@ -79,7 +79,7 @@ class Browser:
     def wait(self, script: str, seconds: float = 20.0) -> Any:
         """Ask until the value of an expression is true, and return it; what never is fails the test."""
         until = time.monotonic() + seconds
-        while not (found := self.ask(script)):
+        while (found := self.ask(script)) in (None, False, "", 0):  # an element is an empty dict
             assert time.monotonic() < until, f"not within {seconds} seconds: {script}\n{self.ask('document.body.innerText')}"
             time.sleep(0.03)
         return found

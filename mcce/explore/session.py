@@ -110,7 +110,7 @@ class Session:
             raise InputError("the table of people has no rows; give those that are to be looked at.")
         self._matrix: Floats = matrix
         self._people = self._schema.decode(matrix, index)
-        self._names: Names = told_names(explainer.names_, self._schema, exact=True)
+        self._names: Names = told_names(explainer.names_, self._schema, exact=True).for_strangers(self._people)
         self._lock = Lock()
         self._last: Plans | None = None
         self._alike: tuple[int, Floats] | None = None
@@ -246,9 +246,14 @@ class Session:
             if feature.is_numeric:
                 raise InputError(f"people are grouped by levels, and {feature.name!r} has none.")
             kept &= self._matrix[:, j] == read_place(group.get("level"), feature.n_levels, "group")
-        for word in search.lower().split():
-            kept &= np.array([word in text for text in self._searched], dtype=bool)
-        return np.flatnonzero(kept)
+        chosen = np.flatnonzero(kept)
+        words = search.lower().split()
+        if words:
+            rows = self._searched
+            chosen = chosen[[all(word in rows[k] for word in words) for k in chosen]]
+            called = [all(word in case_name(self._people.index[k]).lower() for word in words) for k in chosen]
+            chosen = chosen[np.argsort(np.logical_not(called), kind="stable")]  # who is called so comes first
+        return chosen
 
     def _place(self, message: Mapping[str, Any]) -> int:
         return read_place(message.get("person"), len(self), "person")
@@ -456,7 +461,7 @@ class Session:
         summary = found.summary()["value"]
         return {
             "tables": [
-                _table("The refused as a whole", ["figure", "value"], [[n, value_text(v)] for n, v in summary.items()]),
+                _table("In figures", ["figure", "value"], [[n, value_text(v)] for n, v in summary.items()]),
                 _table(
                     "What changes",
                     ["feature", "share of people", "up", "down", "other", "typical change"],
@@ -522,7 +527,7 @@ def _table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) ->
 
 
 def _percent(share: float) -> str:
-    return f"{share:.0%}" if share else ""
+    return f"{share:.{0 if share >= 0.1 else 1}%}" if share else ""
 
 
 def _with_interval(row: Any) -> str:

@@ -197,14 +197,14 @@ def r_call(settings: Settings, place: int, rank: int) -> str:
     if "constraints" in given:
         each = ",\n".join(f"    allow({_r_limit(limit)})" for limit in given["constraints"])
         lines.append(f"  constraints = list(\n{each}\n  )")
-    arguments = ",\n".join([f"  explainer, people[{place + 1}, ]", *lines])
+    arguments = ",\n".join([f"  explainer, people[{place + 1}, , drop = FALSE]", *lines])
     return "\n".join(
         [
             "library(mcce)",
             "",
             "# `explainer` is what mcce() made of the same model, rows and seed; `people` holds the same people",
             f"found <- explain(\n{arguments}\n)",
-            f"row <- found$rows[found$index$rank == {rank}, ]",
+            f"row <- found$rows[found$index$rank == {rank}, , drop = FALSE]",
             "",
         ]
     )

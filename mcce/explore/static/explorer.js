@@ -44,7 +44,7 @@ function svg(tag, props = {}, ...children) {
 
 function percent(share) {
   const value = 100 * share;
-  return `${value < 10 && value > 0 ? value.toFixed(1) : Math.round(value)}%`;
+  return `${value < 10 ? Number(value.toFixed(1)) : Math.round(value)}%`;
 }
 
 function debounced(run, pause = PAUSE) {
