@@ -711,10 +711,10 @@ class MCCE(Learner):
         >>> explorer = explainer.explore(X)  # doctest: +SKIP
         """
         self._check_fitted()
-        from mcce.explore import Session
+        from mcce.explore import ExplorerSession
         from mcce.explore.widget import make_widget
 
-        return make_widget(Session(self, X))
+        return make_widget(ExplorerSession(self, X))
 
     @refuse_former("explain_batches", FORMER_OF_EXPLAIN)
     def explain_batches(

@@ -80,7 +80,9 @@ class Browser:
         """Ask until the value of an expression is true, and return it; what never is fails the test."""
         until = time.monotonic() + seconds
         while (found := self.ask(script)) in (None, False, "", 0):  # an element is an empty dict
-            assert time.monotonic() < until, f"not within {seconds} seconds: {script}\n{self.ask('document.body.innerText')}"
+            assert time.monotonic() < until, (
+                f"not within {seconds} seconds: {script}\n{self.ask('document.body.innerText')}"
+            )
             time.sleep(0.03)
         return found
 

@@ -1,4 +1,4 @@
-"""The command line: `mcce demo`, `explain`, `explain-batches`, `explore`, `inspect`, and the commands of other packages.
+"""The command line: `mcce demo`, `explain`, `explain-batches`, `explore`, `inspect`, and those of other packages.
 
 1. `demo` explains refused loans, in words, tables, a picture and a page.
 2. `explain` reads tables from files, loads or trains a model, and writes counterfactuals to a file.

@@ -42,7 +42,14 @@ def add_explore(commands: Any) -> None:
     for option in OPTIONS:
         if option.name in TAKEN:
             about = option.help.replace("%", "%%").replace("--explain", "PEOPLE")
-            add(option.flag, dest=option.name, type=option.read, default=option.default, metavar=option.metavar, help=about)
+            add(
+                option.flag,
+                dest=option.name,
+                type=option.read,
+                default=option.default,
+                metavar=option.metavar,
+                help=about,
+            )
     add("--sheet", metavar="NAME", help="sheet of a workbook that has several")
     add("--train", type=path_name, metavar="FILE", help="the training rows, for what each floor costs (second tab)")
     add("--port", type=int, default=0, metavar="N", help="of this machine (a free one)")
@@ -52,14 +59,14 @@ def add_explore(commands: Any) -> None:
 
 def run_explore(arguments: argparse.Namespace) -> int:
     """Serve the explorer; return when it is interrupted."""
-    from mcce.explore import Session
+    from mcce.explore import ExplorerSession
     from mcce.explore.server import serve
 
     explainer = load_explainer(arguments.explainer, arguments.model, arguments.trusted)
     schema = explainer.generator_.schema_
     people = _read_rows(schema, "PEOPLE", arguments.people, arguments)
     training = None if arguments.train is None else _read_rows(schema, "--train", arguments.train, arguments)
-    session = Session(explainer, people, training)
+    session = ExplorerSession(explainer, people, training)
 
     def tell(address: str) -> None:
         say(f"{len(session)} people; end it with Ctrl-C. Whoever knows this address can read them:")
@@ -73,9 +80,7 @@ def run_explore(arguments: argparse.Namespace) -> int:
 
 def _read_rows(schema: Schema, role: str, path: str, arguments: argparse.Namespace) -> pd.DataFrame:
     """Read the columns of a fitted table from a file (step 2)."""
-    rows = read_source(
-        role, path, arguments.sep, arguments.missing, encoding=arguments.encoding, sheet=arguments.sheet
-    )
+    rows = read_source(role, path, arguments.sep, arguments.missing, encoding=arguments.encoding, sheet=arguments.sheet)
     named = argparse.Namespace(id=arguments.id if role == "PEOPLE" else None, explain=path)
     rows = replace(rows, table=name_rows(rows.table, named))
     check_columns("column", schema.names, rows.table, path)

@@ -66,8 +66,8 @@ class Axis:
             ranks = np.array(self.ranks)
             return np.interp(values, ranks, np.linspace(0.0, 1.0, ranks.size))
         if self.scale == "log":
-            return np.log(values / low) / np.log(high / low)
-        return (values - low) / (high - low)
+            return np.asarray(np.log(values / low) / np.log(high / low))
+        return np.asarray((values - low) / (high - low))
 
     def value(self, places: Floats) -> Floats:
         """Return the numbers that stand at some places."""
@@ -77,7 +77,7 @@ class Axis:
             return np.interp(places, np.linspace(0.0, 1.0, ranks.size), ranks)
         if self.scale == "log":
             return np.asarray(low * (high / low) ** places)
-        return low + places * (high - low)
+        return np.asarray(low + places * (high - low))
 
 
 def number_bars(values: Floats, before: float, after: float, write: Callable[[float], str]) -> dict[str, object]:
@@ -91,8 +91,9 @@ def number_bars(values: Floats, before: float, after: float, write: Callable[[fl
     edges = np.linspace(0.0, 1.0, BARS + 1)
     counts = np.histogram(axis.place(known), edges)[0]
     ends = [write(value) for value in axis.value(edges).tolist()]
+    shares = counts / max(known.size, 1)
     bars = [
-        {"from": edges[b], "to": edges[b + 1], "share": counts[b] / max(known.size, 1), "text": f"{ends[b]} to {ends[b + 1]}"}
+        {"from": edges[b], "to": edges[b + 1], "share": shares[b], "text": f"{ends[b]} to {ends[b + 1]}"}
         for b in range(BARS)
     ]
     places = [None if np.isnan(mark) else float(axis.place(np.array([mark]))[0]) for mark in marks]

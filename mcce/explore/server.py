@@ -21,7 +21,7 @@ from importlib.resources import files
 from typing import Any
 
 from mcce.exceptions import InputError
-from mcce.explore.session import Session
+from mcce.explore.session import ExplorerSession
 
 STATIC = files("mcce.explore") / "static"
 HERE = "127.0.0.1"
@@ -42,7 +42,7 @@ FILES = {
 }
 
 
-def make_app(session: Session, token: str, port: int) -> Any:
+def make_app(session: ExplorerSession, token: str, port: int) -> Any:
     """Return the application (ASGI) that answers the messages of a page, for a server on this port."""
     applications, responses = _needed("starlette.applications"), _needed("starlette.responses")
     routing = _needed("starlette.routing")
@@ -104,7 +104,7 @@ def make_app(session: Session, token: str, port: int) -> Any:
     )
 
 
-def serve(session: Session, port: int = 0, tell: Callable[[str], None] = print) -> None:
+def serve(session: ExplorerSession, port: int = 0, tell: Callable[[str], None] = print) -> None:
     """Serve the explorer until it is interrupted; `tell` is told its address. Port 0 takes a free one."""
     uvicorn = _needed("uvicorn")
     token = secrets.token_urlsafe(24)
@@ -113,7 +113,9 @@ def serve(session: Session, port: int = 0, tell: Callable[[str], None] = print) 
         try:
             listening.bind((HERE, port))
         except OSError as error:
-            raise InputError(f"port {port} is not free ({error.strerror}); give another one, or leave it out.") from error
+            raise InputError(
+                f"port {port} is not free ({error.strerror}); give another one, or leave it out."
+            ) from error
         port = listening.getsockname()[1]
         config = uvicorn.Config(make_app(session, token, port), log_level="error", access_log=False)
         tell(f"http://{HERE}:{port}/{token}/")

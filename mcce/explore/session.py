@@ -38,7 +38,7 @@ from mcce.exceptions import InputError, MCCEError, MCCEWarning, did_you_mean, sh
 from mcce.explain.factuals import encode_factuals
 from mcce.explain.printed import told_names
 from mcce.explore.distribution import level_bars, number_bars
-from mcce.explore.settings import Settings, python_call, r_call, read_cell, read_place
+from mcce.explore.settings import PlanSettings, python_call, r_call, read_cell, read_place
 from mcce.generators.chain import ChainModel
 from mcce.model.ask import Asker
 from mcce.model.decisions import Answer
@@ -73,11 +73,11 @@ class Plans:
     """What was found for one person under some settings."""
 
     person: int
-    settings: Settings
+    settings: PlanSettings
     found: Counterfactuals
 
 
-class Session:
+class ExplorerSession:
     """Answers about the people of a table; see the module.
 
     Parameters
@@ -91,10 +91,10 @@ class Session:
     Examples
     --------
     >>> import mcce
-    >>> from mcce.explore import Session
+    >>> from mcce.explore import ExplorerSession
     >>> X = mcce.datasets.load_loans(300).X[["age", "salary", "savings"]]
     >>> explainer = mcce.MCCE(lambda rows: rows["salary"] > 40_000, decision=True, fixed=["age"], random_state=1).fit(X)
-    >>> session = Session(explainer, X)
+    >>> session = ExplorerSession(explainer, X)
     >>> session.answer({"ask": "people", "filter": "refused"})["total"] > 50
     True
     >>> session.answer({"ask": "persons"})
@@ -150,7 +150,8 @@ class Session:
             except Exception as error:  # a model or a sampler of somebody else's may raise anything
                 reply = {"error": shorten(f"{type(error).__name__}: {error}", 1000)}
         notes = list(dict.fromkeys(str(each.message) for each in told))
-        return _as_json({**reply, "notes": notes} if notes else reply)
+        plain: Reply = _as_json({**reply, "notes": notes} if notes else reply)
+        return plain
 
     # ------------------------------------------------------------ people
 
@@ -176,7 +177,7 @@ class Session:
             "people": len(self),
             "refused": int((~wanted).sum()),
             "features": [self._feature(j) for j in range(len(self._schema))],
-            "settings": {"floor": Settings.floor, "plans": Settings.n_plans, "diverse": Settings.diverse},
+            "settings": {"floor": PlanSettings.floor, "plans": PlanSettings.n_plans, "diverse": PlanSettings.diverse},
             "is_chain": isinstance(self._explainer.generator_, ChainModel),
         }
 
@@ -214,12 +215,12 @@ class Session:
             "pages": max(-(-int(chosen.size) // PAGE), 1),
             "people": [
                 {
-                    "person": int(k),
+                    "person": k,
                     "name": case_name(self._people.index[k]),
                     "prediction": self._names.text(PREDICTION, answer.scores[k], 3),
                     "refused": not answer.wanted[k],
                 }
-                for k in shown
+                for k in shown.tolist()
             ],
         }
 
@@ -251,7 +252,7 @@ class Session:
         if words:
             rows = self._searched
             chosen = chosen[[all(word in rows[k] for word in words) for k in chosen]]
-            called = [all(word in case_name(self._people.index[k]).lower() for word in words) for k in chosen]
+            called = [all(word in case_name(self._people.index[k]).lower() for word in words) for k in chosen.tolist()]
             chosen = chosen[np.argsort(np.logical_not(called), kind="stable")]  # who is called so comes first
         return chosen
 
@@ -285,7 +286,7 @@ class Session:
     def _find(self, message: Mapping[str, Any]) -> Plans:
         """Explain one person as a message asks; what was found last is not looked for again."""
         k = self._place(message)
-        settings = Settings.read(message.get("settings"), self._schema, self._fixed)
+        settings = PlanSettings.read(message.get("settings"), self._schema, self._fixed)
         last = self._last
         if last is None or (last.person, last.settings) != (k, settings):
             found = self._explainer.explain(self._people.iloc[[k]], progress=False, **settings.arguments)
@@ -388,7 +389,7 @@ class Session:
             if feature.name in self._fixed and encoded != row[j]:
                 raise InputError(f"{feature.name!r} is fixed, and stays as it is; edit another value.")
             row[j] = encoded
-        return row
+        return np.asarray(row)
 
     def _why(self, message: Mapping[str, Any]) -> Reply:
         """Say why somebody has no plan, and which limits to relax, each alone."""
@@ -461,7 +462,7 @@ class Session:
         summary = found.summary()["value"]
         return {
             "tables": [
-                _table("In figures", ["figure", "value"], [[n, value_text(v)] for n, v in summary.items()]),
+                _table("In figures", ["figure", "value"], [[str(n), value_text(v)] for n, v in summary.items()]),
                 _table(
                     "What changes",
                     ["feature", "share of people", "up", "down", "other", "typical change"],
@@ -471,8 +472,8 @@ class Session:
                         for name, row in changed.iterrows()
                     ],
                 ),
-                _table("To read before sending", ["why", "plans"], [[n, str(c)] for n, c in reasons.items()]),
-                _table("Without a plan", ["why", "people"], [[n, str(c)] for n, c in lacking.items()]),
+                _table("To read before sending", ["why", "plans"], [[str(n), str(c)] for n, c in reasons.items()]),
+                _table("Without a plan", ["why", "people"], [[str(n), str(c)] for n, c in lacking.items()]),
             ]
         }
 
@@ -502,7 +503,9 @@ class Session:
     def _criticise(self, message: Mapping[str, Any]) -> Reply:
         chain = self._explainer.generator_
         if not isinstance(chain, ChainModel):
-            raise InputError(f"conditionals are those of a chain, and this explainer draws from a {type(chain).__name__}.")
+            raise InputError(
+                f"conditionals are those of a chain, and this explainer draws from a {type(chain).__name__}."
+            )
         decision = self._answer_of_all.wanted if chain.conditions_on_decision_ else None
         criticism = chain.criticise(self._people, decision=decision, progress=False)
         table = criticism.table
@@ -518,7 +521,7 @@ class Session:
 def _floor(message: Mapping[str, Any]) -> float:
     """Return the floor that the settings of a message ask for."""
     settings = message.get("settings")
-    given = settings.get("floor", Settings.floor) if isinstance(settings, Mapping) else Settings.floor
+    given = settings.get("floor", PlanSettings.floor) if isinstance(settings, Mapping) else PlanSettings.floor
     return check_share(given, "floor")
 
 

@@ -30,7 +30,7 @@ LIMITS = ("may", "low", "high", "levels", "direction", "hard")
 
 
 @dataclass(frozen=True)
-class Settings:
+class PlanSettings:
     """What is asked of plans.
 
     Attributes
@@ -48,7 +48,7 @@ class Settings:
     n_samples: int = 1000
 
     @classmethod
-    def read(cls, given: Any, schema: Schema, fixed: list[Any]) -> Settings:
+    def read(cls, given: Any, schema: Schema, fixed: list[Any]) -> PlanSettings:
         """Read the settings of a message; what it does not say is as usual."""
         given = _table(given, "settings", KNOWN)
         limits, weights = [], []
@@ -97,7 +97,7 @@ def read_place(key: Any, n: int, where: str) -> int:
 
 
 def read_cell(feature: Feature, value: Any) -> float:
-    """Return the encoded value of a cell of a message: a number, a date as text, the code of a level, null if missing."""
+    """Return the encoded value of a cell of a message: a number, a date as text, a level's code, null if missing."""
     if value is None:
         return float(feature.encode(pd.Series([None], name=feature.name, dtype=object), "the edited row")[0])
     if not feature.is_numeric:
@@ -158,7 +158,7 @@ def _level(feature: Feature, code: Any) -> Any:
 # ---------------------------------------------------------------- the calls (step 3)
 
 
-def python_call(settings: Settings, place: int, rank: int) -> str:
+def python_call(settings: PlanSettings, place: int, rank: int) -> str:
     """Return the Python code that finds a plan again: `row` is its row, given `explainer` and the frame `people`."""
     given = settings.arguments
     lines = [f"    {name}={value!r}," for name, value in given.items() if name != "constraints"]
@@ -181,14 +181,13 @@ def python_call(settings: Settings, place: int, rank: int) -> str:
 
 
 def _python_limit(limit: Allow) -> str:
-    told = limit.to_dict()
-    exact = told | {name: getattr(limit, name) for name in ("feature", "levels") if name in told}
-    exact = {name: list(value) if isinstance(value, tuple) and name == "levels" else value for name, value in exact.items()}
-    feature = repr(exact.pop("feature"))
-    return ", ".join([feature, *(f"{name}={value!r}" for name, value in exact.items())])
+    told = {name: value for name, value in limit.to_dict().items() if name != "feature"}
+    if limit.levels is not None:  # as they are, where a file would have their texts
+        told["levels"] = list(limit.levels)
+    return ", ".join([repr(limit.feature), *(f"{name}={value!r}" for name, value in told.items())])
 
 
-def r_call(settings: Settings, place: int, rank: int) -> str:
+def r_call(settings: PlanSettings, place: int, rank: int) -> str:
     """Return the R code that finds a plan again by the R package, given `explainer` and the data frame `people`."""
     given = settings.arguments
     lines = [f"  {name} = {_r(value)}" for name, value in given.items() if name not in ("constraints", "weights")]

@@ -10,12 +10,12 @@ from importlib.resources import files
 from typing import Any
 
 from mcce.exceptions import InputError
-from mcce.explore.session import Session
+from mcce.explore.session import ExplorerSession
 
 STATIC = files("mcce.explore") / "static"
 
 
-def make_widget(session: Session) -> Any:
+def make_widget(session: ExplorerSession) -> Any:
     """Return the widget of a session."""
     try:
         anywidget = import_module("anywidget")
@@ -24,7 +24,7 @@ def make_widget(session: Session) -> Any:
             "the explorer in a notebook needs anywidget, which is not installed; get it by pip install "
             "'mcce[explore]', or use the command line: mcce explore explainer.mcce people.csv."
         ) from error
-    front_end = {name: (STATIC / f"explorer.{end}").read_text("utf-8") for name, end in (("_esm", "js"), ("_css", "css"))}
+    front_end = {"_esm": _text("explorer.js"), "_css": _text("explorer.css")}
     widget: Any = type("Explorer", (anywidget.AnyWidget,), front_end)()
 
     def reply(_: Any, content: Any, buffers: Any) -> None:
@@ -34,3 +34,7 @@ def make_widget(session: Session) -> Any:
 
     widget.on_msg(reply)
     return widget
+
+
+def _text(name: str) -> str:
+    return (STATIC / name).read_text("utf-8")

@@ -53,11 +53,13 @@ def test_people_are_read_as_the_explainer_knows_them(saved, opened, capsys):
     written.to_csv(folder / "people.csv", sep=";", index=False)
     assert explore(folder, "--id", "name") == 0
     told = capsys.readouterr()
-    assert told.out.strip() == "http://127.0.0.1:1/token/" and "30 people" in told.err
+    assert told.out.strip() == "http://127.0.0.1:1/token/"
+    assert "30 people" in told.err
     first = ask(opened[0], "person", person=0)
     assert first["name"] == "n0"
     values = [cell["value"] for cell in first["cells"]]
-    assert values[:3] == X.iloc[0, :3].tolist() and values[5].startswith("2020-01-31")
+    assert values[:3] == X.iloc[0, :3].tolist()
+    assert values[5].startswith("2020-01-31")
     assert ask(opened[0], "start")["refused"] == int((X["savings"] + X["salary"] <= 60_000).head(30).sum())
 
 
@@ -74,4 +76,5 @@ def test_what_is_wrong_is_said(saved, opened, capsys, change, words):
     folder, X = saved
     change(X.head(5)).to_csv(folder / "wrong.csv", index=False)
     assert explore(folder, people="wrong.csv") == 2
-    assert words in capsys.readouterr().err and not opened
+    assert words in capsys.readouterr().err
+    assert not opened

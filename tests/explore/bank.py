@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 import mcce
-from mcce.explore import Session
+from mcce.explore import ExplorerSession
 
 NASTY = '<script>document.title="run"</script>'
 GRANTED = mcce.Interval(0, 0.3, closed="left", label="the loan is granted")
@@ -42,7 +42,7 @@ def explainer(model=risk, X=None):
     return mcce.MCCE(model, decision=GRANTED, fixed=fixed, random_state=1, n_jobs=1).fit(people() if X is None else X)
 
 
-def ask(session: Session, name: str, /, **more):
+def ask(session: ExplorerSession, name: str, /, **more):
     """Return the answer to a message, which JSON has to hold, and which must not be an error."""
     answer = json.loads(json.dumps(session.answer({"ask": name, **more}), allow_nan=False))
     assert "error" not in answer, answer

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcce.explore import Session
+from mcce.explore import ExplorerSession
 from tests.explore import bank
 
 
@@ -18,7 +18,7 @@ def table():
 
 @pytest.fixture(scope="module")
 def session(fitted, table):
-    return Session(fitted, table)
+    return ExplorerSession(fitted, table)
 
 
 @pytest.fixture(scope="session")

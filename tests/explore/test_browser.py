@@ -19,7 +19,7 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 import mcce
-from mcce.explore import Session
+from mcce.explore import ExplorerSession
 from mcce.explore.server import make_app
 from tests.browser import Browser, find_browser
 from tests.explore import bank
@@ -85,7 +85,7 @@ def browser(tmp_path_factory):
 def served():
     """The address of a page with 2,000 people, and its model."""
     model, X = bank.Moody(), bank.people(2000)
-    session = Session(bank.explainer(model, X.head(400)), X)
+    session = ExplorerSession(bank.explainer(model, X.head(400)), X)
     assert session.answer({"ask": "plans", "person": 1})["plans"]  # what is learned once
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
@@ -111,8 +111,10 @@ def column(name):
 
 
 def place_of(browser, script):
-    box = browser.ask(f"(() => {{ const e = {script}; e.scrollIntoView({{block: 'center'}}); "
-                      "const b = e.getBoundingClientRect(); return [b.left, b.top, b.width, b.height]; })()")
+    box = browser.ask(
+        f"(() => {{ const e = {script}; e.scrollIntoView({{block: 'center'}}); "
+        "const b = e.getBoundingClientRect(); return [b.left, b.top, b.width, b.height]; })()"
+    )
     return box
 
 
@@ -122,8 +124,10 @@ def test_a_slider_is_dragged_and_the_plans_follow(browser, served):
     browser.ask(f"document.querySelector('[data-limits=\"{salary}\"]').click()")
     slider = f"document.querySelector('[data-end=\"{salary}-high\"]')"
     left, top, width, height = place_of(browser, slider)
-    browser.ask("window.asked = []; const fetched = window.fetch; "
-                "window.fetch = (...g) => { if (g[0] === 'ask') asked.push(g[1].body); return fetched(...g); }")
+    browser.ask(
+        "window.asked = []; const fetched = window.fetch; "
+        "window.fetch = (...g) => { if (g[0] === 'ask') asked.push(g[1].body); return fetched(...g); }"
+    )
     browser.drag((left + width - 8, top + height / 2), (left + 0.3 * width, top + height / 2), steps=25)
     browser.wait(f"{QUIET} && asked.length > 0")
     time.sleep(0.3)
@@ -133,8 +137,10 @@ def test_a_slider_is_dragged_and_the_plans_follow(browser, served):
     high = asked[-1]["settings"]["features"][str(salary)]["high"]
     stops = browser.ask(f"[{slider}.value, {slider}.max].map(Number)")
     assert 0 < stops[0] < stops[1]
-    answer = browser.ask("fetch('ask', {method: 'POST', headers: {'Content-Type': 'application/json'}, "
-                         f"body: {json.dumps(json.dumps(asked[-1]))}}}).then(r => r.json())")
+    answer = browser.ask(
+        "fetch('ask', {method: 'POST', headers: {'Content-Type': 'application/json'}, "
+        f"body: {json.dumps(json.dumps(asked[-1]))}}}).then(r => r.json())"
+    )
     assert all(plan["cells"][salary]["value"] <= high for plan in answer["plans"])
     shown = browser.ask(f"{CARDS}.map(each => each.querySelector('.move strong').textContent)")
     assert shown == [plan["changes"][0]["to"] for plan in answer["plans"]]
@@ -160,11 +166,15 @@ def test_plans_are_bookmarked_and_compared(browser, served):
     opened(browser, served[0])
     browser.ask(f"{BUTTON.format('.card button', 'Bookmark')}.click()")
     browser.ask("document.querySelectorAll('.people button')[3].click()")
-    browser.wait(f"{CARDS}.length >= 1 && {QUIET} && document.querySelector('h2[tabindex]').textContent.endsWith(' ' + "
-                 "document.querySelectorAll('.people button .name')[3].textContent.split(' ').pop())")
+    browser.wait(
+        f"{CARDS}.length >= 1 && {QUIET} && document.querySelector('h2[tabindex]').textContent.endsWith(' ' + "
+        "document.querySelectorAll('.people button .name')[3].textContent.split(' ').pop())"
+    )
     browser.ask(f"{BUTTON.format('.card button', 'Bookmark')}.click()")
     heads = browser.ask("[...document.querySelectorAll('.bookmarks thead th')].map(each => each.textContent)")
-    assert len(heads) == 3 and heads[1] != heads[2] and all("Plan 1" in head for head in heads[1:])
+    assert len(heads) == 3
+    assert heads[1] != heads[2]
+    assert all("Plan 1" in head for head in heads[1:])
     browser.ask("document.querySelector('.bookmarks thead button').click()")
     assert browser.ask("document.querySelectorAll('.bookmarks thead th').length") == 2
 
@@ -177,9 +187,16 @@ def test_what_is_exported_is_what_is_shown(browser, served):
     assert said.startswith("What would have led to another decision")
     new = browser.ask(f"{CARDS}[0].querySelector('.move strong').textContent")
     assert new in said
-    for what, words in (("python", "explainer.explain("), ("r", "found <- explain("), ("row", "plausibility"), ("page", "<!doctype")):
-        browser.ask(f"(() => {{ const e = document.querySelector('dialog select'); e.value = '{what}'; "
-                    "e.dispatchEvent(new Event('change')); })()")
+    for what, words in (
+        ("python", "explainer.explain("),
+        ("r", "found <- explain("),
+        ("row", "plausibility"),
+        ("page", "<!doctype"),
+    ):
+        browser.ask(
+            f"(() => {{ const e = document.querySelector('dialog select'); e.value = '{what}'; "
+            "e.dispatchEvent(new Event('change')); })()"
+        )
         browser.wait(f"document.querySelector('dialog textarea').value.includes({json.dumps(words)})")
     browser.ask(f"{BUTTON.format('dialog button', 'Download')}.click()")
     assert browser.ask("kept[0].text()").startswith("<!doctype html>")
@@ -190,8 +207,10 @@ def test_what_is_exported_is_what_is_shown(browser, served):
 def test_two_thousand_people_are_paged_and_searched(browser, served):
     browser.open(served[0], 1400)
     browser.wait("document.querySelectorAll('.people button').length === 50")
-    browser.ask("document.querySelector('.side select').value = 'all'; "
-                "document.querySelector('.side select').dispatchEvent(new Event('change'))")
+    browser.ask(
+        "document.querySelector('.side select').value = 'all'; "
+        "document.querySelector('.side select').dispatchEvent(new Event('change'))"
+    )
     browser.wait(f"{TEXT}.includes('2,000 people, page 1 of 40')")
     browser.ask(f"{BUTTON.format('.pager button', 'Next')}.click()")
     browser.wait(f"{TEXT}.includes('page 2 of 40')")
@@ -260,7 +279,9 @@ def test_the_keyboard_is_enough(browser, served):
 def test_names_contrast_and_width(browser, served, width, scheme):
     opened(browser, served[0], width, scheme)
     browser.ask("document.querySelectorAll('[data-limits]').forEach(each => each.click())")
-    browser.ask(f"{BUTTON.format('.card button', 'Edit by hand')}.click(); {BUTTON.format('.card button', 'Bookmark')}.click()")
+    browser.ask(
+        f"{BUTTON.format('.card button', 'Edit by hand')}.click(); {BUTTON.format('.card button', 'Bookmark')}.click()"
+    )
     browser.wait(HAND)
     assert browser.ask(UNNAMED) == []
     assert browser.ask(FAINT) == []
@@ -301,6 +322,8 @@ def test_axe_finds_nothing(browser, served, axe, scheme):
     browser.wait("document.querySelector('dialog textarea').value")
     assert browser.ask(run) == []
     browser.press("Escape")
+    if scheme == "dark":
+        return  # to explain all people once is enough
     browser.ask("document.querySelectorAll('[role=tab]')[1].click(); document.querySelector('.whole button').click()")
     browser.wait("document.querySelectorAll('.whole table').length > 1", 60)
     assert browser.ask(run) == []
@@ -312,9 +335,21 @@ def test_a_server_that_is_killed_is_missed(browser, tmp_path):
     mcce.MCCE(model, fixed=["age"], random_state=1).fit(X).save(tmp_path / "bank.mcce")
     joblib.dump(model, tmp_path / "model.joblib")
     X.to_csv(tmp_path / "people.csv", index=False)
-    command = [sys.executable, "-m", "mcce.cli", "explore", "bank.mcce", "people.csv", "--model", "model.joblib", "--no-browser"]
+    command = [
+        sys.executable,
+        "-m",
+        "mcce.cli",
+        "explore",
+        "bank.mcce",
+        "people.csv",
+        "--model",
+        "model.joblib",
+        "--no-browser",
+    ]
     environment = {**os.environ, "PYTHONPATH": str(Path(mcce.__file__).parents[1])}
-    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
+    process = subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment
+    )
     try:
         address = process.stdout.readline().strip()
         assert address.startswith("http://127.0.0.1:")

@@ -23,7 +23,9 @@ def test_the_axis_fits_the_numbers(values, marks, scale):
     axis = Axis.of(np.asarray(values), np.array(marks, dtype=float))
     assert axis.scale == scale
     places = axis.place(np.sort(np.append(values, marks)))
-    assert (np.diff(places) >= 0).all() and places.min() >= 0 and places.max() <= 1 + 1e-12
+    assert (np.diff(places) >= 0).all()
+    assert places.min() >= 0
+    assert places.max() <= 1 + 1e-12
     inner = np.linspace(0.01, 0.99, 50)
     if axis.ends[1] > axis.ends[0]:
         np.testing.assert_allclose(axis.place(axis.value(inner)), inner, atol=1e-9)
@@ -38,7 +40,8 @@ def test_marks_under_a_heavy_tail_are_apart():
 
 def test_bars_count_everybody_once():
     bars = number_bars(np.append(HEAVY, np.nan), 5.0, np.nan, str)
-    assert sum(bar["share"] for bar in bars["bars"]) == pytest.approx(1) and bars["after"] is None
+    assert sum(bar["share"] for bar in bars["bars"]) == pytest.approx(1)
+    assert bars["after"] is None
     levels = level_bars(np.array([0, 1, 1, np.nan]), ["a", "b", "c"], 0, 2)["bars"]
     assert [bar["share"] for bar in levels] == [1 / 3, 2 / 3, 0]
     assert [(bar["before"], bar["after"]) for bar in levels] == [(True, False), (False, False), (False, True)]

@@ -16,8 +16,10 @@ def test_it_answers_messages_by_number(fitted, table, monkeypatch):
     monkeypatch.setattr(made, "send", sent.append)
     for number, message in ((7, {"ask": "people"}), (8, {"ask": "nothing"})):
         made._handle_custom_msg({"number": number, "message": message}, [])
-    assert sent[0]["number"] == 7 and sent[0]["answer"]["total"] == 300
-    assert sent[1]["number"] == 8 and "no message" in sent[1]["answer"]["error"]
+    assert sent[0]["number"] == 7
+    assert sent[0]["answer"]["total"] == 300
+    assert sent[1]["number"] == 8
+    assert "no message" in sent[1]["answer"]["error"]
     made._handle_custom_msg("nonsense", [])
     assert "the key" in sent[2]["answer"]["error"]
     front_end = Path(widget.__file__).parent / "static" / "explorer.js"
