@@ -68,6 +68,14 @@ UNNAMED = """
     ...ids.filter((id, k) => ids.indexOf(id) !== k)];
 })()
 """
+# what reaches out of the part of the page that it stands in
+OUTSIDE = """
+[...document.querySelectorAll(".side, .settings, .results, .card")].flatMap((part) => {
+  const edge = part.getBoundingClientRect().right + 0.5;
+  return [...part.querySelectorAll("*")].filter((e) => !e.closest(".scroll") && e.getBoundingClientRect().right > edge)
+    .map((e) => e.outerHTML.slice(0, 80));
+})
+"""
 SIDEWAYS = "document.documentElement.scrollWidth > innerWidth"
 
 
@@ -285,6 +293,7 @@ def test_names_contrast_and_width(browser, served, width, scheme):
     browser.wait(HAND)
     assert browser.ask(UNNAMED) == []
     assert browser.ask(FAINT) == []
+    assert browser.ask(OUTSIDE) == []
     assert not browser.ask(SIDEWAYS)
     three = browser.ask(f"new Set({CARDS}.map(each => Math.round(each.getBoundingClientRect().top))).size")
     assert three == 1 or width < 1000  # side by side

@@ -322,7 +322,7 @@ export function mount(root, askRaw) {
   function drawLimit(feature, j) {
     const own = state.cells[j].text;
     if (feature.fixed) {
-      return el("div", { class: "limit" }, el("span", { class: "name" }, feature.label), el("span", { class: "value" }, own),
+      return el("div", { class: "limit fixed" }, el("span", { class: "name" }, feature.label), el("span", { class: "value" }, own),
         el("span", { class: "soft" }, "fixed"));
     }
     const said = state.limits[j] || {};
