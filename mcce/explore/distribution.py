@@ -64,7 +64,7 @@ class Axis:
             return np.full(values.shape, 0.5)
         if self.scale == "quantiles":
             ranks = np.array(self.ranks)
-            return np.interp(values, ranks, np.linspace(0.0, 1.0, ranks.size))
+            return np.asarray(np.interp(values, ranks, np.linspace(0.0, 1.0, ranks.size)))
         if self.scale == "log":
             return np.asarray(np.log(values / low) / np.log(high / low))
         return np.asarray((values - low) / (high - low))
@@ -74,7 +74,7 @@ class Axis:
         low, high = self.ends
         if self.scale == "quantiles":
             ranks = np.array(self.ranks)
-            return np.interp(places, np.linspace(0.0, 1.0, ranks.size), ranks)
+            return np.asarray(np.interp(places, np.linspace(0.0, 1.0, ranks.size), ranks))
         if self.scale == "log":
             return np.asarray(low * (high / low) ** places)
         return np.asarray(low + places * (high - low))
