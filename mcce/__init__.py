@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # what `__getattr__` does, for type checkers and editors
     from mcce import constraints as constraints
     from mcce import datasets, diagnostics, rcompat
     from mcce import exceptions as exceptions
+    from mcce import explore as explore
     from mcce import generators as generators
     from mcce import rng as rng
     from mcce import samplers as samplers
@@ -158,7 +159,16 @@ _HOMES = {  # the modules of the names above; all others are of `mcce.samplers`
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 _MODULES = ("datasets", "diagnostics", "plots", "rcompat", "testing")
-_OTHER_MODULES = ("batches", "constraints", "exceptions", "generators", "rng", "samplers", "table")  # not listed
+_OTHER_MODULES = (
+    "batches",
+    "constraints",
+    "exceptions",
+    "explore",
+    "generators",
+    "rng",
+    "samplers",
+    "table",
+)  # not listed
 
 
 @contextlib.contextmanager

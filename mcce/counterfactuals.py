@@ -1390,7 +1390,11 @@ class Counterfactuals:
             fixed=self.fixed,
             prediction=self.factual_predictions.iloc[factual],
             ways=tuple(
-                (tuple(self._changes_of(row, names, texts)), self.measures["prediction"].iloc[row], bool(unusual.iloc[row]))
+                (
+                    tuple(self._changes_of(row, names, texts)),
+                    self.measures["prediction"].iloc[row],
+                    bool(unusual.iloc[row]),
+                )
                 for row in rows
             ),
             reason=reason,

@@ -715,6 +715,33 @@ class MCCE(Learner):
             max_rows=max_rows,
         )
 
+    def explore(self, X: Data) -> Any:
+        """Show the people of a table one by one, with plans that you can shape, in a notebook.
+
+        In a browser, without a notebook: ``mcce explore explainer.mcce people.csv``. See the vignette "The explorer".
+
+        Parameters
+        ----------
+        X : DataFrame or array
+            The people; the index of a DataFrame names them.
+
+        Returns
+        -------
+        An anywidget, for Jupyter, VS Code, Colab and marimo; it needs ``pip install 'mcce[explore]'``.
+
+        Examples
+        --------
+        >>> import mcce
+        >>> X = mcce.datasets.load_loans(300).X[["age", "salary", "savings"]]
+        >>> explainer = mcce.MCCE(lambda rows: rows["salary"] > 40_000, decision=True, random_state=1).fit(X)
+        >>> explorer = explainer.explore(X)  # doctest: +SKIP
+        """
+        self._check_fitted()
+        from mcce.explore import ExplorerSession
+        from mcce.explore.widget import make_widget
+
+        return make_widget(ExplorerSession(self, X))
+
     @refuse_former("explain_batches", FORMER_OF_EXPLAIN)
     def explain_batches(
         self,

@@ -4,6 +4,7 @@
    end with a zero byte, on two file descriptors. No port, no driver and no package are needed.
 2. A page is opened from its file at a given width, in a light or dark scheme, on screen or as printed.
 3. `ask` runs JavaScript in it and returns the value; `picture` and `sheets` say what it looks like.
+4. `press`, `write` and `drag` are a person at the keyboard and the mouse; `wait` waits until something is so.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -58,14 +60,14 @@ class Browser:
         self._session = attached["sessionId"]
         self._send("Page.enable")
 
-    def open(self, page: Path, width: int, *, scheme: str = "light", media: str = "") -> None:
-        """Open a file in a window of this width; `media` "print" shows on screen what print would have."""
+    def open(self, page: Path | str, width: int, *, scheme: str = "light", media: str = "") -> None:
+        """Open a file or an address at this width; `media` "print" shows on screen what print would have."""
         self._send(
             "Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 600
         )
         scheme_of = [{"name": "prefers-color-scheme", "value": scheme}]
         self._send("Emulation.setEmulatedMedia", media=media, features=scheme_of)
-        self._send("Page.navigate", url=page.as_uri())
+        self._send("Page.navigate", url=page.as_uri() if isinstance(page, Path) else page)
         self._wait_for("Page.loadEventFired")
 
     def ask(self, script: str) -> Any:
@@ -73,6 +75,38 @@ class Browser:
         answer = self._send("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
+
+    def wait(self, script: str, seconds: float = 20.0) -> Any:
+        """Ask until the value of an expression is true, and return it; what never is fails the test."""
+        until = time.monotonic() + seconds
+        while (found := self.ask(script)) in (None, False, "", 0):  # an element is an empty dict
+            assert time.monotonic() < until, (
+                f"not within {seconds} seconds: {script}\n{self.ask('document.body.innerText')}"
+            )
+            time.sleep(0.03)
+        return found
+
+    def press(self, *keys: str) -> None:
+        """Press keys one after the other, by their names: Tab, Enter, ArrowRight, ..."""
+        codes = {"Tab": 9, "Enter": 13, "Escape": 27, " ": 32, "ArrowLeft": 37, "ArrowRight": 39, "Home": 36, "End": 35}
+        texts = {"Enter": "\r", " ": " "}
+        for key in keys:
+            pressed = {"key": key, "windowsVirtualKeyCode": codes[key], "text": texts.get(key, "")}
+            self._send("Input.dispatchKeyEvent", type="keyDown" if key in texts else "rawKeyDown", **pressed)
+            self._send("Input.dispatchKeyEvent", type="keyUp", key=key, windowsVirtualKeyCode=codes[key])
+
+    def write(self, text: str) -> None:
+        """Type a text where the cursor is."""
+        self._send("Input.insertText", text=text)
+
+    def drag(self, begin: tuple[float, float], end: tuple[float, float], steps: int = 10) -> None:
+        """Move the mouse with its button down, in some steps."""
+        places = [tuple(a + (b - a) * k / steps for a, b in zip(begin, end)) for k in range(steps + 1)]
+        for k, (x, y) in enumerate(places):
+            kind = "mousePressed" if k == 0 else "mouseMoved"
+            self._send("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", buttons=1, clickCount=1)
+        x, y = end
+        self._send("Input.dispatchMouseEvent", type="mouseReleased", x=x, y=y, button="left", clickCount=1)
 
     def picture(self, path: Path) -> None:
         """Write the whole page as a PNG."""

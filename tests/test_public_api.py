@@ -53,6 +53,7 @@ METHODS = {
             max_gower diverse robust progress
         """,
         "explain_batches": "source out id batch_size n_jobs skip_bad missing progress settings",
+        "explore": "X",
         "generate": "X n_samples independent constraints progress",
         "select": "candidates X n_counterfactuals exhaustive constraints",
         "diagnose": "X training sample_weight n_samples max_factuals max_rows visit_sequences random_state settings",

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mcce.report.names import Names
 from mcce.report.languages import read_texts
+from mcce.report.names import Names
 from mcce.report.ranges import RangeNote, ToldRange
 
 NAMES = Names(
@@ -51,8 +51,9 @@ def test_what_is_said_after_the_changes():
         "At least 5 training people share it, with age between 34 and 39, which does not change."
     )
     assert RangeNote(5, (pay, ("rent", "900 EUR")), (), 0.9999).for_person(read_texts()) == (
-        "At least 5 known people are within these ranges, so that it points to no single one of them. Not all values "
-        "within would have led to it: 99 per cent of those that were tried would, such as pay 52,000 EUR and rent 900 EUR."
+        "At least 5 known people are within these ranges, so that they point to no single one of them. Not all "
+        "values within would have led to it: 99 per cent of those that were tried would, such as pay 52,000 EUR and "
+        "rent 900 EUR."
     )
     assert RangeNote(5, (pay,), (age,), 1.0).for_person(read_texts()) == (
         "At least 5 known people are within this range, with age between 34 and 39. All values within that were tried "

@@ -1,0 +1,105 @@
+"""`mcce explore`: the people of a file in a browser, one by one, with plans that can be shaped.
+
+1. Load the explainer, with its model (as `mcce explain-batches` does).
+2. Read the people: the explainer knows what its columns are, so that only separators, marks and formats are found from
+   the file (`mcce.cli.files`). Columns that it does not know are left aside.
+3. Serve the explorer on this machine until it is interrupted (`mcce.explore.server`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import webbrowser
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+
+from mcce.cli.batches import load_explainer
+from mcce.cli.cells import Declared, Reading
+from mcce.cli.console import DONE, path_name, say
+from mcce.cli.files import UNNAMED, check_columns, name_rows, read_source
+from mcce.cli.options import OPTIONS
+from mcce.exceptions import InputError, listing
+from mcce.table import Feature, Schema
+from mcce.table.dtypes import is_dated
+
+TAKEN = ("model", "trusted", "id", "dates", "missing", "decimal", "encoding", "sep")  # as `mcce explain` has them
+
+
+def add_explore(commands: Any) -> None:
+    """Add the command to argparse's subparsers."""
+    explore = commands.add_parser(
+        "explore",
+        help="look at people one by one in a browser, and shape plans for them",
+        description="Open a page on this machine with the people of a file: plans for each, with what may change, how "
+        "far and how hard as you say; values put in by hand; letters to take along. Ends with Ctrl-C.",
+        epilog="Exit codes: 0 ended; 2 bad arguments, files or models. Needs pip install 'mcce[explore]'.",
+    )
+    add = explore.add_argument
+    add("explainer", type=path_name, metavar="EXPLAINER", help="a fitted mcce.MCCE, written by its save, with --model")
+    add("people", type=path_name, metavar="PEOPLE", help="their rows: .csv, .csv.gz, .tsv, .xlsx or .parquet")
+    for option in OPTIONS:
+        if option.name in TAKEN:
+            about = option.help.replace("%", "%%").replace("--explain", "PEOPLE")
+            add(
+                option.flag,
+                dest=option.name,
+                type=option.read,
+                default=option.default,
+                metavar=option.metavar,
+                help=about,
+            )
+    add("--sheet", metavar="NAME", help="sheet of a workbook that has several")
+    add("--train", type=path_name, metavar="FILE", help="the training rows, for what each floor costs (second tab)")
+    add("--port", type=int, default=0, metavar="N", help="of this machine (a free one)")
+    add("--no-browser", action="store_true", help="print the address, and open no browser")
+    explore.set_defaults(run=run_explore)
+
+
+def run_explore(arguments: argparse.Namespace) -> int:
+    """Serve the explorer; return when it is interrupted."""
+    from mcce.explore import ExplorerSession
+    from mcce.explore.server import serve
+
+    explainer = load_explainer(arguments.explainer, arguments.model, arguments.trusted)
+    schema = explainer.generator_.schema_
+    people = _read_rows(schema, "PEOPLE", arguments.people, arguments)
+    training = None if arguments.train is None else _read_rows(schema, "--train", arguments.train, arguments)
+    session = ExplorerSession(explainer, people, training)
+
+    def tell(address: str) -> None:
+        say(f"{len(session)} people; end it with Ctrl-C. Whoever knows this address can read them:")
+        print(address, flush=True)
+        if not arguments.no_browser:
+            webbrowser.open(address)
+
+    serve(session, arguments.port, tell)
+    return DONE
+
+
+def _read_rows(schema: Schema, role: str, path: str, arguments: argparse.Namespace) -> pd.DataFrame:
+    """Read the columns of a fitted table from a file (step 2)."""
+    rows = read_source(role, path, arguments.sep, arguments.missing, encoding=arguments.encoding, sheet=arguments.sheet)
+    named = argparse.Namespace(id=arguments.id if role == "PEOPLE" else None, explain=path)
+    rows = replace(rows, table=name_rows(rows.table, named))
+    check_columns("column", schema.names, rows.table, path)
+    unused = [name for name in rows.table if name not in schema.names and name not in (arguments.id, UNNAMED)]
+    if unused:
+        say(f"columns of {path} that are not used: {listing(unused)}")
+    if not len(rows.table):
+        raise InputError(f"{role} {path} has a header but no rows; give some.")
+    declared = Declared(dates=arguments.dates, decimals=arguments.decimal)
+    readings = rows.readings_like({feature.name: _reading(feature) for feature in schema.features}, declared)
+    return rows.read(readings, checked=False, numbers=schema.names)
+
+
+def _reading(feature: Feature) -> Reading:
+    """Return what the cells of a column are, by what the training column was."""
+    values = pd.Series(feature.levels) if feature.levels is not None else pd.Series([], dtype=feature.dtype)
+    if is_dated(values.dtype):
+        return Reading("date", native=True)  # its format is found from the file
+    if pd.api.types.infer_dtype(values, skipna=True) == "boolean":
+        return Reading("truth")
+    is_number = pd.api.types.is_numeric_dtype(values.infer_objects().dtype)
+    return Reading("number") if feature.is_numeric or is_number else Reading("text")

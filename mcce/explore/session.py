@@ -1,0 +1,563 @@
+"""A session of the explorer: messages in, answers out, both plain values that JSON can hold.
+
+A message has the key `ask`:
+
+start      the features, the wanted decision, how many people there are
+people     a page of them: `search`, `filter` (all, refused, granted, suspicious, without), `group`, `page`
+person     her row, with what is fixed, and what the model says
+plans      plans for her under `settings` (`mcce.explore.settings`), or the reason why there is none
+edit       her row with `values` put in by hand: what the model says, and how believable it is
+why        of somebody without a plan: which limit to relax
+export     `what`: letter, page, row, python or r
+whole      for a statistician: the refused as a whole, what changes
+by         the same for groups of people, by a feature
+trade_off  what each floor costs
+criticise  which conditionals are accused
+
+People and features are named by their places, levels by their codes: names may be anything, and may be anybody's. What
+goes wrong is an answer too, `{"error": ...}`, in the words of the error; a model that raises ends nothing. Warnings are
+in `notes`. Nothing is written, and no message changes what another is answered; what was found last is kept, so that
+an export tells what is on the screen. Messages are answered one after the other.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from mcce.base.arrays import Bools, Floats
+from mcce.base.checks import check_count, check_share
+from mcce.exceptions import InputError, MCCEError, MCCEWarning, did_you_mean, shorten, spell
+from mcce.explain.factuals import encode_factuals
+from mcce.explain.printed import told_names
+from mcce.explore.distribution import level_bars, number_bars
+from mcce.explore.settings import PlanSettings, python_call, r_call, read_cell, read_place
+from mcce.generators.chain import ChainModel
+from mcce.model.ask import Asker
+from mcce.model.decisions import Answer
+from mcce.report.names import PREDICTION, Names, case_name, value_text
+from mcce.report.reasons import ALREADY
+from mcce.table import Data, Feature, Schema
+from mcce.table.dtypes import is_dated
+from mcce.table.frames import own_frame, without_formulas
+
+if TYPE_CHECKING:
+    from mcce.counterfactuals import Counterfactuals
+    from mcce.explainer import MCCE
+
+Reply = dict[str, Any]
+PAGE = 50  # people
+STOPS = 40  # of a slider
+MOST_GROUPS = 30  # levels of a feature that people are grouped by
+BINS = 4  # of a number that people are grouped by
+ALIKE = 1000  # rows drawn for the distribution of people like her
+FILTERS = ("all", "refused", "granted", "suspicious", "without")
+FILES = {
+    "letter": ("letter.txt", "text/plain"),
+    "page": ("letter.html", "text/html"),
+    "row": ("plan.csv", "text/csv"),
+    "python": ("plan.py", "text/x-python"),
+    "r": ("plan.R", "text/plain"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Plans:
+    """What was found for one person under some settings."""
+
+    person: int
+    settings: PlanSettings
+    found: Counterfactuals
+
+
+class ExplorerSession:
+    """Answers about the people of a table; see the module.
+
+    Parameters
+    ----------
+    explainer : fitted MCCE
+    people : DataFrame or array
+        Rows with the training columns; the index of a DataFrame names them.
+    training : DataFrame, array or None
+        The training rows, for `trade_off` of an explainer that was loaded from a file.
+
+    Examples
+    --------
+    >>> import mcce
+    >>> from mcce.explore import ExplorerSession
+    >>> X = mcce.datasets.load_loans(300).X[["age", "salary", "savings"]]
+    >>> explainer = mcce.MCCE(lambda rows: rows["salary"] > 40_000, decision=True, fixed=["age"], random_state=1).fit(X)
+    >>> session = ExplorerSession(explainer, X)
+    >>> session.answer({"ask": "people", "filter": "refused"})["total"] > 50
+    True
+    >>> session.answer({"ask": "persons"})
+    {'error': "there is no message 'persons'; did you mean 'person'?"}
+    """
+
+    def __init__(self, explainer: MCCE, people: Data, training: Data | None = None) -> None:
+        self._explainer, self._training = explainer, training
+        self._schema: Schema = explainer.generator_.schema_
+        self._fixed = [name for name in self._schema.names if name in explainer.generator_.fixed_]
+        index, matrix = encode_factuals(own_frame(people), self._schema)
+        if not len(index):
+            raise InputError("the table of people has no rows; give those that are to be looked at.")
+        self._matrix: Floats = matrix
+        self._people = self._schema.decode(matrix, index)
+        self._names: Names = told_names(explainer.names_, self._schema, exact=True).for_strangers(self._people)
+        self._lock = Lock()
+        self._last: Plans | None = None
+        self._alike: tuple[int, Floats] | None = None
+        self._wholes: dict[float, Counterfactuals] = {}
+        self._answers: dict[str, Callable[[Mapping[str, Any]], Reply]] = {
+            "start": self._start,
+            "people": self._page,
+            "person": self._person,
+            "plans": self._plans,
+            "edit": self._edit,
+            "why": self._why,
+            "export": self._export,
+            "whole": self._whole,
+            "by": self._by,
+            "trade_off": self._trade_off,
+            "criticise": self._criticise,
+        }
+
+    def __len__(self) -> int:
+        return len(self._people)
+
+    def answer(self, message: Any) -> Reply:
+        """Return the answer to a message; what is wrong with it, or goes wrong, is told in `error`."""
+        with self._lock, warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("ignore")
+            warnings.simplefilter("always", MCCEWarning)
+            try:
+                if not isinstance(message, Mapping) or "ask" not in message:
+                    raise InputError(f'a message is an object with the key "ask"; got {spell(message)}.')
+                if not isinstance(message["ask"], str) or message["ask"] not in self._answers:
+                    raise InputError(
+                        f"there is no message {spell(message['ask'])}; {did_you_mean(message['ask'], self._answers)}"
+                    )
+                reply = self._answers[message["ask"]](message)
+            except MCCEError as error:
+                reply = {"error": str(error)}
+            except Exception as error:  # a model or a sampler of somebody else's may raise anything
+                reply = {"error": shorten(f"{type(error).__name__}: {error}", 1000)}
+        notes = list(dict.fromkeys(str(each.message) for each in told))
+        plain: Reply = _as_json({**reply, "notes": notes} if notes else reply)
+        return plain
+
+    # ------------------------------------------------------------ people
+
+    @cached_property
+    def _answer_of_all(self) -> Answer:
+        scores, wanted = self._asker.ask_encoded(self._matrix)
+        return Answer(scores, wanted)
+
+    @property
+    def _asker(self) -> Asker:
+        return Asker(self._explainer.decision_, self._schema)
+
+    @cached_property
+    def _searched(self) -> list[str]:
+        """What is looked through for each person: her name and her values, in small letters."""
+        cells = self._people.astype(str).agg(" ".join, axis=1)
+        return [f"{name} {row}".lower() for name, row in zip(map(case_name, self._people.index), cells)]
+
+    def _start(self, message: Mapping[str, Any]) -> Reply:
+        wanted = self._answer_of_all.wanted
+        return {
+            "decision": self._explainer.decision_.describe(),
+            "people": len(self),
+            "refused": int((~wanted).sum()),
+            "features": [self._feature(j) for j in range(len(self._schema))],
+            "settings": {"floor": PlanSettings.floor, "plans": PlanSettings.n_plans, "diverse": PlanSettings.diverse},
+            "is_chain": isinstance(self._explainer.generator_, ChainModel),
+        }
+
+    def _feature(self, j: int) -> Reply:
+        """Return what is known of a feature: its kind, range or levels, and the stops of a slider."""
+        feature = self._schema.features[j]
+        told: Reply = {
+            "label": self._names.label(feature.name),
+            "unit": self._names.units.get(feature.name, ""),
+            "fixed": feature.name in self._fixed,
+            "kind": "date" if feature.is_numeric and is_dated(feature.dtype) else feature.kind,
+        }
+        if not feature.is_numeric:
+            texts = self._level_texts(feature)
+            return {**told, "levels": texts, "groups": len(texts) <= MOST_GROUPS}
+        known = self._matrix[:, j][~np.isnan(self._matrix[:, j])]
+        both = np.append(known, [end for end in (feature.low, feature.high) if not np.isnan(end)])
+        stops = np.unique(np.quantile(both, np.linspace(0, 1, STOPS + 1), method="inverted_cdf")) if both.size else both
+        cells = pd.Series(feature.decode(stops))
+        texts = [self._names.text(feature.name, cell, unit=False) for cell in cells]
+        return {**told, "stops": [_cell(feature, x) for x in cells], "texts": texts, "whole": feature.decimals == 0}
+
+    def _level_texts(self, feature: Feature) -> list[str]:
+        assert feature.levels is not None
+        return [self._names.text(feature.name, level) for level in feature.levels]
+
+    def _page(self, message: Mapping[str, Any]) -> Reply:
+        chosen = self._chosen(message)
+        page = check_count(message.get("page", 0), "page", least=0)
+        shown = chosen[page * PAGE : (page + 1) * PAGE]
+        answer = self._answer_of_all
+        return {
+            "total": int(chosen.size),
+            "page": page,
+            "pages": max(-(-int(chosen.size) // PAGE), 1),
+            "people": [
+                {
+                    "person": k,
+                    "name": case_name(self._people.index[k]),
+                    "prediction": self._names.text(PREDICTION, answer.scores[k], 3),
+                    "refused": not answer.wanted[k],
+                }
+                for k in shown.tolist()
+            ],
+        }
+
+    def _chosen(self, message: Mapping[str, Any]) -> Any:
+        """Return the places of the people that a search, a filter and a group leave."""
+        search, which = message.get("search", ""), message.get("filter", "all")
+        if not isinstance(search, str):
+            raise InputError(f"search is {spell(search)}; it must be a text.")
+        if which not in FILTERS:
+            raise InputError(f"there is no filter {spell(which)}; {did_you_mean(which, FILTERS)}")
+        kept: Bools = np.ones(len(self), dtype=bool)
+        if which in ("refused", "granted"):
+            kept &= self._answer_of_all.wanted == (which == "granted")
+        elif which != "all":
+            found = self._found_for_all(_floor(message))
+            ids = found.unexplained.index if which == "without" else found.suspicious().index.get_level_values("id")
+            kept &= self._people.index.isin(ids)
+        group = message.get("group")
+        if group is not None:
+            if not isinstance(group, Mapping):
+                raise InputError(f"group is {spell(group)}; it must be a feature and a level.")
+            j = read_place(group.get("feature"), len(self._schema), "group")
+            feature = self._schema.features[j]
+            if feature.is_numeric:
+                raise InputError(f"people are grouped by levels, and {feature.name!r} has none.")
+            kept &= self._matrix[:, j] == read_place(group.get("level"), feature.n_levels, "group")
+        chosen = np.flatnonzero(kept)
+        words = search.lower().split()
+        if words:
+            rows = self._searched
+            chosen = chosen[[all(word in rows[k] for word in words) for k in chosen]]
+            called = [all(word in case_name(self._people.index[k]).lower() for word in words) for k in chosen.tolist()]
+            chosen = chosen[np.argsort(np.logical_not(called), kind="stable")]  # who is called so comes first
+        return chosen
+
+    def _place(self, message: Mapping[str, Any]) -> int:
+        return read_place(message.get("person"), len(self), "person")
+
+    def _person(self, message: Mapping[str, Any]) -> Reply:
+        k = self._place(message)
+        answer = self._answer_of_all
+        return {
+            "person": k,
+            "name": case_name(self._people.index[k]),
+            "prediction": self._names.text(PREDICTION, answer.scores[k], 3),
+            "refused": not answer.wanted[k],
+            "cells": self._cells(self._matrix[k]),
+        }
+
+    def _cells(self, row: Floats) -> list[Reply]:
+        """Return the cells of an encoded row: as text, and as the front end sends them back."""
+        frame = self._schema.decode(row[None])
+        return [
+            {
+                "text": self._names.text(feature.name, frame.iloc[0, j]),
+                "value": _encoded_cell(feature, row[j], frame.iloc[0, j]),
+            }
+            for j, feature in enumerate(self._schema.features)
+        ]
+
+    # ------------------------------------------------------------ plans
+
+    def _find(self, message: Mapping[str, Any]) -> Plans:
+        """Explain one person as a message asks; what was found last is not looked for again."""
+        k = self._place(message)
+        settings = PlanSettings.read(message.get("settings"), self._schema, self._fixed)
+        last = self._last
+        if last is None or (last.person, last.settings) != (k, settings):
+            found = self._explainer.explain(self._people.iloc[[k]], progress=False, **settings.arguments)
+            last = self._last = Plans(k, settings, found)
+        return last
+
+    def _plans(self, message: Mapping[str, Any]) -> Reply:
+        plans = self._find(message)
+        found, who = plans.found, self._people.index[plans.person]
+        if not len(found):
+            reason = str(found.unexplained["reason"].iloc[0])
+            return {"plans": [], "reason": reason, "already": reason == ALREADY}
+        rows = self._schema.encode(found.frame.reset_index(drop=True)).matrix
+        changes = found.changes()
+        below, told = found.below_floor(), found.suspicious()["words"]
+        ranks = found.frame.index.get_level_values("rank")
+        made = []
+        for place, rank in enumerate(ranks.tolist()):
+            of_rank = changes[changes["rank"] == rank]
+            roles = dict(zip(of_rank["feature"], of_rank["role"]))
+            words = told[told.index.get_level_values("rank") == rank]
+            plan = self._plan(plans.person, rows[place], found.measures["prediction"].iloc[place], roles)
+            plan |= {
+                "rank": rank,
+                "sentence": found.sentence(who, rank),
+                "plausibility": float(found.measures["plausibility"].iloc[place]),
+                "below_floor": bool(below.iloc[place]),
+                "read_before_sending": "; ".join(words),
+                "granted": True,
+            }
+            made.append(plan)
+        return {"plans": made}
+
+    def _plan(self, k: int, row: Floats, score: Any, roles: Mapping[Any, str]) -> Reply:
+        """Return what a row changes for a person, each change on the distribution of people like her."""
+        own = self._matrix[k]
+        differs = np.flatnonzero(~((row == own) | (np.isnan(row) & np.isnan(own)))).tolist()
+        frame = self._schema.decode(np.stack([own, row]))
+        alike = self._people_like(k)
+        old, new = self._names.pair(PREDICTION, self._answer_of_all.scores[k], score, 3)
+        changes = []
+        for j in differs:
+            feature = self._schema.features[j]
+            before, after = self._names.pair(feature.name, frame.iloc[0, j], frame.iloc[1, j])
+            changes.append(
+                {
+                    "feature": j,
+                    "label": self._names.label(feature.name),
+                    "from": before,
+                    "to": after,
+                    "role": roles.get(feature.name, ""),
+                    "distribution": self._distribution(feature, alike[:, j], own[j], row[j]),
+                }
+            )
+        return {"changes": changes, "before": old, "prediction": new, "cells": self._cells(row)}
+
+    def _people_like(self, k: int) -> Floats:
+        """Return rows that are drawn given her fixed values and the wanted decision, encoded."""
+        if self._alike is None or self._alike[0] != k:
+            drawn = self._explainer.generate(self._people.iloc[[k]], n_samples=ALIKE, progress=False)
+            self._alike = k, self._schema.encode(drawn.reset_index(drop=True)).matrix
+        return self._alike[1]
+
+    def _distribution(self, feature: Feature, values: Floats, before: float, after: float) -> Reply:
+        if not feature.is_numeric:
+            return level_bars(values, self._level_texts(feature), before, after)
+
+        def write(encoded: float) -> str:
+            inside = feature.grid.put(np.array([encoded])) if not is_dated(feature.dtype) else np.array([encoded])
+            return self._names.text(feature.name, pd.Series(feature.decode(inside)).iloc[0], unit=False)
+
+        return number_bars(values, before, after, write)
+
+    def _edit(self, message: Mapping[str, Any]) -> Reply:
+        k = self._place(message)
+        values = message.get("values")
+        if not isinstance(values, Mapping):
+            raise InputError(f"values is {spell(values)}; it must be an object of features and values.")
+        row = self._edited(k, values)
+        scores, wanted = self._asker.ask_encoded(row[None])
+        if not hasattr(self._explainer, "plausibility_"):  # it is learned when somebody is first explained
+            self._find({"person": k})
+        plausibility = float(self._explainer.plausibility_.of_candidates(row[None], self._matrix[k])[0])
+        return {
+            **self._plan(k, row, scores[0], {}),
+            "rank": None,
+            "sentence": "",
+            "plausibility": plausibility,
+            "below_floor": plausibility < _floor(message),
+            "read_before_sending": "",
+            "granted": bool(wanted[0]),
+        }
+
+    def _edited(self, k: int, values: Mapping[str, Any]) -> Floats:
+        row = self._matrix[k].copy()
+        for key, value in values.items():
+            j = read_place(key, len(self._schema), "values")
+            feature = self._schema.features[j]
+            encoded = read_cell(feature, value)
+            if feature.name in self._fixed and encoded != row[j]:
+                raise InputError(f"{feature.name!r} is fixed, and stays as it is; edit another value.")
+            row[j] = encoded
+        return np.asarray(row)
+
+    def _why(self, message: Mapping[str, Any]) -> Reply:
+        """Say why somebody has no plan, and which limits to relax, each alone."""
+        plans = self._find(message)
+        why = plans.found.why(self._people.index[plans.person])
+        helps = str(why.get("would_help") or "")
+        helping = [each for each in helps.split("; or ") if each]
+        of_limit = {f"without the constraint {str(limit)!r}": j for j, limit in plans.settings.limits}
+        nearest = why.get("nearest_row")
+        return {
+            "reason": str(why["reason"]),
+            "relax": [{"words": each, "feature": of_limit.get(each)} for each in helping],
+            "drawn": why.get("drawn"),
+            "rejected": why.get("rejected"),
+            "plausible": why.get("plausible"),
+            "nearest": None
+            if nearest is None
+            else self._plan(
+                plans.person, self._schema.encode(nearest.to_frame().T.infer_objects()).matrix[0], why["nearest"], {}
+            ),
+        }
+
+    # ------------------------------------------------------------ export
+
+    def _export(self, message: Mapping[str, Any]) -> Reply:
+        """Return a file of what is on the screen, as text: the browser keeps it, nothing is written here."""
+        what = message.get("what")
+        if what not in FILES:
+            raise InputError(f"there is no export {spell(what)}; {did_you_mean(what, FILES)}")
+        name, kind = FILES[what]
+        plans = self._find(message)
+        if message.get("values") is not None:
+            if what != "row":
+                raise InputError("a row that was edited by hand is exported as a row; letters and calls are of plans.")
+            row = self._edited(plans.person, message["values"])
+            return {"name": name, "type": kind, "text": self._csv(self._schema.decode(row[None]))}
+        found, who = plans.found, self._people.index[plans.person]
+        if what in ("letter", "page"):
+            return {"name": name, "type": kind, "text": found.letter(who, html=what == "page")}
+        rank = check_count(message.get("rank", 1), "rank")
+        if rank > len(found):
+            raise InputError(f"there is no plan {rank}; there are {len(found)}.")
+        if what == "row":
+            table = found.to_frame()
+            return {"name": name, "type": kind, "text": self._csv(table.iloc[[rank - 1]])}
+        call = python_call if what == "python" else r_call
+        return {"name": name, "type": kind, "text": call(plans.settings, plans.person, rank)}
+
+    def _csv(self, table: pd.DataFrame) -> str:
+        return str(without_formulas(table).to_csv(index=False))
+
+    # ------------------------------------------------------------ for a statistician
+
+    def _found_for_all(self, floor: float) -> Counterfactuals:
+        """Explain all refused people, once for each floor."""
+        if floor not in self._wholes:
+            refused = self._people[~self._answer_of_all.wanted]
+            if not len(refused):
+                raise InputError("nobody is refused: all people have the wanted decision already.")
+            self._wholes = {floor: self._explainer.explain(refused, sparse=True, floor=floor, progress=False)}
+        return self._wholes[floor]
+
+    def _whole(self, message: Mapping[str, Any]) -> Reply:
+        found = self._found_for_all(_floor(message))
+        changed = found.changed_features()
+        changed = changed[changed["times"] > 0]
+        suspicious = found.suspicious()
+        reasons = suspicious["reasons"].str.split(", ").explode().value_counts()
+        lacking = found.unexplained["reason"].value_counts()
+        summary = found.summary()["value"]
+        return {
+            "tables": [
+                _table("In figures", ["figure", "value"], [[str(n), value_text(v)] for n, v in summary.items()]),
+                _table(
+                    "What changes",
+                    ["feature", "share of people", "up", "down", "other", "typical change"],
+                    [
+                        [self._names.label(name), *(_percent(row[part]) for part in ("share", "up", "down", "other"))]
+                        + [str(row["note"])]
+                        for name, row in changed.iterrows()
+                    ],
+                ),
+                _table("To read before sending", ["why", "plans"], [[str(n), str(c)] for n, c in reasons.items()]),
+                _table("Without a plan", ["why", "people"], [[str(n), str(c)] for n, c in lacking.items()]),
+            ]
+        }
+
+    def _by(self, message: Mapping[str, Any]) -> Reply:
+        feature = self._schema.features[read_place(message.get("feature"), len(self._schema), "feature")]
+        found = self._found_for_all(_floor(message))
+        groups = found.by(feature.name, bins=BINS if feature.is_numeric else None)
+        measures = list(groups.overall.index)
+        rows = []
+        for text, start in zip(groups.texts, range(0, len(groups.table), len(measures))):
+            part = groups.table.iloc[start : start + len(measures)]
+            rows.append([text, str(int(part["n"].max())), *map(_with_interval, part.itertuples())])
+        rows.append(["all", str(int(groups.overall["n"].max())), *map(_with_interval, groups.overall.itertuples())])
+        words = {"gower": "distance", "L0": "changes", "explained": "with a plan"}
+        columns = ["group", "people", *(words.get(each, each) for each in measures)]
+        return {"tables": [_table(f"By {groups.name}, with {groups.level:.0%} intervals", columns, rows)]}
+
+    def _trade_off(self, message: Mapping[str, Any]) -> Reply:
+        costs = self._explainer.trade_off(self._people[~self._answer_of_all.wanted], training=self._training)
+        shown = costs.table.drop(columns="floor")
+        rows = [
+            [str(name), *("" if pd.isna(cell) else value_text(float(cell), 3) for cell in row)]
+            for name, *row in shown.itertuples()
+        ]
+        return {"tables": [_table("What each floor costs", ["", *map(str, shown.columns)], rows)]}
+
+    def _criticise(self, message: Mapping[str, Any]) -> Reply:
+        chain = self._explainer.generator_
+        if not isinstance(chain, ChainModel):
+            raise InputError(
+                f"conditionals are those of a chain, and this explainer draws from a {type(chain).__name__}."
+            )
+        decision = self._answer_of_all.wanted if chain.conditions_on_decision_ else None
+        criticism = chain.criticise(self._people, decision=decision, progress=False)
+        table = criticism.table
+        rows = [
+            [self._names.label(name), "passes" if each["passes"] else "accused", value_text(float(each["skill"]), 3)]
+            + [str(each["says"])]
+            for name, each in table.iterrows()
+        ]
+        accused = f"{len(criticism.accused)} of {len(criticism)} conditionals accused, judged by these people"
+        return {"tables": [_table(accused, ["feature", "", "skill", "what is wrong"], rows)]}
+
+
+def _floor(message: Mapping[str, Any]) -> float:
+    """Return the floor that the settings of a message ask for."""
+    settings = message.get("settings")
+    given = settings.get("floor", PlanSettings.floor) if isinstance(settings, Mapping) else PlanSettings.floor
+    return check_share(given, "floor")
+
+
+def _table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Reply:
+    return {"title": title, "columns": list(columns), "rows": [list(row) for row in rows]}
+
+
+def _percent(share: float) -> str:
+    return f"{share:.{0 if share >= 0.1 else 1}%}" if share else ""
+
+
+def _with_interval(row: Any) -> str:
+    return f"{row.mean:.3g} ({row.low:.3g} to {row.high:.3g})"
+
+
+def _cell(feature: Feature, value: Any) -> Any:
+    """Return a number or a date as a message holds it."""
+    return str(value) if is_dated(feature.dtype) else value
+
+
+def _encoded_cell(feature: Feature, encoded: float, value: Any) -> Any:
+    if np.isnan(encoded):
+        return None
+    return _cell(feature, value) if feature.is_numeric else int(encoded)
+
+
+def _as_json(value: Any) -> Any:
+    """Return values as JSON has them: scalars of numpy as plain ones, what is no finite number as null."""
+    if isinstance(value, Mapping):
+        return {str(key): _as_json(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_as_json(each) for each in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    if value is None or isinstance(value, (str, bool, int, float)):
+        return value
+    return None if pd.isna(value) else str(value)

@@ -1,0 +1,226 @@
+"""What is asked of plans, read from a message, and the calls of Python and R that ask the same.
+
+1. A message names features by their place and levels by their code, since names may be anything. Of each feature it may
+   say whether it may change (`may`), from and to what (`low`, `high`), to which `levels`, in which `direction`, and how
+   `hard` a step in it is; of all, the `floor`, the number of `plans`, whether they are to be `diverse`, the `draws`.
+2. They become `mcce.allow` and the arguments of `MCCE.explain`. As everywhere, a range and levels bind every plan: a
+   person outside of them has to change.
+3. `python_call` and `r_call` write these arguments down, so that the call gives the same rows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mcce.base.checks import check_count, check_not_negative, check_share, is_number, is_whole
+from mcce.constraints import Allow, allow
+from mcce.exceptions import InputError, did_you_mean, spell
+from mcce.table import Feature, Schema
+from mcce.table.dtypes import is_dated
+
+MOST_PLANS, MOST_DRAWS = 10, 20_000
+KNOWN = ("features", "floor", "plans", "diverse", "draws")
+LIMITS = ("may", "low", "high", "levels", "direction", "hard")
+
+
+@dataclass(frozen=True)
+class PlanSettings:
+    """What is asked of plans.
+
+    Attributes
+    ----------
+    limits : by place of the feature, what it may be.
+    weights : by name of the feature, how hard a step in it is; 1 for those not named.
+    floor, n_plans, diverse, n_samples : as `explain` takes them.
+    """
+
+    limits: tuple[tuple[int, Allow], ...] = ()
+    weights: tuple[tuple[Any, float], ...] = ()
+    floor: float = 0.05
+    n_plans: int = 3
+    diverse: bool = True
+    n_samples: int = 1000
+
+    @classmethod
+    def read(cls, given: Any, schema: Schema, fixed: list[Any]) -> PlanSettings:
+        """Read the settings of a message; what it does not say is as usual."""
+        given = _table(given, "settings", KNOWN)
+        limits, weights = [], []
+        for key, each in _table(given.get("features"), "settings.features").items():
+            j = read_place(key, len(schema), "settings.features")
+            feature = schema.features[j]
+            said = _table(each, f"settings of {feature.name!r}", LIMITS)
+            made = _limit(feature, said)
+            if made is not None:
+                if feature.name in fixed:
+                    raise InputError(f"{feature.name!r} is fixed, and stays as it is; limits are for what may change.")
+                limits.append((j, made))
+            hard = check_not_negative(said.get("hard", 1.0), f"hard of {feature.name!r}")
+            if hard != 1.0:
+                weights.append((feature.name, hard))
+        diverse = given.get("diverse", cls.diverse)
+        if not isinstance(diverse, bool):
+            raise InputError(f"diverse is {spell(diverse)}; it must be true or false.")
+        return cls(
+            tuple(limits),
+            tuple(weights),
+            check_share(given.get("floor", cls.floor), "floor"),
+            check_count(given.get("plans", cls.n_plans), "plans", most=MOST_PLANS),
+            diverse,
+            check_count(given.get("draws", cls.n_samples), "draws", most=MOST_DRAWS),
+        )
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of `MCCE.explain`."""
+        plain: dict[str, Any] = {"n_samples": self.n_samples, "n_counterfactuals": self.n_plans, "sparse": True}
+        plain |= {"floor": self.floor, "diverse": self.diverse and self.n_plans > 1}
+        if self.weights:
+            plain["weights"] = dict(self.weights)
+        if self.limits:
+            plain["constraints"] = [limit for _, limit in self.limits]
+        return plain
+
+
+def read_place(key: Any, n: int, where: str) -> int:
+    """Return the place of a feature or a person; a message may write it as text, as keys of JSON are."""
+    place = int(key) if isinstance(key, str) and key.isdecimal() and len(key) < 10 else key
+    if not is_whole(place) or not 0 <= place < n:
+        raise InputError(f"{where}: {spell(key)} is no place from 0 to {n - 1}.")
+    return int(place)
+
+
+def read_cell(feature: Feature, value: Any) -> float:
+    """Return the encoded value of a cell of a message: a number, a date as text, a level's code, null if missing."""
+    if value is None:
+        return float(feature.encode(pd.Series([None], name=feature.name, dtype=object), "the edited row")[0])
+    if not feature.is_numeric:
+        return float(read_place(value, feature.n_levels, f"levels of {feature.name!r}"))
+    if is_dated(feature.dtype):
+        cell: Any = _date(feature, value)
+    elif is_number(value) and np.isfinite(float(value)):
+        cell = value
+    else:
+        raise InputError(f"{spell(value)} is no number, and {feature.name!r} holds numbers; give one.")
+    return float(feature.encode(pd.Series([cell], name=feature.name), "the edited row")[0])
+
+
+def _date(feature: Feature, value: Any) -> Any:
+    dtype: Any = feature.dtype
+    try:
+        if not isinstance(value, str) or len(value) > 100:
+            raise ValueError("it is no text")
+        return pd.Timedelta(value) if dtype.kind == "m" else pd.Timestamp(value)
+    except ValueError:
+        raise InputError(f"{spell(value)} is no date of {feature.name!r}; write it as in '2024-05-31'.") from None
+
+
+def _table(given: Any, where: str, known: tuple[str, ...] = ()) -> Mapping[str, Any]:
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise InputError(f"{where} is {spell(given)}; it must be an object of JSON.")
+    for key in given:
+        if known and key not in known:
+            raise InputError(f"{where}: there is no {spell(key)}; {did_you_mean(key, known)}")
+    return given
+
+
+def _limit(feature: Feature, said: Mapping[str, Any]) -> Allow | None:
+    """Return what a message says of a feature as a constraint; None if it says nothing."""
+    if said.get("may") is False:
+        return allow(feature.name, direction="none")
+    bounds: dict[str, Any] = {}
+    for end in ("low", "high"):
+        if said.get(end) is not None:
+            bounds[end] = said[end] if feature.is_numeric else _level(feature, said[end])
+    if said.get("levels") is not None:
+        if feature.is_numeric or not isinstance(said["levels"], (list, tuple)):
+            raise InputError(f"levels of {feature.name!r} is {spell(said['levels'])}; give a list of codes of levels.")
+        bounds["levels"] = [_level(feature, code) for code in said["levels"]]
+    if said.get("direction") is not None:
+        bounds["direction"] = said["direction"]
+    return allow(feature.name, **bounds) if bounds else None
+
+
+def _level(feature: Feature, code: Any) -> Any:
+    assert feature.levels is not None
+    level = feature.levels[read_place(code, feature.n_levels, f"levels of {feature.name!r}")]
+    return level.item() if isinstance(level, np.generic) else level
+
+
+# ---------------------------------------------------------------- the calls (step 3)
+
+
+def python_call(settings: PlanSettings, place: int, rank: int) -> str:
+    """Return the Python code that finds a plan again: `row` is its row, given `explainer` and the frame `people`."""
+    given = settings.arguments
+    lines = [f"    {name}={value!r}," for name, value in given.items() if name != "constraints"]
+    if "constraints" in given:
+        lines += ["    constraints=["]
+        lines += [f"        mcce.allow({_python_limit(limit)})," for limit in given["constraints"]] + ["    ],"]
+    return "\n".join(
+        [
+            "import mcce",
+            "",
+            "# `explainer` and `people` are those that the explorer was opened with",
+            "found = explainer.explain(",
+            f"    people.iloc[[{place}]],",
+            *lines,
+            ")",
+            f'row = found.frame.xs({rank}, level="rank")',
+            "",
+        ]
+    )
+
+
+def _python_limit(limit: Allow) -> str:
+    told = {name: value for name, value in limit.to_dict().items() if name != "feature"}
+    if limit.levels is not None:  # as they are, where a file would have their texts
+        told["levels"] = list(limit.levels)
+    return ", ".join([repr(limit.feature), *(f"{name}={value!r}" for name, value in told.items())])
+
+
+def r_call(settings: PlanSettings, place: int, rank: int) -> str:
+    """Return the R code that finds a plan again by the R package, given `explainer` and the data frame `people`."""
+    given = settings.arguments
+    lines = [f"  {name} = {_r(value)}" for name, value in given.items() if name not in ("constraints", "weights")]
+    if "weights" in given:
+        lines.append(f"  weights = {_r(given['weights'])}")
+    if "constraints" in given:
+        each = ",\n".join(f"    allow({_r_limit(limit)})" for limit in given["constraints"])
+        lines.append(f"  constraints = list(\n{each}\n  )")
+    arguments = ",\n".join([f"  explainer, people[{place + 1}, , drop = FALSE]", *lines])
+    return "\n".join(
+        [
+            "library(mcce)",
+            "",
+            "# `explainer` is what mcce() made of the same model, rows and seed; `people` holds the same people",
+            f"found <- explain(\n{arguments}\n)",
+            f"row <- found$rows[found$index$rank == {rank}, , drop = FALSE]",
+            "",
+        ]
+    )
+
+
+def _r_limit(limit: Allow) -> str:
+    told = limit.to_dict()
+    feature = _r(str(told.pop("feature")))
+    return ", ".join([feature, *(f"{name} = {_r(value)}" for name, value in told.items())])
+
+
+def _r(value: Any) -> str:
+    """Return a plain value as R writes it."""
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, Mapping):
+        return f"list({', '.join(f'{_r(str(name))} = {_r(each)}' for name, each in value.items())})"
+    if isinstance(value, (list, tuple)):
+        return f"c({', '.join(map(_r, value))})"
+    return repr(value) if is_number(value) else json.dumps(str(value), ensure_ascii=False)

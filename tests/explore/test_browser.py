@@ -1,0 +1,375 @@
+"""The explorer in a real browser: sliders, keys, bookmarks, exports, 2,000 people, and all that goes wrong.
+
+One server and one browser for all tests; each opens the page anew.
+"""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import joblib
+import pytest
+from sklearn.tree import DecisionTreeClassifier
+
+import mcce
+from mcce.explore import ExplorerSession
+from mcce.explore.server import make_app
+from tests.browser import Browser, find_browser
+from tests.explore import bank
+
+pytestmark = pytest.mark.slow
+uvicorn = pytest.importorskip("uvicorn", reason="needs pip install 'mcce[explore]'")
+
+CARDS = "[...document.querySelectorAll('section .plans:not(.hand + .plans) .card')]"
+HAND = "document.querySelector('.hand + .plans .card')"
+TEXT = "document.querySelector('.mcce-explorer').innerText"
+QUIET = "!document.querySelector('[aria-busy]')"
+BUTTON = "[...document.querySelectorAll('{}')].find(each => each.textContent.startsWith('{}'))"
+
+# pairs of colours by the formula of WCAG 2.1, for every element with text of its own: those below 4.5
+FAINT = """
+(() => {
+  const parse = (text) => text.match(/[\\d.]+/g).map(Number);
+  const light = ([r, g, b]) => [r, g, b].map((v) => v / 255)
+    .map((v) => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, v, k) => sum + v * [0.2126, 0.7152, 0.0722][k], 0);
+  const ground = (e) => {
+    for (; e; e = e.parentElement) {
+      const colour = parse(getComputedStyle(e).backgroundColor);
+      if (colour.length < 4 || colour[3] > 0) return colour;
+    }
+    return [255, 255, 255];
+  };
+  return [...document.querySelectorAll(".mcce-explorer *")].filter((e) => e.getClientRects().length && !e.disabled &&
+    [...e.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim())).map((e) => {
+    const [a, b] = [light(parse(getComputedStyle(e).color)), light(ground(e))];
+    return [(Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05), e.textContent.slice(0, 40)];
+  }).filter(([ratio]) => ratio < 4.5);
+})()
+"""
+# controls without a name, ids that occur twice, references that lead nowhere
+UNNAMED = """
+(() => {
+  const named = (e) => (e.labels && e.labels.length) || e.getAttribute("aria-label") ||
+    document.getElementById(e.getAttribute("aria-labelledby")) || (e.tagName === "BUTTON" && e.textContent.trim());
+  const controls = [...document.querySelectorAll("input, select, textarea, button, [role=img], [role=region]")];
+  const ids = [...document.querySelectorAll("[id]")].map((e) => e.id);
+  const refers = ["aria-labelledby", "aria-controls", "aria-describedby", "for"];
+  const lost = refers.flatMap((name) => [...document.querySelectorAll(`[${name}]`)].map((e) => e.getAttribute(name)))
+    .filter((id) => !document.getElementById(id));
+  return [...controls.filter((e) => !named(e)).map((e) => e.outerHTML), ...lost,
+    ...ids.filter((id, k) => ids.indexOf(id) !== k)];
+})()
+"""
+# what reaches out of the part of the page that it stands in
+OUTSIDE = """
+[...document.querySelectorAll(".side, .settings, .results, .card")].flatMap((part) => {
+  const edge = part.getBoundingClientRect().right + 0.5;
+  return [...part.querySelectorAll("*")].filter((e) => !e.closest(".scroll") && e.getBoundingClientRect().right > edge)
+    .map((e) => e.outerHTML.slice(0, 80));
+})
+"""
+SIDEWAYS = "document.documentElement.scrollWidth > innerWidth"
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    program = find_browser()
+    if program is None:
+        pytest.skip("no Chromium on this machine; install the system's package chromium")
+    one = Browser(program, tmp_path_factory.mktemp("profile"))
+    yield one
+    one.close()
+
+
+@pytest.fixture(scope="module")
+def served():
+    """The address of a page with 2,000 people, and its model."""
+    model, X = bank.Moody(), bank.people(2000)
+    session = ExplorerSession(bank.explainer(model, X.head(400)), X)
+    assert session.answer({"ask": "plans", "person": 1})["plans"]  # what is learned once
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        port = listening.getsockname()[1]
+        server = uvicorn.Server(uvicorn.Config(make_app(session, "token", port), log_level="error"))
+        running = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        running.start()
+        yield f"http://127.0.0.1:{port}/token/", model
+        server.should_exit = True
+        running.join()
+
+
+def opened(browser, address, width=1400, scheme="light", person=1):
+    """Open the page and choose the first refused person."""
+    browser.open(address, width, scheme=scheme)
+    browser.wait("document.querySelectorAll('.people button').length === 50")
+    browser.ask(f"document.querySelectorAll('.people button')[{person}].click()")
+    browser.wait(f"{CARDS}.length >= 1 && {QUIET}")
+
+
+def column(name):
+    return bank.people(3).columns.get_loc(name)
+
+
+def place_of(browser, script):
+    box = browser.ask(
+        f"(() => {{ const e = {script}; e.scrollIntoView({{block: 'center'}}); "
+        "const b = e.getBoundingClientRect(); return [b.left, b.top, b.width, b.height]; })()"
+    )
+    return box
+
+
+def test_a_slider_is_dragged_and_the_plans_follow(browser, served):
+    opened(browser, served[0])
+    salary = column("salary")
+    browser.ask(f"document.querySelector('[data-limits=\"{salary}\"]').click()")
+    slider = f"document.querySelector('[data-end=\"{salary}-high\"]')"
+    left, top, width, height = place_of(browser, slider)
+    browser.ask(
+        "window.asked = []; const fetched = window.fetch; "
+        "window.fetch = (...g) => { if (g[0] === 'ask') asked.push(g[1].body); return fetched(...g); }"
+    )
+    browser.drag((left + width - 8, top + height / 2), (left + 0.3 * width, top + height / 2), steps=25)
+    browser.wait(f"{QUIET} && asked.length > 0")
+    time.sleep(0.3)
+    browser.wait(QUIET)
+    asked = [json.loads(each) for each in browser.ask("asked")]
+    assert 0 < len(asked) < 25  # not one for each move
+    high = asked[-1]["settings"]["features"][str(salary)]["high"]
+    stops = browser.ask(f"[{slider}.value, {slider}.max].map(Number)")
+    assert 0 < stops[0] < stops[1]
+    answer = browser.ask(
+        "fetch('ask', {method: 'POST', headers: {'Content-Type': 'application/json'}, "
+        f"body: {json.dumps(json.dumps(asked[-1]))}}}).then(r => r.json())"
+    )
+    assert all(plan["cells"][salary]["value"] <= high for plan in answer["plans"])
+    shown = browser.ask(f"{CARDS}.map(each => each.querySelector('.move strong').textContent)")
+    assert shown == [plan["changes"][0]["to"] for plan in answer["plans"]]
+
+
+def test_a_value_is_typed_and_judged(browser, served):
+    opened(browser, served[0])
+    savings = column("savings")
+    browser.ask(f"document.querySelector('[data-hand=\"{savings}\"]').select()")
+    browser.write("400000")
+    browser.wait(f"{HAND} && {HAND}.innerText.includes('granted')")
+    assert "400,000" in browser.ask(f"{HAND}.innerText")
+    browser.ask(f"document.querySelector('[data-hand=\"{savings}\"]').select()")
+    browser.write("1")
+    browser.wait(f"{HAND}.innerText.includes('refused')")
+    browser.ask(f"document.querySelector('[data-hand=\"{savings}\"]').select()")
+    browser.write("1.5")
+    browser.wait("document.querySelector('.hand + .plans .alert')")
+    assert "cannot hold exactly" in browser.ask("document.querySelector('.hand + .plans').innerText")
+
+
+def test_plans_are_bookmarked_and_compared(browser, served):
+    opened(browser, served[0])
+    browser.ask(f"{BUTTON.format('.card button', 'Bookmark')}.click()")
+    browser.ask("document.querySelectorAll('.people button')[3].click()")
+    browser.wait(
+        f"{CARDS}.length >= 1 && {QUIET} && document.querySelector('h2[tabindex]').textContent.endsWith(' ' + "
+        "document.querySelectorAll('.people button .name')[3].textContent.split(' ').pop())"
+    )
+    browser.ask(f"{BUTTON.format('.card button', 'Bookmark')}.click()")
+    heads = browser.ask("[...document.querySelectorAll('.bookmarks thead th')].map(each => each.textContent)")
+    assert len(heads) == 3
+    assert heads[1] != heads[2]
+    assert all("Plan 1" in head for head in heads[1:])
+    browser.ask("document.querySelector('.bookmarks thead button').click()")
+    assert browser.ask("document.querySelectorAll('.bookmarks thead th').length") == 2
+
+
+def test_what_is_exported_is_what_is_shown(browser, served):
+    opened(browser, served[0])
+    browser.ask("window.kept = []; URL.createObjectURL = (blob) => { kept.push(blob); return '#'; }")
+    browser.ask(f"{BUTTON.format('.card button', 'Export')}.click()")
+    said = browser.wait("document.querySelector('dialog textarea').value")
+    assert said.startswith("What would have led to another decision")
+    new = browser.ask(f"{CARDS}[0].querySelector('.move strong').textContent")
+    assert new in said
+    for what, words in (
+        ("python", "explainer.explain("),
+        ("r", "found <- explain("),
+        ("row", "plausibility"),
+        ("page", "<!doctype"),
+    ):
+        browser.ask(
+            f"(() => {{ const e = document.querySelector('dialog select'); e.value = '{what}'; "
+            "e.dispatchEvent(new Event('change')); })()"
+        )
+        browser.wait(f"document.querySelector('dialog textarea').value.includes({json.dumps(words)})")
+    browser.ask(f"{BUTTON.format('dialog button', 'Download')}.click()")
+    assert browser.ask("kept[0].text()").startswith("<!doctype html>")
+    browser.press("Escape")
+    assert not browser.ask("document.querySelector('dialog').open")
+
+
+def test_two_thousand_people_are_paged_and_searched(browser, served):
+    browser.open(served[0], 1400)
+    browser.wait("document.querySelectorAll('.people button').length === 50")
+    browser.ask(
+        "document.querySelector('.side select').value = 'all'; "
+        "document.querySelector('.side select').dispatchEvent(new Event('change'))"
+    )
+    browser.wait(f"{TEXT}.includes('2,000 people, page 1 of 40')")
+    browser.ask(f"{BUTTON.format('.pager button', 'Next')}.click()")
+    browser.wait(f"{TEXT}.includes('page 2 of 40')")
+    assert browser.ask("document.querySelector('.people .name').textContent") == f"{bank.NASTY} 50"
+    browser.ask("document.querySelector('input[type=search]').focus()")
+    browser.write("</script> 1999")
+    browser.wait(f"{TEXT}.includes('1 people, page 1 of 1')")
+    assert browser.ask("document.querySelector('.people .name').textContent") == f"{bank.NASTY} 1999"
+
+
+def test_names_that_would_run_are_texts(browser, served):
+    opened(browser, served[0])
+    assert browser.ask("document.title") == "mcce explorer"
+    assert bank.NASTY in browser.ask("document.querySelector('h2[tabindex]').textContent")
+    assert browser.ask("document.scripts.length") == 1
+    assert browser.ask("performance.getEntriesByType('resource').every(each => each.name.startsWith(location.origin))")
+
+
+def test_a_model_that_raises_is_told(browser, served):
+    address, model = served
+    opened(browser, address)
+    floor = "document.querySelector('.asked input[type=range]')"
+    try:
+        model.raises = True
+        browser.ask(f"{floor}.value = 0.2; {floor}.dispatchEvent(new Event('input'))")
+        browser.wait("document.querySelector('.plans .alert')")
+        assert "the scoring service is down" in browser.ask("document.querySelector('.plans .alert').textContent")
+    finally:
+        model.raises = False
+    browser.ask(f"{floor}.value = 0.1; {floor}.dispatchEvent(new Event('input'))")
+    browser.wait(f"{CARDS}.length >= 1 && !document.querySelector('.plans .alert')")
+
+
+def test_somebody_without_a_plan_learns_which_limit_to_lift(browser, served):
+    opened(browser, served[0])
+    browser.ask("document.querySelectorAll('[data-may]').forEach(each => each.click())")
+    browser.wait(BUTTON.format(".why button", "Why not?"))
+    browser.ask(f"{BUTTON.format('.why button', 'Why not?')}.click()")
+    browser.wait(BUTTON.format(".why button", "Lift the limit"))
+    browser.ask(f"{BUTTON.format('.why button', 'Lift the limit')}.click()")
+    browser.wait(f"{CARDS}.length >= 1")
+
+
+def test_the_keyboard_is_enough(browser, served):
+    browser.open(served[0], 1400)
+    browser.wait("document.querySelectorAll('.people button').length === 50")
+    browser.press("Tab")
+    assert browser.ask("document.activeElement.getAttribute('role')") == "tab"
+    browser.press("ArrowRight")
+    assert browser.ask("document.activeElement.getAttribute('aria-selected')") == "true"
+    assert browser.ask(f"{TEXT}.includes('For whom is it dear?')")
+    browser.press("Home")
+    while browser.ask("!document.activeElement.closest('.people')"):
+        browser.press("Tab")
+    assert browser.ask("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    browser.press("Enter")
+    browser.wait(f"{CARDS}.length >= 1 && {QUIET}")
+    assert browser.ask("document.activeElement.tagName") == "H2"  # a reader is taken to what was chosen
+    floor = "document.querySelector('.asked input[type=range]')"
+    browser.ask(f"{floor}.focus()")
+    browser.press("ArrowRight")
+    assert browser.ask(f"{floor}.getAttribute('aria-valuetext')") == "6%"
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (1200, "dark"), (400, "light"), (320, "dark")])
+def test_names_contrast_and_width(browser, served, width, scheme):
+    opened(browser, served[0], width, scheme)
+    browser.ask("document.querySelectorAll('[data-limits]').forEach(each => each.click())")
+    browser.ask(
+        f"{BUTTON.format('.card button', 'Edit by hand')}.click(); {BUTTON.format('.card button', 'Bookmark')}.click()"
+    )
+    browser.wait(HAND)
+    assert browser.ask(UNNAMED) == []
+    assert browser.ask(FAINT) == []
+    assert browser.ask(OUTSIDE) == []
+    assert not browser.ask(SIDEWAYS)
+    three = browser.ask(f"new Set({CARDS}.map(each => Math.round(each.getBoundingClientRect().top))).size")
+    assert three == 1 or width < 1000  # side by side
+
+
+@pytest.fixture(scope="module")
+def axe(tmp_path_factory):
+    """The text of axe-core, which is fetched for this test and is no part of the project."""
+    folder = tmp_path_factory.mktemp("axe")
+    if shutil.which("npm") is None:
+        pytest.skip("axe-core comes from npm, which is not installed")
+    try:
+        packed = subprocess.run(["npm", "pack", "axe-core@4"], cwd=folder, capture_output=True, timeout=60)
+    except subprocess.TimeoutExpired:
+        packed = None
+    if packed is None or packed.returncode:
+        pytest.skip("npm cannot fetch axe-core here")
+    shutil.unpack_archive(next(folder.glob("*.tgz")), folder, "gztar", **_filter())
+    return (folder / "package" / "axe.min.js").read_text("utf-8")
+
+
+def _filter():
+    return {"filter": "data"} if sys.version_info >= (3, 12) else {}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(browser, served, axe, scheme):
+    opened(browser, served[0], scheme=scheme)
+    browser.ask("document.querySelectorAll('[data-limits]').forEach(each => each.click())")
+    browser.ask(f"{BUTTON.format('.card button', 'Bookmark')}.click()")
+    run = "axe.run(document).then(found => found.violations.map(each => [each.id, each.nodes[0].html]))"
+    browser.ask(f"{axe};0")
+    assert browser.ask(run) == []
+    browser.ask(f"{BUTTON.format('.card button', 'Export')}.click()")
+    browser.wait("document.querySelector('dialog textarea').value")
+    assert browser.ask(run) == []
+    browser.press("Escape")
+    if scheme == "dark":
+        return  # to explain all people once is enough
+    browser.ask("document.querySelectorAll('[role=tab]')[1].click(); document.querySelector('.whole button').click()")
+    browser.wait("document.querySelectorAll('.whole table').length > 1", 60)
+    assert browser.ask(run) == []
+
+
+def test_a_server_that_is_killed_is_missed(browser, tmp_path):
+    X = mcce.datasets.load_loans(200).X[["age", "salary", "savings"]]
+    model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
+    mcce.MCCE(model, fixed=["age"], random_state=1).fit(X).save(tmp_path / "bank.mcce")
+    joblib.dump(model, tmp_path / "model.joblib")
+    X.to_csv(tmp_path / "people.csv", index=False)
+    command = [
+        sys.executable,
+        "-m",
+        "mcce.cli",
+        "explore",
+        "bank.mcce",
+        "people.csv",
+        "--model",
+        "model.joblib",
+        "--no-browser",
+    ]
+    environment = {**os.environ, "PYTHONPATH": str(Path(mcce.__file__).parents[1])}
+    process = subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment
+    )
+    try:
+        address = process.stdout.readline().strip()
+        assert address.startswith("http://127.0.0.1:")
+        opened(browser, address, person=0)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        browser.wait("document.querySelector('.alert[role=alert]:not([hidden])')", 15)  # without a click
+        assert "has ended" in browser.ask("document.querySelector('.alert[role=alert]').textContent")
+        browser.ask("document.querySelectorAll('.people button')[2].click()")
+        browser.wait("document.querySelector('.says').textContent.includes('has ended')")
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()

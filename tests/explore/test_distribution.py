@@ -1,0 +1,47 @@
+"""Axes: even where they can be, and such that what is told apart can be seen apart."""
+
+import numpy as np
+import pytest
+
+from mcce.explore.distribution import Axis, level_bars, number_bars
+
+rng = np.random.default_rng(1)
+EVEN, HEAVY = rng.uniform(10, 20, 500), np.exp(rng.normal(9, 2, 500))
+
+
+@pytest.mark.parametrize(
+    ("values", "marks", "scale"),
+    [
+        (EVEN, [11, 18], "even"),
+        (EVEN, [11, 11.01], "quantiles"),
+        (HEAVY, [500, 90_000], "log"),
+        (np.append(HEAVY, 0.0), [0, 90_000], "quantiles"),
+        (np.full(5, 3.0), [3, 3], "even"),
+    ],
+)
+def test_the_axis_fits_the_numbers(values, marks, scale):
+    axis = Axis.of(np.asarray(values), np.array(marks, dtype=float))
+    assert axis.scale == scale
+    places = axis.place(np.sort(np.append(values, marks)))
+    assert (np.diff(places) >= 0).all()
+    assert places.min() >= 0
+    assert places.max() <= 1 + 1e-12
+    inner = np.linspace(0.01, 0.99, 50)
+    if axis.ends[1] > axis.ends[0]:
+        np.testing.assert_allclose(axis.place(axis.value(inner)), inner, atol=1e-9)
+
+
+def test_marks_under_a_heavy_tail_are_apart():
+    bars = number_bars(np.append(HEAVY, 0.0), 5000.0, 9000.0, str)
+    assert bars["after"] - bars["before"] > 0.02
+    even = (9000 - 5000) / HEAVY.max()
+    assert bars["after"] - bars["before"] > 5 * even
+
+
+def test_bars_count_everybody_once():
+    bars = number_bars(np.append(HEAVY, np.nan), 5.0, np.nan, str)
+    assert sum(bar["share"] for bar in bars["bars"]) == pytest.approx(1)
+    assert bars["after"] is None
+    levels = level_bars(np.array([0, 1, 1, np.nan]), ["a", "b", "c"], 0, 2)["bars"]
+    assert [bar["share"] for bar in levels] == [1 / 3, 2 / 3, 0]
+    assert [(bar["before"], bar["after"]) for bar in levels] == [(True, False), (False, False), (False, True)]

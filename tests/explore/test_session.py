@@ -1,0 +1,306 @@
+"""The session: every answer is compared with what the explainer, the model or the table says by itself."""
+
+import shutil
+import subprocess
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import mcce
+from mcce.explore import ExplorerSession
+from tests.explore.bank import GRANTED, NASTY, Moody, ask, explainer, people, risk
+
+FEW = {"draws": 200}
+
+
+def at(table, name):
+    return str(table.columns.get_loc(name))
+
+
+def found_by(fitted, table, person, **settings):
+    asked = {"n_samples": 200, "n_counterfactuals": 3, "sparse": True, "diverse": True, "progress": False, **settings}
+    return fitted.explain(table.iloc[[person]], **asked)
+
+
+def test_it_starts_with_features_and_the_decision(session, table):
+    start = ask(session, "start")
+    assert start["decision"] == "the loan is granted"
+    assert (start["people"], start["refused"]) == (300, int((risk(table) >= 0.3).sum()))
+    assert [each["fixed"] for each in start["features"]] == [name in ("age", "sex") for name in table]
+    kinds = {each["label"]: each["kind"] for each in start["features"]}
+    assert (kinds["loan amount"], kinds["education"], kinds["customer since"]) == ("numeric", "ordered", "date")
+    salary = start["features"][int(at(table, "salary"))]
+    assert salary["stops"][0] == table["salary"].min()
+    assert salary["stops"][-1] == table["salary"].max()
+
+
+def test_people_are_filtered_searched_and_paged(session, table):
+    scores = risk(table).to_numpy()
+    pages = [ask(session, "people", filter="refused", page=page) for page in range(10)]
+    listed = [one["person"] for page in pages for one in page["people"]]
+    assert listed == np.flatnonzero(scores >= 0.3).tolist()
+    assert pages[0]["total"] == len(listed)
+    assert pages[0]["people"][0]["name"] == table.index[listed[0]]
+    women = ask(session, "people", filter="granted", group={"feature": at(table, "sex"), "level": 0}, page=0)
+    assert women["total"] == int(((scores < 0.3) & (table["sex"] == "female")).sum())
+    assert ask(session, "people", search="RETIRED female")["total"] == int(
+        ((table["employment"] == "retired") & (table["sex"] == "female")).sum()
+    )
+    assert [one["person"] for one in ask(session, "people", search="</script> 17")["people"]][:1] == [17]
+
+
+@pytest.mark.slow
+def test_suspicious_people_are_those_of_the_result(session, fitted, table):
+    found = fitted.explain(table[risk(table) >= 0.3], sparse=True, progress=False)
+    wanted = table.index.get_indexer(found.suspicious().index.get_level_values("id"))
+    listed = ask(session, "people", filter="suspicious")
+    assert listed["total"] == len(set(wanted))
+    assert {one["person"] for one in listed["people"]} <= set(wanted)
+    assert ask(session, "people", filter="without")["total"] == len(found.unexplained)
+
+
+def test_plans_are_those_of_explain(session, fitted, table, refused):
+    found = found_by(fitted, table, refused)
+    plans = ask(session, "plans", person=refused, settings=FEW)["plans"]
+    assert [plan["rank"] for plan in plans] == found.frame.index.get_level_values("rank").tolist()
+    changes = found.changes()
+    for plan in plans:
+        of_plan = changes[changes["rank"] == plan["rank"]]
+        assert [table.columns[each["feature"]] for each in plan["changes"]] == of_plan["feature"].tolist()
+        assert [each["role"] for each in plan["changes"]] == of_plan["role"].tolist()
+        assert plan["plausibility"] == found.measures["plausibility"].xs(plan["rank"], level="rank").iloc[0]
+        for each in plan["changes"]:
+            bars = each["distribution"]["bars"]
+            assert sum(bar["share"] for bar in bars) == pytest.approx(1.0)
+
+
+def test_limits_are_kept(session, table, refused):
+    salary, loan = at(table, "salary"), at(table, "loan_amount")
+    employment, savings = at(table, "employment"), at(table, "savings")
+    own = table.iloc[refused]
+    high = float(own["savings"] + 30_000)
+    limits = {
+        salary: {"direction": "increase", "low": 1000},
+        loan: {"direction": "decrease", "hard": 3},
+        savings: {"high": high},
+        employment: {"levels": [0, 1]},
+    }
+    plans = ask(session, "plans", person=refused, settings={"features": limits, "plans": 5, "floor": 0.02, **FEW})[
+        "plans"
+    ]
+    assert plans
+    for plan in plans:
+        values = [cell["value"] for cell in plan["cells"]]
+        assert values[int(salary)] >= own["salary"]
+        assert values[int(loan)] <= own["loan_amount"]
+        assert values[int(savings)] <= high
+        assert values[int(employment)] in (0, 1)
+
+
+def test_a_plan_put_in_by_hand_is_judged_as_the_plan(session, table, refused):
+    plan = ask(session, "plans", person=refused, settings=FEW)["plans"][0]
+    values = {str(each["feature"]): plan["cells"][each["feature"]]["value"] for each in plan["changes"]}
+    edited = ask(session, "edit", person=refused, values=values)
+    assert edited["granted"]
+    assert edited["plausibility"] == plan["plausibility"]
+    assert edited["prediction"] == plan["prediction"]
+    assert [each["to"] for each in edited["changes"]] == [each["to"] for each in plan["changes"]]
+    nothing = ask(session, "edit", person=refused, values={})
+    assert not nothing["granted"]
+    assert nothing["changes"] == []
+    poor = ask(session, "edit", person=refused, values={at(table, "salary"): 10**9})
+    assert poor["granted"]
+    assert poor["plausibility"] < 0.01
+
+
+def test_the_limit_that_stands_in_the_way_is_named(session, table, refused):
+    held = {at(table, name): {"may": False} for name in table.columns[2:]}
+    answer = ask(session, "plans", person=refused, settings={"features": held, **FEW})
+    assert answer["plans"] == []
+    assert not answer["already"]
+    why = ask(session, "why", person=refused, settings={"features": held, **FEW})
+    helping = {table.columns[each["feature"]] for each in why["relax"] if each["feature"] is not None}
+    assert helping
+    assert helping <= {"salary", "savings", "loan_amount"}
+    lifted = {key: limit for key, limit in held.items() if key != at(table, min(helping))}
+    assert ask(session, "plans", person=refused, settings={"features": lifted, **FEW})["plans"]
+
+
+def test_who_is_granted_needs_no_plan(session, table):
+    granted = int((risk(table) < 0.2).to_numpy().argmax())
+    assert ask(session, "plans", person=granted) == {
+        "plans": [],
+        "reason": "already has the wanted decision",
+        "already": True,
+    }
+    assert "has the wanted decision" in ask(session, "why", person=granted)["reason"]
+
+
+@pytest.mark.parametrize("rank", [1, 2])
+def test_the_python_call_gives_the_same_row(session, fitted, table, refused, rank):
+    since = table["customer since"].iloc[refused]
+    features = {
+        at(table, "salary"): {"high": 250_000, "direction": "increase", "hard": 2},
+        at(table, "customer since"): {"low": str(since - pd.Timedelta("90 days")), "high": "2030-01-01"},
+        at(table, "education"): {"low": 0},
+        at(table, NASTY): {"levels": [0, 1, 2]},
+        at(table, "employment"): {"may": False},
+    }
+    asked = {"person": refused, "settings": {"features": features, "floor": 0.02, **FEW}}
+    plan = ask(session, "plans", **asked)["plans"][rank - 1]
+    text = ask(session, "export", what="python", rank=rank, **asked)["text"]
+    space = {"explainer": fitted, "people": table}
+    exec(text, space)
+    cells = ExplorerSession(fitted, space["row"])
+    assert ask(cells, "person", person=0)["cells"] == plan["cells"]
+    exported = pd.read_csv(pd.io.common.StringIO(ask(session, "export", what="row", rank=rank, **asked)["text"]))
+    assert exported["salary"].iloc[0] == space["row"]["salary"].iloc[0]
+    assert len(exported) == 1
+
+
+R_STUBS = """
+library <- function(...) invisible()
+allow <- function(feature, ...) list(feature = feature, ...)
+explain <- function(x, newdata, ...) {
+  given <- list(...)
+  for (name in setdiff(names(given), c("constraints", "weights"))) cat(name, "=", format(given[[name]]), "\\n")
+  for (name in names(given$weights)) cat("weight", name, given$weights[[name]], "\\n")
+  for (each in given$constraints) cat(names(each), "|", unlist(each), "\\n")
+  cat("rows", nrow(newdata), newdata$n, "\\n")
+  list(rows = data.frame(a = 1:3), index = data.frame(id = 1, rank = 1:3))
+}
+explainer <- NULL
+people <- data.frame(n = 101:500, m = 1)
+"""
+
+
+def test_the_r_call_is_r(session, table, refused, tmp_path):
+    if shutil.which("Rscript") is None:
+        pytest.skip("no R on this machine; install the system's package r-base")
+    features = {
+        at(table, "salary"): {"high": 250_000.5, "direction": "increase", "hard": 2},
+        at(table, NASTY): {"levels": [0, 1]},
+    }
+    asked = {"person": refused, "settings": {"features": features, **FEW}}
+    text = ask(session, "export", what="r", rank=2, **asked)["text"]
+    (tmp_path / "call.R").write_text(R_STUBS + text + "cat('row', row$a, '\\n')\n", encoding="utf-8")
+    done = subprocess.run(["Rscript", "--vanilla", tmp_path / "call.R"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    said = done.stdout.splitlines()
+    assert "sparse = TRUE " in said
+    assert "n_counterfactuals = 3 " in said
+    assert "diverse = TRUE " in said
+    assert "weight salary 2 " in said
+    assert "row 2 " in said
+    assert "feature high direction | salary 250000.5 increase " in said
+    assert f"feature levels | {NASTY} {' '.join(sorted(set(table[NASTY]))[:2])} " in said
+    assert f"rows 1 {101 + refused} " in said
+
+
+def test_letters_are_those_of_the_result(session, fitted, table, refused):
+    found = found_by(fitted, table, refused)
+    assert ask(session, "export", what="letter", person=refused, settings=FEW)["text"] == found.letter(
+        table.index[refused]
+    )
+    page = ask(session, "export", what="page", person=refused, settings=FEW)["text"]
+    assert page == found.letter(table.index[refused], html=True)
+    assert NASTY not in page
+
+
+def test_a_spreadsheet_runs_nothing_of_a_row(fitted, table, refused):
+    odd = table.iloc[[refused]].rename(index=lambda _: "=cmd()")
+    text = ask(ExplorerSession(fitted, odd), "export", what="row", person=0, settings=FEW)["text"]
+    assert "'=cmd()" in text
+
+
+@pytest.mark.slow
+def test_the_statistician_sees_the_refused_as_a_whole(session, fitted, table):
+    found = fitted.explain(table[risk(table) >= 0.3], sparse=True, progress=False)
+    figures, changed, *_ = ask(session, "whole")["tables"]
+    assert ["explained", str(len(set(found.frame.index.get_level_values("id"))))] in figures["rows"]
+    assert len(changed["rows"]) == int((found.changed_features()["times"] > 0).sum())
+    (by,) = ask(session, "by", feature=at(table, "sex"))["tables"]
+    assert [row[0] for row in by["rows"]] == ["female", "male", "all"]
+    counts = table["sex"][risk(table) >= 0.3].value_counts()
+    assert [int(row[1]) for row in by["rows"]] == [counts["female"], counts["male"], counts.sum()]
+    assert len(ask(session, "by", feature=at(table, "salary"))["tables"][0]["rows"]) == 5
+
+
+@pytest.mark.slow
+def test_floors_and_conditionals_are_judged(fitted, table):
+    new = people(450).iloc[300:]
+    session = ExplorerSession(fitted, new)
+    (costs,) = ask(session, "trade_off")["tables"]
+    assert [row[0] for row in costs["rows"]][:2] == ["plain", "floor 0"]
+    (accused,) = ask(session, "criticise")["tables"]
+    judged = fitted.chain_.criticise(new, decision=(risk(new) < 0.3).to_numpy(), progress=False)
+    assert [row[1] for row in accused["rows"]] == ["passes" if ok else "accused" for ok in judged.table["passes"]]
+
+
+def test_a_model_that_raises_is_told_and_ends_nothing(table, refused):
+    model, few = Moody(), table[["age", "sex", "salary", "savings", "loan_amount"]]
+    session = ExplorerSession(explainer(model, few), few)
+    assert ask(session, "plans", person=refused, settings=FEW)["plans"]
+    model.raises = True
+    for message in ({"ask": "edit", "values": {}}, {"ask": "plans", "settings": {"floor": 0.1, **FEW}}):
+        error = session.answer({**message, "person": refused})["error"]
+        assert "the scoring service is down" in error
+        assert "Traceback" not in error
+    model.raises = False
+    assert ask(session, "plans", person=refused, settings={"floor": 0.1, **FEW})["plans"]
+
+
+def test_warnings_are_notes(fitted, table, refused):
+    far = table.iloc[[refused]].assign(savings=[10**9])
+    notes = ExplorerSession(fitted, far).answer({"ask": "edit", "person": 0, "values": {}})
+    assert "error" not in notes
+    assert "far outside the training data" in " ".join(
+        ExplorerSession(fitted, far).answer({"ask": "plans", "person": 0, "settings": FEW})["notes"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        (None, 'the key "ask"; got None'),
+        ({"ask": ["plans"]}, "no message"),
+        ({"ask": "plan"}, "did you mean 'plans'"),
+        ({"ask": "person", "person": 300}, "no place from 0 to 299"),
+        ({"ask": "person", "person": True}, "no place"),
+        ({"ask": "people", "filter": "refusd"}, "did you mean 'refused'"),
+        ({"ask": "people", "search": 3}, "must be a text"),
+        ({"ask": "people", "page": -1}, "at least 0"),
+        ({"ask": "people", "group": {"feature": 0, "level": 0}}, "has none"),
+        ({"ask": "plans", "person": 0, "settings": {"flor": 1}}, "did you mean 'floor'"),
+        ({"ask": "plans", "person": 0, "settings": {"floor": 1.5}}, "from 0 to below 1"),
+        ({"ask": "plans", "person": 0, "settings": {"plans": 1000}}, "at most 10"),
+        ({"ask": "plans", "person": 0, "settings": {"diverse": 1}}, "true or false"),
+        ({"ask": "plans", "person": 0, "settings": {"draws": 10**9}}, "at most 20000"),
+        ({"ask": "plans", "person": 0, "settings": {"features": {"0": {"may": False}}}}, "'age' is fixed"),
+        ({"ask": "plans", "person": 0, "settings": {"features": {"99": {}}}}, "no place"),
+        ({"ask": "plans", "person": 0, "settings": {"features": {"3": {"levels": [9]}}}}, "no place from 0 to 4"),
+        ({"ask": "plans", "person": 0, "settings": {"features": {"5": {"low": 9, "high": 1}}}}, "swap them"),
+        ({"ask": "edit", "person": 0, "values": {"0": 99}}, "'age' is fixed"),
+        ({"ask": "edit", "person": 0, "values": {"5": 1.5}}, "cannot hold exactly"),
+        ({"ask": "edit", "person": 0, "values": {"5": "many"}}, "no number"),
+        ({"ask": "edit", "person": 0, "values": {"8": "someday"}}, "no date"),
+        ({"ask": "edit", "person": 0, "values": [1]}, "must be an object"),
+        ({"ask": "export", "person": 0, "what": "pdf"}, "no export"),
+        ({"ask": "export", "person": 0, "what": "python", "values": {}}, "exported as a row"),
+    ],
+)
+def test_wrong_messages_are_refused(session, message, words):
+    assert words in session.answer(message)["error"]
+
+
+def test_people_who_are_none_are_refused(fitted, table):
+    with pytest.raises(mcce.InputError, match="no rows"):
+        ExplorerSession(fitted, table.head(0))
+    with pytest.raises(mcce.InputError, match="lacks the column"):
+        ExplorerSession(fitted, table.drop(columns="salary"))
+
+
+def test_explore_needs_a_fit(table):
+    with pytest.raises(mcce.NotFittedError, match="call fit"):
+        mcce.MCCE(risk, decision=GRANTED).explore(table)
