@@ -188,7 +188,8 @@ def write_result(
     questions = Questions(ask=partial(_ask_frame, Asker(plan.decision, schema)), usual=wording.usual)
     if drawn is not None:
         questions = Search(plan, factuals, found, contradictions, wording).questions(questions.ask)
-    questions = replace(questions, alike=partial(_draw_alike, plan.generator))
+    if plan.generator.conditions_on_decision_:
+        questions = replace(questions, alike=partial(_draw_alike, plan.generator))
     return Counterfactuals(
         frame=schema.decode(rows, index),
         measures=_measure_table(plan, factuals, winners, anonymised, wording.names).set_axis(index, axis=0),
