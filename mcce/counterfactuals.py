@@ -1374,8 +1374,8 @@ class Counterfactuals:
         factual = self._find(id, 1)[0]
         is_told = self._row_of_factual() == factual
         rows = np.flatnonzero(is_told if without is None else is_told & ~without).tolist()
-        words = (texts.say(f"words.{word}") for word in ("yes", "no", "missing"))
-        names = self.names.for_strangers(self.frame, *words, texts.marks)
+        words = texts.say("words.yes"), texts.say("words.no"), texts.say("words.missing")
+        names = self.names.for_strangers(self.frame, words, texts.marks)
         columns = tuple(self.frame.columns)
         unusual = self.below_floor()
         reason, in_the_way = self._reason_and_rules(id) if not rows else ("", ())

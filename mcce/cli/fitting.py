@@ -166,7 +166,7 @@ def rows_like(
     """Return rows of a file as values of a fitted table's columns, and how each column is read."""
     declared = Declared(dates=arguments.dates, decimals=arguments.decimal)
     readings = rows.readings_like({feature.name: reading_of(feature) for feature in schema.features}, declared)
-    numbers = [feature.name for feature in schema.features if feature.is_numeric]
+    numbers = [str(feature.name) for feature in schema.features if feature.is_numeric]
     return rows.read(readings, checked=False, numbers=numbers), readings
 
 

@@ -436,20 +436,19 @@ class Names:
     def for_strangers(
         self,
         frame: pd.DataFrame,
-        yes: str = "yes",
-        no: str = "no",
-        missing: str = "not known",
+        words: tuple[str, str, str] = ("yes", "no", "not known"),
         marks: Marks | None = None,
     ) -> Names:
-        """Return names for somebody who does not know the data: no underscores, yes and no, not known.
+        """Return names for somebody who does not know the data: no underscores, words for true, false and missing.
 
-        `marks` are those of the reader's language.
+        `words` and `marks` are those of the reader's language.
         """
         spaced = {name: with_ink(self.labels.get(name, str(name).replace("_", " "))) for name in frame.columns}
         if len(set(spaced.values())) < len(spaced):  # two names differ in their underscores alone
             spaced = {}
-        words = WordPattern(((True, yes), (False, no)))
-        truths = {name: words for name in frame.columns if pd.api.types.is_bool_dtype(frame[name].dtype)}
+        yes, no, missing = words
+        told = WordPattern(((True, yes), (False, no)))
+        truths = {name: told for name in frame.columns if pd.api.types.is_bool_dtype(frame[name].dtype)}
         formats = {**truths, **self.formats}
         return replace(self, labels={**spaced, **self.labels}, formats=formats, missing=missing, marks=marks)
 
