@@ -299,6 +299,35 @@ def test_names_contrast_and_width(browser, served, width, scheme):
     assert three == 1 or width < 1000  # side by side
 
 
+# a notebook's model, as anywidget hands it over, whose messages go to the server here
+NOTEBOOK = """
+import("./explorer.js").then((module) => {
+  const heard = [];
+  const model = {
+    on: (name, run) => heard.push([name, run]),
+    send: ({ number, message }) => fetch("ask", {
+      method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(message),
+    }).then((response) => response.json()).then((answer) =>
+      heard.filter(([name]) => name === "msg:custom").forEach(([, run]) => run({ number, answer }))),
+  };
+  const root = document.createElement("div");
+  root.id = "cell";
+  document.body.append(root);
+  module.default.render({ model, el: root });
+})
+"""
+
+
+def test_a_notebook_shows_the_same(browser, served):
+    browser.open(served[0], 1400)
+    browser.wait("document.querySelectorAll('.people button').length === 50")
+    browser.ask(NOTEBOOK)
+    browser.wait("document.querySelectorAll('#cell .people button').length === 50")
+    browser.ask("document.querySelectorAll('#cell .people button')[1].click()")
+    browser.wait("document.querySelectorAll('#cell .card').length >= 1")
+    assert browser.ask(UNNAMED) == []  # two explorers on one page have ids of their own
+
+
 @pytest.fixture(scope="module")
 def axe(tmp_path_factory):
     """The text of axe-core, which is fetched for this test and is no part of the project."""
