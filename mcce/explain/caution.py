@@ -120,7 +120,7 @@ def cheapest_of(
     own = factuals[found.owner]
     n_changes, steps = changed_columns(found.rows, own).sum(axis=1), distance.sums(found.rows, own)
     scale = caution.plausibility
-    near = scale.distance(found.rows, scale.fold_of(factuals)[found.owner], own)
+    near = scale.distance(found.rows, scale.fold_of(factuals)[found.owner], scale.origins(factuals, found.owner))
     within = np.ones(found.owner.size, dtype=bool)
     if max_changes is not None:
         within &= n_changes <= max_changes

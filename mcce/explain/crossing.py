@@ -16,13 +16,14 @@ A known value is never crossed with a missing one: to withhold something is no a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
 
 import numpy as np
 
-from mcce.base.arrays import Floats, Ints
+from mcce.base.arrays import Bools, Floats, Ints
 from mcce.explain.crossing_kernels import (
     UNCHANGED,
     cross,
@@ -30,6 +31,7 @@ from mcce.explain.crossing_kernels import (
     mark_first,
     nearest_tuples,
     number_values,
+    read_crossings,
     step_table,
 )
 from mcce.explain.distances import Distance, stack
@@ -169,3 +171,49 @@ class NearestCrossings:
         others = np.arange(0, tuples.draws.size, -(-tuples.draws.size // (most - most // 2)))
         changed = (table[tuples.sets[tuples.which[others]].T, tuples.draws[others]] != UNCHANGED).all(axis=0)
         return Crossings(f, begin, n_draws, tuples, np.union1d(nearest, others[changed]), complete=False)
+
+
+@dataclass(frozen=True)
+class ChangedCells:
+    """Crossings of some factuals as what they change: rows are written when they are looked at.
+
+    Attributes
+    ----------
+    members : the factuals.
+    begin, end : where the crossings of each begin and end.
+    of : for each crossing, its factual.
+    column, value : what it changes, and to what.
+    steps : the sum of its steps.
+    complete : for each factual, whether these are all its crossings.
+    """
+
+    members: Ints
+    begin: Ints
+    end: Ints
+    of: Ints
+    column: Ints
+    value: Floats
+    steps: Floats
+    complete: Bools
+
+    @classmethod
+    def read(cls, made: Sequence[Crossings], near: NearestCrossings, factuals: Floats) -> ChangedCells:
+        """Read the crossings of some factuals, all of the same number of features."""
+        sizes = np.array([crossings.chosen.size for crossings in made])
+        ends, members = np.cumsum(sizes), np.array([crossings.factual for crossings in made], dtype=np.int64)
+        n, size = int(ends[-1]), made[0].tuples.sets.shape[1]
+        column, value, steps = np.empty((n, size), dtype=np.int64), np.empty((n, size)), np.empty(n)
+        for i, crossings in enumerate(made):
+            tuples = crossings.tuples
+            read_crossings(
+                near.cells, crossings.begin, factuals[crossings.factual], near.mutable, tuples.draws, tuples.which,
+                tuples.sets, crossings.chosen, near.steps, near.tables, int(ends[i] - sizes[i]), column, value, steps,
+            )  # fmt: skip
+        complete = np.array([crossings.complete for crossings in made], dtype=bool)
+        return cls(members, ends - sizes, ends, np.repeat(members, sizes), column, value, steps, complete)
+
+    def rows(self, some: Ints, factuals: Floats) -> Floats:
+        """Return some of the crossings as rows."""
+        rows = factuals[self.of[some]]
+        rows[np.arange(some.size)[:, None], self.column[some]] = self.value[some]
+        return rows

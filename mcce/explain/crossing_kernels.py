@@ -187,3 +187,20 @@ def cross(cells, begin, factual, columns, draws, combination, combinations, chos
             out[j, at + k] = factual[j]
         for a in combinations[combination[t]]:
             out[columns[a], at + k] = cells[columns[a], begin + draws[t]]
+
+
+@entry
+def read_crossings(
+    cells, begin, factual, columns, draws, combination, combinations, chosen, steps, tables, at, column, value, total
+):
+    """Write the columns that the chosen crossings change, their values and the sums of the steps, from place `at`."""
+    for k in range(chosen.size):
+        t = chosen[k]
+        members = combinations[combination[t]]
+        total[at + k] = 0.0
+        for a in range(members.size):
+            j = columns[members[a]]
+            x = cells[j, begin + draws[t]]
+            column[at + k, a] = j
+            value[at + k, a] = x
+            total[at + k] += step(steps, tables, 0, j, x, factual[j])

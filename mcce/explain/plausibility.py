@@ -31,6 +31,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -38,8 +39,15 @@ import scipy
 
 from mcce.base.arrays import Bools, Floats, Int32s, Ints, UInts
 from mcce.base.threads import count_jobs, run_in_threads
-from mcce.explain.distances import columnwise, gower
-from mcce.explain.plausibility_kernels import encode_bins, find_leaves, grow_cells, least_shares, mean_of_nearest
+from mcce.explain.distances import columnwise, gower, rowwise
+from mcce.explain.plausibility_kernels import (
+    N_BITS,
+    encode_bins,
+    find_leaves,
+    grow_cells,
+    least_of_made,
+    mean_of_nearest,
+)
 from mcce.generators.givens import occurrences
 from mcce.rng import hash_rows
 from mcce.samplers.density import DRAWN_AS_IT_IS, find_point_masses, silverman
@@ -62,7 +70,8 @@ LEVEL = 0.05  # of the questions of a node
 PSEUDO_ROWS = 0.3  # of a leaf: with more, a value that its rows do not have is vouched for by the margin
 NEARNESS_COUNTS = 2.0
 FARTHEST = 1e6  # distance that is told from a larger one
-MOST_KEPT = 1_024  # factuals whose distances are kept
+MOST_KEPT = 1_024  # factuals of which something is kept
+GROUPS = 64  # of others that are about equally far
 
 
 @stateful("plausibility.Binning")
@@ -158,31 +167,38 @@ class Conditionals:
         inner = np.flatnonzero(~leaf)
         require(bool((self.left[inner] > inner).all() and (self.left[inner] < n - 1).all()), "left leads nowhere")
 
-    def least(self, bins: Bytes) -> Floats:
-        """Return the share of the least likely cell of binned rows."""
-        out = np.ones(bins.shape[1])
-        nodes = (self.column, self.cut, self.single, self.left)
-        least_shares(bins, self.targets, self.roots, *nodes, self.share, out)
-        return out
-
 
 @dataclass(frozen=True, eq=False)
-class KnownDistances:
-    """Distances of factuals to the rows among which the nearest are looked for.
+class Origins:
+    """The rows that others were made from by changing a few cells: what is found about them is found once.
 
     Attributes
     ----------
-    places : of the factual that each row was made from.
-    own, holds : the distances of some factuals, and the places of these.
+    rows : the origins.
+    places : for each row that was made, the place of its origin.
+    cells, near : what is known of the cells of some origins, and of their distances, as the kernels write it.
     """
 
+    rows: Floats
     places: Ints
-    own: Floats
-    holds: Ints
+    cells: tuple[npt.NDArray[Any], ...]
+    near: tuple[npt.NDArray[Any], ...]
 
-    def __getitem__(self, rows: Ints) -> KnownDistances:
-        """Return what is known of some rows, by the same distances."""
-        return KnownDistances(self.places[rows], self.own, self.holds)
+    def __getitem__(self, which: Ints) -> Origins:
+        """Return the origins of some of the rows, with all that is known."""
+        return Origins(self.rows, self.places[which], self.cells, self.near)
+
+    def forget(self, places: Ints) -> None:
+        """Forget what is known of some origins, whose rows have changed."""
+        for holds in (self.cells[0], self.near[0]):
+            slots = places % holds.size
+            holds[slots[holds[slots] == places]] = -1
+
+    def groups(self, which: Ints) -> tuple[Ints, Ints]:
+        """Return where neighbours among some rows that have the same origin begin, with the end, and these origins."""
+        places = self.places[which]
+        first = np.flatnonzero(np.concatenate([[True], places[1:] != places[:-1]])[: places.size])
+        return np.append(first, which.size), places[first]
 
 
 @stateful("plausibility.Plausibility")
@@ -269,7 +285,12 @@ class Plausibility:
         distance = np.empty(some.size)
         for k in range(n_folds):
             mine = np.flatnonzero(met[some] == k)
-            distance[mine] = _distance(matrix[some[mine]], matrix[some[mine]], near[k], scale)
+            rows = np.ascontiguousarray(matrix[some[mine]])
+            room = _room_for_distances(1, near[k].shape[1])
+            found_near = np.empty(mine.size)
+            each = Origins(rows, np.arange(mine.size), (), room)
+            _write_distance(rows, each.places, each, near[k], scale, found_near)
+            distance[mine] = found_near
         cells, nearness = Scale.of(least, weights), Scale.of(-distance, of_some)
         of_cells = np.where(least < 0.0, least, cells.share_of_others(least, weights))[some]
         joined = np.minimum(of_cells, NEARNESS_COUNTS * nearness.share_of_others(-distance, of_some))
@@ -279,62 +300,70 @@ class Plausibility:
         """Return the fold of each encoded factual: that of trees and neighbours which it does not belong to."""
         return _fold(hash_rows(matrix), len(self.conditionals))
 
-    def least_cells(self, matrix: Floats, fold: Ints) -> Floats:
+    def origins(self, rows: Floats, places: Ints | None = None, kept: int = 1) -> Origins:
+        """Return the origins of rows at some places among others, with room for what is known of `kept` of them.
+
+        Origins that are next to each other in `places` need no more than one; without places, each is its own row's.
+        """
+        n = max(1, min(kept, rows.shape[0], MOST_KEPT))
+        targets = self.conditionals[0].targets.size
+        cells = (
+            np.full(n, -1, dtype=np.int64),
+            np.empty((n, self.scale.size), dtype=np.uint8),
+            np.empty((n, targets)),
+            np.empty((n, self._n_words, targets), dtype=np.int64),
+            np.empty(n),
+        )
+        near = _room_for_distances(n, max(others.shape[1] for others in self.neighbours))
+        return Origins(rowwise(rows), np.arange(rows.shape[0]) if places is None else places, cells, near)
+
+    @property
+    def _n_words(self) -> int:
+        return self.scale.size // N_BITS + 1
+
+    def least_cells(self, matrix: Floats, fold: Ints, origins: Origins | None = None) -> Floats:
         """Return the share of real rows whose least cell is as unlikely or more so; below 0 out of range (step 3)."""
-        least = np.empty(matrix.shape[0])
-        bins = self.binning.encode(matrix)
-        for k, conditionals in enumerate(self.conditionals):
+        matrix = rowwise(matrix)
+        origins = self.origins(matrix) if origins is None else origins
+        least, room = np.empty(matrix.shape[0]), np.empty((matrix.shape[1], 1), dtype=np.uint8)
+        for k, trees in enumerate(self.conditionals):
             rows = np.flatnonzero(fold == k)
             if rows.size:
-                least[rows] = conditionals.least(np.ascontiguousarray(bins[:, rows]))
-                _lower_outside(least, rows, matrix[rows], self.low[k], self.high[k])
-        return self._cells(least)
-
-    def _cells(self, least: Floats) -> Floats:
+                begin, of = origins.groups(rows)
+                low, high = self.low[k], self.high[k]
+                least_of_made(
+                    matrix, rows, begin, of, origins.rows, *self.binning.joined, BINS - 1, low, high, _reach(low, high),
+                    trees.targets, trees.roots, trees.column, trees.cut, trees.single, trees.left, trees.share,
+                    *origins.cells, room, np.empty(self._n_words, dtype=np.int64), least,
+                )  # fmt: skip
         return np.where(least < 0.0, least, self.cells.share(least))
 
-    def distance(
-        self, matrix: Floats, fold: Ints, factuals: Floats | None = None, known: KnownDistances | None = None
-    ) -> Floats:
-        """Return the mean distance of rows to the nearest ones, Gower's sum (step 4).
-
-        With `factuals`, the row that each was made from: where neighbours in the table have the same one and few cells
-        differ, most of the work is done once. `known` keeps that work for the next rows of these factuals.
-        """
-        made_from = matrix if factuals is None else factuals
+    def distance(self, matrix: Floats, fold: Ints, origins: Origins | None = None) -> Floats:
+        """Return the mean distance of rows to the nearest ones, Gower's sum (step 4)."""
+        matrix = rowwise(matrix)
+        origins = self.origins(matrix) if origins is None else origins
         out = np.empty(matrix.shape[0])
         for k, others in enumerate(self.neighbours):
             rows = np.flatnonzero(fold == k)
             if rows.size:
-                of_rows = None if known is None else known[rows]
-                out[rows] = _distance(matrix[rows], made_from[rows], others, self.scale, of_rows)
+                _write_distance(matrix, rows, origins, others, self.scale, out)
         return out
 
     def score(
-        self,
-        matrix: Floats,
-        fold: Ints,
-        factuals: Floats | None = None,
-        least: float = -np.inf,
-        known: KnownDistances | None = None,
+        self, matrix: Floats, fold: Ints, origins: Origins | None = None, least: float | Floats = -np.inf
     ) -> Floats:
         """Return the scores of encoded rows, each by the parts of a fold (step 5).
 
-        Rows whose cells are below `least` are not looked at further: their score is that of their cells.
+        `origins` are the rows that these were made from: where few cells differ, most of the work is done once. Rows
+        whose cells are below `least` are not looked at further: their score is that of their cells.
         """
-        scores = self.least_cells(matrix, fold)
+        matrix = rowwise(matrix)
+        origins = self.origins(matrix) if origins is None else origins
+        scores = self.least_cells(matrix, fold, origins)
         rows = np.flatnonzero(scores >= least)
         if rows.size:
-            made_from = None if factuals is None else factuals[rows]
-            of_rows = None if known is None else known[rows]
-            scores[rows] = self.join(scores[rows], self.distance(matrix[rows], fold[rows], made_from, of_rows))
+            scores[rows] = self.join(scores[rows], self.distance(matrix[rows], fold[rows], origins[rows]))
         return scores
-
-    def room_for(self, n_factuals: int) -> KnownDistances:
-        """Return room for the distances of some factuals, to be kept while their candidates are scored."""
-        most = max(others.shape[1] for others in self.neighbours)
-        n = min(n_factuals, MOST_KEPT)
-        return KnownDistances(np.arange(n_factuals), np.empty((n, most)), np.full(n, -1, dtype=np.int64))
 
     def join(self, cells: Floats, distance: Floats) -> Floats:
         """Return the scores of rows with these shares of their cells and distances (step 5)."""
@@ -342,8 +371,8 @@ class Plausibility:
 
     def of_candidates(self, rows: Floats, factual: Floats) -> Floats:
         """Return the plausibility of encoded candidates of an encoded factual."""
-        fold = np.repeat(self.fold_of(factual[None]), rows.shape[0])
-        return self.quantile(self.score(rows, fold, np.broadcast_to(factual, rows.shape)))
+        fold, places = np.repeat(self.fold_of(factual[None]), rows.shape[0]), np.zeros(rows.shape[0], dtype=np.int64)
+        return self.quantile(self.score(rows, fold, self.origins(factual[None], places)))
 
     def quantile(self, scores: Floats) -> Floats:
         """Return the share of training rows with a score as low or lower (a conformal p-value)."""
@@ -388,10 +417,14 @@ def _ranges(matrix: Floats, features: Sequence[Feature]) -> Floats:
     return np.where(low <= high, np.stack([low, high]), [[-np.inf], [np.inf]])
 
 
+def _reach(low: Floats, high: Floats) -> Floats:
+    """Return how long the ranges of columns are; 1 for those that have no length."""
+    return np.where((high > low) & np.isfinite(high - low), high - low, 1.0)
+
+
 def _lower_outside(least: Floats, rows: Ints, matrix: Floats, low: Floats, high: Floats) -> None:
     """Write minus how far rows are outside the range, of those that are."""
-    reach = np.where((high > low) & np.isfinite(high - low), high - low, 1.0)
-    beyond = np.fmax(np.fmax(low - matrix, matrix - high), 0.0) / reach
+    beyond = np.fmax(np.fmax(low - matrix, matrix - high), 0.0) / _reach(low, high)
     far = beyond.max(axis=1, initial=0.0)
     least[rows[far > 0.0]] = -far[far > 0.0]
 
@@ -580,25 +613,24 @@ def _neighbours(rows: Ints, keys: UInts, weights: Floats | None) -> Ints:
     return np.sort(by_key[copies_at(weights[by_key], np.arange(n), n)]) if n else rows
 
 
-def _distance(
-    rows: Floats, made_from: Floats, others: Floats, scale: Floats, known: KnownDistances | None = None
-) -> Floats:
-    """Return the mean distance of rows to the nearest of some others, given by column."""
-    if not rows.shape[0]:
-        return np.empty(0)
-    made_from = np.ascontiguousarray(made_from)
-    if known is None:
-        same = (made_from[1:] == made_from[:-1]) | (np.isnan(made_from[1:]) & np.isnan(made_from[:-1]))
-        same, places = same.all(axis=1), np.full(rows.shape[0], -1)
-        own, holds = np.empty((1, others.shape[1])), np.full(1, -1)
-    else:
-        same, places, own, holds = known.places[1:] == known.places[:-1], known.places, known.own, known.holds
-    begin = np.concatenate([[0], 1 + np.flatnonzero(~same), [rows.shape[0]]]).astype(np.int64)
-    first = begin[:-1]
-    out, sums = np.empty(rows.shape[0]), np.empty(others.shape[1])
+def _room_for_distances(n_origins: int, n_others: int) -> tuple[npt.NDArray[Any], ...]:
+    """Return room for the distances of some origins to others, and the order of these (`mean_of_nearest`)."""
+    return (
+        np.full(n_origins, -1, dtype=np.int64),
+        np.empty((n_origins, n_others)),
+        np.empty((n_origins, n_others), dtype=np.int32),
+        np.empty((n_origins, GROUPS), dtype=np.int64),
+        np.empty((n_origins, GROUPS)),
+    )
+
+
+def _write_distance(matrix: Floats, rows: Ints, origins: Origins, others: Floats, scale: Floats, out: Floats) -> None:
+    """Write the mean distance of some rows to the nearest of some others, given by column."""
+    begin, of = origins.groups(rows)
+    changed, sums = np.empty(matrix.shape[1], dtype=np.int64), np.empty(others.shape[1])
     mean_of_nearest(
-        np.ascontiguousarray(rows), begin, made_from[first], places[first].astype(np.int64), others, scale,
-        own, holds.astype(np.int64, copy=False), sums, np.empty(NEAREST), out,
+        matrix, rows, begin, of, origins.rows, others, scale, *origins.near, changed, sums, np.empty(NEAREST),
+        out,
     )  # fmt: skip
     # sums are added up in an order that depends on what a row was made from, and ties are to stay ties
-    return np.minimum(out, FARTHEST).round(10)
+    out[rows] = np.minimum(out[rows], FARTHEST).round(10)

@@ -13,6 +13,9 @@ from mcce.base.compiling import entry, inner
 # mypy: disable-error-code="no-untyped-def"
 
 LEAF = -1
+N_BITS = 63
+VERY_FEW = 4  # changed cells, up to which others are looked at in order
+ROUNDING = 1e-9  # more than sums of steps are rounded by
 
 
 @inner
@@ -157,15 +160,99 @@ def find_leaves(bins, column, cut, single, left, root, leaf):
         leaf[i] = walk(bins, i, column, cut, single, left, root)
 
 
+@inner
+def bin_of(value, edges, low, high, last):
+    """Return the bin of a cell whose column has edges[low:high]: 0 for missing, else 1 and the edges below."""
+    if value != value:
+        return 0
+    begin = low
+    while low < high:
+        middle = (low + high) // 2
+        if edges[middle] < value:
+            low = middle + 1
+        else:
+            high = middle
+    return min(low - begin + 1, last)
+
+
+@inner
+def beyond(value, low, high, reach):
+    """Return how far a value is outside a range, in units of its reach; 0 inside, or if it is missing."""
+    below, above = low - value, value - high
+    far = below if below > above else above
+    return far / reach if far > 0.0 else 0.0
+
+
+@inner
+def bit_of(column):
+    """Return the bit of a column in its word, the `column // N_BITS`-th."""
+    return 1 << (column % N_BITS)
+
+
 @entry
-def least_shares(bins, targets, roots, column, cut, single, left, share, least):
-    """Lower `least` to the least share of a row's cells; `share[left[leaf], bin]` is that of a cell in a leaf."""
-    for a in range(targets.size):
-        for i in range(least.size):
-            node = walk(bins, i, column, cut, single, left, roots[a])
-            found = share[left[node], bins[targets[a], i]]
-            if found < least[i]:
-                least[i] = found
+def least_of_made(
+    rows, which, begin, made_from, origins, edges, first_edge, last, low, high, reach, targets, roots, column, cut,
+    single, left, share, holds, own_bins, own_share, asked, own_far, bins, changed, out,
+):  # fmt: skip
+    """Write the least share of the cells of some rows, minus how far they are out of range for those that are.
+
+    Rows which[begin[g] : begin[g + 1]] are like row made_from[g] of `origins` but for a few cells. A tree that asks
+    about none of these on the origin's way, and that is not about one of them, says of the row what it says of the
+    origin: by slot, `own_share`, and in `asked` the bits of the columns, in words. `holds` says whose is in a slot;
+    `share[left[leaf], bin]` is the share of a cell in a leaf; `bins` and `changed` are room for a row's bins and bits.
+    """
+    n_columns = origins.shape[1]
+    for g in range(made_from.size):
+        f = made_from[g]
+        slot = f % holds.size
+        if holds[slot] != f:
+            own_far[slot] = 0.0
+            for j in range(n_columns):
+                own_bins[slot, j] = bin_of(origins[f, j], edges, first_edge[j], first_edge[j + 1], last)
+                bins[j, 0] = own_bins[slot, j]
+                far = beyond(origins[f, j], low[j], high[j], reach[j])
+                if far > own_far[slot]:
+                    own_far[slot] = far
+            for a in range(targets.size):
+                node = roots[a]
+                for w in range(changed.size):
+                    asked[slot, w, a] = 0
+                asked[slot, targets[a] // N_BITS, a] = bit_of(targets[a])
+                while column[node] != LEAF:
+                    asked[slot, column[node] // N_BITS, a] |= bit_of(column[node])
+                    value = bins[column[node], 0]
+                    goes_left = value == cut[node] or (not single[node] and value < cut[node])
+                    node = left[node] + (0 if goes_left else 1)
+                own_share[slot, a] = share[left[node], bins[targets[a], 0]]
+            holds[slot] = f
+        for i in range(begin[g], begin[g + 1]):
+            r = which[i]
+            for w in range(changed.size):
+                changed[w] = 0
+            farthest = 0.0
+            for j in range(n_columns):
+                x, old = rows[r, j], origins[f, j]
+                bins[j, 0] = own_bins[slot, j]
+                if x != old and not (x != x and old != old):
+                    bins[j, 0] = bin_of(x, edges, first_edge[j], first_edge[j + 1], last)
+                    changed[j // N_BITS] |= bit_of(j)
+                elif own_far[slot] == 0.0:
+                    continue
+                far = beyond(x, low[j], high[j], reach[j])
+                if far > farthest:
+                    farthest = far
+            least = 1.0
+            for a in range(targets.size):
+                found = own_share[slot, a]
+                differs = False
+                for w in range(changed.size):
+                    differs = differs or (asked[slot, w, a] & changed[w]) != 0
+                if differs:
+                    node = walk(bins, 0, column, cut, single, left, roots[a])
+                    found = share[left[node], bins[targets[a], 0]]
+                if found < least:
+                    least = found
+            out[r] = -farthest if farthest > 0.0 else least
 
 
 @inner
@@ -185,55 +272,128 @@ def add_steps(values, x, scale, factor, sums):
 
 
 @inner
-def mean_of_smallest(sums, nearest):
-    """Return the mean of the smallest sums, as many as `nearest` has room for."""
-    k = nearest.size
-    for a in range(k):
-        nearest[a] = np.inf
-    for r in range(sums.size):
-        if sums[r] < nearest[k - 1]:
-            a = k - 1
-            while a > 0 and nearest[a - 1] > sums[r]:
-                nearest[a] = nearest[a - 1]
-                a -= 1
-            nearest[a] = sums[r]
-    total = 0.0
-    known = min(k, sums.size)
-    for a in range(known):
-        total += nearest[a]
-    return max(total / known, 0.0) if known > 0 else np.inf
+def step_to(y, x, scale):
+    """Return the step of one value, as `add_steps` adds it."""
+    if scale == 0.0 or x != x:
+        return 1.0 if x != y and not (x != x and y != y) else 0.0
+    step = abs(y - x) * scale
+    return 1.0 if step != step else step
+
+
+@inner
+def most_nearer(x, old, scale):
+    """Return the most that a change can bring a row nearer to others: its own step, by the triangle inequality."""
+    if x == x and old == old:
+        return step_to(x, old, scale)
+    return 1.0 if scale == 0.0 else np.inf
+
+
+@inner
+def insert_nearest(nearest, value):
+    """Keep a value among the smallest, in order."""
+    a = nearest.size - 1
+    if value < nearest[a]:
+        while a > 0 and nearest[a - 1] > value:
+            nearest[a] = nearest[a - 1]
+            a -= 1
+        nearest[a] = value
+
+
+@inner
+def sort_roughly(base, order, ends, least):
+    """Put the places of some numbers in order of their size, in groups: `order[ends[b - 1] : ends[b]]` is group b.
+
+    `least[b]` is the smallest number of this group and of those after it.
+    """
+    n_groups = ends.size
+    low, high = np.inf, -np.inf
+    for r in range(base.size):
+        low, high = min(low, base[r]), max(high, base[r])
+    width = n_groups / (high - low) if low < high < np.inf else 0.0
+    for b in range(n_groups):
+        ends[b] = 0
+        least[b] = np.inf
+    for r in range(base.size):
+        b = min(int((base[r] - low) * width), n_groups - 1) if width > 0.0 else 0
+        ends[b] += 1
+        least[b] = min(least[b], base[r])
+    total = 0
+    for b in range(n_groups):
+        total += ends[b]
+        ends[b] = total - ends[b]  # where the group begins; it ends there once it is filled
+    for r in range(base.size):
+        b = min(int((base[r] - low) * width), n_groups - 1) if width > 0.0 else 0
+        order[ends[b]] = r
+        ends[b] += 1
+    for b in range(n_groups - 2, -1, -1):
+        least[b] = min(least[b], least[b + 1])
 
 
 @entry
-def mean_of_nearest(rows, begin, owners, places, others, scale, own, holds, sums, nearest, out):
-    """Write the mean distance of each row to its nearest of some others.
+def mean_of_nearest(
+    rows, which, begin, made_from, origins, others, scale, holds, own, order, ends, least, changed, sums, nearest, out,
+):  # fmt: skip
+    """Write the mean distance of each of some rows to its nearest of some others.
 
-    Rows begin[f] : begin[f + 1] are like row f of `owners` but for a few cells: the distances of that row are in a row
-    of `own`, and those of its rows differ from them by these cells. `holds` says of which places they are known
-    already; a place below 0 is never known. `others` comes column by column.
+    Rows which[begin[g] : begin[g + 1]] are like row made_from[g] of `origins` but for a few cells: the distances of
+    that row are in a slot of `own`, and those of its rows differ from them by these cells. Where the cells are very
+    few, others are looked at in the order of the origin's distance, until the changes cannot bring one near enough.
+    `holds` says whose distances are in a slot. `others` comes column by column.
     """
-    n = others.shape[1]
-    for f in range(owners.shape[0]):
-        if begin[f] == begin[f + 1]:
-            continue
-        place = places[f]
-        slot = place % own.shape[0] if place >= 0 else 0
+    n, n_columns, k = others.shape[1], origins.shape[1], nearest.size
+    known = min(k, n)
+    for g in range(made_from.size):
+        f = made_from[g]
+        slot = f % holds.size
         base = own[slot, :n]
-        if place < 0 or holds[slot] != place:
+        if holds[slot] != f:
             for r in range(n):
                 base[r] = 0.0
-            for j in range(owners.shape[1]):
-                add_steps(others[j], owners[f, j], scale[j], 1.0, base)
-            holds[slot] = place
-        for i in range(begin[f], begin[f + 1]):
-            for r in range(n):
-                sums[r] = base[r]
-            for j in range(owners.shape[1]):
-                x, old = rows[i, j], owners[f, j]
+            for j in range(n_columns):
+                add_steps(others[j], origins[f, j], scale[j], 1.0, base)
+            sort_roughly(base, order[slot], ends[slot], least[slot])
+            holds[slot] = f
+        for i in range(begin[g], begin[g + 1]):
+            row = which[i]
+            n_changed = 0
+            for j in range(n_columns):
+                x, old = rows[row, j], origins[f, j]
                 if x != old and not (x != x and old != old):
-                    add_steps(others[j], old, scale[j], -1.0, sums)
-                    add_steps(others[j], x, scale[j], 1.0, sums)
-            out[i] = mean_of_smallest(sums, nearest)
+                    changed[n_changed] = j
+                    n_changed += 1
+            for a in range(k):
+                nearest[a] = np.inf
+            if n_changed <= VERY_FEW:
+                nearer = ROUNDING
+                for c in range(n_changed):
+                    j = changed[c]
+                    nearer += most_nearer(rows[row, j], origins[f, j], scale[j])
+                first = 0
+                for b in range(ends.shape[1]):
+                    if least[slot, b] * (1.0 - ROUNDING) - nearer > nearest[k - 1]:
+                        break
+                    for q in range(first, ends[slot, b]):
+                        r = order[slot, q]
+                        value = base[r]
+                        for c in range(n_changed):
+                            j = changed[c]
+                            value -= step_to(others[j, r], origins[f, j], scale[j])
+                            value += step_to(others[j, r], rows[row, j], scale[j])
+                        insert_nearest(nearest, value)
+                    first = ends[slot, b]
+            else:
+                for r in range(n):
+                    sums[r] = base[r]
+                for c in range(n_changed):
+                    j = changed[c]
+                    add_steps(others[j], origins[f, j], scale[j], -1.0, sums)
+                    add_steps(others[j], rows[row, j], scale[j], 1.0, sums)
+                for r in range(n):
+                    insert_nearest(nearest, sums[r])
+            total = 0.0
+            for a in range(known):
+                total += nearest[a]
+            out[row] = max(total / known, 0.0) if known > 0 else np.inf
 
 
 @entry
@@ -241,15 +401,4 @@ def encode_bins(cells, edges, begin, last, bins):
     """Write the bin of every cell: 0 for missing, else 1 and the number of its column's edges below, `last` at most."""
     for j in range(bins.shape[0]):
         for i in range(bins.shape[1]):
-            value = cells[j, i]
-            if np.isnan(value):
-                bins[j, i] = 0
-                continue
-            low, high = begin[j], begin[j + 1]
-            while low < high:
-                middle = (low + high) // 2
-                if edges[middle] < value:
-                    low = middle + 1
-                else:
-                    high = middle
-            bins[j, i] = min(low - begin[j] + 1, last)
+            bins[j, i] = bin_of(cells[j, i], edges, begin[j], begin[j + 1], last)

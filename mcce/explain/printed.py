@@ -168,7 +168,7 @@ class _Printing:
         scale = self.plan.plausibility
         if scale is None or self.fold is None or not at.size:
             return np.full(at.size, np.nan)
-        return scale.score(rows, self.fold[at], self.own[at])
+        return scale.score(rows, self.fold[at], scale.origins(self.own, at))
 
     def winners(self, before: Winners) -> Winners:
         """Return the rows as they are now."""

@@ -24,7 +24,7 @@ from mcce.constraints import FactualConstraints
 from mcce.explain.copies import Excludes
 from mcce.explain.crossing import MOST_VALUES
 from mcce.explain.distances import Distance, changed_columns
-from mcce.explain.plausibility import KnownDistances, Plausibility
+from mcce.explain.plausibility import Origins, Plausibility
 from mcce.explain.pools import Candidates
 from mcce.explain.rank import Ask
 from mcce.explain.relations import FactualRelations, KeptRelations
@@ -37,7 +37,7 @@ class Sought:
     """Factuals that counterfactuals are sought for: encoded rows, and the folds of their trees.
 
     `excluded` are rows that none may be, as copies of training rows, `constraints` say what may change, `relations`
-    what holds between columns; `known` keeps the distances of the factuals to real rows.
+    what holds between columns; `origins` keeps what is known of the plausibility of the factuals.
     """
 
     matrix: Floats
@@ -45,12 +45,11 @@ class Sought:
     excluded: Excludes | None = None
     constraints: FactualConstraints | None = None
     relations: FactualRelations | None = None
-    known: KnownDistances | None = None
+    origins: Origins | None = None
 
     def score(self, scale: Plausibility, rows: Floats, owner: Ints, least: float = -np.inf) -> Floats:
         """Return the scores of plausibility of encoded rows, made from the factuals at `owner`."""
-        known = None if self.known is None else self.known[owner]
-        return scale.score(rows, self.fold[owner], self.matrix[owner], least, known)
+        return scale.score(rows, self.fold[owner], None if self.origins is None else self.origins[owner], least)
 
     @property
     def admits_all(self) -> bool:
@@ -68,6 +67,9 @@ class Sought:
 
 
 DONE = np.iinfo(np.int64).max  # of a cell that was set back
+MOST_TOGETHER = 16  # tries that a row goes ahead before the model is asked
+MOST_APART = 6  # cells that a row on its way differs in from the one that its plausibility is found from
+WRITTEN_TOGETHER = 8192  # rows
 VALUES_BETWEEN = 8  # that a number is tried at, on its way to the factual
 
 
@@ -118,7 +120,7 @@ class Inwards:
         walk.set_back()
         moving = walk.has_few_changes(best)
         numbers = [walk.changed_numbers(i) if moving[i] else np.empty(0, np.int64) for i in range(starts.owner.size)]
-        for place in range(self.numbers.size):
+        for place in range(max((columns.size for columns in numbers), default=0)):
             walk.move_number(place, numbers, pools)
         return walk.winners(starts.cost)
 
@@ -135,6 +137,42 @@ class Inwards:
         return walk.winners(found.cost)
 
 
+@dataclass(frozen=True)
+class _Turns:
+    """The columns that each row tries in its present round, in order, a line each: from `next` to before `end`."""
+
+    columns: Ints
+    next: Ints
+    end: Ints
+
+    @classmethod
+    def none(cls, n_rows: int) -> _Turns:
+        """Return rounds that are over."""
+        return cls(np.empty((n_rows, 0), dtype=np.int64), *np.zeros((2, n_rows), dtype=np.int64))
+
+    def renewed(self, ended: Ints, at: Ints, column: Ints, left: Floats) -> _Turns:
+        """Return the turns with new rounds: row ended[at] tries a column, the one that leaves least first."""
+        order = np.lexsort((left, at))
+        at, column = at[order], column[order]
+        place = np.arange(at.size) - np.searchsorted(at, at)
+        missing = int(place.max(initial=-1)) + 1 - self.columns.shape[1]
+        columns = np.pad(self.columns, ((0, 0), (0, max(missing, 0))))
+        columns[ended[at], place] = column
+        self.next[ended], self.end[ended] = 0, np.bincount(at, minlength=ended.size)
+        return _Turns(columns, self.next, self.end)
+
+
+@dataclass(frozen=True)
+class _Ahead:
+    """Tries of rows, one after the other: whose, the column set back, the row, whether it is good, its plausibility."""
+
+    at: Ints
+    column: Ints
+    rows: Floats
+    good: Bools
+    plausibility: Floats
+
+
 class _Walk:
     """The rows on their way."""
 
@@ -147,6 +185,9 @@ class _Walk:
         self.scores = starts.scores.copy()
         self.plausibility = starts.plausibility.copy()
         self.n_asked = 0
+        self.origins: Origins | None = None
+        if sought.origins is not None:
+            self.origins = self.way.scale.origins(self.rows.copy(), kept=self.owner.size)
         self._known: dict[tuple[int, int], Floats] = {}  # values by pool and column
 
     def winners(self, before: Cost) -> Winners:
@@ -155,20 +196,90 @@ class _Walk:
         return Winners.chosen(self.owner, self.rows, self.scores, self.plausibility, asked)
 
     def set_back(self) -> None:
-        """Step 1: in rounds, try the cells that have not been tried since their row last moved."""
+        """Step 1: each row tries its cells in rounds, those that have not been tried since it last moved.
+
+        A row goes some tries ahead as if the model agreed to all that is plausible enough, and then the model is asked.
+        At the first refusal the row goes back to there; what was asked beyond it was asked in vain.
+        """
         changed = self.way.searched(self.changed())
-        at, column = np.nonzero(changed & (changed.sum(axis=1) > 1)[:, None])  # an only change is needed
-        tried, moved = np.full(at.size, -1), np.zeros(self.owner.size, dtype=np.int64)
-        now = 0
-        while (todo := np.flatnonzero(tried < moved[at])).size:
-            left = self.way.distance.sums(self._with_own(at[todo], column[todo]), self.factuals[at[todo]])
-            todo = todo[np.lexsort((left, at[todo]))]
-            turn = np.arange(todo.size) - np.searchsorted(at[todo], at[todo])
-            for place in range(int(turn.max()) + 1):
-                now += 1
-                cells = todo[turn == place]
-                moved[self._advance(self._with_own(at[cells], column[cells]), at[cells])] = now
-                tried[cells] = np.where(moved[at[cells]] == now, DONE, now)
+        changed &= (changed.sum(axis=1) > 1)[:, None]  # an only change is needed
+        tried = np.where(changed, -1, DONE)
+        moved, n_tried, together = np.zeros(self.owner.size, np.int64), *np.ones((2, self.owner.size), np.int64)
+        turns = _Turns.none(self.owner.size)
+        while True:
+            ended = np.flatnonzero(turns.next == turns.end)
+            at, column = np.nonzero(tried[ended] < moved[ended, None])
+            turns = turns.renewed(ended, at, column, self._left_without(ended[at], column))
+            walking = np.flatnonzero(turns.next < turns.end)
+            if not walking.size:
+                return
+            ahead = self._go_ahead(walking, turns, np.minimum(together, turns.end - turns.next))
+            scores, wanted = self._ask_distinct(ahead.rows[ahead.good])
+            agreed = np.zeros(ahead.at.size, dtype=bool)
+            agreed[ahead.good] = wanted
+            first = np.searchsorted(ahead.at, walking)
+            sizes = np.diff(np.append(first, ahead.at.size))
+            passed = _leading(agreed == ahead.good, first, sizes)
+            refused = passed < sizes
+            done = ranges(first, first + passed + refused)
+            number = n_tried[ahead.at[done]] + done - np.repeat(first, passed + refused)
+            agreed = agreed[done]
+            tried[ahead.at[done], ahead.column[done]] = np.where(agreed, DONE, number)
+            np.maximum.at(moved, ahead.at[done[agreed]], number[agreed])
+            n_tried[walking] += passed + refused
+            turns.next[walking] += passed + refused
+            together[walking] = np.where(refused, 1, np.minimum(2 * sizes, MOST_TOGETHER))
+            last = np.full(self.owner.size, -1)
+            last[ahead.at[done[agreed]]] = done[agreed]  # of equal places the last one stays
+            gone = np.flatnonzero(last >= 0)
+            last = last[gone]
+            self.rows[gone], self.plausibility[gone] = ahead.rows[last], ahead.plausibility[last]
+            if gone.size:
+                self.scores[gone] = scores[np.searchsorted(np.flatnonzero(ahead.good), last)]
+
+    def _left_without(self, at: Ints, column: Ints) -> Floats:
+        """Return how far some rows are from their factuals when one change is set back."""
+        left = np.empty(at.size)
+        for first in range(0, at.size, WRITTEN_TOGETHER):
+            some = slice(first, first + WRITTEN_TOGETHER)
+            left[some] = self.way.distance.sums(self._with_own(at[some], column[some]), self.factuals[at[some]])
+        return left
+
+    def _go_ahead(self, walking: Ints, turns: _Turns, together: Ints) -> _Ahead:
+        """Set back changes one after the other, as long as each row is plausible enough; nobody is asked."""
+        at = np.repeat(walking, together[walking])
+        first = np.cumsum(together[walking]) - together[walking]
+        place = np.arange(at.size) - np.repeat(first, together[walking])
+        column = turns.columns[at, turns.next[at] + place]
+        rows, good, plausibility = np.empty((at.size, self.rows.shape[1])), np.zeros(at.size, bool), np.empty(at.size)
+        now, believed = self.rows[walking], self.plausibility[walking]
+        for turn in range(int(together[walking].max())):
+            on = np.flatnonzero(turn < together[walking])
+            here, of = first[on] + turn, walking[on]
+            tries = now[on]
+            tries[np.arange(on.size), column[here]] = self.factuals[of, column[here]]
+            tries = self.way.complete(tries, self.factuals[of])
+            score = self._score_tries(tries, of, np.minimum(self.way.least, believed[on]))
+            enough = (score >= self.way.least) | (score > believed[on])
+            enough &= (tries != self.factuals[of]).any(axis=1)
+            if not self.sought.admits_all:
+                enough[enough] = self.sought.admits(tries[enough], self.owner[of[enough]])
+            now[on[enough]], believed[on[enough]] = tries[enough], score[enough]
+            rows[here], good[here], plausibility[here] = tries, enough, score
+        return _Ahead(at, column, rows, good, plausibility)
+
+    def _score_tries(self, tries: Floats, at: Ints, least: Floats) -> Floats:
+        """Return the plausibility of tries, made from where their rows were not long ago: from there they differ least.
+
+        Below `least` it need not be exact.
+        """
+        fold = self.sought.fold[self.owner[at]]
+        if self.origins is None:
+            return self.way.scale.score(tries, fold)
+        far = np.flatnonzero((self.rows[at] != self.origins.rows[at]).sum(axis=1) > MOST_APART)
+        self.origins.rows[at[far]] = self.rows[at[far]]
+        self.origins.forget(at[far])
+        return self.way.scale.score(tries, fold, self.origins[at], least)
 
     def _with_own(self, at: Ints, column: Ints) -> Floats:
         """Return some rows, each with the factual's own value in one column."""
@@ -270,6 +381,18 @@ class _Walk:
         scores, wanted = self.way.ask(tries[first])
         self.n_asked += first.size
         return scores[back], wanted[back]
+
+
+def ranges(begin: Ints, end: Ints) -> Ints:
+    """Return the numbers of several ranges, one after the other."""
+    sizes = end - begin
+    return np.asarray(np.arange(sizes.sum()) + np.repeat(begin - np.cumsum(sizes) + sizes, sizes))
+
+
+def _leading(good: Bools, first: Ints, sizes: Ints) -> Ints:
+    """Return how many leading values of each group are true; groups begin at `first`."""
+    bad = np.append(np.flatnonzero(~good), good.size)
+    return np.minimum(bad[np.searchsorted(bad, first)] - first, sizes)
 
 
 def _inside(values: Floats, one: float, other: float) -> Floats:

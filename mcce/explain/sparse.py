@@ -38,13 +38,13 @@ from mcce.base.threads import run_in_threads
 from mcce.constraints import Constraints
 from mcce.explain.caution import Caution, best_by, cheapest_of
 from mcce.explain.copies import Excludes
-from mcce.explain.crossing import Crossings, NearestCrossings, PoolCodes, Thinning
-from mcce.explain.distances import Distance, changed_columns, columnwise, gower
+from mcce.explain.crossing import ChangedCells, Crossings, NearestCrossings, PoolCodes, Thinning
+from mcce.explain.distances import Distance, changed_columns, columnwise, gower, rowwise
 from mcce.explain.order import Measure, Ordering
 from mcce.explain.plan import Block, Plan
 from mcce.explain.pools import Candidates
 from mcce.explain.rank import Admit, Ask, Selector, best_of
-from mcce.explain.refine import Inwards, Sought
+from mcce.explain.refine import WRITTEN_TOGETHER, Inwards, Sought, ranges
 from mcce.explain.relations import KeptRelations
 from mcce.explain.winners import Cost, Winners
 from mcce.table import Feature
@@ -222,19 +222,23 @@ class SparseSearch:
     def _sought(self, factuals: Floats, ids: pd.Index[Any] | None) -> Sought:
         constraints = None if self.constraints is None else self.constraints.of_factuals(factuals, ids)
         relations = None if self.relations is None else self.relations.of_factuals(factuals)
-        fold, known = self.plausibility.fold_of(factuals), self.plausibility.room_for(factuals.shape[0])
-        return Sought(factuals, fold, self.excluded, constraints, relations, known)
+        factuals = rowwise(factuals)
+        origins = self.plausibility.origins(factuals, kept=factuals.shape[0])
+        return Sought(factuals, self.plausibility.fold_of(factuals), self.excluded, constraints, relations, origins)
 
     def _choose_crossed(
         self, pools: Candidates, sought: Sought, which: Ints, size: int, k: int
     ) -> Iterator[tuple[Winners, Bools]]:
         """Yield the best crossings of one size (steps 1 and 2), and for which all crossings were looked at."""
-        for members, candidates, complete in self._cross(pools, sought, which, size):
-            of = members[np.repeat(np.arange(members.size), candidates.end - candidates.begin)]
+        near = NearestCrossings(columnwise(pools.rows), self.searched, self.distance)
+        for made in self._cross(pools, near, sought, which, size):
             if self.caution.strength > 0.0:
-                cheapest = self._cheapest(candidates, of, sought, size, k)
-                yield cheapest.of_factuals(members), complete[cheapest.owner] | (size == 1)
+                crossed = ChangedCells.read(made, near, sought.matrix)
+                cheapest = self._cheapest(crossed, sought, size, k)
+                yield cheapest.of_factuals(crossed.members), crossed.complete[cheapest.owner] | (size == 1)
                 continue
+            members, candidates, complete = self._write(made, near.cells, sought)
+            of = members[np.repeat(np.arange(members.size), candidates.end - candidates.begin)]
             score, admit = self._scoring(candidates.rows, of, sought)
             chosen = self.selector.select(
                 candidates,
@@ -257,11 +261,9 @@ class SparseSearch:
             yield found, complete[chosen.owner] | (size == 1)
 
     def _cross(
-        self, pools: Candidates, sought: Sought, which: Ints, size: int
-    ) -> Iterator[tuple[Ints, Candidates, Bools]]:
-        """Yield whose crossings they are, the crossed rows, and for whom these are all there are."""
-        cells = columnwise(pools.rows)
-        near = NearestCrossings(cells, self.searched, self.distance)
+        self, pools: Candidates, near: NearestCrossings, sought: Sought, which: Ints, size: int
+    ) -> Iterator[list[Crossings]]:
+        """Yield the crossings of factuals, of as many at a time as there is room for."""
         made: list[Crossings] = []
         held = 0
         for begin, end, members in pools.pools(which):
@@ -269,49 +271,59 @@ class SparseSearch:
             few = n_draws * 2.0**self.searched.size <= ALL_CROSSINGS
             if size > LARGEST_SET and not few:
                 continue
-            tuples = PoolCodes(cells, begin, n_draws, self.searched).tuples(size)
+            tuples = PoolCodes(near.cells, begin, n_draws, self.searched).tuples(size)
             if tuples is None:
                 continue
             most = tuples.draws.size if size == 1 or few else NEAREST
             pool = pools.rows[begin:end]
             thinning = Thinning(pool, self.searched, tuples, self.inwards.numbers) if size == 1 else None
             for f in members:
-                factual = np.ascontiguousarray(sought.matrix[f])
+                factual = sought.matrix[f]
                 crossings = near.find(int(f), factual, begin, n_draws, tuples, most)
                 if thinning is not None:
                     crossings = replace(crossings, chosen=thinning.keep(factual[self.searched], crossings.chosen))
                 made.append(crossings)
                 held += made[-1].chosen.size
-                if 8 * held * cells.shape[0] > CROSSED_BYTES:
-                    yield self._write(made, cells, sought, held)
+                if self._fill_memory(held, len(made), size):
+                    yield made
                     made, held = [], 0
         if made:
-            yield self._write(made, cells, sought, held)
+            yield made
 
-    def _write(
-        self, made: list[Crossings], cells: Floats, sought: Sought, n_rows: int
-    ) -> tuple[Ints, Candidates, Bools]:
-        """Write crossings as candidates."""
-        rows = np.empty((cells.shape[0], n_rows))
+    def _fill_memory(self, n_crossings: int, n_factuals: int, size: int) -> bool:
+        """Say whether crossings of some factuals take all the room there is."""
+        n_columns = len(self.features)
+        if self.caution.strength == 0.0:
+            return 8 * n_crossings * n_columns > CROSSED_BYTES
+        written = min(n_crossings, n_factuals * MOST_LOOKED_AT)
+        return 8 * (written * n_columns + n_crossings * (2 * size + 3)) > CROSSED_BYTES
+
+    def _write(self, made: list[Crossings], cells: Floats, sought: Sought) -> tuple[Ints, Candidates, Bools]:
+        """Write crossings as candidates: whose they are, the rows, and for whom these are all there are."""
         members = np.array([crossings.factual for crossings in made], dtype=np.int64)
         ends = np.cumsum([crossings.chosen.size for crossings in made])
+        rows = np.empty((cells.shape[0], ends[-1]))
         for i, crossings in enumerate(made):
-            factual = np.ascontiguousarray(sought.matrix[crossings.factual])
+            factual = sought.matrix[crossings.factual]
             crossings.write(cells, factual, self.searched, rows, int(ends[i]) - crossings.chosen.size)
         begins = ends - [crossings.chosen.size for crossings in made]
         complete = np.array([crossings.complete for crossings in made], dtype=bool)
         written = self.inwards.complete(rows.T, sought.matrix[np.repeat(members, ends - begins)])
         return members, Candidates(written, begins, ends, distinct=True), complete
 
-    def _cheapest(self, candidates: Candidates, of: Ints, sought: Sought, size: int, k: int) -> Winners:
-        """Return the valid and plausible crossings of one size with the least costs (step 5); `of` are their factuals.
+    def _cheapest(self, crossed: ChangedCells, sought: Sought, size: int, k: int) -> Winners:
+        """Return the valid and plausible crossings of one size with the least costs (step 5).
 
-        Owners are counted as the candidates are.
+        Owners are counted as the members of the crossings are.
         """
-        rows, factuals = candidates.rows, sought.matrix
-        owner = np.repeat(np.arange(candidates.begin.size), candidates.end - candidates.begin)
-        steps = self.distance.sums(rows, factuals[of])
-        n_changes = size if self.relations is None else changed_columns(rows, factuals[of]).sum(axis=1)
+        of, owner = crossed.of, np.repeat(np.arange(crossed.members.size), crossed.end - crossed.begin)
+        steps, n_changes = crossed.steps.copy(), np.full(of.size, size)
+        if self.relations is not None:
+            for first in range(0, of.size, WRITTEN_TOGETHER):
+                some = np.arange(first, min(first + WRITTEN_TOGETHER, of.size))
+                rows, own = self._rows(crossed, some, sought), sought.matrix[of[some]]
+                steps[some] = self.distance.sums(rows, own)
+                n_changes[some] = changed_columns(rows, own).sum(axis=1)
         too_far = np.zeros(of.size, dtype=bool)
         if self.bounds.max_changes is not None:
             too_far |= n_changes > self.bounds.max_changes
@@ -320,9 +332,13 @@ class SparseSearch:
         steps += MORE_CHANGES * (n_changes - size)  # what is determined by a change changes with it
         steps[too_far] = np.inf
         order = np.lexsort((steps, owner))
-        at, end = candidates.begin.copy(), candidates.end
+        at, end = crossed.begin.copy(), crossed.end
         most = np.full(at.size, np.inf)  # the cost that is to be undercut
         asked, depth = 0, FIRST_LOOKED_AT
+        if (
+            size == 1
+        ):  # for few people a question costs more than its rows; sizes beyond depend on what was asked before
+            depth = max(depth, MOST_LOOKED_AT // crossed.members.size)
         place, cost, plausibility = np.empty(0, dtype=np.int64), np.empty(0), np.empty(0)
         scores: npt.NDArray[np.generic] = np.empty(0)
         fewer: list[Winners] = []
@@ -332,42 +348,51 @@ class SparseSearch:
             if not left.size:
                 break
             stop = np.minimum(at[left] + depth, end[left])
-            some = order[np.concatenate([np.arange(a, b) for a, b in zip(at[left], stop)])]
+            some = order[ranges(at[left], stop)]
             at[left] = stop
             depth = min(2 * depth, MOST_LOOKED_AT)
-            some, cells, near = self._believed(rows, some[steps[some] < most[owner[some]]], of, sought)
+            some = some[steps[some] < most[owner[some]]]
+            some, rows, cells, near = self._believed(some, self._rows(crossed, some, sought), of[some], sought)
             nearer = self.caution.cost(steps[some], near) < most[owner[some]]
-            some, cells, near = some[nearer], cells[nearer], near[nearer]
+            some, rows, cells, near = some[nearer], rows[nearer], cells[nearer], near[nearer]
             if not some.size:
                 continue
-            answered, wanted = self.selector.ask(np.ascontiguousarray(rows[some]))
+            answered, wanted = self.selector.ask(rows)
             asked += some.size
             found = self.caution.cost(steps[some], near, answered)
             kept = np.flatnonzero(wanted & (found < most[owner[some]]))
             if size > 1 and kept.size:
-                needed, less = self._needed(rows[some[kept]], of[some[kept]], answered[kept], sought)
+                needed, less = self._needed(rows[kept], of[some[kept]], answered[kept], sought)
                 fewer.append(less.take(slice(None)).of_factuals(owner[some[kept]]))
                 kept, asked = kept[needed], asked + less.cost.asked
             place, cost = np.append(place, some[kept]), np.append(cost, found[kept])
             plausibility = np.append(plausibility, self.plausibility.join(cells[kept], near[kept]))
             scores = np.concatenate([scores, answered[kept]]) if scores.size else answered[kept]
-            best = best_by(owner[place], rows[place], (cost,), k)
+            best = best_by(owner[place], self._rows(crossed, place, sought), (cost,), k)
             place, cost, plausibility, scores = place[best], cost[best], plausibility[best], scores[best]
             mine = owner[place]
             enough = np.arange(place.size) - np.searchsorted(mine, mine) == k - 1
             most[mine[enough]] = cost[enough]
-        return Winners.join([Winners.chosen(owner[place], rows[place], scores, plausibility, asked), *fewer])
+        chosen = Winners.chosen(owner[place], self._rows(crossed, place, sought), scores, plausibility, asked)
+        return Winners.join([chosen, *fewer])
 
-    def _believed(self, rows: Floats, some: Ints, of: Ints, sought: Sought) -> tuple[Ints, Floats, Floats]:
-        """Return which of some crossings are admitted and at or above the floor, with their cells and distances."""
-        some = some[sought.admits(rows[some], of[some])]
-        cells = self.plausibility.least_cells(rows[some], sought.fold[of[some]])
-        some, cells = some[cells >= self.least], cells[cells >= self.least]
-        of = of[some]
-        known = None if sought.known is None else sought.known[of]
-        near = self.plausibility.distance(rows[some], sought.fold[of], sought.matrix[of], known)
+    def _rows(self, crossed: ChangedCells, some: Ints, sought: Sought) -> Floats:
+        """Write some crossings as rows, with what relations determine."""
+        rows = crossed.rows(some, sought.matrix)
+        return rows if self.relations is None else self.inwards.complete(rows, sought.matrix[crossed.of[some]])
+
+    def _believed(self, some: Ints, rows: Floats, of: Ints, sought: Sought) -> tuple[Ints, Floats, Floats, Floats]:
+        """Return which of some crossings are admitted and at or above the floor: rows, cells and distances beside."""
+        assert sought.origins is not None
+        if not sought.admits_all:
+            admitted = sought.admits(rows, of)
+            some, rows, of = some[admitted], rows[admitted], of[admitted]
+        cells = self.plausibility.least_cells(rows, sought.fold[of], sought.origins[of])
+        likely = cells >= self.least
+        some, rows, of, cells = some[likely], rows[likely], of[likely], cells[likely]
+        near = self.plausibility.distance(rows, sought.fold[of], sought.origins[of])
         kept = self.plausibility.join(cells, near) >= self.least
-        return some[kept], cells[kept], near[kept]
+        return some[kept], rows[kept], cells[kept], near[kept]
 
     def _needed(
         self, rows: Floats, owner: Ints, scores: npt.NDArray[np.generic], sought: Sought

@@ -231,7 +231,7 @@ def test_the_distance_is_that_of_a_brute_force_search_however_it_is_asked():
         rows[i, j] = schema.encode(X).matrix[i, j]
     made_from = np.repeat(factuals, 5, axis=0)
     fold = scorer.fold_of(made_from)
-    found = scorer.distance(rows, fold, made_from)
+    found = scorer.distance(rows, fold, scorer.origins(factuals, np.repeat(np.arange(20), 5)))
     np.testing.assert_allclose(found, scorer.distance(rows, fold), atol=1e-12)
     for i in range(0, len(rows), 7):
         others = scorer.neighbours[fold[i]].T
