@@ -3,7 +3,7 @@
     python -m benchmarks.dp [--data DIR] [--only adult,loans] [--epsilon 0.1,1,3,10] [--repeats R] [--out FILE]
 
 1. Set aside a fifth of the rows, at most 5000; train the model (gradient boosting) on the others, and fit explainers to
-   these: trees (`cart`) and `mcce.Privacy`, with the public bounds below, R times for each epsilon, as the noise differs.
+   these: trees (`cart`) and `mcce.Privacy`, with the public bounds below, R times for each epsilon: the noise differs.
 2. Realism: how well a forest tells as many generated rows from the rows set aside (`mcce.diagnostics.discriminator`).
 3. Counterfactuals of 200 of the rows set aside that do not have the wanted decision: whole draws as in the paper, and
    sparse ones.

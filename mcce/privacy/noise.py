@@ -25,7 +25,7 @@ from fractions import Fraction
 from typing import Protocol
 
 
-class Source(Protocol):
+class NoiseSource(Protocol):
     """A source of random whole numbers."""
 
     def below(self, n: int) -> int:
@@ -59,7 +59,7 @@ class Seeded:
 SYSTEM = System()
 
 
-def happens_exp(a: int, b: int, source: Source = SYSTEM) -> bool:
+def happens_exp(a: int, b: int, source: NoiseSource = SYSTEM) -> bool:
     """Return True with probability exp(-a / b), exactly (step 1)."""
     while a > b:
         if not happens_exp(1, 1, source):
@@ -71,7 +71,7 @@ def happens_exp(a: int, b: int, source: Source = SYSTEM) -> bool:
     return k % 2 == 1
 
 
-def discrete_laplace(epsilon: Fraction, source: Source = SYSTEM) -> int:
+def discrete_laplace(epsilon: Fraction, source: NoiseSource = SYSTEM) -> int:
     """Draw a whole number x with probability proportional to exp(-epsilon |x|) (step 2)."""
     s, t = epsilon.numerator, epsilon.denominator
     while True:
@@ -87,7 +87,7 @@ def discrete_laplace(epsilon: Fraction, source: Source = SYSTEM) -> int:
             return -size if negative else size
 
 
-def discrete_gaussian(s2: Fraction, source: Source = SYSTEM) -> int:
+def discrete_gaussian(s2: Fraction, source: NoiseSource = SYSTEM) -> int:
     """Draw a whole number x with probability proportional to exp(-x^2 / (2 s2)) (step 3)."""
     p, q = s2.numerator, s2.denominator
     t = math.isqrt(p // q) + 1
@@ -112,7 +112,7 @@ class Mechanism:
     epsilon: Fraction | None = None
     rho: Fraction | None = None
 
-    def noise(self, source: Source) -> Callable[[], int]:
+    def noise(self, source: NoiseSource) -> Callable[[], int]:
         """Return a function that draws the noise of one count."""
         epsilon, rho = self.epsilon, self.rho
         if epsilon is not None:

@@ -47,7 +47,7 @@ SLACK = 0.1  # of a bin's width, that a supported number may be outside of it
 
 @stateful("dp.Bins")
 @dataclass(frozen=True)
-class Bins:
+class PublicBins:
     """The public bins of a target: intervals between `edges`, or levels by their `codes`; perhaps missing, the last."""
 
     edges: Floats = stored(FLOAT, None, rising=True)
@@ -204,7 +204,7 @@ class DPSampler(ConditionalSampler):
     thread_safe = True
     draws_without_donors = True
 
-    bins_: Bins = learned(Bins)
+    bins_: PublicBins = learned(PublicBins)
     trees_: RandomTrees = learned(RandomTrees)
     counts_: Ints = learned(INT, None, None, None, least=-MOST_COUNT, most=MOST_COUNT)
     variance_: float = learned(float, least=0.0)
@@ -369,21 +369,21 @@ class DPSampler(ConditionalSampler):
         rho = rational(self.rho, "rho")
         return PrivacyAccount(self.epsilon, self.delta, for_tests=tested), Mechanism(rho=rho / n_trees)
 
-    def _public_bins(self, feature: Feature) -> Bins:
+    def _public_bins(self, feature: Feature) -> PublicBins:
         missing = feature.has_missing if isinstance(self.missing, str) else feature.name in self.missing
         if not feature.is_numeric:
-            return Bins(np.empty(0), self._public_codes(feature), bool(missing))
+            return PublicBins(np.empty(0), self._public_codes(feature), bool(missing))
         edges, none = self._public_edges(feature), np.empty(0, dtype=np.int64)
         if not _is_whole(feature):
             edges = np.linspace(*edges, self.bins + 1) if edges.size == 2 else edges
-            return Bins(edges, none, bool(missing))
+            return PublicBins(edges, none, bool(missing))
         low, high = edges[0], edges[-1]
         if edges.size == 2:  # bins of whole numbers, as many in each as there can be
             points = high - low + 1.0
             edges = low + np.floor(np.linspace(0.0, points, int(min(points, self.bins)) + 1))
         else:
             edges[-1] += 1.0
-        return Bins(edges - 0.5, none, bool(missing))
+        return PublicBins(edges - 0.5, none, bool(missing))
 
     def _public_edges(self, feature: Feature) -> Floats:
         given = (self.bounds or {}).get(feature.name)

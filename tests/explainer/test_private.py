@@ -12,7 +12,7 @@ from mcce import InputError, Privacy
 from mcce.cli import main
 from mcce.privacy.account import PrivacyAccount
 from mcce.privacy.noise import Mechanism
-from mcce.samplers.dp import Bins
+from mcce.samplers.dp import PublicBins
 
 BIG = 10**12
 BOUNDS = {"pay": (0, 100), "code": (0, BIG), "day": ("2000-01-01", "2030-01-01")}
@@ -182,7 +182,7 @@ def test_two_fits_with_a_testing_seed_agree():
 
 def test_nothing_passes_but_the_counts(monkeypatch):
     """Two tables without a row in common, of different sizes, of which nothing is counted: equal to the last byte."""
-    monkeypatch.setattr(Bins, "place", lambda self, values: np.full(values.size, -1))
+    monkeypatch.setattr(PublicBins, "place", lambda self, values: np.full(values.size, -1))
     held = []
     for rows in (X, table(77, 5)):
         private = Privacy(epsilon=1, bounds=BOUNDS, levels=LEVELS, rows=100, testing_seed=1)

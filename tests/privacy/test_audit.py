@@ -9,7 +9,7 @@ import pytest
 import mcce
 from mcce.privacy.account import PrivacyAccount
 from mcce.privacy.noise import Mechanism
-from mcce.samplers.dp import Bins, DPSampler
+from mcce.samplers.dp import DPSampler, PublicBins
 from mcce.table import Column, Schema, Table
 from tests.privacy.audit import lower_bound
 
@@ -17,7 +17,7 @@ EPSILON = 1.0
 ROWS = np.array([1.0, 1.0, 2.0, 6.0])
 OUTLIER = 9.0
 PUBLIC = {"y": (0.0, 5.0, 10.0)}
-PUBLIC_BINS = Bins(np.array(PUBLIC["y"]), np.empty(0, dtype=np.int64), False)
+PUBLIC_BINS = PublicBins(np.array(PUBLIC["y"]), np.empty(0, dtype=np.int64), False)
 
 
 FEATURE = Schema.from_data(pd.DataFrame({"y": ROWS})).features[0]
