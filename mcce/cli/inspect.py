@@ -87,7 +87,7 @@ def _describe_chain(chain: ChainModel, also: list[str]) -> dict[str, Any]:
     columns = [_describe_column(feature, chain.samplers_) for feature in chain.schema_.features]
     settings = {name: repr(getattr(chain, name)) for name in SETTINGS}
     if chain.account_ is not None:
-        privacy = {"account": repr(chain.account_).splitlines(), "not_covered": list(NOT_COVERED)}
+        privacy: dict[str, Any] = {"account": repr(chain.account_).splitlines(), "not_covered": list(NOT_COVERED)}
         privacy["spent"] = chain.account_.table.to_dict("records")
         for column in columns:  # what is stated of all columns stands in each of them
             column["sampler"] = "fixed" if column["sampler"] == "fixed" else "DPSampler"

@@ -224,8 +224,8 @@ class ChainModel(Learner):
         self.visit_sequence_, self.associations_ = arranged.visit_sequence, arranged.associations
         self.conditions_on_decision_ = decision is not None
         self.training_hashes_, self.account_ = None, None
-        if private is not None:
-            self._fit_private(private, arranged.ordered, progress)
+        if isinstance(self.sampler, Privacy):
+            self._fit_private(self.sampler, arranged.ordered, progress)
             return self
         self.training_hashes_ = hash_rows(arranged.table.matrix)
         warn_of_columns(arranged.table, self.fixed_)

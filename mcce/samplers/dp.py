@@ -113,7 +113,7 @@ class RandomTrees:
     @property
     def n_leaves(self) -> int:
         """Leaves of each tree."""
-        return self.column.shape[1] + 1
+        return int(self.column.shape[1]) + 1
 
     def leaves(self, given: Table) -> Ints:
         """Return the leaf of each row in each tree: (trees, rows)."""
@@ -307,7 +307,7 @@ class DPSampler(ConditionalSampler):
         """Return whether the bin of a value has a probability; a number may be a tenth of its width outside of it."""
         self.check_fitted("counts_")
         shares, bins = self._row_shares(given), self.bins_
-        slack = 0.0
+        slack: Floats | float = 0.0
         if bins.is_number:
             slack = SLACK * np.diff(bins.edges)[np.maximum(np.minimum(bins.place(values), bins.n_known - 1), 0)]
         found = np.zeros(values.size, dtype=bool)
@@ -375,7 +375,7 @@ class DPSampler(ConditionalSampler):
             return PublicBins(np.empty(0), self._public_codes(feature), bool(missing))
         edges, none = self._public_edges(feature), np.empty(0, dtype=np.int64)
         if not _is_whole(feature):
-            edges = np.linspace(*edges, self.bins + 1) if edges.size == 2 else edges
+            edges = np.linspace(edges[0], edges[1], self.bins + 1) if edges.size == 2 else edges
             return PublicBins(edges, none, bool(missing))
         low, high = edges[0], edges[-1]
         if edges.size == 2:  # bins of whole numbers, as many in each as there can be
