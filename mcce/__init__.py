@@ -39,8 +39,10 @@ if TYPE_CHECKING:  # what `__getattr__` does, for type checkers and editors
     from mcce.generators.auto import Auto
     from mcce.generators.base import available_generators, register_generator
     from mcce.generators.chain import ChainModel
+    from mcce.generators.private import Privacy
     from mcce.model.decisions import Interval, Not, OneOf, Several
     from mcce.model.robustness import Robust, bootstrap_refits
+    from mcce.privacy.account import PrivacyAccount
     from mcce.report import plots as plots
     from mcce.report.names import Names
     from mcce.samplers import (
@@ -48,6 +50,7 @@ if TYPE_CHECKING:  # what `__getattr__` does, for type checkers and editors
         CartSampler,
         ConditionalSampler,
         CtreeSampler,
+        DPSampler,
         EmpiricalSampler,
         EstimatorSampler,
         ForestSampler,
@@ -82,6 +85,7 @@ __all__ = [
     "ConditionalSampler",
     "Counterfactuals",
     "CtreeSampler",
+    "DPSampler",
     "EmpiricalSampler",
     "EstimatorSampler",
     "ForestSampler",
@@ -105,6 +109,8 @@ __all__ = [
     "PmmSampler",
     "PolrSampler",
     "PolyregSampler",
+    "Privacy",
+    "PrivacyAccount",
     "RestrictedDraw",
     "Robust",
     "SamplerError",
@@ -150,9 +156,11 @@ _HOMES = {  # the modules of the names above; all others are of `mcce.samplers`
     "mcce.generators.auto": ("Auto",),
     "mcce.generators.base": ("available_generators", "register_generator"),
     "mcce.generators.chain": ("ChainModel",),
+    "mcce.generators.private": ("Privacy",),
     "mcce.explainer": ("MCCE",),
     "mcce.model.decisions": ("Interval", "Not", "OneOf", "Several"),
     "mcce.model.robustness": ("Robust", "bootstrap_refits"),
+    "mcce.privacy.account": ("PrivacyAccount",),
     "mcce.report.names": ("Names",),
     "mcce.table": ("Schema",),
     "mcce.table.suggest": ("suggest_fixed",),

@@ -24,6 +24,8 @@ A saved explainer is one file:
    never read from a file.
 4. Without donors (`mcce.generators.storing`) plausibility, hashes, relations and spot check are left out: they hold or
    tell training values.
+5. With `mcce.Privacy` all of it is of rows that were drawn: nothing of the training rows is left after `fit`
+   (`mcce.generators.private`).
 """
 
 from __future__ import annotations
@@ -69,10 +71,11 @@ from mcce.generators.chain import ChainModel
 from mcce.generators.choice import OF_A_CHAIN, check_generator, choose_generator, fit_generator
 from mcce.generators.givens import draw_index
 from mcce.generators.layout import Predictors, Samplers
+from mcce.generators.private import Privacy
 from mcce.generators.storing import Donors, unfitted
 from mcce.generators.visit import VisitSequence
 from mcce.model.ask import Asker, SpotCheck, TrainingTable, ask_table, check_wanted, spot_positions
-from mcce.model.decisions import Answer, Interval, Several, compare_answers, resolve_decision
+from mcce.model.decisions import Answer, Decision, Interval, Several, compare_answers, resolve_decision
 from mcce.model.robustness import ConfirmingAsker, Robust, Robustness
 from mcce.report.names import Names
 from mcce.report.suspicious import Usual
@@ -184,7 +187,7 @@ class MCCE(Learner):
         *,
         decision: Any = (0.5, 1.0),
         fixed: Sequence[Hashable] = (),
-        sampler: Samplers = "cart",
+        sampler: Samplers | Privacy = "cart",
         visit_sequence: VisitSequence = "data",
         predictors: Predictors | None = None,
         condition_on_decision: bool = True,
@@ -261,18 +264,29 @@ class MCCE(Learner):
         names = Names.read(self.names, frame.columns)  # what is wrong is told before anything is learned
         of_a_chain = {name: getattr(self, name) for name in OF_A_CHAIN}
         generator = choose_generator(self.generator, fixed, of_a_chain, self.n_jobs)
+        is_private = privacy_of(generator) is not None
+        if is_private and relations is not None and len(relations):
+            raise InputError(
+                "relations are compared with the training rows, which mcce.Privacy keeps from view; give rules as "
+                "constraints=[mcce.rule(...)], and leave relations out."
+            )
         spots = spot_positions(len(frame))
         answer: Answer | None = None
         if self.condition_on_decision:
             with working(f"asking the model about {len(frame)} training rows", progress):
                 answer = ask_table(self.decision_, X)
-            check_wanted(self.decision_, answer)
+            if not is_private:
+                check_wanted(self.decision_, answer)
             first = Answer(answer.scores[spots], answer.wanted[spots])
         else:
             first = self.decision_.ask(rows_of(X, spots), "training rows")
         wanted = None if answer is None else answer.wanted
         fit_generator(generator, X, wanted, weights, progress)
         check_generator(generator, fixed, self.condition_on_decision)
+        if is_private:  # from here on rows that were drawn stand for the training rows, which are not looked at again
+            X, answer = _synthetic_rows(generator, self.decision_)
+            frame, wanted, spots = as_frame(X)[0], answer.wanted, spot_positions(len(answer.wanted))
+            first = Answer(answer.scores[spots], answer.wanted[spots])
         self.generator_ = generator
         schema = generator.schema_
         names.check_kinds(schema)
@@ -287,10 +301,25 @@ class MCCE(Learner):
             self.relations_ = find_in(matrix, schema, fixed_columns(generator))
         else:
             self.relations_ = read_relations(relations, matrix, schema)
-        self.fit_seconds_ = time.perf_counter() - begun
+        self.fit_seconds_ = 0.0 if is_private else time.perf_counter() - begun  # the time tells how many rows there are
         self._unchangeable = unchangeable_features(frame, schema, fixed, self.constraints)
         warn_of_unchangeable(self._unchangeable)
         return self
+
+    @property
+    def _privacy(self) -> Privacy | None:
+        """What the fit was made private by, None for nothing."""
+        return privacy_of(self.generator_)
+
+    def _training_for(self, needed_by: str) -> Data | None:
+        """Return the table given to `fit`, for figures about it; a private explainer has none."""
+        if self._privacy is not None:
+            raise InputError(
+                f"{needed_by} compares with the training rows, and this explainer was fitted with mcce.Privacy, which "
+                "keeps nothing of them. Give rows as `training`; figures from training rows are not covered by the "
+                "privacy account."
+            )
+        return self._training.known_table()
 
     def _known_schema(self) -> Schema | None:
         return self.generator_.schema_ if hasattr(self, "fit_seconds_") else None
@@ -632,7 +661,7 @@ class MCCE(Learner):
             return diagnose(
                 self,
                 X,
-                training=self._training.known_table() if training is None else training,
+                training=self._training_for("diagnose") if training is None else training,
                 sample_weight=sample_weight,
                 n_samples=n_samples,
                 max_factuals=max_factuals,
@@ -695,7 +724,7 @@ class MCCE(Learner):
         self._check_fitted()
         from mcce.diagnostics.trade_off import trade_off
 
-        rows = self._training.known_table() if training is None else training
+        rows = self._training_for("trade_off") if training is None else training
         if rows is None:
             raise InputError(
                 "an explainer that was saved does not have its training rows, which distances are measured to; give "
@@ -836,9 +865,10 @@ class MCCE(Learner):
     ) -> None:
         """Write the fitted explainer to one file, without pickle and without the model; what is there is replaced.
 
-        **The file holds training values**: those that the samplers draw, the fixed values and the decision of every
-        training row, some thousand whole rows, and hashes of all rows. Whoever gets it can read them. ``mcce inspect
-        FILE`` lists what it discloses. What is plausible, for ``sparse=True``, is learned now if it was not before.
+        **The file holds training values**, unless the explainer was fitted with `mcce.Privacy`: those that the samplers
+        draw, the fixed values and the decision of every training row, some thousand whole rows, and hashes of all rows.
+        Whoever gets it can read them. ``mcce inspect FILE`` lists what it discloses. What is plausible, for
+        ``sparse=True``, is learned now if it was not before.
 
         Parameters
         ----------
@@ -887,7 +917,8 @@ class MCCE(Learner):
             "relations": self.relations_ if everything else None,
             "fit_seconds": float(self.fit_seconds_),
         }
-        told = {"donors": donors, "decision": self.decision_.describe(), "model": type(self.model).__name__}
+        kept_rows = donors if self._privacy is None else "private"
+        told = {"donors": kept_rows, "decision": self.decision_.describe(), "model": type(self.model).__name__}
         save_fields(path, "MCCE", fields, {**(about or {}), **told}, lambda written: check_fields(written, names))
 
     @classmethod
@@ -1164,6 +1195,13 @@ class MCCE(Learner):
 
     def _training_rows(self, *, needed: bool = False) -> TrainingRows | None:
         """Return what tells copies of training rows, made once; None if they are gone and not needed."""
+        if self._privacy is not None:
+            if needed:
+                raise InputError(
+                    "no_copies() needs to know the training rows, and this explainer was fitted with mcce.Privacy, "
+                    "which keeps nothing of them; leave it out."
+                )
+            return None
         if "training_rows_" not in vars(self):
             if self._training.table is None and not needed:
                 return None
@@ -1171,6 +1209,19 @@ class MCCE(Learner):
             hashes = generator.training_hashes_ if table is not None and isinstance(generator, OURS) else None
             self.training_rows_ = TrainingRows.of(self._training.matrix()) if hashes is None else TrainingRows(hashes)
         return self.training_rows_
+
+
+def privacy_of(generator: Generator) -> Privacy | None:
+    """Return what the fit of a generator is made private by, None for nothing."""
+    return generator.privacy if isinstance(generator, ChainModel) else None
+
+
+def _synthetic_rows(generator: Generator, decision: Decision) -> tuple[Data, Answer]:
+    """Return rows drawn from a private chain, as the model is asked on, and what it says of them."""
+    assert isinstance(generator, ChainModel)
+    drawn = generator.sample(n=len(generator.training_givens_), progress=False)
+    rows = generator.schema_.decode_for_model(generator.schema_.encode(drawn).matrix)
+    return rows, ask_table(decision, rows, "rows drawn in place of the training rows")
 
 
 def _stored_settings(cls: type[MCCE]) -> list[str]:

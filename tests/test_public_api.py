@@ -17,16 +17,16 @@ import r_bridge
 PAGE = Path(__file__).resolve().parents[1] / "vignettes" / "api.md"
 
 EXPLAINING = """
-    MCCE Counterfactuals Interval Names Not OneOf Robust Several allow k_anonymous no_copies only per_factual rule
-    bootstrap_refits find_relations gower_distance suggest_fixed tied
+    MCCE Counterfactuals Interval Names Not OneOf Privacy PrivacyAccount Robust Several
+    allow k_anonymous no_copies only per_factual rule bootstrap_refits find_relations gower_distance suggest_fixed tied
     available_constraints available_measures register_constraint register_measure
 """
 CHAIN = "Auto ChainModel Schema available_generators compare_conditionals register_generator"
 SAMPLERS = """
     ConditionalSampler RestrictedDraw Within available_samplers register_sampler
-    BoostingSampler CartSampler CtreeSampler EmpiricalSampler EstimatorSampler ForestSampler GaussianCopulaSampler
-    GaussianSampler LogregSampler MarginalSampler MixtureSampler NormRankSampler NormSampler ParametricSampler
-    PmmSampler PolrSampler PolyregSampler VineSampler
+    BoostingSampler CartSampler CtreeSampler DPSampler EmpiricalSampler EstimatorSampler ForestSampler
+    GaussianCopulaSampler GaussianSampler LogregSampler MarginalSampler MixtureSampler NormRankSampler NormSampler
+    ParametricSampler PmmSampler PolrSampler PolyregSampler VineSampler
 """
 ERRORS = "InputError MCCEError MCCEWarning ModelError NotFittedError SamplerError"
 MODULES = "datasets diagnostics rcompat"

@@ -24,12 +24,17 @@ from mcce.explain.stored import check_fields
 from mcce.generators import JointGenerator
 from mcce.generators.chain import ChainModel
 from mcce.generators.storing import SETTINGS
+from mcce.privacy.account import NOT_COVERED
 from mcce.samplers import ConditionalSampler
 from mcce.storage import load_fields, read_manifest
 from mcce.table import Feature
 
 MOST_SHOWN = 12  # levels of a column; --json has them all
-_DONORS = {"all": "training values are in the file", "none": "saved without training values (donors='none')"}
+_DONORS = {
+    "all": "training values are in the file",
+    "none": "saved without training values (donors='none')",
+    "private": "fitted with differential privacy: noisy counts are in the file, and no training value",
+}
 
 
 def add_inspect(commands: Any) -> None:
@@ -81,6 +86,14 @@ def describe(path: str) -> dict[str, Any]:
 def _describe_chain(chain: ChainModel, also: list[str]) -> dict[str, Any]:
     columns = [_describe_column(feature, chain.samplers_) for feature in chain.schema_.features]
     settings = {name: repr(getattr(chain, name)) for name in SETTINGS}
+    if chain.account_ is not None:
+        privacy: dict[str, Any] = {"account": repr(chain.account_).splitlines(), "not_covered": list(NOT_COVERED)}
+        privacy["spent"] = chain.account_.table.to_dict("records")
+        for column in columns:  # what is stated of all columns stands in each of them
+            column["sampler"] = "fixed" if column["sampler"] == "fixed" else "DPSampler"
+        drawn = f"{len(chain.training_givens_):,} rows drawn from the noisy counts, in place of the training rows"
+        told = {"settings": settings, "seed": chain.seed_, "columns": columns, "privacy": privacy}
+        return told | {"discloses": [drawn, "the bounds and levels above, as they were stated"]}
     return {"settings": settings, "seed": chain.seed_, "columns": columns, "discloses": [*_givens_held(chain), *also]}
 
 
@@ -165,6 +178,7 @@ def text(told: dict[str, Any]) -> str:
         lines += ["", "relations", *(f"  {each}" for each in told["relations"])]
     columns = [_cells(column) for column in told["columns"]]
     lines += ["", "columns", aligned(columns, (0, 1, 2, 3))] if columns else []
+    lines += ["", "privacy", *(f"  {line}" for line in told["privacy"]["account"])] if "privacy" in told else []
     holding = [[column["name"], column["holds"]] for column in told["columns"] if "holds" in column]
     lines += ["", "what the samplers hold", aligned(holding, (0, 1))] if holding else []
     lines += ["", "what else it discloses", *(f"  {each}" for each in told["discloses"])] if told["discloses"] else []

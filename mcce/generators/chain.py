@@ -48,6 +48,7 @@ from mcce.generators.criticising import check_new_rows, criticise_features, scor
 from mcce.generators.drawing import DrawPlan, draw_in_blocks
 from mcce.generators.givens import weighted_rows
 from mcce.generators.layout import ChainLayout, Predictors, Samplers, arrange, samplers_for
+from mcce.generators.private import Privacy
 from mcce.generators.sampling import Allowed, SampleOptions, Weighted, sample_rows
 from mcce.generators.storing import (
     SETTINGS,
@@ -63,13 +64,14 @@ from mcce.generators.storing import (
 )
 from mcce.generators.visit import VisitSequence
 from mcce.judging import LEVEL, N_DRAWS
+from mcce.privacy.account import PrivacyAccount
 from mcce.rng import derive_key, hash_rows, resolve_seed
 from mcce.samplers import ConditionalSampler
 from mcce.samplers.base import samplers_that_leave_one_out
 from mcce.storage import load_fields, save_fields
 from mcce.storage.fields import check_type, require
 from mcce.storage.state import Fields, register
-from mcce.table import Data, Kind, Schema, as_frame
+from mcce.table import Data, Kind, Schema, Table, as_frame
 from mcce.table.checks import check_fixed, warn_of_columns
 from mcce.table.left_out import without_unknown_levels
 from mcce.table.weights import read_weights, rows_by_weight
@@ -91,9 +93,9 @@ class ChainModel(Learner):
 
     Parameters
     ----------
-    sampler : str, ConditionalSampler, Auto or dict
+    sampler : str, ConditionalSampler, Auto, dict or Privacy
         One sampler for every feature, or ``{feature: sampler, ..., "*": sampler for the rest}``. "auto" chooses one for
-        each feature by cross-validation, see `Auto`.
+        each feature by cross-validation, see `Auto`. `Privacy` makes the whole fit differentially private.
     fixed : list of column names
         Features that are conditioned on and never drawn.
     visit_sequence : "data", "correlation", "reversed" or list
@@ -124,6 +126,7 @@ class ChainModel(Learner):
     training_givens_ : encoded fixed values (and decision) of the training rows
     training_weights_ : their weights, as they count; None if there are none
     training_hashes_ : hashes of the training rows, which tell new rows from them; None in a chain from a file
+    account_ : what a fit with `Privacy` has spent, or None; `training_givens_` are then synthetic
 
     Examples
     --------
@@ -150,12 +153,13 @@ class ChainModel(Learner):
     training_givens_: Floats
     training_weights_: Floats | None
     training_hashes_: npt.NDArray[np.uint64] | None
+    account_: PrivacyAccount | None
     _layout: ChainLayout
 
     def __init__(
         self,
         *,
-        sampler: Samplers = "cart",
+        sampler: Samplers | Privacy = "cart",
         fixed: Sequence[Hashable] = (),
         visit_sequence: VisitSequence = "data",
         predictors: Predictors | None = None,
@@ -201,6 +205,10 @@ class ChainModel(Learner):
         """
         vars(self).pop("samplers_", None)  # a fit that fails leaves no half-fitted chain
         self.seed_ = resolve_seed(self.random_state)
+        private = self.privacy
+        if private is not None:
+            private.refuse(weights=sample_weight, visit_sequence=self.visit_sequence, schema=schema)
+            X, schema = private.prepare(X, self.kinds)
         X, decision, weights = weighted_rows(X, decision, sample_weight)
         arranged = arrange(
             X,
@@ -215,9 +223,13 @@ class ChainModel(Learner):
         )
         self.schema_, self._layout = arranged.schema, arranged.layout
         self.visit_sequence_, self.associations_ = arranged.visit_sequence, arranged.associations
+        self.conditions_on_decision_ = decision is not None
+        self.training_hashes_, self.account_ = None, None
+        if isinstance(self.sampler, Privacy):
+            self._fit_private(self.sampler, arranged.ordered, progress)
+            return self
         self.training_hashes_ = hash_rows(arranged.table.matrix)
         warn_of_columns(arranged.table, self.fixed_)
-        self.conditions_on_decision_ = decision is not None
         ordered, first = arranged.ordered, self._layout.n_given
         samplers, self.choice_ = samplers_for(
             self.sampler,
@@ -241,6 +253,28 @@ class ChainModel(Learner):
         self.training_givens_ = np.asfortranarray(ordered.matrix[:, :first])
         self.training_weights_ = weights
         return self
+
+    def _fit_private(self, private: Privacy, ordered: Table, progress: bool | None) -> None:
+        """Fit every column with its share of the budget; what is kept of the givens is drawn."""
+        features, n_given = self._layout.features, self._layout.n_given
+        samplers = private.samplers(self._layout, self.min_donors)
+
+        def fit_one(k: int) -> ConditionalSampler:
+            given = ordered.first(k) if k < n_given else self._layout.given(ordered, k)
+            samplers[k].seed_fit(derive_key(self.seed_, "fit", features[k].name))
+            return samplers[k].fit(given, ordered.column(k))
+
+        threads = threads_of(samplers, self.n_jobs)
+        fitted = list(run_in_threads(fit_one, list(range(len(samplers))), threads, "fitting", progress))
+        self.account_, self.choice_ = private.account_of(fitted), None
+        self.samplers_ = dict(zip(self.visit_sequence_, fitted[n_given:]))
+        self.training_givens_ = private.synthetic_givens(fitted[:n_given], features, self.seed_)
+        self.training_weights_ = None
+
+    @property
+    def privacy(self) -> Privacy | None:
+        """What the fit is made private by, None for nothing."""
+        return self.sampler if isinstance(self.sampler, Privacy) else None
 
     @overload
     def sample(
@@ -524,7 +558,8 @@ class ChainModel(Learner):
     def save(self, path: str | os.PathLike[str], *, donors: Donors = "all") -> None:
         """Write the fitted chain to one file, without pickle; what is there is replaced.
 
-        **The file holds training values**: those that the samplers draw, and the fixed values of every training row.
+        **The file holds training values**, unless the fit was made private (`mcce.Privacy`): those that the samplers
+        draw, and the fixed values of every training row.
         Whoever gets it can read them. ``mcce inspect FILE`` lists what it discloses.
 
         Parameters
@@ -546,7 +581,8 @@ class ChainModel(Learner):
         >>> again.sample(n=5).equals(chain.sample(n=5))
         True
         """
-        save_fields(path, "ChainModel", {"chain": self.stored(donors)}, {"donors": donors}, itemgetter("chain"))
+        about = {"donors": donors if self.privacy is None else "private"}
+        save_fields(path, "ChainModel", {"chain": self.stored(donors)}, about, itemgetter("chain"))
 
     @classmethod
     def load(cls: type[Self], path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Self:
@@ -583,6 +619,8 @@ class ChainModel(Learner):
         if not hasattr(self, "samplers_"):
             raise exceptions.NotFittedError(f"this {type(self).__name__} is not fitted; call fit(X) before saving it.")
         check_donors(donors)
+        if self.privacy is not None:
+            self.privacy.refuse_storage()
         if donors == "all":
             return self
         bare = copy.copy(self)
@@ -597,8 +635,11 @@ class ChainModel(Learner):
         if not hasattr(self, "samplers_"):
             raise InputError("which is not fitted; call fit(X).")
         settings = {name: unfitted(getattr(self, name)) for name in SETTINGS}
+        if self.privacy is not None:
+            self.privacy.refuse_storage()
         samplers = samplers_to_store(self.samplers_.values())
-        return {"samplers_": samplers, "settings": settings, "choice_": self.choice_, **fitted_fields(self, FITTED)}
+        fields = {"samplers_": samplers, "settings": settings, "choice_": self.choice_, **fitted_fields(self, FITTED)}
+        return fields if self.account_ is None else fields | {"account_": self.account_}
 
     @classmethod
     def _read(cls: type[Self], fields: Fields) -> Self:
@@ -606,6 +647,9 @@ class ChainModel(Learner):
         chain: Self = read_fitted(cls, fields, SETTINGS, FITTED)
         chain.choice_, chain.training_hashes_ = fields.get("choice_"), None
         check_type(chain.choice_, "choice_", Choice, type(None))
+        chain.account_ = fields.get("account_")
+        check_type(chain.account_, "account_", PrivacyAccount, type(None))
+        require((chain.account_ is None) == (chain.privacy is None), "account_ and the sampler are not both private")
         check_type(chain.associations_, "associations_", pd.DataFrame, type(None))
         if chain.min_donors is not None:
             check_count(chain.min_donors, "min_donors")

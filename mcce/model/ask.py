@@ -69,14 +69,14 @@ class RememberingAsker:
         return scores, np.array([wanted for _, wanted in found], dtype=bool)
 
 
-def ask_table(decision: Decision, X: Data) -> Answer:
-    """Ask about the user's own training table."""
+def ask_table(decision: Decision, X: Data, what: str = "the training rows") -> Answer:
+    """Ask about the user's own training table, or another one of its kind."""
     n = len(X)
     if isinstance(X, np.ndarray):
         X = X.copy()  # a model that works in place must not change the user's table
     if n <= ASK_ROWS:
-        return decision.ask(X, "the training rows")
-    return _join([decision.ask(rows_of(X, slice(i, i + ASK_ROWS)), "the training rows") for i in range(0, n, ASK_ROWS)])
+        return decision.ask(X, what)
+    return _join([decision.ask(rows_of(X, slice(i, i + ASK_ROWS)), what) for i in range(0, n, ASK_ROWS)])
 
 
 def check_wanted(decision: Decision, answer: Answer) -> None:

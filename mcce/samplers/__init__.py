@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # what `__getattr__` does, for type checkers and editors
     from mcce.samplers.donors.ctree import CtreeSampler
     from mcce.samplers.donors.forest import ForestSampler
     from mcce.samplers.donors.marginal import MarginalSampler
+    from mcce.samplers.dp import DPSampler
     from mcce.samplers.empirical import EmpiricalSampler
     from mcce.samplers.estimator import EstimatorSampler
     from mcce.samplers.mixture import MixtureSampler
@@ -38,6 +39,7 @@ __all__ = [
     "CartSampler",
     "ConditionalSampler",
     "CtreeSampler",
+    "DPSampler",
     "EmpiricalSampler",
     "EstimatorSampler",
     "ForestSampler",
@@ -66,6 +68,7 @@ _HOMES = {
     "mcce.samplers.donors.ctree": ("CtreeSampler",),
     "mcce.samplers.donors.forest": ("ForestSampler",),
     "mcce.samplers.donors.marginal": ("MarginalSampler",),
+    "mcce.samplers.dp": ("DPSampler",),
     "mcce.samplers.empirical": ("EmpiricalSampler",),
     "mcce.samplers.estimator": ("EstimatorSampler",),
     "mcce.samplers.mixture": ("MixtureSampler",),

@@ -233,7 +233,7 @@ class Feature:
 def read_feature(column: pd.Series[Any], override: Kind | None, where: str) -> Feature:
     dtype: Any = column.dtype
     missing = column.isna().to_numpy(dtype=bool)
-    kind = override or _default_kind(column, where)
+    kind = override or default_kind(column, where)
     inner = dtype.categories.dtype if isinstance(dtype, pd.CategoricalDtype) else getattr(dtype, "subtype", dtype)
     if isinstance(inner, np.dtype) and (inner.kind == "c" or (inner.kind == "f" and inner.itemsize > 8)):
         raise _not_supported(column, where)
@@ -282,7 +282,7 @@ def read_feature(column: pd.Series[Any], override: Kind | None, where: str) -> F
     )
 
 
-def _default_kind(column: pd.Series[Any], where: str) -> Kind:
+def default_kind(column: pd.Series[Any], where: str) -> Kind:
     dtype: Any = column.dtype
     if isinstance(dtype, pd.CategoricalDtype):
         return "ordered" if dtype.ordered else "categorical"

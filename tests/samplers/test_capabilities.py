@@ -28,7 +28,8 @@ OURS = {
     if kind.__module__.startswith("mcce.") and name not in ABSENT
 }
 ESTIMATOR = "EstimatorSampler(estimator)"
-QUICK = {"boosting": {"n_quantiles": 3, "max_trees": 5}}
+STATED = {"bounds": {"x": (-4, 4), "y": (-6, 6)}, "levels": "schema", "missing": "schema"}
+QUICK = {"boosting": {"n_quantiles": 3, "max_trees": 5}, "dp": {**STATED, "epsilon": 20, "testing_seed": 1}}
 N = 400
 
 

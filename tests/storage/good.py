@@ -53,6 +53,7 @@ CHAINS = {
     "gaussian": ({"x": "gaussian", "n": "gaussian", "*": "cart"}, True),
     "empirical": ("empirical", True),
     "boosting": ({"wage": BOOSTED, "n": BOOSTED, "day": BOOSTED, "job": BOOSTED, "*": "marginal"}, True),
+    "dp": (mcce.DPSampler(bounds={"x": (0, 3), "n": (0, 15), "day": (0, 63)}, levels="schema", depth=2, bins=4), True),
     "mixture": (mcce.MixtureSampler(max_components=2), True),
     "copula": (mcce.GaussianCopulaSampler(particles=3, sweeps=2, density_points=16), False),
 }

@@ -1,0 +1,1 @@
+"""Differential privacy: exact noise (`noise`), and what it adds up to (`account`)."""

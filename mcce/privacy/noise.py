@@ -1,0 +1,132 @@
+"""Noise in whole numbers, drawn exactly: the discrete Laplace and the discrete Gaussian distribution.
+
+After Canonne, Kamath and Steinke (2020), "The discrete Gaussian for differential privacy", algorithms 1 to 3. Only
+whole numbers are drawn, added and compared, so that there are none of the gaps of floating-point noise by which a count
+can be told from its neighbour (Mironov 2012).
+
+1. `happens_exp` is a coin that comes up with probability exp(-a / b): of coins with a / (k b), k = 1, 2, ..., the first
+   that fails is of odd k.
+2. `discrete_laplace` with parameter epsilon draws x with probability proportional to exp(-epsilon |x|).
+3. `discrete_gaussian` with parameter s2 draws x with probability proportional to exp(-x^2 / (2 s2)), by rejection from
+   a discrete Laplace.
+
+The numbers come from the operating system (`SYSTEM`). `Seeded` is for tests: whoever knows its seed can take the noise
+away, so that nothing drawn by it is private.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Protocol
+
+
+class NoiseSource(Protocol):
+    """A source of random whole numbers."""
+
+    def below(self, n: int) -> int:
+        """Return a number from 0 to n - 1, each as probable."""
+
+
+@dataclass(frozen=True)
+class System:
+    """The operating system's cryptographic source."""
+
+    def below(self, n: int) -> int:
+        """Return a number from 0 to n - 1, each as probable."""
+        return secrets.randbelow(n)
+
+
+@dataclass(frozen=True)
+class Seeded:
+    """Numbers that follow from a seed, for tests; not private."""
+
+    seed: int
+    _generator: random.Random = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_generator", random.Random(self.seed))
+
+    def below(self, n: int) -> int:
+        """Return a number from 0 to n - 1, each as probable."""
+        return self._generator.randrange(n)
+
+
+SYSTEM = System()
+
+
+def happens_exp(a: int, b: int, source: NoiseSource = SYSTEM) -> bool:
+    """Return True with probability exp(-a / b), exactly (step 1)."""
+    while a > b:
+        if not happens_exp(1, 1, source):
+            return False
+        a -= b
+    k = 1
+    while source.below(b * k) < a:
+        k += 1
+    return k % 2 == 1
+
+
+def discrete_laplace(epsilon: Fraction, source: NoiseSource = SYSTEM) -> int:
+    """Draw a whole number x with probability proportional to exp(-epsilon |x|) (step 2)."""
+    s, t = epsilon.numerator, epsilon.denominator
+    while True:
+        rest = source.below(t)
+        if not happens_exp(rest, t, source):
+            continue
+        whole = 0
+        while happens_exp(1, 1, source):
+            whole += 1
+        size = (rest + t * whole) // s
+        negative = source.below(2) == 1
+        if not (negative and size == 0):
+            return -size if negative else size
+
+
+def discrete_gaussian(s2: Fraction, source: NoiseSource = SYSTEM) -> int:
+    """Draw a whole number x with probability proportional to exp(-x^2 / (2 s2)) (step 3)."""
+    p, q = s2.numerator, s2.denominator
+    t = math.isqrt(p // q) + 1
+    proposal = Fraction(1, t)
+    while True:
+        x = discrete_laplace(proposal, source)
+        # (|x| - s2 / t)^2 / (2 s2), over the common denominator 2 p q t^2
+        if happens_exp((abs(x) * t * q - p) ** 2, 2 * p * q * t * t, source):
+            return x
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """Counts, of which one row changes one by 1, with noise of their own each.
+
+    Attributes
+    ----------
+    epsilon : of the discrete Laplace distribution: the counts together are epsilon-differentially private; or None.
+    rho : of the discrete Gaussian with variance parameter 1 / (2 rho): rho-zCDP; or None.
+    """
+
+    epsilon: Fraction | None = None
+    rho: Fraction | None = None
+
+    def noise(self, source: NoiseSource) -> Callable[[], int]:
+        """Return a function that draws the noise of one count."""
+        epsilon, rho = self.epsilon, self.rho
+        if epsilon is not None:
+            return lambda: discrete_laplace(epsilon, source)
+        assert rho is not None
+        s2 = 1 / (2 * rho)
+        return lambda: discrete_gaussian(s2, source)
+
+    @property
+    def variance(self) -> float:
+        """Variance of the noise of a count; of the Gaussian its parameter, which it is nearly."""
+        if self.epsilon is not None:
+            q = math.exp(-min(float(self.epsilon), 700.0))
+            return 2.0 * q / (1.0 - q) ** 2
+        assert self.rho is not None
+        s2 = 1.0 / (2.0 * float(self.rho))
+        return s2 if s2 > 0.02 else math.exp(-0.5 / s2)  # so narrow that it is at 0 but for a share

@@ -1,0 +1,538 @@
+"""Differentially private sampling: noisy counts in the leaves of trees that do not look at the data.
+
+1. The values of the target are put into bins that are public: intervals between public bounds, or public levels;
+   missing is one more bin, if it is public that values may be missing. What has no bin is not counted.
+2. Trees of a fixed depth split the givens at random, inside their public bounds and levels (Jagannathan,
+   Pillaipakkamnatt and Wright 2009). What `first` names, such as the decision, is split before anything else.
+3. In each tree every training row is in one leaf and one bin. To each of these counts noise is added, exact and from a
+   cryptographic source (`mcce.privacy.noise`): one row changes one count by 1, so that the counts of a tree together
+   are as private as one of them. Trees share the budget (`mcce.privacy.account`).
+4. All that follows reads the noisy counts only, and costs nothing more. From the root down, the counts of a node are
+   made non-negative without changing their sum (Wang et al. 2020, "norm-sub") and drawn towards the shares of the node
+   above by as many rows as the noise has standard deviations: sqrt(noise variance x number of counts in the node).
+5. A row is drawn from the mean of its leaves' shares: a bin, then a number uniformly in it, or the level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from mcce.base.arrays import Bools, Floats, Ints
+from mcce.base.checks import check_count, is_number
+from mcce.exceptions import SamplerError, listing
+from mcce.privacy.account import PrivacyAccount, rational
+from mcce.privacy.noise import SYSTEM, Mechanism, Seeded
+from mcce.rng import RowStreams, derive_key
+from mcce.samplers.base import IMPOSSIBLE, BaseMeasure, ConditionalSampler, RestrictedDraw, Within
+from mcce.samplers.registry import register_sampler
+from mcce.samplers.restricted import log_of
+from mcce.storage.fields import BOOL, FLOAT, INT, learned, require, stored
+from mcce.storage.state import stateful
+from mcce.table import Column, Feature, Table
+from mcce.table.grid import Grid
+
+Self = TypeVar("Self", bound="DPSampler")
+
+MOST_DEPTH, MOST_BINS, MOST_TREES = 12, 4096, 1000
+MOST_COUNT = 2**53  # beyond, noise is cut off: such counts do not exist
+SLACK = 0.1  # of a bin's width, that a supported number may be outside of it
+
+
+@stateful("dp.Bins")
+@dataclass(frozen=True)
+class PublicBins:
+    """The public bins of a target: intervals between `edges`, or levels by their `codes`; perhaps missing, the last."""
+
+    edges: Floats = stored(FLOAT, None, rising=True)
+    codes: Ints = stored(INT, None, least=0, rising=True)
+    missing: bool = stored(bool)
+
+    @property
+    def is_number(self) -> bool:
+        """Whether the bins are intervals."""
+        return self.edges.size > 0
+
+    @property
+    def n_known(self) -> int:
+        """How many bins hold known values."""
+        return self.edges.size - 1 if self.is_number else self.codes.size
+
+    def __len__(self) -> int:
+        return self.n_known + int(self.missing)
+
+    def place(self, values: Floats) -> Ints:
+        """Return the bin of each value, -1 of those without one; numbers outside the bounds are in the outer bins."""
+        is_missing = np.isnan(values)
+        known = np.where(is_missing, 0.0, values)
+        if self.is_number:
+            found = np.clip(np.searchsorted(self.edges, known, side="right") - 1, 0, self.n_known - 1)
+        else:
+            at = np.minimum(np.searchsorted(self.codes, known), self.codes.size - 1)
+            found = np.where(self.codes[at] == known, at, -1)
+        return np.where(is_missing, self.n_known if self.missing else -1, found)
+
+    def even(self) -> Floats:
+        """Return the shares of the bins if nothing is known: by their widths, and nothing missing."""
+        width = np.diff(self.edges) if self.is_number else np.ones(self.n_known)
+        return np.append(width / width.sum(), np.zeros(int(self.missing)))
+
+
+@stateful("dp.RandomTrees")
+@dataclass(frozen=True)
+class RandomTrees:
+    """Complete trees of random splits: node k of a tree has the children 2k + 1 (left) and 2k + 2 (right).
+
+    Attributes
+    ----------
+    column : the given that is split, -1 where nothing is left to split and all go left.
+    cut : numbers above it go right.
+    right : which levels go right.
+    missing_right : whether a missing value, or a level that is not public, goes right.
+    is_level : by given, whether it has levels.
+    """
+
+    column: Ints = stored(INT, "trees", "nodes", least=-1)
+    cut: Floats = stored(FLOAT, "trees", "nodes", finite=True)
+    right: Bools = stored(BOOL, "trees", "nodes", "levels")
+    missing_right: Bools = stored(BOOL, "trees", "nodes")
+    is_level: Bools = stored(BOOL, "givens")
+
+    def check_state(self) -> None:
+        """Refuse trees that are not complete, and columns that are not given."""
+        leaves = self.n_leaves
+        require(leaves & (leaves - 1) == 0 and leaves <= 2**MOST_DEPTH, "the trees are not complete")
+        require((self.column < self.is_level.size).all(), "column is not of the givens")
+
+    @property
+    def n_leaves(self) -> int:
+        """Leaves of each tree."""
+        return int(self.column.shape[1]) + 1
+
+    def leaves(self, given: Table) -> Ints:
+        """Return the leaf of each row in each tree: (trees, rows)."""
+        n_trees, rows = self.column.shape[0], np.arange(given.n_rows)
+        found = np.zeros((n_trees, given.n_rows), dtype=np.int64)
+        for tree in range(n_trees):
+            node = found[tree]
+            for _ in range(self.n_leaves.bit_length() - 1):
+                node[:] = 2 * node + 1 + self._goes_right(given, rows, tree, node)
+        return found - (self.n_leaves - 1)
+
+    def _goes_right(self, given: Table, rows: Ints, tree: int, node: Ints) -> Bools:
+        column = self.column[tree, node]
+        if not given.features:
+            return np.zeros(rows.size, dtype=bool)
+        values = given.matrix[rows, np.maximum(column, 0)]
+        is_missing = np.isnan(values)
+        known = np.where(is_missing, 0.0, values)
+        goes = known > self.cut[tree, node]
+        levels = self.right.shape[2]
+        if levels:
+            code = np.clip(known, 0, levels - 1).astype(np.int64)
+            goes = np.where(self.is_level[np.maximum(column, 0)], self.right[tree, node, code], goes)
+        return np.asarray(np.where(is_missing, self.missing_right[tree, node], goes) & (column >= 0))
+
+    def reachable(self) -> Bools:
+        """Return which leaves a row can come to: (trees, leaves)."""
+        reached = np.zeros((self.column.shape[0], 2 * self.n_leaves - 1), dtype=bool)
+        reached[:, 0] = True
+        for node in range(self.n_leaves - 1):
+            reached[:, 2 * node + 1] = reached[:, node]
+            reached[:, 2 * node + 2] = reached[:, node] & (self.column[:, node] >= 0)
+        return reached[:, self.n_leaves - 1 :]
+
+
+@register_sampler("dp")
+class DPSampler(ConditionalSampler):
+    """Draws from noisy counts in random trees; the fit is differentially private.
+
+    The guarantee is of this conditional alone: its counts, for tables that differ in one row more or less. A chain
+    reads ranges and levels of its columns, and an explainer keeps training rows; `mcce.Privacy` bounds all of it.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The budget. With delta = 0 the noise is discrete Laplace, else discrete Gaussian.
+    rho : float or None
+        The budget in zero-concentrated differential privacy, in place of both.
+    bounds : dict
+        Public bounds ``{column: (low, high)}`` of the numeric target and givens, as they are encoded; values outside
+        count as the bounds. More than two numbers are the edges of the target's bins.
+    levels : dict or "schema"
+        Public levels ``{column: [levels]}``; others are not counted. "schema": those that the columns declare are
+        public. Booleans need none.
+    missing : names or "schema"
+        Targets of which it is public that values may be missing; "schema": those that the columns declare. A missing
+        value of another target is not counted.
+    first : names
+        Givens to split before others.
+    trees, depth : int
+        Number of trees, which share the budget, and how often each splits.
+    bins : int
+        Bins of a number between two bounds.
+    random_state : int
+        Seed of the random splits, which are public. It does not fix the noise, which no seed gives twice.
+    testing_seed : int or None
+        For tests only: noise from this seed. What is fitted is then **not private**, and says so.
+
+    Attributes
+    ----------
+    counts_ : noisy counts (trees, leaves, bins), all that `fit` keeps of the rows
+    account_ : PrivacyAccount
+
+    Examples
+    --------
+    >>> import mcce
+    >>> X = mcce.datasets.load_loans(1000).X[["sex", "salary"]]
+    >>> private = mcce.DPSampler(epsilon=1, bounds={"salary": (0, 200_000)}, levels="schema")
+    >>> chain = mcce.ChainModel(sampler=private, fixed=["sex"], random_state=1).fit(X)
+    >>> chain.samplers_["salary"].account_.table
+                     what  epsilon
+    0  'salary', tree 1      1.0
+    >>> bool(chain.sample(n=50)["salary"].between(0, 200_000).all())
+    True
+    """
+
+    handles_missing = True
+    thread_safe = True
+    draws_without_donors = True
+
+    bins_: PublicBins = learned(PublicBins)
+    trees_: RandomTrees = learned(RandomTrees)
+    counts_: Ints = learned(INT, None, None, None, least=-MOST_COUNT, most=MOST_COUNT)
+    variance_: float = learned(float, least=0.0)
+    account_: PrivacyAccount = learned(PrivacyAccount)
+    _shares: Floats | None = None
+
+    def __init__(
+        self,
+        *,
+        epsilon: float | Fraction = 1.0,
+        delta: float | Fraction = 0.0,
+        rho: float | Fraction | None = None,
+        bounds: Mapping[Any, Sequence[float]] | None = None,
+        levels: Mapping[Any, Sequence[Any]] | Literal["schema"] | None = None,
+        missing: Collection[Any] | Literal["schema"] = (),
+        first: Sequence[Any] = (),
+        trees: int = 1,
+        depth: int = 3,
+        bins: int = 16,
+        random_state: int = 0,
+        testing_seed: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.bounds = bounds
+        self.levels = levels
+        self.missing = missing
+        self.first = first
+        self.trees = trees
+        self.depth = depth
+        self.bins = bins
+        self.random_state = random_state
+        self.testing_seed = testing_seed
+
+    def fit(self: Self, given: Table, target: Column) -> Self:
+        """Count the rows in each leaf and bin, with noise (steps 1 to 3)."""
+        self.check_target(target.feature)
+        if target.weights is not None:
+            self.check_weights(target.feature)
+        n_trees = check_count(self.trees, "trees", self, most=MOST_TREES)
+        check_count(self.depth, "depth", self, least=0, most=MOST_DEPTH)
+        check_count(self.bins, "bins", self, most=MOST_BINS)
+        self._shares = None
+        self.bins_ = self._public_bins(target.feature)
+        self.trees_ = self._split_at_random(given.features)
+        account, mechanism = self._budget(n_trees)
+        source = SYSTEM if self.testing_seed is None else Seeded(derive_key(self.testing_seed, target.feature.name))
+        draw = mechanism.noise(source)
+        place, leaves = self.bins_.place(target.values), self.trees_.leaves(given)
+        shape = (self.trees_.n_leaves, len(self.bins_))
+        counted = place >= 0
+        counts = np.zeros((n_trees, *shape), dtype=np.int64)
+        for tree, reached in enumerate(self.trees_.reachable()):
+            cell = leaves[tree, counted] * shape[1] + place[counted]
+            exact = np.bincount(cell, minlength=shape[0] * shape[1]).reshape(shape)
+            noisy = [[n + draw() for n in row] for row in exact[reached].tolist()]
+            counts[tree, reached] = np.clip(np.array(noisy, dtype=object), -MOST_COUNT, MOST_COUNT).astype(np.int64)
+            cost = {"epsilon": mechanism.epsilon, "rho": mechanism.rho}
+            account = account.spend(f"{target.feature.name!r}, tree {tree + 1}", **cost)
+        self.counts_, self.variance_, self.account_ = counts, mechanism.variance, account
+        return self
+
+    def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
+        """Draw a bin for each row, then a value in it (step 5)."""
+        return self.sample_within(given, rng, self._everything(given.n_rows) if within is None else within).values
+
+    def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
+        """Draw in the same way inside what is allowed; exact, with its probability."""
+        self.check_fitted("counts_")
+        n, bins = given.n_rows, self.bins_
+        weights = self._row_shares(given)
+        low = high = np.empty((n, 0))
+        if bins.is_number:
+            least, most = within.bounds(n)
+            least, most = (np.clip(each, bins.edges[0], bins.edges[-1]) for each in (least, most))
+            low = np.maximum(bins.edges[:-1], least[:, None])
+            high = np.minimum(bins.edges[1:], most[:, None])
+            weights[:, : bins.n_known] *= np.maximum(high - low, 0.0) / np.diff(bins.edges)
+        else:
+            n_levels = int(bins.codes[-1]) + 1 if within.levels is None else within.levels.shape[1]
+            weights[:, : bins.n_known] *= within.level_mask(n, n_levels)[:, bins.codes]
+        if bins.missing:
+            weights[:, -1] *= within.allows_missing(n)
+        mass = weights.sum(axis=1)
+        rejected = mass <= 0.0
+        weights[rejected] = 1.0
+        drawn, uniform = rng.categorical(weights), rng.uniform()
+        is_missing = drawn == bins.n_known
+        known = np.where(is_missing, 0, drawn)
+        if bins.is_number:
+            rows = np.arange(n)
+            low, high = low[rows, known], high[rows, known]
+            values = np.clip(low + uniform * (high - low), *self._inside)
+        else:
+            values = bins.codes[known].astype(np.float64)
+        return RestrictedDraw.of(np.where(is_missing, np.nan, values), rejected, log_of(mass))
+
+    def supports(self, given: Table, values: Floats) -> Bools:
+        """Return whether the bin of a value has a probability; a number may be a tenth of its width outside of it."""
+        self.check_fitted("counts_")
+        shares, bins = self._row_shares(given), self.bins_
+        slack: Floats | float = 0.0
+        if bins.is_number:
+            slack = SLACK * np.diff(bins.edges)[np.maximum(np.minimum(bins.place(values), bins.n_known - 1), 0)]
+        found = np.zeros(values.size, dtype=bool)
+        for shift in (-1.0, 0.0, 1.0):
+            found |= self._share_of(shares, values + shift * slack) > IMPOSSIBLE
+        return found
+
+    def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
+        """Return the log share of a level, or that of a bin over its width."""
+        self.check_fitted("counts_")
+        self.refuse_training_rows(training_rows)
+        density = self._share_of(self._row_shares(given), values)
+        if self.bins_.is_number:
+            place = np.clip(self.bins_.place(values), 0, self.bins_.n_known - 1)
+            density = np.where(np.isnan(values), density, density / np.diff(self.bins_.edges)[place])
+        return log_of(density)
+
+    def base_measure(self) -> BaseMeasure:
+        """Return "lebesgue" for numbers, "counting" for levels."""
+        self.check_fitted("counts_")
+        return "lebesgue" if self.bins_.is_number else "counting"
+
+    def without_donors(self: Self) -> Self:
+        """Return the sampler itself: it holds no training value."""
+        return self
+
+    def disclosed(self) -> str:
+        """Return what the noisy counts are worth."""
+        if self.account_.for_tests:
+            return f"{self.counts_.size:,} counts with noise of a testing seed, which is not private"
+        delta = "" if self.account_.is_pure else f" at delta = {float(self.account_.delta):g}"
+        return f"{self.counts_.size:,} noisy counts, epsilon = {float(self.account_.epsilon_spent):.4g}{delta}"
+
+    def set_state(self: Self, state: dict[str, Any]) -> Self:
+        """Take over a state made by `get_state`."""
+        self._shares = None
+        return super().set_state(state)
+
+    def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
+        """Refuse counts that are not of the bins and trees, and these if they are not of the columns."""
+        super().check_state(given, target, n_rows)
+        bins, trees = self.bins_, self.trees_
+        require(bins.is_number == target.is_numeric, "bins_ is not of such a target")
+        require(bins.n_known > 0, "bins_ has none")
+        require(bins.is_number or int(bins.codes[-1]) < target.n_levels, "bins_ has a level that does not exist")
+        require(trees.is_level.tolist() == [not f.is_numeric for f in given], "trees_ is not of these givens")
+        most = max((f.n_levels for f in given), default=0)
+        require(trees.right.shape[2] == most, "trees_ has other levels than the givens")
+        shape = (trees.column.shape[0], trees.n_leaves, len(bins))
+        require(self.counts_.shape == shape, "counts_ is not of the trees and bins")
+
+    def _budget(self, n_trees: int) -> tuple[PrivacyAccount, Mechanism]:
+        """Return a new account, and the mechanism of each tree."""
+        tested = self.testing_seed is not None
+        if self.rho is None:
+            account = PrivacyAccount(self.epsilon, self.delta, for_tests=tested)
+            return account, account.share(n_trees)
+        # of an account that others share: its epsilon is theirs together, and rho is what may be spent here
+        rho = rational(self.rho, "rho")
+        return PrivacyAccount(self.epsilon, self.delta, for_tests=tested), Mechanism(rho=rho / n_trees)
+
+    def _public_bins(self, feature: Feature) -> PublicBins:
+        missing = feature.has_missing if isinstance(self.missing, str) else feature.name in self.missing
+        if not feature.is_numeric:
+            return PublicBins(np.empty(0), self._public_codes(feature), bool(missing))
+        edges, none = self._public_edges(feature), np.empty(0, dtype=np.int64)
+        if not _is_whole(feature):
+            edges = np.linspace(edges[0], edges[1], self.bins + 1) if edges.size == 2 else edges
+            return PublicBins(edges, none, bool(missing))
+        low, high = edges[0], edges[-1]
+        if edges.size == 2:  # bins of whole numbers, as many in each as there can be
+            points = high - low + 1.0
+            edges = low + np.floor(np.linspace(0.0, points, int(min(points, self.bins)) + 1))
+        else:
+            edges[-1] += 1.0
+        return PublicBins(edges - 0.5, none, bool(missing))
+
+    def _public_edges(self, feature: Feature) -> Floats:
+        given = (self.bounds or {}).get(feature.name)
+        if given is None:
+            raise SamplerError(
+                f"DPSampler has no public bounds of {feature.name!r}, and does not read them from the data; give "
+                f"bounds={{{feature.name!r}: (low, high)}}, or use mcce.Privacy, which gives them to all."
+            )
+        sound = isinstance(given, Sequence | np.ndarray) and not isinstance(given, str) and len(given) > 1
+        sound = sound and all(is_number(each) and np.isfinite(each) for each in given)
+        edges = np.array(given, dtype=np.float64) if sound else np.empty(0)
+        if _is_whole(feature):
+            edges = np.floor(edges)
+        if not sound or (np.diff(edges) <= 0).any() or edges.size > MOST_BINS:
+            raise SamplerError(
+                f"the public bounds of {feature.name!r} are {given!r}; give two numbers or more, each above the one "
+                "before."
+            )
+        return edges
+
+    def _public_codes(self, feature: Feature) -> Ints:
+        assert feature.levels is not None
+        if isinstance(self.levels, str) or pd.api.types.is_bool_dtype(feature.dtype):
+            return np.arange(feature.n_levels)
+        given = (self.levels or {}).get(feature.name)
+        if given is None:
+            raise SamplerError(
+                f"DPSampler has no public levels of {feature.name!r}, and does not read them from the data; give "
+                f"levels={{{feature.name!r}: [...]}}, or use mcce.Privacy, which gives them to all."
+            )
+        codes = feature.levels.astype(object).get_indexer(pd.Index(list(given), dtype=object, tupleize_cols=False))
+        if (codes < 0).any() or not codes.size:
+            unknown = [level for level, code in zip(given, codes) if code < 0]
+            raise SamplerError(
+                f"the public levels of {feature.name!r} hold {listing(unknown) or 'nothing'}, which the column does "
+                "not declare; make it a pandas category of the public levels, or use mcce.Privacy."
+            )
+        return np.unique(codes).astype(np.int64)
+
+    def _split_at_random(self, givens: tuple[Feature, ...]) -> RandomTrees:
+        """Return trees that split the givens inside what is public of them (step 2)."""
+        rng = np.random.default_rng(self.fit_seed(self.random_state) % 2**64)
+        n_nodes, n_trees = 2**self.depth - 1, self.trees
+        room = [self._public_edges(f)[[0, -1]] if f.is_numeric else self._public_codes(f) for f in givens]
+        most = max((f.n_levels for f in givens), default=0)
+        column = np.full((n_trees, n_nodes), -1, dtype=np.int64)
+        cut, right = np.zeros((n_trees, n_nodes)), np.zeros((n_trees, n_nodes, most), dtype=bool)
+        missing_right = rng.random((n_trees, n_nodes)) < 0.5
+        for tree in range(n_trees):
+            rooms = {0: room}
+            for node in range(n_nodes):
+                here = rooms.pop(node)
+                j = self._choose(givens, here, rng)
+                left_room, right_room = list(here), list(here)
+                if j >= 0:
+                    column[tree, node] = j
+                    left_room[j], right_room[j], cut[tree, node] = _halves(givens[j], here[j], rng)
+                    if not givens[j].is_numeric:
+                        right[tree, node, right_room[j]] = True
+                rooms |= {2 * node + 1: left_room, 2 * node + 2: right_room}
+        is_level = np.array([not f.is_numeric for f in givens], dtype=bool)
+        return RandomTrees(column, cut, right, missing_right, is_level)
+
+    def _choose(self, givens: tuple[Feature, ...], room: list[Any], rng: np.random.Generator) -> int:
+        """Return a given that can still be split, one of `first` before others; -1 if there is none."""
+        open_ = [j for j, feature in enumerate(givens) if _can_split(feature, room[j])]
+        early = [j for name in self.first for j in open_ if givens[j].name == name]
+        return early[0] if early else int(rng.choice(open_)) if open_ else -1
+
+    def _row_shares(self, given: Table) -> Floats:
+        """Return the share of each bin for each row: the mean of its leaves' shares."""
+        if self._shares is None:
+            sizes = self.trees_.reachable()
+            each = [_leaf_shares(c, s, self.variance_, self.bins_.even()) for c, s in zip(self.counts_, sizes)]
+            self._shares = np.stack(each)
+        leaves = self.trees_.leaves(given)
+        found = self._shares[0, leaves[0]]
+        for tree in range(1, leaves.shape[0]):
+            found = found + self._shares[tree, leaves[tree]]
+        return np.asarray(found / leaves.shape[0])
+
+    def _share_of(self, shares: Floats, values: Floats) -> Floats:
+        """Return the share of each row's value, 0 where it has no bin or is outside the bounds."""
+        place = self.bins_.place(values)
+        found = np.where(place >= 0, shares[np.arange(values.size), place], 0.0)
+        if self.bins_.is_number:
+            outside = (values < self.bins_.edges[0]) | (values > self.bins_.edges[-1])
+            found = np.where(outside, 0.0, found)
+        return np.asarray(found)
+
+    @property
+    def _inside(self) -> tuple[float, float]:
+        """The least and greatest number of the bins that is nearer to a whole number inside than to one outside."""
+        edges = self.bins_.edges
+        return float(np.nextafter(edges[0], np.inf)), float(np.nextafter(edges[-1], -np.inf))
+
+    def _everything(self, n: int) -> Within:
+        return Within(missing=np.ones(n, dtype=bool))
+
+
+def _is_whole(feature: Feature) -> bool:
+    """Say whether a dtype holds whole numbers or dates only; decimals that were read from values do not count."""
+    return Grid.of_dtype(feature.dtype, None, feature.origin, feature.unit).decimals == 0
+
+
+def _can_split(feature: Feature, room: npt.NDArray[Any]) -> bool:
+    if feature.is_numeric:
+        return bool(room[1] - room[0] >= 1.0) if _is_whole(feature) else bool(room[1] > room[0])
+    return room.size > 1
+
+
+def _halves(feature: Feature, room: npt.NDArray[Any], rng: np.random.Generator) -> tuple[Any, Any, float]:
+    """Return the room of a given on the left and on the right of a random split, and the cut of a number."""
+    if feature.is_numeric:
+        low, high = room
+        cut = low + (0.25 + 0.5 * rng.random()) * (high - low)
+        if _is_whole(feature):
+            cut = np.floor(cut)
+            return np.array([low, cut]), np.array([cut + 1.0, high]), float(cut + 0.5)
+        return np.array([low, cut]), np.array([cut, high]), float(cut)
+    if feature.kind == "ordered":
+        at = int(rng.integers(1, room.size))
+        return room[:at], room[at:], 0.0
+    mixed = rng.permutation(room)
+    return np.sort(mixed[mixed.size // 2 :]), np.sort(mixed[: mixed.size // 2]), 0.0
+
+
+def _leaf_shares(counts: Ints, reachable: Bools, variance: float, even: Floats) -> Floats:
+    """Return the shares of the bins in each leaf, from the root down (step 4)."""
+    n_leaves, n_bins = counts.shape
+    above = even[None, :]
+    for level in range(n_leaves.bit_length()):
+        of_nodes = counts.reshape(2**level, -1, n_bins).sum(axis=1).astype(np.float64)
+        noisy = reachable.reshape(2**level, -1).sum(axis=1) * n_bins
+        pull = np.sqrt(variance * noisy)
+        parents = above if level == 0 else np.repeat(above, 2, axis=0)
+        rows = np.stack([_not_negative(each) for each in of_nodes])
+        total = rows.sum(axis=1) + pull
+        mixed = (rows + pull[:, None] * parents) / np.where(total > 0.0, total, 1.0)[:, None]
+        above = np.where(total[:, None] > 0.0, mixed, parents)
+    return above
+
+
+def _not_negative(counts: Floats) -> Floats:
+    """Return the nearest counts with the same sum of which none is negative; zeros if the sum is not positive."""
+    total = counts.sum()
+    if total <= 0.0:
+        return np.zeros(counts.size)
+    ordered = np.sort(counts)[::-1]
+    excess = (np.cumsum(ordered) - total) / np.arange(1, counts.size + 1)
+    last = np.flatnonzero(ordered > excess)[-1]
+    return np.asarray(np.maximum(counts - excess[last], 0.0))

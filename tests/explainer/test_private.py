@@ -1,0 +1,266 @@
+"""A private explainer: one account for all of it, nothing of the training rows afterwards, and what it refuses."""
+
+import pickle
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import mcce
+from mcce import InputError, Privacy
+from mcce.cli import main
+from mcce.privacy.account import PrivacyAccount
+from mcce.privacy.noise import Mechanism
+from mcce.samplers.dp import PublicBins
+
+BIG = 10**12
+BOUNDS = {"pay": (0, 100), "code": (0, BIG), "day": ("2000-01-01", "2030-01-01")}
+LEVELS = {"job": ["clerk", "cook", "pilot"], "sex": ["f", "m"]}
+
+
+def score(rows):
+    return rows["pay"].to_numpy(float) / 100
+
+
+def table(n=300, seed=0):
+    """Return rows that nobody could have drawn: long decimals, large numbers, odd seconds, a level of one person."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(
+        {
+            "sex": pd.Categorical(rng.choice(["f", "m"], n)),
+            "pay": rng.triangular(1, 50, 99, n),
+            "code": rng.integers(BIG // 10, BIG, n),
+            "day": pd.Timestamp("2015-01-01") + pd.to_timedelta(rng.integers(1, 10**8, n), unit="s"),
+            "job": rng.choice(["clerk", "cook", "pilot"], n).astype(object),
+            "owns": rng.random(n) < 0.5,
+        },
+        index=[f"person-{i:05d}" for i in range(n)],
+    )
+    X.loc["person-00007", "job"] = "astronaut"
+    return X
+
+
+X = table()
+FACTUALS = table(40, 1).replace({"job": {"astronaut": "cook"}})
+
+
+def fitted(**options):
+    private = Privacy(**{"epsilon": 3, "bounds": BOUNDS, "levels": LEVELS, "rows": 400, **options})
+    explainer = mcce.MCCE(score, decision=(0.6, 1), fixed=["sex"], sampler=private, random_state=1, n_jobs=1)
+    return explainer.fit(X, progress=False)
+
+
+@pytest.fixture(scope="module")
+def explainer():
+    return fitted()
+
+
+def test_everything_is_in_one_account(explainer):
+    account = explainer.chain_.account_
+    assert account.left == 0
+    named = ["'sex'", "'<decision>'", "'pay'", "'code'", "'day'", "'job'", "'owns'"]
+    assert account.table["what"].tolist() == [f"{name}, tree 1" for name in named]
+    assert account.epsilon_spent == 3
+    assert "not covered: the model explained" in repr(account)
+
+
+def test_going_over_the_budget_is_refused(monkeypatch):
+    monkeypatch.setattr(PrivacyAccount, "share", lambda self, parts: Mechanism(epsilon=self.budget))
+    with pytest.raises(
+        InputError, match=r"would cost epsilon = 3, and 0 of the budget of 3 is left; nothing was spent"
+    ):
+        fitted()
+
+
+def test_it_explains(explainer):
+    found = explainer.explain(FACTUALS, progress=False)
+    assert len(found) > 20
+    assert (score(found.frame) >= 0.6).all()
+    assert (found.frame["sex"].to_numpy() == FACTUALS.loc[found.frame.index.get_level_values(0), "sex"]).all()
+    assert found.frame["job"].isin(LEVELS["job"]).all()
+    assert found.copies is None
+    assert found.ranges["pay"] == (0.0, 100.0)
+    assert found.run.timings["fit"] == 0.0
+    again = explainer.explain(FACTUALS, progress=False)
+    assert again.frame.equals(found.frame)
+
+
+def test_it_is_sparse_by_synthetic_rows(explainer):
+    found = explainer.explain(FACTUALS.head(10), sparse=True, n_samples=300, progress=False)
+    whole = explainer.explain(FACTUALS.head(10), n_samples=300, progress=False)
+    assert found.measures["L0"].mean() < whole.measures["L0"].mean()
+    assert found.measures["plausibility"].between(0, 1).all()
+
+
+def test_two_fits_have_other_noise_and_the_same_splits(explainer):
+    other = fitted()
+    for name, sampler in explainer.chain_.samplers_.items():
+        assert (sampler.trees_.column == other.chain_.samplers_[name].trees_.column).all()
+    assert any((s.counts_ != other.chain_.samplers_[n].counts_).any() for n, s in explainer.chain_.samplers_.items())
+
+
+def needles():
+    """Return, by value of the training rows that nobody could have drawn, how it may be written."""
+    found = {}
+    for value in X["pay"]:
+        found[value] = [np.float64(value).tobytes(), repr(float(value)).encode()]
+    for value in X["code"].tolist():
+        found[value] = [np.float64(value).tobytes(), np.int64(value).tobytes(), str(value).encode()]
+    for value in X["day"]:
+        ticks = [value.as_unit(unit).asm8.astype(np.int64) for unit in ("s", "ms", "us", "ns")]
+        found[value] = [*(each.tobytes() for each in ticks), str(value).encode()]
+    return found | {"astronaut": [b"astronaut"]} | {name: [name.encode()] for name in X.index}
+
+
+def leaks(held):
+    return [value for value, written in needles().items() if any(each in held for each in written)]
+
+
+def stored(explainer, path):
+    explainer.save(path)
+    with zipfile.ZipFile(path) as archive:
+        return b"".join(archive.read(name) for name in archive.namelist())
+
+
+def test_no_training_value_is_stored(explainer, tmp_path):
+    explainer.explain(FACTUALS.head(5), sparse=True, n_samples=50, progress=False)  # what is learned late is there too
+    assert leaks(stored(explainer, tmp_path / "private.mcce")) == []
+    assert leaks(pickle.dumps(explainer)) == []
+
+
+def test_the_search_finds_what_others_store(tmp_path):
+    levels = X.replace({"job": {"astronaut": "cook"}})
+    plain = mcce.MCCE(score, decision=(0.6, 1), fixed=["sex"], random_state=1, n_jobs=1).fit(levels)
+    held = leaks(stored(plain, tmp_path / "plain.mcce"))
+    assert len(held) > 500
+    assert len(leaks(pickle.dumps(plain))) > 500
+
+
+def test_a_round_trip(explainer, tmp_path):
+    path = tmp_path / "private.mcce"
+    explainer.save(path)
+    again = mcce.MCCE.load(path, model=score)
+    assert again.chain_.account_ == explainer.chain_.account_
+    assert again.sampler == explainer.sampler
+    for settings in ({}, {"sparse": True, "n_samples": 100}):
+        one, two = (each.explain(FACTUALS, progress=False, **settings) for each in (explainer, again))
+        assert one.frame.equals(two.frame)
+    bare = tmp_path / "bare.mcce"
+    explainer.save(bare, donors="none")
+    assert (
+        mcce.MCCE.load(bare, model=score)
+        .explain(FACTUALS.head(3))
+        .frame.equals(explainer.explain(FACTUALS.head(3)).frame)
+    )
+
+
+def test_inspect_says_what_is_and_is_not_covered(explainer, tmp_path, capsys):
+    explainer.save(tmp_path / "private.mcce")
+    main(["inspect", str(tmp_path / "private.mcce")])
+    told = capsys.readouterr().out
+    assert "fitted with differential privacy: noisy counts are in the file, and no training value" in told
+    assert "PrivacyAccount: epsilon = 3, for one row more or less" in told
+    assert "not covered: the model explained" in told
+    assert "400 rows drawn from the noisy counts, in place of the training rows" in told
+    assert "whole training rows" not in told
+
+
+def test_a_testing_seed_is_not_stored(tmp_path):
+    explainer = fitted(testing_seed=1)
+    assert "testing_seed=1: NOT PRIVATE" in repr(explainer)
+    assert explainer.chain_.account_.for_tests
+    for each in (explainer, explainer.chain_):
+        with pytest.raises(InputError, match="whose noise anybody can take away: this fit is not private"):
+            each.save(tmp_path / "tested.mcce")
+
+
+def test_two_fits_with_a_testing_seed_agree():
+    one, two = (fitted(testing_seed=1).explain(FACTUALS.head(5)).frame for _ in range(2))
+    assert one.equals(two)
+
+
+def test_nothing_passes_but_the_counts(monkeypatch):
+    """Two tables without a row in common, of different sizes, of which nothing is counted: equal to the last byte."""
+    monkeypatch.setattr(PublicBins, "place", lambda self, values: np.full(values.size, -1))
+    held = []
+    for rows in (X, table(77, 5)):
+        private = Privacy(epsilon=1, bounds=BOUNDS, levels=LEVELS, rows=100, testing_seed=1)
+        explainer = mcce.MCCE(score, decision=(0.6, 1), fixed=["sex"], sampler=private, random_state=1, n_jobs=1)
+        held.append(pickle.dumps(explainer.fit(rows)))
+    assert held[0] == held[1]
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_a_large_budget_is_like_none(delta):
+    """Without noise the conditionals have the shares of the training rows."""
+    explainer = fitted(epsilon=10**6, delta=delta, depth=0, rows=4000)
+    drawn = explainer.chain_.sample(4000)
+    assert drawn["owns"].mean() == pytest.approx(X["owns"].mean(), abs=0.04)
+    assert drawn["pay"].mean() == pytest.approx(X["pay"].mean(), abs=1.5)
+    known = X.loc[X["job"] != "astronaut", "job"]
+    assert (drawn["job"].value_counts(normalize=True) - known.value_counts(normalize=True)).abs().max() < 0.04
+    assert drawn["day"].between("2015-01-01", "2018-12-31").mean() > 0.95
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda e: e.diagnose(X), r"diagnose compares with the training rows, .* mcce\.Privacy, which keeps nothing"),
+        (lambda e: e.trade_off(FACTUALS), "trade_off compares with the training rows"),
+        (lambda e: e.explain(FACTUALS, constraints=[mcce.no_copies()]), "no_copies.* needs to know the training rows"),
+        (lambda e: e.fit(X, sample_weight=np.full(len(X), 2)), "sample_weight cannot be private"),
+        (lambda e: e.fit(X, relations=["code <= pay"]), "relations are compared with the training rows"),
+        (lambda e: mcce.MCCE(score, sampler=e.sampler, visit_sequence="correlation").fit(X), "reads the training rows"),
+        (lambda e: mcce.ChainModel(sampler=e.sampler).fit(X, schema=mcce.Schema.from_data(X)), "schema was read from"),
+        (lambda e: mcce.ChainModel(sampler=e.sampler, min_donors=3).fit(X), "cannot promise min_donors=3"),
+    ],
+)
+def test_what_a_private_explainer_refuses(call, said):
+    with pytest.raises(mcce.MCCEError, match=said):
+        call(fitted(testing_seed=1))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"bounds": {}}, "does not say the bounds of 'pay', 'code', 'day', and does not read them from the data"),
+        ({"levels": {}}, "does not say the levels of 'sex', 'job', and does not read"),
+        ({"levels": "dtype"}, "does not say the levels of 'job', and"),
+        ({"bounds": {**BOUNDS, "pai": (0, 1)}}, "bounds names 'pai', which is not a column of X; did you mean 'pay'"),
+        ({"missing": ["owns"]}, "missing names 'owns', whose dtype bool cannot be missing"),
+        ({"missing": "job"}, r"missing of Privacy is 'job'; give a list of columns: \['job'\]"),
+        ({"bounds": {**BOUNDS, "day": ("soon", "late")}}, "what is stated of 'day', .* does not convert to its dtype"),
+        ({"bounds": {**BOUNDS, "pay": (9, 1)}}, "public bounds of 'pay' are .*; give two numbers or more"),
+        ({"decimals": {"pay": 99}}, "decimals of 'pay' is 99"),
+        ({"bounds": [1, 2]}, r"bounds of Privacy is \[1, 2\]; give a dict by column"),
+        ({"epsilon": -1}, "epsilon is -1; it must be a number above 0"),
+        ({"rows": 0}, "rows of Privacy is 0"),
+    ],
+)
+def test_statements_that_are_none(options, said):
+    with pytest.raises(mcce.MCCEError, match=said):
+        fitted(**options)
+
+
+def test_missing_values_are_counted_where_that_is_public():
+    gaps = X.assign(job=X["job"].mask(np.arange(len(X)) % 3 == 0))
+    for missing, share in (((), 0.0), (("job",), 1 / 3)):
+        private = Privacy(epsilon=10**6, bounds=BOUNDS, levels=LEVELS, missing=missing, rows=2000, depth=0)
+        chain = mcce.ChainModel(sampler=private, random_state=1, n_jobs=1).fit(gaps)
+        assert chain.sample(2000)["job"].isna().mean() == pytest.approx(share, abs=0.04)
+
+
+def test_decimals_as_they_are_stated():
+    drawn = fitted(decimals={"pay": 1}).chain_.sample(50)
+    assert (drawn["pay"] == drawn["pay"].round(1)).all()
+    assert (drawn["day"] == drawn["day"].dt.normalize()).all()
+
+
+def test_an_array():
+    rng = np.random.default_rng(0)
+    rows = np.column_stack([rng.random(200), rng.integers(0, 3, 200)])
+    private = Privacy(epsilon=5, bounds={"x0": (0, 1)}, levels={"x1": [0.0, 1.0, 2.0]})
+    explainer = mcce.MCCE(lambda A: A[:, 0], sampler=private, kinds={"x1": "categorical"}, random_state=1, n_jobs=1)
+    found = explainer.fit(rows).explain(rows[:20])
+    assert (found.frame["x0"] >= 0.5).all()

@@ -1,0 +1,124 @@
+"""The audit accuses three broken variants of the private sampler, and not the right one, alone or in a chain."""
+
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import mcce
+from mcce.privacy.account import PrivacyAccount
+from mcce.privacy.noise import Mechanism
+from mcce.samplers.dp import DPSampler, PublicBins
+from mcce.table import Column, Schema, Table
+from tests.privacy.audit import lower_bound
+
+EPSILON = 1.0
+ROWS = np.array([1.0, 1.0, 2.0, 6.0])
+OUTLIER = 9.0
+PUBLIC = {"y": (0.0, 5.0, 10.0)}
+PUBLIC_BINS = PublicBins(np.array(PUBLIC["y"]), np.empty(0, dtype=np.int64), False)
+
+
+FEATURE = Schema.from_data(pd.DataFrame({"y": ROWS})).features[0]
+
+
+class HalfTheNoise(DPSampler):
+    def _budget(self, n_trees):
+        account, right = super()._budget(n_trees)
+        return account, Half(right.epsilon)
+
+
+class Half(Mechanism):
+    def noise(self, source):
+        return Mechanism(epsilon=2 * self.epsilon).noise(source)
+
+
+class CountsTwice(DPSampler):
+    """Two trees, each with the noise that the whole budget allows."""
+
+    def _budget(self, n_trees):
+        return PrivacyAccount(n_trees * Fraction(self.epsilon)), Mechanism(epsilon=Fraction(self.epsilon))
+
+
+class BoundsOfTheData(DPSampler):
+    def fit(self, given, target):
+        low, high = float(target.values.min()), float(target.values.max())
+        self.bounds = {target.feature.name: (low, (low + high) / 2, high)}
+        return super().fit(given, target)
+
+
+def statistic(sampler, values, seed, **options):
+    """Return what tells the tables apart best of all that is released: the likelihood ratio of the new row's bin.
+
+    Of the discrete Laplace distribution it only says whether a count is above what it is without the row. Bins that
+    differ tell more.
+    """
+    target = Column(FEATURE, values)
+    empty = Table((), np.empty((values.size, 0)))
+    made = sampler(epsilon=EPSILON, bounds=PUBLIC, depth=0, testing_seed=seed, **options).fit(empty, target)
+    place = int(made.bins_.place(np.array([OUTLIER]))[0])
+    before = int((PUBLIC_BINS.place(ROWS) == PUBLIC_BINS.place(np.array([OUTLIER]))).sum())
+    return (made.counts_[:, 0, place] > before).sum() + 1000.0 * (made.bins_.edges[-1] not in (6.0, 10.0))
+
+
+def audit(sampler, n, **options):
+    more = np.append(ROWS, OUTLIER)
+    with_row = [statistic(sampler, more, 2 * i, **options) for i in range(n)]
+    without = [statistic(sampler, ROWS, 2 * i + 1, **options) for i in range(n)]
+    return lower_bound(with_row, without)
+
+
+def test_the_audit_knows_the_laplace_distribution():
+    rng = np.random.default_rng(1)
+    q = np.exp(-EPSILON)
+    draw = lambda n: rng.geometric(1 - q, n) - rng.geometric(1 - q, n)  # noqa: E731
+    assert 0.8 < lower_bound(draw(20_000) + 1, draw(20_000)) <= EPSILON
+    assert lower_bound(draw(20_000) + 2, draw(20_000)) > 1.5 * EPSILON
+
+
+def test_bounds_of_the_data_are_accused():
+    assert audit(BoundsOfTheData, 100) > 1.5 * EPSILON
+
+
+@pytest.mark.slow
+def test_the_right_one_is_not_accused():
+    assert 0.5 * EPSILON < audit(DPSampler, 1200) <= EPSILON
+    assert 0.2 * EPSILON < audit(DPSampler, 1200, trees=2) <= EPSILON
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("broken", "options"), [(HalfTheNoise, {}), (CountsTwice, {"trees": 2})])
+def test_broken_ones_are_accused(broken, options):
+    assert audit(broken, 1200, **options) > 1.2 * EPSILON
+
+
+@pytest.mark.slow
+def test_a_chain_is_not_accused():
+    """Fixed value, decision and two features share one budget: what is kept of the two features is half of it."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.random(12) < 0.5, "b": rng.random(12), "c": rng.random(12)})
+    more = pd.concat([X, pd.DataFrame({"a": [True], "b": [0.9], "c": [0.1]})], ignore_index=True)
+    whole = 8.0
+
+    def fitted(rows, epsilon, seed):
+        stated = {"bounds": {"b": (0, 1), "c": (0, 1)}, "depth": 1, "bins": 2, "rows": 1}
+        private = mcce.Privacy(epsilon=epsilon, **stated, testing_seed=seed)
+        chain = mcce.ChainModel(sampler=private, fixed=["a"], random_state=1, n_jobs=1)
+        return chain.fit(rows, rows["b"].to_numpy() > 0.5, progress=False)
+
+    def of_the_row(chain):
+        ordered = chain._layout.order(chain.schema_.encode(more.tail(1)).matrix, np.array([True]))
+        for k, sampler in enumerate(chain.samplers_.values(), chain._layout.n_given):
+            leaf = sampler.trees_.leaves(chain._layout.given(ordered, k))[0, 0]
+            yield sampler.counts_[0, leaf, sampler.bins_.place(ordered.matrix[:, k])[0]]
+
+    before = list(of_the_row(fitted(X, 10**6, 1)))
+    assert list(of_the_row(fitted(more, 10**6, 1))) == [n + 1 for n in before]
+
+    def told(rows, seed):
+        return sum(now > n for now, n in zip(of_the_row(fitted(rows, whole, seed)), before, strict=True))
+
+    n = 250
+    found = lower_bound([told(more, 2 * i) for i in range(n)], [told(X, 2 * i + 1) for i in range(n)])
+    assert 0.25 * whole / 2 < found <= whole / 2

@@ -1,0 +1,82 @@
+"""Exact noise: each distribution against its analytic probabilities, and the sources."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from mcce.privacy import noise
+from mcce.privacy.noise import SYSTEM, Mechanism, Seeded, discrete_gaussian, discrete_laplace, happens_exp
+
+N = 8_000
+LEVEL = 1e-3
+
+
+def agrees(drawn, log_weight, reach):
+    """Return the p-value of chi-squared: whole numbers up to `reach` one by one, the tails together."""
+    support = np.arange(-4000, 4001)
+    p = np.exp(log_weight(support.astype(float)))
+    p /= p.sum()
+    inner = np.abs(support) <= reach
+    expected = N * np.append(p[inner], p[~inner].sum())
+    counts = [np.sum(drawn == x) for x in support[inner]] + [np.sum(np.abs(drawn) > reach)]
+    kept = expected > 5
+    assert kept[:-1].all()
+    observed = np.array(counts)[kept]
+    return stats.chisquare(observed, expected[kept] * observed.sum() / expected[kept].sum()).pvalue
+
+
+@pytest.mark.parametrize("gamma", [Fraction(0), Fraction(1, 3), Fraction(1), Fraction(7, 3)])
+def test_a_coin_has_its_probability(gamma):
+    source = Seeded(1)
+    times = sum(happens_exp(gamma.numerator, gamma.denominator, source) for _ in range(N))
+    p = math.exp(-gamma)
+    assert times == N if gamma == 0 else stats.binomtest(times, N, p).pvalue > LEVEL
+
+
+@pytest.mark.parametrize(("epsilon", "reach"), [(Fraction(1), 5), (Fraction(2, 7), 12), (Fraction(5, 2), 2)])
+def test_laplace(epsilon, reach):
+    source = Seeded(2)
+    drawn = np.array([discrete_laplace(epsilon, source) for _ in range(N)])
+    assert agrees(drawn, lambda x: -float(epsilon) * np.abs(x), reach) > LEVEL
+    assert drawn.var() == pytest.approx(Mechanism(epsilon=epsilon).variance, rel=0.1)
+
+
+@pytest.mark.parametrize(("s2", "reach"), [(Fraction(1, 2), 1), (Fraction(17, 3), 5), (Fraction(4), 4)])
+def test_gaussian(s2, reach):
+    source = Seeded(3)
+    drawn = np.array([discrete_gaussian(s2, source) for _ in range(N)])
+    assert agrees(drawn, lambda x: -(x**2) / (2 * float(s2)), reach) > LEVEL
+    assert drawn.var() == pytest.approx(Mechanism(rho=1 / (2 * s2)).variance, rel=0.1)
+
+
+def test_the_chi_squared_test_sees_half_the_noise():
+    drawn = np.array([discrete_laplace(Fraction(2), Seeded(i)) for i in range(N // 4)])
+    assert agrees(np.tile(drawn, 4), lambda x: -np.abs(x), 5) < LEVEL
+
+
+def test_noise_is_whole_numbers_from_the_system():
+    assert isinstance(discrete_laplace(Fraction(1, 10)), int)
+    assert all(0 <= SYSTEM.below(3) < 3 for _ in range(50))
+    assert len({discrete_laplace(Fraction(1, 10**9)) for _ in range(20)}) == 20
+
+
+def test_the_system_source_is_the_cryptographic_one(monkeypatch):
+    asked = []
+    monkeypatch.setattr(noise.secrets, "randbelow", lambda n: asked.append(n) or 0)
+    SYSTEM.below(7)
+    assert asked == [7]
+
+
+def test_a_seed_gives_the_same_noise():
+    first, again, other = ([discrete_laplace(Fraction(1, 9), s) for _ in range(30)] for s in map(Seeded, (1, 1, 2)))
+    assert first == again != other
+
+
+@pytest.mark.parametrize("mechanism", [Mechanism(epsilon=Fraction(10**6)), Mechanism(rho=Fraction(10**4))])
+def test_a_large_budget_adds_nothing(mechanism):
+    draw = mechanism.noise(Seeded(1))
+    assert {draw() for _ in range(50)} == {0}
+    assert mechanism.variance < 1e-12

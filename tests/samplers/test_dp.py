@@ -1,0 +1,203 @@
+"""The private sampler: the contract with public statements, shares by hand, what it refuses, and its budget."""
+
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import mcce
+from mcce import DPSampler, InputError, SamplerError, Within
+from mcce.rng import RowStreams
+from mcce.samplers.dp import _leaf_shares, _not_negative
+from mcce.table import Column, Table
+from mcce.testing import CHECKS, check_sampler
+from tests.samplers.parametric.test_chooser import encode
+
+EXACT = 10**6  # an epsilon without noise
+PUBLIC = {
+    "bounds": {"height": (100, 240), "target": (-50, 250)},
+    "levels": "schema",  # targets of several levels have one name there; what their columns declare is public
+    "missing": ["target"],
+}
+CONFORMING = DPSampler(epsilon=EXACT, **PUBLIC, bins=320, depth=1, testing_seed=1)
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_conformance(check):
+    check(CONFORMING, 0)
+
+
+@pytest.mark.slow
+def test_conformance_with_several_trees_and_gaussian_noise():
+    check_sampler(DPSampler(**{**CONFORMING.get_params(), "trees": 3, "depth": 2, "delta": 1e-6}), seed=1)
+
+
+def problem(n=400, seed=0):
+    rng = np.random.default_rng(seed)
+    sex = rng.integers(0, 2, n)
+    job = np.where(rng.random(n) < 0.2 + 0.6 * sex, "clerk", "pilot")
+    frame = pd.DataFrame({"sex": pd.Categorical(np.array(["f", "m"])[sex]), "age": rng.integers(20, 60, n), "job": job})
+    return frame, *encode(frame, "job")
+
+
+STATED = {"bounds": {"age": (18, 80)}, "levels": {"sex": ["f", "m"], "job": ["clerk", "pilot"]}}
+
+
+def test_without_noise_shares_are_those_of_the_leaves():
+    frame, given, target = problem()
+    sampler = DPSampler(epsilon=EXACT, **STATED, first=["sex"], depth=1, testing_seed=1).fit(given, target)
+    share = frame.groupby("sex", observed=True)["job"].apply(lambda jobs: (jobs == "pilot").mean())
+    found = np.exp(sampler.log_density(given, np.ones(len(frame))))
+    assert found == pytest.approx(share[frame["sex"]].to_numpy())
+
+
+def test_shares_are_drawn_towards_those_above():
+    """By hand: two leaves, two bins, noise of variance 4."""
+    counts = np.array([[30, 10], [-3, 8]])
+    root = np.array([27.0, 18.0])
+    pull = np.sqrt(4 * 4)
+    above = (root + pull * 0.5) / (45 + pull)
+    pull = np.sqrt(4 * 2)
+    left = (np.array([30, 10]) + pull * above) / (40 + pull)
+    right = (np.array([0, 5]) + pull * above) / (5 + pull)
+    found = _leaf_shares(counts, np.ones(2, dtype=bool), 4.0, np.array([0.5, 0.5]))
+    assert found == pytest.approx(np.stack([left, right]))
+
+
+@pytest.mark.parametrize(
+    ("counts", "wanted"),
+    [
+        ([5.0, -1.0, 3.0], [4.5, 0.0, 2.5]),
+        ([2.0, 3.0], [2.0, 3.0]),
+        ([-4.0, 1.0], [0.0, 0.0]),
+        ([9.0, -8.0, -0.5], [0.5, 0, 0]),
+    ],
+)
+def test_counts_become_not_negative_with_the_same_sum(counts, wanted):
+    assert _not_negative(np.array(counts)).tolist() == pytest.approx(wanted)
+
+
+def test_the_noise_is_fresh_and_the_draws_are_not():
+    _, given, target = problem()
+    sampler = DPSampler(epsilon=0.1, **STATED)
+    one, two = (sampler.clone().fit(given, target) for _ in range(2))
+    assert (one.counts_ != two.counts_).any()
+    assert (one.trees_.column == two.trees_.column).all()
+    drawn = [one.sample(given, RowStreams.from_seed(1, given.n_rows)) for _ in range(2)]
+    assert (drawn[0] == drawn[1]).all()
+
+
+def test_a_testing_seed_fixes_the_noise_and_says_so():
+    _, given, target = problem()
+    one, two = (DPSampler(epsilon=0.1, **STATED, testing_seed=3).fit(given, target) for _ in range(2))
+    assert (one.counts_ == two.counts_).all()
+    assert one.account_.for_tests
+    assert "noise of a testing seed, which is not private" in one.disclosed()
+    private = DPSampler(epsilon=0.1, **STATED).fit(given, target)
+    assert not private.account_.for_tests
+    assert private.disclosed().endswith("noisy counts, epsilon = 0.1")
+
+
+def test_trees_share_the_budget():
+    _, given, target = problem()
+    sampler = DPSampler(epsilon=0.3, trees=3, **STATED).fit(given, target)
+    assert [spent.epsilon for spent in sampler.account_.spent] == [Fraction(1, 10)] * 3
+    assert sampler.account_.left == 0
+    gaussian = DPSampler(epsilon=0.3, delta=1e-6, trees=3, **STATED).fit(given, target)
+    assert gaussian.account_.left == 0
+    assert gaussian.account_.epsilon_spent == pytest.approx(0.3, rel=1e-5)
+
+
+def test_the_structure_does_not_look_at_the_data():
+    frame, given, target = problem()
+    other = frame.assign(age=frame["age"] // 2 + 10, job="clerk", sex=pd.Categorical(["f"] * 400, ["f", "m"]))
+    other.loc[0, "job"] = "pilot"
+    one = DPSampler(epsilon=1, **STATED, trees=3).fit(given, target)
+    two = DPSampler(epsilon=1, **STATED, trees=3).fit(*encode(other, "job"))
+    for name in ("column", "cut", "right", "missing_right"):
+        assert (getattr(one.trees_, name) == getattr(two.trees_, name)).all()
+    assert (one.bins_.codes == two.bins_.codes).all()
+
+
+def test_values_outside_count_as_the_bounds_and_others_not_at_all():
+    frame = pd.DataFrame({"y": [-5.0, 0.5, 99.0, np.nan]})
+    empty, target = encode(frame)
+    sampler = DPSampler(epsilon=EXACT, bounds={"y": (0, 1, 2, 3)}, depth=0, testing_seed=1).fit(empty, target)
+    assert sampler.counts_.tolist() == [[[2, 0, 1]]]
+    with_missing = DPSampler(epsilon=EXACT, bounds={"y": (0, 3)}, bins=1, missing=["y"], depth=0, testing_seed=1)
+    assert with_missing.fit(empty, target).counts_.tolist() == [[[3, 1]]]
+
+
+def test_whole_numbers_have_whole_bins():
+    empty, target = encode(pd.DataFrame({"y": [0, 1, 5, 9]}))
+    few = DPSampler(epsilon=EXACT, bounds={"y": (0, 9)}, depth=0, testing_seed=1).fit(empty, target)
+    assert few.bins_.edges.tolist() == [k - 0.5 for k in range(11)]
+    drawn = few.sample(Table((), np.empty((2000, 0))), RowStreams.from_seed(1, 2000))
+    assert set(np.rint(drawn)) == {0.0, 1.0, 5.0, 9.0}
+    edges = DPSampler(epsilon=EXACT, bounds={"y": (0, 1, 9)}, depth=0, testing_seed=1).fit(empty, target)
+    assert edges.counts_.tolist() == [[[1, 3]]]
+
+
+def test_restricted_draws_have_their_probability():
+    _, given, target = problem()
+    sampler = DPSampler(epsilon=1, bounds={"age": (18, 80)}, levels=STATED["levels"]).fit(given, target)
+    n = given.n_rows
+    only = Within(levels=np.tile([True, False], (n, 1)), weighted=True)
+    found = sampler.sample_within(given, RowStreams.from_seed(1, n), only)
+    assert (found.values == 0).all()
+    assert found.log_mass == pytest.approx(sampler.log_density(given, np.zeros(n)))
+
+
+def test_no_floats_are_drawn_with_the_noise():
+    _, given, target = problem()
+    assert DPSampler(epsilon=1e-12, **STATED).fit(given, target).counts_.dtype == np.int64
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "said"),
+    [
+        (
+            {"bounds": {}},
+            SamplerError,
+            r"no public bounds of 'age', and does not read them from the data; give bounds=",
+        ),
+        (
+            {"levels": None},
+            SamplerError,
+            r"no public levels of 'job', and does not read them from the data; give levels=",
+        ),
+        (
+            {"levels": {**STATED["levels"], "job": ["clerk", "cook"]}},
+            SamplerError,
+            "hold 'cook', which the column does not",
+        ),
+        (
+            {"bounds": {"age": (80, 18)}},
+            SamplerError,
+            r"public bounds of 'age' are \(80, 18\); give two numbers or more",
+        ),
+        ({"bounds": {"age": (18,)}}, SamplerError, "give two numbers or more"),
+        ({"bounds": {"age": (0, np.inf)}}, SamplerError, "give two numbers or more"),
+        ({"epsilon": 0}, InputError, "epsilon is 0; it must be a number above 0"),
+        ({"rho": -1}, InputError, "rho is -1; it must be a number above 0"),
+        ({"trees": 0}, InputError, "trees of DPSampler is 0"),
+        ({"depth": 99}, InputError, "depth of DPSampler is 99"),
+        ({"bins": 0}, InputError, "bins of DPSampler is 0"),
+    ],
+)
+def test_what_is_refused(options, error, said):
+    _, given, target = problem(50)
+    with pytest.raises(error, match=said):
+        DPSampler(**{**STATED, **options}).fit(given, target)
+
+
+def test_weights_are_refused():
+    _, given, target = problem(50)
+    with pytest.raises(SamplerError, match="does not take sample_weight"):
+        DPSampler(**STATED).fit(given, Column(target.feature, target.values, np.full(50, 2.0)))
+
+
+def test_the_name_alone_asks_for_public_statements():
+    with pytest.raises(SamplerError, match=r"or use mcce\.Privacy, which gives them to all"):
+        mcce.ChainModel(sampler="dp", n_jobs=1).fit(problem(50)[0])
