@@ -1,10 +1,11 @@
-"""The command line: `mcce demo`, `explain`, `explain-batches`, `inspect`, and the commands of other packages.
+"""The command line: `mcce demo`, `explain`, `explain-batches`, `inspect`, `disclosure`, and other packages' commands.
 
 1. `demo` explains refused loans, in words, tables, a picture and a page.
 2. `explain` reads tables from files, loads or trains a model, and writes counterfactuals to a file.
 3. `explain-batches` explains files of any size with a saved explainer, and goes on where it was interrupted.
 4. `inspect` says what a saved file is, and what it discloses.
-5. An entry point of the group `mcce.commands` adds a command: a function that takes argparse's subparsers,
+5. `disclosure` attacks a saved explainer through its answers, and says what they give away of its training rows.
+6. An entry point of the group `mcce.commands` adds a command: a function that takes argparse's subparsers,
    adds its parser and sets `run` on it (`set_defaults(run=...)`): arguments in, exit code out.
 
 Exit codes: 0 done; 2 bad arguments, files or models; 3 done, but some rows that need a counterfactual have
@@ -24,6 +25,7 @@ from mcce import __version__
 from mcce.cli.batches import add_explain_batches
 from mcce.cli.console import BAD_INPUT, DONE, INTERRUPTED, SOME_UNEXPLAINED, say
 from mcce.cli.demo import add_demo, run_demo
+from mcce.cli.disclosure import add_disclosure
 from mcce.cli.explain import add_explain, run_explain
 from mcce.cli.inspect import add_inspect
 from mcce.exceptions import MCCEError
@@ -73,6 +75,7 @@ def make_parser() -> argparse.ArgumentParser:
     add_explain(commands)
     add_explain_batches(commands)
     add_inspect(commands)
+    add_disclosure(commands)
     for point in metadata.entry_points(group="mcce.commands"):
         try:
             if point.name in commands.choices:

@@ -14,6 +14,9 @@ fitted on, and those of a baseline that guesses; `mcce.diagnostics.privacy.rates
 3. Inference. The nearest released row in what is known is found, and its value of the secret is the guess. It succeeds
    if a level is the same, or a number within 5 per cent of the guess. The baseline guesses the value of any row.
 
+Queries meet the same people, so they are not independent; whether the attack is ahead of its control is tested by
+shuffling training and control rows, for the other two attacks by Fisher's test.
+
 Two things differ from anonymeter, on purpose. There, a negative guess always counts as right: the difference is divided
 by the guess with its sign; here by its size. And where the tables differ in size, anonymeter extrapolates the successes
 of singling out on the control; here both tables have as many rows. Distances are Gower's, with the ranges of the
@@ -30,12 +33,13 @@ import numpy as np
 
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.diagnostics.neighbours import find_several_nearest
-from mcce.diagnostics.privacy.rates import Estimate, Rate, risk, wilson
+from mcce.diagnostics.privacy.rates import Estimate, Rate, chance_ahead, risk, wilson
 from mcce.rng import hash_rows
 from mcce.table import Feature
 from mcce.table.dtypes import is_dated
 
 TOLERANCE = 0.05  # of a guessed number
+N_SHUFFLES = 199  # of training and control rows: how far ahead chance is
 MOST_TRIES = 20  # for each query that is asked for
 COMPARISONS: dict[str, Callable[[Floats, float], Bools]] = {
     "==": operator.eq,
@@ -53,16 +57,21 @@ Query = tuple[tuple[int, str, float], ...]
 
 @dataclass(frozen=True)
 class Attack:
-    """Rates of an attack on training rows, on control rows, and of its baseline."""
+    """Rates of an attack on training rows, on control rows, and of its baseline.
+
+    `chance` is that of as many more successes on training rows than on the control if nothing leaks.
+    """
 
     attack: Rate
     control: Rate
     baseline: Rate
+    chance: float
 
     @classmethod
-    def of(cls, n: int, successes: int, on_control: int, by_chance: int, confidence: float) -> Attack:
-        """Return the rates of `n` attacks each."""
-        return cls(*(wilson(each, n, confidence) for each in (successes, on_control, by_chance)))
+    def of_people(cls, right: Bools, on_control: Bools, by_chance: Bools, confidence: float) -> Attack:
+        """Return the rates of attacks on one person each, which are independent given the released rows."""
+        rates = (wilson(int(each.sum()), each.size, confidence) for each in (right, on_control, by_chance))
+        return cls(*rates, chance_ahead(int(right.sum()), right.size, int(on_control.sum()), on_control.size))
 
     @property
     def risk(self) -> Estimate:
@@ -162,11 +171,28 @@ def singling_out(
     else:
         queries = queries_of_rows(rows, features, n_attacks, n_columns, rng)
     guesses = random_queries(rows, features, len(queries), n_columns, rng)
-    hits = (
-        sum(count_matches(query, table) == 1 for query in asked)
-        for asked, table in ((queries, people), (queries, others), (guesses, people))
-    )
-    return Attack.of(len(queries), *hits, confidence)
+    n = len(queries)
+    met, by_chance = (_who_meets(asked, np.concatenate([people, others])) for asked in (queries, guesses))
+    first = np.arange(met.shape[1]) < len(people)
+
+    def hits(meets: Bools, among: Bools) -> int:
+        return int((meets[:, among].sum(axis=1) == 1).sum())
+
+    ahead = hits(met, first) - hits(met, ~first)
+    as_far = 1
+    for _ in range(N_SHUFFLES):
+        shuffled = rng.permutation(first)
+        as_far += ahead <= 0 or hits(met, shuffled) - hits(met, ~shuffled) >= ahead
+    found = (hits(met, first), hits(met, ~first), hits(by_chance, first))
+    return Attack(*(wilson(each, n, confidence) for each in found), as_far / (N_SHUFFLES + 1))
+
+
+def _who_meets(queries: Sequence[Query], table: Floats) -> Bools:
+    meets = np.ones((len(queries), table.shape[0]), dtype=bool)
+    for i, query in enumerate(queries):
+        for column, comparison, value in query:
+            meets[i] &= COMPARISONS[comparison](table[:, column], value)
+    return meets
 
 
 def linkability(
@@ -183,17 +209,16 @@ def linkability(
     """Attack all given rows by linking their two halves (step 2)."""
     k = min(n_neighbours, released.shape[0])
 
-    def links(first: Ints, second: Ints) -> int:
-        return int((first[:, :, None] == second[:, None, :]).any(axis=(1, 2)).sum())
+    def linked(first: Ints, second: Ints) -> Bools:
+        return np.asarray((first[:, :, None] == second[:, None, :]).any(axis=(1, 2)))
 
     def nearest(people: Floats, half: Sequence[int]) -> Ints:
         return _nearest(people, released, features, half, k)
 
     n = training.shape[0]
     drawn = [np.stack([rng.choice(released.shape[0], size=k, replace=False) for _ in range(n)]) for _ in range(2)]
-    hits = [links(nearest(people, halves[0]), nearest(people, halves[1])) for people in (training, control)]
-    rates = (wilson(hit, size, confidence) for hit, size in zip(hits, (n, control.shape[0])))
-    return Attack(*rates, wilson(links(*drawn), n, confidence))
+    found = [linked(nearest(people, halves[0]), nearest(people, halves[1])) for people in (training, control)]
+    return Attack.of_people(*found, linked(*drawn), confidence)
 
 
 def inference(
@@ -208,14 +233,13 @@ def inference(
     confidence: float,
 ) -> Attack:
     """Attack all given rows by guessing a secret from what is known of them (step 3)."""
-    rates = []
+    found = []
     for people in (training, control):
         guesses = released[_nearest(people, released, features, known, 1)[:, 0], secret]
-        right = guessed_right(guesses, people[:, secret], features[secret])
-        rates.append(wilson(int(right.sum()), people.shape[0], confidence))
+        found.append(guessed_right(guesses, people[:, secret], features[secret]))
     blind = released[rng.integers(released.shape[0], size=training.shape[0]), secret]
     by_chance = guessed_right(blind, training[:, secret], features[secret])
-    return Attack(*rates, wilson(int(by_chance.sum()), training.shape[0], confidence))
+    return Attack.of_people(*found, by_chance, confidence)
 
 
 def guessed_right(guesses: Floats, secrets: Floats, feature: Feature) -> Bools:

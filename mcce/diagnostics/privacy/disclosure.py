@@ -8,7 +8,7 @@
 3. Counts (`mcce.diagnostics.privacy.counts`): copies, distinguishing cells, RepU, DiSCO, linkage by keys. `value` is by
    all of X; `matched` and `control` are the same by equally many rows of X and of the control. Released rows are not
    independent, so the difference is tested by permutation: both groups are shuffled 199 times, and `chance` is the
-   share of shuffles, the true one included, that are as far ahead.
+   share of shuffles, the true one included, that are as far ahead; 1 where training is not ahead.
 4. Attacks (`mcce.diagnostics.privacy.attacks`): singling out, linkability, inference; of the last the secret at which
    the attack is farthest ahead, its intervals widened for the choice (Bonferroni); `targets` has all.
 5. Membership (`mcce.diagnostics.privacy.membership`) and extraction (`mcce.diagnostics.privacy.extraction`).
@@ -16,8 +16,8 @@
 The distance of released rows to the closest training row is no evidence, and is not here: a table of copies of outliers
 can be far from most rows, and rows that give nothing away can be near (Yao et al. 2025, "The DCR delusion").
 
-A line leaks if the whole interval of its risk is above 0, or of an area above 0.5, or if its `chance` is that small: at
-95 per cent one line in forty does so by chance. An attack that is no better than guessing is worthless: it says nothing
+A line leaks if its `chance` is at most one in forty (at 95 per cent) and the interval of its risk, if it has one, is
+above 0; an area if its interval is above 0.5. An attack that is no better than guessing is worthless: it says nothing
 about better ones.
 """
 
@@ -459,12 +459,6 @@ def _in_words(rate: Rate | Estimate) -> str:
     return f"{value:.1%} ({rate.low:.1%} to {rate.high:.1%})"
 
 
-def _verdict(risk: Estimate, worthless: bool = False) -> str:
-    if worthless:
-        return WORTHLESS
-    return LEAKS if risk.low > 0 else NOTHING
-
-
 def _share_line(
     people: People, measure: str, count: Callable[[Floats], int], n: int, all_rows: int | None, sentence: str
 ) -> Line:
@@ -482,7 +476,8 @@ def _share_line(
     as_far = 1
     for _ in range(N_SHUFFLES):
         order = rng.permutation(2 * size)
-        as_far += count(both[order[:size]]) - count(both[order[size:]]) >= matched - control
+        # what is not ahead needs no shuffling
+        as_far += matched <= control or count(both[order[:size]]) - count(both[order[size:]]) >= matched - control
     chance = as_far / (N_SHUFFLES + 1)
     ahead = risk_of(wilson(matched, among, c), wilson(control, among, c)).value
     said = sentence.format(_in_words(whole)) + f"; {matched / among:.1%} by as many people as the others are, whose "
@@ -580,7 +575,8 @@ def _attack_targets(people: People, release: Release) -> tuple[list[Line], pd.Da
     lines = [_share_line(people, "DiSCO", disclosed, 0, len(people.training), told)]
     if attacks:
         name, attack = max(attacks, key=lambda each: (not each[1].is_worthless, each[1].risk.low, each[1].risk.value))
-        lines.append(_attack_line("inference", attack, f"{name} is guessed rightly for {{}} of training people"))
+        said = f"{name} is guessed rightly for {{}} of training people"
+        lines.append(_attack_line("inference", attack, said, people.confidence, len(attacks)))
     return lines, table
 
 
@@ -591,17 +587,29 @@ def _named_level(measured_all: dict[str, Any], feature: Feature) -> dict[str, An
     return {**measured_all, "check_1way": feature.levels[int(level)]}
 
 
-def _attack_line(measure: str, attack: Attack, sentence: str) -> Line:
-    """Return the line of an attack with control and baseline (step 4)."""
+def _attack_line(measure: str, attack: Attack, sentence: str, confidence: float, times: int = 1) -> Line:
+    """Return the line of an attack with control and baseline, the best of so many `times` (step 4)."""
     rate, control, baseline = attack.attack, attack.control, attack.baseline
     compared = f", of others for {control.share:.1%}, by guessing for {baseline.share:.1%}"
+    leaks = attack.risk.low > 0 and times * attack.chance <= _one_sided(confidence)
     said = sentence.format(_in_words(rate)) + compared + f"; risk {_in_words(attack.risk)}."
     if rate.n == 0:
         said = "no attack could be made of the rows."
+    verdict = WORTHLESS if attack.is_worthless else LEAKS if leaks else NOTHING
     return Line(
-        measure, rate.share, rate.low, rate.high, said, rate.n, rate.share, control.share, baseline.share, attack.risk,
-        _verdict(attack.risk, attack.is_worthless) if rate.n else "",
-    )  # fmt: skip
+        measure,
+        rate.share,
+        rate.low,
+        rate.high,
+        said,
+        rate.n,
+        rate.share,
+        control.share,
+        baseline.share,
+        attack.risk,
+        min(times * attack.chance, 1.0),
+        verdict if rate.n else NOTHING,
+    )
 
 
 def _attack_rows(people: People, release: Release) -> list[Line]:
@@ -613,7 +621,7 @@ def _attack_rows(people: People, release: Release) -> list[Line]:
             release.rows, people.matched, people.control, features, n_attacks=people.n_attacks,
             n_columns=n_columns, rng=people.rng(name, release.name), confidence=confidence,
         )  # fmt: skip
-        lines.append(_attack_line(name, attack, "a guess that one training person is so is right for {}"))
+        lines.append(_attack_line(name, attack, "a guess that one training person is so is right for {}", confidence))
     if len(features) > 1:
         linking = linkability(
             release.rows,
@@ -624,7 +632,9 @@ def _attack_rows(people: People, release: Release) -> list[Line]:
             rng=people.rng("linkability", release.name),
             confidence=confidence,
         )
-        lines.append(_attack_line("linkability", linking, "two halves of a training person are joined for {}"))
+        lines.append(
+            _attack_line("linkability", linking, "two halves of a training person are joined for {}", confidence)
+        )
     return lines
 
 

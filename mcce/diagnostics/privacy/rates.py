@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mcce.base.arrays import Floats
+from mcce.base.arrays import Floats, Ints
 
 FALSE_POSITIVES = (0.001, 0.01)  # shares of others that may be taken for members
 
@@ -121,8 +121,23 @@ def chance_at(members: Floats, others: Floats, false_positives: float) -> float:
     At least s members are above the threshold if, of the s + a rows with the highest scores, at most a are others; a is
     how many of them may be above.
     """
-    from scipy.stats import hypergeom
-
     allowed = math.floor(false_positives * others.size)
     above = round(found_at(members, others, false_positives).share * members.size) if members.size else 0
-    return float(hypergeom.cdf(allowed, members.size + others.size, others.size, above + allowed))
+    return _few_of_second(members.size, others.size, above + allowed, allowed)
+
+
+def chance_ahead(successes: int, n: int, on_control: int, n_control: int) -> float:
+    """Return the chance of as many successes among all there are, or more, if they fall on anybody (Fisher)."""
+    return _few_of_second(n, n_control, successes + on_control, on_control)
+
+
+def _few_of_second(first: int, second: int, taken: int, most: int) -> float:
+    """Return the chance that of `taken` drawn out of two groups at most `most` are of the second (hypergeometric)."""
+    from scipy.special import gammaln
+
+    def log_ways(n: int, k: Ints) -> Floats:
+        return np.asarray(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
+
+    drawn = np.arange(max(0, taken - first), min(most, second, taken) + 1)
+    total = log_ways(first + second, np.array([taken]))
+    return float(min(np.exp(log_ways(second, drawn) + log_ways(first, taken - drawn) - total).sum(), 1.0))

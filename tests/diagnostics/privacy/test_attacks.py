@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import norm
+from scipy.stats import fisher_exact, norm
 from sklearn.metrics import roc_auc_score
 
 from mcce.diagnostics.privacy import attacks, rates
@@ -30,7 +30,9 @@ def seeded():
 @pytest.mark.parametrize("told", STORED["rates"], ids=lambda told: str(told["asked"]))
 def test_rates_and_risks_are_those_of_anonymeter(told):
     n, success, baseline, control = told["asked"]
-    attack = attacks.Attack.of(n, success, control, baseline, 0.95)
+    found = (np.arange(n) < count for count in (success, control, baseline))
+    attack = attacks.Attack.of_people(*found, 0.95)
+    assert attack.chance == pytest.approx(fisher_exact([[success, n - success], [control, n - control]], "greater")[1])
     assert (attack.attack.middle, attack.attack.error) == pytest.approx(tuple(told["attack_rate"]))
     assert (attack.control.middle, attack.control.error) == pytest.approx(tuple(told["control_rate"]))
     risk = attack.risk
