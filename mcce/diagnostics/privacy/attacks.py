@@ -70,8 +70,11 @@ class Attack:
     @classmethod
     def of_people(cls, right: Bools, on_control: Bools, by_chance: Bools, confidence: float) -> Attack:
         """Return the rates of attacks on one person each, which are independent given the released rows."""
-        rates = (wilson(int(each.sum()), each.size, confidence) for each in (right, on_control, by_chance))
-        return cls(*rates, chance_ahead(int(right.sum()), right.size, int(on_control.sum()), on_control.size))
+        attack, control, baseline = (
+            wilson(int(each.sum()), each.size, confidence) for each in (right, on_control, by_chance)
+        )
+        chance = chance_ahead(int(right.sum()), right.size, int(on_control.sum()), on_control.size)
+        return cls(attack, control, baseline, chance)
 
     @property
     def risk(self) -> Estimate:
@@ -184,7 +187,8 @@ def singling_out(
         shuffled = rng.permutation(first)
         as_far += ahead <= 0 or hits(met, shuffled) - hits(met, ~shuffled) >= ahead
     found = (hits(met, first), hits(met, ~first), hits(by_chance, first))
-    return Attack(*(wilson(each, n, confidence) for each in found), as_far / (N_SHUFFLES + 1))
+    attack, control_rate, baseline = (wilson(each, n, confidence) for each in found)
+    return Attack(attack, control_rate, baseline, as_far / (N_SHUFFLES + 1))
 
 
 def _who_meets(queries: Sequence[Query], table: Floats) -> Bools:
@@ -218,7 +222,7 @@ def linkability(
     n = training.shape[0]
     drawn = [np.stack([rng.choice(released.shape[0], size=k, replace=False) for _ in range(n)]) for _ in range(2)]
     found = [linked(nearest(people, halves[0]), nearest(people, halves[1])) for people in (training, control)]
-    return Attack.of_people(*found, linked(*drawn), confidence)
+    return Attack.of_people(found[0], found[1], linked(drawn[0], drawn[1]), confidence)
 
 
 def inference(
@@ -239,7 +243,7 @@ def inference(
         found.append(guessed_right(guesses, people[:, secret], features[secret]))
     blind = released[rng.integers(released.shape[0], size=training.shape[0]), secret]
     by_chance = guessed_right(blind, training[:, secret], features[secret])
-    return Attack.of_people(*found, by_chance, confidence)
+    return Attack.of_people(found[0], found[1], by_chance, confidence)
 
 
 def guessed_right(guesses: Floats, secrets: Floats, feature: Feature) -> Bools:

@@ -668,7 +668,9 @@ def _membership(people: People, release: Release) -> list[Line]:
             (people.control, people.control_wanted, "others"),
         )
     ]
-    return lines + _membership_lines("repeated queries", Membership.of(*asked, people.confidence), people.confidence)
+    return lines + _membership_lines(
+        "repeated queries", Membership.of(asked[0], asked[1], people.confidence), people.confidence
+    )
 
 
 def _ask_repeatedly(people: People, release: Release, rows: Floats, who: str) -> Floats:
@@ -706,7 +708,7 @@ def _membership_lines(attack: str, found: Membership, confidence: float) -> list
     area = found.area
     said = f"by {attack} a training person is above another in {_in_words(area)} of pairs; 50 % is guessing."
     verdict = LEAKS if area.low > 0.5 else (WORTHLESS if area.value <= 0.5 else NOTHING)
-    gain = Estimate(*(2 * end - 1 for end in (area.value, area.low, area.high)))
+    gain = Estimate(2 * area.value - 1, 2 * area.low - 1, 2 * area.high - 1)
     name = f"membership by {attack}"
     lines = [
         Line(f"{name}, AUC", area.value, area.low, area.high, said, n, baseline=0.5, risk=gain, verdict=verdict),

@@ -18,7 +18,7 @@ import numpy as np
 from mcce.base.arrays import Bools, Floats
 from mcce.diagnostics.privacy.rates import Estimate, Rate, quantile, wilson
 
-N_TREES = 100
+N_TREES = 50
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ def extract(
     difference = joined.astype(float) - alone
     error = quantile(confidence) * float(difference.std()) / math.sqrt(max(difference.size, 1))
     gain = float(difference.mean())
-    rates = (wilson(int(right.sum()), right.size, confidence) for right in (joined, alone))
-    return Extraction(*rates, Estimate(gain, gain - error, gain + error))
+    ours, theirs = (wilson(int(right.sum()), right.size, confidence) for right in (joined, alone))
+    return Extraction(ours, theirs, Estimate(gain, gain - error, gain + error))
 
 
 def _agreement(rows: Floats, decisions: Bools, unseen: Floats, truth: Bools, seed: int) -> Bools:

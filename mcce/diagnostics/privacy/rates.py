@@ -82,7 +82,8 @@ def risk(attack: Rate, control: Rate) -> Estimate:
     left = 1 - control.middle
     ahead = (attack.middle - control.middle) / left
     error = math.hypot(attack.error / left, control.error * (1 - attack.middle) / left**2)
-    return Estimate(*(min(max(end, 0.0), 1.0) for end in (ahead, ahead - error, ahead + error)))
+    value, low, high = (min(max(end, 0.0), 1.0) for end in (ahead, ahead - error, ahead + error))
+    return Estimate(value, low, high)
 
 
 def auc(members: Floats, others: Floats, confidence: float = 0.95) -> Estimate:
@@ -99,7 +100,7 @@ def auc(members: Floats, others: Floats, confidence: float = 0.95) -> Estimate:
 def _share_below(scores: Floats, others: Floats) -> Floats:
     """Return for each score the share of the others that is below it, ties counted by half."""
     ordered = np.sort(others)
-    both = sum(np.searchsorted(ordered, scores, side=side) for side in ("left", "right"))
+    both = np.searchsorted(ordered, scores, side="left") + np.searchsorted(ordered, scores, side="right")
     return np.asarray(both / (2 * others.size), dtype=np.float64)
 
 

@@ -36,7 +36,7 @@ def fit(X, sampler="cart", model=accept, fixed=("sex",), **settings):
 @pytest.fixture(scope="module")
 def leaking():
     X = people(300, 1)
-    return disclosure(fit(X, LEAKING), X, holdout=people(300, 2), releases=["plain", "generated"], n_shadows=2, **FAST)
+    return disclosure(fit(X, LEAKING), X, holdout=people(300, 2), releases=["plain", "generated"], n_shadows=1, **FAST)
 
 
 @pytest.fixture(scope="module")
@@ -110,12 +110,10 @@ def test_targets_have_the_counts_of_disclosure_tables(leaking):
     assert leaking.targets.loc[("generated", "a"), "UiO"] == 100 * (X["sex"].value_counts() == 1).sum() / 300
 
 
-def test_one_seed_gives_one_answer(clean):
-    X = people(300, 1)
-    again = disclosure(
-        fit(people(300, 3), LEAKING), X, holdout=people(300, 2), releases=["generated"], n_shadows=0, **FAST
-    )
-    pd.testing.assert_frame_equal(again.table.loc["generated"], clean.table.loc["generated"])
+def test_one_seed_gives_one_answer():
+    X, settings = people(60, 1), {"holdout": people(60, 2), "releases": ["plain"], "n_shadows": 0, "n_samples": 30}
+    tables = [disclosure(fit(X), X, n_attacks=20, max_factuals=20, **settings).table for _ in range(2)]
+    pd.testing.assert_frame_equal(*tables)
 
 
 def test_rows_that_the_explainer_was_not_fitted_on_are_told(clean, leaking):
