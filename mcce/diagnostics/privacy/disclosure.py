@@ -668,9 +668,8 @@ def _membership(people: People, release: Release) -> list[Line]:
             (people.control, people.control_wanted, "others"),
         )
     ]
-    return lines + _membership_lines(
-        "repeated queries", Membership.of(asked[0], asked[1], people.confidence), people.confidence
-    )
+    found = Membership.of(asked[0], asked[1], people.confidence)
+    return lines + _membership_lines("repeated queries", found, people.confidence)
 
 
 def _ask_repeatedly(people: People, release: Release, rows: Floats, who: str) -> Floats:
